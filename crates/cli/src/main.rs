@@ -1,0 +1,4 @@
+//! The `pitot` command.
+#![forbid(unsafe_code)]
+
+fn main() {}

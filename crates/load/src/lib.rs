@@ -1,0 +1,2 @@
+//! The load generator: client loops, paces and workloads.
+#![forbid(unsafe_code)]

@@ -1,0 +1,99 @@
+//! `blob`: the transfer service of the 2006 select and epoll comparison. `GET <n>\n` is answered by exactly n bytes.
+//!
+//! n is decimal, 1 to 1 GiB; without it (`GET\n`) the reply has 1024 bytes. A carriage return before the newline is
+//! allowed. Connections persist and requests may be pipelined. There is no framing beside the length that the client
+//! asked for, so a line that is not a request ends the connection without a word.
+
+use crate::{Context, Next, Outbox, Protocol, ProtocolOptions, ServerConn, Step, Violation, ViolationKind};
+
+/// The size of a reply to a request that names none.
+pub const SIZE_DEFAULT: u64 = 1024;
+/// The largest reply.
+pub const SIZE_MAX: u64 = 1 << 30;
+/// The longest request line, with its newline.
+pub const LINE_MAX: usize = 32;
+
+/// The protocol; it has no state.
+#[derive(Debug)]
+pub struct Blob;
+
+/// Makes the protocol. It takes no options.
+///
+/// # Errors
+/// None; the signature is the registry's.
+pub fn build(_: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
+    Ok(Box::new(Blob))
+}
+
+impl Protocol for Blob {
+    fn connect(&self) -> Box<dyn ServerConn> {
+        Box::new(Conn)
+    }
+}
+
+struct Conn;
+
+impl ServerConn for Conn {
+    fn receive(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation> {
+        let Some(end) = input.iter().take(LINE_MAX).position(|&b| b == b'\n') else {
+            return if input.len() < LINE_MAX {
+                Ok(Step::read(0))
+            } else {
+                Err(ViolationKind::TooLarge.into())
+            };
+        };
+        let size = parse(&input[..end]).ok_or(ViolationKind::Malformed)?;
+        out.pattern(size);
+        out.reply_done();
+        Ok(Step { consumed: end + 1, next: if cx.stopping { Next::Close } else { Next::Read } })
+    }
+}
+
+/// The size asked for by a request line without its newline.
+pub fn parse(line: &[u8]) -> Option<u64> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line).strip_prefix(b"GET")?;
+    if line.is_empty() {
+        return Some(SIZE_DEFAULT);
+    }
+    let digits = line.strip_prefix(b" ")?;
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let size: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    (1..=SIZE_MAX).contains(&size).then_some(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_lines() {
+        for (line, size) in [
+            ("GET", Some(1024)),
+            ("GET\r", Some(1024)),
+            ("GET 1", Some(1)),
+            ("GET 1073741824", Some(1 << 30)),
+            ("GET 1073741825", None),
+            ("GET 0", None),
+            ("GET -1", None),
+            ("GET +1", None),
+            ("GET ", None),
+            ("GET  1", None),
+            ("GET1", None),
+            ("get 1", None),
+            ("GET 99999999999999999999999", None),
+            ("", None),
+        ] {
+            assert_eq!(parse(line.as_bytes()), size, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_never_ends_is_refused_at_its_limit() {
+        let (mut conn, mut out) = (Blob.connect(), Outbox::new());
+        let cx = Context { unix_s: 0, date: "", stopping: false };
+        assert_eq!(conn.receive(&cx, &[b'G'; LINE_MAX - 1], &mut out), Ok(Step::read(0)));
+        assert_eq!(conn.receive(&cx, &[b'G'; LINE_MAX], &mut out), Err(ViolationKind::TooLarge.into()));
+    }
+}

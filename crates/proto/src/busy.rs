@@ -1,0 +1,53 @@
+//! `busy`: the service of the 2001 architecture comparison. It answers every connection with one line and closes.
+
+use crate::{Context, Next, Outbox, Protocol, ProtocolOptions, ServerConn, Step, Violation};
+
+/// The line that every connection gets.
+pub const REPLY: &[u8] = b"450 too busy\r\n";
+
+/// The protocol; it has no state.
+#[derive(Debug)]
+pub struct Busy;
+
+/// Makes the protocol. It takes no options.
+///
+/// # Errors
+/// None; the signature is the registry's.
+pub fn build(_: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
+    Ok(Box::new(Busy))
+}
+
+impl Protocol for Busy {
+    fn connect(&self) -> Box<dyn ServerConn> {
+        // A zero-sized type: the box allocates nothing.
+        Box::new(Conn)
+    }
+}
+
+struct Conn;
+
+impl ServerConn for Conn {
+    fn open(&mut self, _: &Context<'_>, out: &mut Outbox) -> Next {
+        out.fixed(REPLY);
+        out.reply_done();
+        Next::Close
+    }
+
+    fn receive(&mut self, _: &Context<'_>, input: &[u8], _: &mut Outbox) -> Result<Step, Violation> {
+        Ok(Step { consumed: input.len(), next: Next::Close })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_gets_its_line_before_it_says_a_word() {
+        let mut out = Outbox::new();
+        let cx = Context { unix_s: 0, date: "", stopping: false };
+        assert_eq!(Busy.connect().open(&cx, &mut out), Next::Close);
+        assert_eq!(&*out.gather().slices()[0], REPLY);
+        assert_eq!(out.take_replies(), 1);
+    }
+}

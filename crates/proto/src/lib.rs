@@ -1,0 +1,20 @@
+//! Network protocols as state machines over bytes.
+//!
+//! Nothing here knows a descriptor, a clock, a thread or a system call: bytes and the time of day come in as
+//! arguments, bytes and wishes (send this, open that file, close) come out in an [`Outbox`]. So the same code serves
+//! under every concurrency model and event mechanism, and a comparison compares architectures and nothing else.
+//!
+//! A protocol is one file here and one entry in [`PROTOCOLS`].
+#![forbid(unsafe_code)]
+
+pub mod blob;
+pub mod busy;
+mod outbox;
+mod registry;
+mod server;
+
+pub use outbox::{FileHandle, Gathered, Outbox, PATTERN, Segment, pattern_at};
+pub use registry::{PROTOCOLS, ProtocolEntry, ProtocolOptions, find};
+pub use server::{
+    Context, FileMeta, Next, OpenError, Opened, Protocol, ServerConn, Step, Violation, ViolationKind,
+};

@@ -1,0 +1,445 @@
+//! What a connection is to send.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::IoSlice;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Generated content: byte `i` of any generated body is `PATTERN[i % PATTERN.len()]`.
+///
+/// It is printable text with line breaks, so that a terminal survives it, and its period of 64 lines of 64 bytes
+/// repeats to 64 KiB, so that one send may point at it many times and no memory is spent per connection.
+pub static PATTERN: [u8; 65536] = pattern();
+
+const fn pattern() -> [u8; 65536] {
+    let mut block = [0; 65536];
+    let mut i = 0;
+    while i < block.len() {
+        block[i] = pattern_at(i as u64);
+        i += 1;
+    }
+    block
+}
+
+/// Byte `at` of generated content.
+pub const fn pattern_at(at: u64) -> u8 {
+    let (line, column) = (at / 64 % 64, at % 64);
+    if column == 63 { b'\n' } else { b'!' + ((line * 31 + column * 7) % 94) as u8 }
+}
+
+/// A file that a server has opened; opaque to the protocol, which only passes it back.
+#[derive(Clone)]
+pub struct FileHandle(pub Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for FileHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FileHandle")
+    }
+}
+
+/// A stretch of output.
+#[derive(Clone, Debug)]
+pub enum Segment {
+    /// Bytes that the outbox owns.
+    Bytes(Vec<u8>),
+    /// Bytes of the program.
+    Static(&'static [u8]),
+    /// A range of bytes shared with others, such as a cached file or a stored value.
+    Shared(Arc<[u8]>, Range<usize>),
+    /// Generated content: `len` bytes that start at byte `at` of the endless [`PATTERN`].
+    Pattern {
+        /// Where it starts.
+        at: u64,
+        /// How many bytes.
+        len: u64,
+    },
+    /// A range of a file.
+    File {
+        /// Whose.
+        handle: FileHandle,
+        /// Which bytes.
+        range: Range<u64>,
+    },
+}
+
+impl Segment {
+    /// Bytes in the segment.
+    pub fn len(&self) -> u64 {
+        match self {
+            Segment::Bytes(b) => b.len() as u64,
+            Segment::Static(b) => b.len() as u64,
+            Segment::Shared(_, range) => range.len() as u64,
+            Segment::Pattern { len, .. } => *len,
+            Segment::File { range, .. } => range.end - range.start,
+        }
+    }
+
+    /// True if nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// At most this many slices are gathered for one send.
+const GATHER_MAX: usize = 16;
+/// A recycled buffer keeps at most this much capacity.
+const SPARE_CAPACITY_MAX: usize = 16 * 1024;
+/// Shared bytes up to this length are copied rather than pointed at: one send of one buffer is cheaper.
+const COPY_MAX: usize = 4096;
+
+/// Everything that one connection still has to send, in order, and the file it wants opened.
+///
+/// The front may be lent to the kernel ([`Outbox::take_front`]) while a core appends to the back. An empty outbox
+/// holds at most one small spare buffer and serves one connection after another.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    segments: VecDeque<Segment>,
+    /// Bytes of the front segment that are sent already.
+    sent_of_front: u64,
+    /// Bytes queued in all and not yet sent, taken ones not counted.
+    len: u64,
+    spare: Vec<u8>,
+    wanted_file: Vec<u8>,
+    replies: u32,
+}
+
+/// The start of an outbox as slices for one gathering send (writev(2), sendmsg(2)).
+#[derive(Debug)]
+pub struct Gathered<'a> {
+    slices: [IoSlice<'a>; GATHER_MAX],
+    count: usize,
+    /// True if more is queued behind these slices, so that the kernel may hold back a short packet (MSG_MORE).
+    pub more: bool,
+}
+
+impl<'a> Gathered<'a> {
+    /// The slices.
+    pub fn slices(&self) -> &[IoSlice<'a>] {
+        &self.slices[..self.count]
+    }
+
+    fn push(&mut self, bytes: &'a [u8]) {
+        if !bytes.is_empty() {
+            self.slices[self.count] = IoSlice::new(bytes);
+            self.count += 1;
+        }
+    }
+}
+
+impl Outbox {
+    /// An empty outbox.
+    pub fn new() -> Outbox {
+        Outbox::default()
+    }
+
+    /// True if nothing is left to send.
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Bytes left to send.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Appends a copy of `bytes`.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.buffer().extend_from_slice(bytes);
+        self.len += bytes.len() as u64;
+    }
+
+    /// Lets `write` append to the buffer at the back; it must not shorten it.
+    pub fn write_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let buffer = self.buffer();
+        let before = buffer.len();
+        write(buffer);
+        assert!(buffer.len() >= before, "a core may only append to its outbox");
+        let added = buffer.len() - before;
+        self.len += added as u64;
+        if before == 0 && added == 0 {
+            self.drop_empty_back();
+        }
+    }
+
+    /// Appends bytes of the program without a copy, where that pays.
+    pub fn fixed(&mut self, bytes: &'static [u8]) {
+        if bytes.len() <= COPY_MAX {
+            self.bytes(bytes);
+        } else {
+            self.push(Segment::Static(bytes));
+        }
+    }
+
+    /// Appends a range of shared bytes, copied where that is cheaper than to point at them.
+    pub fn shared(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
+        if range.len() <= COPY_MAX {
+            self.bytes(&bytes[range]);
+        } else {
+            self.push(Segment::Shared(Arc::clone(bytes), range));
+        }
+    }
+
+    /// Appends `len` generated bytes, from the start of the pattern.
+    pub fn pattern(&mut self, len: u64) {
+        self.pattern_from(0, len);
+    }
+
+    /// Appends `len` generated bytes from byte `at` of the pattern.
+    pub fn pattern_from(&mut self, at: u64, len: u64) {
+        let start = (at % PATTERN.len() as u64) as usize;
+        if len <= COPY_MAX as u64 && start + len as usize <= PATTERN.len() {
+            self.bytes(&PATTERN[start..start + len as usize]);
+        } else {
+            self.push(Segment::Pattern { at, len });
+        }
+    }
+
+    /// Appends a range of a file.
+    pub fn file(&mut self, handle: FileHandle, range: Range<u64>) {
+        assert!(range.start <= range.end);
+        self.push(Segment::File { handle, range });
+    }
+
+    /// Appends a segment as it is.
+    pub fn push(&mut self, segment: Segment) {
+        if !segment.is_empty() {
+            self.len += segment.len();
+            self.segments.push_back(segment);
+        }
+    }
+
+    /// Names the file that [`Next::Open`](crate::Next::Open) asks for: a path below the root, without a leading slash,
+    /// decoded, and already free of `..`, NUL and empty components.
+    pub fn want_file(&mut self, path: &[u8]) {
+        self.wanted_file.clear();
+        self.wanted_file.extend_from_slice(path);
+    }
+
+    /// The file that was asked for last.
+    pub fn wanted_file(&self) -> &[u8] {
+        &self.wanted_file
+    }
+
+    /// Counts one reply, for the server's `requests`.
+    pub fn reply_done(&mut self) {
+        self.replies += 1;
+    }
+
+    /// The replies counted since the last call.
+    pub fn take_replies(&mut self) -> u32 {
+        std::mem::take(&mut self.replies)
+    }
+
+    /// The start of the outbox up to the first file, as slices. Empty if a file is in front.
+    pub fn gather(&self) -> Gathered<'_> {
+        let mut gathered = Gathered { slices: [IoSlice::new(&[]); GATHER_MAX], count: 0, more: false };
+        let mut skip = self.sent_of_front;
+        for segment in &self.segments {
+            if gathered.count == GATHER_MAX {
+                gathered.more = true;
+                break;
+            }
+            let from = skip as usize;
+            match segment {
+                Segment::Bytes(b) => gathered.push(&b[from..]),
+                Segment::Static(b) => gathered.push(&b[from..]),
+                Segment::Shared(b, range) => gathered.push(&b[range.start + from..range.end]),
+                Segment::Pattern { at, len } => {
+                    let (mut at, mut left) = (at + skip, len - skip);
+                    while left > 0 && gathered.count < GATHER_MAX {
+                        let start = (at % PATTERN.len() as u64) as usize;
+                        let n = left.min((PATTERN.len() - start) as u64);
+                        gathered.push(&PATTERN[start..start + n as usize]);
+                        at += n;
+                        left -= n;
+                    }
+                    gathered.more |= left > 0;
+                }
+                Segment::File { .. } => {
+                    gathered.more = true;
+                    break;
+                }
+            }
+            skip = 0;
+        }
+        gathered
+    }
+
+    /// The file range in front, if a file is in front.
+    pub fn front_file(&self) -> Option<(&FileHandle, Range<u64>)> {
+        match self.segments.front() {
+            Some(Segment::File { handle, range }) => {
+                Some((handle, range.start + self.sent_of_front..range.end))
+            }
+            _ => None,
+        }
+    }
+
+    /// The first `n` bytes are sent.
+    ///
+    /// # Panics
+    /// If fewer than `n` bytes are queued.
+    pub fn advance(&mut self, n: u64) {
+        assert!(n <= self.len, "sent {n} of {} bytes", self.len);
+        self.len -= n;
+        self.sent_of_front += n;
+        while let Some(front) = self.segments.front() {
+            let front_len = front.len();
+            if self.sent_of_front < front_len {
+                break;
+            }
+            self.sent_of_front -= front_len;
+            let done = self.segments.pop_front();
+            if let Some(Segment::Bytes(buffer)) = done {
+                self.recycle(buffer);
+            }
+        }
+    }
+
+    /// Lends the first segment to the kernel: the segment and how much of it is sent already. What is appended from
+    /// now on goes behind it. Give it back with [`Outbox::put_back`] or, when it is all sent, [`Outbox::recycle`].
+    pub fn take_front(&mut self) -> Option<(Segment, u64)> {
+        let front = self.segments.pop_front()?;
+        let sent = std::mem::take(&mut self.sent_of_front);
+        self.len -= front.len() - sent;
+        Some((front, sent))
+    }
+
+    /// Takes back a segment of which the first `sent` bytes are sent.
+    pub fn put_back(&mut self, segment: Segment, sent: u64) {
+        assert!(self.sent_of_front == 0 && sent <= segment.len());
+        if sent == segment.len() {
+            if let Segment::Bytes(buffer) = segment {
+                self.recycle(buffer);
+            }
+            return;
+        }
+        self.len += segment.len() - sent;
+        self.sent_of_front = sent;
+        self.segments.push_front(segment);
+    }
+
+    /// Drops everything that is queued, as when the connection has failed.
+    pub fn clear(&mut self) {
+        self.advance(self.len);
+        self.replies = 0;
+    }
+
+    /// Keeps a sent buffer for the next bytes.
+    pub fn recycle(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() <= SPARE_CAPACITY_MAX && buffer.capacity() > self.spare.capacity() {
+            buffer.clear();
+            self.spare = buffer;
+        }
+    }
+
+    /// The owned buffer at the back, made if there is none.
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        if !matches!(self.segments.back(), Some(Segment::Bytes(_))) {
+            self.segments.push_back(Segment::Bytes(std::mem::take(&mut self.spare)));
+        }
+        match self.segments.back_mut() {
+            Some(Segment::Bytes(buffer)) => buffer,
+            _ => unreachable!("a buffer was pushed just now"),
+        }
+    }
+
+    fn drop_empty_back(&mut self) {
+        if self.segments.back().is_some_and(Segment::is_empty)
+            && let Some(Segment::Bytes(buffer)) = self.segments.pop_back()
+        {
+            self.recycle(buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(out: &mut Outbox, at_a_time: usize) -> Vec<u8> {
+        let mut all = Vec::new();
+        while !out.is_empty() {
+            let gathered = out.gather();
+            let bytes: Vec<u8> =
+                gathered.slices().iter().flat_map(|s| s.iter().copied()).take(at_a_time).collect();
+            assert!(!bytes.is_empty());
+            out.advance(bytes.len() as u64);
+            all.extend(bytes);
+        }
+        all
+    }
+
+    fn mixed() -> (Outbox, Vec<u8>) {
+        let shared: Arc<[u8]> = vec![7; 10_000].into();
+        let mut out = Outbox::new();
+        out.bytes(b"head");
+        out.pattern(200_000);
+        out.shared(&shared, 10..9_000);
+        out.shared(&shared, 0..3);
+        out.fixed(b"tail");
+        let mut expected = b"head".to_vec();
+        expected.extend((0..200_000).map(pattern_at));
+        expected.extend([7; 8_993]);
+        expected.extend(b"tail");
+        (out, expected)
+    }
+
+    #[test]
+    fn what_goes_in_comes_out_whatever_the_send_size() {
+        for at_a_time in [1, 2, 4095, 65_536, 1 << 20] {
+            let (mut out, expected) = mixed();
+            assert_eq!(out.len(), expected.len() as u64);
+            assert_eq!(drain(&mut out, at_a_time), expected);
+            assert_eq!(out.len(), 0);
+        }
+    }
+
+    #[test]
+    fn a_front_lent_to_the_kernel_comes_back_in_place() {
+        let (mut out, expected) = mixed();
+        out.advance(2);
+        let (front, sent) = out.take_front().unwrap();
+        assert_eq!(sent, 2);
+        out.bytes(b"more");
+        out.put_back(front, 3);
+        let mut rest = expected[3..].to_vec();
+        rest.extend(b"more");
+        assert_eq!(drain(&mut out, 5000), rest);
+    }
+
+    #[test]
+    fn bytes_appended_behind_a_lent_front_do_not_touch_it() {
+        let mut out = Outbox::new();
+        out.bytes(b"one");
+        let (front, _) = out.take_front().unwrap();
+        out.bytes(b"two");
+        assert!(matches!(front, Segment::Bytes(ref b) if b == b"one"));
+        assert_eq!(out.len(), 3);
+    }
+
+    #[test]
+    fn a_file_stops_the_gathering_and_is_advanced_in_parts() {
+        let mut out = Outbox::new();
+        out.bytes(b"h");
+        out.file(FileHandle(Arc::new(())), 5..10);
+        assert!(out.gather().more);
+        assert!(out.front_file().is_none());
+        out.advance(3);
+        assert_eq!(out.front_file().unwrap().1, 7..10);
+        out.advance(3);
+        assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_write_that_adds_nothing_leaves_nothing() {
+        let mut out = Outbox::new();
+        out.write_with(|_| {});
+        assert!(out.is_empty());
+    }
+}

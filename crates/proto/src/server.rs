@@ -1,0 +1,160 @@
+//! What a protocol is to a server.
+
+use std::sync::Arc;
+
+use crate::{FileHandle, Outbox};
+
+/// A protocol with the state that all its connections share (a site's options, a cache's items).
+pub trait Protocol: Send + Sync {
+    /// The state of one new connection. It should stay small: an idle connection is little more than this.
+    fn connect(&self) -> Box<dyn ServerConn>;
+}
+
+/// The server's side of one connection: bytes in, bytes and wishes out.
+///
+/// The caller borrows the input to the core and keeps what was not consumed; the core never stores a copy of input
+/// that it can ask to see again. `dyn` is deliberate: one indirect call per read costs about a nanosecond, and it
+/// keeps a protocol to one file and one registry entry.
+pub trait ServerConn: Send {
+    /// Called once, before any input. A protocol in which the server speaks first greets here.
+    fn open(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
+        let _ = (cx, out);
+        Next::Read
+    }
+
+    /// Takes input, which starts with whatever an earlier call left unconsumed.
+    ///
+    /// It is called again with the rest as long as it consumes bytes and answers [`Next::Read`]; when it consumes
+    /// nothing it needs more bytes than it was shown. After [`Next::Flush`] it is called with the rest, which may be
+    /// empty, once the outbox has drained. On a [`Violation`] what it has put in the outbox (an error reply) is
+    /// still sent, and the connection is closed.
+    fn receive(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation>;
+
+    /// The answer to an [`Next::Open`]: the file, or why there is none. No `receive` comes in between.
+    fn opened(&mut self, cx: &Context<'_>, answer: Result<Opened, OpenError>, out: &mut Outbox) -> Next {
+        let _ = (cx, answer, out);
+        Next::Close
+    }
+
+    /// The peer has finished sending (it may still read). The default closes once everything is sent.
+    fn end_of_input(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
+        let _ = (cx, out);
+        Next::Close
+    }
+
+    /// The peer took too long; a last word may be put in the outbox before the connection is closed.
+    fn timed_out(&mut self, cx: &Context<'_>, out: &mut Outbox) {
+        let _ = (cx, out);
+    }
+
+    /// True between the first consumed byte of a request and its last, as in a body. (A request whose bytes are all
+    /// still unconsumed need not be told: the caller sees the unconsumed tail.)
+    fn mid_request(&self) -> bool {
+        false
+    }
+}
+
+/// What holds at the time of a call: the world outside, as arguments.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// Seconds since 1970-01-01 UTC.
+    pub unix_s: u64,
+    /// The same moment as an IMF-fixdate (RFC 9110 section 5.6.7), made once a second.
+    pub date: &'a str,
+    /// The server is stopping: answer what is here, then close.
+    pub stopping: bool,
+}
+
+/// How far a core got and what it wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Bytes of the input that are done with.
+    pub consumed: usize,
+    /// What to do now.
+    pub next: Next,
+}
+
+impl Step {
+    /// Consumed `consumed` bytes; read on.
+    pub const fn read(consumed: usize) -> Step {
+        Step { consumed, next: Next::Read }
+    }
+}
+
+/// What a core wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// More input, once it is there.
+    Read,
+    /// Send the outbox until it is empty, then call `receive` with the rest of the input. The only back-pressure.
+    Flush,
+    /// Open the file named by [`Outbox::want_file`], then call `opened`.
+    Open,
+    /// Send the outbox, then close.
+    Close,
+}
+
+/// The peer broke the protocol. The connection ends once the outbox is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The kind, for the counters.
+    pub kind: ViolationKind,
+}
+
+/// Kinds of violation, as the server counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ViolationKind {
+    /// Bytes that are not the protocol.
+    Malformed,
+    /// Something is longer than its limit.
+    TooLarge,
+}
+
+impl From<ViolationKind> for Violation {
+    fn from(kind: ViolationKind) -> Violation {
+        Violation { kind }
+    }
+}
+
+/// A file that the server opened for a protocol.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// To be put into the outbox by [`Outbox::file`].
+    pub handle: FileHandle,
+    /// What is known of it. Shared with the server's open-file cache.
+    pub meta: Arc<FileMeta>,
+}
+
+/// What a protocol may know of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMeta {
+    /// Length in bytes.
+    pub size: u64,
+    /// Last modification, seconds since 1970-01-01 UTC.
+    pub modified_s: u64,
+    /// The nanoseconds of it.
+    pub modified_ns: u32,
+    /// The inode number: with size and time it makes a validator.
+    pub inode: u64,
+    /// The whole content, where the server keeps it in memory.
+    pub content: Option<Arc<[u8]>>,
+}
+
+/// Why a file could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// No such file (ENOENT, ENOTDIR, ELOOP), or a path that leaves the root.
+    NotFound,
+    /// Not readable (EACCES, EPERM).
+    Forbidden,
+    /// It is a directory.
+    IsDirectory,
+    /// Neither file nor directory: a socket, a device, a fifo.
+    NotRegular,
+    /// The name is too long for the file system.
+    NameTooLong,
+    /// Out of descriptors or memory for now (EMFILE, ENFILE, ENOMEM), or the data server is away.
+    Unavailable,
+    /// Anything else the disk said.
+    Failed,
+}

@@ -1,0 +1,2 @@
+//! Reports made from a run file and nothing else.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Servers of every architecture: a concurrency model times an event mechanism.
+#![forbid(unsafe_code)]

@@ -1,0 +1,1 @@
+//! System calls, as safe functions and types. The only crate of Pitot with unsafe code.
