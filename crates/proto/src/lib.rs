@@ -16,5 +16,5 @@ mod server;
 pub use outbox::{FileHandle, Gathered, Outbox, PATTERN, Segment, pattern_at};
 pub use registry::{PROTOCOLS, ProtocolEntry, ProtocolOptions, find};
 pub use server::{
-    Context, FileMeta, Next, OpenError, Opened, Protocol, ServerConn, Step, Violation, ViolationKind,
+    Context, Derived, FileMeta, Next, OpenError, Opened, Protocol, ServerConn, Step, Violation, ViolationKind,
 };

@@ -220,6 +220,13 @@ impl Outbox {
         self.wanted_file.extend_from_slice(path);
     }
 
+    /// Names the file as [`Outbox::want_file`] does, but lets `write` write the path, into an empty buffer that serves
+    /// again and again.
+    pub fn want_file_with<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        self.wanted_file.clear();
+        write(&mut self.wanted_file)
+    }
+
     /// The file that was asked for last.
     pub fn wanted_file(&self) -> &[u8] {
         &self.wanted_file

@@ -1,6 +1,8 @@
 //! What a protocol is to a server.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use crate::{FileHandle, Outbox};
 
@@ -31,7 +33,10 @@ pub trait ServerConn: Send {
     fn receive(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation>;
 
     /// The answer to an [`Next::Open`]: the file, or why there is none. No `receive` comes in between.
-    fn opened(&mut self, cx: &Context<'_>, answer: Result<Opened, OpenError>, out: &mut Outbox) -> Next {
+    ///
+    /// The file is lent, so that a hit in the open-file cache touches no reference count unless the reply has to
+    /// point at the file.
+    fn opened(&mut self, cx: &Context<'_>, answer: Result<&Opened, OpenError>, out: &mut Outbox) -> Next {
         let _ = (cx, answer, out);
         Next::Close
     }
@@ -116,13 +121,16 @@ impl From<ViolationKind> for Violation {
     }
 }
 
-/// A file that the server opened for a protocol.
-#[derive(Clone, Debug)]
+/// A file that the server opened for a protocol, under one path: the server's open-file cache keeps one of these for
+/// each path and lends it to every connection that asks for that path.
+#[derive(Debug)]
 pub struct Opened {
     /// To be put into the outbox by [`Outbox::file`].
     pub handle: FileHandle,
-    /// What is known of it. Shared with the server's open-file cache.
-    pub meta: Arc<FileMeta>,
+    /// What is known of the file.
+    pub meta: FileMeta,
+    /// What the protocol has worked out of it. A new file starts with `Derived::default()`.
+    pub derived: Derived,
 }
 
 /// What a protocol may know of a file.
@@ -136,8 +144,30 @@ pub struct FileMeta {
     pub modified_ns: u32,
     /// The inode number: with size and time it makes a validator.
     pub inode: u64,
-    /// The whole content, where the server keeps it in memory.
+    /// The whole content (`size` bytes), where the server keeps it in memory.
     pub content: Option<Arc<[u8]>>,
+}
+
+/// Something that a protocol works out of a file and its path once, such as a formatted reply head, and finds again as
+/// long as the server keeps the file open.
+#[derive(Default)]
+pub struct Derived(OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl Derived {
+    /// The value, made on the first call.
+    ///
+    /// # Panics
+    /// If another call has made a value of another type: a file store serves one protocol.
+    pub fn get_or_make<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
+        let value = self.0.get_or_init(|| Box::new(make()));
+        value.downcast_ref().expect("a file store serves one protocol")
+    }
+}
+
+impl fmt::Debug for Derived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.get().is_some() { "Derived(made)" } else { "Derived(not made)" })
+    }
 }
 
 /// Why a file could not be opened.
