@@ -1,1 +1,22 @@
 //! System calls, as safe functions and types. The only crate of Pitot with unsafe code.
+//!
+//! Each file wraps one corner of the kernel and nothing of it leaks: callers hold owned descriptors, tokens and
+//! buffers. What this kernel or this user may not do is a value, [`Unavailable`], that names the cause and the cure.
+
+pub mod affinity;
+mod eventfd;
+pub mod limits;
+pub mod process;
+pub mod readiness;
+pub mod ring;
+mod shared;
+pub mod signal;
+pub mod socket;
+mod token;
+mod unavailable;
+pub mod usage;
+
+pub use eventfd::EventFd;
+pub use shared::SharedMemory;
+pub use token::Token;
+pub use unavailable::Unavailable;

@@ -1,0 +1,128 @@
+//! Processes: fork(2), the death of parents and children, signals to them.
+
+use std::io;
+
+use rustix::process::{self, Pid, WaitOptions};
+
+/// Proof that the process had one thread when it was made. A process with several threads must not fork and go on:
+/// the child would hold locks whose owners do not exist in it.
+#[derive(Clone, Copy, Debug)]
+pub struct SingleThreaded(());
+
+impl SingleThreaded {
+    /// Counts the threads of this process. The caller promises to start none while it holds the proof.
+    pub fn check() -> Option<SingleThreaded> {
+        let threads = std::fs::read_dir("/proc/self/task").ok()?.count();
+        (threads == 1).then_some(SingleThreaded(()))
+    }
+
+    /// Forks. The child dies (SIGKILL) when this thread does.
+    ///
+    /// # Errors
+    /// EAGAIN (RLIMIT_NPROC, pids cgroup), ENOMEM.
+    pub fn fork(self) -> io::Result<Fork> {
+        let parent = process::getpid();
+        // SAFETY: the process has one thread, so no lock is held by a thread that the child lacks, and the child may
+        // do whatever the parent may.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                die_with(parent);
+                Ok(Fork::Child)
+            }
+            pid => Ok(Fork::Parent(Child(Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?))),
+        }
+    }
+}
+
+/// Which side of a fork this is.
+#[derive(Debug)]
+pub enum Fork {
+    /// The parent, with its child.
+    Parent(Child),
+    /// The child.
+    Child,
+}
+
+/// A child process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Child(Pid);
+
+impl Child {
+    /// The child with that number, as a library that starts programs gives it.
+    pub fn from_id(id: u32) -> Option<Child> {
+        Pid::from_raw(i32::try_from(id).ok()?).map(Child)
+    }
+
+    /// Its process number.
+    pub fn id(self) -> u32 {
+        self.0.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Asks it to end (SIGTERM). One that has ended already is fine.
+    pub fn terminate(self) {
+        let _ = process::kill_process(self.0, process::Signal::TERM);
+    }
+
+    /// Ends it (SIGKILL). One that has ended already is fine.
+    pub fn kill(self) {
+        let _ = process::kill_process(self.0, process::Signal::KILL);
+    }
+}
+
+/// Makes this process die (SIGKILL) when `parent` does, also if it has died already (prctl(2), PR_SET_PDEATHSIG).
+fn die_with(parent: Pid) {
+    let _ = process::set_parent_process_death_signal(Some(process::Signal::KILL));
+    if process::getppid() != Some(parent) {
+        exit_now(1);
+    }
+}
+
+/// As a forked child does: makes this process die (SIGKILL) when the process that is its parent now does. `parent`
+/// is the number that the parent said it has.
+pub fn die_with_parent(parent: u32) {
+    if let Some(parent) = Child::from_id(parent) {
+        die_with(parent.0);
+    }
+}
+
+/// The number of this process.
+pub fn id() -> u32 {
+    std::process::id()
+}
+
+/// A child that has ended, if there is one, without waiting; it is no zombie any more. `None` if all go on or there
+/// is none.
+pub fn reap() -> Option<Ended> {
+    loop {
+        match process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => {
+                return Some(Ended {
+                    child: Child(pid),
+                    exit_code: status.exit_status(),
+                    signal: status.terminating_signal(),
+                });
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(None) | Err(_) => return None,
+        }
+    }
+}
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Which.
+    pub child: Child,
+    /// Its exit code, if it exited.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
+}
+
+/// Ends this process at once, without running anything of the program: right for a forked child, whose buffers and
+/// destructors are its parent's too.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit has no conditions.
+    unsafe { libc::_exit(code) }
+}

@@ -1,0 +1,189 @@
+//! Realtime signals (fcntl(2), F_SETSIG): the kernel queues a signal, with the descriptor in it, each time a
+//! descriptor becomes ready; the loop takes them one by one with sigtimedwait(2).
+//!
+//! The trigger is an edge. When the queue is full (RLIMIT_SIGPENDING) the kernel sends a plain SIGIO instead, and
+//! the loop has to ask for all descriptors once with poll(2). Signals go to one thread (F_SETOWN_EX), which must
+//! have them blocked, as must every other thread.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+use super::{Interest, Readiness, Ready, Trigger, ready_from_bits};
+use crate::Token;
+
+/// Signals taken in one wait, so that no connection waits for ever while others are told.
+const BATCH: usize = 512;
+
+// glibc's headers have these; the libc crate lacks them for this target.
+const F_SETSIG: libc::c_int = 10;
+const F_SETOWN_EX: libc::c_int = 15;
+const F_OWNER_TID: libc::c_int = 0;
+
+#[repr(C)]
+struct OwnerEx {
+    kind: libc::c_int,
+    id: libc::pid_t,
+}
+
+/// The signal that carries readiness. The first two are left to the C library's users by custom.
+fn signal() -> libc::c_int {
+    libc::SIGRTMIN() + 2
+}
+
+fn signals() -> libc::sigset_t {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises the set, and the signals added are valid ones.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGIO);
+        set.assume_init()
+    }
+}
+
+/// Blocks the signals of this mechanism in the calling thread and in the threads it starts from now on. To be called
+/// before any thread is started, as a signal that is not blocked ends the process.
+pub fn block_signals() {
+    let set = signals();
+    // SAFETY: the set is initialised; the old mask is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+}
+
+/// Realtime signals.
+#[derive(Debug)]
+pub struct SigIo {
+    thread: libc::pid_t,
+    signals: libc::sigset_t,
+    /// By descriptor; `None` if it is not watched.
+    tokens: Vec<Option<Token>>,
+    overflows: u64,
+}
+
+impl Readiness for SigIo {
+    const TRIGGER: Trigger = Trigger::Edge;
+
+    fn new() -> io::Result<SigIo> {
+        block_signals();
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        Ok(SigIo { thread, signals: signals(), tokens: Vec::new(), overflows: 0 })
+    }
+
+    fn watch(&mut self, fd: BorrowedFd<'_>, token: Token, _: Interest) -> io::Result<()> {
+        let raw = fd.as_raw_fd();
+        let index = raw as usize;
+        if self.tokens.len() <= index {
+            self.tokens.resize(index + 1, None);
+        }
+        let owner = OwnerEx { kind: F_OWNER_TID, id: self.thread };
+        // SAFETY: the commands take a pointer to an f_owner_ex, a signal number, nothing, and flags, as passed.
+        let failed = unsafe {
+            libc::fcntl(raw, F_SETOWN_EX, &raw const owner) < 0
+                || libc::fcntl(raw, F_SETSIG, signal()) < 0
+                || {
+                    let flags = libc::fcntl(raw, libc::F_GETFL);
+                    flags < 0 || libc::fcntl(raw, libc::F_SETFL, flags | libc::O_ASYNC) < 0
+                }
+        };
+        if failed {
+            return Err(io::Error::last_os_error());
+        }
+        self.tokens[index] = Some(token);
+        Ok(())
+    }
+
+    fn rewatch(&mut self, _: BorrowedFd<'_>, _: Token, _: Interest) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn unwatch(&mut self, fd: BorrowedFd<'_>, closing: bool) {
+        let raw = fd.as_raw_fd();
+        if let Some(token) = self.tokens.get_mut(raw as usize) {
+            *token = None;
+        }
+        if !closing {
+            // SAFETY: both commands take and give flags.
+            unsafe {
+                let flags = libc::fcntl(raw, libc::F_GETFL);
+                libc::fcntl(raw, libc::F_SETFL, flags & !libc::O_ASYNC);
+            }
+        }
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let mut timeout = timeout;
+        for _ in 0..BATCH {
+            let Some(info) = self.next_signal(timeout)? else { break };
+            if info.si_signo == libc::SIGIO {
+                self.overflows += 1;
+                return self.ask_for_all(ready);
+            }
+            ready.extend(self.told(&info));
+            timeout = Some(Duration::ZERO);
+        }
+        Ok(())
+    }
+}
+
+impl SigIo {
+    /// How often the queue of signals was full and every descriptor had to be asked for.
+    pub fn overflows(&self) -> u64 {
+        self.overflows
+    }
+
+    fn next_signal(&self, timeout: Option<Duration>) -> io::Result<Option<libc::siginfo_t>> {
+        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+        let time = timeout.map(|d| libc::timespec {
+            tv_sec: d.as_secs().min(i64::MAX as u64) as i64,
+            tv_nsec: d.subsec_nanos().into(),
+        });
+        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the set is initialised, `info` may be written to, the timeout is null or outlives the call.
+        let n = unsafe { libc::sigtimedwait(&raw const self.signals, info.as_mut_ptr(), time) };
+        if n < 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::EINTR) => Ok(None),
+                _ => Err(error),
+            };
+        }
+        // SAFETY: a siginfo_t is plain data, zeroed before and filled by the call.
+        Ok(Some(unsafe { info.assume_init() }))
+    }
+
+    fn told(&self, info: &libc::siginfo_t) -> Option<Ready> {
+        #[repr(C)]
+        struct PollFields {
+            signo: libc::c_int,
+            errno: libc::c_int,
+            code: libc::c_int,
+            _pad: libc::c_int,
+            band: libc::c_long,
+            fd: libc::c_int,
+        }
+        const { assert!(size_of::<PollFields>() <= size_of::<libc::siginfo_t>()) };
+        // SAFETY: siginfo_t is larger and as aligned, and this is how the kernel lays out si_band and si_fd for
+        // signals from O_ASYNC descriptors (sigaction(2)); all fields are integers.
+        let fields = unsafe { &*std::ptr::from_ref(info).cast::<PollFields>() };
+        let token = (*self.tokens.get(fields.fd as usize)?)?;
+        Some(ready_from_bits(token, fields.band as libc::c_short))
+    }
+
+    /// After an overflow: what the lost signals told is found out with one poll(2) over everything.
+    fn ask_for_all(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
+        while self.next_signal(Some(Duration::ZERO))?.is_some() {}
+        let watched = self.tokens.iter().enumerate().filter_map(|(fd, token)| token.map(|t| (fd, t)));
+        let (tokens, mut set): (Vec<Token>, Vec<libc::pollfd>) = watched
+            .map(|(fd, token)| {
+                (token, libc::pollfd { fd: fd as i32, events: libc::POLLIN | libc::POLLOUT, revents: 0 })
+            })
+            .unzip();
+        // SAFETY: the set is an array of that many pollfd, which the kernel may write to.
+        if unsafe { libc::poll(set.as_mut_ptr(), set.len() as libc::nfds_t, 0) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let told = tokens.into_iter().zip(&set).filter(|(_, entry)| entry.revents != 0);
+        ready.extend(told.map(|(token, entry)| ready_from_bits(token, entry.revents)));
+        Ok(())
+    }
+}

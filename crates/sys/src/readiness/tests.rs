@@ -1,0 +1,131 @@
+//! What every mechanism must do, run over all of them.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use super::*;
+
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    server.set_nonblocking(true).unwrap();
+    (client, server)
+}
+
+/// Waits until `token` is told as readable (or the time is over), whatever else is told.
+fn told_readable<R: Readiness>(mechanism: &mut R, token: Token) -> bool {
+    let mut ready = Vec::new();
+    for _ in 0..20 {
+        mechanism.wait(Some(Duration::from_millis(100)), &mut ready).unwrap();
+        if ready.iter().any(|r| r.token == token && r.readable) {
+            return true;
+        }
+    }
+    false
+}
+
+fn tells_of_input_and_of_the_end<R: Readiness>() {
+    let mut mechanism = R::new().unwrap();
+    let (mut client, mut server) = pair();
+    let token = Token::new(3, 9);
+    mechanism.watch(server.as_fd(), token, Interest::Read).unwrap();
+    client.write_all(b"x").unwrap();
+    assert!(told_readable(&mut mechanism, token));
+    assert_eq!(server.read(&mut [0; 9]).unwrap(), 1);
+    drop(client);
+    assert!(told_readable(&mut mechanism, token));
+    mechanism.unwatch(server.as_fd(), true);
+}
+
+fn forgets_what_is_unwatched<R: Readiness>() {
+    let mut mechanism = R::new().unwrap();
+    let (mut client, server) = pair();
+    let (mut other_client, other) = pair();
+    mechanism.watch(server.as_fd(), Token::new(1, 0), Interest::Read).unwrap();
+    mechanism.watch(other.as_fd(), Token::new(2, 0), Interest::Read).unwrap();
+    mechanism.unwatch(server.as_fd(), false);
+    client.write_all(b"x").unwrap();
+    other_client.write_all(b"x").unwrap();
+    assert!(told_readable(&mut mechanism, Token::new(2, 0)));
+    let mut ready = Vec::new();
+    mechanism.wait(Some(Duration::ZERO), &mut ready).unwrap();
+    assert!(ready.iter().all(|r| r.token != Token::new(1, 0)));
+}
+
+fn waits_no_longer_than_asked<R: Readiness>() {
+    let mut mechanism = R::new().unwrap();
+    let (_client, server) = pair();
+    mechanism.watch(server.as_fd(), Token::new(1, 0), Interest::Read).unwrap();
+    let mut ready = Vec::new();
+    mechanism.wait(Some(Duration::from_millis(1)), &mut ready).unwrap();
+    assert!(ready.iter().all(|r| !r.readable));
+}
+
+fn works_beyond_1024_descriptors<R: Readiness>() {
+    let mut mechanism = R::new().unwrap();
+    crate::limits::raise_descriptors().unwrap();
+    let (mut client, server) = pair();
+    let high = rustix::io::fcntl_dupfd_cloexec(&server, 3000);
+    let Ok(high) = high else {
+        assert!(crate::limits::descriptors() <= 3000);
+        return;
+    };
+    mechanism.watch(high.as_fd(), Token::new(7, 7), Interest::Read).unwrap();
+    client.write_all(b"x").unwrap();
+    assert!(told_readable(&mut mechanism, Token::new(7, 7)));
+    mechanism.unwatch(high.as_fd(), false);
+    mechanism.wait(Some(Duration::ZERO), &mut Vec::new()).unwrap();
+}
+
+fn level_interest_in_writing_can_be_given_up<R: Readiness>() {
+    if R::TRIGGER == Trigger::Edge {
+        return;
+    }
+    let mut mechanism = R::new().unwrap();
+    let (_client, server) = pair();
+    let token = Token::new(1, 0);
+    mechanism.watch(server.as_fd(), token, Interest::ReadWrite).unwrap();
+    let mut ready = Vec::new();
+    mechanism.wait(Some(Duration::from_secs(5)), &mut ready).unwrap();
+    assert_eq!(ready, [Ready { token, readable: false, writable: true }]);
+    mechanism.rewatch(server.as_fd(), token, Interest::Read).unwrap();
+    ready.clear();
+    mechanism.wait(Some(Duration::ZERO), &mut ready).unwrap();
+    assert_eq!(ready, []);
+}
+
+fn all<R: Readiness>() {
+    tells_of_input_and_of_the_end::<R>();
+    forgets_what_is_unwatched::<R>();
+    waits_no_longer_than_asked::<R>();
+    works_beyond_1024_descriptors::<R>();
+    level_interest_in_writing_can_be_given_up::<R>();
+}
+
+#[test]
+fn select_does_what_a_mechanism_must() {
+    all::<Select>();
+}
+
+#[test]
+fn poll_does_what_a_mechanism_must() {
+    all::<Poll>();
+}
+
+#[test]
+fn epoll_level_does_what_a_mechanism_must() {
+    all::<EpollLevel>();
+}
+
+#[test]
+fn epoll_edge_does_what_a_mechanism_must() {
+    all::<EpollEdge>();
+}
+
+#[test]
+fn realtime_signals_do_what_a_mechanism_must() {
+    all::<SigIo>();
+}

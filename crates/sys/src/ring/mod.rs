@@ -1,0 +1,534 @@
+//! io_uring(7) for sockets, as a safe type.
+//!
+//! Two rules make it safe. A buffer that the kernel reads or writes belongs to the ring until the completion gives it
+//! back: sends and file reads move their bytes in, receives land in buffers that the ring provides (a buffer ring,
+//! `IORING_REGISTER_PBUF_RING`) and lends out. And a ring that is dropped cancels what is in flight before it frees
+//! a byte, or leaks the bytes where the kernel will not say that it is done.
+//!
+//! Accepts and receives are multishot: armed once, they complete again and again without a new submission. A
+//! completion that is the last of its operation says so (`last`), and no buffer, slot or descriptor may be counted
+//! as free before that.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
+
+use crate::{Token, Unavailable};
+
+mod buffers;
+mod payload;
+mod probe;
+
+use buffers::Buffers;
+pub use buffers::Chunk;
+pub use payload::Payload;
+pub use probe::{Features, probe};
+
+/// Sizes of a ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Submissions that fit before they must be handed to the kernel; a power of two.
+    pub submissions: u32,
+    /// Completions that fit; a power of two.
+    pub completions: u32,
+    /// Buffers for receives; a power of two up to 32768.
+    pub buffers: u16,
+    /// Bytes in each.
+    pub buffer_bytes: u32,
+    /// Slots for descriptors that exist only in the ring (direct descriptors); 0 for none.
+    pub direct: u32,
+}
+
+/// A socket that the ring knows: an ordinary descriptor, or a slot of the ring's own table, which is cheaper per
+/// operation and takes no descriptor of the process.
+#[derive(Debug)]
+pub enum RingFd {
+    /// A descriptor.
+    Plain(OwnedFd),
+    /// A slot of the ring. It must be closed by [`Ring::close`].
+    Direct(u32),
+}
+
+/// A finished operation, or a part of a multishot one.
+#[derive(Debug)]
+pub enum Completion {
+    /// From [`Ring::accept`].
+    Accepted {
+        /// The listener's token.
+        token: Token,
+        /// The connection, or why there is none.
+        result: io::Result<RingFd>,
+        /// The operation has ended and must be armed again for more.
+        last: bool,
+    },
+    /// From [`Ring::receive`].
+    Received {
+        /// The connection's token.
+        token: Token,
+        /// Bytes in a buffer of the ring, to be read by [`Ring::chunk`] and given back by [`Ring::recycle`]. `None` is
+        /// the end of input. ENOBUFS means that all buffers were lent out.
+        result: io::Result<Option<Chunk>>,
+        /// The operation has ended and must be armed again for more.
+        last: bool,
+    },
+    /// From [`Ring::send`].
+    Sent {
+        /// The connection's token.
+        token: Token,
+        /// How many bytes were taken.
+        result: io::Result<usize>,
+        /// What was to be sent.
+        payload: Box<Payload>,
+    },
+    /// From [`Ring::read`].
+    Read {
+        /// The token given.
+        token: Token,
+        /// How many bytes were read into the buffer; 0 at the end of the file.
+        result: io::Result<usize>,
+        /// The buffer given, with what was read.
+        buffer: Vec<u8>,
+    },
+    /// From [`Ring::connect`].
+    Connected {
+        /// The token given.
+        token: Token,
+        /// Done, or why not.
+        result: io::Result<()>,
+    },
+    /// From [`Ring::poll`]: the descriptor is readable. Told once for each arming.
+    Readable {
+        /// The token given.
+        token: Token,
+    },
+}
+
+/// Kinds of operation, kept in the upper byte of the user data.
+#[repr(u8)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Accept = 1,
+    AcceptDirect,
+    Receive,
+    Send,
+    Read,
+    Connect,
+    Poll,
+    /// Closes, shutdowns and cancellations: nobody waits for them.
+    Forget,
+}
+
+const KIND_SHIFT: u32 = 56;
+
+fn user_data(kind: Kind, bits: u64) -> u64 {
+    debug_assert!(bits >> KIND_SHIFT == 0);
+    (kind as u64) << KIND_SHIFT | bits
+}
+
+/// What an operation owns while it is in flight.
+enum InFlight {
+    Free { next: u32 },
+    Send { token: Token, payload: Box<Payload> },
+    Read { token: Token, buffer: Vec<u8>, _file: Arc<OwnedFd> },
+    Connect { token: Token, _address: Box<Address> },
+}
+
+struct Address {
+    storage: libc::sockaddr_storage,
+    length: libc::socklen_t,
+}
+
+const NO_SLOT: u32 = u32::MAX;
+/// The group of the one buffer ring.
+const BUFFER_GROUP: u16 = 0;
+
+/// An io_uring with its receive buffers. One thread uses it.
+pub struct Ring {
+    ring: IoUring,
+    buffers: Buffers,
+    in_flight: Vec<InFlight>,
+    free: u32,
+    /// Operations in flight that own memory.
+    owning: usize,
+    /// Completions taken from the kernel and not yet told.
+    arrived: Vec<(u64, i32, u32)>,
+    told: usize,
+    #[expect(
+        clippy::vec_box,
+        reason = "a payload must not move while it is in flight, so it is boxed from the start"
+    )]
+    spare_payloads: Vec<Box<Payload>>,
+}
+
+/// Payloads kept for reuse.
+const SPARE_PAYLOADS_MAX: usize = 256;
+
+impl Ring {
+    /// A ring for the calling thread, which must be the one that uses it (IORING_SETUP_SINGLE_ISSUER).
+    ///
+    /// # Errors
+    /// [`Unavailable`] if the kernel refuses, with the cause.
+    pub fn new(sizes: Sizes) -> Result<Ring, Unavailable> {
+        let ring = probe::build(sizes.submissions, sizes.completions).map_err(|e| probe::explain(&e))?;
+        let limited = |what: &str, e: &io::Error| Unavailable {
+            what: "io_uring".into(),
+            cause: format!("{what} could not be set up: {e}"),
+            cure: "use Linux 6.1 or later, or raise the memory and descriptor limits (ulimit -l, ulimit -n)"
+                .into(),
+        };
+        let buffers = Buffers::new(&ring, BUFFER_GROUP, sizes.buffers, sizes.buffer_bytes)
+            .map_err(|e| limited("the buffer ring", &e))?;
+        if sizes.direct > 0 {
+            ring.submitter()
+                .register_files_sparse(sizes.direct)
+                .map_err(|e| limited("direct descriptors", &e))?;
+        }
+        let ring = Ring {
+            ring,
+            buffers,
+            in_flight: Vec::new(),
+            free: NO_SLOT,
+            owning: 0,
+            arrived: Vec::with_capacity(sizes.completions as usize),
+            told: 0,
+            spare_payloads: Vec::new(),
+        };
+        Ok(ring)
+    }
+
+    /// Accepts connections from now on, as direct descriptors if `direct`.
+    pub fn accept(&mut self, token: Token, listener: BorrowedFd<'_>, direct: bool) {
+        let kind = if direct { Kind::AcceptDirect } else { Kind::Accept };
+        let entry = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd()))
+            .allocate_file_index(direct)
+            .flags(if direct { 0 } else { libc::SOCK_CLOEXEC })
+            .build();
+        self.push(entry, user_data(kind, token.bits()));
+    }
+
+    /// Receives from now on, into the ring's buffers.
+    pub fn receive(&mut self, token: Token, fd: &RingFd) {
+        let entry = match target(fd) {
+            Target::Fd(fd) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
+            Target::Fixed(fd) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
+        };
+        self.push(entry, user_data(Kind::Receive, token.bits()));
+    }
+
+    /// Ends an accept or a receive; its last completion says ECANCELED. It may already have ended.
+    pub fn cancel(&mut self, token: Token) {
+        for kind in [Kind::Receive, Kind::Accept, Kind::AcceptDirect] {
+            self.cancel_kind(kind, token);
+        }
+    }
+
+    /// Ends a receive; its last completion says ECANCELED. It may already have ended.
+    pub fn cancel_receive(&mut self, token: Token) {
+        self.cancel_kind(Kind::Receive, token);
+    }
+
+    fn cancel_kind(&mut self, kind: Kind, token: Token) {
+        let entry = opcode::AsyncCancel::new(user_data(kind, token.bits())).build();
+        self.push(entry, user_data(Kind::Forget, 0));
+    }
+
+    /// An empty payload, to be filled and sent.
+    pub fn payload(&mut self) -> Box<Payload> {
+        self.spare_payloads.pop().unwrap_or_default()
+    }
+
+    /// Keeps an emptied payload for reuse.
+    pub fn recycle_payload(&mut self, payload: Box<Payload>) {
+        debug_assert!(payload.is_empty());
+        if self.spare_payloads.len() < SPARE_PAYLOADS_MAX {
+            self.spare_payloads.push(payload);
+        }
+    }
+
+    /// Sends a payload, or the first part of it. At most one send of a connection should be in flight, since two may
+    /// be carried out in any order.
+    ///
+    /// # Panics
+    /// If the payload is empty.
+    pub fn send(&mut self, token: Token, fd: &RingFd, mut payload: Box<Payload>, more: bool) {
+        assert!(!payload.is_empty(), "nothing to send");
+        let flags = libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
+        let entry = match (payload.single(), target(fd)) {
+            (Some((start, len)), Target::Fd(fd)) => opcode::Send::new(fd, start, len).flags(flags).build(),
+            (Some((start, len)), Target::Fixed(fd)) => opcode::Send::new(fd, start, len).flags(flags).build(),
+            (None, Target::Fd(fd)) => opcode::SendMsg::new(fd, payload.header()).flags(flags as u32).build(),
+            (None, Target::Fixed(fd)) => {
+                opcode::SendMsg::new(fd, payload.header()).flags(flags as u32).build()
+            }
+        };
+        let slot = self.occupy(InFlight::Send { token, payload });
+        self.push(entry, user_data(Kind::Send, slot.into()));
+    }
+
+    /// Reads up to `buffer.capacity()` bytes of a file at `offset` into `buffer`, whose content is dropped.
+    pub fn read(&mut self, token: Token, file: &Arc<OwnedFd>, offset: u64, mut buffer: Vec<u8>) {
+        buffer.clear();
+        let room = u32::try_from(buffer.capacity()).unwrap_or(u32::MAX);
+        let entry =
+            opcode::Read::new(types::Fd(file.as_raw_fd()), buffer.as_mut_ptr(), room).offset(offset).build();
+        let slot = self.occupy(InFlight::Read { token, buffer, _file: Arc::clone(file) });
+        self.push(entry, user_data(Kind::Read, slot.into()));
+    }
+
+    /// Connects a socket.
+    pub fn connect(&mut self, token: Token, fd: &RingFd, to: std::net::SocketAddr) {
+        let address = Box::new(socket_address(to));
+        let (pointer, length) = (std::ptr::from_ref(&address.storage).cast(), address.length);
+        let entry = match target(fd) {
+            Target::Fd(fd) => opcode::Connect::new(fd, pointer, length).build(),
+            Target::Fixed(fd) => opcode::Connect::new(fd, pointer, length).build(),
+        };
+        let slot = self.occupy(InFlight::Connect { token, _address: address });
+        self.push(entry, user_data(Kind::Connect, slot.into()));
+    }
+
+    /// Tells once when a descriptor is readable.
+    pub fn poll(&mut self, token: Token, fd: BorrowedFd<'_>) {
+        let entry = opcode::PollAdd::new(types::Fd(fd.as_raw_fd()), libc::POLLIN as u32).build();
+        self.push(entry, user_data(Kind::Poll, token.bits()));
+    }
+
+    /// Tells the peer that nothing more will be sent.
+    pub fn finish_sending(&mut self, fd: &RingFd) {
+        let entry = match target(fd) {
+            Target::Fd(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
+            Target::Fixed(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
+        };
+        self.push_forget(entry);
+    }
+
+    /// Closes a socket. A receive in flight must be cancelled, before or after: until its last completion it keeps
+    /// the connection open.
+    pub fn close(&mut self, fd: RingFd) {
+        let entry = match fd {
+            RingFd::Plain(fd) => {
+                opcode::Close::new(types::Fd(std::os::fd::IntoRawFd::into_raw_fd(fd))).build()
+            }
+            RingFd::Direct(slot) => opcode::Close::new(types::Fixed(slot)).build(),
+        };
+        self.push_forget(entry);
+    }
+
+    /// Hands everything submitted so far to the kernel and waits for a completion, at most until the time is over.
+    /// A signal ends the wait early.
+    ///
+    /// # Errors
+    /// Only what would be a defect of this module.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        if self.told < self.arrived.len() {
+            return Ok(());
+        }
+        let submitter = self.ring.submitter();
+        let entered = match timeout {
+            None => submitter.submit_and_wait(1),
+            Some(timeout) => {
+                let time = types::Timespec::from(timeout);
+                submitter.submit_with_args(1, &types::SubmitArgs::new().timespec(&time))
+            }
+        };
+        match entered.map_err(|e| e.raw_os_error()) {
+            // EBUSY: completions overflowed their ring; taking them makes room.
+            Ok(_) | Err(Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {}
+            Err(code) => return Err(io::Error::from_raw_os_error(code.unwrap_or(libc::EIO))),
+        }
+        self.arrived.clear();
+        self.told = 0;
+        self.arrived.extend(self.ring.completion().map(|c| (c.user_data(), c.result(), c.flags())));
+        Ok(())
+    }
+
+    /// The next completion that the last wait brought, or `None` when all are told.
+    pub fn next_completion(&mut self) -> Option<Completion> {
+        while let Some(&(data, result, flags)) = self.arrived.get(self.told) {
+            self.told += 1;
+            if let Some(completion) = self.translate(data, result, flags) {
+                return Some(completion);
+            }
+        }
+        None
+    }
+
+    /// The bytes of a chunk.
+    pub fn chunk(&self, chunk: &Chunk) -> &[u8] {
+        self.buffers.bytes(chunk)
+    }
+
+    /// Gives the buffer of a chunk back, for the next receive.
+    pub fn recycle(&mut self, chunk: Chunk) {
+        self.buffers.recycle(chunk);
+    }
+
+    fn translate(&mut self, data: u64, result: i32, flags: u32) -> Option<Completion> {
+        let token = Token::from_bits(data);
+        let last = !cqueue::more(flags);
+        let kind = (data >> KIND_SHIFT) as u8;
+        if kind == Kind::Receive as u8 {
+            let chunk = cqueue::buffer_select(flags).map(|id| self.buffers.chunk(id, result.max(0) as u32));
+            let result = match (check(result), chunk) {
+                (Ok(0) | Err(_), Some(empty)) => {
+                    self.buffers.recycle(empty);
+                    check(result).map(|_| None)
+                }
+                (Ok(_), chunk) => Ok(chunk),
+                (Err(e), None) => Err(e),
+            };
+            return Some(Completion::Received { token, result, last });
+        }
+        if kind == Kind::Send as u8 {
+            let InFlight::Send { token, payload } = self.vacate(token.index()) else {
+                unreachable!("a send")
+            };
+            return Some(Completion::Sent { token, result: check(result), payload });
+        }
+        if kind == Kind::AcceptDirect as u8 {
+            let result = check(result).map(|slot| RingFd::Direct(slot as u32));
+            return Some(Completion::Accepted { token, result, last });
+        }
+        if kind == Kind::Accept as u8 {
+            // SAFETY: a successful accept gives a descriptor that nobody else owns.
+            let result = check(result).map(|fd| RingFd::Plain(unsafe { OwnedFd::from_raw_fd(fd as RawFd) }));
+            return Some(Completion::Accepted { token, result, last });
+        }
+        if kind == Kind::Read as u8 {
+            let InFlight::Read { token, mut buffer, .. } = self.vacate(token.index()) else {
+                unreachable!("a read")
+            };
+            let result = check(result);
+            if let Ok(n) = result {
+                // SAFETY: the kernel has written the first `n` bytes, and was told no more than the capacity.
+                unsafe { buffer.set_len(n) };
+            }
+            return Some(Completion::Read { token, result, buffer });
+        }
+        if kind == Kind::Connect as u8 {
+            let InFlight::Connect { token, .. } = self.vacate(token.index()) else {
+                unreachable!("a connect")
+            };
+            return Some(Completion::Connected { token, result: check(result).map(|_| ()) });
+        }
+        (kind == Kind::Poll as u8).then_some(Completion::Readable { token })
+    }
+
+    fn push_forget(&mut self, entry: squeue::Entry) {
+        self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), user_data(Kind::Forget, 0));
+    }
+
+    fn push(&mut self, entry: squeue::Entry, user_data: u64) {
+        let entry = entry.user_data(user_data);
+        // SAFETY: whatever the entry points at is owned by `in_flight` until its completion, in memory that does not
+        // move, or by `buffers`; descriptors that are gone make the operation fail with EBADF.
+        while unsafe { self.ring.submission().push(&entry) }.is_err() {
+            // The queue is full: hand it over without waiting. EBUSY and EAGAIN pass as completions are taken.
+            if self.ring.submit().is_err() {
+                self.arrived.extend(self.ring.completion().map(|c| (c.user_data(), c.result(), c.flags())));
+            }
+        }
+    }
+
+    fn occupy(&mut self, operation: InFlight) -> u32 {
+        self.owning += 1;
+        if self.free == NO_SLOT {
+            self.in_flight.push(operation);
+            return (self.in_flight.len() - 1) as u32;
+        }
+        let slot = self.free;
+        match std::mem::replace(&mut self.in_flight[slot as usize], operation) {
+            InFlight::Free { next } => self.free = next,
+            _ => unreachable!("the free list names free slots"),
+        }
+        slot
+    }
+
+    fn vacate(&mut self, slot: u32) -> InFlight {
+        self.owning -= 1;
+        let next = std::mem::replace(&mut self.free, slot);
+        std::mem::replace(&mut self.in_flight[slot as usize], InFlight::Free { next })
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let _ = self.ring.submit();
+        let patience = types::Timespec::new().sec(1);
+        let _ = self.ring.submitter().register_sync_cancel(Some(patience), types::CancelBuilder::any());
+        let _ = self.ring.submitter().submit_with_args(0, &types::SubmitArgs::new());
+        while self.told < self.arrived.len() || !self.ring.completion().is_empty() {
+            while let Some(completion) = self.next_completion() {
+                if let Completion::Received { result: Ok(Some(chunk)), .. } = completion {
+                    self.recycle(chunk);
+                }
+            }
+            self.arrived.clear();
+            self.told = 0;
+            self.arrived.extend(self.ring.completion().map(|c| (c.user_data(), c.result(), c.flags())));
+        }
+        if self.owning > 0 {
+            // The kernel did not say that it is done with these.
+            std::mem::forget(std::mem::take(&mut self.in_flight));
+        }
+    }
+}
+
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ring").field("owning", &self.owning).finish_non_exhaustive()
+    }
+}
+
+enum Target {
+    Fd(types::Fd),
+    Fixed(types::Fixed),
+}
+
+fn target(fd: &RingFd) -> Target {
+    match fd {
+        RingFd::Plain(fd) => Target::Fd(types::Fd(fd.as_raw_fd())),
+        RingFd::Direct(slot) => Target::Fixed(types::Fixed(*slot)),
+    }
+}
+
+fn check(result: i32) -> io::Result<usize> {
+    if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(result as usize) }
+}
+
+fn socket_address(to: std::net::SocketAddr) -> Address {
+    // SAFETY: sockaddr_storage is plain data for which zeroes are valid.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let length = match to {
+        std::net::SocketAddr::V4(to) => {
+            let address = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: to.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(to.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: sockaddr_storage is large and aligned enough for every address of a socket.
+            unsafe { std::ptr::from_mut(&mut storage).cast::<libc::sockaddr_in>().write(address) };
+            size_of::<libc::sockaddr_in>()
+        }
+        std::net::SocketAddr::V6(to) => {
+            let address = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: to.port().to_be(),
+                sin6_flowinfo: to.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: to.ip().octets() },
+                sin6_scope_id: to.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { std::ptr::from_mut(&mut storage).cast::<libc::sockaddr_in6>().write(address) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    Address { storage, length: length as libc::socklen_t }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Whether this kernel has the io_uring that a ring needs, and why not.
+
+use std::io;
+
+use io_uring::{IoUring, opcode};
+
+use crate::Unavailable;
+
+/// What the running kernel's io_uring offers, for lists and reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Features {
+    /// Completions wait until the one submitting thread asks for them (SINGLE_ISSUER and DEFER_TASKRUN, Linux 6.1).
+    pub deferred: bool,
+    /// Several buffers in one send or receive (Linux 6.10).
+    pub bundles: bool,
+}
+
+/// Asks the kernel by setting up a small ring.
+///
+/// # Errors
+/// [`Unavailable`] with the cause and the cure.
+pub fn probe() -> Result<Features, Unavailable> {
+    let ring = build(8, 16).map_err(|e| explain(&e))?;
+    let mut ops = io_uring::Probe::new();
+    ring.submitter().register_probe(&mut ops).map_err(|e| explain(&e))?;
+    // Multishot receives came with zero-copy sends, in 6.0, which a probe can ask for.
+    if !ops.is_supported(opcode::SendZc::CODE) {
+        return Err(Unavailable {
+            what: "io_uring".into(),
+            cause: "this kernel has no multishot receive".into(),
+            cure: "use Linux 6.1 or later, or another mechanism such as --mechanism epoll-et".into(),
+        });
+    }
+    Ok(Features {
+        deferred: ring.params().is_setup_single_issuer(),
+        bundles: ring.params().is_feature_recvsend_bundle(),
+    })
+}
+
+/// A ring with the best flags that the kernel takes.
+pub(super) fn build(submissions: u32, completions: u32) -> io::Result<IoUring> {
+    let mut best = IoUring::builder();
+    best.dontfork().setup_clamp().setup_cqsize(completions).setup_submit_all();
+    let mut deferred = best.clone();
+    deferred.setup_single_issuer().setup_defer_taskrun();
+    match deferred.build(submissions) {
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => best.setup_coop_taskrun().build(submissions),
+        built => built,
+    }
+}
+
+pub(super) fn explain(e: &io::Error) -> Unavailable {
+    let setting = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
+    let (cause, cure) = match (e.raw_os_error(), setting.trim()) {
+        (Some(libc::EPERM), level @ ("1" | "2")) => (
+            format!("the kernel setting kernel.io_uring_disabled is {level}"),
+            "sysctl kernel.io_uring_disabled=0, or another mechanism such as --mechanism epoll-et",
+        ),
+        (Some(libc::EPERM | libc::EACCES), _) => (
+            "a seccomp filter or security module forbids it (containers often do)".into(),
+            "run outside the container or allow io_uring_setup in its seccomp profile, or use --mechanism epoll-et",
+        ),
+        (Some(libc::ENOSYS), _) => (
+            "this kernel was built without it, or a filter hides it".into(),
+            "use Linux 6.1 or later with CONFIG_IO_URING, or another mechanism such as --mechanism epoll-et",
+        ),
+        (Some(libc::EMFILE | libc::ENFILE), _) => {
+            ("no descriptor is left for the ring".into(), "raise the limit with ulimit -n")
+        }
+        (Some(libc::ENOMEM), _) => {
+            ("no memory may be locked for the ring".into(), "raise the limit with ulimit -l")
+        }
+        _ => (format!("io_uring_setup failed: {e}"), "use Linux 6.1 or later, or --mechanism epoll-et"),
+    };
+    Unavailable { what: "io_uring".into(), cause, cure: cure.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_its_cause_and_its_cure() {
+        for code in [libc::EPERM, libc::ENOSYS, libc::EMFILE, libc::ENOMEM, libc::EINVAL] {
+            let unavailable = explain(&io::Error::from_raw_os_error(code));
+            assert!(!unavailable.cause.is_empty() && !unavailable.cure.is_empty());
+        }
+    }
+}

@@ -1,0 +1,142 @@
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use super::*;
+
+const SIZES: Sizes = Sizes { submissions: 4, completions: 64, buffers: 4, buffer_bytes: 16, direct: 8 };
+
+/// A ring, or `None` on a kernel that has none.
+fn ring() -> Option<Ring> {
+    probe().ok().map(|_| Ring::new(SIZES).unwrap())
+}
+
+fn next(ring: &mut Ring) -> Completion {
+    for _ in 0..50 {
+        if let Some(completion) = ring.next_completion() {
+            return completion;
+        }
+        ring.wait(Some(Duration::from_millis(200))).unwrap();
+    }
+    panic!("nothing completed");
+}
+
+fn accepted(ring: &mut Ring, direct: bool) -> (TcpStream, RingFd, TcpListener) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    ring.accept(Token::new(9, 0), listener.as_fd(), direct);
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    match next(ring) {
+        Completion::Accepted { result: Ok(fd), last: false, token } if token == Token::new(9, 0) => {
+            (client, fd, listener)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn bytes_come_in_and_go_out() {
+    for direct in [false, true] {
+        let Some(mut ring) = ring() else { return };
+        let (mut client, fd, _listener) = accepted(&mut ring, direct);
+        let token = Token::new(1, 2);
+        ring.receive(token, &fd);
+        // More than all the buffers hold: the receive ends with ENOBUFS and goes on when armed again.
+        let sent: Vec<u8> = (0..200).collect();
+        client.write_all(&sent).unwrap();
+        let (mut received, mut lent) = (Vec::new(), Vec::new());
+        while received.len() < sent.len() {
+            match next(&mut ring) {
+                Completion::Received { result: Ok(Some(chunk)), .. } => {
+                    received.extend_from_slice(ring.chunk(&chunk));
+                    lent.push(chunk);
+                }
+                Completion::Received { result: Err(e), last: true, .. } => {
+                    assert_eq!(e.raw_os_error(), Some(libc::ENOBUFS));
+                    lent.drain(..).for_each(|chunk| ring.recycle(chunk));
+                    ring.receive(token, &fd);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(received, sent);
+        let mut payload = ring.payload();
+        payload.push_bytes(b"xab".to_vec(), 1);
+        payload.push_static(b"cd");
+        ring.send(token, &fd, payload, false);
+        match next(&mut ring) {
+            Completion::Sent { result: Ok(4), token: t, .. } => assert_eq!(t, token),
+            other => panic!("{other:?}"),
+        }
+        let mut reply = [0; 4];
+        client.read_exact(&mut reply).unwrap();
+        assert_eq!(&reply, b"abcd");
+        ring.cancel_receive(token);
+        ring.close(fd);
+        loop {
+            match next(&mut ring) {
+                Completion::Received { result: Err(e), last: true, .. } => {
+                    assert_eq!(e.raw_os_error(), Some(libc::ECANCELED));
+                    break;
+                }
+                Completion::Received { result: Ok(Some(chunk)), .. } => ring.recycle(chunk),
+                other => panic!("{other:?}"),
+            }
+        }
+        ring.wait(Some(Duration::ZERO)).unwrap();
+        assert_eq!(client.read(&mut reply).unwrap(), 0);
+    }
+}
+
+#[test]
+fn the_end_of_input_is_told_once_and_last() {
+    let Some(mut ring) = ring() else { return };
+    let (client, fd, _listener) = accepted(&mut ring, true);
+    ring.receive(Token::new(1, 0), &fd);
+    drop(client);
+    match next(&mut ring) {
+        Completion::Received { result: Ok(None), last: true, .. } => {}
+        other => panic!("{other:?}"),
+    }
+    ring.close(fd);
+}
+
+#[test]
+fn a_file_is_read_into_the_buffer_given() {
+    let Some(mut ring) = ring() else { return };
+    let file = Arc::new(OwnedFd::from(std::fs::File::open("/proc/self/cmdline").unwrap()));
+    ring.read(Token::new(1, 0), &file, 0, Vec::with_capacity(4));
+    match next(&mut ring) {
+        Completion::Read { result: Ok(4), buffer, .. } => assert_eq!(buffer.len(), 4),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_refused_connect_says_so() {
+    let Some(mut ring) = ring() else { return };
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let socket =
+        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
+    let fd = RingFd::Plain(socket);
+    ring.connect(Token::new(1, 0), &fd, closed);
+    match next(&mut ring) {
+        Completion::Connected { result: Err(e), .. } => {
+            assert_eq!(e.kind(), io::ErrorKind::ConnectionRefused);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_ring_may_be_dropped_with_everything_in_flight() {
+    let Some(mut ring) = ring() else { return };
+    let (_client, fd, _listener) = accepted(&mut ring, false);
+    ring.receive(Token::new(1, 0), &fd);
+    for _ in 0..3 {
+        let mut payload = ring.payload();
+        payload.push_bytes(vec![1; 4 << 20], 0);
+        ring.send(Token::new(1, 0), &fd, payload, false);
+    }
+    ring.wait(Some(Duration::from_millis(1))).unwrap();
+}

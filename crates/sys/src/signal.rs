@@ -1,0 +1,145 @@
+//! Signals that stop a server: as a descriptor for loops (signalfd(2)), as an interruption for blocking calls.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::Duration;
+
+/// A signal that a supervisor waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGINT: Ctrl-C.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+    /// SIGCHLD: a child has ended.
+    Child,
+}
+
+impl Signal {
+    const ALL: [Signal; 3] = [Signal::Interrupt, Signal::Terminate, Signal::Child];
+
+    fn number(self) -> libc::c_int {
+        match self {
+            Signal::Interrupt => libc::SIGINT,
+            Signal::Terminate => libc::SIGTERM,
+            Signal::Child => libc::SIGCHLD,
+        }
+    }
+}
+
+fn set(signals: &[Signal]) -> libc::sigset_t {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises the set, and the signals added are valid ones.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), signal.number());
+        }
+        set.assume_init()
+    }
+}
+
+/// Signals to be read from a descriptor instead of interrupting.
+#[derive(Debug)]
+pub struct SignalFd(OwnedFd);
+
+impl SignalFd {
+    /// Blocks `signals` in the calling thread, and in the threads and children it starts from now on, and opens a
+    /// non-blocking descriptor that tells of them.
+    ///
+    /// # Errors
+    /// EMFILE, ENFILE, ENOMEM.
+    pub fn new(signals: &[Signal]) -> io::Result<SignalFd> {
+        let set = set(signals);
+        // SAFETY: the set is initialised; the descriptor, if there is one, is nobody else's.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+            let fd = libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC);
+            if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(SignalFd(OwnedFd::from_raw_fd(fd))) }
+        }
+    }
+
+    /// The next signal that has come, without waiting.
+    pub fn next(&self) -> Option<Signal> {
+        let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
+        let n = rustix::io::read(&self.0, &mut info).ok()?;
+        let number = i32::from_ne_bytes(info.get(..4)?.try_into().ok()?);
+        (n == info.len()).then(|| Signal::ALL.into_iter().find(|s| s.number() == number)).flatten()
+    }
+
+    /// The next signal, or `None` if none comes in time.
+    pub fn wait(&self, timeout: Option<Duration>) -> Option<Signal> {
+        let timeout = timeout.map(|d| rustix::event::Timespec {
+            tv_sec: d.as_secs().min(i64::MAX as u64) as i64,
+            tv_nsec: d.subsec_nanos().into(),
+        });
+        let mut fds = [rustix::event::PollFd::new(&self.0, rustix::event::PollFlags::IN)];
+        let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+        self.next()
+    }
+}
+
+impl AsFd for SignalFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Blocks signals in the calling thread, and in the threads and children it starts from now on.
+pub fn block(signals: &[Signal]) {
+    let set = set(signals);
+    // SAFETY: the set is initialised.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+}
+
+/// Set by the handler of [`interrupt_receives`].
+static STOPPING: AtomicBool = AtomicBool::new(false);
+/// The socket on which the process waits for a request, or -1.
+static WAITING_ON: AtomicI32 = AtomicI32::new(-1);
+
+/// For a process that serves one connection with blocking calls: from now on SIGTERM and SIGINT do not end it. They
+/// make [`stopping`] true and end the wait announced by [`waiting_on`] as if the peer had finished sending.
+pub fn interrupt_receives() {
+    extern "C" fn handler(_: libc::c_int) {
+        STOPPING.store(true, Ordering::SeqCst);
+        let fd = WAITING_ON.load(Ordering::SeqCst);
+        if fd >= 0 {
+            // SAFETY: shutdown is safe in a signal handler (signal-safety(7)), the one thread of the process keeps the
+            // descriptor open while it announces it, and errno is as before for the code that was interrupted.
+            unsafe {
+                let errno = *libc::__errno_location();
+                libc::shutdown(fd, libc::SHUT_RD);
+                *libc::__errno_location() = errno;
+            }
+        }
+    }
+    // SAFETY: the action is a valid handler without flags, and the mask is initialised; the two signals are unblocked,
+    // as they may be inherited blocked.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as libc::sighandler_t;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        let set = set(&[Signal::Interrupt, Signal::Terminate]);
+        libc::sigaction(libc::SIGTERM, &raw const action, std::ptr::null_mut());
+        libc::sigaction(libc::SIGINT, &raw const action, std::ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+/// True once the process has been asked to stop.
+pub fn stopping() -> bool {
+    STOPPING.load(Ordering::SeqCst)
+}
+
+/// Announces that the process waits for a request on `fd`, or with `None` that it does not. The descriptor must stay
+/// open until the announcement is taken back.
+pub fn waiting_on(fd: Option<BorrowedFd<'_>>) {
+    WAITING_ON.store(fd.map_or(-1, |fd| fd.as_raw_fd()), Ordering::SeqCst);
+    // The signal may have come before the announcement.
+    if let Some(fd) = fd
+        && stopping()
+    {
+        let _ = crate::socket::stop_receiving(fd);
+    }
+}

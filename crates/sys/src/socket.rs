@@ -1,0 +1,164 @@
+//! TCP sockets (tcp(7), socket(7)). Sends never raise SIGPIPE.
+
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::net::{
+    self, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, SocketType, sockopt,
+};
+
+/// How to listen.
+#[derive(Clone, Copy, Debug)]
+pub struct Listen {
+    /// The length of the queue of connections that are established and not yet accepted (listen(2)).
+    pub backlog: u32,
+    /// Share the port with other listeners; the kernel spreads connections over them (SO_REUSEPORT).
+    pub reuse_port: bool,
+    /// accept(2) returns EAGAIN instead of waiting.
+    pub nonblocking: bool,
+}
+
+/// A listening socket on `addr`, with TCP_NODELAY set, which accepted connections inherit.
+///
+/// # Errors
+/// EADDRINUSE, EACCES (ports below 1024), EADDRNOTAVAIL, EMFILE.
+pub fn listen(addr: SocketAddr, how: Listen) -> io::Result<OwnedFd> {
+    let family = if addr.is_ipv4() { net::AddressFamily::INET } else { net::AddressFamily::INET6 };
+    let nonblocking = if how.nonblocking { SocketFlags::NONBLOCK } else { SocketFlags::empty() };
+    let fd = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | nonblocking, None)?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    if how.reuse_port {
+        sockopt::set_socket_reuseport(&fd, true)?;
+    }
+    sockopt::set_tcp_nodelay(&fd, true)?;
+    net::bind(&fd, &addr)?;
+    net::listen(&fd, i32::try_from(how.backlog).unwrap_or(i32::MAX))?;
+    Ok(fd)
+}
+
+/// The address to which a socket is bound.
+///
+/// # Errors
+/// EBADF; EINVAL for a socket that is not of the internet.
+pub fn local_addr(fd: impl AsFd) -> io::Result<SocketAddr> {
+    Ok(SocketAddr::try_from(net::getsockname(fd)?)?)
+}
+
+/// The next established connection.
+///
+/// # Errors
+/// EAGAIN if there is none and the listener is non-blocking; EMFILE, ENFILE, ENOBUFS, ENOMEM if there is no room for
+/// it; ECONNABORTED if it has gone already; EINVAL once the listener is shut down.
+pub fn accept(listener: impl AsFd, nonblocking: bool) -> io::Result<OwnedFd> {
+    let flags = if nonblocking { SocketFlags::NONBLOCK } else { SocketFlags::empty() };
+    Ok(net::accept_with(listener, SocketFlags::CLOEXEC | flags)?)
+}
+
+/// Receives what is there; 0 means that the peer has finished sending.
+///
+/// # Errors
+/// EAGAIN, ECONNRESET, ETIMEDOUT, EINTR.
+pub fn recv(fd: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
+    let (received, _) = net::recv(fd, buffer, RecvFlags::empty())?;
+    Ok(received)
+}
+
+/// Sends the slices, or the first part of them; `more` says that more follows at once (MSG_MORE).
+///
+/// # Errors
+/// EAGAIN, EPIPE, ECONNRESET, EINTR.
+pub fn send(fd: impl AsFd, slices: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
+    let flags = SendFlags::NOSIGNAL | if more { SendFlags::MORE } else { SendFlags::empty() };
+    Ok(match slices {
+        [one] => net::send(fd, one, flags)?,
+        _ => net::sendmsg(fd, slices, &mut SendAncillaryBuffer::default(), flags)?,
+    })
+}
+
+/// Sends up to `count` bytes of `file` from `offset` on, without a copy through user memory (sendfile(2)). The result
+/// is 0 at the end of the file.
+///
+/// # Errors
+/// EAGAIN, EPIPE, ECONNRESET, EIO, EINTR.
+pub fn send_file(socket: impl AsFd, file: impl AsFd, offset: u64, count: usize) -> io::Result<usize> {
+    let mut offset = offset;
+    Ok(rustix::fs::sendfile(socket, file, Some(&mut offset), count)?)
+}
+
+/// Tells the peer that nothing more will be sent.
+///
+/// # Errors
+/// ENOTCONN if the peer has reset the connection.
+pub fn finish_sending(fd: impl AsFd) -> io::Result<()> {
+    Ok(net::shutdown(fd, Shutdown::Write)?)
+}
+
+/// Makes every reader of the socket, in whatever thread or process, see its end: receives return 0, and accepts on a
+/// listener fail with EINVAL.
+///
+/// # Errors
+/// ENOTCONN if it is not connected and not listening.
+pub fn stop_receiving(fd: impl AsFd) -> io::Result<()> {
+    Ok(net::shutdown(fd, Shutdown::Read)?)
+}
+
+/// Closes with a reset instead of an orderly end, once the descriptor is closed (SO_LINGER with zero).
+///
+/// # Errors
+/// EBADF.
+pub fn reset_on_close(fd: impl AsFd) -> io::Result<()> {
+    Ok(sockopt::set_socket_linger(fd, Some(Duration::ZERO))?)
+}
+
+/// Sets the time after which a blocking receive gives up with EAGAIN; none means never.
+///
+/// # Errors
+/// EINVAL for a time of zero.
+pub fn set_receive_timeout(fd: impl AsFd, timeout: Option<Duration>) -> io::Result<()> {
+    Ok(sockopt::set_socket_timeout(fd, sockopt::Timeout::Recv, timeout)?)
+}
+
+/// Sets the time after which a blocking send without progress gives up with EAGAIN; none means never.
+///
+/// # Errors
+/// EINVAL for a time of zero.
+pub fn set_send_timeout(fd: impl AsFd, timeout: Option<Duration>) -> io::Result<()> {
+    Ok(sockopt::set_socket_timeout(fd, sockopt::Timeout::Send, timeout)?)
+}
+
+/// Makes operations on the socket wait, or not.
+///
+/// # Errors
+/// EBADF.
+pub fn set_nonblocking(fd: impl AsFd, nonblocking: bool) -> io::Result<()> {
+    Ok(rustix::io::ioctl_fionbio(fd, nonblocking)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shut_down_listener_lets_no_accept_wait() {
+        let how = Listen { backlog: 5, reuse_port: false, nonblocking: false };
+        let listener = listen("127.0.0.1:0".parse().unwrap(), how).unwrap();
+        stop_receiving(&listener).unwrap();
+        assert_eq!(accept(&listener, false).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn bytes_pass_in_several_slices() {
+        let how = Listen { backlog: 5, reuse_port: true, nonblocking: true };
+        let listener = listen("127.0.0.1:0".parse().unwrap(), how).unwrap();
+        assert_eq!(accept(&listener, true).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        let client = std::net::TcpStream::connect(local_addr(&listener).unwrap()).unwrap();
+        let server = accept(&listener, true).unwrap();
+        assert_eq!(send(&client, &[IoSlice::new(b"ab"), IoSlice::new(b"c")], false).unwrap(), 3);
+        let mut buffer = [0; 8];
+        set_nonblocking(&server, false).unwrap();
+        assert_eq!(recv(&server, &mut buffer).unwrap(), 3);
+        assert_eq!(&buffer[..3], b"abc");
+    }
+}
