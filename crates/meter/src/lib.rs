@@ -1,8 +1,12 @@
-//! How Pitot measures: nanoseconds, one clock, histograms and counters.
+//! How Pitot measures: nanoseconds, one clock, histograms and their logs, and the units that people type.
 //!
 //! Nothing here knows a socket, a protocol or a plan. Every other crate may use it.
 #![forbid(unsafe_code)]
 
+mod histogram;
+pub mod hlog;
 mod nanos;
+pub mod units;
 
+pub use histogram::{DecodeError, Histogram};
 pub use nanos::{Nanos, now};

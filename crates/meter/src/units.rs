@@ -1,0 +1,165 @@
+//! Durations, counts, sizes and rates as people type them: `500ms`, `10k`, `4KiB`, `5000rps`.
+//!
+//! A duration always has its unit. Counts are decimal, sizes binary, and neither may be confused with the other.
+
+use std::fmt;
+
+use crate::Nanos;
+
+/// A word that should have been a quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError {
+    word: String,
+    wanted: &'static str,
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not {}", self.word, self.wanted)
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+const DURATION: &str = "a duration (write it with its unit: 500us, 20ms, 30s, 2m, 24h)";
+const COUNT: &str = "a count (write a whole number, or thousands and millions as 10k and 1M)";
+const SIZE: &str = "a size (write bytes as 512, or with a binary unit: 4KiB, 1MiB, 2GiB)";
+const RATE: &str = "a rate (write events per second as 500, 10k or 2500rps)";
+
+/// A duration: a number, which may have a decimal point, and `ns`, `us`, `ms`, `s`, `m` or `h`.
+///
+/// # Errors
+/// Anything else, and what is longer than 584 years.
+pub fn duration(word: &str) -> Result<Nanos, UnitError> {
+    let scale = |unit: &str| match unit {
+        "ns" => Some(1.0),
+        "us" => Some(1e3),
+        "ms" => Some(1e6),
+        "s" => Some(1e9),
+        "m" => Some(60e9),
+        "h" => Some(3600e9),
+        _ => None,
+    };
+    scaled(word, scale, DURATION).map(Nanos)
+}
+
+/// A whole number, with `k` for thousands, `M` for millions or `G` for thousands of millions.
+///
+/// # Errors
+/// Anything else, and parts of one (`1.5`; but `1.5k` is 1500).
+pub fn count(word: &str) -> Result<u64, UnitError> {
+    scaled(word, decimal, COUNT)
+}
+
+/// A number of bytes, with `KiB`, `MiB`, `GiB` or nothing.
+///
+/// # Errors
+/// Anything else.
+pub fn size(word: &str) -> Result<u64, UnitError> {
+    let scale = |unit: &str| match unit {
+        "" | "B" => Some(1.0),
+        "KiB" => Some(1024.0),
+        "MiB" => Some(1048576.0),
+        "GiB" => Some(1073741824.0),
+        _ => None,
+    };
+    scaled(word, scale, SIZE)
+}
+
+/// Events per second: a number, with `k`, `M` or `G`, and `rps` or `/s` if you like.
+///
+/// # Errors
+/// Anything else, and what is not finite.
+pub fn rate(word: &str) -> Result<f64, UnitError> {
+    let bare = word.strip_suffix("rps").or_else(|| word.strip_suffix("/s")).unwrap_or(word);
+    let (number, unit) = split(bare);
+    match (number.parse::<f64>(), decimal(unit)) {
+        (Ok(n), Some(scale)) if (n * scale).is_finite() => Ok(n * scale),
+        _ => Err(UnitError { word: word.to_owned(), wanted: RATE }),
+    }
+}
+
+fn decimal(unit: &str) -> Option<f64> {
+    match unit {
+        "" => Some(1.0),
+        "k" => Some(1e3),
+        "M" => Some(1e6),
+        "G" => Some(1e9),
+        _ => None,
+    }
+}
+
+/// The number, without a sign or an exponent, and what follows it.
+fn split(word: &str) -> (&str, &str) {
+    word.split_at(word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len()))
+}
+
+fn scaled(word: &str, scale: impl Fn(&str) -> Option<f64>, wanted: &'static str) -> Result<u64, UnitError> {
+    let (number, unit) = split(word);
+    let exact = || {
+        let scale = scale(unit)?;
+        // Whole numbers never pass through a float, which would round large ones.
+        if let Ok(whole) = number.parse::<u64>() {
+            return whole.checked_mul(scale as u64);
+        }
+        let value = number.parse::<f64>().ok()? * scale;
+        ((value - value.round()).abs() < 1e-6 * scale && value < 1e19).then(|| value.round() as u64)
+    };
+    exact().ok_or_else(|| UnitError { word: word.to_owned(), wanted })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        for (word, n) in [
+            ("1ns", 1),
+            ("500us", 500_000),
+            ("20ms", 20_000_000),
+            ("1.5s", 1_500_000_000),
+            ("0.1s", 100_000_000),
+            ("2m", 120_000_000_000),
+            ("24h", 86_400_000_000_000),
+            ("0s", 0),
+        ] {
+            assert_eq!(duration(word), Ok(Nanos(n)), "{word}");
+        }
+        for word in ["", "5", "s", "-1s", "1 s", "1sec", "1e3s", "1..5s", "9999999999999h", "0.5ns", "+1s"] {
+            assert!(duration(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn counts_are_decimal_and_sizes_binary() {
+        assert_eq!(count("10k"), Ok(10_000));
+        assert_eq!(count("1.5M"), Ok(1_500_000));
+        assert_eq!(count("18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(size("4KiB"), Ok(4096));
+        assert_eq!(size("512"), Ok(512));
+        for word in ["1.5", "10K", "4KiB", "-3", ""] {
+            assert!(count(word).is_err(), "{word}");
+        }
+        for word in ["4k", "4KB", "1.0001KiB", "MiB"] {
+            assert!(size(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn rates() {
+        for (word, r) in
+            [("500", 500.0), ("2.5", 2.5), ("10k", 10_000.0), ("1000rps", 1000.0), ("5k/s", 5000.0)]
+        {
+            assert_eq!(rate(word), Ok(r), "{word}");
+        }
+        for word in ["", "rps", "-1", "1e3", "inf", "NaN", "10 rps", "10rpm"] {
+            assert!(rate(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn an_error_says_what_to_write() {
+        assert!(duration("30").unwrap_err().to_string().contains("30s"));
+    }
+}
