@@ -1,2 +1,29 @@
-//! The lab: it expands plans, runs cells, does the statistics and writes the run file.
+//! The lab: it expands plans, runs cells and writes the run file.
+//!
+//! It drives only what a user could type: servers and load generators are separate processes, started by their
+//! command lines and known by what they print. So nothing here depends on `pitot-serve` or `pitot-load`, and any
+//! other server is a cell like theirs.
+//!
+//! For reports, start at [`Run::open`] and [`METRICS`].
 #![forbid(unsafe_code)]
+
+mod host;
+mod load_result;
+pub mod metric;
+mod plan;
+pub mod runfile;
+mod units;
+
+pub use host::{Fact, Fingerprint, HostChange};
+pub use load_result::{
+    Bytes, Client, Connections, Latencies, Latency, LoadError, LoadResult, Requests, Window,
+};
+pub use metric::{Better, METRICS, Metric, Unit};
+pub use plan::{
+    Exclusion, External, Factor, FileContent, Levels, Order, Plan, PlanFile, Program, Published,
+    PublishedValue, Ready, SERVER_FACTOR, ServerSpec, Settings, Statistic, Value,
+};
+pub use runfile::{
+    CellRecord, CpuSample, FactorLevel, Repetition, Resources, Run, RunFileError, RunInfo, RunState,
+    RunWriter, Sample, SkipRecord, TreeSample, Verdict, VerdictKind,
+};

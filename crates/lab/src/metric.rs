@@ -1,0 +1,243 @@
+//! The figures that cells are compared by, as data.
+
+use crate::runfile::{Repetition, Resources};
+
+/// One figure of a repetition.
+#[derive(Debug)]
+pub struct Metric {
+    /// The word that users type.
+    pub name: &'static str,
+    /// What a table's head says.
+    pub title: &'static str,
+    /// One line for lists and legends.
+    pub summary: &'static str,
+    /// The unit of the values.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+    /// The figure of a repetition, if it has one.
+    pub read: fn(&Repetition) -> Option<f64>,
+}
+
+/// The unit of a metric's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A second.
+    PerSecond,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Percent.
+    Percent,
+    /// A plain number.
+    Count,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// All metrics, in the order in which tables show them.
+pub static METRICS: &[Metric] = &[
+    Metric {
+        name: "throughput",
+        title: "requests/s",
+        summary: "right replies a second",
+        unit: Unit::PerSecond,
+        better: Better::Higher,
+        read: |r| r.load.as_ref().map(|l| l.throughput_rps),
+    },
+    Metric {
+        name: "cpu-per-request",
+        title: "CPU/request",
+        summary: "CPU time of the server's processes per request",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| per_request(r, |u| u.server_cpu_s * 1e9),
+    },
+    Metric {
+        name: "user-per-request",
+        title: "user/request",
+        summary: "its part in user mode",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| per_request(r, |u| u.server_user_s * 1e9),
+    },
+    Metric {
+        name: "system-per-request",
+        title: "system/request",
+        summary: "its part in the kernel",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| per_request(r, |u| u.server_system_s * 1e9),
+    },
+    Metric {
+        name: "latency-p50",
+        title: "p50",
+        summary: "median response time, from the intended start",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| response(r, |l| l.p50),
+    },
+    Metric {
+        name: "latency-p90",
+        title: "p90",
+        summary: "90th percentile of the response time",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| response(r, |l| l.p90),
+    },
+    Metric {
+        name: "latency-p99",
+        title: "p99",
+        summary: "99th percentile of the response time",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| response(r, |l| l.p99),
+    },
+    Metric {
+        name: "latency-p99.9",
+        title: "p99.9",
+        summary: "99.9th percentile of the response time",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| response(r, |l| l.p99_9),
+    },
+    Metric {
+        name: "latency-max",
+        title: "max",
+        summary: "longest response time",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| response(r, |l| l.max),
+    },
+    Metric {
+        name: "setup-time",
+        title: "set-up",
+        summary: "time until all connections of a storm are established",
+        unit: Unit::Seconds,
+        better: Better::Lower,
+        read: |r| {
+            let load = r.load.as_ref()?;
+            (load.latency_ns.connect.count > 0).then_some(load.latency_ns.connect.max / 1e9)
+        },
+    },
+    Metric {
+        name: "server-cpu",
+        title: "CPU%",
+        summary: "CPU use of the server, 100% being one CPU",
+        unit: Unit::Percent,
+        better: Better::Lower,
+        read: |r| over_window(r, |u| u.server_cpu_s * 100.0),
+    },
+    Metric {
+        name: "server-memory",
+        title: "memory%",
+        summary: "resident memory of the server as a share of the machine's",
+        unit: Unit::Percent,
+        better: Better::Lower,
+        read: |r| {
+            let used = r.resources.as_ref()?;
+            let total = used.memory_total_bytes as f64;
+            (total > 0.0).then_some(used.server_rss_bytes_mean / total * 100.0)
+        },
+    },
+    Metric {
+        name: "memory",
+        title: "memory",
+        summary: "most resident memory of the server, shared pages counted once",
+        unit: Unit::Bytes,
+        better: Better::Lower,
+        read: |r| resident_max(r).map(|bytes| bytes as f64),
+    },
+    Metric {
+        name: "memory-per-connection",
+        title: "memory/conn",
+        summary: "growth of the server's resident memory per open connection",
+        unit: Unit::Bytes,
+        better: Better::Lower,
+        read: |r| {
+            let open = r.load.as_ref()?.connections.peak_open;
+            let grown = resident_max(r)?.saturating_sub(r.resources.as_ref()?.server_idle_bytes);
+            (open > 0).then(|| grown as f64 / open as f64)
+        },
+    },
+    Metric {
+        name: "switches-per-request",
+        title: "switches/request",
+        summary: "context switches of the server per request",
+        unit: Unit::Count,
+        better: Better::Lower,
+        read: |r| per_request(r, |u| u.server_switches as f64),
+    },
+    Metric {
+        name: "error-rate",
+        title: "errors%",
+        summary: "errors as a share of the attempted requests",
+        unit: Unit::Percent,
+        better: Better::Lower,
+        read: |r| {
+            let load = r.load.as_ref()?;
+            let attempted = load.requests.attempted.max(load.error_count());
+            (attempted > 0).then(|| load.error_count() as f64 / attempted as f64 * 100.0)
+        },
+    },
+    Metric {
+        name: "client-cpu-per-request",
+        title: "client CPU/request",
+        summary: "CPU time of the load generator per request",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| per_request(r, |u| u.load_cpu_s * 1e9),
+    },
+];
+
+/// The metric of that name.
+pub fn find(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|m| m.name == name)
+}
+
+/// A sum over the window, per request completed in a stretch of that length.
+fn per_request(r: &Repetition, of: impl Fn(&Resources) -> f64) -> Option<f64> {
+    let used = r.resources.as_ref()?;
+    let requests = r.load.as_ref()?.throughput_rps * used.window_s;
+    (requests >= 1.0).then(|| of(used) / requests)
+}
+
+fn over_window(r: &Repetition, of: impl Fn(&Resources) -> f64) -> Option<f64> {
+    let used = r.resources.as_ref()?;
+    (used.window_s > 0.0).then(|| of(used) / used.window_s)
+}
+
+fn response(r: &Repetition, of: impl Fn(&crate::Latency) -> f64) -> Option<f64> {
+    let latency = &r.load.as_ref()?.latency_ns.response;
+    (latency.count > 0).then(|| of(latency))
+}
+
+fn resident_max(r: &Repetition) -> Option<u64> {
+    let used = r.resources.as_ref()?;
+    let bytes =
+        if used.server_pss_bytes_max > 0 { used.server_pss_bytes_max } else { used.server_rss_bytes_max };
+    (bytes > 0).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_is_named_once_and_documented() {
+        for (i, m) in METRICS.iter().enumerate() {
+            assert!(METRICS[..i].iter().all(|n| n.name != m.name), "{} stands twice", m.name);
+            assert!(!m.summary.is_empty() && !m.title.is_empty(), "{} lacks its docs", m.name);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+use std::collections::HashMap;
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, Row};
+use serde::de::DeserializeOwned;
+
+use super::record::{
+    CellRecord, CpuSample, FactorLevel, Repetition, Run, RunInfo, RunState, Sample, SkipRecord, TreeSample,
+    Verdict, VerdictKind,
+};
+use super::{RunFileError, schema};
+use crate::{Fingerprint, LoadResult};
+
+impl Run {
+    /// Reads a run file as a whole. It may be finished, interrupted, or still being written by another process.
+    ///
+    /// # Errors
+    /// If it is not there, is not a run file, is newer than this reader, or is damaged.
+    pub fn open(path: &Path) -> Result<Run, RunFileError> {
+        std::fs::File::open(path)
+            .map_err(|e| RunFileError::Open { path: path.into(), reason: e.to_string() })?;
+        let mut connection = open_read_only(path)?;
+        let schema_version = schema::check(&connection, path)?;
+        // One transaction, so that a run that is being written is seen at one moment.
+        let transaction = connection.transaction()?;
+        let (mut info, plan): (RunInfo, String) =
+            transaction.query_row("SELECT * FROM run", [], read_info)?;
+        info.schema_version = schema_version;
+        let plan = from_json("the plan", &plan)?;
+        let host_before = read_facts(&transaction, "before")?;
+        let host_after = Some(read_facts(&transaction, "after")?).filter(|after| !after.facts.is_empty());
+        let host_changes = host_after.as_ref().map(|after| host_before.changes_to(after)).unwrap_or_default();
+        let cells = read_cells(&transaction)?;
+        let skips = read_skips(&transaction)?;
+        Ok(Run { path: path.into(), info, plan, host_before, host_after, host_changes, cells, skips })
+    }
+}
+
+/// Opens without writing. A file in a folder that cannot be written is read as it is: nobody can be writing it.
+fn open_read_only(path: &Path) -> Result<Connection, RunFileError> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let readable =
+        |connection: &Connection| connection.pragma_query_value(None, "schema_version", |_| Ok(()));
+    let connection = Connection::open_with_flags(path, flags)?;
+    if !matches!(
+        readable(&connection).map_err(|e| e.sqlite_error_code()),
+        Err(Some(rusqlite::ErrorCode::CannotOpen | rusqlite::ErrorCode::ReadOnly))
+    ) {
+        return Ok(connection);
+    }
+    let full = std::path::absolute(path)
+        .map_err(|e| RunFileError::Open { path: path.into(), reason: e.to_string() })?;
+    let escaped: String = full
+        .to_string_lossy()
+        .chars()
+        .map(|c| match c {
+            '%' => "%25".to_owned(),
+            '?' => "%3f".to_owned(),
+            '#' => "%23".to_owned(),
+            c => c.to_string(),
+        })
+        .collect();
+    Ok(Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?)
+}
+
+const STATES: [(&str, RunState); 3] = [
+    ("running", RunState::Running),
+    ("complete", RunState::Complete),
+    ("interrupted", RunState::Interrupted),
+];
+
+pub(super) fn state_name(state: RunState) -> &'static str {
+    STATES.iter().find(|(_, s)| *s == state).expect("every state has a name").0
+}
+
+fn from_json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, RunFileError> {
+    serde_json::from_str(text).map_err(|e| RunFileError::Damaged(format!("{what}: {e}")))
+}
+
+fn read_info(row: &Row<'_>) -> Result<(RunInfo, String), rusqlite::Error> {
+    let state: String = row.get("state")?;
+    let list = |name: &str| -> Result<String, rusqlite::Error> { row.get(name) };
+    let info = RunInfo {
+        schema_version: 0,
+        id: row.get("id")?,
+        command_line: row.get("command_line")?,
+        version: row.get("version")?,
+        seed: row.get::<_, i64>("seed")? as u64,
+        started_at: row.get("started_at")?,
+        ended_at: row.get("ended_at")?,
+        state: STATES.iter().find(|(name, _)| *name == state).map_or(RunState::Running, |(_, s)| *s),
+        server_cpus: row.get("server_cpus")?,
+        load_cpus: row.get("load_cpus")?,
+        warnings: serde_json::from_str(&list("warnings")?).unwrap_or_default(),
+        server_versions: serde_json::from_str(&list("server_versions")?).unwrap_or_default(),
+        plan_source: row.get("plan_source")?,
+    };
+    Ok((info, row.get("plan")?))
+}
+
+fn read_facts(connection: &Connection, moment: &str) -> Result<Fingerprint, RunFileError> {
+    let mut query =
+        connection.prepare("SELECT topic, name, value FROM fact WHERE moment = ?1 ORDER BY position")?;
+    let mut rows = query.query([moment])?;
+    let mut print = Fingerprint::default();
+    while let Some(row) = rows.next()? {
+        print.push(&row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?);
+    }
+    Ok(print)
+}
+
+fn read_skips(connection: &Connection) -> Result<Vec<SkipRecord>, RunFileError> {
+    let mut query = connection.prepare("SELECT factors, reason FROM skip ORDER BY position")?;
+    let mut rows = query.query([])?;
+    let mut skips = Vec::new();
+    while let Some(row) = rows.next()? {
+        let factors = from_json("a skipped combination", &row.get::<_, String>(0)?)?;
+        skips.push(SkipRecord { factors, reason: row.get(1)? });
+    }
+    Ok(skips)
+}
+
+fn read_cells(connection: &Connection) -> Result<Vec<CellRecord>, RunFileError> {
+    let mut cells = Vec::new();
+    let mut query = connection.prepare("SELECT id, server_command, load_command FROM cell ORDER BY id")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        cells.push(CellRecord {
+            id: row.get(0)?,
+            factors: Vec::new(),
+            server_command: row.get(1)?,
+            load_command: row.get(2)?,
+            repetitions: Vec::new(),
+        });
+    }
+    let place: HashMap<i64, usize> = cells.iter().enumerate().map(|(i, c)| (c.id, i)).collect();
+    let place_of =
+        |id: i64| place.get(&id).copied().ok_or_else(|| RunFileError::Damaged(format!("no cell {id}")));
+
+    let mut query =
+        connection.prepare("SELECT cell_id, name, level FROM factor ORDER BY cell_id, position")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let factor = FactorLevel::new(&row.get::<_, String>(1)?, &row.get::<_, String>(2)?);
+        cells[place_of(row.get(0)?)?].factors.push(factor);
+    }
+
+    let mut samples = read_samples(connection)?;
+    let mut query = connection.prepare("SELECT * FROM repetition ORDER BY cell_id, block")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let mut repetition = read_repetition(row)?;
+        repetition.samples = samples.remove(&repetition.id).unwrap_or_default();
+        cells[place_of(row.get("cell_id")?)?].repetitions.push(repetition);
+    }
+    Ok(cells)
+}
+
+fn read_repetition(row: &Row<'_>) -> Result<Repetition, RunFileError> {
+    let verdict: String = row.get("verdict")?;
+    let kind = VerdictKind::from_name(&verdict)
+        .ok_or_else(|| RunFileError::Damaged(format!("`{verdict}` is not a verdict")))?;
+    let load: Option<String> = row.get("load")?;
+    let load = load.map(|text| LoadResult::parse(&text)).transpose();
+    let stats: Option<String> = row.get("server_stats")?;
+    let resources: Option<String> = row.get("resources")?;
+    Ok(Repetition {
+        id: row.get("id")?,
+        block: row.get("block")?,
+        position: row.get("position")?,
+        started_at: row.get("started_at")?,
+        elapsed_s: row.get("elapsed_s")?,
+        address: row.get("address")?,
+        ready_s: row.get("ready_s")?,
+        verdict: Verdict {
+            kind,
+            reason: row.get("reason")?,
+            figures: from_json("the figures of a verdict", &row.get::<_, String>("figures")?)?,
+        },
+        load: load.map_err(|e| RunFileError::Damaged(format!("a load result: {e}")))?,
+        server_stats: stats.map(|text| from_json("the server's counters", &text)).transpose()?,
+        resources: resources.map(|text| from_json("the resources", &text)).transpose()?,
+        last_words: row.get("last_words")?,
+        samples: Vec::new(),
+    })
+}
+
+fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, RunFileError> {
+    let mut all: HashMap<i64, Vec<Sample>> = HashMap::new();
+    let mut query = connection.prepare("SELECT * FROM sample ORDER BY repetition_id, at_ns")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let mut columns = Columns { row, next: 0 };
+        let repetition = columns.take()?.unwrap_or_default() as i64;
+        let sample = Sample {
+            at_ns: columns.count()?,
+            server: columns.tree()?,
+            load: columns.tree()?,
+            server_cpus: columns.cpus()?,
+            load_cpus: columns.cpus()?,
+            tcp_retransmits: columns.count()?,
+            listen_overflows: columns.count()?,
+            listen_drops: columns.count()?,
+            pressure_cpu_ns: columns.count()?,
+            pressure_memory_ns: columns.count()?,
+            pressure_io_ns: columns.count()?,
+            cost_ns: columns.count()?,
+        };
+        all.entry(repetition).or_default().push(sample);
+    }
+    Ok(all)
+}
+
+/// The columns of a `sample` row from left to right.
+struct Columns<'a> {
+    row: &'a Row<'a>,
+    next: usize,
+}
+
+impl Columns<'_> {
+    fn take(&mut self) -> Result<Option<u64>, rusqlite::Error> {
+        let value: Option<i64> = self.row.get(self.next)?;
+        self.next += 1;
+        Ok(value.map(|v| v as u64))
+    }
+
+    fn count(&mut self) -> Result<u64, rusqlite::Error> {
+        Ok(self.take()?.unwrap_or_default())
+    }
+
+    fn tree(&mut self) -> Result<Option<TreeSample>, rusqlite::Error> {
+        let processes = self.take()?;
+        let rest = TreeSample {
+            processes: processes.unwrap_or_default(),
+            threads: self.count()?,
+            descriptors: self.take()?,
+            cpu_ns: self.count()?,
+            user_ns: self.count()?,
+            system_ns: self.count()?,
+            rss_bytes: self.count()?,
+            pss_bytes: self.take()?,
+            run_delay_ns: self.count()?,
+            switches_voluntary: self.count()?,
+            switches_involuntary: self.count()?,
+        };
+        Ok(processes.map(|_| rest))
+    }
+
+    fn cpus(&mut self) -> Result<CpuSample, rusqlite::Error> {
+        Ok(CpuSample {
+            user_ns: self.count()?,
+            system_ns: self.count()?,
+            softirq_ns: self.count()?,
+            steal_ns: self.count()?,
+        })
+    }
+}

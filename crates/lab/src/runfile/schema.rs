@@ -1,0 +1,33 @@
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::RunFileError;
+
+/// `PRAGMA application_id`: "Pito". file(1) and others tell a run file by it.
+pub(super) const APPLICATION_ID: i64 = 0x5069_746F;
+/// `PRAGMA user_version`: the layout that this version writes.
+pub(super) const LAYOUT: u32 = 1;
+
+pub(super) fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.execute_batch(include_str!("schema.sql"))?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", LAYOUT)
+}
+
+/// The layout of an open file, if it is a run file that can be read here.
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<u32, RunFileError> {
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let id = pragma("application_id").map_err(|e| match e.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::NotADatabase) => RunFileError::Foreign(path.into()),
+        _ => RunFileError::Database(e),
+    })?;
+    if id != APPLICATION_ID {
+        return Err(RunFileError::Foreign(path.into()));
+    }
+    let found = pragma("user_version")?.try_into().unwrap_or(u32::MAX);
+    if found > LAYOUT {
+        return Err(RunFileError::Newer { path: path.into(), found, known: LAYOUT });
+    }
+    Ok(found)
+}

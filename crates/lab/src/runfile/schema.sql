@@ -1,0 +1,128 @@
+-- Layout 1 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
+
+-- One row: the run.
+CREATE TABLE run (
+    id              TEXT NOT NULL,      -- random, hexadecimal
+    command_line    TEXT NOT NULL,
+    version         TEXT NOT NULL,      -- of Pitot
+    seed            INTEGER NOT NULL,   -- of the order
+    started_at      TEXT NOT NULL,      -- RFC 3339
+    ended_at        TEXT,
+    state           TEXT NOT NULL CHECK (state IN ('running', 'complete', 'interrupted')),
+    server_cpus     TEXT NOT NULL,      -- a CPU list: 0-3
+    load_cpus       TEXT NOT NULL,
+    warnings        TEXT NOT NULL,      -- a JSON array of sentences
+    server_versions TEXT NOT NULL,      -- a JSON array of [name, version]
+    plan_source     TEXT NOT NULL,      -- TOML, as its author wrote it
+    plan            TEXT NOT NULL       -- the same, checked, as JSON
+) STRICT;
+
+-- The machine before the first repetition and after the last one.
+CREATE TABLE fact (
+    moment   TEXT NOT NULL CHECK (moment IN ('before', 'after')),
+    position INTEGER NOT NULL,
+    topic    TEXT NOT NULL,             -- cpu, memory, kernel, sysctl ...
+    name     TEXT NOT NULL,
+    value    TEXT NOT NULL,
+    PRIMARY KEY (moment, position)
+) STRICT, WITHOUT ROWID;
+
+-- Combinations that did not become cells. factors: a JSON array of {name, level, number}.
+CREATE TABLE skip (
+    position INTEGER PRIMARY KEY,
+    factors  TEXT NOT NULL,
+    reason   TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE cell (
+    id             INTEGER PRIMARY KEY, -- ascending in the order of the plan
+    server_command TEXT NOT NULL,
+    load_command   TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE factor (
+    cell_id  INTEGER NOT NULL REFERENCES cell (id),
+    position INTEGER NOT NULL,
+    name     TEXT NOT NULL,
+    level    TEXT NOT NULL,
+    PRIMARY KEY (cell_id, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE repetition (
+    id           INTEGER PRIMARY KEY,
+    cell_id      INTEGER NOT NULL REFERENCES cell (id),
+    block        INTEGER NOT NULL,      -- comparisons are paired by block
+    position     INTEGER NOT NULL,      -- place in the order of the whole run
+    started_at   TEXT NOT NULL,
+    elapsed_s    REAL NOT NULL,
+    address      TEXT NOT NULL,
+    ready_s      REAL NOT NULL,
+    verdict      TEXT NOT NULL CHECK (verdict IN ('valid', 'client-bound', 'network-bound', 'noisy', 'failed')),
+    reason       TEXT NOT NULL,
+    figures      TEXT NOT NULL,         -- a JSON array of [name, value]: what the verdict was drawn from
+    load         TEXT,                  -- what `pitot load --json` printed, histograms included
+    server_stats TEXT,                  -- what the server printed with `--stats json`
+    resources    TEXT,                  -- JSON: sums over the measured part
+    last_words   TEXT NOT NULL,
+    UNIQUE (cell_id, block)
+) STRICT;
+
+-- The monitor's samples. Counters count from the repetition's first sample; NULL: not read in this sample.
+CREATE TABLE sample (
+    repetition_id              INTEGER NOT NULL REFERENCES repetition (id),
+    at_ns                      INTEGER NOT NULL,  -- CLOCK_MONOTONIC
+    server_processes           INTEGER,
+    server_threads             INTEGER,
+    server_descriptors         INTEGER,
+    server_cpu_ns              INTEGER,
+    server_user_ns             INTEGER,
+    server_system_ns           INTEGER,
+    server_rss_bytes           INTEGER,
+    server_pss_bytes           INTEGER,
+    server_run_delay_ns        INTEGER,
+    server_switches_voluntary  INTEGER,
+    server_switches_involuntary INTEGER,
+    load_processes             INTEGER,
+    load_threads               INTEGER,
+    load_descriptors           INTEGER,
+    load_cpu_ns                INTEGER,
+    load_user_ns               INTEGER,
+    load_system_ns             INTEGER,
+    load_rss_bytes             INTEGER,
+    load_pss_bytes             INTEGER,
+    load_run_delay_ns          INTEGER,
+    load_switches_voluntary    INTEGER,
+    load_switches_involuntary  INTEGER,
+    server_cpus_user_ns        INTEGER NOT NULL,
+    server_cpus_system_ns      INTEGER NOT NULL,
+    server_cpus_softirq_ns     INTEGER NOT NULL,
+    server_cpus_steal_ns       INTEGER NOT NULL,
+    load_cpus_user_ns          INTEGER NOT NULL,
+    load_cpus_system_ns        INTEGER NOT NULL,
+    load_cpus_softirq_ns       INTEGER NOT NULL,
+    load_cpus_steal_ns         INTEGER NOT NULL,
+    tcp_retransmits            INTEGER NOT NULL,
+    listen_overflows           INTEGER NOT NULL,
+    listen_drops               INTEGER NOT NULL,
+    pressure_cpu_ns            INTEGER NOT NULL,
+    pressure_memory_ns         INTEGER NOT NULL,
+    pressure_io_ns             INTEGER NOT NULL,
+    cost_ns                    INTEGER NOT NULL,
+    PRIMARY KEY (repetition_id, at_ns)
+) STRICT, WITHOUT ROWID;
+
+-- For people with an SQLite shell: a line per repetition.
+CREATE VIEW result AS
+SELECT repetition.id AS repetition_id,
+       (SELECT group_concat(level, ', ') FROM (SELECT level FROM factor WHERE cell_id = cell.id ORDER BY position))
+           AS cell,
+       block,
+       verdict,
+       load ->> '$.throughput_rps' AS throughput_rps,
+       load ->> '$.latency_ns.response.p50' AS latency_p50_ns,
+       load ->> '$.latency_ns.response.p99' AS latency_p99_ns,
+       round((resources ->> '$.server_cpu_s') * 1e9
+             / nullif((load ->> '$.throughput_rps') * (resources ->> '$.window_s'), 0)) AS cpu_per_request_ns,
+       reason
+FROM repetition JOIN cell ON cell.id = repetition.cell_id
+ORDER BY cell.id, block;

@@ -1,0 +1,226 @@
+use std::path::Path;
+
+use super::*;
+use crate::{Factor, Fingerprint, LoadResult, Plan, Value};
+
+fn factors(server: &str, connections: i64) -> Vec<FactorLevel> {
+    vec![FactorLevel::new("server", server), FactorLevel::new("load.connections", &connections.to_string())]
+}
+
+fn host(governor: &str) -> Fingerprint {
+    let mut print = Fingerprint::default();
+    print.push("cpu", "model", "Example 9000");
+    print.push("cpu", "governor", governor);
+    print
+}
+
+fn create(path: &Path) -> RunWriter {
+    let plan = Plan {
+        name: "test".into(),
+        factors: vec![
+            Factor {
+                name: "server".into(),
+                levels: vec![Value::Text("loop".into()), Value::Text("fork".into())],
+            },
+            Factor { name: "load.connections".into(), levels: vec![Value::Integer(1), Value::Integer(1000)] },
+        ],
+        repetitions: 1,
+        ..Plan::default()
+    };
+    let cells: Vec<NewCell> = ["loop", "fork"]
+        .into_iter()
+        .flat_map(|server| [1, 1000].map(|n| (server, n)))
+        .map(|(server, n)| NewCell {
+            factors: factors(server, n),
+            server_command: format!("pitot serve busy --model {server}"),
+            load_command: format!("pitot load -c {n}"),
+        })
+        .collect();
+    let skips = [SkipRecord { factors: factors("fork", 5000), reason: "too many".into() }];
+    RunWriter::create(
+        path,
+        &NewRun {
+            command_line: "pitot run test",
+            version: "0.1.0",
+            seed: u64::MAX - 1,
+            started_at: "2026-01-02T03:04:05Z",
+            server_cpus: "0",
+            load_cpus: "1",
+            warnings: &["mind the gap".to_owned()],
+            server_versions: &[("pitot".into(), "0.1.0".into())],
+            plan_source: "repetitions = 1",
+            plan: &plan,
+            host: &host("performance"),
+            skips: &skips,
+            cells: &cells,
+        },
+    )
+    .unwrap()
+}
+
+fn repetition() -> Repetition {
+    let load = r#"{"schema": "pitot-load/1", "throughput_rps": 1000.0, "requests": {"completed": 2000},
+                   "latency_ns": {"response": {"count": 2000, "p50": 900, "p99": 5000}}}"#;
+    let tree = TreeSample {
+        processes: 3,
+        cpu_ns: 7,
+        descriptors: None,
+        pss_bytes: Some(9),
+        ..TreeSample::default()
+    };
+    Repetition {
+        id: 0,
+        block: 2,
+        position: 5,
+        started_at: "2026-01-02T03:04:06Z".into(),
+        elapsed_s: 2.5,
+        address: "127.0.0.1:4321".into(),
+        ready_s: 0.01,
+        verdict: Verdict {
+            kind: VerdictKind::Noisy,
+            reason: "steal".into(),
+            figures: vec![("steal_share".into(), 0.25)],
+        },
+        load: Some(LoadResult::parse(load).unwrap()),
+        server_stats: Some(serde_json::json!({"accepted": 64})),
+        resources: Some(Resources { window_s: 2.0, server_cpu_s: 0.5, ..Resources::default() }),
+        last_words: "bye".into(),
+        samples: vec![
+            Sample { at_ns: 1, server: Some(tree), ..Sample::default() },
+            Sample { at_ns: 2, load: Some(tree), tcp_retransmits: 4, cost_ns: 8, ..Sample::default() },
+        ],
+    }
+}
+
+#[test]
+fn what_was_recorded_is_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let mut writer = create(&path);
+    writer.record(1, &repetition()).unwrap();
+    writer.warn("and the step").unwrap();
+    writer.finish(RunState::Complete, "2026-01-02T03:05:00Z", &host("powersave")).unwrap();
+
+    let run = Run::open(&path).unwrap();
+    assert_eq!(run.info.seed, u64::MAX - 1);
+    assert_eq!(run.info.state, RunState::Complete);
+    assert_eq!(run.info.warnings, ["mind the gap", "and the step"]);
+    assert_eq!(run.info.id.len(), 32);
+    assert_eq!(run.plan.factors[1].levels[1], Value::Integer(1000));
+    assert_eq!(run.host_changes.len(), 1);
+    assert_eq!(run.skips[0].factors[1].number, Some(5000.0));
+    assert_eq!(run.cells.len(), 4);
+    assert!(!run.is_complete());
+    let read = &run.cells[1].repetitions[0];
+    let wrote = repetition();
+    assert_eq!(read.verdict, wrote.verdict);
+    assert_eq!(read.load, wrote.load);
+    assert_eq!(read.server_stats, wrote.server_stats);
+    assert_eq!(read.resources, wrote.resources);
+    assert_eq!(read.samples, wrote.samples);
+    assert_eq!((read.block, read.position, read.last_words.as_str()), (2, 5, "bye"));
+    let cpu = crate::metric::find("cpu-per-request").unwrap();
+    assert_eq!(run.cells[1].figures(cpu), [(2, 250_000.0)]);
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["a.pitot"], "a finished run is one file");
+}
+
+#[test]
+fn a_run_that_never_finished_is_whole_up_to_its_last_repetition() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let mut writer = create(&path);
+    writer.record(0, &repetition()).unwrap();
+    // What a killed process leaves: the database and its log, copied while the writer still holds them open.
+    let copy = dir.path().join("b.pitot");
+    std::fs::copy(&path, &copy).unwrap();
+    std::fs::copy(dir.path().join("a.pitot-wal"), dir.path().join("b.pitot-wal")).unwrap();
+    for path in [&path, &copy] {
+        let run = Run::open(path).unwrap();
+        assert_eq!(run.info.state, RunState::Running);
+        assert_eq!(run.cells[0].repetitions.len(), 1);
+        assert!(run.host_after.is_none() && run.host_changes.is_empty());
+    }
+    drop(writer);
+    let mut writer = RunWriter::resume(&copy).unwrap();
+    assert!(
+        matches!(writer.record(0, &repetition()), Err(RunFileError::Database(_))),
+        "a block is recorded once"
+    );
+    writer.record(2, &repetition()).unwrap();
+    writer.finish(RunState::Interrupted, "2026-01-02T03:05:00Z", &host("performance")).unwrap();
+    assert_eq!(Run::open(&copy).unwrap().info.state, RunState::Interrupted);
+}
+
+#[test]
+fn one_process_writes_at_a_time_and_never_over_another_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let writer = create(&path);
+    assert!(matches!(RunWriter::resume(&path), Err(RunFileError::Locked(_))));
+    drop(writer);
+    assert!(RunWriter::resume(&path).is_ok());
+    let plan = std::panic::catch_unwind(|| create(&path));
+    assert!(plan.is_err(), "an existing file is not overwritten");
+}
+
+#[test]
+fn a_folder_without_write_permission_is_enough_to_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("odd name?#%.pitot");
+    create(&path).finish(RunState::Complete, "2026-01-02T03:05:00Z", &host("x")).unwrap();
+    let mut permissions = std::fs::metadata(dir.path()).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(dir.path(), permissions.clone()).unwrap();
+    let run = Run::open(&path);
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o700);
+    std::fs::set_permissions(dir.path(), permissions).unwrap();
+    assert_eq!(run.unwrap().info.state, RunState::Complete);
+}
+
+#[test]
+fn what_is_not_a_run_file_is_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    assert!(matches!(Run::open(&path), Err(RunFileError::Open { .. })));
+    std::fs::write(&path, "repetitions = 3\n".repeat(100)).unwrap();
+    assert!(matches!(Run::open(&path), Err(RunFileError::Foreign(_))));
+    assert!(matches!(RunWriter::resume(&path), Err(RunFileError::Foreign(_))));
+    let other = rusqlite::Connection::open(dir.path().join("b.sqlite")).unwrap();
+    other.execute_batch("CREATE TABLE t (x)").unwrap();
+    assert!(matches!(Run::open(&dir.path().join("b.sqlite")), Err(RunFileError::Foreign(_))));
+    let path = dir.path().join("c.pitot");
+    create(&path).finish(RunState::Complete, "", &host("x")).unwrap();
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let message = Run::open(&path).unwrap_err().to_string();
+    assert!(message.contains("layout 99"), "{message}");
+}
+
+#[test]
+fn the_result_view_answers_in_plain_sql() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let mut writer = create(&path);
+    writer.record(1, &repetition()).unwrap();
+    writer.finish(RunState::Complete, "", &host("x")).unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let row: (String, f64, i64, f64) = connection
+        .query_row("SELECT cell, throughput_rps, latency_p99_ns, cpu_per_request_ns FROM result", [], |r| {
+            Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?))
+        })
+        .unwrap();
+    assert_eq!(row, ("loop, 1000".into(), 1000.0, 5000, 250_000.0));
+}
+
+#[test]
+fn counterparts_differ_in_the_named_factor_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    drop(create(&path));
+    let mut run = Run::open(&path).unwrap();
+    run.plan.baseline = Some(crate::Levels(vec![("server".into(), vec!["fork".into()])]));
+    let of = |i: usize| run.baseline_of(&run.cells[i]).map(CellRecord::label);
+    assert_eq!(of(0).as_deref(), Some("fork, 1"));
+    assert_eq!(of(1).as_deref(), Some("fork, 1000"));
+    assert_eq!(of(2), None, "a baseline has no baseline");
+}

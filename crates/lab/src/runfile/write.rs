@@ -1,0 +1,278 @@
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags, params};
+
+use super::record::{FactorLevel, Repetition, RunState, Sample, SkipRecord, TreeSample};
+use super::{RunFileError, schema};
+use crate::{Fingerprint, Plan};
+
+/// What is known of a run before its first repetition.
+#[derive(Clone, Debug)]
+pub struct NewRun<'a> {
+    /// The command line that started it.
+    pub command_line: &'a str,
+    /// Version of Pitot.
+    pub version: &'a str,
+    /// The seed of the order.
+    pub seed: u64,
+    /// RFC 3339.
+    pub started_at: &'a str,
+    /// A CPU list.
+    pub server_cpus: &'a str,
+    /// A CPU list.
+    pub load_cpus: &'a str,
+    /// Sentences for the reader.
+    pub warnings: &'a [String],
+    /// Name and version of each server.
+    pub server_versions: &'a [(String, String)],
+    /// The plan as its author wrote it.
+    pub plan_source: &'a str,
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The machine.
+    pub host: &'a Fingerprint,
+    /// What is not run.
+    pub skips: &'a [SkipRecord],
+    /// What is run, in the order of the plan.
+    pub cells: &'a [NewCell],
+}
+
+/// A cell before its first repetition.
+#[derive(Clone, Debug)]
+pub struct NewCell {
+    /// Its levels.
+    pub factors: Vec<FactorLevel>,
+    /// A command that a user could type.
+    pub server_command: String,
+    /// Likewise.
+    pub load_command: String,
+}
+
+/// The one writer of a run file. It holds a lock on the file (flock(2)) that dies with the process.
+#[derive(Debug)]
+pub struct RunWriter {
+    // The order matters: closing any descriptor of the file drops SQLite's own locks, so the database goes first.
+    connection: Connection,
+    _lock: File,
+    path: PathBuf,
+}
+
+impl RunWriter {
+    /// Creates the file and writes all that is known before the first repetition.
+    ///
+    /// # Errors
+    /// If the file exists or cannot be written.
+    pub fn create(path: &Path, run: &NewRun<'_>) -> Result<RunWriter, RunFileError> {
+        let lock = File::options().read(true).write(true).create_new(true).open(path).map_err(|e| {
+            if e.kind() == std::io::ErrorKind::AlreadyExists {
+                RunFileError::Exists(path.into())
+            } else {
+                RunFileError::Open { path: path.into(), reason: e.to_string() }
+            }
+        })?;
+        let mut writer = RunWriter::open(path, lock)?;
+        let transaction = writer.connection.transaction()?;
+        schema::create(&transaction)?;
+        insert_run(&transaction, run)?;
+        transaction.commit()?;
+        Ok(writer)
+    }
+
+    /// Opens a file whose run was interrupted or killed, to go on with it.
+    ///
+    /// # Errors
+    /// If it is not a run file of this layout, or another process is writing it.
+    pub fn resume(path: &Path) -> Result<RunWriter, RunFileError> {
+        let lock = File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|e| RunFileError::Open { path: path.into(), reason: e.to_string() })?;
+        let writer = RunWriter::open(path, lock)?;
+        schema::check(&writer.connection, path)?;
+        writer.connection.execute("UPDATE run SET state = 'running', ended_at = NULL", [])?;
+        Ok(writer)
+    }
+
+    fn open(path: &Path, lock: File) -> Result<RunWriter, RunFileError> {
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(RunFileError::Locked(path.into())),
+            Err(TryLockError::Error(e)) => {
+                return Err(RunFileError::Open { path: path.into(), reason: e.to_string() });
+            }
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.pragma_update(None, "journal_mode", "wal").map_err(|e| match e.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase) => RunFileError::Foreign(path.into()),
+            _ => RunFileError::Database(e),
+        })?;
+        connection.pragma_update(None, "synchronous", "full")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        Ok(RunWriter { connection, _lock: lock, path: path.into() })
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds a repetition of a cell, in one transaction. `cell` counts from 0 in the order of the plan;
+    /// the repetition's own `id` is ignored.
+    ///
+    /// # Errors
+    /// If the database cannot be written, or has this block of this cell already.
+    pub fn record(&mut self, cell: usize, repetition: &Repetition) -> Result<(), RunFileError> {
+        let transaction = self.connection.transaction()?;
+        transaction.execute(
+            "INSERT INTO repetition (cell_id, block, position, started_at, elapsed_s, address, ready_s, verdict, reason,
+                 figures, load, server_stats, resources, last_words)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+            params![
+                cell_id(cell),
+                repetition.block,
+                repetition.position,
+                repetition.started_at,
+                repetition.elapsed_s,
+                repetition.address,
+                repetition.ready_s,
+                repetition.verdict.kind.name(),
+                repetition.verdict.reason,
+                json(&repetition.verdict.figures),
+                repetition.load.as_ref().map(|l| l.raw.to_string()),
+                repetition.server_stats.as_ref().map(ToString::to_string),
+                repetition.resources.as_ref().map(json),
+                repetition.last_words,
+            ],
+        )?;
+        let id = transaction.last_insert_rowid();
+        {
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+                                            ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            )?;
+            for sample in &repetition.samples {
+                insert.execute(rusqlite::params_from_iter(sample_row(id, sample)))?;
+            }
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Adds a sentence to the run's warnings.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn warn(&mut self, sentence: &str) -> Result<(), RunFileError> {
+        self.connection
+            .execute("UPDATE run SET warnings = json_insert(warnings, '$[#]', ?1)", params![sentence])?;
+        Ok(())
+    }
+
+    /// Ends the run and leaves one plain file.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn finish(mut self, state: RunState, ended_at: &str, host: &Fingerprint) -> Result<(), RunFileError> {
+        let transaction = self.connection.transaction()?;
+        transaction.execute("DELETE FROM fact WHERE moment = 'after'", [])?;
+        insert_facts(&transaction, "after", host)?;
+        transaction.execute(
+            "UPDATE run SET state = ?1, ended_at = ?2",
+            params![super::read::state_name(state), ended_at],
+        )?;
+        transaction.commit()?;
+        // A reader in another process may hold the log; the file is then whole all the same, with the log beside it.
+        let _ = self.connection.pragma_update(None, "journal_mode", "delete");
+        Ok(())
+    }
+}
+
+fn cell_id(cell: usize) -> i64 {
+    cell as i64 + 1
+}
+
+fn json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("plain data has a JSON form")
+}
+
+fn insert_run(connection: &Connection, run: &NewRun<'_>) -> Result<(), rusqlite::Error> {
+    connection.execute(
+        "INSERT INTO run (id, command_line, version, seed, started_at, state, server_cpus, load_cpus, warnings,
+             server_versions, plan_source, plan)
+         VALUES (lower(hex(randomblob(16))), ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9, ?10)",
+        params![
+            run.command_line,
+            run.version,
+            run.seed as i64,
+            run.started_at,
+            run.server_cpus,
+            run.load_cpus,
+            json(&run.warnings),
+            json(&run.server_versions),
+            run.plan_source,
+            json(run.plan),
+        ],
+    )?;
+    insert_facts(connection, "before", run.host)?;
+    for (position, skip) in run.skips.iter().enumerate() {
+        connection.execute(
+            "INSERT INTO skip VALUES (?1, ?2, ?3)",
+            params![position as i64, json(&skip.factors), skip.reason],
+        )?;
+    }
+    for (position, cell) in run.cells.iter().enumerate() {
+        connection.execute(
+            "INSERT INTO cell VALUES (?1, ?2, ?3)",
+            params![cell_id(position), cell.server_command, cell.load_command],
+        )?;
+        for (at, factor) in cell.factors.iter().enumerate() {
+            connection.execute(
+                "INSERT INTO factor VALUES (?1, ?2, ?3, ?4)",
+                params![cell_id(position), at as i64, factor.name, factor.level],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn insert_facts(connection: &Connection, moment: &str, host: &Fingerprint) -> Result<(), rusqlite::Error> {
+    let mut insert = connection.prepare("INSERT INTO fact VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for (position, fact) in host.facts.iter().enumerate() {
+        insert.execute(params![moment, position as i64, fact.group, fact.name, fact.value])?;
+    }
+    Ok(())
+}
+
+/// The columns of table `sample`, in order.
+fn sample_row(repetition: i64, s: &Sample) -> impl Iterator<Item = Option<i64>> {
+    let head = [Some(repetition), Some(s.at_ns as i64)];
+    let machine = [&s.server_cpus, &s.load_cpus]
+        .into_iter()
+        .flat_map(|c| [c.user_ns, c.system_ns, c.softirq_ns, c.steal_ns])
+        .chain([s.tcp_retransmits, s.listen_overflows, s.listen_drops])
+        .chain([s.pressure_cpu_ns, s.pressure_memory_ns, s.pressure_io_ns, s.cost_ns])
+        .map(|v| Some(v as i64))
+        .collect::<Vec<_>>();
+    head.into_iter().chain(tree_row(s.server)).chain(tree_row(s.load)).chain(machine)
+}
+
+fn tree_row(tree: Option<TreeSample>) -> [Option<i64>; 11] {
+    let Some(t) = tree else { return [None; 11] };
+    [
+        Some(t.processes),
+        Some(t.threads),
+        t.descriptors,
+        Some(t.cpu_ns),
+        Some(t.user_ns),
+        Some(t.system_ns),
+        Some(t.rss_bytes),
+        t.pss_bytes,
+        Some(t.run_delay_ns),
+        Some(t.switches_voluntary),
+        Some(t.switches_involuntary),
+    ]
+    .map(|v| v.map(|v| v as i64))
+}
