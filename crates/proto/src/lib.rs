@@ -9,6 +9,7 @@
 
 pub mod blob;
 pub mod busy;
+pub mod client;
 mod outbox;
 mod registry;
 mod server;

@@ -1,0 +1,101 @@
+//! The client's side of [`busy`](crate::busy).
+
+use super::{
+    ClientConn, ClientOptions, ClientProtocol, Draw, Fault, Outgoing, Progress, Received, Reply, Tag,
+};
+use super::{Url, Verdict};
+use crate::busy::REPLY;
+
+struct Busy;
+
+/// Builds the protocol: there is nothing to choose.
+///
+/// # Errors
+/// A URL with a path.
+pub(super) fn build(url: &Url, _: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
+    if url.path.len() > 1 {
+        return Err(format!("busy has nothing to ask for, and the URL names `{}`", url.path));
+    }
+    Ok(Box::new(Busy))
+}
+
+impl ClientProtocol for Busy {
+    fn connect(&self) -> Box<dyn ClientConn> {
+        Box::new(Conn { matched: 0, verdict: Verdict::Right })
+    }
+
+    fn requests_per_connection_max(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn request_bytes_max(&self) -> Option<usize> {
+        Some(0)
+    }
+}
+
+struct Conn {
+    matched: usize,
+    verdict: Verdict,
+}
+
+impl ClientConn for Conn {
+    fn open(&mut self, _: &mut Outgoing) -> super::Opening {
+        *self = Conn { matched: 0, verdict: Verdict::Right };
+        super::Opening::Ready
+    }
+
+    fn request(&mut self, _: Draw, _: &mut Outgoing) -> Tag {
+        Tag(0)
+    }
+
+    fn receive(&mut self, _: Option<Tag>, input: &[u8], _: &mut Outgoing) -> Result<Received, Fault> {
+        let rest = &REPLY[self.matched..];
+        if input.len() > rest.len() {
+            return Err(Fault::Unasked);
+        }
+        if input != &rest[..input.len()] {
+            self.verdict = Verdict::Bytes;
+        }
+        self.matched += input.len();
+        Ok(Received { consumed: input.len(), progress: Progress::More })
+    }
+
+    fn end_of_input(&mut self, _: Option<Tag>) -> Option<Reply> {
+        let verdict = match self.matched {
+            0 => return None,
+            n if n < REPLY.len() => Verdict::Length,
+            _ => self.verdict,
+        };
+        Some(Reply { verdict, persists: false })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(pieces: &[&[u8]]) -> Result<Option<Verdict>, Fault> {
+        let mut conn = Busy.connect();
+        let mut out = Outgoing::new();
+        conn.open(&mut out);
+        for piece in pieces {
+            conn.receive(Some(Tag(0)), piece, &mut out)?;
+        }
+        Ok(conn.end_of_input(Some(Tag(0))).map(|r| r.verdict))
+    }
+
+    #[test]
+    fn the_line_is_right_wherever_it_is_split() {
+        for at in 0..=REPLY.len() {
+            assert_eq!(judge(&[&REPLY[..at], &REPLY[at..]]), Ok(Some(Verdict::Right)));
+        }
+    }
+
+    #[test]
+    fn short_long_wrong_and_missing_lines_are_told_apart() {
+        assert_eq!(judge(&[&REPLY[..5]]), Ok(Some(Verdict::Length)));
+        assert_eq!(judge(&[b"451 too busy\r\n"]), Ok(Some(Verdict::Bytes)));
+        assert_eq!(judge(&[REPLY, b"!"]), Err(Fault::Unasked));
+        assert_eq!(judge(&[]), Ok(None));
+    }
+}

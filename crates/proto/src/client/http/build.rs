@@ -1,0 +1,87 @@
+//! From what the user wrote to the bytes of each request.
+
+use std::sync::Arc;
+
+use super::super::{ClientOptions, ClientProtocol, RequestChoice, RequestSpec, Url};
+use super::{Expected, Http, Request, Site};
+
+/// Builds all requests.
+///
+/// # Errors
+/// A method, path or header that HTTP does not allow; senseless weights or statuses.
+pub(in crate::client) fn build(
+    url: &Url,
+    options: &ClientOptions,
+) -> Result<Box<dyn ClientProtocol>, String> {
+    for (name, value) in &options.headers {
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(format!("`{name}` is not the name of a header"));
+        }
+        if value.bytes().any(|b| b < b' ' && b != b'\t' || b == 0x7f) {
+            return Err(format!("the value of the header `{name}` holds a control character"));
+        }
+    }
+    let body: Option<&'static [u8]> = options.expect_body.clone().map(|b| &*b.leak());
+    let requests: Result<Vec<Request>, String> =
+        options.requests.iter().map(|spec| request(url, options, spec, body)).collect();
+    Ok(Box::new(Http {
+        site: Arc::new(Site {
+            requests: requests?,
+            choice: RequestChoice::new(&options.requests, options.in_turn)?,
+            statuses: options.expect_status.clone(),
+        }),
+    }))
+}
+
+fn request(
+    url: &Url,
+    options: &ClientOptions,
+    spec: &RequestSpec,
+    expect_body: Option<&'static [u8]>,
+) -> Result<Request, String> {
+    if spec.method.is_empty() || !spec.method.bytes().all(is_token) {
+        return Err(format!("`{}` is not a method", spec.method));
+    }
+    let path = if spec.path.is_empty() { "/" } else { &spec.path };
+    if !path.starts_with('/') && path != "*" || !path.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(format!("`{path}` is not a path: it must start with a slash and hold no space"));
+    }
+    let expected = match (expect_body, options.verify) {
+        (Some(body), _) => Expected::Exactly(body),
+        (None, true) => Expected::Pattern(generated_size(path).ok_or_else(|| {
+            format!("content can be verified for paths like /bytes/1024, and `{path}` is not one")
+        })?),
+        (None, false) => Expected::Anything,
+    };
+    let head_only = spec.method == "HEAD";
+    let mut text = format!("{} {path} HTTP/1.1\r\n", spec.method);
+    let given = |name: &str| options.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+    if !given("host") {
+        text += &format!("Host: {}\r\n", url.authority());
+    }
+    for (name, value) in &options.headers {
+        text += &format!("{name}: {}\r\n", value.trim());
+    }
+    if options.single_request && !given("connection") {
+        text += "Connection: close\r\n";
+    }
+    let has_body = !spec.body.is_empty() || matches!(&*spec.method, "POST" | "PUT" | "PATCH");
+    if has_body && !given("content-length") && !given("transfer-encoding") {
+        text += &format!("Content-Length: {}\r\n", spec.body.len());
+    }
+    text += "\r\n";
+    let mut bytes = text.into_bytes();
+    bytes.extend_from_slice(&spec.body);
+    Ok(Request { bytes: bytes.leak(), head_only, expected })
+}
+
+/// The size that a path of generated content names: `/bytes/1024`.
+fn generated_size(path: &str) -> Option<u64> {
+    let path = path.split('?').next()?;
+    path.strip_prefix("/bytes/")?.parse().ok()
+}
+
+/// A character of a token (RFC 9110 section 5.6.2).
+fn is_token(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
+}

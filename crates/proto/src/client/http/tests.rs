@@ -1,0 +1,150 @@
+use super::super::{
+    ClientConn, ClientOptions, Draw, Fault, Outgoing, Progress, Reply, RequestSpec, Tag, Url, Verdict,
+};
+use super::build;
+
+fn spec(method: &str, path: &str, body: &[u8]) -> RequestSpec {
+    RequestSpec { method: method.into(), path: path.into(), weight: 1.0, body: body.to_vec() }
+}
+
+fn options(requests: Vec<RequestSpec>) -> ClientOptions {
+    ClientOptions { requests, ..ClientOptions::default() }
+}
+
+fn connect(options: &ClientOptions) -> Result<Box<dyn ClientConn>, String> {
+    let url = Url::parse("http://h:81/").unwrap();
+    Ok(build(&url, options)?.connect())
+}
+
+fn first_request(options: &ClientOptions) -> String {
+    let mut out = Outgoing::new();
+    connect(options).unwrap().request(Draw { random: 0, index: 0 }, &mut out);
+    String::from_utf8(out.payload().as_slice().to_vec()).unwrap()
+}
+
+/// All replies in `pieces`, whose requests all were the first one, and what followed them.
+fn replies(options: &ClientOptions, pieces: &[&[u8]]) -> (Vec<Reply>, Result<(), Fault>) {
+    let mut conn = connect(options).unwrap();
+    let mut out = Outgoing::new();
+    conn.open(&mut out);
+    let (mut seen, mut tail) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        tail.extend_from_slice(piece);
+        loop {
+            let received = match conn.receive(Some(Tag(0)), &tail, &mut out) {
+                Ok(received) => received,
+                Err(fault) => return (seen, Err(fault)),
+            };
+            tail.drain(..received.consumed);
+            match received.progress {
+                Progress::Reply(reply) => seen.push(reply),
+                Progress::More | Progress::Ready => break,
+            }
+        }
+    }
+    seen.extend(conn.end_of_input(Some(Tag(0))));
+    (seen, Ok(()))
+}
+
+fn verdicts(options: &ClientOptions, input: &str) -> Vec<Verdict> {
+    let whole = replies(options, &[input.as_bytes()]);
+    for at in 0..input.len() {
+        let split = replies(options, &[&input.as_bytes()[..at], &input.as_bytes()[at..]]);
+        assert_eq!(split, whole, "split at {at}");
+    }
+    assert_eq!(whole.1, Ok(()));
+    whole.0.iter().map(|r| r.verdict).collect()
+}
+
+#[test]
+fn a_request_is_what_the_user_asked_for() {
+    assert_eq!(first_request(&options(vec![spec("GET", "", b"")])), "GET / HTTP/1.1\r\nHost: h:81\r\n\r\n");
+    let mut o = options(vec![spec("POST", "/x?y", b"hi")]);
+    o.headers = vec![("host".into(), "other".into()), ("X-A".into(), " b ".into())];
+    o.single_request = true;
+    assert_eq!(
+        first_request(&o),
+        "POST /x?y HTTP/1.1\r\nhost: other\r\nX-A: b\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi"
+    );
+}
+
+#[test]
+fn what_http_does_not_allow_is_refused() {
+    for bad in [spec("G T", "/", b""), spec("", "/", b""), spec("GET", "x", b""), spec("GET", "/a b", b"")] {
+        assert!(connect(&options(vec![bad.clone()])).is_err(), "{bad:?}");
+    }
+    for (name, value) in [("", "x"), ("a b", "x"), ("a", "x\r\ny: z")] {
+        let mut o = options(vec![spec("GET", "/", b"")]);
+        o.headers = vec![(name.into(), value.into())];
+        assert!(connect(&o).is_err(), "{name:?}: {value:?}");
+    }
+}
+
+#[test]
+fn replies_of_every_framing_are_told_apart_wherever_they_are_split() {
+    let input = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc\
+                 HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n\
+                 HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\n\
+                 HTTP/1.1 204 None\r\n\r\n\
+                 HTTP/1.1 200 OK\r\n\r\nabc until the end";
+    assert_eq!(verdicts(&options(vec![spec("GET", "/", b"")]), input), [Verdict::Right; 5]);
+}
+
+#[test]
+fn statuses_are_checked() {
+    let input = "HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nnoHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let mut o = options(vec![spec("GET", "/", b"")]);
+    assert_eq!(verdicts(&o, input), [Verdict::Status(404), Verdict::Right]);
+    o.expect_status = vec![404..=404];
+    assert_eq!(verdicts(&o, input), [Verdict::Right, Verdict::Status(200)]);
+}
+
+#[test]
+fn content_is_compared_where_asked() {
+    let input = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc\
+                 HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabx\
+                 HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab\
+                 HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd\
+                 HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let mut o = options(vec![spec("GET", "/", b"")]);
+    o.expect_body = Some(b"abc".to_vec());
+    let wanted = [Verdict::Right, Verdict::Bytes, Verdict::Length, Verdict::Length, Verdict::Length];
+    assert_eq!(verdicts(&o, input), wanted);
+}
+
+#[test]
+fn generated_content_is_verified_by_its_path() {
+    let mut o = options(vec![spec("GET", "/bytes/3", b"")]);
+    o.verify = true;
+    let body: String = (0..3).map(|at| crate::pattern_at(at) as char).collect();
+    let input = format!("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{body}");
+    assert_eq!(verdicts(&o, &input), [Verdict::Right]);
+    assert_eq!(verdicts(&o, &input.replace(&body, "no!")), [Verdict::Bytes]);
+    o.requests[0].path = "/other".into();
+    assert!(connect(&o).is_err());
+}
+
+#[test]
+fn the_reply_to_head_has_no_body() {
+    let input = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n".repeat(2);
+    assert_eq!(verdicts(&options(vec![spec("HEAD", "/", b"")]), &input), [Verdict::Right; 2]);
+}
+
+#[test]
+fn a_reply_that_ends_with_its_connection_does_not_persist() {
+    let (seen, _) = replies(&options(vec![spec("GET", "/", b"")]), &[b"HTTP/1.1 200 OK\r\n\r\nabc"]);
+    assert_eq!(seen, [Reply { verdict: Verdict::Right, persists: false }]);
+}
+
+#[test]
+fn a_truncated_reply_is_no_reply() {
+    for input in ["HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", ""] {
+        assert_eq!(replies(&options(vec![spec("GET", "/", b"")]), &[input.as_bytes()]), (Vec::new(), Ok(())));
+    }
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_are_a_fault() {
+    let mut conn = connect(&options(vec![spec("GET", "/", b"")])).unwrap();
+    assert_eq!(conn.receive(None, b"x", &mut Outgoing::new()), Err(Fault::Unasked));
+}

@@ -1,0 +1,76 @@
+//! The URL schemes, as data.
+
+use super::{ClientOptions, ClientProtocol, Url, blob, busy, http};
+
+/// One scheme of the registry.
+#[derive(Debug)]
+pub struct ClientEntry {
+    /// The word before `://`; the name of the protocol on the server's side too.
+    pub scheme: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// A paragraph for help and docs.
+    pub doc: &'static str,
+    /// The port of a URL that names none; without one the URL must.
+    pub port: Option<u16>,
+    /// A URL to show.
+    pub example: &'static str,
+    /// Builds the requests, or says in one line what is wrong with the URL or the options.
+    pub build: fn(&Url, &ClientOptions) -> Result<Box<dyn ClientProtocol>, String>,
+}
+
+/// All schemes, in the order in which lists show them.
+pub static CLIENTS: &[ClientEntry] = &[
+    ClientEntry {
+        scheme: "http",
+        summary: "HTTP/1.1 to any server: methods, headers, bodies, several weighted paths",
+        doc: "Every reply is framed by its own head and its status is checked; its content is compared with a file \
+              (--expect-body) or with generated content (--verify, for /bytes/<n>) where asked.",
+        port: Some(80),
+        example: "http://127.0.0.1:8080/bytes/1024",
+        build: http::build,
+    },
+    ClientEntry {
+        scheme: "blob",
+        summary: "asks for n bytes on connections that persist",
+        doc: "The client of the 2006 comparison of select and epoll. The path is the size in bytes (1024 where there \
+              is none); the length of each reply is checked, its content with --verify.",
+        port: None,
+        example: "blob://127.0.0.1:8080/1024",
+        build: blob::build,
+    },
+    ClientEntry {
+        scheme: "busy",
+        summary: "connects, reads `450 too busy` and the end; a connection each time",
+        doc: "The client of the 2001 comparison of task architectures. A request is a whole connection: it is complete \
+              once the server has sent its line and closed, and right if the line was the expected one.",
+        port: None,
+        example: "busy://127.0.0.1:8080",
+        build: busy::build,
+    },
+];
+
+/// The entry of that scheme.
+pub fn find(scheme: &str) -> Option<&'static ClientEntry> {
+    CLIENTS.iter().find(|c| c.scheme == scheme)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RequestSpec;
+    use super::*;
+
+    #[test]
+    fn every_scheme_stands_once_is_documented_and_builds_its_example() {
+        for (i, c) in CLIENTS.iter().enumerate() {
+            assert!(CLIENTS[..i].iter().all(|d| d.scheme != c.scheme), "{} stands twice", c.scheme);
+            assert!(!c.summary.is_empty() && c.doc.len() > c.summary.len(), "{} lacks its docs", c.scheme);
+            let url = Url::parse(c.example).unwrap();
+            assert_eq!(url.scheme, c.scheme);
+            let request =
+                RequestSpec { method: "GET".into(), path: url.path.clone(), weight: 1.0, body: Vec::new() };
+            let options = ClientOptions { requests: vec![request], ..ClientOptions::default() };
+            assert!((c.build)(&url, &options).is_ok(), "{}", c.scheme);
+        }
+    }
+}
