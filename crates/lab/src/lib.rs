@@ -12,6 +12,7 @@ mod load_result;
 pub mod metric;
 mod plan;
 pub mod runfile;
+pub mod statistics;
 mod units;
 
 pub use host::{Fact, Fingerprint, HostChange};

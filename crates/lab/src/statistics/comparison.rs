@@ -1,0 +1,327 @@
+//! Is one cell better than another, by how much, and how sure is that?
+//!
+//! All comparisons are ratios, so all are made on logarithms. A *family* of comparisons (all cells against the
+//! baseline in one figure) is judged at once, so that nobody can forget to correct for their number.
+
+use super::holm::holm;
+use super::interval::{Interval, LEVEL};
+use super::mann_whitney::{mann_whitney, mann_whitney_p_min, shift, shift_interval};
+use super::signed_rank::{Tails, hodges_lehmann, signed_rank, signed_rank_interval, signed_rank_p_min};
+use serde::Serialize;
+
+/// The share of families without any true difference in which one may be declared.
+pub const ALPHA: f64 = 1.0 - LEVEL;
+
+/// The repetitions of two cells in one figure.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Samples {
+    /// Candidate and baseline of the same block, which shared the machine's mood.
+    Paired(Vec<(f64, f64)>),
+    /// Repetitions that have nothing in common: candidate, baseline.
+    Independent(Vec<f64>, Vec<f64>),
+}
+
+impl Samples {
+    /// Pairs the figures that have the same block; those without a partner are left out.
+    pub fn by_block(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Samples {
+        let partner = |block| baseline.iter().find(|(b, _)| *b == block).map(|(_, value)| *value);
+        Samples::Paired(
+            candidate.iter().filter_map(|&(block, value)| Some((value, partner(block)?))).collect(),
+        )
+    }
+
+    /// The logarithms of candidate and baseline; `None` if either has none. What is not positive has no ratio and is
+    /// left out, with its partner.
+    fn logarithms(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+        let usable = |v: f64| v > 0.0 && v.is_finite();
+        let (a, b): (Vec<f64>, Vec<f64>) = match self {
+            Samples::Paired(pairs) => {
+                pairs.iter().filter(|(a, b)| usable(*a) && usable(*b)).map(|(a, b)| (a.ln(), b.ln())).unzip()
+            }
+            Samples::Independent(a, b) => {
+                let logarithms =
+                    |values: &[f64]| values.iter().filter(|v| usable(**v)).map(|v| v.ln()).collect();
+                (logarithms(a), logarithms(b))
+            }
+        };
+        (!a.is_empty() && !b.is_empty()).then_some((a, b))
+    }
+}
+
+/// The test behind a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RankTest {
+    /// Wilcoxon's signed-rank test on the log ratios of the blocks.
+    SignedRank,
+    /// Mann and Whitney's test on the logarithms of both cells.
+    MannWhitney,
+}
+
+impl RankTest {
+    /// The name in a sentence.
+    pub fn name(self) -> &'static str {
+        match self {
+            RankTest::SignedRank => "Wilcoxon signed-rank test, paired by block",
+            RankTest::MannWhitney => "Mann-Whitney test",
+        }
+    }
+}
+
+/// What may be said of two cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decision {
+    /// The candidate is higher by more than the tolerance.
+    Higher,
+    /// The candidate is lower by more than the tolerance.
+    Lower,
+    /// They are the same to within the tolerance: the whole interval lies inside it.
+    Alike,
+    /// Nothing can be told: there may be a difference, but this run does not show it.
+    NoDifferenceSeen,
+    /// No outcome of so few repetitions could have been significant.
+    TooFewRepetitions {
+        /// How many are needed for this many comparisons.
+        needed: usize,
+    },
+}
+
+impl Decision {
+    /// True if a difference was declared.
+    pub fn is_difference(self) -> bool {
+        matches!(self, Decision::Higher | Decision::Lower)
+    }
+}
+
+/// A candidate set against a baseline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Candidate over baseline: the Hodges-Lehmann estimate on logarithms.
+    pub ratio: f64,
+    /// The ratio's own 95% interval, without correction for the other comparisons; `None` for too few repetitions.
+    pub interval: Option<Interval>,
+    /// The smallest ratio of a repetition of the candidate to one of the baseline (of the same block, if paired).
+    pub ratio_min: f64,
+    /// The largest one.
+    pub ratio_max: f64,
+    /// Repetitions on the side that has fewer.
+    pub repetitions: usize,
+    /// The test, if the repetitions suffice for one.
+    pub test: Option<RankTest>,
+    /// The probability, corrected for the family, of so clear a difference if the true one were within the tolerance.
+    pub p: Option<f64>,
+    /// What may be said.
+    pub decision: Decision,
+}
+
+/// Judges a family of comparisons at once; an entry is `None` where one side has no positive figure.
+///
+/// A difference is declared if a rank test rejects "the true ratio lies within the tolerance" at 5%, after Holm's
+/// correction over the family. That is more than "significant, and the estimate is beyond the tolerance": for a
+/// single comparison it means that the whole 95% interval lies beyond, which a reader can see.
+pub fn judge(family: &[Samples], tolerance: f64) -> Vec<Option<Comparison>> {
+    let margin = tolerance.max(0.0).ln_1p();
+    let logarithms: Vec<_> = family.iter().map(Samples::logarithms).collect();
+    let size = logarithms.iter().flatten().count();
+    let mut judged: Vec<Option<Comparison>> = family
+        .iter()
+        .zip(logarithms)
+        .map(|(samples, logarithms)| {
+            let (a, b) = logarithms?;
+            Some(weigh(&a, &b, matches!(samples, Samples::Paired(_)), margin, size))
+        })
+        .collect();
+    // Those that no outcome could make significant do not count against the others.
+    let raw: Vec<f64> = judged.iter().flatten().filter_map(|c| c.p).collect();
+    let mut adjusted = holm(&raw).into_iter();
+    for comparison in judged.iter_mut().flatten().filter(|c| c.p.is_some()) {
+        comparison.p = adjusted.next();
+        comparison.decision = decide(comparison, margin);
+    }
+    judged
+}
+
+/// The repetitions that each cell needs so that a family of `size` comparisons can come to a decision at all.
+pub fn repetitions_needed(size: usize, paired: bool) -> usize {
+    let level = ALPHA / size.max(1) as f64;
+    (1..).find(|&n| rank_test(paired, n, n, level).is_some()).unwrap_or(usize::MAX)
+}
+
+/// The test for samples of these sizes: the paired one where its smallest p-value can pass `level`, else the other.
+///
+/// Few pairs make a coarse test (five cannot go below p = 0.0625), while five a side of independent values go down
+/// to 0.008. The choice looks at the sizes alone, never at the values, so it costs no false alarms.
+fn rank_test(paired: bool, a: usize, b: usize, level: f64) -> Option<RankTest> {
+    let fits = |p_min: f64| p_min <= level;
+    if paired && fits(signed_rank_p_min(a)) {
+        Some(RankTest::SignedRank)
+    } else {
+        fits(mann_whitney_p_min(a, b)).then_some(RankTest::MannWhitney)
+    }
+}
+
+/// One comparison with its uncorrected p-value.
+fn weigh(a: &[f64], b: &[f64], paired: bool, margin: f64, family_size: usize) -> Comparison {
+    let test = rank_test(paired, a.len(), b.len(), ALPHA / family_size as f64);
+    // Without a corrected test an interval may still be had: the one that a single comparison would use.
+    let method = test.or_else(|| rank_test(paired, a.len(), b.len(), ALPHA));
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    let use_pairs = paired && method != Some(RankTest::MannWhitney);
+    let centre = if use_pairs { hodges_lehmann(&differences) } else { shift(a, b) };
+    let interval = match method {
+        Some(RankTest::SignedRank) => signed_rank_interval(&differences, LEVEL),
+        Some(RankTest::MannWhitney) => shift_interval(a, b, LEVEL),
+        None => None,
+    };
+    let (low, high) = if paired {
+        extremes(&differences)
+    } else {
+        let ((a_low, a_high), (b_low, b_high)) = (extremes(a), extremes(b));
+        (a_low - b_high, a_high - b_low)
+    };
+    Comparison {
+        ratio: centre.unwrap_or(f64::NAN).exp(),
+        interval: interval.map(|i| i.map(f64::exp)),
+        ratio_min: low.exp(),
+        ratio_max: high.exp(),
+        repetitions: a.len().min(b.len()),
+        test,
+        p: test.map(|test| p_beyond_margin(test, a, b, margin)),
+        decision: Decision::TooFewRepetitions { needed: repetitions_needed(family_size, paired) },
+    }
+}
+
+/// The two-sided p-value of "the shift from `b` to `a` is no larger than `margin`, either way".
+fn p_beyond_margin(test: RankTest, a: &[f64], b: &[f64], margin: f64) -> f64 {
+    let moved_by = |by: f64| -> Tails {
+        match test {
+            RankTest::SignedRank => {
+                signed_rank(&a.iter().zip(b).map(|(a, b)| a - b + by).collect::<Vec<_>>())
+            }
+            RankTest::MannWhitney => mann_whitney(&a.iter().map(|a| a + by).collect::<Vec<_>>(), b),
+        }
+    };
+    Tails { lower: moved_by(margin).lower, upper: moved_by(-margin).upper }.two_sided()
+}
+
+fn decide(comparison: &Comparison, margin: f64) -> Decision {
+    if comparison.p.is_some_and(|p| p <= ALPHA) {
+        return if comparison.ratio > 1.0 { Decision::Higher } else { Decision::Lower };
+    }
+    match comparison.interval {
+        Some(i) if i.low.ln() >= -margin && i.high.ln() <= margin => Decision::Alike,
+        _ => Decision::NoDifferenceSeen,
+    }
+}
+
+fn extremes(values: &[f64]) -> (f64, f64) {
+    values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &v| (low.min(v), high.max(v)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs whose ratios are `ratio` with a wobble of up to `wobble` either way.
+    fn pairs(count: usize, ratio: f64, wobble: f64) -> Samples {
+        let of = |i: usize| {
+            let base = 100.0 + 10.0 * (i as f64).sin();
+            (base * ratio * (1.0 + wobble * (2.0 * i as f64 + 1.0).sin()), base)
+        };
+        Samples::Paired((0..count).map(of).collect())
+    }
+
+    fn one(samples: Samples, tolerance: f64) -> Comparison {
+        judge(&[samples], tolerance).remove(0).unwrap()
+    }
+
+    #[test]
+    fn a_clear_difference_is_declared_with_its_direction() {
+        let c = one(pairs(8, 1.5, 0.03), 0.02);
+        assert_eq!((c.decision, c.test), (Decision::Higher, Some(RankTest::SignedRank)));
+        let interval = c.interval.unwrap();
+        assert!(interval.contains(c.ratio) && interval.low > 1.45 && interval.high < 1.55, "{c:?}");
+        assert_eq!(one(pairs(8, 0.7, 0.03), 0.02).decision, Decision::Lower);
+    }
+
+    #[test]
+    fn a_significant_difference_within_the_tolerance_is_not_declared() {
+        let samples = pairs(12, 1.01, 0.001);
+        assert_eq!(one(samples.clone(), 0.0).decision, Decision::Higher);
+        assert_eq!(one(samples, 0.02).decision, Decision::Alike);
+    }
+
+    #[test]
+    fn a_difference_lost_in_noise_is_not_declared_and_not_called_alike() {
+        let c = one(pairs(8, 1.03, 0.2), 0.02);
+        assert_eq!(c.decision, Decision::NoDifferenceSeen);
+        assert!(c.interval.unwrap().contains(1.0));
+    }
+
+    #[test]
+    fn swapping_the_sides_turns_the_answer_round() {
+        let Samples::Paired(forth) = pairs(9, 1.2, 0.05) else { unreachable!() };
+        let back = forth.iter().map(|&(a, b)| (b, a)).collect();
+        let (there, back) = (one(Samples::Paired(forth), 0.02), one(Samples::Paired(back), 0.02));
+        assert!((there.ratio * back.ratio - 1.0).abs() < 1e-9);
+        assert!((there.p.unwrap() - back.p.unwrap()).abs() < 1e-12);
+        assert_eq!((there.decision, back.decision), (Decision::Higher, Decision::Lower));
+    }
+
+    #[test]
+    fn five_blocks_fall_back_on_the_unpaired_test_and_three_decide_nothing() {
+        let five = one(pairs(5, 3.0, 0.03), 0.02);
+        assert_eq!((five.test, five.decision), (Some(RankTest::MannWhitney), Decision::Higher));
+        assert!(five.interval.is_some());
+        let three = one(pairs(3, 3.0, 0.03), 0.02);
+        assert_eq!(three.decision, Decision::TooFewRepetitions { needed: 4 });
+        assert_eq!((three.test, three.interval, three.p), (None, None, None));
+        assert!(three.ratio_min < 3.0 && three.ratio_max > 3.0, "{three:?}");
+    }
+
+    #[test]
+    fn more_comparisons_need_more_repetitions() {
+        let needed: Vec<usize> = [1, 2, 6, 7, 23, 24].map(|size| repetitions_needed(size, true)).into();
+        assert_eq!(needed, [4, 5, 5, 6, 6, 7]);
+        let family = vec![pairs(4, 3.0, 0.03); 5];
+        for c in judge(&family, 0.02) {
+            assert_eq!(c.unwrap().decision, Decision::TooFewRepetitions { needed: 5 });
+        }
+    }
+
+    #[test]
+    fn a_family_is_corrected_by_holm() {
+        // One value of eight overlaps.
+        let weak = Samples::Independent(vec![2.0; 8], vec![1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 2.7]);
+        let p = |family: &[Samples]| judge(family, 0.0)[0].as_ref().unwrap().p.unwrap();
+        let alone = p(std::slice::from_ref(&weak));
+        assert!(alone < ALPHA);
+        assert!((p(&[weak.clone(), weak]) - 2.0 * alone).abs() < 1e-12);
+    }
+
+    #[test]
+    fn six_pairs_decide_alone_and_turn_to_the_unpaired_test_in_a_family() {
+        // All six pairs on one side are p = 0.03125, the least that six pairs can give: too much for two comparisons.
+        assert_eq!(one(pairs(6, 1.5, 0.03), 0.02).test, Some(RankTest::SignedRank));
+        let mut judged = judge(&[pairs(6, 1.5, 0.03), pairs(6, 1.0, 0.1)], 0.02).into_iter().flatten();
+        let (clear, none) = (judged.next().unwrap(), judged.next().unwrap());
+        assert_eq!((clear.test, clear.decision), (Some(RankTest::MannWhitney), Decision::Higher));
+        assert_eq!(none.decision, Decision::NoDifferenceSeen);
+    }
+
+    #[test]
+    fn blocks_without_a_partner_and_figures_without_a_ratio_are_left_out() {
+        let samples = Samples::by_block(&[(0, 2.0), (1, 4.0), (3, 8.0)], &[(3, 4.0), (0, 1.0), (2, 9.0)]);
+        assert_eq!(samples, Samples::Paired(vec![(2.0, 1.0), (8.0, 4.0)]));
+        assert_eq!(judge(&[Samples::Paired(vec![(0.0, 1.0), (1.0, f64::NAN)])], 0.02), [None]);
+        assert_eq!(judge(&[Samples::Independent(vec![], vec![1.0])], 0.02), [None]);
+        assert_eq!(one(Samples::Paired(vec![(2.0, 1.0), (0.0, 1.0)]), 0.02).repetitions, 1);
+    }
+
+    #[test]
+    fn equal_figures_are_alike() {
+        let c = one(Samples::Paired(vec![(4096.0, 4096.0); 6]), 0.02);
+        assert_eq!((c.ratio, c.decision), (1.0, Decision::Alike));
+    }
+}

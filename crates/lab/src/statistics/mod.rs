@@ -1,0 +1,50 @@
+//! What the figures of a run allow to be said, and how surely.
+//!
+//! Pure functions over numbers; nothing here knows a plan or a file. The choices, and their price:
+//!
+//! - **A cell's figure** is a median or a trimmed mean ([`Statistic`](crate::Statistic)) with a percentile bootstrap
+//!   interval ([`Estimate`]). Fewer than [`MEDIAN_REPETITIONS_MIN`] repetitions give no 95% interval of a median.
+//! - **A comparison** is a ratio paired by block: the Hodges-Lehmann estimate of the log ratios, with the interval
+//!   and the p-value of Wilcoxon's signed-rank test ([`judge`]). In a randomised block two equal servers can be
+//!   swapped, so the test's level holds whatever the noise looks like; a bootstrap of so few pairs would promise
+//!   more than it keeps. Two runs share no blocks: they are compared by Mann and Whitney's test.
+//! - **A difference is declared** only if the test rejects, at 5% and after Holm's correction over all comparisons
+//!   of the family, that the true ratio lies within the tolerance. For one comparison that is to say: the whole 95%
+//!   interval lies beyond the tolerance. The price is a need for more repetitions; the gain is that an A/A comparison
+//!   raises a false alarm in far fewer than one of twenty runs, as long as the tolerance is not small beside the noise.
+//!
+//! # How many repetitions a plan needs
+//!
+//! | to ... | repetitions |
+//! |---|---|
+//! | have a figure with a 95% interval | 6 |
+//! | declare large differences (architectures) in a family of up to 6 comparisons | 5 |
+//! | ... of up to 23 comparisons | 6 |
+//! | ... of up to 85 comparisons | 7 |
+//! | find 5% CPU per request in 19 of 20 runs: tolerance 1%, repetitions that differ by 2.5% within a block | 20 |
+//!
+//! [`repetitions_needed`] computes the middle rows: the smallest p-value that a rank test of so few values can give
+//! has to survive the correction. The last row is simulated by the test `false_alarms_and_power`, where a run without
+//! a difference raises an alarm one time in two hundred. Many short repetitions beat few long ones, since most of the
+//! variance lies between server processes and in the machine's drift.
+
+mod comparison;
+mod holm;
+mod interval;
+mod location;
+mod mann_whitney;
+mod noise;
+mod random;
+mod ranks;
+mod signed_rank;
+
+pub use comparison::{ALPHA, Comparison, Decision, RankTest, Samples, judge, repetitions_needed};
+pub use holm::holm;
+pub use interval::{
+    Estimate, Interval, LEVEL, MEDIAN_REPETITIONS_MIN, bootstrap_interval, order_statistic_interval,
+};
+pub use location::{median, median_absolute_deviation, quantile, trimmed_mean};
+pub use mann_whitney::{mann_whitney, shift, shift_interval};
+pub use noise::{STEADY_MAX, Spread};
+pub use random::Random;
+pub use signed_rank::{Tails, hodges_lehmann, signed_rank, signed_rank_interval};
