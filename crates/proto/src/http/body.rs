@@ -1,0 +1,104 @@
+//! The content of a POST, taken as it comes and counted; nothing of it is kept unless it is to be echoed.
+
+use super::chunked::{ChunkError, Decoder};
+use super::head::{Length, Refusal};
+use super::reply::{self, Status, TEXT, Terms};
+use super::syntax::write_decimal;
+use crate::{Context, Next, Outbox};
+
+/// Content on its way in.
+pub(super) struct Body {
+    terms: Terms,
+    rest: Rest,
+    received: u64,
+    bytes_max: u64,
+    /// What is to be sent back.
+    echo: Option<Vec<u8>>,
+}
+
+enum Rest {
+    Exact(u64),
+    Chunked(Decoder),
+}
+
+const TOO_LARGE: Refusal = Refusal::new(Status::ContentTooLarge, "the content is too long");
+
+impl From<ChunkError> for Refusal {
+    fn from(error: ChunkError) -> Refusal {
+        match error {
+            ChunkError::Malformed(why) => Refusal::new(Status::BadRequest, why),
+            ChunkError::TooLong => Refusal::new(
+                Status::HeaderFieldsTooLarge,
+                "the chunk extensions and trailer fields are too long",
+            ),
+        }
+    }
+}
+
+impl Body {
+    /// Prepares for content of that length, unless it is more than `bytes_max`.
+    pub(super) fn new(length: Length, terms: Terms, bytes_max: u64, echo: bool) -> Result<Body, Refusal> {
+        let rest = match length {
+            Length::Absent => {
+                return Err(Refusal::new(
+                    Status::LengthRequired,
+                    "a POST has to say how long its content is",
+                ));
+            }
+            Length::Exact(length) if length > bytes_max => return Err(TOO_LARGE),
+            Length::Exact(length) => Rest::Exact(length),
+            Length::Chunked => Rest::Chunked(Decoder::default()),
+        };
+        Ok(Body { terms, rest, received: 0, bytes_max, echo: echo.then(Vec::new) })
+    }
+
+    /// True once all of it is here.
+    pub(super) fn is_done(&self) -> bool {
+        match &self.rest {
+            Rest::Exact(left) => *left == 0,
+            Rest::Chunked(decoder) => decoder.is_done(),
+        }
+    }
+
+    /// Takes what of `input` belongs to the content, and says how much that is.
+    pub(super) fn take(&mut self, input: &[u8]) -> Result<usize, Refusal> {
+        let Body { rest, received, bytes_max, echo, .. } = self;
+        let mut keep = |data: &[u8]| {
+            *received += data.len() as u64;
+            if *received > *bytes_max {
+                return Err(TOO_LARGE);
+            }
+            if let Some(echo) = echo {
+                echo.extend_from_slice(data);
+            }
+            Ok(())
+        };
+        match rest {
+            Rest::Exact(left) => {
+                let n = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                keep(&input[..n])?;
+                *left -= n as u64;
+                Ok(n)
+            }
+            Rest::Chunked(decoder) => decoder.decode(input, keep),
+        }
+    }
+
+    /// Answers the request that the content belongs to.
+    pub(super) fn answer(&self, out: &mut Outbox, cx: &Context<'_>) -> Next {
+        let terms = self.terms.at(cx);
+        match &self.echo {
+            // Never a type that a browser would run: the content is the client's.
+            Some(content) => {
+                let fields = [("Content-Type", &b"application/octet-stream"[..])];
+                reply::small(out, cx, Status::Ok, terms, &fields, content)
+            }
+            None => {
+                let mut content = b"received ".to_vec();
+                write_decimal(&mut content, self.received);
+                content.extend_from_slice(b" bytes\n");
+                reply::small(out, cx, Status::Ok, terms, &[TEXT], &content)
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! One connection: a request at a time, from head to reply.
+
+use std::sync::Arc;
+
+use super::body::Body;
+use super::head::{self, Expect, Head, Length, Method, Refusal};
+use super::reply::{self, ALLOW, Connection, Status, TEXT, Terms};
+use super::representation::{self, Request};
+use super::syntax::{decimal, is_token_byte};
+use super::target::{self, Named, PathError, Target};
+use super::{ABOUT, BYTES_MAX, ECHO_BYTES_MAX, Site, conditional::Conditions};
+use crate::{Context, Next, OpenError, Opened, Outbox, ServerConn, Step, Violation, ViolationKind};
+
+/// A connection. Between requests it is this and nothing else.
+pub(super) struct Conn {
+    site: Arc<Site>,
+    state: State,
+}
+
+const _: () = assert!(size_of::<Conn>() <= 24, "an idle connection has grown");
+
+enum State {
+    /// Between requests, or in a head of which this many bytes were looked at in vain.
+    Head { scanned: u32 },
+    /// The file that a request names is being opened.
+    Opening { terms: Terms, named: Named, extra: Option<Box<Extra>> },
+    /// In the content of a request.
+    Body(Box<Body>),
+}
+
+const IDLE: State = State::Head { scanned: 0 };
+
+/// What few requests have, kept until their file is open.
+struct Extra {
+    conditions: Option<Box<Conditions>>,
+    query: Option<Box<[u8]>>,
+}
+
+impl ServerConn for Conn {
+    fn receive(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation> {
+        let step = match self.state {
+            State::Head { scanned } => self.head(cx, scanned as usize, input, out),
+            State::Body(_) => self.body(cx, input, out),
+            State::Opening { .. } => Ok(Step::read(0)),
+        };
+        step.or_else(|refusal| self.refuse(cx, out, refusal))
+    }
+
+    fn opened(&mut self, cx: &Context<'_>, answer: Result<&Opened, OpenError>, out: &mut Outbox) -> Next {
+        let State::Opening { terms, named, extra } = std::mem::replace(&mut self.state, IDLE) else {
+            return Next::Close;
+        };
+        let terms = terms.at(cx);
+        let error = match answer {
+            Ok(opened) => {
+                let conditions = extra.as_ref().and_then(|extra| extra.conditions.as_deref());
+                return representation::file(out, cx, &Request { terms, conditions }, opened);
+            }
+            Err(error) => error,
+        };
+        match error {
+            OpenError::IsDirectory if named == Named::File => {
+                let query = extra.as_ref().and_then(|extra| extra.query.as_deref());
+                add_slash(out, cx, terms, query)
+            }
+            OpenError::NotFound | OpenError::IsDirectory | OpenError::NotRegular | OpenError::NameTooLong => {
+                not_found(out, cx, terms)
+            }
+            OpenError::Forbidden => {
+                reply::explain(out, cx, Status::Forbidden, terms, &[], "the server may not read this file")
+            }
+            OpenError::Unavailable => {
+                let fields: [(&str, &[u8]); 1] = [("Retry-After", b"1")];
+                reply::explain(out, cx, Status::ServiceUnavailable, terms, &fields, "try again in a second")
+            }
+            OpenError::Failed => {
+                reply::explain(out, cx, Status::InternalServerError, terms, &[], "the file could not be read")
+            }
+        }
+    }
+
+    fn timed_out(&mut self, cx: &Context<'_>, out: &mut Outbox) {
+        if matches!(self.state, State::Head { scanned: 1.. } | State::Body(_)) {
+            self.state = IDLE;
+            let why = "the request did not arrive in time";
+            reply::explain(out, cx, Status::RequestTimeout, Terms::CLOSE, &[], why);
+        }
+    }
+
+    fn mid_request(&self) -> bool {
+        !matches!(self.state, State::Head { .. })
+    }
+}
+
+impl Conn {
+    pub(super) fn new(site: Arc<Site>) -> Conn {
+        Conn { site, state: IDLE }
+    }
+
+    /// Answers an error after which the connection cannot go on.
+    #[cold]
+    fn refuse(&mut self, cx: &Context<'_>, out: &mut Outbox, refusal: Refusal) -> Result<Step, Violation> {
+        self.state = IDLE;
+        let next = reply::explain(out, cx, refusal.status, Terms::CLOSE, &[], refusal.why);
+        match refusal.status {
+            Status::BadRequest => Err(ViolationKind::Malformed.into()),
+            Status::ContentTooLarge | Status::UriTooLong | Status::HeaderFieldsTooLarge => {
+                Err(ViolationKind::TooLarge.into())
+            }
+            _ => Ok(Step { consumed: 0, next }),
+        }
+    }
+
+    /// Takes input that starts with a request head, `scanned` bytes of which were seen before.
+    fn head(
+        &mut self,
+        cx: &Context<'_>,
+        scanned: usize,
+        input: &[u8],
+        out: &mut Outbox,
+    ) -> Result<Step, Refusal> {
+        match input {
+            [] | [b'\r'] => return Ok(self.wait_for_more(input)),
+            // RFC 9112 section 2.2: empty lines before a request are ignored.
+            [b'\r', b'\n', ..] => {
+                self.state = IDLE;
+                return Ok(Step::read(2));
+            }
+            // So that a client that does not speak HTTP hears of it at its first byte, not at its first line.
+            [first, ..] if !is_token_byte(*first) => {
+                return Err(Refusal::new(Status::BadRequest, "this is not an HTTP request"));
+            }
+            _ => {}
+        }
+        let view = &input[..input.len().min(self.site.head_bytes_max)];
+        let line_max = self.site.request_line_bytes_max;
+        if scanned <= line_max && view.len() > line_max && !view[..line_max].contains(&b'\n') {
+            return Err(Refusal::new(Status::UriTooLong, "the request line is too long"));
+        }
+        // A head that comes in many pieces is parsed again only when another line of it is complete.
+        let has_new_line = scanned == 0 || view[scanned.min(view.len())..].contains(&b'\n');
+        let parsed = if has_new_line { head::parse(view)? } else { None };
+        if let Some(head) = parsed {
+            self.state = IDLE;
+            let (consumed, alone) = (head.len, head.len == input.len());
+            let next = self.request(cx, head, alone, out)?;
+            return Ok(Step { consumed, next });
+        }
+        if view.len() == self.site.head_bytes_max {
+            return Err(Refusal::new(Status::HeaderFieldsTooLarge, "the header section is too long"));
+        }
+        Ok(self.wait_for_more(input))
+    }
+
+    fn wait_for_more(&mut self, seen: &[u8]) -> Step {
+        // What was seen is shorter than a head may be, which fits.
+        self.state = State::Head { scanned: seen.len() as u32 };
+        Step::read(0)
+    }
+
+    /// Acts on a request whose head is sound; `alone` if nothing has arrived behind it.
+    fn request(
+        &mut self,
+        cx: &Context<'_>,
+        head: Head<'_>,
+        alone: bool,
+        out: &mut Outbox,
+    ) -> Result<Next, Refusal> {
+        let mut terms = head.terms.at(cx);
+        let has_content = !matches!(head.length, Length::Absent | Length::Exact(0));
+        if has_content && head.method != Method::Post {
+            // It is not going to be read, so no request can follow it.
+            terms.connection = Connection::Close;
+        }
+        match head.method {
+            Method::Get | Method::Head if !has_content => {}
+            Method::Get | Method::Head => {
+                // RFC 9110 section 9.3.1 allows this, for content in a GET is a way to smuggle requests.
+                let why = "content in a GET or HEAD request has no meaning";
+                return Err(Refusal::new(Status::BadRequest, why));
+            }
+            Method::Post | Method::Options => {}
+            Method::NotAllowed => {
+                let (status, fields) = (Status::MethodNotAllowed, [("Allow", ALLOW)]);
+                return Ok(reply::explain(out, cx, status, terms, &fields, "nothing here can be changed"));
+            }
+            Method::Unknown => {
+                let why = "the method is not known here";
+                return Ok(reply::explain(out, cx, Status::NotImplemented, terms, &[], why));
+            }
+        }
+        if head.expect == Expect::Other {
+            if has_content {
+                terms.connection = Connection::Close;
+            }
+            let why = "the only expectation here is 100-continue";
+            return Ok(reply::explain(out, cx, Status::ExpectationFailed, terms, &[], why));
+        }
+        let target = target::parse(head.target).map_err(|why| Refusal::new(Status::BadRequest, why))?;
+        match (head.method, target) {
+            (Method::Options, _) => {
+                out.write_with(|buf| {
+                    reply::start(buf, Status::NoContent, cx);
+                    reply::field(buf, "Allow", ALLOW);
+                    reply::finish(buf, terms.connection);
+                });
+                out.reply_done();
+                Ok(terms.next())
+            }
+            (_, Target::Server) => Err(Refusal::new(Status::BadRequest, "the target * is for OPTIONS alone")),
+            (Method::Post, Target::Resource { path, .. }) => {
+                let body = self.expect_body(&head, terms, path)?;
+                if body.is_done() {
+                    return Ok(body.answer(out, cx));
+                }
+                if head.expect == Expect::Continue && alone {
+                    out.fixed(b"HTTP/1.1 100 Continue\r\n\r\n");
+                }
+                self.state = State::Body(Box::new(body));
+                Ok(Next::Read)
+            }
+            (_, Target::Resource { path, query }) => {
+                Ok(self.get(cx, terms, (path, query), head.conditions, out))
+            }
+        }
+    }
+
+    fn expect_body(&self, head: &Head<'_>, terms: Terms, path: &[u8]) -> Result<Body, Refusal> {
+        let echo = path == b"/echo";
+        let bytes_max =
+            if echo { self.site.content_bytes_max.min(ECHO_BYTES_MAX) } else { self.site.content_bytes_max };
+        Body::new(head.length, terms, bytes_max, echo)
+    }
+
+    /// Takes input in the content of a request.
+    fn body(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Refusal> {
+        let State::Body(body) = &mut self.state else { return Ok(Step::read(0)) };
+        let consumed = body.take(input)?;
+        if !body.is_done() {
+            return Ok(Step::read(consumed));
+        }
+        let next = body.answer(out, cx);
+        self.state = IDLE;
+        Ok(Step { consumed, next })
+    }
+
+    /// Answers a GET or HEAD, or asks for the file that answers it.
+    fn get(
+        &mut self,
+        cx: &Context<'_>,
+        terms: Terms,
+        (path, query): (&[u8], Option<&[u8]>),
+        conditions: Option<Box<Conditions>>,
+        out: &mut Outbox,
+    ) -> Next {
+        let size = path.strip_prefix(b"/bytes/").and_then(decimal);
+        if let Some(size) = size.filter(|&size| size <= BYTES_MAX) {
+            let request = Request { terms, conditions: conditions.as_deref() };
+            return representation::generated(out, cx, &request, size);
+        }
+        if !self.site.root {
+            return match path {
+                b"/" => reply::small(out, cx, Status::Ok, terms, &[TEXT], ABOUT),
+                _ => not_found(out, cx, terms),
+            };
+        }
+        let named = out.want_file_with(|file| {
+            let named = target::decode(path, file);
+            if named == Ok(Named::Directory) {
+                file.extend_from_slice(b"index.html");
+            }
+            named
+        });
+        match named {
+            Ok(named) => {
+                let extra = if conditions.is_some() || query.is_some() {
+                    Some(Box::new(Extra { conditions, query: query.map(Box::from) }))
+                } else {
+                    None
+                };
+                self.state = State::Opening { terms, named, extra };
+                Next::Open
+            }
+            Err(PathError::Hidden) => not_found(out, cx, terms),
+            Err(PathError::Refused(why)) => reply::explain(out, cx, Status::BadRequest, terms, &[], why),
+        }
+    }
+}
+
+#[cold]
+fn not_found(out: &mut Outbox, cx: &Context<'_>, terms: Terms) -> Next {
+    reply::explain(out, cx, Status::NotFound, terms, &[], "there is nothing here")
+}
+
+/// Sends the client from a directory's name to its path with a slash, where relative links work.
+#[cold]
+fn add_slash(out: &mut Outbox, cx: &Context<'_>, terms: Terms, query: Option<&[u8]>) -> Next {
+    let mut location = Vec::new();
+    target::encode(out.wanted_file(), &mut location);
+    location.push(b'/');
+    if let Some(query) = query {
+        location.push(b'?');
+        location.extend_from_slice(query);
+    }
+    let fields = [("Location", &location[..])];
+    reply::explain(out, cx, Status::MovedPermanently, terms, &fields, "a directory's path ends with a slash")
+}

@@ -1,0 +1,265 @@
+//! Request heads: the request line and the header section (RFC 9112 sections 2 to 6).
+//!
+//! httparse finds lines, names and values in one pass, with vector instructions. Two things that it lets pass are
+//! refused here: a bare line feed as a line end, and everything about message framing, which it does not look at.
+//! A request whose length two parsers might see differently is never answered from a guess: 400, and close.
+
+use std::mem::MaybeUninit;
+
+use super::conditional::Conditions;
+use super::reply::{Connection, Status, Terms};
+use super::syntax::{decimal, elements, is_token_byte, trim};
+use super::target::is_authority;
+
+/// A header section may have this many fields.
+pub const FIELDS_MAX: usize = 100;
+
+/// A request that is answered by an error and ends its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: Status,
+    pub(super) why: &'static str,
+}
+
+impl Refusal {
+    pub(super) const fn new(status: Status, why: &'static str) -> Refusal {
+        Refusal { status, why }
+    }
+
+    const fn bad(why: &'static str) -> Refusal {
+        Refusal::new(Status::BadRequest, why)
+    }
+}
+
+/// Request methods, as far as they are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    Get,
+    Head,
+    Post,
+    Options,
+    /// Known, and not allowed on anything here.
+    NotAllowed,
+    Unknown,
+}
+
+/// How long the content of a request is (RFC 9112 section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    /// Nothing is said about content, so there is none.
+    Absent,
+    Exact(u64),
+    Chunked,
+}
+
+/// What a client expects before it sends content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Expect {
+    Nothing,
+    Continue,
+    Other,
+}
+
+/// A request head that is sound.
+#[derive(Debug)]
+pub(super) struct Head<'a> {
+    /// Its bytes, up to and with the empty line.
+    pub(super) len: usize,
+    pub(super) method: Method,
+    pub(super) target: &'a [u8],
+    pub(super) terms: Terms,
+    pub(super) length: Length,
+    pub(super) expect: Expect,
+    pub(super) conditions: Option<Box<Conditions>>,
+}
+
+/// Reads the head at the start of `view`; `None` if it is not all there.
+///
+/// Whether and how a head is refused depends on its complete lines only, so that it does not matter in which pieces it
+/// arrives.
+pub(super) fn parse(view: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
+    let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+    let mut request = httparse::Request::new(&mut []);
+    match request.parse_with_uninit_headers(view, &mut fields) {
+        Ok(httparse::Status::Complete(len)) => interpret(&request, &view[..len]).map(Some),
+        Ok(httparse::Status::Partial) => Ok(None),
+        Err(_) => refuse_lines(view),
+    }
+}
+
+/// Says what is wrong with the complete lines of a head, if it is not the last, incomplete one.
+#[cold]
+fn refuse_lines(view: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
+    let lines = &view[..view.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1)];
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let Err(error) = httparse::Request::new(&mut fields).parse(lines) else { return Ok(None) };
+    Err(match error {
+        httparse::Error::TooManyHeaders => {
+            Refusal::new(Status::HeaderFieldsTooLarge, "there are more than 100 header fields")
+        }
+        httparse::Error::Version if names_other_version(lines) => {
+            Refusal::new(Status::VersionNotSupported, "this server speaks HTTP/1.1 and HTTP/1.0")
+        }
+        httparse::Error::Token | httparse::Error::Version => Refusal::bad("the request line is malformed"),
+        httparse::Error::HeaderName => {
+            Refusal::bad("a field name is malformed, blanks stand around it, or a line is folded")
+        }
+        httparse::Error::HeaderValue => Refusal::bad("a field value holds a control character"),
+        httparse::Error::NewLine | httparse::Error::Status => Refusal::bad("a line is not ended by CR LF"),
+    })
+}
+
+/// True if the request line ends with an HTTP version, which must be another than 1.0 and 1.1.
+fn names_other_version(lines: &[u8]) -> bool {
+    let line = lines.split(|&b| b == b'\n').next().unwrap_or_default();
+    let version = line.strip_suffix(b"\r").unwrap_or(line).rsplit(|&b| b == b' ').next().unwrap_or_default();
+    matches!(version, [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'])
+}
+
+/// What the header fields say, as far as it matters here.
+struct Fields {
+    hosts: u32,
+    close: bool,
+    keep_alive: bool,
+    content_length: Option<u64>,
+    chunked: bool,
+    expect: Expect,
+    conditions: Option<Box<Conditions>>,
+}
+
+fn interpret<'a>(request: &httparse::Request<'_, 'a>, bytes: &'a [u8]) -> Result<Head<'a>, Refusal> {
+    if has_bare_line_feed(bytes) {
+        return Err(Refusal::bad("a line is not ended by CR LF"));
+    }
+    let mut fields = Fields {
+        hosts: 0,
+        close: false,
+        keep_alive: false,
+        content_length: None,
+        chunked: false,
+        expect: Expect::Nothing,
+        conditions: None,
+    };
+    for field in request.headers.iter() {
+        fields.take(field.name.as_bytes(), field.value)?;
+    }
+
+    let http10 = request.version == Some(0);
+    if fields.hosts != 1 && !(http10 && fields.hosts == 0) {
+        return Err(Refusal::bad("there has to be one Host field"));
+    }
+    let length = match (fields.chunked, fields.content_length) {
+        (true, Some(_)) => {
+            return Err(Refusal::bad("Transfer-Encoding and Content-Length contradict each other"));
+        }
+        (true, None) if http10 => return Err(Refusal::bad("HTTP/1.0 has no Transfer-Encoding")),
+        (true, None) => Length::Chunked,
+        (false, Some(length)) => Length::Exact(length),
+        (false, None) => Length::Absent,
+    };
+    let method = match request.method.unwrap_or_default() {
+        "GET" => Method::Get,
+        "HEAD" => Method::Head,
+        "POST" => Method::Post,
+        "OPTIONS" => Method::Options,
+        "PUT" | "DELETE" | "PATCH" | "TRACE" | "CONNECT" => Method::NotAllowed,
+        _ => Method::Unknown,
+    };
+    let connection = match (http10, fields.close, fields.keep_alive) {
+        (_, true, _) | (true, _, false) => Connection::Close,
+        (true, false, true) => Connection::PersistTold,
+        (false, false, _) => Connection::Persist,
+    };
+    Ok(Head {
+        len: bytes.len(),
+        method,
+        target: request.path.unwrap_or_default().as_bytes(),
+        terms: Terms { head_only: method == Method::Head, connection },
+        length,
+        // RFC 9110 section 10.1.1: an expectation in HTTP/1.0 is ignored.
+        expect: if http10 { Expect::Nothing } else { fields.expect },
+        conditions: fields.conditions,
+    })
+}
+
+/// True if a line feed follows anything but a carriage return. Written so that it is compiled to vector instructions.
+fn has_bare_line_feed(head: &[u8]) -> bool {
+    let pairs = head.iter().zip(&head[1..]);
+    pairs.fold(false, |bare, (&before, &b)| bare | ((b == b'\n') & (before != b'\r')))
+}
+
+impl Fields {
+    /// Takes a field. The length of its name sorts out most of those that do not matter.
+    fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+        match name.len() {
+            4 if is(b"host") => {
+                self.hosts += 1;
+                if !is_authority(value) {
+                    return Err(Refusal::bad("the Host field is malformed"));
+                }
+            }
+            5 if is(b"range") => Conditions::set_once(&mut self.conditions().range, value),
+            6 if is(b"expect") => {
+                let known = self.expect != Expect::Other && value.eq_ignore_ascii_case(b"100-continue");
+                self.expect = if known { Expect::Continue } else { Expect::Other };
+            }
+            8 if is(b"if-match") => Conditions::add_line(&mut self.conditions().if_match, value),
+            8 if is(b"if-range") => Conditions::set_once(&mut self.conditions().if_range, value),
+            10 if is(b"connection") => self.take_connection(value),
+            13 if is(b"if-none-match") => Conditions::add_line(&mut self.conditions().if_none_match, value),
+            14 if is(b"content-length") => {
+                if self.content_length.is_some() {
+                    return Err(Refusal::bad("there is more than one Content-Length"));
+                }
+                let length =
+                    decimal(value).ok_or(Refusal::bad("the Content-Length is not a plain number"))?;
+                self.content_length = Some(length);
+            }
+            17 if is(b"transfer-encoding") => {
+                if self.chunked {
+                    return Err(Refusal::bad("there is more than one Transfer-Encoding"));
+                }
+                check_coding(value)?;
+                self.chunked = true;
+            }
+            17 if is(b"if-modified-since") => {
+                Conditions::set_date(&mut self.conditions().if_modified_since, value);
+            }
+            19 if is(b"if-unmodified-since") => {
+                Conditions::set_date(&mut self.conditions().if_unmodified_since, value);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_connection(&mut self, value: &[u8]) {
+        for option in elements(value) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    fn conditions(&mut self) -> &mut Conditions {
+        self.conditions.get_or_insert_default()
+    }
+}
+
+/// Accepts the chunked coding alone. Other codings are not implemented (501); a list that does not end with chunked, or
+/// names it twice, or is no list of tokens, leaves the length of the content in doubt (400).
+fn check_coding(value: &[u8]) -> Result<(), Refusal> {
+    if value.eq_ignore_ascii_case(b"chunked") {
+        return Ok(());
+    }
+    let is_chunked = |coding: &[u8]| coding.eq_ignore_ascii_case(b"chunked");
+    let mut codings = value.split(|&b| b == b',').map(trim);
+    let sound = codings.clone().all(|coding| !coding.is_empty() && coding.iter().all(|&b| is_token_byte(b)));
+    if sound && codings.clone().filter(|coding| is_chunked(coding)).count() <= 1 {
+        let last_is_chunked = codings.clone().next_back().is_some_and(is_chunked);
+        if last_is_chunked || !codings.any(is_chunked) {
+            return Err(Refusal::new(Status::NotImplemented, "the only transfer coding here is chunked"));
+        }
+    }
+    Err(Refusal::bad("the Transfer-Encoding is malformed"))
+}
