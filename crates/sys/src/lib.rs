@@ -4,6 +4,7 @@
 //! buffers. What this kernel or this user may not do is a value, [`Unavailable`], that names the cause and the cure.
 
 pub mod affinity;
+pub mod disk;
 mod eventfd;
 pub mod limits;
 pub mod process;
@@ -12,11 +13,14 @@ pub mod ring;
 mod shared;
 pub mod signal;
 pub mod socket;
+pub mod spawn;
 mod token;
 mod unavailable;
 pub mod usage;
+mod waker;
 
 pub use eventfd::EventFd;
 pub use shared::SharedMemory;
 pub use token::Token;
 pub use unavailable::Unavailable;
+pub use waker::Waker;

@@ -71,7 +71,11 @@ impl Mapping {
             return Err(Torn);
         }
         let from = self.start.as_ptr().wrapping_add(offset);
-        COPYING.set(Some(Copying { start: self.start.as_ptr() as usize, len: self.len, torn: &raw const self.torn }));
+        COPYING.set(Some(Copying {
+            start: self.start.as_ptr() as usize,
+            len: self.len,
+            torn: &raw const self.torn,
+        }));
         compiler_fence(Ordering::SeqCst);
         // SAFETY: `from` points at `into.len()` bytes of the live mapping, checked above, which cannot overlap an
         // exclusively borrowed slice. Other processes may change them; bytes have no invalid values. A fault on a
@@ -128,7 +132,8 @@ impl Mapping {
     /// Those of madvise(2); none is known for this advice.
     pub fn expect_random(&self) -> io::Result<()> {
         // SAFETY: the advice is about reading ahead and changes no contents.
-        Ok(unsafe { madvise(self.start.as_ptr().cast(), self.len, Advice::Random)? })
+        unsafe { madvise(self.start.as_ptr().cast(), self.len, Advice::Random)? };
+        Ok(())
     }
 }
 
@@ -185,7 +190,7 @@ fn catch_sigbus() -> io::Result<()> {
     unsafe {
         let mut ours: libc::sigaction = std::mem::zeroed();
         ours.sa_sigaction = on_sigbus as *const () as usize;
-        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         libc::sigemptyset(&raw mut ours.sa_mask);
         if libc::sigaction(libc::SIGBUS, &raw const ours, std::ptr::null_mut()) != 0 {
             return Err(io::Error::last_os_error());

@@ -64,7 +64,13 @@ pub fn cachestat(file: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat
     // SAFETY: the kernel reads two integers from `range` and writes five to `stat`, whose layout is that of its
     // `struct cachestat`; both live through the call.
     let result = unsafe {
-        libc::syscall(SYS_CACHESTAT, file.as_fd().as_raw_fd(), range.as_ptr(), &raw mut stat, 0 as libc::c_uint)
+        libc::syscall(
+            SYS_CACHESTAT,
+            file.as_fd().as_raw_fd(),
+            range.as_ptr(),
+            &raw mut stat,
+            0 as libc::c_uint,
+        )
     };
     if result == 0 { Ok(stat) } else { Err(io::Error::last_os_error()) }
 }

@@ -25,6 +25,7 @@ mod probe;
 use buffers::Buffers;
 pub use buffers::Chunk;
 pub use payload::Payload;
+pub(crate) use probe::explain;
 pub use probe::{Features, probe};
 
 /// Sizes of a ring.
@@ -172,7 +173,7 @@ impl Ring {
     /// # Errors
     /// [`Unavailable`] if the kernel refuses, with the cause.
     pub fn new(sizes: Sizes) -> Result<Ring, Unavailable> {
-        let ring = probe::build(sizes.submissions, sizes.completions).map_err(|e| probe::explain(&e))?;
+        let ring = probe::build(sizes.submissions, sizes.completions).map_err(|e| explain(&e))?;
         let limited = |what: &str, e: &io::Error| Unavailable {
             what: "io_uring".into(),
             cause: format!("{what} could not be set up: {e}"),

@@ -49,7 +49,7 @@ pub(super) fn build(submissions: u32, completions: u32) -> io::Result<IoUring> {
     }
 }
 
-pub(super) fn explain(e: &io::Error) -> Unavailable {
+pub(crate) fn explain(e: &io::Error) -> Unavailable {
     let setting = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
     let (cause, cure) = match (e.raw_os_error(), setting.trim()) {
         (Some(libc::EPERM), level @ ("1" | "2")) => (

@@ -1,0 +1,408 @@
+//! io_uring for files: reads, writes and syncs, with buffers and files registered or not, and splices to sockets.
+//!
+//! One ring serves one thread, the one that made it (SINGLE_ISSUER, DEFER_TASKRUN). A send is two splices through a
+//! pipe, file to pipe and pipe to socket, repeated until all is sent or the socket takes no more; then what is left in
+//! the pipe is dropped, so that the count told is what the socket has, and the caller may go on from there.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+use io_uring::{IoUring, opcode, squeue, types};
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+
+use super::{BufferPool, Finished, Operation, Refused, Transfer, Wait};
+use crate::Unavailable;
+use crate::ring::explain;
+
+/// What a ring is made with.
+#[derive(Clone, Debug, Default)]
+pub struct RingOptions {
+    /// Operations that may be in flight.
+    pub depth: u32,
+    /// Buffers to register with the kernel once, so that it need not pin their pages for each read. Operations may
+    /// also bring others, which go the ordinary way.
+    pub buffers: Option<BufferPool>,
+    /// Files to register with the kernel, so that it need not look their descriptors up: at most this many at a time,
+    /// 0 for none. A registered file stays open until it is displaced or the ring is dropped.
+    pub files: u32,
+}
+
+/// Operations in flight through io_uring. Dropping it cancels what can be cancelled and waits for the rest.
+pub struct DiskRing<F> {
+    ring: IoUring,
+    slots: Box<[Option<InFlight<F>>]>,
+    free: Vec<u32>,
+    /// Entries pushed and not yet handed to the kernel.
+    staged: usize,
+    buffers: Option<BufferPool>,
+    files: Option<FileTable<F>>,
+    spare_pipes: Vec<Pipe>,
+}
+
+struct InFlight<F> {
+    operation: Operation<F>,
+    send: Option<Send>,
+}
+
+/// Where a send stands.
+struct Send {
+    pipe: Pipe,
+    /// Bytes that the socket has.
+    sent: usize,
+    /// Bytes in the pipe; zero while it is being filled.
+    held: usize,
+}
+
+/// An empty pipe.
+struct Pipe {
+    reader: OwnedFd,
+    writer: OwnedFd,
+    capacity: usize,
+}
+
+/// What a pipe is asked to hold. The kernel may grant less to a user with many pipes.
+const PIPE_BYTES: usize = 256 * 1024;
+/// Pipes kept for the next send.
+const SPARE_PIPES_MAX: usize = 64;
+
+impl Pipe {
+    fn new() -> io::Result<Pipe> {
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let capacity =
+            fcntl_setpipe_size(&writer, PIPE_BYTES).or_else(|_| rustix::pipe::fcntl_getpipe_size(&writer))?;
+        Ok(Pipe { reader, writer, capacity })
+    }
+}
+
+/// Files registered with the ring, by descriptor.
+struct FileTable<F> {
+    /// Keeps each registered file open, so that its descriptor cannot come to mean another one.
+    entries: Vec<Option<F>>,
+    by_descriptor: HashMap<RawFd, u32>,
+    /// The entry to displace next.
+    hand: u32,
+}
+
+impl<F: AsFd + Clone> DiskRing<F> {
+    /// A ring for the calling thread.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if the kernel refuses the ring, or the registration for want of lockable memory.
+    pub fn new(options: &RingOptions) -> Result<DiskRing<F>, Unavailable> {
+        let depth = options.depth.clamp(1, 16_384);
+        let ring = build(depth).map_err(|e| Unavailable {
+            cure: "allow it (sysctl kernel.io_uring_disabled=0, or the container's seccomp profile), or take the \
+                   engine pool or linux-aio"
+                .into(),
+            ..explain(&e)
+        })?;
+        if let Some(pool) = &options.buffers {
+            // SAFETY: the pool is kept in the ring, and outlives the kernel's use of it: `drop` waits for all operations.
+            unsafe { ring.submitter().register_buffers(&pool.as_iovecs()) }.map_err(|e| Unavailable {
+                what: format!("registration of {} buffers with io_uring", pool.count()),
+                cause: format!("the kernel says: {e}"),
+                cure: "raise the limit on locked memory (ulimit -l), or leave fixed buffers out".into(),
+            })?;
+        }
+        if options.files > 0 {
+            ring.submitter().register_files_sparse(options.files).map_err(|e| Unavailable {
+                what: format!("a table of {} files in io_uring", options.files),
+                cause: format!("the kernel says: {e}"),
+                cure: "use Linux 5.19 or later, raise ulimit -n, or leave fixed files out".into(),
+            })?;
+        }
+        Ok(DiskRing {
+            ring,
+            slots: (0..depth).map(|_| None).collect(),
+            free: (0..depth).rev().collect(),
+            staged: 0,
+            buffers: options.buffers.clone(),
+            files: (options.files > 0).then(|| FileTable {
+                entries: (0..options.files).map(|_| None).collect(),
+                by_descriptor: HashMap::with_capacity(options.files as usize),
+                hand: 0,
+            }),
+            spare_pipes: Vec::new(),
+        })
+    }
+
+    /// Stages an operation for the next [`DiskRing::commit`].
+    ///
+    /// # Errors
+    /// [`Refused::Full`] beyond the depth; failed if a send finds no pipe.
+    pub fn queue(&mut self, operation: Operation<F>) -> Result<(), Refused<F>> {
+        let Some(slot) = self.free.pop() else {
+            return Err(Refused::Full(operation));
+        };
+        let in_flight = if matches!(operation.transfer, Transfer::Send { .. }) {
+            match self.spare_pipes.pop().map_or_else(Pipe::new, Ok) {
+                Ok(pipe) => InFlight { operation, send: Some(Send { pipe, sent: 0, held: 0 }) },
+                Err(error) => {
+                    self.free.push(slot);
+                    return Err(Refused::Failed(Finished { operation, result: Err(error) }));
+                }
+            }
+        } else {
+            InFlight { operation, send: None }
+        };
+        let entry = self.entry(&in_flight).user_data(slot.into());
+        self.slots[slot as usize] = Some(in_flight);
+        self.push(entry);
+        Ok(())
+    }
+
+    /// Hands what is staged to the kernel.
+    ///
+    /// # Errors
+    /// Those of io_uring_enter(2) that do not pass by themselves.
+    pub fn commit(&mut self) -> io::Result<()> {
+        while self.staged > 0 {
+            if !self.enter(0)? {
+                // Completions must be taken first.
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends what has completed.
+    ///
+    /// # Errors
+    /// Those of io_uring_enter(2) that do not pass by themselves.
+    pub fn reap(&mut self, wait: Wait, done: &mut Vec<Finished<F>>) -> io::Result<()> {
+        let before = done.len();
+        loop {
+            self.collect(done);
+            let idle = self.free.len() == self.slots.len();
+            let pending = self.staged > 0 || self.ring.submission().taskrun();
+            match wait {
+                Wait::ForOne if done.len() == before && !idle => self.enter(1)?,
+                _ if pending => self.enter(0)?,
+                _ => return Ok(()),
+            };
+        }
+    }
+
+    /// Operations queued or in the kernel.
+    pub fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// The ring itself: readable when there are completions to reap.
+    pub fn completion_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the ring owns its descriptor and is borrowed as long as the result lives.
+        unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
+    }
+
+    /// Takes completions; a send may push its next step.
+    fn collect(&mut self, done: &mut Vec<Finished<F>>) {
+        loop {
+            let Some(completion) = self.ring.completion().next() else {
+                return;
+            };
+            let slot = completion.user_data() as u32;
+            let Some(in_flight) = self.slots.get_mut(slot as usize).and_then(Option::take) else {
+                unreachable!("a completion names a slot that holds an operation")
+            };
+            let result = match completion.result() {
+                code if code < 0 => Err(io::Error::from_raw_os_error(-code)),
+                count => Ok(count as usize),
+            };
+            match self.advance(in_flight, result) {
+                Ok(in_flight) => {
+                    let entry = self.entry(&in_flight).user_data(slot.into());
+                    self.slots[slot as usize] = Some(in_flight);
+                    self.push(entry);
+                }
+                Err(finished) => {
+                    self.free.push(slot);
+                    done.push(finished);
+                }
+            }
+        }
+    }
+
+    /// What a step's result means: another step, or the end.
+    fn advance(
+        &mut self,
+        in_flight: InFlight<F>,
+        result: io::Result<usize>,
+    ) -> Result<InFlight<F>, Finished<F>> {
+        let InFlight { operation, send } = in_flight;
+        let Some(mut send) = send else {
+            return Err(Finished { operation, result });
+        };
+        let len = operation.transfer.len();
+        let over = match result {
+            Ok(count) if send.held > 0 => {
+                send.sent += count;
+                send.held -= count;
+                (send.held == 0 && send.sent == len) || count == 0
+            }
+            // The end of the file.
+            Ok(0) => true,
+            Ok(count) => {
+                send.held = count;
+                false
+            }
+            Err(error) => {
+                // What the socket has counts; if it has something, a full one is no error.
+                let full = error.kind() == io::ErrorKind::WouldBlock && send.sent > 0;
+                let result = if full { Ok(send.sent) } else { Err(error) };
+                self.keep(send);
+                return Err(Finished { operation, result });
+            }
+        };
+        if over {
+            let sent = send.sent;
+            self.keep(send);
+            return Err(Finished { operation, result: Ok(sent) });
+        }
+        Ok(InFlight { operation, send: Some(send) })
+    }
+
+    /// Keeps an empty pipe for the next send; one that still holds bytes is closed with them.
+    fn keep(&mut self, send: Send) {
+        if send.held == 0 && self.spare_pipes.len() < SPARE_PIPES_MAX {
+            self.spare_pipes.push(send.pipe);
+        }
+    }
+
+    fn entry(&mut self, in_flight: &InFlight<F>) -> squeue::Entry {
+        let Operation { file, offset, transfer, .. } = &in_flight.operation;
+        if let (Some(send), Transfer::Send { socket, len }) = (&in_flight.send, transfer) {
+            // Filling takes no flag: it may wait for the disk, on a worker of the kernel. Emptying must not wait.
+            return if send.held == 0 {
+                let from = (offset + send.sent as u64).cast_signed();
+                let count = (len - send.sent).min(send.pipe.capacity) as u32;
+                let (file, pipe) = (file.as_fd().as_raw_fd(), send.pipe.writer.as_raw_fd());
+                opcode::Splice::new(types::Fd(file), from, types::Fd(pipe), -1, count).build()
+            } else {
+                let more = send.sent + send.held < *len;
+                let flags = libc::SPLICE_F_NONBLOCK | if more { libc::SPLICE_F_MORE } else { 0 };
+                let (pipe, socket) = (send.pipe.reader.as_raw_fd(), socket.as_raw_fd());
+                opcode::Splice::new(types::Fd(pipe), -1, types::Fd(socket), -1, send.held as u32)
+                    .flags(flags)
+                    .build()
+            };
+        }
+        let (start, len) = transfer.memory();
+        let (len, offset) = (u32::try_from(len).unwrap_or(u32::MAX), *offset);
+        let buffer = transfer.buffer().zip(self.buffers.as_ref()).and_then(|(b, pool)| pool.index_of(b));
+        let registered = self.registered(file);
+        // A registered file is named by its index, and by the flag below.
+        let file = types::Fd(registered.map_or(file.as_fd().as_raw_fd(), u32::cast_signed));
+        let entry = match (transfer, buffer) {
+            (Transfer::Read { .. }, Some(index)) => {
+                opcode::ReadFixed::new(file, start, len, index).offset(offset).build()
+            }
+            (Transfer::Read { .. }, None) => opcode::Read::new(file, start, len).offset(offset).build(),
+            (Transfer::Write { .. }, Some(index)) => {
+                opcode::WriteFixed::new(file, start, len, index).offset(offset).build()
+            }
+            (Transfer::Write { .. }, None) => opcode::Write::new(file, start, len).offset(offset).build(),
+            (Transfer::Sync { data_only: true }, _) => {
+                opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build()
+            }
+            (Transfer::Sync { data_only: false } | Transfer::Send { .. }, _) => {
+                opcode::Fsync::new(file).build()
+            }
+        };
+        if registered.is_some() { entry.flags(squeue::Flags::FIXED_FILE) } else { entry }
+    }
+
+    /// The index of a file in the ring's table, entered if need be; none if there is no table or no room.
+    fn registered(&mut self, file: &F) -> Option<u32> {
+        let descriptor = file.as_fd().as_raw_fd();
+        let table = self.files.as_ref()?;
+        if let Some(&index) = table.by_descriptor.get(&descriptor) {
+            return Some(index);
+        }
+        // Entries that are staged still name the file that is about to be displaced.
+        self.commit().ok()?;
+        if self.staged > 0 {
+            return None;
+        }
+        let table = self.files.as_mut()?;
+        let index = table.hand;
+        self.ring.submitter().register_files_update(index, &[descriptor]).ok()?;
+        table.hand = (index + 1) % table.entries.len() as u32;
+        if let Some(displaced) = table.entries[index as usize].replace(file.clone()) {
+            table.by_descriptor.remove(&displaced.as_fd().as_raw_fd());
+        }
+        table.by_descriptor.insert(descriptor, index);
+        Some(index)
+    }
+}
+
+impl<F> DiskRing<F> {
+    /// Pushes an entry. There is room: the queue has an entry for every slot, and a slot has one entry at a time.
+    fn push(&mut self, entry: squeue::Entry) {
+        // SAFETY: whatever the entry points to belongs to an operation that its slot holds until the completion.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        assert!(pushed.is_ok(), "the submission queue has an entry for every slot");
+        self.staged += 1;
+    }
+
+    /// Enters the kernel, to submit and to wait for `want` completions. False if it has no room for now.
+    fn enter(&mut self, want: usize) -> io::Result<bool> {
+        match self.ring.submit_and_wait(want) {
+            Ok(submitted) => {
+                self.staged = self.staged.saturating_sub(submitted);
+                Ok(true)
+            }
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EINTR) => {
+                    self.staged = self.ring.submission().len();
+                    Ok(true)
+                }
+                Some(libc::EAGAIN | libc::EBUSY) => Ok(false),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+impl<F> std::fmt::Debug for DiskRing<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DiskRing({} of {} slots free)", self.free.len(), self.slots.len())
+    }
+}
+
+impl<F> Drop for DiskRing<F> {
+    fn drop(&mut self) {
+        let mut outstanding = self.slots.len() - self.free.len();
+        if outstanding == 0 {
+            return;
+        }
+        // Staged entries are submitted first, so that every slot gets its completion; a cancelled one gets one too.
+        let mut trusted = self.staged == 0 || self.enter(0).is_ok_and(|entered| entered && self.staged == 0);
+        if trusted {
+            let _ = self.ring.submitter().register_sync_cancel(None, types::CancelBuilder::any());
+        }
+        while trusted && outstanding > 0 {
+            outstanding -= self.ring.completion().count().min(outstanding);
+            trusted = outstanding == 0 || self.enter(1).is_ok();
+        }
+        if !trusted {
+            // The kernel may still write: its memory must not become somebody else's.
+            std::mem::forget(std::mem::take(&mut self.slots));
+            std::mem::forget(self.buffers.take());
+        }
+    }
+}
+
+/// A ring with the best flags that the kernel takes.
+fn build(depth: u32) -> io::Result<IoUring> {
+    let mut common = IoUring::builder();
+    common.dontfork().setup_clamp().setup_submit_all();
+    let mut deferred = common.clone();
+    deferred.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
+    match deferred.build(depth) {
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
+            common.setup_coop_taskrun().setup_taskrun_flag().build(depth)
+        }
+        built => built,
+    }
+}
