@@ -7,6 +7,7 @@
 //! For reports, start at [`Run::open`] and [`METRICS`].
 #![forbid(unsafe_code)]
 
+mod catalog;
 mod host;
 mod load_result;
 pub mod metric;
@@ -15,14 +16,16 @@ pub mod runfile;
 pub mod statistics;
 mod units;
 
+pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord};
 pub use host::{Fact, Fingerprint, HostChange};
 pub use load_result::{
     Bytes, Client, Connections, Latencies, Latency, LoadError, LoadResult, Requests, Window,
 };
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use plan::{
-    Exclusion, External, Factor, FileContent, Levels, Order, Plan, PlanFile, Program, Published,
-    PublishedValue, Ready, SERVER_FACTOR, ServerSpec, Settings, Statistic, Value,
+    Cell, CellServer, Exclusion, External, Factor, FileContent, HostLimits, Levels, Order, Placement, Plan,
+    PlanError, PlanFile, Program, Published, PublishedValue, Ready, SERVER_FACTOR, ServerSpec, Settings,
+    Statistic, Value, expand, plan_schema,
 };
 pub use runfile::{
     CellRecord, CpuSample, FactorLevel, Repetition, Resources, Run, RunFileError, RunInfo, RunState,

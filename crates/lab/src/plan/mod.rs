@@ -1,11 +1,30 @@
 //! Plans: what a run is to find out, as data.
 //!
 //! A plan crosses the levels of its factors; each combination is a cell, a server command and a load command that a
-//! user could type. Reading one (`Plan::parse`) checks every word against a [`Catalog`](crate::Catalog), so a
+//! user could type. Reading one ([`Plan::parse`]) checks every word against a [`Catalog`](crate::Catalog), so a
 //! mistake is told with its line before anything runs; [`expand`] is pure. A plan that went through the run file
 //! ([`crate::runfile`]) is trusted and read by serde.
 
+mod command;
+mod expand;
+mod keys;
+mod options;
+mod read;
+mod schema;
+mod source;
+#[cfg(test)]
+mod tests;
+mod words;
+
 use serde::{Deserialize, Serialize};
+
+pub use command::Placement;
+pub use expand::{Cell, CellServer, HostLimits, expand};
+use read::REPLICATE_FACTOR;
+pub use schema::plan_schema;
+pub use source::PlanError;
+
+use crate::FactorLevel;
 
 /// The word for the factor whose levels are whole servers rather than one option's settings.
 pub const SERVER_FACTOR: &str = "server";
@@ -61,6 +80,10 @@ pub struct Plan {
     pub ready_timeout_s: f64,
     /// Seconds that a server may take to stop.
     pub stop_timeout_s: f64,
+    /// CPUs of the servers as a list (`0-3,8`); one half of the cores if none.
+    pub server_cpus: Option<String>,
+    /// CPUs of the load generator; the other half if none.
+    pub load_cpus: Option<String>,
 }
 
 impl Default for Plan {
@@ -89,6 +112,8 @@ impl Default for Plan {
             published: Vec::new(),
             ready_timeout_s: 10.0,
             stop_timeout_s: 10.0,
+            server_cpus: None,
+            load_cpus: None,
         }
     }
 }
@@ -168,6 +193,12 @@ impl Settings {
         self.0.iter().find(|(name, _)| name == option).map(|(_, value)| value)
     }
 
+    /// Takes the setting of `option` out.
+    pub fn take(&mut self, option: &str) -> Option<Value> {
+        let at = self.0.iter().position(|(name, _)| name == option)?;
+        Some(self.0.remove(at).1)
+    }
+
     /// Sets `option`, in its old place if it has one.
     pub fn set(&mut self, option: &str, value: Value) {
         match self.0.iter_mut().find(|(name, _)| name == option) {
@@ -193,7 +224,7 @@ pub struct Levels(pub Vec<(String, Vec<String>)>);
 
 impl Levels {
     /// True if `factors` has one of the wanted levels for every factor that is named here.
-    pub fn matches(&self, factors: &[crate::FactorLevel]) -> bool {
+    pub fn matches(&self, factors: &[FactorLevel]) -> bool {
         self.0
             .iter()
             .all(|(name, wanted)| factors.iter().any(|f| f.name == *name && wanted.contains(&f.level)))

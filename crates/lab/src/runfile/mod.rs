@@ -33,6 +33,7 @@ mod write;
 
 use std::path::PathBuf;
 
+pub(crate) use record::label;
 pub use record::{
     CellRecord, CpuSample, FactorLevel, Repetition, Resources, Run, RunInfo, RunState, Sample, SkipRecord,
     TreeSample, Verdict, VerdictKind,

@@ -240,9 +240,9 @@ impl Columns<'_> {
             system_ns: self.count()?,
             rss_bytes: self.count()?,
             pss_bytes: self.take()?,
-            run_delay_ns: self.count()?,
-            switches_voluntary: self.count()?,
-            switches_involuntary: self.count()?,
+            run_delay_ns: self.take()?,
+            switches_voluntary: self.take()?,
+            switches_involuntary: self.take()?,
         };
         Ok(processes.map(|_| rest))
     }

@@ -121,6 +121,11 @@ impl FactorLevel {
     }
 }
 
+/// The levels joined.
+pub(crate) fn label(factors: &[FactorLevel]) -> String {
+    factors.iter().map(|f| f.level.as_str()).collect::<Vec<_>>().join(", ")
+}
+
 /// One cell: a combination of levels with its repetitions.
 #[derive(Clone, Debug)]
 pub struct CellRecord {
@@ -144,8 +149,7 @@ impl CellRecord {
 
     /// The levels joined, such as `loop+epoll-et, 1000`: unique within a run.
     pub fn label(&self) -> String {
-        let levels: Vec<&str> = self.factors.iter().map(|f| f.level.as_str()).collect();
-        levels.join(", ")
+        label(&self.factors)
     }
 
     /// The figures of a metric (see [`METRICS`](crate::METRICS)) with their blocks, from all repetitions that did
@@ -365,12 +369,13 @@ pub struct TreeSample {
     pub rss_bytes: u64,
     /// Proportional resident memory. None where it was not read in this sample.
     pub pss_bytes: Option<u64>,
-    /// Time runnable and waiting for a CPU.
-    pub run_delay_ns: u64,
+    /// Time that threads were runnable and waited for a CPU. None, like the two after it, where the threads were not
+    /// walked in this sample (there may be thousands).
+    pub run_delay_ns: Option<u64>,
     /// Voluntary context switches.
-    pub switches_voluntary: u64,
+    pub switches_voluntary: Option<u64>,
     /// Involuntary ones.
-    pub switches_involuntary: u64,
+    pub switches_involuntary: Option<u64>,
 }
 
 /// CPU time of a set of CPUs.

@@ -270,9 +270,9 @@ fn tree_row(tree: Option<TreeSample>) -> [Option<i64>; 11] {
         Some(t.system_ns),
         Some(t.rss_bytes),
         t.pss_bytes,
-        Some(t.run_delay_ns),
-        Some(t.switches_voluntary),
-        Some(t.switches_involuntary),
+        t.run_delay_ns,
+        t.switches_voluntary,
+        t.switches_involuntary,
     ]
     .map(|v| v.map(|v| v as i64))
 }

@@ -1,0 +1,73 @@
+//! The words that plans may use, as data.
+//!
+//! The lab starts servers and load generators as commands and depends on neither; what they understand comes in here,
+//! made by the command line from its own registries and option tables.
+
+use serde::{Deserialize, Serialize};
+
+/// All words that a plan may use for `pitot serve`, `pitot load` and charts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalog {
+    /// Protocols of `pitot serve`.
+    pub protocols: Vec<String>,
+    /// Concurrency models.
+    pub models: Vec<ModelWord>,
+    /// Event mechanisms.
+    pub mechanisms: Vec<String>,
+    /// The pairs that are not possible or not available, with the reason. All others are.
+    pub impossible: Vec<ImpossiblePair>,
+    /// Options of `pitot serve`.
+    pub serve_options: Vec<OptionWord>,
+    /// Options of `pitot load`.
+    pub load_options: Vec<OptionWord>,
+    /// Charts.
+    pub charts: Vec<String>,
+}
+
+/// A concurrency model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelWord {
+    /// The word.
+    pub name: String,
+    /// The mechanism that `pitot serve` takes where none is named.
+    pub default_mechanism: String,
+    /// True if all its connections live in one process, and so under one limit on descriptors.
+    pub one_process: bool,
+}
+
+/// A pair that cannot be run here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImpossiblePair {
+    /// The model.
+    pub model: String,
+    /// The mechanism.
+    pub mechanism: String,
+    /// Why, in one line.
+    pub reason: String,
+}
+
+/// An option of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OptionWord {
+    /// Its long name, without dashes.
+    pub name: String,
+    /// False for a switch.
+    pub takes_value: bool,
+    /// The only words that it takes; empty if it takes others.
+    pub values: Vec<String>,
+}
+
+impl Catalog {
+    /// The model of that name.
+    pub fn model(&self, name: &str) -> Option<&ModelWord> {
+        self.models.iter().find(|m| m.name == name)
+    }
+
+    /// Why a pair cannot be run here, if it cannot.
+    pub fn why_impossible(&self, model: &str, mechanism: &str) -> Option<&str> {
+        self.impossible
+            .iter()
+            .find(|p| p.model == model && p.mechanism == mechanism)
+            .map(|p| p.reason.as_str())
+    }
+}

@@ -1,0 +1,152 @@
+//! From a cell to the commands that run it.
+
+use super::expand::{Cell, CellServer};
+use super::{FileContent, Plan, PlanFile, Settings, Value};
+
+/// What the lab chooses for one run of a cell.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    /// How `pitot` itself is called.
+    pub pitot: String,
+    /// `127.0.0.1:PORT`. A server of Pitot that is given port 0 tells its own.
+    pub address: String,
+    /// The server's private directory.
+    pub dir: String,
+    /// CPUs of the server, as a list.
+    pub server_cpus: String,
+    /// CPUs of the load generator.
+    pub load_cpus: String,
+}
+
+impl Placement {
+    /// Puts what was chosen in the place of `{address}`, `{port}`, `{dir}` and `{cpus}`.
+    pub fn fill(&self, text: &str) -> String {
+        let port = self.address.rsplit_once(':').map_or("", |(_, port)| port);
+        text.replace("{address}", &self.address)
+            .replace("{port}", port)
+            .replace("{dir}", &self.dir)
+            .replace("{cpus}", &self.server_cpus)
+    }
+}
+
+impl Cell {
+    /// The server's command. Another program is bound to its CPUs by the lab itself.
+    pub fn server_argv(&self, at: &Placement) -> Vec<String> {
+        match &self.server {
+            CellServer::External(program) => program.command.iter().map(|word| at.fill(word)).collect(),
+            CellServer::Pitot { protocol, options } => {
+                let mut argv = vec![at.pitot.clone(), "serve".into(), protocol.clone()];
+                argv.extend(["--listen".into(), at.address.clone()]);
+                push_options(&mut argv, options, at);
+                argv.extend(["--cpus".into(), at.server_cpus.clone(), "--stats".into(), "json".into()]);
+                argv
+            }
+        }
+    }
+
+    /// The load generator's command, without `--json`.
+    pub fn load_argv(&self, plan: &Plan, at: &Placement) -> Vec<String> {
+        let mut argv = vec![at.pitot.clone(), "load".into(), at.fill(&self.url)];
+        push_options(&mut argv, &self.load, at);
+        if self.is_timed() {
+            argv.extend(["--warmup".into(), show_duration(plan.warmup_s)]);
+            argv.extend(["--duration".into(), show_duration(plan.duration_s)]);
+        }
+        argv.extend(["--cpus".into(), at.load_cpus.clone()]);
+        argv
+    }
+
+    /// True if the load lasts for the plan's duration, and not until a number of requests or connections is done.
+    pub fn is_timed(&self) -> bool {
+        !["requests", "stages", "storm"].iter().any(|o| self.load.get(o).is_some())
+            && self.load.get("workload").is_none_or(|w| w.to_string() != "storm")
+    }
+
+    /// The server's command as a user could paste it, files and CPU binding included.
+    pub fn server_line(&self, at: &Placement) -> String {
+        let mut line: String = self.files.iter().map(|file| file_line(file, at)).collect();
+        if matches!(self.server, CellServer::External(_)) {
+            line.push_str(&format!("taskset -c {} ", at.server_cpus));
+        }
+        line.push_str(&shell_line(&self.server_argv(at)));
+        line
+    }
+
+    /// The load generator's command as a user could paste it.
+    pub fn load_line(&self, plan: &Plan, at: &Placement) -> String {
+        shell_line(&self.load_argv(plan, at))
+    }
+}
+
+/// Commands that write a file.
+fn file_line(file: &PlanFile, at: &Placement) -> String {
+    let path = format!("{}/{}", at.dir, file.path);
+    let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+    let (path, folder) = (shell_word(&path), shell_word(folder));
+    match &file.content {
+        FileContent::Size(bytes) => {
+            format!("mkdir -p {folder} && head -c {bytes} /dev/zero | tr '\\0' x > {path}\n")
+        }
+        FileContent::Text(text) => {
+            let text = at.fill(text);
+            let newline = if text.ends_with('\n') { "" } else { "\n" };
+            format!("mkdir -p {folder} && cat > {path} <<'END'\n{text}{newline}END\n")
+        }
+    }
+}
+
+fn push_options(argv: &mut Vec<String>, options: &Settings, at: &Placement) {
+    for (name, value) in &options.0 {
+        match value {
+            Value::Flag(true) => argv.push(format!("--{name}")),
+            Value::Flag(false) => {}
+            Value::List(values) => {
+                for value in values {
+                    argv.extend([format!("--{name}"), at.fill(&value.to_string())]);
+                }
+            }
+            value => argv.extend([format!("--{name}"), at.fill(&value.to_string())]),
+        }
+    }
+}
+
+/// Arguments as a line for a shell.
+fn shell_line(argv: &[String]) -> String {
+    argv.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// A duration for a command line: `500ms`, `2s`.
+fn show_duration(seconds: f64) -> String {
+    if seconds.fract() == 0.0 { format!("{seconds}s") } else { format!("{}ms", (seconds * 1e3).round()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_gets_every_word_as_it_was() {
+        let argv = ["a b", "it's", "", "--plain=1", "$HOME;{x}"].map(str::to_owned);
+        let out = std::process::Command::new("sh")
+            .args(["-c", &format!("printf '[%s]' {}", shell_line(&argv))])
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8(out.stdout).unwrap(), "[a b][it's][][--plain=1][$HOME;{x}]");
+    }
+
+    #[test]
+    fn durations_keep_their_milliseconds() {
+        assert_eq!(show_duration(0.5), "500ms");
+        assert_eq!(show_duration(2.0), "2s");
+        assert_eq!(show_duration(0.0), "0s");
+    }
+}

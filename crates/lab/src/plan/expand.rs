@@ -1,0 +1,201 @@
+//! From a plan to cells: pure, so that a dry run, a run and a resumed run see the same.
+
+use super::{
+    External, FactorLevel, Plan, PlanFile, Program, REPLICATE_FACTOR, SERVER_FACTOR, Settings, Value,
+};
+use crate::{Catalog, SkipRecord};
+
+/// What of the machine decides whether a cell can be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostLimits {
+    /// The hard limit on descriptors of a process.
+    pub descriptors: u64,
+}
+
+/// A cell: a combination of levels, ready to become commands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// The levels, in the order of the plan's factors.
+    pub factors: Vec<FactorLevel>,
+    /// The server.
+    pub server: CellServer,
+    /// Files of its private directory.
+    pub files: Vec<PlanFile>,
+    /// Options of the load generator, without URL and durations.
+    pub load: Settings,
+    /// What is called, with placeholders.
+    pub url: String,
+}
+
+/// The server of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CellServer {
+    /// `pitot serve`.
+    Pitot {
+        /// The protocol.
+        protocol: String,
+        /// The options, without address, CPUs and counters.
+        options: Settings,
+    },
+    /// Another program.
+    External(External),
+}
+
+impl Cell {
+    /// The levels joined; unique within a plan.
+    pub fn label(&self) -> String {
+        crate::runfile::label(&self.factors)
+    }
+}
+
+/// How many descriptors a server may need beside one for each connection.
+const DESCRIPTORS_SPARE: u64 = 64;
+
+/// Crosses the factors of a plan: the cells that can be run, and the combinations that cannot or shall not be, each
+/// with its reason, both in the order of the plan.
+pub fn expand(plan: &Plan, catalog: &Catalog, host: &HostLimits) -> (Vec<Cell>, Vec<SkipRecord>) {
+    let mut cells = Vec::new();
+    let mut skips = Vec::new();
+    for choice in combinations(plan) {
+        let factors: Vec<FactorLevel> =
+            choice.iter().map(|(name, level)| FactorLevel::new(name, &level.to_string())).collect();
+        let excluded = plan.exclude.iter().find(|e| e.levels.matches(&factors));
+        let reason = match excluded {
+            Some(exclusion) => Err(exclusion.reason.clone()),
+            None => build(plan, catalog, host, &choice, &factors),
+        };
+        match reason {
+            Ok(cell) => cells.push(cell),
+            Err(reason) => skips.push(SkipRecord { factors, reason }),
+        }
+    }
+    (cells, skips)
+}
+
+/// All combinations, the last factor varying fastest.
+fn combinations(plan: &Plan) -> Vec<Vec<(&str, &Value)>> {
+    let mut all = vec![Vec::new()];
+    for factor in &plan.factors {
+        all = all
+            .into_iter()
+            .flat_map(|head: Vec<(&str, &Value)>| {
+                factor.levels.iter().map(move |level| {
+                    let mut choice = head.clone();
+                    choice.push((&factor.name, level));
+                    choice
+                })
+            })
+            .collect();
+    }
+    all
+}
+
+fn build(
+    plan: &Plan,
+    catalog: &Catalog,
+    host: &HostLimits,
+    choice: &[(&str, &Value)],
+    factors: &[FactorLevel],
+) -> Result<Cell, String> {
+    let mut server = plan.server.clone();
+    let mut load = plan.load.clone();
+    let mut files = plan.files.clone();
+    let mut external = None;
+    for (name, level) in choice {
+        match name.split_once('.') {
+            Some(("server", option)) => server.set(option, (*level).clone()),
+            Some(("load", option)) => load.set(option, (*level).clone()),
+            _ => debug_assert!([SERVER_FACTOR, REPLICATE_FACTOR].contains(name), "factors are checked"),
+        }
+    }
+    // The whole server comes last: what its description says goes before what all servers share.
+    if let Some((_, level)) = choice.iter().find(|(name, _)| *name == SERVER_FACTOR) {
+        let name = level.to_string();
+        match plan.servers.iter().find(|s| s.name == name) {
+            Some(spec) => {
+                files.extend(spec.files.iter().cloned());
+                match &spec.program {
+                    Program::Pitot(options) => {
+                        for (option, value) in &options.0 {
+                            server.set(option, value.clone());
+                        }
+                    }
+                    Program::External(program) => external = Some(program.clone()),
+                }
+            }
+            None => {
+                let (model, mechanism) =
+                    name.split_once('+').map_or((name.as_str(), None), |(a, b)| (a, Some(b)));
+                server.set("model", Value::Text(model.to_owned()));
+                if let Some(mechanism) = mechanism {
+                    server.set("mechanism", Value::Text(mechanism.to_owned()));
+                }
+            }
+        }
+    }
+    let url = load.take("url").map(|v| v.to_string());
+    let size = load.take("size").map_or(1024, |v| pitot_meter::units::size(&v.to_string()).unwrap_or(1024));
+    let (server, url) = match external {
+        Some(program) => {
+            let own = program.url.clone();
+            let url = own.or(url).ok_or("neither the server nor the plan's `load` has a url")?;
+            (CellServer::External(program), url)
+        }
+        None => {
+            let protocol =
+                server.take("protocol").map(|v| v.to_string()).ok_or("the plan names no protocol")?;
+            check_pair(catalog, &server)?;
+            check_descriptors(catalog, host, &server, factors)?;
+            let url = url.unwrap_or_else(|| default_url(&protocol));
+            (CellServer::Pitot { protocol, options: server }, url)
+        }
+    };
+    let url = url.replace("{size}", &size.to_string());
+    Ok(Cell { factors: factors.to_vec(), server, files, load, url })
+}
+
+fn check_pair(catalog: &Catalog, server: &Settings) -> Result<(), String> {
+    let Some(model) = server.get("model").map(Value::to_string) else { return Ok(()) };
+    let mechanism = match server.get("mechanism") {
+        Some(mechanism) => mechanism.to_string(),
+        None => match catalog.model(&model) {
+            Some(word) => word.default_mechanism.clone(),
+            None => return Ok(()),
+        },
+    };
+    match catalog.why_impossible(&model, &mechanism) {
+        Some(reason) => Err(reason.to_owned()),
+        None => Ok(()),
+    }
+}
+
+fn check_descriptors(
+    catalog: &Catalog,
+    host: &HostLimits,
+    server: &Settings,
+    factors: &[FactorLevel],
+) -> Result<(), String> {
+    let one_process =
+        server.get("model").and_then(|m| catalog.model(&m.to_string())).is_some_and(|word| word.one_process);
+    let connections: f64 = factors
+        .iter()
+        .filter(|f| matches!(f.name.as_str(), "load.connections" | "load.idle"))
+        .filter_map(|f| f.number)
+        .sum();
+    let needed = connections as u64 + DESCRIPTORS_SPARE;
+    if one_process && needed > host.descriptors {
+        return Err(format!(
+            "its one process needs {needed} descriptors and may have {}: raise the hard limit (ulimit -Hn)",
+            host.descriptors
+        ));
+    }
+    Ok(())
+}
+
+fn default_url(protocol: &str) -> String {
+    match protocol {
+        "http" => "http://{address}/bytes/{size}".into(),
+        "blob" => "blob://{address}/{size}".into(),
+        other => format!("{other}://{{address}}"),
+    }
+}

@@ -1,0 +1,128 @@
+//! Options of `pitot serve` and `pitot load` in plans: which there are, and which are the lab's own.
+
+use super::Value;
+use super::source::{Item, PlanError, did_you_mean};
+use crate::Catalog;
+use crate::catalog::OptionWord;
+
+/// Whose option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Server,
+    Load,
+}
+
+impl Side {
+    pub(super) fn table(self) -> &'static str {
+        match self {
+            Side::Server => "server",
+            Side::Load => "load",
+        }
+    }
+
+    fn command(self) -> &'static str {
+        match self {
+            Side::Server => "pitot serve",
+            Side::Load => "pitot load",
+        }
+    }
+
+    fn options(self, catalog: &Catalog) -> &[OptionWord] {
+        match self {
+            Side::Server => &catalog.serve_options,
+            Side::Load => &catalog.load_options,
+        }
+    }
+
+    /// Words that are no options but have a meaning in plans.
+    fn own(self) -> &'static [&'static str] {
+        match self {
+            Side::Server => &["protocol"],
+            Side::Load => &["url", "size"],
+        }
+    }
+
+    /// Options that the lab sets itself, with what to write instead.
+    fn reserved(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Side::Server => &[
+                ("listen", "the lab chooses a free port for every repetition"),
+                ("stats", "the lab always asks for the counters"),
+                ("cpus", "write server-cpus = \"0-3\" at the top of the plan"),
+            ],
+            Side::Load => &[
+                ("duration", "write duration = \"2s\" at the top of the plan"),
+                ("warmup", "write warmup = \"500ms\" at the top of the plan"),
+                ("json", "the lab always asks for the result"),
+                ("cpus", "write load-cpus = \"4-7\" at the top of the plan"),
+            ],
+        }
+    }
+}
+
+/// Checks that `option` exists and may be set to `value`, which stands at `item`.
+pub(super) fn check_option(
+    catalog: &Catalog,
+    side: Side,
+    item: &Item<'_>,
+    option: &str,
+    value: &Value,
+) -> Result<(), PlanError> {
+    if let Some((_, cure)) = side.reserved().iter().find(|(name, _)| *name == option) {
+        let what = format!("`{}.{option}` is set by the lab", side.table());
+        return Err(item.source.error(&item.key_span, what, *cure));
+    }
+    let refuse = |kind: &str, known: &[&str]| {
+        let known: Vec<&str> = known.to_vec();
+        Err(item.error(format!("`{value}` is not {kind}"), did_you_mean(&value.to_string(), &known)))
+    };
+    let words = |list: &[String]| -> Vec<String> { list.to_vec() };
+    let known = match (side, option) {
+        (Side::Server, "protocol") => Some(("a protocol", words(&catalog.protocols))),
+        (Side::Server, "model") => {
+            Some(("a concurrency model", catalog.models.iter().map(|m| m.name.clone()).collect()))
+        }
+        (Side::Server, "mechanism") => Some(("an event mechanism", words(&catalog.mechanisms))),
+        (Side::Load, "size") => {
+            let bytes = pitot_meter::units::size(&value.to_string());
+            return bytes
+                .map(|_| ())
+                .map_err(|e| item.error(e.to_string(), "write 512, \"4KiB\" or \"1MiB\""));
+        }
+        (Side::Load, "url") => {
+            return match value {
+                Value::Text(url) if url.contains("://") => Ok(()),
+                _ => Err(item.error(
+                    format!("`{value}` is not a URL"),
+                    "write it as \"http://{address}/bytes/{size}\": {address} is the server's",
+                )),
+            };
+        }
+        _ => None,
+    };
+    if let Some((kind, known)) = known {
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        return if known.contains(&value.to_string().as_str()) { Ok(()) } else { refuse(kind, &known) };
+    }
+    let Some(word) = side.options(catalog).iter().find(|o| o.name == option) else {
+        let mut known: Vec<&str> = side.options(catalog).iter().map(|o| o.name.as_str()).collect();
+        known.retain(|name| side.reserved().iter().all(|(reserved, _)| reserved != name));
+        known.extend(side.own());
+        let what = format!("`{option}` is not an option of `{}`", side.command());
+        return Err(item.source.error(&item.key_span, what, did_you_mean(option, &known)));
+    };
+    match value {
+        Value::Flag(_) if word.takes_value => Err(item
+            .error(format!("`{option}` takes a value, not a switch"), format!("write {option} = \"...\""))),
+        Value::Flag(_) => Ok(()),
+        _ if !word.takes_value => Err(item.error(
+            format!("`{option}` is a switch and takes no value"),
+            format!("write {option} = true or false"),
+        )),
+        _ if !word.values.is_empty() && !word.values.contains(&value.to_string()) => {
+            let known: Vec<&str> = word.values.iter().map(String::as_str).collect();
+            refuse(&format!("a value of `{option}`"), &known)
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,341 @@
+use super::*;
+use crate::{Catalog, ImpossiblePair, ModelWord, OptionWord};
+
+pub(crate) fn catalog() -> Catalog {
+    let words = |list: &[&str]| list.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+    let option = |name: &str, takes_value: bool, values: &[&str]| OptionWord {
+        name: name.into(),
+        takes_value,
+        values: words(values),
+    };
+    let model = |name: &str, default_mechanism: &str, one_process: bool| ModelWord {
+        name: name.into(),
+        default_mechanism: default_mechanism.into(),
+        one_process,
+    };
+    Catalog {
+        protocols: words(&["busy", "http"]),
+        models: vec![
+            model("fork", "blocking", false),
+            model("loop", "epoll-et", true),
+            model("thread", "blocking", true),
+        ],
+        mechanisms: words(&["blocking", "select", "epoll-et", "uring"]),
+        impossible: vec![ImpossiblePair {
+            model: "fork".into(),
+            mechanism: "uring".into(),
+            reason: "a process per connection has nothing to multiplex".into(),
+        }],
+        serve_options: vec![
+            option("listen", true, &[]),
+            option("model", true, &[]),
+            option("mechanism", true, &[]),
+            option("workers", true, &[]),
+            option("root", true, &[]),
+            option("quiet", false, &[]),
+        ],
+        load_options: vec![
+            option("connections", true, &[]),
+            option("idle", true, &[]),
+            option("duration", true, &[]),
+            option("pace", true, &["closed", "poisson"]),
+            option("header", true, &[]),
+        ],
+        charts: words(&["power-curve"]),
+    }
+}
+
+const SOUND: &str = r#"
+title = "Which one?"
+repetitions = 10
+warmup = "250ms"
+duration = "2s"
+statistic = "trimmed-mean(1)"
+tolerance = "5%"
+metric = "cpu-per-request"
+baseline = { server = "fork" }
+charts = ["power-curve"]
+
+[server]
+protocol = "http"
+root = "{dir}/html"
+
+[load]
+header = ["A: 1", "B: 2"]
+size = "4KiB"
+
+[factors]
+server = ["loop+uring", "loop-w2", "nginx", "fork", "fork+uring"]
+load.connections = [1, 1000]
+
+[servers.loop-w2]
+model = "loop"
+workers = 2
+quiet = true
+
+[servers.nginx]
+command = ["nginx", "-c", "{dir}/nginx.conf"]
+stop = "SIGQUIT"
+ready = { line = "started" }
+url = "http://{address}/4k.bin"
+files."nginx.conf" = "listen {port};"
+
+[files]
+"html/4k.bin" = { size = "4KiB" }
+
+[[exclude]]
+server = "nginx"
+load.connections = 1000
+reason = "it has 512 connections"
+
+[[published]]
+source = "Somebody"
+year = 2001
+ratio-to = { server = "fork" }
+values = [{ server = "loop+uring", load.connections = 500, value = 12 }]
+"#;
+
+fn sound() -> Plan {
+    Plan::parse("suites/which.toml", SOUND, &catalog()).unwrap()
+}
+
+fn host() -> HostLimits {
+    HostLimits { descriptors: 20_000 }
+}
+
+fn placement() -> Placement {
+    Placement {
+        pitot: "pitot".into(),
+        address: "127.0.0.1:8080".into(),
+        dir: "/tmp/x".into(),
+        server_cpus: "0".into(),
+        load_cpus: "1".into(),
+    }
+}
+
+#[test]
+fn a_plan_is_read_as_it_is_meant() {
+    let plan = sound();
+    assert_eq!(plan.name, "which");
+    assert_eq!((plan.repetitions, plan.warmup_s, plan.duration_s), (10, 0.25, 2.0));
+    assert_eq!(plan.statistic, Statistic::TrimmedMean(1));
+    assert_eq!(plan.tolerance, 0.05);
+    assert_eq!(plan.factors[0].name, "server");
+    assert_eq!(plan.factors[1].levels, [Value::Integer(1), Value::Integer(1000)]);
+    assert_eq!(plan.published[0].metric, "cpu-per-request");
+    assert_eq!(plan.published[0].values[0].levels.0[1].1, ["500"]);
+    let copy: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+    assert_eq!(copy, plan, "a plan survives the run file");
+}
+
+#[test]
+fn factors_are_crossed_and_what_cannot_run_is_skipped_with_its_reason() {
+    let (cells, skips) = expand(&sound(), &catalog(), &host());
+    let labels: Vec<String> = cells.iter().map(Cell::label).collect();
+    let all = [
+        "loop+uring, 1",
+        "loop+uring, 1000",
+        "loop-w2, 1",
+        "loop-w2, 1000",
+        "nginx, 1",
+        "fork, 1",
+        "fork, 1000",
+    ];
+    assert_eq!(labels, all);
+    let reasons: Vec<&str> = skips.iter().map(|s| s.reason.as_str()).collect();
+    let nothing = "a process per connection has nothing to multiplex";
+    assert_eq!(reasons, ["it has 512 connections", nothing, nothing]);
+}
+
+#[test]
+fn commands_are_what_a_user_would_type() {
+    let plan = sound();
+    let (cells, _) = expand(&plan, &catalog(), &host());
+    assert_eq!(
+        cells[2].server_line(&placement()).lines().last().unwrap(),
+        "pitot serve http --listen 127.0.0.1:8080 --root /tmp/x/html --model loop --workers 2 --quiet --cpus 0 \
+         --stats json"
+    );
+    assert_eq!(
+        cells[1].load_line(&plan, &placement()),
+        "pitot load http://127.0.0.1:8080/bytes/4096 --header 'A: 1' --header 'B: 2' --connections 1000 \
+         --warmup 250ms --duration 2s --cpus 1"
+    );
+    assert_eq!(
+        cells[4].server_line(&placement()),
+        "mkdir -p /tmp/x/html && head -c 4096 /dev/zero | tr '\\0' x > /tmp/x/html/4k.bin\n\
+         mkdir -p /tmp/x && cat > /tmp/x/nginx.conf <<'END'\nlisten 8080;\nEND\n\
+         taskset -c 0 nginx -c /tmp/x/nginx.conf"
+    );
+    assert!(cells[4].load_line(&plan, &placement()).starts_with("pitot load http://127.0.0.1:8080/4k.bin "));
+}
+
+#[test]
+fn one_process_is_not_asked_for_more_connections_than_it_may_have_descriptors() {
+    let text = "[server]\nprotocol = \"busy\"\n[factors]\nserver = [\"fork\", \"loop\"]\nload.connections = [\"30k\"]";
+    let plan = Plan::parse("p", text, &catalog()).unwrap();
+    let (cells, skips) = expand(&plan, &catalog(), &host());
+    assert_eq!(cells.len(), 1);
+    assert_eq!(cells[0].label(), "fork, 30k");
+    assert!(skips[0].reason.contains("30064 descriptors"), "{}", skips[0].reason);
+}
+
+/// A sound plan with one line put in the place of another: place, what is wrong, cure.
+fn mistake(line: &str, instead: &str) -> (usize, String, String) {
+    assert!(SOUND.contains(line), "{line}");
+    let text = SOUND.replacen(line, instead, 1);
+    let error = Plan::parse("which.toml", &text, &catalog()).unwrap_err();
+    let expected_line = text[..text.find(instead).unwrap()].matches('\n').count() + 1;
+    assert_eq!(error.line, expected_line, "{error}");
+    (error.column, error.what, error.cure)
+}
+
+#[test]
+fn every_kind_of_mistake_is_told_with_its_place_and_its_cure() {
+    for (line, instead, what, cure) in [
+        (
+            "repetitions = 10",
+            "repetition = 10",
+            "`repetition` is not a key of the plan",
+            "did you mean `repetitions`?",
+        ),
+        (
+            "repetitions = 10",
+            "repetitions = 0",
+            "`repetitions` must be a whole number from 1 to 10000, not the number 0",
+            "write a number without quotes",
+        ),
+        ("repetitions = 10", "repetitions = \"ten\"", "not `ten`", "without quotes"),
+        (
+            "warmup = \"250ms\"",
+            "warmup = 250",
+            "`warmup` must be a duration, not the number 250",
+            "\"500ms\"",
+        ),
+        ("duration = \"2s\"", "duration = \"2 parsecs\"", "not `2 parsecs`", "with its unit"),
+        ("duration = \"2s\"", "duration = \"0s\"", "longer than nothing", "2s"),
+        (
+            "statistic = \"trimmed-mean(1)\"",
+            "statistic = \"average\"",
+            "`average` is not a statistic",
+            "known: median, trimmed-mean(1)",
+        ),
+        ("tolerance = \"5%\"", "tolerance = 5", "share from 0 up to 1", "0.02"),
+        (
+            "metric = \"cpu-per-request\"",
+            "metric = \"cpu-per-requests\"",
+            "is not a metric",
+            "did you mean `cpu-per-request`?",
+        ),
+        (
+            "server = \"fork\" }",
+            "server = \"frok\" }",
+            "`frok` is not a level of `server`",
+            "did you mean `fork`?",
+        ),
+        (
+            "server = \"fork\" }",
+            "sever = \"fork\" }",
+            "`sever` is not a factor of this plan",
+            "did you mean `server`?",
+        ),
+        ("\"power-curve\"", "\"power-cruve\"", "is not a chart", "did you mean `power-curve`?"),
+        ("protocol = \"http\"", "protocol = \"htp\"", "`htp` is not a protocol", "did you mean `http`?"),
+        (
+            "root = \"{dir}/html\"",
+            "rot = \"{dir}/html\"",
+            "`rot` is not an option of `pitot serve`",
+            "did you mean `root`?",
+        ),
+        (
+            "root = \"{dir}/html\"",
+            "listen = \"0.0.0.0:80\"",
+            "`server.listen` is set by the lab",
+            "free port",
+        ),
+        ("size = \"4KiB\"", "size = \"4 KB\"", "`4 KB` is not a size", "4KiB"),
+        (
+            "size = \"4KiB\"",
+            "duration = \"4s\"",
+            "`load.duration` is set by the lab",
+            "at the top of the plan",
+        ),
+        ("size = \"4KiB\"", "url = \"localhost\"", "`localhost` is not a URL", "http://"),
+        ("size = \"4KiB\"", "pace = \"close\"", "`close` is not a value of `pace`", "did you mean `closed`?"),
+        (
+            "\"loop+uring\",",
+            "\"loop+urin\",",
+            "`urin` in `loop+urin` is not an event mechanism",
+            "did you mean `uring`?",
+        ),
+        (
+            "\"loop-w2\", \"nginx\"",
+            "\"loop-w3\", \"nginx\"",
+            "`loop-w3` is neither a server of this plan nor a model",
+            "did you mean `loop-w2`?",
+        ),
+        (
+            "load.connections = [1, 1000]",
+            "load.conections = [1, 1000]",
+            "not an option of `pitot load`",
+            "did you mean `connections`?",
+        ),
+        (
+            "load.connections = [1, 1000]",
+            "lod.connections = [1, 1000]",
+            "not something that can be varied",
+            "did you mean `load.connections`?",
+        ),
+        ("load.connections = [1, 1000]", "load.connections = 1000", "must be a list", "in brackets"),
+        ("1, 1000]", "1, 1]", "the level `1` stands twice", "take one out"),
+        ("[1, 1000]", "[]", "has no levels", "at least one"),
+        ("quiet = true", "quiet = \"yes\"", "is a switch", "quiet = true"),
+        ("workers = 2", "workers = true", "takes a value", "workers ="),
+        ("workers = 2", "stop = \"INT\"", "has `stop` but no `command`", "command = [...]"),
+        (
+            "stop = \"SIGQUIT\"",
+            "stop = \"KILL\"",
+            "`KILL` is not a signal that stops",
+            "known: TERM, INT, QUIT",
+        ),
+        (
+            "stop = \"SIGQUIT\"",
+            "stopp = \"QUIT\"",
+            "`stopp` is not a key of `servers.nginx`",
+            "did you mean `stop`?",
+        ),
+        ("{ line = \"started\" }", "\"prot\"", "not a way to be ready", "did you mean `port`?"),
+        ("[\"nginx\", \"-c\", \"{dir}/nginx.conf\"]", "\"nginx | tee\"", "split at blanks", "as a list"),
+        ("\"html/4k.bin\" =", "\"../4k.bin\" =", "not a path below", "html/index.html"),
+        ("year = 2001", "year = \"2001\"", "`year` must be a whole number", "without quotes"),
+        ("value = 12 }", "valeu = 12 }", "`valeu` is not a factor of this plan", "did you mean `value`?"),
+        ("title = \"Which one?\"", "title = Which", "", "plans are TOML"),
+    ] {
+        let (_, found, told) = mistake(line, instead);
+        assert!(found.contains(what), "{instead}: {found}");
+        assert!(told.contains(cure), "{instead}: {told}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_asked_for() {
+    let parse = |text: &str| Plan::parse("p.toml", text, &catalog()).unwrap_err();
+    assert_eq!(parse("").what, "the plan lacks `factors`");
+    assert_eq!(parse("[factors]").what, "`factors` is empty");
+    let error = parse("[factors]\nserver = [\"loop\"]");
+    assert!(error.cure.contains("protocol = \"busy\" or \"http\""), "{error}");
+    let text = SOUND.replace("reason = \"it has 512 connections\"", "");
+    assert_eq!(parse(&text).what, "an exclusion lacks `reason`");
+    let error =
+        parse("[server]\nprotocol=\"http\"\n[factors]\nserver = [\"loop\"]\n\"server.model\" = [\"loop\"]");
+    assert_eq!(error.what, "both `server` and `server.model` choose the server");
+}
+
+#[test]
+fn a_level_that_is_repeated_on_purpose_is_a_replicate() {
+    let text = "[server]\nprotocol = \"busy\"\n[factors]\nserver = [\"loop\"]\nreplicate = [1, 2]";
+    let plan = Plan::parse("p", text, &catalog()).unwrap();
+    let (cells, _) = expand(&plan, &catalog(), &host());
+    assert_eq!(cells.len(), 2);
+    assert_eq!(cells[0].server_line(&placement()), cells[1].server_line(&placement()));
+}

@@ -1,0 +1,139 @@
+//! Other programs: started so that they can be watched, and so that none outlives its starter.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{self, Pid};
+
+use crate::affinity;
+
+/// Makes `command` start its program in a session of its own (so that a terminal's Ctrl-C does not reach it and its
+/// descendants can be told by the session), bound to `cpus`, and killed (SIGKILL) when the thread that starts it ends.
+///
+/// The last holds for the program alone; its own children are its affair. An empty `cpus` leaves the binding alone.
+pub fn isolate(command: &mut Command, cpus: &[usize]) {
+    let cpus = cpus.to_vec();
+    let parent = process::getpid();
+    let prepare = move || {
+        process::setsid()?;
+        if !cpus.is_empty() {
+            affinity::pin(&cpus)?;
+        }
+        process::set_parent_process_death_signal(Some(process::Signal::KILL))?;
+        if process::getppid() != Some(parent) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        Ok(())
+    };
+    // SAFETY: the closure runs between fork and exec and makes system calls only: it neither allocates nor locks, and
+    // the list it reads was made before the fork.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Undoes, in a process forked by [`SingleThreaded::fork`](crate::process::SingleThreaded::fork), its ties to the
+/// parent: it is not killed with the parent and has a session of its own.
+///
+/// # Errors
+/// EPERM if it leads a process group already.
+pub fn outlive_parent() -> io::Result<()> {
+    process::set_parent_process_death_signal(None)?;
+    process::setsid()?;
+    Ok(())
+}
+
+/// A signal that asks a program to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// SIGTERM.
+    Terminate,
+    /// SIGINT.
+    Interrupt,
+    /// SIGQUIT.
+    Quit,
+    /// SIGKILL.
+    Kill,
+}
+
+/// Sends a signal to a process. One that has ended already is fine.
+pub fn stop(pid: u32, signal: Stop) {
+    let signal = match signal {
+        Stop::Terminate => process::Signal::TERM,
+        Stop::Interrupt => process::Signal::INT,
+        Stop::Quit => process::Signal::QUIT,
+        Stop::Kill => process::Signal::KILL,
+    };
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = process::kill_process(pid, signal);
+    }
+}
+
+/// CPU time that a process has used so far, all its threads but not its children, in nanoseconds; `None` if there is
+/// no such process. Finer than /proc/PID/stat, which counts in clock ticks.
+pub fn cpu_time_ns(pid: u32) -> Option<u64> {
+    let pid = libc::pid_t::try_from(pid).ok().filter(|&p| p > 0)?;
+    let mut clock: libc::clockid_t = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both pointers are to local variables of the types that the calls fill.
+    let known = unsafe {
+        libc::clock_getcpuclockid(pid, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    known.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn an_isolated_program_leads_its_own_session_on_its_cpu() {
+        let cpu = *affinity::allowed().unwrap().last().unwrap();
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "cat /proc/self/stat; grep Cpus_allowed_list /proc/self/status"])
+            .stdout(Stdio::piped());
+        isolate(&mut command, &[cpu]);
+        let child = command.spawn().unwrap();
+        let id = child.id();
+        let text = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+        let session = text.rsplit_once(") ").unwrap().1.split(' ').nth(3).unwrap();
+        assert_eq!(session, id.to_string());
+        assert_eq!(text.split_whitespace().last().unwrap(), cpu.to_string());
+    }
+
+    #[test]
+    fn an_isolated_program_dies_with_the_thread_that_started_it() {
+        let (mut child, mut output) = std::thread::spawn(|| {
+            let mut command = Command::new("sleep");
+            command.arg("60").stdout(Stdio::piped());
+            isolate(&mut command, &[]);
+            let mut child = command.spawn().unwrap();
+            let output = child.stdout.take().unwrap();
+            (child, output)
+        })
+        .join()
+        .unwrap();
+        let mut rest = Vec::new();
+        output.read_to_end(&mut rest).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn cpu_time_grows_with_work_and_ends_with_the_process() {
+        let before = cpu_time_ns(std::process::id()).unwrap();
+        let mut x = 1u64;
+        for i in 0..1_000_000 {
+            x = std::hint::black_box(x.wrapping_mul(i | 1));
+        }
+        assert!(cpu_time_ns(std::process::id()).unwrap() > before);
+        let mut child = Command::new("true").spawn().unwrap();
+        let id = child.id();
+        child.wait().unwrap();
+        assert_eq!(cpu_time_ns(id), None);
+        assert_eq!(cpu_time_ns(0), None);
+    }
+}
