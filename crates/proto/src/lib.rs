@@ -10,6 +10,7 @@
 pub mod blob;
 pub mod busy;
 pub mod client;
+pub mod harness;
 pub mod http;
 mod outbox;
 mod registry;

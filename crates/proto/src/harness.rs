@@ -1,0 +1,217 @@
+//! A server without sockets: a pump and a file store in memory. For tests, fuzz targets and benchmarks.
+//!
+//! It keeps every promise that [`ServerConn`] is given by a caller, and checks those that it gives in return.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::{
+    Context, Derived, FileHandle, FileMeta, Next, OpenError, Opened, Outbox, Protocol, ServerConn,
+    ViolationKind,
+};
+
+/// The time of day in the harness: that of the examples in RFC 9110.
+pub const UNIX_S: u64 = 784_111_777;
+/// The same as a date.
+pub const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+/// When the files of [`Files::add`] were modified, unless they say otherwise.
+pub const MODIFIED_S: u64 = 784_000_000;
+
+/// A core that leaves this much of its input unconsumed and asks for more has no bound.
+const TAIL_MAX: usize = 64 * 1024;
+/// What was sent is kept up to this length; beyond it bytes are only counted.
+const KEPT_MAX: usize = 1 << 20;
+
+/// Files by path, or why they cannot be opened. What is not in it is not found.
+#[derive(Debug, Default)]
+pub struct Files(BTreeMap<Vec<u8>, Result<Opened, OpenError>>);
+
+/// How a server holds a file's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// In memory, beside the meta data.
+    InMemory,
+    /// On disk: replies point at it.
+    OnDisk,
+}
+
+impl Files {
+    /// No files.
+    pub fn new() -> Files {
+        Files::default()
+    }
+
+    /// Adds a file.
+    pub fn add(&mut self, path: &str, content: &[u8], held: Held) -> &mut Files {
+        self.add_modified(path, content, held, MODIFIED_S)
+    }
+
+    /// Adds a file that was modified at a given time.
+    pub fn add_modified(&mut self, path: &str, content: &[u8], held: Held, modified_s: u64) -> &mut Files {
+        let content: Arc<[u8]> = content.into();
+        let meta = FileMeta {
+            size: content.len() as u64,
+            modified_s,
+            modified_ns: 5,
+            inode: 0x11,
+            content: (held == Held::InMemory).then(|| Arc::clone(&content)),
+        };
+        let handle = FileHandle(Arc::new(content));
+        self.0.insert(path.into(), Ok(Opened { handle, meta, derived: Derived::default() }));
+        self
+    }
+
+    /// Adds a path that cannot be opened.
+    pub fn add_error(&mut self, path: &str, error: OpenError) -> &mut Files {
+        self.0.insert(path.into(), Err(error));
+        self
+    }
+
+    /// Opens a file as a server would.
+    ///
+    /// # Panics
+    /// If no core may ask for such a path.
+    pub fn open(&self, path: &[u8]) -> Result<&Opened, OpenError> {
+        for component in path.split(|&b| b == b'/') {
+            let clean = !component.is_empty() && component[0] != b'.' && !component.contains(&0);
+            assert!(clean, "a core asked for {:?}", String::from_utf8_lossy(path));
+        }
+        match self.0.get(path) {
+            Some(Ok(opened)) => Ok(opened),
+            Some(Err(error)) => Err(*error),
+            None => Err(OpenError::NotFound),
+        }
+    }
+}
+
+/// How a connection came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The core closed it.
+    Closed,
+    /// The peer broke the protocol.
+    Violation(ViolationKind),
+}
+
+/// One connection and its pump.
+pub struct Pump<'a> {
+    conn: Box<dyn ServerConn>,
+    files: &'a Files,
+    out: Outbox,
+    tail: Vec<u8>,
+    /// What was sent, up to a bound.
+    pub sent: Vec<u8>,
+    /// How much was sent.
+    pub sent_len: u64,
+    /// The replies that were counted.
+    pub replies: u64,
+    /// How it ended, if it has.
+    pub end: Option<End>,
+    /// The server is stopping.
+    pub stopping: bool,
+}
+
+impl<'a> Pump<'a> {
+    /// Opens a connection.
+    pub fn new(protocol: &dyn Protocol, files: &'a Files) -> Pump<'a> {
+        let mut pump = Pump {
+            conn: protocol.connect(),
+            files,
+            out: Outbox::new(),
+            tail: Vec::new(),
+            sent: Vec::new(),
+            sent_len: 0,
+            replies: 0,
+            end: None,
+            stopping: false,
+        };
+        let next = pump.conn.open(&pump.context(), &mut pump.out);
+        pump.after(next);
+        pump
+    }
+
+    /// Input arrives. After the end it is dropped.
+    pub fn feed(&mut self, input: &[u8]) -> &mut Pump<'a> {
+        self.tail.extend_from_slice(input);
+        while self.end.is_none() && !self.tail.is_empty() {
+            match self.conn.receive(&self.context(), &self.tail, &mut self.out) {
+                Ok(step) => {
+                    assert!(step.consumed <= self.tail.len(), "more was consumed than was there");
+                    self.tail.drain(..step.consumed);
+                    self.after(step.next);
+                    if step.consumed == 0 && step.next == Next::Read {
+                        assert!(self.tail.len() < TAIL_MAX, "the unconsumed input has no bound");
+                        break;
+                    }
+                }
+                Err(violation) => {
+                    self.send();
+                    self.end = Some(End::Violation(violation.kind));
+                }
+            }
+        }
+        self
+    }
+
+    /// The peer has finished sending.
+    pub fn end_of_input(&mut self) -> &mut Pump<'a> {
+        if self.end.is_none() {
+            let next = self.conn.end_of_input(&self.context(), &mut self.out);
+            self.after(next);
+        }
+        self
+    }
+
+    /// The peer has taken too long.
+    pub fn time_out(&mut self) -> &mut Pump<'a> {
+        if self.end.is_none() {
+            self.conn.timed_out(&self.context(), &mut self.out);
+            self.after(Next::Close);
+        }
+        self
+    }
+
+    /// True if the core says that it is in a request, or input waits that it has not consumed.
+    pub fn mid_request(&self) -> bool {
+        self.conn.mid_request() || !self.tail.is_empty()
+    }
+
+    fn context(&self) -> Context<'static> {
+        Context { unix_s: UNIX_S, date: DATE, stopping: self.stopping }
+    }
+
+    fn after(&mut self, mut next: Next) {
+        while next == Next::Open {
+            let answer = self.files.open(self.out.wanted_file());
+            next = self.conn.opened(&self.context(), answer, &mut self.out);
+        }
+        self.send();
+        if next == Next::Close {
+            self.end = Some(End::Closed);
+        }
+    }
+
+    /// Sends all of the outbox, as a server does: gathered slices and file ranges in turn.
+    fn send(&mut self) {
+        while !self.out.is_empty() {
+            let mut n = 0;
+            if let Some((handle, range)) = self.out.front_file() {
+                let content: &Arc<[u8]> = handle.0.downcast_ref().expect("the harness opened this file");
+                n = range.end - range.start;
+                let bytes = &content[range.start as usize..range.end as usize];
+                self.sent
+                    .extend_from_slice(&bytes[..bytes.len().min(KEPT_MAX.saturating_sub(self.sent.len()))]);
+            } else {
+                for slice in self.out.gather().slices() {
+                    n += slice.len() as u64;
+                    let room = KEPT_MAX.saturating_sub(self.sent.len());
+                    self.sent.extend_from_slice(&slice[..slice.len().min(room)]);
+                }
+            }
+            assert!(n > 0, "the outbox holds nothing, but is not empty");
+            self.sent_len += n;
+            self.out.advance(n);
+        }
+        self.replies += u64::from(self.out.take_replies());
+    }
+}

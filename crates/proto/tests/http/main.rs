@@ -1,0 +1,7 @@
+//! `http` from the outside: bytes in, replies out.
+
+mod content;
+mod files;
+mod properties;
+mod requests;
+mod support;
