@@ -7,7 +7,7 @@ use super::head::{self, Expect, Head, Length, Method, Refusal};
 use super::reply::{self, ALLOW, Connection, Status, TEXT, Terms};
 use super::representation::{self, Request};
 use super::syntax::{decimal, is_token_byte};
-use super::target::{self, Named, PathError, Target};
+use super::target::{self, Named, Path, PathError, Target};
 use super::{ABOUT, BYTES_MAX, ECHO_BYTES_MAX, Site, conditional::Conditions};
 use crate::{Context, Next, OpenError, Opened, Outbox, ServerConn, Step, Violation, ViolationKind};
 
@@ -209,7 +209,7 @@ impl Conn {
             }
             (_, Target::Server) => Err(Refusal::new(Status::BadRequest, "the target * is for OPTIONS alone")),
             (Method::Post, Target::Resource { path, .. }) => {
-                let body = self.expect_body(&head, terms, path)?;
+                let body = self.expect_body(&head, terms, path.raw)?;
                 if body.is_done() {
                     return Ok(body.answer(out, cx));
                 }
@@ -249,23 +249,23 @@ impl Conn {
         &mut self,
         cx: &Context<'_>,
         terms: Terms,
-        (path, query): (&[u8], Option<&[u8]>),
+        (path, query): (Path<'_>, Option<&[u8]>),
         conditions: Option<Box<Conditions>>,
         out: &mut Outbox,
     ) -> Next {
-        let size = path.strip_prefix(b"/bytes/").and_then(decimal);
+        let size = path.raw.strip_prefix(b"/bytes/").and_then(decimal);
         if let Some(size) = size.filter(|&size| size <= BYTES_MAX) {
             let request = Request { terms, conditions: conditions.as_deref() };
             return representation::generated(out, cx, &request, size);
         }
         if !self.site.root {
-            return match path {
+            return match path.raw {
                 b"/" => reply::small(out, cx, Status::Ok, terms, &[TEXT], ABOUT),
                 _ => not_found(out, cx, terms),
             };
         }
         let named = out.want_file_with(|file| {
-            let named = target::decode(path, file);
+            let named = path.decode(file);
             if named == Ok(Named::Directory) {
                 file.extend_from_slice(b"index.html");
             }

@@ -151,7 +151,7 @@ pub(super) fn small(
 /// The media type of what the server says itself.
 pub(super) const TEXT: (&str, &[u8]) = ("Content-Type", b"text/plain; charset=utf-8");
 
-/// Puts a reply in the outbox whose content is its status and why.
+/// Puts a reply in the outbox whose content is its status and why, and says what comes next.
 pub(super) fn explain(
     out: &mut Outbox,
     cx: &Context<'_>,
@@ -160,7 +160,19 @@ pub(super) fn explain(
     extra: &[(&str, &[u8])],
     why: &str,
 ) -> Next {
-    let mut fields = vec![TEXT];
-    fields.extend_from_slice(extra);
-    small(out, cx, status, terms, &fields, format!("{}: {why}\n", status.line()).as_bytes())
+    let content = [status.line(), ": ", why, "\n"];
+    out.write_with(|buf| {
+        start(buf, status, cx);
+        field(buf, TEXT.0, TEXT.1);
+        for (name, value) in extra {
+            field(buf, name, value);
+        }
+        content_length(buf, content.iter().map(|piece| piece.len() as u64).sum());
+        finish(buf, terms.connection);
+        if !terms.head_only {
+            content.iter().for_each(|piece| buf.extend_from_slice(piece.as_bytes()));
+        }
+    });
+    out.reply_done();
+    terms.next()
 }

@@ -10,8 +10,8 @@
 pub enum Target<'a> {
     /// A resource: origin-form and absolute-form come to the same.
     Resource {
-        /// The path as it was sent; it starts with a slash.
-        path: &'a [u8],
+        /// Its path.
+        path: Path<'a>,
         /// The query, without its question mark.
         query: Option<&'a [u8]>,
     },
@@ -19,26 +19,75 @@ pub enum Target<'a> {
     Server,
 }
 
-/// Reads a request target, or says what is wrong with it. The authority-form is not read, as it belongs to CONNECT.
+/// The path of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path<'a> {
+    /// As it was sent; it starts with a slash.
+    pub raw: &'a [u8],
+    /// Nothing in it needs a second look.
+    plain: bool,
+}
+
+/// Reads a request target. The authority-form is not read, as it belongs to CONNECT.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn parse(target: &[u8]) -> Result<Target<'_>, &'static str> {
-    if target == b"*" {
-        return Ok(Target::Server);
+    let relative = match target {
+        [b'/', ..] => target,
+        b"*" => return Ok(Target::Server),
+        _ => after_authority(target)?,
+    };
+    let (mut seen, mut before, mut end) = (0, 0, relative.len());
+    for (at, &b) in relative.iter().enumerate() {
+        let class = class_of(b);
+        if class & QUERY != 0 {
+            end = at;
+            break;
+        }
+        seen |= class & (INVALID | SPECIAL | before);
+        // After a slash, another one or a dot counts.
+        before = (class & SLASH) << 1;
     }
-    if !target.iter().all(|&b| matches!(b, 0x21..=0x7e) && b != b'#') {
+    let (raw, query) = match relative[end..].split_first() {
+        Some((_, query)) => (&relative[..end], Some(query)),
+        None => (relative, None),
+    };
+    if seen & INVALID != 0 || query.is_some_and(|query| query.iter().any(|&b| class_of(b) & INVALID != 0)) {
         return Err("the target holds a fragment or bytes that are not visible ASCII");
     }
-    let (path, query) = split_query(if target.starts_with(b"/") { target } else { after_authority(target)? });
-    Ok(Target::Resource { path: if path.is_empty() { b"/" } else { path }, query })
+    let path = Path { raw: if raw.is_empty() { b"/" } else { raw }, plain: seen == 0 };
+    Ok(Target::Resource { path, query })
 }
 
-fn split_query(target: &[u8]) -> (&[u8], Option<&[u8]>) {
-    match target.iter().position(|&b| b == b'?') {
-        Some(at) => (&target[..at], Some(&target[at + 1..])),
-        None => (target, None),
-    }
+/// Not allowed in a target.
+const INVALID: u8 = 1;
+/// Means something else than itself in a path, or is refused there.
+const SPECIAL: u8 = 2;
+const SLASH: u8 = 4;
+/// Makes a path special behind a slash.
+const BEHIND_SLASH: u8 = SLASH << 1;
+const QUERY: u8 = 16;
+
+/// What the byte means in a target, in bits.
+fn class_of(b: u8) -> u8 {
+    const CLASSES: [u8; 256] = {
+        let mut classes = [INVALID; 256];
+        let mut b = 0x21;
+        while b < 0x7f {
+            classes[b as usize] = match b {
+                b'#' => INVALID,
+                b'%' | b'\\' => SPECIAL,
+                b'/' => SLASH | BEHIND_SLASH,
+                b'.' => BEHIND_SLASH,
+                b'?' => QUERY,
+                _ => 0,
+            };
+            b += 1;
+        }
+        classes
+    };
+    CLASSES[usize::from(b)]
 }
 
 /// What follows the authority of an absolute-form target. The authority itself must be a sound one, but every name
@@ -60,21 +109,20 @@ fn after_authority(target: &[u8]) -> Result<&[u8], &'static str> {
 /// True for a host with an optional port (RFC 9110 section 7.2), the empty one included. User information is refused,
 /// as section 4.2.4 advises.
 pub fn is_authority(value: &[u8]) -> bool {
-    let (host, port) = match value.strip_prefix(b"[") {
+    let port = match value.strip_prefix(b"[") {
         Some(literal) => {
             let Some(end) = literal.iter().position(|&b| b == b']') else { return false };
             if end == 0 || !literal[..end].iter().all(|&b| is_host_byte(b) || b == b':') {
                 return false;
             }
-            (&b""[..], &literal[end + 1..])
+            &literal[end + 1..]
         }
-        None => value.split_at(value.iter().position(|&b| b == b':').unwrap_or(value.len())),
+        None => &value[value.iter().position(|&b| !is_host_byte(b)).unwrap_or(value.len())..],
     };
-    let port_is_sound = match port.strip_prefix(b":") {
+    match port.strip_prefix(b":") {
         Some(digits) => digits.iter().all(u8::is_ascii_digit),
         None => port.is_empty(),
-    };
-    port_is_sound && host.iter().all(|&b| is_host_byte(b))
+    }
 }
 
 /// A byte of a registered name (RFC 3986 section 3.2.2).
@@ -127,46 +175,53 @@ pub enum Named {
     Directory,
 }
 
-/// Appends the decoded form of `path`, which starts with a slash, to `out`: relative, its components neither empty nor
-/// starting with a dot, free of NUL and backslash.
-///
-/// # Errors
-/// Why it names no file. What `out` then holds is of no use.
-pub fn decode(path: &[u8], out: &mut Vec<u8>) -> Result<Named, PathError> {
-    let relative =
-        path.strip_prefix(b"/").ok_or(PathError::Refused("the path does not start with a slash"))?;
-    let mut start = out.len();
-    let mut bytes = relative.iter();
-    while let Some(&b) = bytes.next() {
-        let b = match b {
-            b'/' => {
-                check_component(&out[start..])?;
-                out.push(b'/');
-                start = out.len();
-                continue;
-            }
-            b'%' => match (bytes.next().and_then(hex), bytes.next().and_then(hex)) {
-                (Some(high), Some(low)) => high << 4 | low,
-                _ => {
-                    return Err(PathError::Refused(
-                        "a percent sign is not followed by two hexadecimal digits",
-                    ));
-                }
-            },
-            b => b,
-        };
-        match b {
-            0 => return Err(PathError::Refused("the path holds a NUL")),
-            b'\\' => return Err(PathError::Refused("the path holds a backslash")),
-            b'/' => return Err(PathError::Hidden),
-            _ => out.push(b),
+impl Path<'_> {
+    /// Appends the decoded form to `out`: relative, its components neither empty nor starting with a dot, free of NUL
+    /// and backslash.
+    ///
+    /// # Errors
+    /// Why it names no file. What `out` then holds is of no use.
+    pub fn decode(&self, out: &mut Vec<u8>) -> Result<Named, PathError> {
+        if self.plain {
+            out.extend_from_slice(&self.raw[1..]);
+            return Ok(if self.raw.ends_with(b"/") { Named::Directory } else { Named::File });
         }
+        self.decode_components(out)
     }
-    if start == out.len() {
-        return Ok(Named::Directory);
+
+    fn decode_components(&self, out: &mut Vec<u8>) -> Result<Named, PathError> {
+        let mut start = out.len();
+        let mut bytes = self.raw[1..].iter();
+        while let Some(&b) = bytes.next() {
+            let b = match b {
+                b'/' => {
+                    check_component(&out[start..])?;
+                    out.push(b'/');
+                    start = out.len();
+                    continue;
+                }
+                b'%' => match (bytes.next().and_then(hex), bytes.next().and_then(hex)) {
+                    (Some(high), Some(low)) => high << 4 | low,
+                    _ => {
+                        let why = "a percent sign is not followed by two hexadecimal digits";
+                        return Err(PathError::Refused(why));
+                    }
+                },
+                b => b,
+            };
+            match b {
+                0 => return Err(PathError::Refused("the path holds a NUL")),
+                b'\\' => return Err(PathError::Refused("the path holds a backslash")),
+                b'/' => return Err(PathError::Hidden),
+                _ => out.push(b),
+            }
+        }
+        if start == out.len() {
+            return Ok(Named::Directory);
+        }
+        check_component(&out[start..])?;
+        Ok(Named::File)
     }
-    check_component(&out[start..])?;
-    Ok(Named::File)
 }
 
 fn check_component(component: &[u8]) -> Result<(), PathError> {
@@ -199,8 +254,27 @@ pub fn encode(path: &[u8], out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn resource<'a>(path: &'a str, query: Option<&'a str>) -> Result<Target<'a>, &'static str> {
-        Ok(Target::Resource { path: path.as_bytes(), query: query.map(str::as_bytes) })
+    fn resource<'a>(path: &'a str, query: Option<&'a str>) -> Result<Option<Split<'a>>, &'static str> {
+        Ok(Some((path.as_bytes(), query.map(str::as_bytes))))
+    }
+
+    /// Path and query.
+    type Split<'a> = (&'a [u8], Option<&'a [u8]>);
+
+    fn split(target: &str) -> Result<Option<Split<'_>>, &'static str> {
+        Ok(match parse(target.as_bytes())? {
+            Target::Resource { path, query } => Some((path.raw, query)),
+            Target::Server => None,
+        })
+    }
+
+    fn decode(path: &[u8], out: &mut Vec<u8>) -> Result<Named, PathError> {
+        let Ok(Target::Resource { path, .. }) = parse(path) else { panic!("{path:?} is no target") };
+        let decoded = path.decode(out);
+        let mut slowly = Vec::new();
+        assert_eq!(path.decode_components(&mut slowly), decoded);
+        assert!(decoded.is_err() || slowly == *out, "the short cut leads elsewhere");
+        decoded
     }
 
     #[test]
@@ -215,9 +289,9 @@ mod tests {
             ("http://host/a?b", resource("/a", Some("b"))),
             ("HTTPS://host:8080?b", resource("/", Some("b"))),
             ("http://[::1]:80/x", resource("/x", None)),
-            ("*", Ok(Target::Server)),
+            ("*", Ok(None)),
         ] {
-            assert_eq!(parse(target.as_bytes()), expected, "{target}");
+            assert_eq!(split(target), expected, "{target}");
         }
         for target in [
             "a",
@@ -297,7 +371,6 @@ mod tests {
             "/%4g",
             "/%-1",
             "/%+1",
-            "a",
         ] {
             let got = decode(path.as_bytes(), &mut Vec::new());
             assert!(matches!(got, Err(PathError::Refused(_))), "{path} gave {got:?}");
