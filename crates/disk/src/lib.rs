@@ -1,2 +1,30 @@
 //! Ways to read and write files, behind one contract: queue, commit, reap.
+//!
+//! An [`Engine`] is one such way: a blocking pread, a mapping, a thread pool, one of the kernel's or the library's
+//! asynchronous interfaces. The contract is that of fio's engines, since it fits all of them: `queue` answers *done*,
+//! *in flight* or *full*; `commit` hands over what was queued; `reap` gives back what is done. A synchronous engine is
+//! only a `queue`. An operation owns its memory and keeps its file open from `queue` until it comes back, so nothing
+//! dangles when the connection that wanted it is gone, and dropping an engine cancels, waits and then frees.
+//!
+//! An engine is one file in `engine/` and one entry in [`ENGINES`]; its needs and limits are data there. The rest of
+//! the crate is what measures engines: sets of files with known contents ([`set`]), a cache made cold or hot, with
+//! proof ([`cache`]), the read bench ([`bench`]), and the 2001 experiment on many small files ([`files`]).
 #![forbid(unsafe_code)]
+
+pub mod bench;
+pub mod cache;
+pub mod content;
+mod contract;
+mod engine;
+mod file;
+pub mod files;
+mod options;
+mod registry;
+pub mod set;
+
+pub use contract::{Completion, DiskOp, Engine, Queued};
+pub use file::{Access, DiskFile, FileOptions, FileRef};
+pub use options::{EngineOptions, Knob, Told};
+pub use pitot_sys::Unavailable;
+pub use pitot_sys::disk::{Buffer, BufferPool, PAGE, Transfer, Wait};
+pub use registry::{Blocks, ENGINES, EngineEntry, Open, OptionsError, Target, find};

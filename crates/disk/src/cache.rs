@@ -1,0 +1,77 @@
+//! A page cache made cold or hot, and the proof of it.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use pitot_sys::disk::pagecache::{self, Witness};
+use rustix::fs::{Advice, fadvise, fdatasync};
+use rustix::io::pread;
+
+use crate::DiskFile;
+
+/// How much of a set of files is in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Residency {
+    /// Pages in memory.
+    pub resident: u64,
+    /// Pages in all.
+    pub total: u64,
+    /// Who said so.
+    pub witness: Witness,
+}
+
+impl Residency {
+    /// The share in memory, from 0 to 1; 0 for a set without pages.
+    pub fn share(&self) -> f64 {
+        if self.total == 0 { 0.0 } else { self.resident as f64 / self.total as f64 }
+    }
+}
+
+/// Asks the page cache about files.
+///
+/// # Errors
+/// Those of cachestat(2), or mincore(2) where that is missing.
+pub fn residency<'a>(files: impl IntoIterator<Item = &'a DiskFile>) -> io::Result<Residency> {
+    let mut sum = Residency { resident: 0, total: 0, witness: Witness::Cachestat };
+    for file in files {
+        let one = pagecache::residency(file, file.len_now()?)?;
+        sum.resident += one.resident;
+        sum.total += one.total;
+        sum.witness = one.witness;
+    }
+    Ok(sum)
+}
+
+/// Throws a file's pages out of memory: writes what is dirty, forgets the mapping, and POSIX_FADV_DONTNEED. Pages that
+/// others have mapped stay, and so does everything on a file system that lives in memory.
+///
+/// # Errors
+/// Those of fdatasync(2) and posix_fadvise(2).
+pub fn make_cold(file: &DiskFile) -> io::Result<()> {
+    file.unmap();
+    fdatasync(file)?;
+    Ok(fadvise(file, 0, None, Advice::DontNeed)?)
+}
+
+/// Reads a whole file, so that its pages are in memory.
+///
+/// # Errors
+/// Those of pread(2).
+pub fn make_hot(file: &DiskFile) -> io::Result<()> {
+    let mut scratch = vec![0; 1 << 20];
+    let mut at = 0;
+    loop {
+        match pread(file, &mut scratch[..], at)? {
+            0 => return Ok(()),
+            n => at += n as u64,
+        }
+    }
+}
+
+/// Tells the kernel in which order a file will be read: at random it reads nothing ahead, in sequence twice as far.
+///
+/// # Errors
+/// Those of posix_fadvise(2).
+pub fn expect_order(file: impl AsFd, random: bool) -> io::Result<()> {
+    Ok(fadvise(file, 0, None, if random { Advice::Random } else { Advice::Sequential })?)
+}

@@ -1,0 +1,11 @@
+//! `posix-aio-poll`: POSIX AIO, its completions asked for.
+
+use pitot_sys::Unavailable;
+use pitot_sys::disk::{BufferPool, Notice};
+
+use super::posix_aio;
+use crate::{Engine, EngineOptions};
+
+pub(crate) fn open(options: &EngineOptions, _: &BufferPool) -> Result<Box<dyn Engine>, Unavailable> {
+    posix_aio::with(options, Notice::Poll)
+}

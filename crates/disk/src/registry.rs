@@ -1,0 +1,357 @@
+//! The engines, as data.
+
+use pitot_sys::Unavailable;
+use pitot_sys::disk::{BufferPool, POSIX_AIO_DEPTH_MAX};
+
+use crate::engine::{
+    linux_aio, mmap, nowait, pool, pool_sendfile, posix_aio_poll, posix_aio_signal, posix_aio_thread, pread,
+    sendfile, uring,
+};
+use crate::{Engine, EngineOptions, Knob};
+
+/// Opens an engine for the calling thread. Requests may use buffers of the pool, which some engines register, and
+/// others.
+pub type Open = fn(&EngineOptions, &BufferPool) -> Result<Box<dyn Engine>, Unavailable>;
+
+/// One engine of the registry.
+#[derive(Debug)]
+pub struct EngineEntry {
+    /// The word that users type.
+    pub name: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// A paragraph for help and docs.
+    pub doc: &'static str,
+    /// Where it can deliver a file's bytes, the better one first.
+    pub delivers: &'static [Target],
+    /// Whether its caller waits for the disk.
+    pub blocks: Blocks,
+    /// True if it can always give an event loop a descriptor to wait on, or completes everything in `queue`. Without
+    /// one a loop has to reap on a timer.
+    pub joins_event_loop: bool,
+    /// What it needs of kernel and library.
+    pub needs: &'static str,
+    /// What it cannot do, and what to know before its figures are believed.
+    pub limits: &'static str,
+    /// The options that it heeds.
+    pub heeds: &'static [Knob],
+    /// The largest depth.
+    pub depth_max: u32,
+    /// Opens it.
+    pub open: Open,
+}
+
+/// Where the bytes of a file can be put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Into memory ([`Transfer::Read`](crate::Transfer::Read)).
+    Buffer,
+    /// To a socket ([`Transfer::Send`](crate::Transfer::Send)).
+    Socket,
+}
+
+impl Target {
+    /// The word in lists.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Target::Buffer => "buffer",
+            Target::Socket => "socket",
+        }
+    }
+}
+
+/// When the caller of `queue` or `commit` waits for the disk to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// Whenever a page is not in memory.
+    OnCold,
+    /// Whenever a page is not in memory, unless files are read around the page cache.
+    UnlessDirect,
+    /// Whenever a page is not in memory, unless mincore(2) is asked first.
+    UnlessMincore,
+    /// Never.
+    Never,
+}
+
+/// Options that an engine cannot take: wrong use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// An option that means nothing to this engine.
+    #[error("the engine {engine} has no option --{}", .knob.name())]
+    NotHeeded {
+        /// The engine's name.
+        engine: &'static str,
+        /// The option.
+        knob: Knob,
+    },
+    /// A depth of zero or beyond its limit.
+    #[error("the engine {engine} takes a depth from 1 to {max}, not {depth}")]
+    Depth {
+        /// The engine's name.
+        engine: &'static str,
+        /// What was asked for.
+        depth: u32,
+        /// Its limit.
+        max: u32,
+    },
+    /// Helper threads out of bounds.
+    #[error("an engine takes from 1 to {THREADS_MAX} threads, not {0}")]
+    Threads(u32),
+}
+
+/// The most helper threads of one engine.
+const THREADS_MAX: u32 = 1024;
+/// The largest depth of engines that have no smaller limit of their own.
+const DEPTH_MAX: u32 = 4096;
+
+/// All engines: first those that work in the caller, then thread pools, then the asynchronous interfaces by age.
+pub static ENGINES: &[EngineEntry] = &[
+    EngineEntry {
+        name: "pread",
+        summary: "blocking pread(2) in the caller",
+        doc: "The plainest way: the caller reads, and waits if the bytes are not in memory. Nothing is cheaper for a \
+              file that the page cache holds, and nothing blocks an event loop more surely for one that it does not. \
+              The yardstick for the others.",
+        delivers: &[Target::Buffer],
+        blocks: Blocks::OnCold,
+        joins_event_loop: true,
+        needs: "nothing",
+        limits: "One request at a time: the depth is 1 in effect.",
+        heeds: &[Knob::Direct],
+        depth_max: DEPTH_MAX,
+        open: pread::open,
+    },
+    EngineEntry {
+        name: "mmap",
+        summary: "copy from a mapping of the file, with or without asking mincore(2) first",
+        doc: "Each file is mapped once and read by copying; a page that is not in memory is a fault that blocks the \
+              caller. With --mincore it first asks whether the pages are in memory and lets a thread of a pool touch \
+              them if not, as the Flash server did (Pai, Druschel, Zwaenepoel 1999), at the price of a system call \
+              per read. A file truncated under the mapping is a short read, not a crash: the fault is caught, and \
+              the size is asked for whenever the last byte copied is a zero, as bytes behind the end would be.",
+        delivers: &[Target::Buffer],
+        blocks: Blocks::UnlessMincore,
+        joins_event_loop: true,
+        needs: "nothing; for --mincore, since Linux 5.2, files that the user owns or may write",
+        limits: "Writes and syncs are pwrite(2) and fsync(2), in the caller or, with --mincore, in the pool. It \
+                 installs a handler for SIGBUS. Between mincore's answer and the copy a page may still be thrown out.",
+        heeds: &[Knob::Depth, Knob::Threads, Knob::Told, Knob::Mincore],
+        depth_max: DEPTH_MAX,
+        open: mmap::open,
+    },
+    EngineEntry {
+        name: "sendfile",
+        summary: "sendfile(2) from the file to the socket, in the caller",
+        doc: "The kernel moves the page cache's own pages to the socket: no buffer, no copy to user space. The caller \
+              waits for the disk where pages are missing, whatever the socket's flags say; this is what nginx does \
+              with sendfile on and aio off.",
+        delivers: &[Target::Socket],
+        blocks: Blocks::OnCold,
+        joins_event_loop: true,
+        needs: "nothing",
+        limits: "Delivers to sockets only. Writes and syncs are pwrite(2) and fsync(2) in the caller.",
+        heeds: &[],
+        depth_max: DEPTH_MAX,
+        open: sendfile::open,
+    },
+    EngineEntry {
+        name: "pool",
+        summary: "a pool of threads that call pread(2); completions through an eventfd or a pipe",
+        doc: "Requests go to a queue, threads take and execute them, the event loop hears of completions through a \
+              descriptor. The best of what was measured for the design note of about 2006, and what most event-driven \
+              servers do today. It pays when the disk is waited for and costs two hand-overs per request when it is \
+              not.",
+        delivers: &[Target::Buffer],
+        blocks: Blocks::Never,
+        joins_event_loop: true,
+        needs: "nothing",
+        limits: "As many requests reach the disk at once as there are threads.",
+        heeds: &[Knob::Depth, Knob::Threads, Knob::Told, Knob::Direct],
+        depth_max: DEPTH_MAX,
+        open: pool::open,
+    },
+    EngineEntry {
+        name: "pool-sendfile",
+        summary: "a pool of threads that call sendfile(2) straight to the client's socket",
+        doc: "The unified data server of the design note: a worker sends the file to the socket itself, so neither \
+              the loop nor a buffer is in the way, and a cold page blocks the worker only. When the socket takes no \
+              more the request comes back with a short count; the loop queues the rest once the socket is writable.",
+        delivers: &[Target::Socket],
+        blocks: Blocks::Never,
+        joins_event_loop: true,
+        needs: "nothing",
+        limits: "Delivers to sockets only. Writes and syncs are pwrite(2) and fsync(2) in the pool.",
+        heeds: &[Knob::Depth, Knob::Threads, Knob::Told],
+        depth_max: DEPTH_MAX,
+        open: pool_sendfile::open,
+    },
+    EngineEntry {
+        name: "nowait",
+        summary: "preadv2(2) with RWF_NOWAIT in the caller; a thread pool for what is not in memory",
+        doc: "Asks the page cache first: a read that it can answer is as cheap as pread, one that it cannot fails at \
+              once and goes to a pool. What fits a file set of which much, but not all, is hot. Misses are counted.",
+        delivers: &[Target::Buffer],
+        blocks: Blocks::Never,
+        joins_event_loop: true,
+        needs: "Linux 4.14 and a file system with FMODE_NOWAIT reads (ext4, xfs, btrfs; not all others)",
+        limits: "With O_DIRECT nothing is ever in memory, so it is refused.",
+        heeds: &[Knob::Depth, Knob::Threads, Knob::Told],
+        depth_max: DEPTH_MAX,
+        open: nowait::open,
+    },
+    EngineEntry {
+        name: "posix-aio-signal",
+        summary: "aio_read(3), completions told by a realtime signal",
+        doc: "POSIX AIO as the design note tried it first. In glibc it is a pool of threads in the library, and each \
+              completion is a realtime signal, which interrupts whatever the process does: system calls return EINTR \
+              or start again. The handler writes to a pipe that an event loop can wait on.",
+        delivers: &[Target::Buffer],
+        blocks: Blocks::Never,
+        joins_event_loop: true,
+        needs: "glibc; the last but one realtime signal",
+        limits: "glibc serves one request at a time per descriptor: see --descriptor-per-slot. The helper threads \
+                 belong to the whole process. At most 64 instances per process.",
+        heeds: &[Knob::Depth, Knob::Threads, Knob::DescriptorPerSlot, Knob::Direct],
+        depth_max: POSIX_AIO_DEPTH_MAX,
+        open: posix_aio_signal::open,
+    },
+    EngineEntry {
+        name: "posix-aio-thread",
+        summary: "aio_read(3), completions told by a thread made for each (SIGEV_THREAD)",
+        doc: "POSIX AIO with the other notice of the standard: glibc creates a thread per completion, which here \
+              writes to a pipe that an event loop can wait on, and ends.",
+        delivers: &[Target::Buffer],
+        blocks: Blocks::Never,
+        joins_event_loop: true,
+        needs: "glibc",
+        limits: "A thread is made per completion. glibc serves one request at a time per descriptor: see \
+                 --descriptor-per-slot. At most 64 instances per process.",
+        heeds: &[Knob::Depth, Knob::Threads, Knob::DescriptorPerSlot, Knob::Direct],
+        depth_max: POSIX_AIO_DEPTH_MAX,
+        open: posix_aio_thread::open,
+    },
+    EngineEntry {
+        name: "posix-aio-poll",
+        summary: "aio_read(3), completions asked for with aio_error(3) and aio_suspend(3)",
+        doc: "POSIX AIO without notice. Waiting for nothing else it is the cheapest of the three (aio_suspend(3)), \
+              but an event loop has nothing to wait on and must ask on a timer, as the design note found.",
+        delivers: &[Target::Buffer],
+        blocks: Blocks::Never,
+        joins_event_loop: false,
+        needs: "glibc",
+        limits: "No descriptor for an event loop. glibc serves one request at a time per descriptor: see \
+                 --descriptor-per-slot.",
+        heeds: &[Knob::Depth, Knob::Threads, Knob::DescriptorPerSlot, Knob::Direct],
+        depth_max: POSIX_AIO_DEPTH_MAX,
+        open: posix_aio_poll::open,
+    },
+    EngineEntry {
+        name: "linux-aio",
+        summary: "io_submit(2) and io_getevents(2); asynchronous with O_DIRECT only",
+        doc: "The kernel's own asynchronous interface of 2.6. With --direct requests go to the device and io_submit \
+              returns; with the page cache io_submit does the read itself, so the interface is asynchronous in name \
+              only. An event loop hears of completions through an eventfd.",
+        delivers: &[Target::Buffer],
+        blocks: Blocks::UnlessDirect,
+        joins_event_loop: true,
+        needs: "CONFIG_AIO; room under fs.aio-max-nr",
+        limits: "Without --direct it blocks like pread. With it offsets, lengths and memory must be aligned.",
+        heeds: &[Knob::Depth, Knob::Direct],
+        depth_max: DEPTH_MAX,
+        open: linux_aio::open,
+    },
+    EngineEntry {
+        name: "uring",
+        summary: "io_uring(7), with registered buffers and files as options; splice to sockets",
+        doc: "Requests go to the kernel in batches through shared memory, cached reads complete at once and others \
+              later, with or without the page cache. --fixed-buffers and --fixed-files register memory and files, \
+              which saves pinning and look-ups per request. A send is two splices through a pipe, which the kernel \
+              carries out on its own worker threads, so reading into memory is the better way for small files.",
+        delivers: &[Target::Buffer, Target::Socket],
+        blocks: Blocks::Never,
+        joins_event_loop: true,
+        needs: "Linux 5.6, better 6.1; not switched off (kernel.io_uring_disabled) nor filtered by a container",
+        limits: "Registered buffers count against the limit on locked memory (ulimit -l). Registered files stay open \
+                 until they are displaced.",
+        heeds: &[Knob::Depth, Knob::FixedBuffers, Knob::FixedFiles, Knob::Direct],
+        depth_max: DEPTH_MAX,
+        open: uring::open,
+    },
+];
+
+/// The engine of that name.
+pub fn find(name: &str) -> Option<&'static EngineEntry> {
+    ENGINES.iter().find(|e| e.name == name)
+}
+
+impl EngineEntry {
+    /// Whether a caller with these options waits for the disk when a page is not in memory, and so blocks its event
+    /// loop.
+    pub fn blocks_on_cold(&self, options: &EngineOptions) -> bool {
+        match self.blocks {
+            Blocks::OnCold => true,
+            Blocks::UnlessDirect => !options.direct,
+            Blocks::UnlessMincore => !options.mincore,
+            Blocks::Never => false,
+        }
+    }
+
+    /// True if it can deliver there.
+    pub fn delivers_to(&self, target: Target) -> bool {
+        self.delivers.contains(&target)
+    }
+
+    /// Checks options before anything is opened.
+    ///
+    /// # Errors
+    /// The first option that the engine cannot take.
+    pub fn check(&self, options: &EngineOptions) -> Result<(), OptionsError> {
+        let engine = self.name;
+        if let Some(&knob) = Knob::ALL.iter().find(|k| k.is_changed(options) && !self.heeds.contains(k)) {
+            return Err(OptionsError::NotHeeded { engine, knob });
+        }
+        if options.depth == 0 || options.depth > self.depth_max {
+            return Err(OptionsError::Depth { engine, depth: options.depth, max: self.depth_max });
+        }
+        if options.threads == 0 || options.threads > THREADS_MAX {
+            return Err(OptionsError::Threads(options.threads));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_named_once_and_documented() {
+        for (i, e) in ENGINES.iter().enumerate() {
+            assert!(ENGINES[..i].iter().all(|other| other.name != e.name), "{} stands twice", e.name);
+            assert!(!e.summary.is_empty() && e.doc.len() > e.summary.len(), "{} lacks its docs", e.name);
+            assert!(
+                !e.needs.is_empty() && !e.limits.is_empty(),
+                "{} does not state needs and limits",
+                e.name
+            );
+            assert!(!e.delivers.is_empty() && e.depth_max > 0, "{} delivers nothing", e.name);
+            assert!(e.check(&EngineOptions::default()).is_ok(), "{} refuses the defaults", e.name);
+        }
+    }
+
+    #[test]
+    fn an_option_that_an_engine_does_not_heed_is_refused() {
+        let options = EngineOptions { mincore: true, ..EngineOptions::default() };
+        let refused = find("pread").unwrap().check(&options);
+        assert_eq!(refused, Err(OptionsError::NotHeeded { engine: "pread", knob: Knob::Mincore }));
+        assert!(find("mmap").unwrap().check(&options).is_ok());
+    }
+
+    #[test]
+    fn blocking_depends_on_the_options_where_the_entry_says_so() {
+        let direct = EngineOptions { direct: true, ..EngineOptions::default() };
+        let linux_aio = find("linux-aio").unwrap();
+        assert!(linux_aio.blocks_on_cold(&EngineOptions::default()) && !linux_aio.blocks_on_cold(&direct));
+        assert!(!find("pool").unwrap().blocks_on_cold(&direct));
+    }
+}

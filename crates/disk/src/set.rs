@@ -1,0 +1,230 @@
+//! A set of files of one size with known contents, to read from.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{DiskFile, FileOptions, content};
+
+/// What a set is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetPlan {
+    /// Where: a directory that is missing, empty, or holds just such a set.
+    pub dir: PathBuf,
+    /// How many files.
+    pub files: u32,
+    /// Bytes in each.
+    pub size: u64,
+    /// Of their contents.
+    pub seed: u64,
+    /// Leave the files there.
+    pub keep: bool,
+}
+
+/// Why there is no set.
+#[derive(Debug, thiserror::Error)]
+pub enum SetError {
+    /// No files, or files without bytes.
+    #[error("a set needs at least one file of at least one byte")]
+    Empty,
+    /// The directory holds something else.
+    #[error("{dir} is not empty and does not hold the set asked for: {why}")]
+    Foreign {
+        /// The directory.
+        dir: PathBuf,
+        /// The first difference.
+        why: String,
+    },
+    /// A system call failed.
+    #[error("{path}: {error}")]
+    Io {
+        /// On what.
+        path: PathBuf,
+        /// How.
+        error: io::Error,
+    },
+    /// The stop flag was raised.
+    #[error("interrupted; the files made so far are removed")]
+    Interrupted,
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> SetError + '_ {
+    move |error| SetError::Io { path: path.to_owned(), error }
+}
+
+/// Files that are there as long as this is, or longer if they are to be kept.
+#[derive(Debug)]
+pub struct FileSet {
+    plan: SetPlan,
+    made_dir: bool,
+    /// How many files were made here, and so are ours to remove.
+    made: u32,
+}
+
+impl FileSet {
+    /// Makes the files and writes them through to the disk, or finds them there from an earlier time.
+    ///
+    /// # Errors
+    /// [`SetError`]; then what was made is removed.
+    pub fn prepare(plan: SetPlan, stop: &AtomicBool) -> Result<FileSet, SetError> {
+        if plan.files == 0 || plan.size == 0 {
+            return Err(SetError::Empty);
+        }
+        let made_dir = match fs::create_dir(&plan.dir) {
+            Ok(()) => true,
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(e) => return Err(failed(&plan.dir)(e)),
+        };
+        let mut set = FileSet { made_dir, made: 0, plan };
+        if fs::read_dir(&set.plan.dir).map_err(failed(&set.plan.dir))?.next().is_some() {
+            set.recognise()?;
+        } else {
+            set.make(stop)?;
+        }
+        Ok(set)
+    }
+
+    /// How many files.
+    pub fn files(&self) -> u32 {
+        self.plan.files
+    }
+
+    /// Bytes in each.
+    pub fn size(&self) -> u64 {
+        self.plan.size
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.plan.dir
+    }
+
+    /// The key of a file's [`content`].
+    pub fn key(&self, index: u32) -> u64 {
+        content::key(self.plan.seed, index.into())
+    }
+
+    /// The path of a file.
+    pub fn path(&self, index: u32) -> PathBuf {
+        self.plan.dir.join(format!("pitot-{index:06}"))
+    }
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// Those of [`DiskFile::open`], with the path.
+    pub fn open(&self, index: u32, options: &FileOptions) -> Result<DiskFile, SetError> {
+        let path = self.path(index);
+        DiskFile::open(&path, options).map_err(failed(&path))
+    }
+
+    fn make(&mut self, stop: &AtomicBool) -> Result<(), SetError> {
+        let mut bytes = vec![0; 1 << 20];
+        for index in 0..self.plan.files {
+            let path = self.path(index);
+            let mut file = File::create_new(&path).map_err(failed(&path))?;
+            self.made = index + 1;
+            let mut at = 0;
+            while at < self.plan.size {
+                if stop.load(Ordering::Relaxed) {
+                    // A set that is not whole is of no use to anybody.
+                    self.plan.keep = false;
+                    return Err(SetError::Interrupted);
+                }
+                let count = bytes.len().min((self.plan.size - at).try_into().unwrap_or(usize::MAX));
+                content::fill(self.key(index), at, &mut bytes[..count]);
+                if let Err(e) = file.write_all(&bytes[..count]) {
+                    self.plan.keep = false;
+                    return Err(failed(&path)(e));
+                }
+                at += count as u64;
+            }
+            file.sync_data().map_err(failed(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the directory holds this set and nothing else.
+    fn recognise(&self) -> Result<(), SetError> {
+        let foreign = |why: String| SetError::Foreign { dir: self.plan.dir.clone(), why };
+        let entries = fs::read_dir(&self.plan.dir).map_err(failed(&self.plan.dir))?.count();
+        if entries != self.plan.files as usize {
+            return Err(foreign(format!("it holds {entries} entries and not {}", self.plan.files)));
+        }
+        for index in 0..self.plan.files {
+            let path = self.path(index);
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let file = File::open(&path).map_err(|_| foreign(format!("it lacks {name}")))?;
+            let len = file.metadata().map_err(failed(&path))?.len();
+            if len != self.plan.size {
+                return Err(foreign(format!("{name} has {len} bytes and not {}", self.plan.size)));
+            }
+            // The last word of the file: a set that was cut off or made with another seed differs there.
+            let at = len.saturating_sub(8) / 8 * 8;
+            let mut word = vec![0; (len - at).min(8) as usize];
+            file.read_exact_at(&mut word, at).map_err(failed(&path))?;
+            if !content::is_right(self.key(index), at, &word) {
+                return Err(foreign(format!("{name} has other contents")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for FileSet {
+    fn drop(&mut self) {
+        if self.plan.keep {
+            return;
+        }
+        for index in 0..self.made {
+            let _ = fs::remove_file(self.path(index));
+        }
+        if self.made_dir {
+            let _ = fs::remove_dir(&self.plan.dir);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(dir: PathBuf) -> SetPlan {
+        SetPlan { dir, files: 3, size: 10_001, seed: 1, keep: false }
+    }
+
+    #[test]
+    fn a_set_is_removed_unless_it_is_to_be_kept() {
+        let tmp = tempfile::tempdir().unwrap();
+        let (dir, stop) = (tmp.path().join("set"), AtomicBool::new(false));
+        let set = FileSet::prepare(plan(dir.clone()), &stop).unwrap();
+        assert!(content::is_right(set.key(2), 0, &fs::read(set.path(2)).unwrap()));
+        drop(set);
+        assert!(!dir.exists());
+
+        drop(FileSet::prepare(SetPlan { keep: true, ..plan(dir.clone()) }, &stop).unwrap());
+        // Found again, and not ours to remove.
+        drop(FileSet::prepare(plan(dir.clone()), &stop).unwrap());
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 3);
+        for other in [
+            SetPlan { seed: 2, ..plan(dir.clone()) },
+            SetPlan { files: 2, ..plan(dir.clone()) },
+            SetPlan { size: 10_000, ..plan(dir.clone()) },
+        ] {
+            let refused = FileSet::prepare(other, &stop);
+            assert!(matches!(refused, Err(SetError::Foreign { .. })), "{refused:?}");
+        }
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 3, "a refusal removes nothing");
+    }
+
+    #[test]
+    fn an_interrupted_set_leaves_nothing() {
+        let tmp = tempfile::tempdir().unwrap();
+        let dir = tmp.path().join("set");
+        let made = FileSet::prepare(SetPlan { keep: true, ..plan(dir.clone()) }, &AtomicBool::new(true));
+        assert!(matches!(made, Err(SetError::Interrupted)));
+        assert!(!dir.exists());
+    }
+}
