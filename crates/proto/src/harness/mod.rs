@@ -2,6 +2,8 @@
 //!
 //! It keeps every promise that [`ServerConn`] is given by a caller, and checks those that it gives in return.
 
+pub mod http;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,7 +22,7 @@ pub const MODIFIED_S: u64 = 784_000_000;
 /// A core that leaves this much of its input unconsumed and asks for more has no bound.
 const TAIL_MAX: usize = 64 * 1024;
 /// What was sent is kept up to this length; beyond it bytes are only counted.
-const KEPT_MAX: usize = 1 << 20;
+const KEPT_MAX: usize = 256 * 1024;
 
 /// Files by path, or why they cannot be opened. What is not in it is not found.
 #[derive(Debug, Default)]
@@ -193,25 +195,70 @@ impl<'a> Pump<'a> {
 
     /// Sends all of the outbox, as a server does: gathered slices and file ranges in turn.
     fn send(&mut self) {
+        let sent = &mut self.sent;
+        let mut keep = |bytes: &[u8]| {
+            let room = KEPT_MAX - sent.len();
+            sent.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            room > bytes.len()
+        };
+        let mut has_room = true;
         while !self.out.is_empty() {
             let mut n = 0;
             if let Some((handle, range)) = self.out.front_file() {
                 let content: &Arc<[u8]> = handle.0.downcast_ref().expect("the harness opened this file");
+                has_room &= keep(&content[range.start as usize..range.end as usize]);
                 n = range.end - range.start;
-                let bytes = &content[range.start as usize..range.end as usize];
-                self.sent
-                    .extend_from_slice(&bytes[..bytes.len().min(KEPT_MAX.saturating_sub(self.sent.len()))]);
             } else {
                 for slice in self.out.gather().slices() {
+                    has_room &= keep(slice);
                     n += slice.len() as u64;
-                    let room = KEPT_MAX.saturating_sub(self.sent.len());
-                    self.sent.extend_from_slice(&slice[..slice.len().min(room)]);
                 }
             }
             assert!(n > 0, "the outbox holds nothing, but is not empty");
+            // What is not kept need not be looked at.
+            let n = if has_room { n } else { self.out.len() };
             self.sent_len += n;
             self.out.advance(n);
         }
         self.replies += u64::from(self.out.take_replies());
     }
+
+    /// What came of the connection so far.
+    pub fn outcome(&self) -> Outcome {
+        Outcome {
+            sent: self.sent.clone(),
+            sent_len: self.sent_len,
+            replies: self.replies,
+            end: self.end,
+            mid_request: self.mid_request(),
+        }
+    }
+}
+
+/// What came of one connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What was sent, up to a bound.
+    pub sent: Vec<u8>,
+    /// How much was sent.
+    pub sent_len: u64,
+    /// The replies that were counted.
+    pub replies: u64,
+    /// How it ended, if it has.
+    pub end: Option<End>,
+    /// It is in the middle of a request.
+    pub mid_request: bool,
+}
+
+/// What comes of a connection on which `pieces` arrive one after the other.
+pub fn exchange<'a>(
+    protocol: &dyn Protocol,
+    files: &Files,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Outcome {
+    let mut pump = Pump::new(protocol, files);
+    for piece in pieces {
+        pump.feed(piece);
+    }
+    pump.outcome()
 }
