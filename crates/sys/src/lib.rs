@@ -4,12 +4,16 @@
 //! buffers. What this kernel or this user may not do is a value, [`Unavailable`], that names the cause and the cure.
 
 pub mod affinity;
+pub mod connect;
 pub mod disk;
+pub mod errno;
+pub mod ethtool;
 mod eventfd;
 pub mod limits;
 pub mod process;
 pub mod readiness;
 pub mod ring;
+pub mod sched;
 mod shared;
 pub mod signal;
 pub mod socket;

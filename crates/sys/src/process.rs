@@ -120,6 +120,42 @@ pub struct Ended {
     pub signal: Option<i32>,
 }
 
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.exit_code, self.signal) {
+            (Some(code), _) => write!(f, "exit code {code}"),
+            (_, Some(signal)) => write!(f, "signal {signal}"),
+            _ => f.write_str("an unknown cause"),
+        }
+    }
+}
+
+/// Puts this process into a group of its own, which its children will be in too.
+///
+/// # Errors
+/// EPERM for the leader of a session.
+pub fn lead_group() -> io::Result<()> {
+    Ok(process::setpgid(None, None)?)
+}
+
+/// Asks every process of this process's group to end (SIGTERM), this one among them.
+pub fn terminate_group() {
+    let _ = process::kill_current_process_group(process::Signal::TERM);
+}
+
+/// Waits until this process has no child any more.
+pub fn wait_for_children() {
+    while !matches!(process::wait(WaitOptions::empty()), Err(e) if e != rustix::io::Errno::INTR) {}
+}
+
+/// Lets programs that this process executes inherit the descriptor.
+///
+/// # Errors
+/// EBADF.
+pub fn let_inherit(fd: impl std::os::fd::AsFd) -> io::Result<()> {
+    Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?)
+}
+
 /// Ends this process at once, without running anything of the program: right for a forked child, whose buffers and
 /// destructors are its parent's too.
 pub fn exit_now(code: i32) -> ! {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A signal that a supervisor waits for.
@@ -114,8 +114,33 @@ pub fn interrupt_receives() {
             }
         }
     }
-    // SAFETY: the action is a valid handler without flags, and the mask is initialised; the two signals are unblocked,
-    // as they may be inherited blocked.
+    on_stop(handler);
+}
+
+/// Wakes this when a process that runs a loop is to stop, or -1.
+static WAKER: AtomicI32 = AtomicI32::new(-1);
+
+/// For a process that runs a loop: from now on SIGTERM and SIGINT do not end it, but make [`stopping`] true and wake
+/// the loop. The waker is kept for as long as the process lives.
+pub fn wake_on_stop(waker: std::sync::Arc<crate::Waker>) {
+    extern "C" fn handler(_: libc::c_int) {
+        STOPPING.store(true, Ordering::SeqCst);
+        // SAFETY: write is safe in a signal handler (signal-safety(7)), the descriptor stays open for ever, and errno
+        // is as before for the code that was interrupted.
+        unsafe {
+            let errno = *libc::__errno_location();
+            libc::write(WAKER.load(Ordering::SeqCst), b"s".as_ptr().cast(), 1);
+            *libc::__errno_location() = errno;
+        }
+    }
+    WAKER.store(waker.write_fd(), Ordering::SeqCst);
+    std::mem::forget(waker);
+    on_stop(handler);
+}
+
+/// Installs a handler for SIGTERM and SIGINT and unblocks them, as they may be inherited blocked.
+fn on_stop(handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: the action is a valid handler without flags, and both masks are initialised.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as libc::sighandler_t;
@@ -125,6 +150,43 @@ pub fn interrupt_receives() {
         libc::sigaction(libc::SIGINT, &raw const action, std::ptr::null_mut());
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
     }
+}
+
+/// Children that did not end by exit code 0 since [`reap_children`].
+static FAILED_CHILDREN: AtomicU64 = AtomicU64::new(0);
+
+/// From now on children that end leave no zombie: a handler of SIGCHLD takes note of them at once. Their CPU time
+/// counts as that of ended children, as it would not if the signal were ignored.
+pub fn reap_children() {
+    extern "C" fn handler(_: libc::c_int) {
+        let mut status = 0;
+        // SAFETY: waitpid is safe in a signal handler (signal-safety(7)), and errno is as before for the code that
+        // was interrupted.
+        unsafe {
+            let errno = *libc::__errno_location();
+            while libc::waitpid(-1, &raw mut status, libc::WNOHANG) > 0 {
+                if status != 0 {
+                    FAILED_CHILDREN.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            *libc::__errno_location() = errno;
+        }
+    }
+    // SAFETY: the action is a valid handler, and both masks are initialised.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART | libc::SA_NOCLDSTOP;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        let set = set(&[Signal::Child]);
+        libc::sigaction(libc::SIGCHLD, &raw const action, std::ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+/// The children that failed since the last call, of those noted by [`reap_children`].
+pub fn take_failed_children() -> u64 {
+    FAILED_CHILDREN.swap(0, Ordering::Relaxed)
 }
 
 /// True once the process has been asked to stop.

@@ -48,6 +48,7 @@ impl Epoll {
                 token: Token::from_bits(event.data.u64()),
                 readable: broken || flags.intersects(EventFlags::IN | EventFlags::RDHUP),
                 writable: broken || flags.contains(EventFlags::OUT),
+                ended: broken || flags.contains(EventFlags::RDHUP),
             }
         }));
         Ok(())

@@ -24,8 +24,8 @@ pub use sigio::{SigIo, block_signals as block_sigio};
 pub enum Trigger {
     /// In every wait for as long as it is ready: interest in writing must be given up when there is nothing to write.
     Level,
-    /// Once each time it becomes ready: the user must go on until EAGAIN, or until it knows that it would come.
-    /// A newly watched descriptor must be tried once.
+    /// Once each time it becomes ready, and once if it is readable when it is first watched: the user must go on until
+    /// EAGAIN, or until it knows that it would come.
     Edge,
 }
 
@@ -63,6 +63,10 @@ pub struct Ready {
     pub readable: bool,
     /// A send would not wait.
     pub writable: bool,
+    /// Nothing comes after what can be received now: the peer has finished sending or the connection is broken. With an
+    /// edge trigger a short receive must then be followed by one that tells the end, as no event will. A mechanism
+    /// that cannot tell never says so.
+    pub ended: bool,
 }
 
 /// A mechanism that waits for readiness. One thread uses it.
@@ -108,6 +112,7 @@ fn ready_from_bits(token: Token, bits: libc::c_short) -> Ready {
         token,
         readable: broken || bits & libc::POLLIN != 0,
         writable: broken || bits & libc::POLLOUT != 0,
+        ended: broken || bits & libc::POLLRDHUP != 0,
     }
 }
 

@@ -109,6 +109,7 @@ impl Readiness for Select {
                     token: self.tokens[i * WORD_BITS + bit as usize],
                     readable: read >> bit & 1 == 1,
                     writable: write >> bit & 1 == 1,
+                    ended: false,
                 });
             }
         }

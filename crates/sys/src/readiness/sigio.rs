@@ -57,6 +57,8 @@ pub struct SigIo {
     signals: libc::sigset_t,
     /// By descriptor; `None` if it is not watched.
     tokens: Vec<Option<Token>>,
+    /// Descriptors that were ready when they were first watched, for which no signal will come.
+    ready_at_watch: Vec<Ready>,
     overflows: u64,
 }
 
@@ -66,7 +68,7 @@ impl Readiness for SigIo {
     fn new() -> io::Result<SigIo> {
         block_signals();
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
-        Ok(SigIo { thread, signals: signals(), tokens: Vec::new(), overflows: 0 })
+        Ok(SigIo { thread, signals: signals(), tokens: Vec::new(), ready_at_watch: Vec::new(), overflows: 0 })
     }
 
     fn watch(&mut self, fd: BorrowedFd<'_>, token: Token, _: Interest) -> io::Result<()> {
@@ -89,6 +91,11 @@ impl Readiness for SigIo {
             return Err(io::Error::last_os_error());
         }
         self.tokens[index] = Some(token);
+        let mut now = libc::pollfd { fd: raw, events: libc::POLLIN, revents: 0 };
+        // SAFETY: the pointer is to one pollfd, which the kernel may write to.
+        if unsafe { libc::poll(&raw mut now, 1, 0) } == 1 {
+            self.ready_at_watch.push(ready_from_bits(token, now.revents));
+        }
         Ok(())
     }
 
@@ -111,7 +118,9 @@ impl Readiness for SigIo {
     }
 
     fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> io::Result<()> {
-        let mut timeout = timeout;
+        let waiting = self.ready_at_watch.is_empty();
+        ready.append(&mut self.ready_at_watch);
+        let mut timeout = if waiting { timeout } else { Some(Duration::ZERO) };
         for _ in 0..BATCH {
             let Some(info) = self.next_signal(timeout)? else { break };
             if info.si_signo == libc::SIGIO {

@@ -40,6 +40,31 @@ fn tells_of_input_and_of_the_end<R: Readiness>() {
     mechanism.unwatch(server.as_fd(), true);
 }
 
+fn tells_of_what_was_there_before<R: Readiness>() {
+    let mut mechanism = R::new().unwrap();
+    let (mut client, server) = pair();
+    client.write_all(b"x").unwrap();
+    server
+        .peek(&mut [0])
+        .or_else(|_| {
+            server.set_nonblocking(false)?;
+            server.peek(&mut [0])
+        })
+        .unwrap();
+    mechanism.watch(server.as_fd(), Token::new(4, 4), Interest::Read).unwrap();
+    assert!(told_readable(&mut mechanism, Token::new(4, 4)));
+}
+
+fn wakes_from_another_thread<R: Readiness>() {
+    let mut mechanism = R::new().unwrap();
+    let waker = crate::Waker::new().unwrap();
+    mechanism.watch(waker.as_fd(), Token::new(5, 5), Interest::Read).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| waker.wake());
+        assert!(told_readable(&mut mechanism, Token::new(5, 5)));
+    });
+}
+
 fn forgets_what_is_unwatched<R: Readiness>() {
     let mut mechanism = R::new().unwrap();
     let (mut client, server) = pair();
@@ -90,7 +115,7 @@ fn level_interest_in_writing_can_be_given_up<R: Readiness>() {
     mechanism.watch(server.as_fd(), token, Interest::ReadWrite).unwrap();
     let mut ready = Vec::new();
     mechanism.wait(Some(Duration::from_secs(5)), &mut ready).unwrap();
-    assert_eq!(ready, [Ready { token, readable: false, writable: true }]);
+    assert_eq!(ready, [Ready { token, readable: false, writable: true, ended: false }]);
     mechanism.rewatch(server.as_fd(), token, Interest::Read).unwrap();
     ready.clear();
     mechanism.wait(Some(Duration::ZERO), &mut ready).unwrap();
@@ -99,6 +124,8 @@ fn level_interest_in_writing_can_be_given_up<R: Readiness>() {
 
 fn all<R: Readiness>() {
     tells_of_input_and_of_the_end::<R>();
+    tells_of_what_was_there_before::<R>();
+    wakes_from_another_thread::<R>();
     forgets_what_is_unwatched::<R>();
     waits_no_longer_than_asked::<R>();
     works_beyond_1024_descriptors::<R>();

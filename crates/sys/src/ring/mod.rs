@@ -118,6 +118,7 @@ enum Kind {
     Read,
     Connect,
     Poll,
+    SendStatic,
     /// Closes, shutdowns and cancellations: nobody waits for them.
     Forget,
 }
@@ -231,9 +232,17 @@ impl Ring {
         self.cancel_kind(Kind::Receive, token);
     }
 
+    /// Ends everything that is in flight on a socket; each operation's last completion says ECANCELED.
+    pub fn cancel_all(&mut self, fd: &RingFd) {
+        let builder = match target(fd) {
+            Target::Fd(fd) => types::CancelBuilder::fd(fd),
+            Target::Fixed(fd) => types::CancelBuilder::fd(fd),
+        };
+        self.push_forget(opcode::AsyncCancel2::new(builder.all()).build());
+    }
+
     fn cancel_kind(&mut self, kind: Kind, token: Token) {
-        let entry = opcode::AsyncCancel::new(user_data(kind, token.bits())).build();
-        self.push(entry, user_data(Kind::Forget, 0));
+        self.push_forget(opcode::AsyncCancel::new(user_data(kind, token.bits())).build());
     }
 
     /// An empty payload, to be filled and sent.
@@ -267,6 +276,20 @@ impl Ring {
         };
         let slot = self.occupy(InFlight::Send { token, payload });
         self.push(entry, user_data(Kind::Send, slot.into()));
+    }
+
+    /// Sends all of some bytes of the program and tells nothing of it unless it fails, which is a [`Completion::Sent`]
+    /// with an empty payload: the cheapest send there is. For bytes that fit in the socket's send buffer; the next
+    /// send of the connection must not come before the peer has answered this one.
+    pub fn send_static(&mut self, token: Token, fd: &RingFd, bytes: &'static [u8]) {
+        let (start, len) = (bytes.as_ptr(), u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        // MSG_WAITALL: the kernel goes on by itself after a short send.
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+        let entry = match target(fd) {
+            Target::Fd(fd) => opcode::Send::new(fd, start, len).flags(flags).build(),
+            Target::Fixed(fd) => opcode::Send::new(fd, start, len).flags(flags).build(),
+        };
+        self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), user_data(Kind::SendStatic, token.bits()));
     }
 
     /// Reads up to `buffer.capacity()` bytes of a file at `offset` into `buffer`, whose content is dropped.
@@ -306,8 +329,8 @@ impl Ring {
         self.push_forget(entry);
     }
 
-    /// Closes a socket. A receive in flight must be cancelled, before or after: until its last completion it keeps
-    /// the connection open.
+    /// Closes a socket. What is in flight must be cancelled first: until its last completion it keeps the connection
+    /// open.
     pub fn close(&mut self, fd: RingFd) {
         let entry = match fd {
             RingFd::Plain(fd) => {
@@ -382,6 +405,9 @@ impl Ring {
                 (Err(e), None) => Err(e),
             };
             return Some(Completion::Received { token, result, last });
+        }
+        if kind == Kind::SendStatic as u8 {
+            return Some(Completion::Sent { token, result: check(result), payload: Box::default() });
         }
         if kind == Kind::Send as u8 {
             let InFlight::Send { token, payload } = self.vacate(token.index()) else {

@@ -1,0 +1,65 @@
+//! How every subcommand fails: one line of what is wrong, one of how to mend it, and an exit code.
+
+use std::process::ExitCode;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    what: String,
+    cure: String,
+    code: u8,
+}
+
+impl Failure {
+    /// Wrong use: exit code 2.
+    pub(crate) fn wrong_use(what: impl Into<String>, cure: impl Into<String>) -> Failure {
+        Failure { what: what.into(), cure: cure.into(), code: 2 }
+    }
+
+    /// The run itself failed: exit code 1.
+    pub(crate) fn run(what: impl Into<String>, cure: impl Into<String>) -> Failure {
+        Failure { what: what.into(), cure: cure.into(), code: 1 }
+    }
+
+    /// Prints it and gives the exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        eprintln!("pitot: {}\n  {}", self.what, self.cure);
+        ExitCode::from(self.code)
+    }
+}
+
+/// The name that was most likely meant, as a hint: ` (did you mean "epoll-et"?)`, or nothing.
+pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    let nearest = names.into_iter().map(|name| (distance(word, name), name)).min();
+    match nearest {
+        Some((distance, name)) if distance <= 1 + word.len() / 3 => format!(" (did you mean `{name}`?)"),
+        _ => String::new(),
+    }
+}
+
+/// Levenshtein's distance between two words, in bytes.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let substitute = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_offered_only_if_it_is_near() {
+        let names = ["select", "poll", "epoll-lt", "epoll-et"];
+        assert_eq!(nearest("epoll-ed", names), " (did you mean `epoll-et`?)");
+        assert_eq!(nearest("kqueue", names), "");
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

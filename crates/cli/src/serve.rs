@@ -1,0 +1,229 @@
+//! `pitot serve`.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use pitot_meter::{Nanos, units};
+use pitot_proto::{PROTOCOLS, ProtocolOptions};
+use pitot_serve::{Limits, MECHANISMS, MODELS, ServeError, ServePlan, Summary};
+use serde_json::{Map, Value, json};
+
+use crate::failure::{Failure, nearest};
+use crate::value::{self, Cpus};
+
+/// Serve a protocol with a concurrency model and an event mechanism.
+///
+/// Prints `ready ADDRESS:PORT` once connections are accepted, and serves until SIGINT or SIGTERM; then it stops
+/// accepting and finishes the requests in flight. `pitot list` shows the words for PROTOCOL, MODEL and MECHANISM.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Serve {
+    /// What to speak: busy, blob, http ...
+    protocol: String,
+    /// Where to listen; with port 0 a free one is taken.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Who owns a connection: fork, thread, pool, loop, loops ...
+    #[arg(long, default_value = "loop")]
+    model: String,
+    /// How a worker waits: blocking, select, poll, epoll-et, uring ... [default: epoll-et, or blocking where that is
+    /// all the model can use]
+    #[arg(long)]
+    mechanism: Option<String>,
+    /// Processes, threads or loops, as the model has them. [default: the model's own; `pitot list models`]
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+    /// CPUs to run on, as 0,2-3; with as many workers or more, each has one of them. [default: all]
+    #[arg(long, value_name = "LIST", value_parser = value::cpus)]
+    cpus: Option<Cpus>,
+    /// The directory to serve, for protocols that serve files.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Files up to this size are kept in memory once read; 0 keeps none.
+    #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "64KiB")]
+    keep_files: u64,
+    /// The queue of connections that are established and not yet accepted; the kernel caps it at
+    /// net.core.somaxconn.
+    #[arg(long, value_name = "N", value_parser = units::count, default_value = "4096")]
+    backlog: u64,
+    /// Connections at one time, in all workers; the next ones are closed at once. [default: no limit but that on
+    /// descriptors]
+    #[arg(long, value_name = "N", value_parser = units::count)]
+    max_connections: Option<u64>,
+    /// Connections accepted in one wake-up of a loop before those that are ready get their turn.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    accepts_per_wakeup: u32,
+    /// Time for the head of a request to arrive, from its first byte to its last.
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
+    header_timeout: Nanos,
+    /// Time that a connection may be idle between requests.
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "75s")]
+    idle_timeout: Nanos,
+    /// Time without progress in sending a reply or receiving a body.
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    write_timeout: Nanos,
+    /// Time for requests in flight to finish when the server is told to stop.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10s")]
+    grace: Nanos,
+    /// Memory for replies that one slow reader has not read, before no more of its requests are.
+    #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "256KiB")]
+    outbox: u64,
+    /// CPU time to burn for each reply: makes a server that is slower by a known amount.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "0ns")]
+    burn: Nanos,
+    /// Print the server's counters at the end, as one JSON object on the last line of stdout.
+    #[arg(long, value_name = "FORMAT")]
+    stats: Option<Stats>,
+}
+
+/// Serve the connection on standard input, as a child of the model `spawn`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeConnection {
+    #[command(flatten)]
+    serve: Serve,
+    /// The descriptor of the counters.
+    counters: u32,
+    /// The process without which this one must not live.
+    parent: u32,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Stats {
+    Json,
+}
+
+/// A time-out, which cannot be zero.
+fn time(text: &str) -> Result<Nanos, String> {
+    match units::duration(text) {
+        Ok(Nanos::ZERO) => Err("a time-out must be longer than nothing".into()),
+        other => other.map_err(|e| e.to_string()),
+    }
+}
+
+impl Serve {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let plan = self.plan()?;
+        let summary = pitot_serve::run(&plan, |addr| {
+            // Whoever started the server may have gone away without reading; it serves all the same.
+            let _ = writeln!(io::stdout(), "ready {addr}");
+        })?;
+        if let Some(Stats::Json) = self.stats {
+            let _ = writeln!(io::stdout(), "{}", summary_json(&plan, &summary));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn plan(&self) -> Result<ServePlan, Failure> {
+        let protocol = pitot_proto::find(&self.protocol).ok_or_else(|| {
+            unknown("protocol", &self.protocol, "protocols", PROTOCOLS.iter().map(|p| p.name))
+        })?;
+        let model = pitot_serve::find_model(&self.model)
+            .ok_or_else(|| unknown("model", &self.model, "models", MODELS.iter().map(|m| m.name)))?;
+        let mechanism = match &self.mechanism {
+            Some(name) => pitot_serve::find_mechanism(name)
+                .ok_or_else(|| unknown("mechanism", name, "mechanisms", MECHANISMS.iter().map(|m| m.name)))?,
+            None => MECHANISMS
+                .iter()
+                .filter(|mechanism| (model.pairs_with)(mechanism).is_ok())
+                .max_by_key(|mechanism| mechanism.name == "epoll-et")
+                .ok_or_else(|| {
+                    Failure::wrong_use("the model has no mechanism", "name one with --mechanism")
+                })?,
+        };
+        if self.root.is_some() && !protocol.files {
+            return Err(Failure::wrong_use(
+                format!("protocol {} serves no files", protocol.name),
+                "leave --root away, or serve http",
+            ));
+        }
+        Ok(ServePlan {
+            protocol,
+            protocol_options: ProtocolOptions { root: self.root.is_some(), ..ProtocolOptions::default() },
+            model,
+            mechanism,
+            listen: self.listen,
+            backlog: u32::try_from(self.backlog).unwrap_or(u32::MAX),
+            workers: self.workers,
+            cpus: self.cpus.clone().unwrap_or_default().0,
+            root: self.root.clone(),
+            content_bytes_max: self.keep_files,
+            limits: Limits {
+                header_timeout: self.header_timeout.into(),
+                idle_timeout: self.idle_timeout.into(),
+                write_timeout: self.write_timeout.into(),
+                grace: self.grace.into(),
+                connections_max: self.max_connections.unwrap_or(u64::MAX),
+                accepts_per_wakeup: self.accepts_per_wakeup,
+                outbox_bytes: self.outbox,
+                burn: self.burn.into(),
+            },
+            connection_command: connection_command()?,
+        })
+    }
+}
+
+impl ServeConnection {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let plan = self.serve.plan()?;
+        pitot_serve::serve_standard_input(&plan, self.counters, self.parent)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// This very command line, as a child that serves one connection has to be started.
+fn connection_command() -> Result<Vec<OsString>, Failure> {
+    let program = std::env::current_exe().map_err(|e| {
+        Failure::run(format!("the program's own file cannot be found: {e}"), "is /proc mounted?")
+    })?;
+    let mut command = vec![program.into(), "serve-connection".into()];
+    command.extend(std::env::args_os().skip(2));
+    Ok(command)
+}
+
+fn unknown<'a>(kind: &str, word: &str, list: &str, names: impl Iterator<Item = &'a str>) -> Failure {
+    let hint = nearest(word, names);
+    Failure::wrong_use(format!("there is no {kind} `{word}`{hint}"), format!("`pitot list {list}` shows all"))
+}
+
+fn summary_json(plan: &ServePlan, summary: &Summary) -> Value {
+    let count = |name: &str| summary.counts.iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
+    let totals = ["accepted", "closed", "requests", "bytes_received", "bytes_sent"];
+    let errors: Map<String, Value> = summary
+        .counts
+        .iter()
+        .filter(|(name, _)| !totals.contains(name))
+        .map(|(name, count)| ((*name).to_owned(), json!(count)))
+        .collect();
+    json!({
+        "schema": "pitot-serve/1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "protocol": plan.protocol.name,
+        "model": plan.model.name,
+        "mechanism": plan.mechanism.name,
+        "workers": plan.workers(),
+        "duration_s": summary.duration.as_secs_f64(),
+        "connections": {
+            "accepted": count("accepted"),
+            "closed": count("closed"),
+            "open": summary.open,
+            "open_peak": summary.open_peak,
+        },
+        "requests": count("requests"),
+        "bytes": { "received": count("bytes_received"), "sent": count("bytes_sent") },
+        "errors": errors,
+        "cpu_user_s": summary.cpu_user.as_secs_f64(),
+        "cpu_system_s": summary.cpu_system.as_secs_f64(),
+        "rss_peak_bytes": summary.rss_peak_bytes,
+        "worker_rss_peak_bytes": summary.worker_rss_peak_bytes,
+        "forced": summary.forced,
+    })
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Failure {
+        Failure::wrong_use(error.what, error.cure)
+    }
+}

@@ -1,0 +1,286 @@
+//! One connection on a non-blocking socket: what to do when it is ready, whoever found out that it is.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use pitot_proto::Outbox;
+use pitot_sys::socket;
+
+use crate::clock::Tick;
+use crate::counters::Count;
+use crate::server::{Env, Server};
+use crate::session::{Session, Want};
+
+/// Bytes that a worker receives at most in one call.
+pub const RECEIVE_BYTES: usize = 64 << 10;
+/// Bytes sent or received for one connection before the others get their turn.
+const TURN_BYTES: usize = 1 << 20;
+/// How long input is thrown away for the sake of a reply on its way.
+pub const LINGER: Duration = Duration::from_secs(2);
+
+/// What a connection waits for after its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Something to read; the socket has nothing.
+    AwaitInput,
+    /// Room to write; the socket has none.
+    AwaitRoom,
+    /// Another turn, without waiting: it has had its share.
+    Again,
+    /// Nothing: the connection is to be dropped.
+    Over,
+}
+
+/// What a connection is doing, as far as time-outs are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing is under way.
+    Idle,
+    /// The head of a request is arriving.
+    Head,
+    /// The body of a request is arriving.
+    Body,
+    /// A reply is being sent.
+    Reply,
+    /// Everything is sent; late input is thrown away.
+    Linger,
+}
+
+impl Phase {
+    /// The time-out of the phase.
+    pub fn timeout(self, env: &Env) -> Duration {
+        match self {
+            Phase::Idle => env.limits.idle_timeout,
+            Phase::Head => env.limits.header_timeout,
+            Phase::Body | Phase::Reply => env.limits.write_timeout,
+            Phase::Linger => LINGER,
+        }
+    }
+
+    /// True if the time counts from the start of the phase rather than from its last progress.
+    pub fn counts_from_start(self) -> bool {
+        matches!(self, Phase::Head | Phase::Linger)
+    }
+}
+
+/// How a send ended.
+enum Sent {
+    All,
+    NoRoom,
+    ShareUsed,
+    Broken,
+}
+
+/// A connection on a socket, which is a plain descriptor but under a runtime that has a type of its own for it.
+#[derive(Debug)]
+pub struct Conn<S = OwnedFd> {
+    socket: S,
+    session: Session,
+    /// There is one only while something is to be sent, so that an idle connection is small.
+    out: Option<Box<Outbox>>,
+    phase: Phase,
+    input_ended: bool,
+}
+
+impl<S: AsFd> Conn<S> {
+    /// A connection just accepted. The caller has counted it, and gives it a first turn.
+    pub fn open(server: &Server, env: &mut Env, socket: S) -> Conn<S> {
+        let mut session = Session::new(&*server.protocol);
+        let mut out = env.outbox();
+        session.open(env, &mut out);
+        let mut conn = Conn { socket, session, out: None, phase: Phase::Idle, input_ended: false };
+        conn.keep(env, out);
+        conn
+    }
+
+    /// Sends, receives and serves until it has to wait or has had its share. `scratch` is the worker's.
+    pub fn turn(&mut self, env: &mut Env, scratch: &mut [u8]) -> Turn {
+        let mut out = self.out.take().unwrap_or_else(|| env.outbox());
+        let turn = self.take_turn(env, scratch, &mut out);
+        if turn == Turn::Over {
+            out.clear();
+        }
+        self.keep(env, out);
+        turn
+    }
+
+    /// The time at which [`Conn::expire`] is to be called, after a turn. `before` is the deadline set so far.
+    pub fn deadline(&mut self, env: &Env, before: Option<Tick>) -> Tick {
+        let phase = if self.phase == Phase::Linger {
+            Phase::Linger
+        } else if self.out.is_some() {
+            Phase::Reply
+        } else if self.session.in_head() {
+            Phase::Head
+        } else if self.session.in_body() {
+            Phase::Body
+        } else {
+            Phase::Idle
+        };
+        let from_start = phase == self.phase && phase.counts_from_start();
+        self.phase = phase;
+        match before {
+            Some(before) if from_start => before,
+            _ => env.clock.tick().after(phase.timeout(env)),
+        }
+    }
+
+    /// The time-out of what the connection is doing.
+    pub fn timeout(&self, env: &Env) -> Duration {
+        self.phase.timeout(env)
+    }
+
+    /// The time for what the connection is doing is over.
+    pub fn expire(&mut self, env: &mut Env) -> Turn {
+        match self.phase {
+            Phase::Idle => env.counters.add(Count::TimedOutIdle, 1),
+            Phase::Reply => env.counters.add(Count::TimedOutWrite, 1),
+            Phase::Linger => {}
+            Phase::Head | Phase::Body => {
+                env.counters.add(Count::TimedOutRequest, 1);
+                let mut out = self.out.take().unwrap_or_else(|| env.outbox());
+                self.session.timed_out(env, &mut out);
+                self.keep(env, out);
+                return Turn::Again;
+            }
+        }
+        self.abandon(env);
+        Turn::Over
+    }
+
+    /// Nothing is under way: the connection may be closed without loss.
+    pub fn is_idle(&self) -> bool {
+        self.out.is_none()
+            && !self.session.in_head()
+            && !self.session.in_body()
+            && self.phase != Phase::Linger
+    }
+
+    /// Drops what is still to be sent; the connection is closed with a reset if there was something.
+    pub fn abandon(&mut self, env: &mut Env) {
+        if let Some(mut out) = self.out.take() {
+            let _ = socket::reset_on_close(&self.socket);
+            out.clear();
+            env.recycle(out);
+        }
+    }
+
+    /// Gives the outbox back to the worker if it is empty.
+    fn keep(&mut self, env: &mut Env, out: Box<Outbox>) {
+        if out.is_empty() {
+            env.recycle(out);
+        } else {
+            self.out = Some(out);
+        }
+    }
+
+    fn take_turn(&mut self, env: &mut Env, scratch: &mut [u8], out: &mut Outbox) -> Turn {
+        let mut received = 0;
+        let mut drained = false;
+        loop {
+            match send_all(self.socket.as_fd(), env, out) {
+                Sent::All => {}
+                Sent::NoRoom => return Turn::AwaitRoom,
+                Sent::ShareUsed => return Turn::Again,
+                Sent::Broken => return Turn::Over,
+            }
+            match self.session.want() {
+                Want::Input => {}
+                Want::Resume => {
+                    self.session.resume(env, out);
+                    continue;
+                }
+                Want::Close => return Turn::Over,
+                Want::CloseGently => {
+                    if self.input_ended || !self.linger() {
+                        return Turn::Over;
+                    }
+                }
+            }
+            if drained || self.input_ended {
+                return Turn::AwaitInput;
+            }
+            if received >= TURN_BYTES {
+                return Turn::Again;
+            }
+            match socket::recv(&self.socket, scratch) {
+                Ok(0) => {
+                    self.input_ended = true;
+                    if self.phase == Phase::Linger {
+                        return Turn::Over;
+                    }
+                    self.session.end_of_input(env, out);
+                }
+                Ok(n) => {
+                    env.counters.add(Count::BytesReceived, n as u64);
+                    received += n;
+                    // A short receive has emptied the socket (epoll(7)); what comes now is told anew.
+                    drained = n < scratch.len();
+                    self.session.input(env, &scratch[..n], out);
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Turn::AwaitInput,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    env.counters.add(Count::Reset, 1);
+                    return Turn::Over;
+                }
+            }
+        }
+    }
+
+    /// Starts to linger. False if there is no one to linger for.
+    fn linger(&mut self) -> bool {
+        if self.phase == Phase::Linger {
+            return true;
+        }
+        self.phase = Phase::Linger;
+        socket::finish_sending(&self.socket).is_ok()
+    }
+}
+
+impl<S: AsFd> AsFd for Conn<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Sends until the outbox is empty, the socket is full, or the share is used.
+fn send_all(fd: BorrowedFd<'_>, env: &Env, out: &mut Outbox) -> Sent {
+    let mut sent = 0;
+    while !out.is_empty() {
+        if sent >= TURN_BYTES {
+            return Sent::ShareUsed;
+        }
+        match send_once(fd, out) {
+            Ok(0) => {
+                env.counters.add(Count::FileTruncated, 1);
+                let _ = socket::reset_on_close(fd);
+                return Sent::Broken;
+            }
+            Ok(n) => {
+                env.counters.add(Count::BytesSent, n as u64);
+                out.advance(n as u64);
+                sent += n;
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Sent::NoRoom,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => {
+                env.counters.add(Count::Reset, 1);
+                return Sent::Broken;
+            }
+        }
+    }
+    Sent::All
+}
+
+/// Sends the start of the outbox by one system call. 0 means that a file is shorter than it was said to be.
+pub fn send_once(fd: BorrowedFd<'_>, out: &Outbox) -> io::Result<usize> {
+    if let Some((handle, range)) = out.front_file() {
+        let file = handle.0.downcast_ref::<OwnedFd>().ok_or(io::ErrorKind::InvalidInput)?;
+        let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX).min(TURN_BYTES);
+        return socket::send_file(fd, file, range.start, count);
+    }
+    let gathered = out.gather();
+    socket::send(fd, gathered.slices(), gathered.more)
+}

@@ -1,0 +1,191 @@
+//! What a server counts, on memory that all its processes share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use pitot_sys::SharedMemory;
+
+/// A thing that is counted. The order is that of the reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Connections accepted.
+    Accepted,
+    /// Connections closed, for whatever reason.
+    Closed,
+    /// Replies given.
+    Requests,
+    /// Bytes received.
+    BytesReceived,
+    /// Bytes sent.
+    BytesSent,
+    /// Connections closed at once, since the server had as many as it may or no means to serve it.
+    Shed,
+    /// Accepts that failed for want of descriptors or memory.
+    AcceptFailed,
+    /// Connections reset by the peer, or broken.
+    Reset,
+    /// Connections that ended in the middle of a request.
+    EndedEarly,
+    /// Bytes that were not the protocol.
+    Malformed,
+    /// Requests or parts of them over a limit.
+    TooLarge,
+    /// Requests that took too long to arrive.
+    TimedOutRequest,
+    /// Connections that were idle for too long.
+    TimedOutIdle,
+    /// Replies that the peer took too long to read.
+    TimedOutWrite,
+    /// Files that became shorter while they were sent.
+    FileTruncated,
+    /// Connections cut at the end of the grace time.
+    CutAtStop,
+    /// Receives that found no buffer in the ring (io_uring only); they went on later.
+    NoBuffers,
+}
+
+impl Count {
+    /// All of them, with the names that the JSON uses.
+    pub const ALL: [(Count, &'static str); 17] = [
+        (Count::Accepted, "accepted"),
+        (Count::Closed, "closed"),
+        (Count::Requests, "requests"),
+        (Count::BytesReceived, "bytes_received"),
+        (Count::BytesSent, "bytes_sent"),
+        (Count::Shed, "shed"),
+        (Count::AcceptFailed, "accept_failed"),
+        (Count::Reset, "reset"),
+        (Count::EndedEarly, "ended_early"),
+        (Count::Malformed, "malformed"),
+        (Count::TooLarge, "too_large"),
+        (Count::TimedOutRequest, "timed_out_request"),
+        (Count::TimedOutIdle, "timed_out_idle"),
+        (Count::TimedOutWrite, "timed_out_write"),
+        (Count::FileTruncated, "file_truncated"),
+        (Count::CutAtStop, "cut_at_stop"),
+        (Count::NoBuffers, "no_buffers"),
+    ];
+}
+
+/// Words of one worker's block: a multiple of a cache line, so that workers do not share one.
+const BLOCK: usize = 24;
+/// Words before the blocks: the connections open now in all workers, and the most there were.
+const HEAD: usize = 8;
+const OPEN: usize = 0;
+const OPEN_PEAK: usize = 1;
+
+const _: () = assert!(Count::ALL.len() <= BLOCK && BLOCK.is_multiple_of(8));
+
+/// The counters of a server: a block for each worker, which alone writes to it.
+///
+/// Where workers come and go (a process or a thread for each connection) they share blocks, and then add atomically.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    memory: Arc<SharedMemory>,
+    blocks: usize,
+}
+
+impl Counters {
+    /// Counters at zero, for that many workers.
+    ///
+    /// # Errors
+    /// As [`SharedMemory::new`].
+    pub fn new(workers: usize) -> std::io::Result<Counters> {
+        Ok(Counters { memory: Arc::new(SharedMemory::new(HEAD + workers * BLOCK)?), blocks: workers })
+    }
+
+    /// The counters of another process with one block, from its memory file.
+    ///
+    /// # Errors
+    /// As [`SharedMemory::from_file`].
+    pub fn from_file(file: std::os::fd::OwnedFd) -> std::io::Result<Counters> {
+        Ok(Counters { memory: Arc::new(SharedMemory::from_file(file, HEAD + BLOCK)?), blocks: 1 })
+    }
+
+    /// The memory file, for a child that is executed.
+    pub fn file(&self) -> std::os::fd::BorrowedFd<'_> {
+        std::os::fd::AsFd::as_fd(&*self.memory)
+    }
+
+    /// The block of a worker.
+    pub fn worker(&self, index: usize) -> WorkerCounters {
+        WorkerCounters { counters: self.clone(), start: HEAD + index % self.blocks * BLOCK }
+    }
+
+    /// A count over all workers.
+    pub fn total(&self, count: Count) -> u64 {
+        let words = self.memory.counters();
+        (0..self.blocks).map(|i| words[HEAD + i * BLOCK + count as usize].load(Relaxed)).sum()
+    }
+
+    /// Connections open now.
+    pub fn open(&self) -> u64 {
+        self.memory.counters()[OPEN].load(Relaxed)
+    }
+
+    /// The most connections that were open at one time.
+    pub fn open_peak(&self) -> u64 {
+        self.memory.counters()[OPEN_PEAK].load(Relaxed)
+    }
+}
+
+/// One worker's counters.
+#[derive(Clone, Debug)]
+pub struct WorkerCounters {
+    counters: Counters,
+    start: usize,
+}
+
+impl WorkerCounters {
+    /// Adds to a count.
+    pub fn add(&self, count: Count, n: u64) {
+        self.word(count).fetch_add(n, Relaxed);
+    }
+
+    /// A connection was accepted. False if that is one more than `max`, and it must be closed again.
+    pub fn opened(&self, max: u64) -> bool {
+        let head = self.counters.memory.counters();
+        let open = head[OPEN].fetch_add(1, Relaxed) + 1;
+        if open > max {
+            head[OPEN].fetch_sub(1, Relaxed);
+            self.add(Count::Shed, 1);
+            return false;
+        }
+        head[OPEN_PEAK].fetch_max(open, Relaxed);
+        self.add(Count::Accepted, 1);
+        true
+    }
+
+    /// A connection that was counted by [`WorkerCounters::opened`] has been closed.
+    pub fn closed(&self) {
+        self.counters.memory.counters()[OPEN].fetch_sub(1, Relaxed);
+        self.add(Count::Closed, 1);
+    }
+
+    fn word(&self, count: Count) -> &AtomicU64 {
+        &self.counters.memory.counters()[self.start + count as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_count_has_its_own_word_and_name() {
+        for (i, (count, name)) in Count::ALL.iter().enumerate() {
+            assert_eq!(*count as usize, i);
+            assert!(Count::ALL[..i].iter().all(|(_, other)| other != name));
+        }
+    }
+
+    #[test]
+    fn totals_are_over_all_workers_and_the_peak_over_all_times() {
+        let counters = Counters::new(2).unwrap();
+        let (a, b) = (counters.worker(0), counters.worker(1));
+        assert!(a.opened(2) && b.opened(2) && !b.opened(2));
+        a.closed();
+        assert_eq!((counters.open(), counters.open_peak()), (1, 2));
+        assert_eq!((counters.total(Count::Accepted), counters.total(Count::Shed)), (2, 1));
+    }
+}

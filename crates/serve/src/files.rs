@@ -1,0 +1,227 @@
+//! The open-file cache: what a worker knows of the files below the root.
+//!
+//! Paths are resolved by the kernel below the root's descriptor (openat2(2) with RESOLVE_BENEATH), so neither `..`
+//! nor a symbolic link leads out of it, whatever happens to the tree meanwhile. A file is looked at again when the
+//! last look is more than a second old. Small files are kept in memory whole, and then need no descriptor.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pitot_proto::{Derived, FileHandle, FileMeta, OpenError, Opened};
+use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::clock::{Clock, Tick};
+
+/// Files known at one time.
+const ENTRIES_MAX: usize = 1024;
+/// Bytes of content kept in memory by one worker.
+const CONTENT_BUDGET: u64 = 64 << 20;
+/// How long a look at a file is good for.
+const VALID: Duration = Duration::from_secs(1);
+
+/// A directory that is served.
+#[derive(Clone, Debug)]
+pub struct Root {
+    directory: Arc<OwnedFd>,
+    content_max: u64,
+}
+
+impl Root {
+    /// Opens the directory. Files of up to `content_max` bytes will be kept in memory.
+    ///
+    /// # Errors
+    /// ENOENT, ENOTDIR, EACCES.
+    pub fn open(path: &Path, content_max: u64) -> io::Result<Root> {
+        let directory = fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Root { directory: Arc::new(directory), content_max })
+    }
+}
+
+/// One worker's open files.
+#[derive(Debug)]
+pub struct Files {
+    root: Option<Root>,
+    entries: HashMap<Box<[u8]>, Entry>,
+    content_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    opened: Opened,
+    valid_until: Tick,
+}
+
+impl Files {
+    /// The files below `root`, none of them open yet; without a root there are none.
+    pub fn new(root: Option<Root>) -> Files {
+        Files { root, entries: HashMap::new(), content_bytes: 0 }
+    }
+
+    /// The file at a path below the root.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn open(&mut self, path: &[u8], clock: &Clock) -> Result<&Opened, OpenError> {
+        let Some(root) = &self.root else { return Err(OpenError::NotFound) };
+        let known = self.entries.get(path);
+        // (Returning the entry from this first look-up is refused by the borrow checker, hence the second.)
+        if known.is_none_or(|entry| entry.valid_until <= clock.tick()) {
+            let looked = look(root, path);
+            let same = match (&looked, known) {
+                (Ok((_, meta)), Some(entry)) => same_file(meta, &entry.opened.meta),
+                _ => false,
+            };
+            if !same {
+                self.forget(path);
+                let (file, meta) = looked?;
+                self.remember(path, file, meta)?;
+            }
+            if let Some(entry) = self.entries.get_mut(path) {
+                entry.valid_until = clock.tick().after(VALID);
+            }
+        }
+        self.entries.get(path).map(|entry| &entry.opened).ok_or(OpenError::Failed)
+    }
+
+    fn forget(&mut self, path: &[u8]) {
+        if let Some(entry) = self.entries.remove(path) {
+            self.content_bytes -= entry.opened.meta.content.map_or(0, |content| content.len() as u64);
+        }
+    }
+
+    fn remember(&mut self, path: &[u8], file: OwnedFd, mut meta: FileMeta) -> Result<(), OpenError> {
+        while self.entries.len() >= ENTRIES_MAX {
+            // Which one goes does not matter much; the iteration order of the map is as good as random.
+            let Some(any) = self.entries.keys().next().cloned() else { break };
+            self.forget(&any);
+        }
+        let small = self.root.as_ref().is_some_and(|root| meta.size <= root.content_max);
+        let mut handle = FileHandle(Arc::new(()));
+        if small && self.content_bytes + meta.size <= CONTENT_BUDGET {
+            let content = read_all(&file, meta.size).map_err(explain)?;
+            self.content_bytes += meta.size;
+            meta.content = Some(content);
+        } else {
+            handle = FileHandle(Arc::new(file));
+        }
+        let opened = Opened { handle, meta, derived: Derived::default() };
+        self.entries.insert(path.into(), Entry { opened, valid_until: Tick::NEVER });
+        Ok(())
+    }
+}
+
+fn look(root: &Root, path: &[u8]) -> Result<(OwnedFd, FileMeta), OpenError> {
+    // NONBLOCK: a fifo must not hold up the worker; it is refused below.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let path = if path.is_empty() { b"." } else { path };
+    let file = fs::openat2(&*root.directory, path, flags, Mode::empty(), resolve).map_err(explain)?;
+    let stat = fs::fstat(&file).map_err(explain)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => return Err(OpenError::IsDirectory),
+        _ => return Err(OpenError::NotRegular),
+    }
+    let meta = FileMeta {
+        size: stat.st_size as u64,
+        modified_s: stat.st_mtime.max(0) as u64,
+        modified_ns: stat.st_mtime_nsec as u32,
+        inode: stat.st_ino,
+        content: None,
+    };
+    Ok((file, meta))
+}
+
+fn same_file(a: &FileMeta, b: &FileMeta) -> bool {
+    (a.inode, a.size, a.modified_s, a.modified_ns) == (b.inode, b.size, b.modified_s, b.modified_ns)
+}
+
+/// The content, which must be as long as the file was said to be.
+fn read_all(file: &OwnedFd, size: u64) -> Result<Arc<[u8]>, Errno> {
+    let mut content = vec![0; size as usize];
+    let mut read = 0;
+    while read < content.len() {
+        match rustix::io::pread(file, &mut content[read..], read as u64)? {
+            0 => return Err(Errno::IO),
+            n => read += n,
+        }
+    }
+    Ok(content.into())
+}
+
+fn explain(e: Errno) -> OpenError {
+    match e {
+        // XDEV: a link that leaves the root.
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV => OpenError::NotFound,
+        Errno::ACCESS | Errno::PERM => OpenError::Forbidden,
+        Errno::NAMETOOLONG => OpenError::NameTooLong,
+        Errno::NXIO | Errno::NODEV => OpenError::NotRegular,
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => OpenError::Unavailable,
+        _ => OpenError::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn site() -> (tempfile::TempDir, Files) {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("small"), "abc").unwrap();
+        std::fs::write(directory.path().join("large"), vec![1; 100]).unwrap();
+        std::fs::create_dir(directory.path().join("sub")).unwrap();
+        symlink("../small", directory.path().join("sub/inside")).unwrap();
+        symlink("/etc/passwd", directory.path().join("outside")).unwrap();
+        symlink("../../../../../../etc/passwd", directory.path().join("sub/outside")).unwrap();
+        let files = Files::new(Some(Root::open(directory.path(), 10).unwrap()));
+        (directory, files)
+    }
+
+    #[test]
+    fn small_files_are_kept_in_memory_and_large_ones_open() {
+        let (_site, mut files) = site();
+        let clock = Clock::new();
+        let small = files.open(b"small", &clock).unwrap();
+        assert_eq!(small.meta.content.as_deref(), Some(&b"abc"[..]));
+        let large = files.open(b"large", &clock).unwrap();
+        assert_eq!((large.meta.size, &large.meta.content), (100, &None));
+        assert!(large.handle.0.is::<OwnedFd>());
+    }
+
+    #[test]
+    fn links_lead_anywhere_but_out_of_the_root() {
+        let (_site, mut files) = site();
+        let clock = Clock::new();
+        assert!(files.open(b"sub/inside", &clock).is_ok());
+        for path in [&b"outside"[..], b"sub/outside", b"../etc/passwd", b"sub/../../x", b"/etc/passwd"] {
+            assert_eq!(files.open(path, &clock).err(), Some(OpenError::NotFound), "{path:?}");
+        }
+        assert_eq!(files.open(b"sub", &clock).err(), Some(OpenError::IsDirectory));
+        assert_eq!(files.open(b"", &clock).err(), Some(OpenError::IsDirectory));
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_is_noticed_once_the_look_is_old() {
+        let (site, mut files) = site();
+        let mut clock = Clock::new();
+        assert!(files.open(b"small", &clock).is_ok());
+        std::fs::write(site.path().join("new"), "defg").unwrap();
+        std::fs::rename(site.path().join("new"), site.path().join("small")).unwrap();
+        // Another path has not been looked at; this one is remembered for a second.
+        assert_eq!(files.open(b"small", &clock).unwrap().meta.size, 3);
+        files.entries.get_mut(&b"small"[..]).unwrap().valid_until = clock.tick();
+        clock.update();
+        assert_eq!(files.open(b"small", &clock).unwrap().meta.content.as_deref(), Some(&b"defg"[..]));
+        assert_eq!(files.content_bytes, 4);
+        std::fs::remove_file(site.path().join("small")).unwrap();
+        files.entries.get_mut(&b"small"[..]).unwrap().valid_until = clock.tick();
+        assert_eq!(files.open(b"small", &clock).err(), Some(OpenError::NotFound));
+        assert_eq!(files.content_bytes, 0);
+    }
+}

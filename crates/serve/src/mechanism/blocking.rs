@@ -1,0 +1,10 @@
+use super::{Kind, Mechanism, always};
+
+pub(super) static BLOCKING: Mechanism = Mechanism {
+    name: "blocking",
+    summary: "plain calls that wait for one socket",
+    doc: "A worker serves one connection and its calls wait. The scheduler is the event mechanism, and a connection \
+          costs a process or a thread.",
+    kind: Kind::Blocking,
+    probe: always,
+};

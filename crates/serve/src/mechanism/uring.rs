@@ -1,0 +1,11 @@
+use super::{Kind, Mechanism};
+
+pub(super) static URING: Mechanism = Mechanism {
+    name: "uring",
+    summary: "io_uring(7): one call submits all work and brings all results",
+    doc: "Operations are queued in shared memory and their completions come back the same way, so that one call per \
+          wake-up serves every connection: multishot accept and receive, provided buffers, direct descriptors, and \
+          task work deferred to that call (SINGLE_ISSUER, DEFER_TASKRUN) where the kernel has it.",
+    kind: Kind::Completion { run_loop: crate::worker::ring::run },
+    probe: || pitot_sys::ring::probe().map(|_| ()),
+};

@@ -1,0 +1,45 @@
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use pitot_sys::process::{self, Fork, SingleThreaded};
+
+use super::processes::{Starter, start_acceptor};
+use super::{Fleet, Listeners, Listens, Model, only_blocking};
+use crate::plan::{ServeError, ServePlan};
+use crate::server::{Env, Server};
+use crate::worker::blocking::{self, BySignal};
+
+/// Bytes received at once by a process that has one connection.
+pub(super) const RECEIVE_BYTES: usize = 16 << 10;
+
+pub(super) static FORK: Model = Model {
+    name: "fork",
+    summary: "a new process for every connection",
+    doc: "An acceptor forks for each connection; the child serves it with calls that wait and ends. Nothing that one \
+          connection does can harm another. The process architecture of the 2001 comparison.",
+    workers: "not used: there are as many processes as connections",
+    workers_default: |_| 1,
+    pairs_with: only_blocking,
+    launch,
+    listens: Listens::SharedBlocking,
+};
+
+fn launch(_: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+    let serving = Arc::clone(&server);
+    let starter = move || -> io::Result<Box<Starter>> {
+        let single_threaded = SingleThreaded::check().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Box::new(move |fd| match single_threaded.fork()? {
+            Fork::Parent(_) => Ok(()),
+            Fork::Child => serve_and_exit(&serving, fd),
+        }))
+    };
+    start_acceptor(server, listeners.only(), Box::new(starter))
+}
+
+fn serve_and_exit(server: &Server, fd: OwnedFd) -> ! {
+    let interrupt = BySignal::prepare();
+    let mut env = Env::new(server, 0);
+    blocking::serve(server, &mut env, &interrupt, fd, &mut vec![0; RECEIVE_BYTES]);
+    process::exit_now(0)
+}

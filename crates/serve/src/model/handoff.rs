@@ -1,0 +1,68 @@
+use std::sync::Arc;
+
+use pitot_sys::socket;
+
+use super::r#loop::start_loops;
+use super::threads::Threads;
+use super::{Fleet, Listeners, Listens, Model, only_loops};
+use crate::plan::{ServeError, ServePlan};
+use crate::server::Server;
+use crate::worker::{Handoff, Source, blocking};
+
+pub(super) static HANDOFF: Model = Model {
+    name: "handoff",
+    summary: "an acceptor gives connections to worker loops in turn",
+    doc: "One thread accepts and hands each connection to the next of the loops, as memcached does: connections are \
+          spread evenly, at the price of a queue and a wake-up for each new one.",
+    workers: "loops beside the acceptor; one per CPU by default",
+    workers_default: |cpus| cpus,
+    pairs_with: only_loops,
+    launch,
+    listens: Listens::SharedBlocking,
+};
+
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+    let queue =
+        || Handoff::new().map(Arc::new).map_err(|e| ServeError::starting("a pipe could not be made", &e));
+    let queues = (0..plan.workers()).map(|_| queue()).collect::<Result<Vec<_>, _>>()?;
+    let sources = queues.iter().map(|queue| Source::Handoff(Arc::clone(queue))).collect();
+    let mut loops = start_loops(plan, &server, sources)?;
+    let listener = Arc::new(listeners.only());
+    let accepting = Arc::clone(&listener);
+    let counters = server.counters.worker(0);
+    loops.start("acceptor".into(), plan.cpus.clone(), move || {
+        for queue in queues.iter().cycle() {
+            let Some(fd) = blocking::accept(&accepting, &counters, || false) else { break };
+            // A connection that cannot be made non-blocking is gone already.
+            if socket::set_nonblocking(&fd, true).is_ok() {
+                queue.give(fd);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Box::new(HandoffFleet { listener, loops }))
+}
+
+struct HandoffFleet {
+    listener: Arc<std::os::fd::OwnedFd>,
+    loops: Threads,
+}
+
+impl Fleet for HandoffFleet {
+    fn stop(&mut self) {
+        let _ = socket::stop_receiving(&*self.listener);
+        self.loops.stop();
+    }
+
+    fn tend(&mut self) -> Result<(), ServeError> {
+        self.loops.tend()
+    }
+
+    fn done(&self) -> bool {
+        self.loops.done()
+    }
+
+    fn kill(&mut self) {
+        self.loops.kill();
+    }
+}

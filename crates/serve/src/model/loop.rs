@@ -1,0 +1,49 @@
+use std::sync::Arc;
+
+use super::threads::Threads;
+use super::{Fleet, Listeners, Listens, Model, only_loops};
+use crate::mechanism::Run;
+use crate::plan::{ServeError, ServePlan};
+use crate::server::Server;
+use crate::worker::{LoopWorker, Source};
+
+pub(super) static LOOP: Model = Model {
+    name: "loop",
+    summary: "one event loop for everything",
+    doc: "One thread waits for all connections at once and serves whichever is ready: no switch between tasks, no \
+          lock, one CPU. The asynchronous architecture of the 2001 comparison.",
+    workers: "loops; always one",
+    workers_default: |_| 1,
+    pairs_with: only_loops,
+    launch,
+    listens: Listens::Shared,
+};
+
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+    start_loops(plan, &server, vec![Source::Listener(listeners.only())]).map(|threads| Box::new(threads) as _)
+}
+
+/// A thread with an event loop for each source.
+pub(super) fn start_loops(
+    plan: &ServePlan,
+    server: &Arc<Server>,
+    sources: Vec<Source>,
+) -> Result<Threads, ServeError> {
+    let run = run_loop(plan)?;
+    let mut threads = Threads::new()?;
+    for (index, source) in sources.into_iter().enumerate() {
+        let worker = LoopWorker { server: Arc::clone(server), index, source, stop: threads.stop_waker() };
+        threads.start(format!("loop-{index}"), plan.cpus_of(index), move || run(worker))?;
+    }
+    Ok(threads)
+}
+
+/// The plan's event loop. A checked plan has one.
+pub(super) fn run_loop(plan: &ServePlan) -> Result<Run, ServeError> {
+    plan.mechanism.run_loop().ok_or_else(|| {
+        ServeError::new(
+            format!("model {} cannot use mechanism {}", plan.model.name, plan.mechanism.name),
+            "`pitot list pairs` shows what goes together",
+        )
+    })
+}

@@ -1,0 +1,25 @@
+use std::sync::Arc;
+
+use super::r#loop::start_loops;
+use super::{Fleet, Listeners, Listens, Model, only_loops};
+use crate::plan::{ServeError, ServePlan};
+use crate::server::Server;
+use crate::worker::Source;
+
+pub(super) static LOOPS: Model = Model {
+    name: "loops",
+    summary: "an event loop per worker thread, each with its own listener",
+    doc: "Every thread has a listener of its own on the same port (SO_REUSEPORT) and the kernel spreads connections \
+          over them by a hash of their addresses. Nothing is shared on the way of a request; a connection stays \
+          where it fell, so that the load of the loops may be uneven.",
+    workers: "loops; one per CPU by default",
+    workers_default: |cpus| cpus,
+    pairs_with: only_loops,
+    launch,
+    listens: Listens::Each,
+};
+
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+    let sources = listeners.0.into_iter().map(Source::Listener).collect();
+    start_loops(plan, &server, sources).map(|threads| Box::new(threads) as _)
+}

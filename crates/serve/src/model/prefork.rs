@@ -1,0 +1,44 @@
+use std::sync::Arc;
+
+use pitot_sys::socket;
+
+use super::processes::Processes;
+use super::{Fleet, Listeners, Listens, Model, only_blocking};
+use crate::conn::RECEIVE_BYTES;
+use crate::plan::{ServeError, ServePlan};
+use crate::server::{Env, Server};
+use crate::worker::blocking::{self, BySignal, Interrupt};
+
+pub(super) static PREFORK: Model = Model {
+    name: "prefork",
+    summary: "a fixed pool of processes, each serving one connection at a time",
+    doc: "Every process accepts for itself from one shared listener and serves its connection to the end, then the \
+          next, as Apache's prefork module does. A connection beyond the size of the pool waits in the backlog.",
+    workers: "processes; 64 by default",
+    workers_default: |_| 64,
+    pairs_with: only_blocking,
+    launch,
+    listens: Listens::SharedBlocking,
+};
+
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+    let listener = Arc::new(listeners.only());
+    blocking::prepare_listener(&listener, &server)
+        .map_err(|e| ServeError::starting("the listener could not be prepared", &e))?;
+    let to_stop = Arc::clone(&listener);
+    let work = move |index| {
+        let interrupt = BySignal::prepare();
+        let mut env = Env::new(&server, index);
+        let mut scratch = vec![0; RECEIVE_BYTES];
+        while let Some(fd) = blocking::accept(&listener, &env.counters, || interrupt.stopping()) {
+            if env.counters.opened(env.limits.connections_max) {
+                blocking::serve(&server, &mut env, &interrupt, fd, &mut scratch);
+            }
+        }
+        0
+    };
+    let stop = move || {
+        let _ = socket::stop_receiving(&*to_stop);
+    };
+    Ok(Box::new(Processes::start(plan.workers(), Box::new(work), Box::new(stop))?))
+}

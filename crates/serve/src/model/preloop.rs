@@ -1,0 +1,61 @@
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pitot_sys::{Waker, affinity, signal};
+
+use super::r#loop::run_loop;
+use super::processes::Processes;
+use super::{Fleet, Listeners, Listens, Model, only_loops};
+use crate::plan::{ServeError, ServePlan};
+use crate::server::Server;
+use crate::worker::{LoopWorker, Source};
+
+pub(super) static PRELOOP: Model = Model {
+    name: "preloop",
+    summary: "a process per worker, an event loop in each",
+    doc: "As loops, but the workers are processes, as in nginx: they share nothing, one that dies is replaced, and \
+          each has its own limit on descriptors, so that a host may hold more connections than one process may.",
+    workers: "processes; one per CPU by default",
+    workers_default: |cpus| cpus,
+    pairs_with: only_loops,
+    launch,
+    listens: Listens::Each,
+};
+
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+    let run = run_loop(plan)?;
+    let cpus: Vec<_> = (0..plan.workers()).map(|worker| plan.cpus_of(worker)).collect();
+    // The parent keeps every listener open, so that connections wait for the successor of a worker that died.
+    let listeners: Vec<_> = listeners.0.into_iter().map(Some).collect();
+    let listeners = Rc::new(RefCell::new(listeners));
+    let to_close = Rc::clone(&listeners);
+    let work = move |index: usize| {
+        let Some(listener) = take_one(&mut listeners.borrow_mut(), index) else { return 1 };
+        let Ok(stop) = Waker::new().map(Arc::new) else { return 1 };
+        signal::wake_on_stop(Arc::clone(&stop));
+        if !cpus[index].is_empty() && affinity::pin(&cpus[index]).is_err() {
+            return 1;
+        }
+        let worker =
+            LoopWorker { server: Arc::clone(&server), index, source: Source::Listener(listener), stop };
+        match run(worker) {
+            Ok(()) => 0,
+            Err(e) => {
+                eprintln!("pitot: a worker process could not go on: {e}");
+                1
+            }
+        }
+    };
+    // A worker closes its listener when it has accepted the last; no other copy may keep the port open.
+    let stop = move || to_close.borrow_mut().clear();
+    Ok(Box::new(Processes::start(plan.workers(), Box::new(work), Box::new(stop))?))
+}
+
+/// In a worker: its own listener; the others are closed.
+fn take_one(listeners: &mut Vec<Option<OwnedFd>>, index: usize) -> Option<OwnedFd> {
+    let own = listeners.get_mut(index)?.take();
+    listeners.clear();
+    own
+}

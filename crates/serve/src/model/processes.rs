@@ -1,0 +1,158 @@
+//! Fleets of processes.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use pitot_meter::Nanos;
+use pitot_sys::process::{self, Child, Fork, SingleThreaded};
+use pitot_sys::{signal, socket};
+
+use super::Fleet;
+use crate::counters::Count;
+use crate::plan::ServeError;
+use crate::server::Server;
+use crate::worker::blocking::{self, BySignal, Interrupt};
+
+/// What a worker process runs, from its number to its exit code.
+pub(super) type Work = Box<dyn Fn(usize) -> i32>;
+
+/// Processes that are replaced when they die and told to stop by SIGTERM.
+pub(super) struct Processes {
+    single_threaded: SingleThreaded,
+    work: Work,
+    children: HashMap<Child, usize>,
+    stopping: bool,
+    before_stop: Box<dyn FnMut()>,
+    /// Workers that died in a row, each soon after the one before; too many of them end the server.
+    failures: u32,
+    last_failure: Nanos,
+}
+
+/// Two deaths closer than this are of one row.
+const FAILURE_ROW: Nanos = Nanos::from_secs(10);
+/// So many deaths in a row are too many.
+const FAILURES_MAX: u32 = 20;
+
+impl Processes {
+    /// Forks `count` workers. `before_stop` runs in the parent when they are told to stop.
+    pub(super) fn start(
+        count: usize,
+        work: Work,
+        before_stop: Box<dyn FnMut()>,
+    ) -> Result<Processes, ServeError> {
+        let single_threaded = SingleThreaded::check().ok_or_else(|| {
+            ServeError::new("a process model must fork before any thread is started", "please report this")
+        })?;
+        let mut this = Processes {
+            single_threaded,
+            work,
+            children: HashMap::new(),
+            stopping: false,
+            before_stop,
+            failures: 0,
+            last_failure: Nanos::ZERO,
+        };
+        for index in 0..count {
+            this.fork(index)?;
+        }
+        Ok(this)
+    }
+
+    fn fork(&mut self, index: usize) -> Result<(), ServeError> {
+        let forked = self.single_threaded.fork();
+        match forked.map_err(|e| ServeError::starting("a worker process could not be started", &e))? {
+            Fork::Child => process::exit_now((self.work)(index)),
+            Fork::Parent(child) => {
+                self.children.insert(child, index);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Fleet for Processes {
+    fn stop(&mut self) {
+        self.stopping = true;
+        (self.before_stop)();
+        self.children.keys().for_each(|child| child.terminate());
+    }
+
+    fn tend(&mut self) -> Result<(), ServeError> {
+        while let Some(ended) = process::reap() {
+            let Some(index) = self.children.remove(&ended.child) else { continue };
+            if self.stopping {
+                continue;
+            }
+            let now = pitot_meter::now();
+            self.failures = if now - self.last_failure < FAILURE_ROW { self.failures + 1 } else { 1 };
+            self.last_failure = now;
+            if self.failures > FAILURES_MAX {
+                return Err(ServeError::new(
+                    format!("worker processes keep dying (the last by {ended})"),
+                    "look at the messages above; fewer --workers may help",
+                ));
+            }
+            self.fork(index)?;
+        }
+        Ok(())
+    }
+
+    fn done(&self) -> bool {
+        self.children.is_empty()
+    }
+
+    fn kill(&mut self) {
+        self.children.keys().for_each(|child| child.kill());
+    }
+}
+
+/// Starts a process for a connection.
+pub(super) type Starter = dyn FnMut(OwnedFd) -> io::Result<()>;
+
+/// A fleet whose one worker accepts, and starts a process for each connection with what `make_starter` returns there.
+pub(super) fn start_acceptor(
+    server: Arc<Server>,
+    listener: OwnedFd,
+    make_starter: Box<dyn FnOnce() -> io::Result<Box<Starter>>>,
+) -> Result<Box<dyn Fleet>, ServeError> {
+    blocking::prepare_listener(&listener, &server)
+        .map_err(|e| ServeError::starting("the listener could not be prepared", &e))?;
+    let listener = Arc::new(listener);
+    let to_stop = Arc::clone(&listener);
+    let make_starter = RefCell::new(Some(make_starter));
+    let work = move |_| {
+        // The worker is a fork of this process, so each has a starter of its own to take.
+        let Some(make_starter) = make_starter.borrow_mut().take() else { return 1 };
+        match make_starter() {
+            Ok(mut starter) => accept_and_start(&server, &listener, &mut *starter),
+            Err(_) => return 1,
+        }
+        0
+    };
+    let stop = move || {
+        let _ = socket::stop_receiving(&*to_stop);
+    };
+    Ok(Box::new(Processes::start(1, Box::new(work), Box::new(stop))?))
+}
+
+/// The acceptor's life. Its process group holds it and the processes of its connections.
+fn accept_and_start(server: &Server, listener: &OwnedFd, start: &mut Starter) {
+    let _ = process::lead_group();
+    signal::reap_children();
+    let interrupt = BySignal::prepare();
+    let counters = server.counters.worker(0);
+    while let Some(fd) = blocking::accept(listener, &counters, || interrupt.stopping()) {
+        // A process that died of a signal has not counted its connection as closed.
+        (0..signal::take_failed_children()).for_each(|_| counters.closed());
+        if counters.opened(server.limits.connections_max) && start(fd).is_err() {
+            // No process is to be had (RLIMIT_NPROC, the pids cgroup): this connection goes, others are served on.
+            counters.add(Count::Shed, 1);
+            counters.closed();
+        }
+    }
+    process::terminate_group();
+    process::wait_for_children();
+}

@@ -1,0 +1,109 @@
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use pitot_sys::socket;
+
+use super::threads::Threads;
+use super::{Fleet, Listeners, Listens, Model, only_blocking};
+use crate::counters::Count;
+use crate::plan::{ServeError, ServePlan};
+use crate::server::{Env, Server};
+use crate::worker::blocking::{self, ByThread};
+
+/// Bytes of stack for a connection's thread. The address space is what counts: pages are touched as they are used.
+const STACK_BYTES: usize = 128 << 10;
+/// Bytes received at once by a thread that has one connection; it sits on the stack.
+const RECEIVE_BYTES: usize = 16 << 10;
+
+pub(super) static THREAD: Model = Model {
+    name: "thread",
+    summary: "a new thread for every connection",
+    doc: "An acceptor starts a thread for each connection, which serves it with calls that wait and then ends. The \
+          threaded architecture of the 2001 comparison.",
+    workers: "not used: there are as many threads as connections",
+    workers_default: |_| 1,
+    pairs_with: only_blocking,
+    launch,
+    listens: Listens::SharedBlocking,
+};
+
+type Connections = Mutex<HashMap<u64, Arc<ByThread>>>;
+
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+    let listener = Arc::new(listeners.only());
+    blocking::prepare_listener(&listener, &server)
+        .map_err(|e| ServeError::starting("the listener could not be prepared", &e))?;
+    let connections = Arc::new(Connections::default());
+    let mut threads = Threads::new()?;
+    let (accepting, serving) = (Arc::clone(&listener), Arc::clone(&connections));
+    threads.start("acceptor".into(), plan.cpus.clone(), move || {
+        let counters = server.counters.worker(0);
+        let mut number = 0;
+        while let Some(fd) = blocking::accept(&accepting, &counters, || false) {
+            if !counters.opened(server.limits.connections_max) {
+                continue;
+            }
+            number += 1;
+            if start(number, fd, &server, &serving).is_err() {
+                // No thread is to be had (RLIMIT_NPROC, the pids cgroup): this connection goes, others are served on.
+                counters.add(Count::Shed, 1);
+                counters.closed();
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Box::new(ThreadPerConnection { listener, connections, threads }))
+}
+
+fn start(
+    number: u64,
+    fd: OwnedFd,
+    server: &Arc<Server>,
+    connections: &Arc<Connections>,
+) -> std::io::Result<()> {
+    let interrupt = Arc::new(ByThread::default());
+    lock(connections).insert(number, Arc::clone(&interrupt));
+    let (server, serving) = (Arc::clone(server), Arc::clone(connections));
+    let work = move || {
+        let mut env = Env::new(&server, 0);
+        blocking::serve(&server, &mut env, &*interrupt, fd, &mut [0; RECEIVE_BYTES]);
+        lock(&serving).remove(&number);
+    };
+    let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(work);
+    if started.is_err() {
+        lock(connections).remove(&number);
+    }
+    started.map(drop)
+}
+
+fn lock(connections: &Connections) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<ByThread>>> {
+    connections.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct ThreadPerConnection {
+    listener: Arc<OwnedFd>,
+    connections: Arc<Connections>,
+    threads: Threads,
+}
+
+impl Fleet for ThreadPerConnection {
+    fn stop(&mut self) {
+        let _ = socket::stop_receiving(&*self.listener);
+        lock(&self.connections).values().for_each(|connection| connection.stop());
+        self.threads.stop();
+    }
+
+    fn tend(&mut self) -> Result<(), ServeError> {
+        self.threads.tend()
+    }
+
+    fn done(&self) -> bool {
+        self.threads.done() && lock(&self.connections).is_empty()
+    }
+
+    fn kill(&mut self) {
+        self.threads.kill();
+    }
+}

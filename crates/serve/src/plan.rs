@@ -1,0 +1,102 @@
+//! What a user asked for, checked, before anything is started.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use pitot_proto::{ProtocolEntry, ProtocolOptions};
+use pitot_sys::Unavailable;
+
+use crate::mechanism::Mechanism;
+use crate::model::Model;
+use crate::server::Limits;
+
+/// A server to be started.
+#[derive(Clone, Debug)]
+pub struct ServePlan {
+    /// What it speaks.
+    pub protocol: &'static ProtocolEntry,
+    /// Options of the protocol.
+    pub protocol_options: ProtocolOptions,
+    /// Who owns a connection.
+    pub model: &'static Model,
+    /// How a worker waits.
+    pub mechanism: &'static Mechanism,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The queue of connections that are established and not yet accepted.
+    pub backlog: u32,
+    /// Processes, threads or loops; `None` is the model's own default.
+    pub workers: Option<usize>,
+    /// CPUs to which it is bound; empty means all.
+    pub cpus: Vec<usize>,
+    /// The directory that is served.
+    pub root: Option<PathBuf>,
+    /// Files up to this size are kept in memory.
+    pub content_bytes_max: u64,
+    /// Bounds.
+    pub limits: Limits,
+    /// The command that serves one connection on its standard input, for the model that executes one; the number of
+    /// the descriptor of the counters is appended.
+    pub connection_command: Vec<OsString>,
+}
+
+impl ServePlan {
+    /// The workers that the plan comes to.
+    pub fn workers(&self) -> usize {
+        self.workers.unwrap_or_else(|| {
+            let cpus = if self.cpus.is_empty() {
+                pitot_sys::affinity::allowed().map_or(1, |cpus| cpus.len())
+            } else {
+                self.cpus.len()
+            };
+            (self.model.workers_default)(cpus.max(1))
+        })
+    }
+
+    /// The CPUs of one of several workers: one each where there are enough workers to use all, else all.
+    pub fn cpus_of(&self, worker: usize) -> Vec<usize> {
+        if self.cpus.is_empty() || self.workers() < self.cpus.len() {
+            self.cpus.clone()
+        } else {
+            vec![self.cpus[worker % self.cpus.len()]]
+        }
+    }
+}
+
+/// Why a server cannot be started: one line of what is wrong and one of how to mend it.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct ServeError {
+    /// What is wrong.
+    pub what: String,
+    /// How to mend it.
+    pub cure: String,
+}
+
+impl ServeError {
+    /// An error with its cure.
+    pub fn new(what: impl Into<String>, cure: impl Into<String>) -> ServeError {
+        ServeError { what: what.into(), cure: cure.into() }
+    }
+
+    /// The failure of a system call in the course of starting.
+    pub fn starting(doing: &str, e: &std::io::Error) -> ServeError {
+        use rustix::io::Errno;
+        let cure = match Errno::from_io_error(e) {
+            Some(Errno::MFILE | Errno::NFILE) => {
+                "raise the limit on descriptors (ulimit -n), or use fewer --workers"
+            }
+            Some(Errno::AGAIN) => "raise the limit on processes (ulimit -u) or use fewer --workers",
+            Some(Errno::NOMEM) => "use fewer --workers or free some memory",
+            _ => "use another --model or --mechanism; `pitot list pairs` shows all",
+        };
+        ServeError::new(format!("{doing}: {e}"), cure)
+    }
+}
+
+impl From<Unavailable> for ServeError {
+    fn from(unavailable: Unavailable) -> ServeError {
+        ServeError { what: unavailable.to_string(), cure: unavailable.cure }
+    }
+}

@@ -1,0 +1,159 @@
+//! What all workers of a server share, and what each has for itself.
+
+use std::fmt;
+use std::time::Duration;
+
+use pitot_proto::{Context, Outbox, Protocol};
+
+use crate::clock::Clock;
+use crate::counters::{Count, Counters, WorkerCounters};
+use crate::files::{Files, Root};
+use crate::plan::{ServeError, ServePlan};
+
+/// Bounds on what a connection may take: time, memory, and its share of the loop.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// From the first byte of a request's head to its last.
+    pub header_timeout: Duration,
+    /// Between requests.
+    pub idle_timeout: Duration,
+    /// Without progress in sending a reply or receiving a body.
+    pub write_timeout: Duration,
+    /// For requests in flight when the server is told to stop.
+    pub grace: Duration,
+    /// Connections at one time, in all workers; the next ones are closed at once.
+    pub connections_max: u64,
+    /// Accepts in one wake-up of a loop, before the connections get their turn.
+    pub accepts_per_wakeup: u32,
+    /// Bytes of replies that may wait in memory for one slow reader before no more of its requests are read.
+    pub outbox_bytes: u64,
+    /// CPU time to burn for each reply, to make a server that is slower by a known amount.
+    pub burn: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            header_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(75),
+            write_timeout: Duration::from_secs(60),
+            grace: Duration::from_secs(10),
+            connections_max: u64::MAX,
+            accepts_per_wakeup: 64,
+            outbox_bytes: 256 << 10,
+            burn: Duration::ZERO,
+        }
+    }
+}
+
+/// What all workers share.
+pub struct Server {
+    /// The protocol.
+    pub protocol: Box<dyn Protocol>,
+    /// The directory that is served.
+    pub root: Option<Root>,
+    /// Bounds.
+    pub limits: Limits,
+    /// Counters.
+    pub counters: Counters,
+}
+
+impl Server {
+    /// The server of a plan.
+    ///
+    /// # Errors
+    /// A root that cannot be opened, options that the protocol refuses.
+    pub fn build(plan: &ServePlan, counters: Counters) -> Result<Server, ServeError> {
+        let protocol = (plan.protocol.build)(&plan.protocol_options)
+            .map_err(|what| ServeError::new(what, "see `pitot serve --help`"))?;
+        let root = match &plan.root {
+            Some(path) => Some(Root::open(path, plan.content_bytes_max).map_err(|e| {
+                ServeError::new(
+                    format!("the root {} cannot be opened: {e}", path.display()),
+                    "give --root a directory that you may read",
+                )
+            })?),
+            None => None,
+        };
+        Ok(Server { protocol, root, limits: plan.limits, counters })
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("root", &self.root)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Outboxes kept for reuse by one worker.
+const OUTBOXES_MAX: usize = 64;
+
+/// What one worker has for itself.
+#[derive(Debug)]
+pub struct Env {
+    /// The time of the last wake-up.
+    pub clock: Clock,
+    /// Its open files.
+    pub files: Files,
+    /// Its counters.
+    pub counters: WorkerCounters,
+    /// Bounds.
+    pub limits: Limits,
+    /// The server is stopping.
+    pub stopping: bool,
+    #[expect(
+        clippy::vec_box,
+        reason = "they move between here and the connections, which hold a pointer only"
+    )]
+    outboxes: Vec<Box<Outbox>>,
+}
+
+impl Env {
+    /// The world of worker `index`.
+    pub fn new(server: &Server, index: usize) -> Env {
+        Env {
+            clock: Clock::new(),
+            files: Files::new(server.root.clone()),
+            counters: server.counters.worker(index),
+            limits: server.limits,
+            stopping: false,
+            outboxes: Vec::new(),
+        }
+    }
+
+    /// What a protocol sees of the world.
+    pub fn context(&self) -> Context<'_> {
+        Context { unix_s: self.clock.unix_s(), date: self.clock.date(), stopping: self.stopping }
+    }
+
+    /// An empty outbox.
+    pub fn outbox(&mut self) -> Box<Outbox> {
+        self.outboxes.pop().unwrap_or_default()
+    }
+
+    /// Takes an empty outbox back.
+    pub fn recycle(&mut self, outbox: Box<Outbox>) {
+        debug_assert!(outbox.is_empty());
+        if self.outboxes.len() < OUTBOXES_MAX {
+            self.outboxes.push(outbox);
+        }
+    }
+
+    /// Counts the replies made in the outbox, and burns the time for them that was asked for.
+    pub fn count_replies(&mut self, outbox: &mut Outbox) {
+        let replies = outbox.take_replies();
+        if replies == 0 {
+            return;
+        }
+        self.counters.add(Count::Requests, replies.into());
+        if !self.limits.burn.is_zero() {
+            let end = pitot_meter::now() + (self.limits.burn * replies).into();
+            while pitot_meter::now() < end {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The life of a server: start, serve, stop, tell.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pitot_sys::signal::{Signal, SignalFd};
+use pitot_sys::{limits, readiness, usage};
+
+use crate::counters::{Count, Counters};
+use crate::model::{Fleet, Listeners};
+use crate::plan::{ServeError, ServePlan};
+use crate::server::Server;
+
+/// How often the supervisor looks at its workers unasked, as threads send no signal when they end.
+const TEND: Duration = Duration::from_millis(500);
+/// The same while the server stops.
+const TEND_STOPPING: Duration = Duration::from_millis(10);
+/// How long workers may take beyond the grace time, which they keep themselves.
+const BEYOND_GRACE: Duration = Duration::from_secs(2);
+
+/// What a server did, from its start to its end.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The counts.
+    pub counts: Vec<(&'static str, u64)>,
+    /// The most connections that were open at one time.
+    pub open_peak: u64,
+    /// Connections that were still open at the end.
+    pub open: u64,
+    /// CPU time of all threads and processes.
+    pub cpu_user: Duration,
+    /// The same, in the kernel.
+    pub cpu_system: Duration,
+    /// The largest resident set of one process.
+    pub rss_peak_bytes: u64,
+    /// The same of a worker process, where there were any; 0 else.
+    pub worker_rss_peak_bytes: u64,
+    /// How long it served.
+    pub duration: Duration,
+    /// It had to be ended by force after the grace time.
+    pub forced: bool,
+}
+
+/// Runs a server until SIGINT or SIGTERM. `ready` is called with the address once connections are accepted.
+///
+/// It must be called before the process has started any thread.
+///
+/// # Errors
+/// Why it cannot start or go on, with a cure.
+pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, ServeError> {
+    check(plan)?;
+    if !plan.cpus.is_empty() {
+        pitot_sys::affinity::pin(&plan.cpus).map_err(|e| {
+            ServeError::new(
+                format!("the server cannot be bound to CPUs {:?}: {e}", plan.cpus),
+                "give --cpus numbers of CPUs that are online; `nproc` counts them from 0",
+            )
+        })?;
+    }
+    limits::raise_descriptors()
+        .map_err(|e| ServeError::starting("the descriptor limit cannot be raised", &e))?;
+    // Every thread and process inherits these: no signal interrupts a worker that has not asked for it.
+    readiness::block_sigio();
+    let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate, Signal::Child])
+        .map_err(|e| ServeError::starting("signals cannot be waited for", &e))?;
+    let counters = Counters::new(plan.workers() + 1)
+        .map_err(|e| ServeError::starting("memory for the counters cannot be had", &e))?;
+    let server = Arc::new(Server::build(plan, counters.clone())?);
+    let listeners = Listeners::bind(plan).map_err(|e| explain_listen(plan.listen, &e))?;
+    let addr = listeners.addr().map_err(|e| explain_listen(plan.listen, &e))?;
+
+    let started = pitot_meter::now();
+    let mut fleet = (plan.model.launch)(plan, server, listeners)?;
+    ready(addr);
+    let ended = serve(&signals, &mut *fleet);
+    fleet.stop();
+    let forced = !wind_down(&signals, &mut *fleet, plan.limits.grace + BEYOND_GRACE);
+    ended?;
+
+    let (own, children) = (usage::of_this_process(), usage::of_ended_children());
+    Ok(Summary {
+        counts: Count::ALL.iter().map(|&(count, name)| (name, counters.total(count))).collect(),
+        open_peak: counters.open_peak(),
+        open: counters.open(),
+        cpu_user: own.cpu_user + children.cpu_user,
+        cpu_system: own.cpu_system + children.cpu_system,
+        rss_peak_bytes: own.rss_peak_bytes.max(children.rss_peak_bytes),
+        worker_rss_peak_bytes: children.rss_peak_bytes,
+        duration: (pitot_meter::now() - started).into(),
+        forced,
+    })
+}
+
+fn check(plan: &ServePlan) -> Result<(), ServeError> {
+    let (model, mechanism) = (plan.model, plan.mechanism);
+    if let Err(why) = (model.pairs_with)(mechanism) {
+        return Err(ServeError::new(
+            format!("model {} cannot use mechanism {}: {why}", model.name, mechanism.name),
+            format!("`pitot list pairs` shows what goes with {}", model.name),
+        ));
+    }
+    (mechanism.probe)()?;
+    if plan.workers() == 0 {
+        return Err(ServeError::new("a server needs at least one worker", "give --workers 1 or more"));
+    }
+    if model.name == "loop" && plan.workers() != 1 {
+        return Err(ServeError::new("model loop has one worker", "use --model loops for several"));
+    }
+    Ok(())
+}
+
+/// Until a signal asks for the end.
+fn serve(signals: &SignalFd, fleet: &mut dyn Fleet) -> Result<(), ServeError> {
+    loop {
+        if let Some(Signal::Interrupt | Signal::Terminate) = signals.wait(Some(TEND)) {
+            return Ok(());
+        }
+        fleet.tend()?;
+    }
+}
+
+/// Waits until all workers have ended; false if they had to be ended by force. A second signal ends the patience.
+fn wind_down(signals: &SignalFd, fleet: &mut dyn Fleet, patience: Duration) -> bool {
+    let end = pitot_meter::now() + patience.into();
+    let mut patient = true;
+    while patient && pitot_meter::now() < end {
+        let _ = fleet.tend();
+        if fleet.done() {
+            return true;
+        }
+        patient = !matches!(signals.wait(Some(TEND_STOPPING)), Some(Signal::Interrupt | Signal::Terminate));
+    }
+    fleet.kill();
+    while !fleet.done() {
+        let _ = fleet.tend();
+        signals.wait(Some(TEND_STOPPING));
+    }
+    false
+}
+
+fn explain_listen(addr: SocketAddr, e: &std::io::Error) -> ServeError {
+    use rustix::io::Errno;
+    let cure = match Errno::from_io_error(e) {
+        Some(Errno::ADDRINUSE) => {
+            format!("choose another port, or find who has it with `ss -ltnp 'sport = :{}'`", addr.port())
+        }
+        Some(Errno::ACCESS) => "choose a port above 1023, or give the program the right to lower ones".into(),
+        Some(Errno::ADDRNOTAVAIL) => "give --listen an address of this host; `ip address` shows them".into(),
+        Some(Errno::MFILE | Errno::NFILE) => {
+            "raise the limit on descriptors (ulimit -n), or use fewer --workers".into()
+        }
+        _ => "give --listen an ADDRESS:PORT of this host".into(),
+    };
+    ServeError::new(format!("cannot listen on {addr}: {e}"), cure)
+}

@@ -1,0 +1,532 @@
+//! The event loop over io_uring: one call per wake-up submits everything and brings everything that is done.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pitot_proto::{Outbox, PATTERN, Segment};
+use pitot_sys::ring::{Completion, Payload, Ring, RingFd, Sizes};
+use pitot_sys::{Token, Waker};
+
+use super::readiness::SWEEP;
+use super::{AcceptFailure, LoopWorker, Source};
+use crate::clock::Tick;
+use crate::conn::Phase;
+use crate::counters::Count;
+use crate::server::{Env, Server};
+use crate::session::{Session, Want};
+use crate::slots::Slots;
+
+/// Bytes of a file that are read in one operation.
+const READ_BYTES: usize = 128 << 10;
+/// File buffers kept for reuse.
+const SPARE_BUFFERS_MAX: usize = 16;
+/// Direct descriptors, for connections that the ring accepts itself, are as many as the process may have ordinary
+/// ones, up to this.
+const DIRECT_MAX: u64 = 65_536;
+
+const SOURCE: Token = Token::new(u32::MAX, 0);
+const STOP: Token = Token::new(u32::MAX - 1, 0);
+
+/// Serves until it is told to stop and the requests in flight are done.
+///
+/// # Errors
+/// What keeps the ring from working at all.
+pub fn run(worker: LoopWorker) -> io::Result<()> {
+    let sizes = Sizes {
+        submissions: 512,
+        completions: 4096,
+        buffers: 256,
+        buffer_bytes: 4096,
+        direct: pitot_sys::limits::descriptors().min(DIRECT_MAX) as u32,
+    };
+    let ring =
+        Ring::new(sizes).map_err(|unavailable| io::Error::new(io::ErrorKind::Unsupported, unavailable))?;
+    let mut this = Loop::new(worker, ring);
+    this.serve()?;
+    this.finish()
+}
+
+struct Conn {
+    /// Gone once it is closed, while operations are still in flight.
+    fd: Option<RingFd>,
+    session: Session,
+    out: Option<Box<Outbox>>,
+    phase: Phase,
+    deadline: Option<Tick>,
+    receiving: bool,
+    /// A send or a read of a file is in flight.
+    sending: bool,
+    input_ended: bool,
+    /// The receive was ended so that a slow reader's requests do not pile up.
+    held: bool,
+}
+
+struct Loop {
+    server: Arc<Server>,
+    env: Env,
+    ring: Ring,
+    source: Option<Source>,
+    stop: Arc<Waker>,
+    conns: Slots<Conn>,
+    /// No descriptor was left; the source is armed again at the next sweep.
+    accept_paused: bool,
+    accepting: bool,
+    next_sweep: Tick,
+    stop_told: bool,
+    spare_buffers: Vec<Vec<u8>>,
+}
+
+impl Loop {
+    fn new(worker: LoopWorker, ring: Ring) -> Loop {
+        let LoopWorker { server, index, source, stop } = worker;
+        let env = Env::new(&server, index);
+        let next_sweep = env.clock.tick().after(SWEEP);
+        let mut this = Loop {
+            server,
+            env,
+            ring,
+            source: Some(source),
+            stop,
+            conns: Slots::new(),
+            accept_paused: false,
+            accepting: false,
+            next_sweep,
+            stop_told: false,
+            spare_buffers: Vec::new(),
+        };
+        this.ring.poll(STOP, this.stop.as_fd());
+        this.arm_source();
+        this
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        while !self.stop_told {
+            self.wake_up(None)?;
+        }
+        Ok(())
+    }
+
+    /// Accepts no more, closes what is idle, and serves the rest up to the grace time.
+    fn finish(&mut self) -> io::Result<()> {
+        self.env.stopping = true;
+        self.ring.cancel(SOURCE);
+        while self.accepting {
+            self.wake_up(Some(SWEEP))?;
+        }
+        self.source = None;
+        // One more look at what has arrived, then whoever is idle goes.
+        self.wake_up(Some(Duration::ZERO))?;
+        for token in self.conns.tokens() {
+            self.close_if_idle(token);
+        }
+        let end = self.env.clock.tick().after(self.env.limits.grace);
+        while !self.conns.is_empty() && self.env.clock.tick() < end {
+            self.wake_up(Some(SWEEP))?;
+        }
+        self.env.counters.add(Count::CutAtStop, self.conns.len() as u64);
+        for token in self.conns.tokens() {
+            self.close(token);
+        }
+        Ok(())
+    }
+
+    fn wake_up(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let sweeping = !self.conns.is_empty() || self.accept_paused;
+        self.ring.wait(timeout.or(sweeping.then_some(SWEEP)))?;
+        self.env.clock.update();
+        while let Some(completion) = self.ring.next_completion() {
+            self.complete(completion);
+        }
+        if self.env.clock.tick() >= self.next_sweep {
+            self.sweep();
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        match completion {
+            Completion::Received { token, result, last } => {
+                self.received(token, result, last);
+                self.close_if_done_for(token);
+            }
+            Completion::Sent { token, result, payload } => {
+                self.sent(token, result, payload);
+                self.close_if_done_for(token);
+            }
+            Completion::Accepted { result, last, .. } => self.accepted(result, last),
+            Completion::Read { token, result, buffer } => self.read(token, result, buffer),
+            Completion::Readable { token: STOP } => self.stop_told = true,
+            Completion::Readable { .. } => self.take_handed_over(),
+            Completion::Connected { .. } => {}
+        }
+    }
+
+    fn arm_source(&mut self) {
+        match &self.source {
+            Some(Source::Listener(listener)) => {
+                self.ring.accept(SOURCE, listener.as_fd(), true);
+                self.accepting = true;
+            }
+            Some(Source::Handoff(handoff)) => self.ring.poll(SOURCE, handoff.as_fd()),
+            None => {}
+        }
+    }
+
+    fn accepted(&mut self, result: io::Result<RingFd>, last: bool) {
+        self.accepting = !last;
+        match result {
+            Ok(fd) => self.open(fd),
+            Err(e) => match AcceptFailure::of(&e) {
+                AcceptFailure::NoRoom => {
+                    self.env.counters.add(Count::AcceptFailed, 1);
+                    self.accept_paused = true;
+                    return;
+                }
+                AcceptFailure::Closed if self.env.stopping => return,
+                // A listener that cannot be accepted from is tried again at the next sweep, not at once.
+                AcceptFailure::Closed => self.accept_paused = true,
+                AcceptFailure::Nothing | AcceptFailure::TryNext => {}
+            },
+        }
+        if last && !self.accept_paused && !self.env.stopping {
+            self.arm_source();
+        }
+    }
+
+    fn take_handed_over(&mut self) {
+        let Some(Source::Handoff(handoff)) = &self.source else { return };
+        let handoff = Arc::clone(handoff);
+        handoff.reset();
+        while let Some(fd) = handoff.take() {
+            self.open(RingFd::Plain(fd));
+        }
+        self.arm_source();
+    }
+
+    fn open(&mut self, fd: RingFd) {
+        if !self.env.counters.opened(self.env.limits.connections_max) {
+            self.ring.close(fd);
+            return;
+        }
+        let mut session = Session::new(&*self.server.protocol);
+        let mut out = self.env.outbox();
+        session.open(&mut self.env, &mut out);
+        let conn = Conn {
+            fd: Some(fd),
+            session,
+            out: Some(out),
+            phase: Phase::Idle,
+            deadline: None,
+            receiving: false,
+            sending: false,
+            input_ended: false,
+            held: false,
+        };
+        let token = self.conns.insert(|_| conn);
+        self.advance(token);
+    }
+
+    fn received(&mut self, token: Token, result: io::Result<Option<pitot_sys::ring::Chunk>>, last: bool) {
+        let Some(conn) = self.conns.get(token) else {
+            if let Ok(Some(chunk)) = result {
+                self.ring.recycle(chunk);
+            }
+            return;
+        };
+        conn.receiving = !last;
+        match result {
+            Ok(Some(chunk)) => {
+                if conn.fd.is_some() && conn.phase != Phase::Linger {
+                    let env = &mut self.env;
+                    env.counters.add(Count::BytesReceived, chunk.len() as u64);
+                    let mut out = conn.out.take().unwrap_or_else(|| env.outbox());
+                    conn.session.input(env, self.ring.chunk(&chunk), &mut out);
+                    conn.out = Some(out);
+                }
+                self.ring.recycle(chunk);
+            }
+            Ok(None) => {
+                conn.input_ended = true;
+                if conn.phase == Phase::Linger {
+                    return self.close(token);
+                }
+                let mut out = conn.out.take().unwrap_or_else(|| self.env.outbox());
+                conn.session.end_of_input(&mut self.env, &mut out);
+                conn.out = Some(out);
+            }
+            Err(e) => match rustix::io::Errno::from_io_error(&e) {
+                Some(rustix::io::Errno::NOBUFS) => self.env.counters.add(Count::NoBuffers, 1),
+                // The receive was cancelled, to hold back a fast sender or to close.
+                Some(rustix::io::Errno::CANCELED) => {}
+                _ => {
+                    if conn.fd.is_some() {
+                        self.env.counters.add(Count::Reset, 1);
+                    }
+                    return self.close(token);
+                }
+            },
+        }
+        self.advance(token);
+    }
+
+    fn sent(&mut self, token: Token, result: io::Result<usize>, mut payload: Box<Payload>) {
+        let Some(conn) = self.conns.get(token) else { return };
+        conn.sending = false;
+        conn.deadline = None;
+        match result {
+            Ok(n) => {
+                self.env.counters.add(Count::BytesSent, n as u64);
+                let (out, spare_buffers) = (&mut conn.out, &mut self.spare_buffers);
+                payload.advance(n, |buffer| {
+                    if buffer.capacity() >= READ_BYTES && spare_buffers.len() < SPARE_BUFFERS_MAX {
+                        spare_buffers.push(buffer);
+                    } else if let Some(out) = out {
+                        out.recycle(buffer);
+                    }
+                });
+                if payload.is_empty() {
+                    self.ring.recycle_payload(payload);
+                } else if let Some(fd) = &conn.fd {
+                    conn.sending = true;
+                    self.ring.send(token, fd, payload, false);
+                    return self.set_deadline(token);
+                }
+                self.advance(token);
+            }
+            Err(_) => {
+                if conn.fd.is_some() {
+                    self.env.counters.add(Count::Reset, 1);
+                }
+                self.close(token);
+            }
+        }
+    }
+
+    /// A part of the file in front of the outbox has been read.
+    fn read(&mut self, token: Token, result: io::Result<usize>, buffer: Vec<u8>) {
+        let Some(conn) = self.conns.get(token) else { return };
+        conn.sending = false;
+        let (Some(out), Some(fd)) = (&mut conn.out, &conn.fd) else { return self.close(token) };
+        let left = out.front_file().map_or(0, |(_, range)| range.end - range.start);
+        match result {
+            Ok(n) if n > 0 && left > 0 => {
+                let n = (n as u64).min(left);
+                out.advance(n);
+                let mut buffer = buffer;
+                buffer.truncate(n as usize);
+                let mut payload = self.ring.payload();
+                payload.push_bytes(buffer, 0);
+                conn.sending = true;
+                self.ring.send(token, fd, payload, !out.is_empty());
+            }
+            _ => {
+                // The file has become shorter, or cannot be read: what was promised cannot be sent.
+                self.env.counters.add(Count::FileTruncated, 1);
+                self.close(token);
+            }
+        }
+    }
+
+    /// Does what can be done for a connection now: sends, resumes, receives, closes.
+    fn advance(&mut self, token: Token) {
+        loop {
+            let Some(conn) = self.conns.get(token) else { return };
+            if conn.fd.is_none() {
+                return self.drop_if_done(token);
+            }
+            if conn.sending {
+                break;
+            }
+            if conn.out.as_ref().is_some_and(|out| !out.is_empty()) {
+                self.start_sending(token);
+                break;
+            }
+            match conn.session.want() {
+                Want::Input => break,
+                Want::Resume => {
+                    let mut out = conn.out.take().unwrap_or_else(|| self.env.outbox());
+                    conn.session.resume(&mut self.env, &mut out);
+                    conn.out = Some(out);
+                }
+                Want::Close => return self.close(token),
+                Want::CloseGently if conn.input_ended => return self.close(token),
+                Want::CloseGently => {
+                    if conn.phase != Phase::Linger {
+                        conn.phase = Phase::Linger;
+                        if let Some(fd) = &conn.fd {
+                            self.ring.finish_sending(fd);
+                        }
+                    }
+                    break;
+                }
+            }
+        }
+        let Some(conn) = self.conns.get(token) else { return };
+        if !conn.sending
+            && let Some(out) = conn.out.take_if(|out| out.is_empty())
+        {
+            self.env.recycle(out);
+        }
+        self.steer_receive(token);
+        self.set_deadline(token);
+    }
+
+    /// Receives, unless the connection must first read what it asked for or will not be asked for more.
+    fn steer_receive(&mut self, token: Token) {
+        let Some(conn) = self.conns.get(token) else { return };
+        let Some(fd) = &conn.fd else { return };
+        match conn.session.want() {
+            Want::Input | Want::CloseGently if !conn.receiving && !conn.input_ended => {
+                conn.held = false;
+                conn.receiving = true;
+                self.ring.receive(token, fd);
+            }
+            Want::Resume if conn.receiving && !conn.held => {
+                conn.held = true;
+                self.ring.cancel_receive(token);
+            }
+            _ => {}
+        }
+    }
+
+    /// Hands as much of the outbox to the kernel as one send takes, or reads the file in front of it.
+    fn start_sending(&mut self, token: Token) {
+        let Some(conn) = self.conns.get(token) else { return };
+        let (Some(out), Some(fd)) = (&mut conn.out, &conn.fd) else { return };
+        conn.sending = true;
+        if let Some((handle, range)) = out.front_file() {
+            let Ok(file) = Arc::clone(&handle.0).downcast::<OwnedFd>() else { return self.close(token) };
+            let mut buffer = self.spare_buffers.pop().unwrap_or_else(|| Vec::with_capacity(READ_BYTES));
+            // The capacity is how much is read.
+            let left = range.end - range.start;
+            if left < buffer.capacity() as u64 {
+                buffer = Vec::with_capacity(left as usize);
+            }
+            self.ring.read(token, &file, range.start, buffer);
+            return;
+        }
+        let mut payload = self.ring.payload();
+        while !payload.is_full()
+            && let Some((segment, sent)) = out.take_front()
+        {
+            let from = sent as usize;
+            match segment {
+                Segment::Bytes(bytes) => payload.push_bytes(bytes, from),
+                Segment::Static(bytes) => payload.push_static(&bytes[from..]),
+                Segment::Shared(bytes, range) => payload.push_shared(bytes, range.start + from..range.end),
+                Segment::Pattern { at, len } => {
+                    let (at, len) = (at + sent, len - sent);
+                    let start = (at % PATTERN.len() as u64) as usize;
+                    let n = len.min((PATTERN.len() - start) as u64);
+                    payload.push_static(&PATTERN[start..start + n as usize]);
+                    if n < len {
+                        out.put_back(Segment::Pattern { at: at + n, len: len - n }, 0);
+                    }
+                }
+                file @ Segment::File { .. } => {
+                    out.put_back(file, sent);
+                    break;
+                }
+            }
+        }
+        self.ring.send(token, fd, payload, !out.is_empty());
+    }
+
+    fn set_deadline(&mut self, token: Token) {
+        let Some(conn) = self.conns.get(token) else { return };
+        let phase = if conn.phase == Phase::Linger {
+            Phase::Linger
+        } else if conn.sending {
+            Phase::Reply
+        } else if conn.session.in_head() {
+            Phase::Head
+        } else if conn.session.in_body() {
+            Phase::Body
+        } else {
+            Phase::Idle
+        };
+        // A reply's deadline moves only with its progress, which clears it.
+        let keeps = phase.counts_from_start() || phase == Phase::Reply;
+        if conn.deadline.is_none() || phase != conn.phase || !keeps {
+            conn.phase = phase;
+            let deadline = self.env.clock.tick().after(phase.timeout(&self.env));
+            conn.deadline = Some(deadline);
+            self.conns.set_deadline(token, deadline);
+        }
+    }
+
+    /// When the server is stopping, a connection goes as soon as nothing is under way.
+    fn close_if_done_for(&mut self, token: Token) {
+        if self.env.stopping {
+            self.close_if_idle(token);
+        }
+    }
+
+    fn close_if_idle(&mut self, token: Token) {
+        let idle = self.conns.get(token).is_some_and(|conn| {
+            conn.fd.is_some() && !conn.sending && conn.phase != Phase::Linger && {
+                !conn.session.in_head() && !conn.session.in_body()
+            }
+        });
+        if idle {
+            self.close(token);
+        }
+    }
+
+    /// Closes the socket. The connection's slot is freed when nothing of it is in flight any more.
+    fn close(&mut self, token: Token) {
+        let Some(conn) = self.conns.get(token) else { return };
+        if let Some(fd) = conn.fd.take() {
+            if conn.receiving || conn.sending {
+                self.ring.cancel_all(&fd);
+            }
+            self.ring.close(fd);
+            self.env.counters.closed();
+            self.conns.set_deadline(token, Tick::NEVER);
+        }
+        self.drop_if_done(token);
+    }
+
+    fn drop_if_done(&mut self, token: Token) {
+        if self.conns.get(token).is_some_and(|conn| !conn.receiving && !conn.sending)
+            && let Some(conn) = self.conns.remove(token)
+            && let Some(mut out) = conn.out
+        {
+            out.clear();
+            self.env.recycle(out);
+        }
+    }
+
+    fn sweep(&mut self) {
+        self.next_sweep = self.env.clock.tick().after(SWEEP);
+        let mut expired = Vec::new();
+        self.conns.expired(self.env.clock.tick(), &mut expired);
+        for token in expired {
+            self.expire(token);
+        }
+        if self.accept_paused && !self.env.stopping {
+            self.accept_paused = false;
+            self.arm_source();
+        }
+    }
+
+    fn expire(&mut self, token: Token) {
+        let Some(conn) = self.conns.get(token) else { return };
+        conn.deadline = None;
+        match conn.phase {
+            Phase::Idle => self.env.counters.add(Count::TimedOutIdle, 1),
+            Phase::Reply => self.env.counters.add(Count::TimedOutWrite, 1),
+            Phase::Linger => {}
+            Phase::Head | Phase::Body => {
+                self.env.counters.add(Count::TimedOutRequest, 1);
+                let mut out = conn.out.take().unwrap_or_else(|| self.env.outbox());
+                conn.session.timed_out(&mut self.env, &mut out);
+                conn.out = Some(out);
+                return self.advance(token);
+            }
+        }
+        self.close(token);
+    }
+}
