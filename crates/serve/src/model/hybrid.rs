@@ -46,7 +46,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     let Kind::Readiness { run_hybrid, .. } = plan.mechanism.kind else {
         return Err(ServeError::new("hybrid needs a readiness mechanism", "`pitot list pairs` shows them"));
     };
-    let mut threads = Threads::new()?;
+    let mut threads = Threads::default();
     let returned = Waker::new().map_err(|e| ServeError::starting("a pipe could not be made", &e))?;
     let desk =
         Arc::new(Desk { jobs: Mutex::default(), more: Condvar::new(), done: Mutex::default(), returned });
@@ -57,7 +57,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
             Ok(())
         })?;
     }
-    let work = HybridLoop { server, listener: listeners.only(), stop: threads.stop_waker(), desk };
+    let work = HybridLoop { server, listener: listeners.only(), stop: threads.stop_waker()?, desk };
     threads.start("loop".into(), plan.cpus.clone(), move || run_hybrid(work))?;
     Ok(Box::new(threads))
 }

@@ -30,9 +30,9 @@ pub(super) fn start_loops(
     sources: Vec<Source>,
 ) -> Result<Threads, ServeError> {
     let run = run_loop(plan)?;
-    let mut threads = Threads::new()?;
+    let mut threads = Threads::default();
     for (index, source) in sources.into_iter().enumerate() {
-        let worker = LoopWorker { server: Arc::clone(server), index, source, stop: threads.stop_waker() };
+        let worker = LoopWorker { server: Arc::clone(server), index, source, stop: threads.stop_waker()? };
         threads.start(format!("loop-{index}"), plan.cpus_of(index), move || run(worker))?;
     }
     Ok(threads)

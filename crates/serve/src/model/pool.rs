@@ -27,7 +27,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     let listener = Arc::new(listeners.only());
     blocking::prepare_listener(&listener, &server)
         .map_err(|e| ServeError::starting("the listener could not be prepared", &e))?;
-    let mut threads = Threads::new()?;
+    let mut threads = Threads::default();
     let mut interrupts = Vec::new();
     for index in 0..plan.workers() {
         let interrupt = Arc::new(ByThread::default());

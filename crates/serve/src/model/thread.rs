@@ -36,7 +36,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     blocking::prepare_listener(&listener, &server)
         .map_err(|e| ServeError::starting("the listener could not be prepared", &e))?;
     let connections = Arc::new(Connections::default());
-    let mut threads = Threads::new()?;
+    let mut threads = Threads::default();
     let (accepting, serving) = (Arc::clone(&listener), Arc::clone(&connections));
     threads.start("acceptor".into(), plan.cpus.clone(), move || {
         let counters = server.counters.worker(0);

@@ -9,23 +9,23 @@ use pitot_sys::{Waker, affinity};
 use super::Fleet;
 use crate::plan::ServeError;
 
-/// Threads that run until a waker tells them to stop.
+/// Threads that run until a waker tells them to stop. Each has one of its own, as a realtime signal can tell of a
+/// descriptor to one thread only.
+#[derive(Default)]
 pub(super) struct Threads {
-    stop: Arc<Waker>,
+    wakers: Vec<Arc<Waker>>,
     threads: Vec<JoinHandle<io::Result<()>>>,
     stopping: bool,
 }
 
 impl Threads {
-    pub(super) fn new() -> Result<Threads, ServeError> {
-        let stop =
+    /// A waker for one thread: readable once it is to stop.
+    pub(super) fn stop_waker(&mut self) -> Result<Arc<Waker>, ServeError> {
+        let waker =
             Waker::new().map_err(|e| ServeError::starting("a pipe for stopping could not be made", &e))?;
-        Ok(Threads { stop: Arc::new(stop), threads: Vec::new(), stopping: false })
-    }
-
-    /// Readable once the threads are to stop.
-    pub(super) fn stop_waker(&self) -> Arc<Waker> {
-        Arc::clone(&self.stop)
+        let waker = Arc::new(waker);
+        self.wakers.push(Arc::clone(&waker));
+        Ok(waker)
     }
 
     /// Starts a thread on the given CPUs.
@@ -50,7 +50,7 @@ impl Threads {
 impl Fleet for Threads {
     fn stop(&mut self) {
         self.stopping = true;
-        self.stop.wake();
+        self.wakers.iter().for_each(|waker| waker.wake());
     }
 
     fn tend(&mut self) -> Result<(), ServeError> {

@@ -47,8 +47,8 @@ fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
 }
 
 fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
-    let mut threads = Threads::new()?;
-    let (listener, stop, workers) = (listeners.only(), threads.stop_waker(), plan.workers());
+    let mut threads = Threads::default();
+    let (listener, stop, workers) = (listeners.only(), threads.stop_waker()?, plan.workers());
     let cpus = plan.cpus.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)

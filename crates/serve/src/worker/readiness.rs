@@ -156,10 +156,12 @@ impl<R: Readiness> Loop<R> {
         }
         for _ in 0..at_most {
             let accepted = match &source {
-                Source::Listener(listener) => socket::accept(listener, true),
-                Source::Handoff(handoff) => handoff.take().ok_or_else(|| io::ErrorKind::WouldBlock.into()),
+                Source::Listener(listener) => {
+                    socket::accept(listener, true).map_err(|e| AcceptFailure::of(&e))
+                }
+                Source::Handoff(handoff) => handoff.take().ok_or(AcceptFailure::Nothing),
             };
-            match accepted.map_err(|e| AcceptFailure::of(&e)) {
+            match accepted {
                 Ok(fd) => self.open(fd),
                 Err(AcceptFailure::TryNext) => {}
                 Err(AcceptFailure::Nothing | AcceptFailure::Closed) => {
