@@ -8,16 +8,20 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod clock;
 mod host;
 mod load_result;
 pub mod metric;
+mod monitor;
 mod plan;
+mod procfs;
 pub mod runfile;
+mod runner;
 pub mod statistics;
 mod units;
 
 pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord};
-pub use host::{Fact, Fingerprint, HostChange};
+pub use host::{CpuSplit, Fact, Fingerprint, HostChange};
 pub use load_result::{
     Bytes, Client, Connections, Latencies, Latency, LoadError, LoadResult, Requests, Window,
 };
@@ -31,3 +35,4 @@ pub use runfile::{
     CellRecord, CpuSample, FactorLevel, Repetition, Resources, Run, RunFileError, RunInfo, RunState,
     RunWriter, Sample, SkipRecord, TreeSample, Verdict, VerdictKind,
 };
+pub use runner::{Guardian, Outcome, Prepared, Progress, RunError, Setting, ShownCell, prepare, resume};

@@ -1,8 +1,16 @@
 //! What a machine is, and how much of it a run may use.
 
+mod collect;
+mod cpus;
 mod fingerprint;
+mod network;
+mod sysctl;
+mod throttle;
 
+pub(crate) use collect::memory_total_bytes;
+pub use cpus::{CpuSplit, split_cpus};
 pub use fingerprint::{Fact, Fingerprint, HostChange};
+pub(crate) use throttle::throttle_count;
 
 /// The CPUs of a list as the kernel writes it: `0-3,8`.
 pub(crate) fn parse_cpu_list(text: &str) -> Option<Vec<usize>> {

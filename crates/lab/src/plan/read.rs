@@ -90,7 +90,7 @@ impl Reader<'_> {
             "tolerance" => plan.tolerance = item.share()?,
             "metric" => plan.metric = metric(item)?,
             "baseline" => {
-                plan.baseline = Some(levels(&item.section("`baseline`")?, &[], &plan.factors, Strict::All)?)
+                plan.baseline = Some(levels(&item.section("`baseline`")?, &[], &plan.factors, Strict::All)?);
             }
             "charts" => {
                 let known: Vec<&str> = self.catalog.charts.iter().map(String::as_str).collect();

@@ -1,0 +1,232 @@
+//! The monitor: samples of the server's processes, the load generator's, and the machine, twenty times a second.
+//!
+//! It reads /proc and nothing else, so it needs no privilege and can watch any server. What is cheap is read in every
+//! sample. What grows with the number of processes or threads has a budget each: it is read as often as it may cost
+//! one or two hundredths of a CPU, so that a server of five thousand processes is not slowed by being watched. What was
+//! not read in a sample is told as such. The monitor runs on the load generator's CPUs and records its own cost.
+
+mod machine;
+mod resources;
+mod strangers;
+mod tree;
+
+use std::time::Duration;
+
+use pitot_meter::{Nanos, now};
+
+use crate::procfs::{Reader, Sessions};
+use crate::runfile::{CpuSample, Sample, TreeSample};
+use machine::{Machine, MachineReader};
+pub(crate) use resources::resources;
+pub(crate) use strangers::StrangerUse;
+use strangers::Strangers;
+use tree::Tree;
+
+/// Time between samples.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Something that is read no more often than its interval, and not so often that it costs more than its share of
+/// one CPU.
+#[derive(Debug)]
+struct Budget {
+    interval: Nanos,
+    /// One part of so many.
+    share: u64,
+    last: Option<Nanos>,
+    cost: Nanos,
+}
+
+impl Budget {
+    const fn new(interval_ms: u64, share: u64) -> Budget {
+        Budget { interval: Nanos::from_millis(interval_ms), share, last: None, cost: Nanos::ZERO }
+    }
+
+    fn is_due(&self, at: Nanos) -> bool {
+        let wait = self.interval.max(Nanos(self.cost.0.saturating_mul(self.share)));
+        self.last.is_none_or(|last| at.since(last) >= wait)
+    }
+
+    fn spent(&mut self, from: Nanos) {
+        let cost = now().since(from);
+        // The first reading learns which processes do not matter and says little about the next. After it a mean, so
+        // that one reading that was interrupted does not put off the next ones for long.
+        self.cost = if self.last.is_none() { Nanos::ZERO } else { Nanos((self.cost.0 + cost.0) / 2) };
+        self.last = Some(from);
+    }
+}
+
+/// Watches one repetition.
+#[derive(Debug)]
+pub(crate) struct Monitor {
+    server_session: u32,
+    load_session: Option<u32>,
+    server_cpus: Vec<usize>,
+    load_cpus: Vec<usize>,
+    machine: MachineReader,
+    origin: Option<Machine>,
+    reader: Reader,
+    sessions: Sessions,
+    server: Tree,
+    load: Tree,
+    strangers: Strangers,
+    walk: Budget,
+    threads: Budget,
+    memory: Budget,
+    others: Budget,
+    samples: Vec<Sample>,
+}
+
+impl Monitor {
+    /// A monitor of the server that leads `server_session`.
+    pub(crate) fn new(server_session: u32, server_cpus: &[usize], load_cpus: &[usize]) -> Monitor {
+        Monitor {
+            server_session,
+            load_session: None,
+            server_cpus: server_cpus.to_vec(),
+            load_cpus: load_cpus.to_vec(),
+            machine: MachineReader::open(),
+            origin: None,
+            reader: Reader::default(),
+            sessions: Sessions::default(),
+            server: Tree::default(),
+            load: Tree::default(),
+            strangers: Strangers::default(),
+            walk: Budget::new(0, 50),
+            threads: Budget::new(0, 100),
+            memory: Budget::new(400, 200),
+            others: Budget::new(200, 200),
+            samples: Vec::new(),
+        }
+    }
+
+    /// From now on the load generator that leads this session is watched too.
+    pub(crate) fn watch_load(&mut self, session: u32) {
+        self.load_session = Some(session);
+    }
+
+    /// Takes a sample. `whole`: also of what is not due, as before the load and after it.
+    pub(crate) fn sample(&mut self, whole: bool) {
+        let start = now();
+        let cpu_start = thread_cpu();
+        let machine = self.machine.read(&self.server_cpus, &self.load_cpus);
+        let origin = *self.origin.get_or_insert(machine);
+        let mut sample = Sample { at_ns: start.0, ..since(&machine, &origin) };
+        if whole || self.walk.is_due(start) {
+            self.walk_trees(&mut sample, whole);
+        }
+        if self.others.is_due(start) {
+            let from = now();
+            self.strangers.sample(&mut self.reader, self.sessions.strangers(), &self.server_cpus, start);
+            self.others.spent(from);
+        }
+        sample.cost_ns = thread_cpu().since(cpu_start).0;
+        self.samples.push(sample);
+    }
+
+    fn walk_trees(&mut self, sample: &mut Sample, whole: bool) {
+        let from = now();
+        self.server.clear();
+        self.load.clear();
+        // No process has session 0 but threads of the kernel, which are never the load generator.
+        let wanted = [self.server_session, self.load_session.unwrap_or(self.server_session)];
+        self.sessions.walk(&mut self.reader, &wanted, |pid, stat| {
+            if stat.session == self.server_session {
+                self.server.add(pid, stat);
+            } else {
+                self.load.add(pid, stat);
+            }
+        });
+        let mut server = self.server.sample();
+        let mut load = self.load.sample();
+        self.walk.spent(from);
+        let from = now();
+        if whole || self.threads.is_due(from) {
+            self.server.sample_threads(&mut self.reader, &mut server);
+            self.load.sample_threads(&mut self.reader, &mut load);
+            self.threads.spent(from);
+        }
+        let from = now();
+        if whole || self.memory.is_due(from) {
+            self.server.sample_memory(&mut self.reader, &mut server);
+            self.memory.spent(from);
+        }
+        let kept = |tree: &Tree, sample: TreeSample| (!tree.is_empty()).then_some(sample);
+        sample.server = kept(&self.server, server);
+        sample.load = kept(&self.load, load);
+    }
+
+    /// The samples, and what other processes used of the server's CPUs.
+    pub(crate) fn finish(self) -> (Vec<Sample>, Vec<StrangerUse>) {
+        (self.samples, self.strangers.finish())
+    }
+}
+
+/// CPU time of this thread so far.
+fn thread_cpu() -> Nanos {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}
+
+/// The machine's counters since the first sample.
+fn since(now: &Machine, origin: &Machine) -> Sample {
+    let cpus = |now: &CpuSample, then: &CpuSample| CpuSample {
+        user_ns: now.user_ns.saturating_sub(then.user_ns),
+        system_ns: now.system_ns.saturating_sub(then.system_ns),
+        softirq_ns: now.softirq_ns.saturating_sub(then.softirq_ns),
+        steal_ns: now.steal_ns.saturating_sub(then.steal_ns),
+    };
+    Sample {
+        server_cpus: cpus(&now.server_cpus, &origin.server_cpus),
+        load_cpus: cpus(&now.load_cpus, &origin.load_cpus),
+        tcp_retransmits: now.tcp_retransmits.saturating_sub(origin.tcp_retransmits),
+        listen_overflows: now.listen_overflows.saturating_sub(origin.listen_overflows),
+        listen_drops: now.listen_drops.saturating_sub(origin.listen_drops),
+        pressure_cpu_ns: now.pressure_cpu_ns.saturating_sub(origin.pressure_cpu_ns),
+        pressure_memory_ns: now.pressure_memory_ns.saturating_sub(origin.pressure_memory_ns),
+        pressure_io_ns: now.pressure_io_ns.saturating_sub(origin.pressure_io_ns),
+        ..Sample::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_costly_reading_is_made_less_often() {
+        let mut budget = Budget::new(10, 100);
+        assert!(budget.is_due(Nanos::ZERO), "the first one is due at once");
+        budget.last = Some(Nanos::from_secs(1));
+        budget.cost = Nanos::from_micros(1);
+        assert!(!budget.is_due(Nanos::from_millis(1009)));
+        assert!(budget.is_due(Nanos::from_millis(1010)));
+        budget.cost = Nanos::from_millis(5);
+        assert!(!budget.is_due(Nanos::from_millis(1499)));
+        assert!(budget.is_due(Nanos::from_millis(1500)));
+    }
+
+    #[test]
+    fn a_busy_child_is_seen_and_one_that_ended_is_not() {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "while :; do :; done"]);
+        pitot_sys::spawn::isolate(&mut command, &[]);
+        let mut child = command.spawn().unwrap();
+        let cpus = pitot_sys::affinity::allowed().unwrap();
+        let mut monitor = Monitor::new(child.id(), &cpus, &[]);
+        monitor.sample(true);
+        let first = monitor.samples[0].server.unwrap();
+        let deadline = now() + Nanos::from_secs(10);
+        while monitor.samples.last().unwrap().server.unwrap().cpu_ns < first.cpu_ns + 20_000_000 {
+            assert!(now() < deadline, "a busy loop uses no CPU");
+            std::thread::sleep(Duration::from_millis(5));
+            monitor.sample(true);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        monitor.sample(true);
+        let (samples, _) = monitor.finish();
+        assert_eq!(samples.last().unwrap().server, None);
+        assert_eq!(samples[0].server_cpus, CpuSample::default(), "counters count from the first sample");
+        assert!(samples.iter().all(|s| s.load.is_none()));
+    }
+}

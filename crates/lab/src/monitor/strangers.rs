@@ -1,0 +1,62 @@
+//! Other processes that use the server's CPUs: the ones that make a measurement noisy, by name.
+
+use std::collections::HashMap;
+
+use pitot_meter::Nanos;
+
+use crate::procfs::{Reader, TICK_NS};
+
+/// What another process used of the server's CPUs between two looks at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StrangerUse {
+    pub(crate) from: Nanos,
+    pub(crate) to: Nanos,
+    pub(crate) pid: u32,
+    pub(crate) name: String,
+    pub(crate) cpu_ns: u64,
+}
+
+/// What is known of other processes.
+#[derive(Debug, Default)]
+pub(super) struct Strangers {
+    /// When a process was last looked at, and the ticks it had used by then, those of its ended children included: a
+    /// compiler that starts hundreds of short programs is seen in their parent.
+    known: HashMap<u32, (Nanos, u64)>,
+    uses: Vec<StrangerUse>,
+}
+
+impl Strangers {
+    /// Looks at the processes. A process counts for the CPU on which it is found.
+    pub(super) fn sample(
+        &mut self,
+        reader: &mut Reader,
+        pids: impl Iterator<Item = u32>,
+        cpus: &[usize],
+        at: Nanos,
+    ) {
+        let own = std::process::id();
+        let mut now = HashMap::with_capacity(self.known.len());
+        for pid in pids.filter(|&pid| pid != own) {
+            let Some(stat) = reader.stat(pid) else { continue };
+            let ticks = stat.user + stat.system + stat.children_user + stat.children_system;
+            if let Some(&(from, before)) = self.known.get(&pid)
+                && ticks > before
+                && cpus.contains(&stat.processor)
+            {
+                self.uses.push(StrangerUse {
+                    from,
+                    to: at,
+                    pid,
+                    name: reader.name(pid),
+                    cpu_ns: (ticks - before) * TICK_NS,
+                });
+            }
+            now.insert(pid, (at, ticks));
+        }
+        self.known = now;
+    }
+
+    pub(super) fn finish(self) -> Vec<StrangerUse> {
+        self.uses
+    }
+}

@@ -1,0 +1,157 @@
+//! A small process that outlives the lab for a moment and sweeps up after it.
+//!
+//! The programs that the lab starts die with it by themselves (PR_SET_PDEATHSIG), but their children need not: a killed
+//! nginx leaves its workers. So before anything else the lab forks a guardian that waits on a pipe. When the lab ends,
+//! by whatever means, the pipe closes; the guardian then kills all that the lab has started and not seen end, known by
+//! its session or by a line in its environment, and removes the private directory.
+
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pitot_sys::process::{Fork, SingleThreaded, exit_now};
+use pitot_sys::spawn::{self, Stop};
+
+use crate::procfs;
+
+/// The variable whose value marks all processes of one run.
+pub(crate) const COOKIE_NAME: &str = "PITOT_RUN";
+
+/// How long processes may take to be gone after SIGKILL.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// The lab's end of the pipe, and what marks the processes of this run.
+#[derive(Debug)]
+pub struct Guardian {
+    pipe: Option<PipeWriter>,
+    cookie: String,
+    dir: PathBuf,
+}
+
+impl Guardian {
+    /// Makes the private directory of a run and forks the guardian. Must be called while the process has one thread;
+    /// where it has more, there is no guardian, and a killed lab may leave children of servers behind.
+    ///
+    /// # Errors
+    /// If the directory, the pipe or the process cannot be made.
+    pub fn start() -> std::io::Result<Guardian> {
+        let unique = format!("{}-{:x}", std::process::id(), pitot_meter::now().0);
+        let dir = std::env::temp_dir().join(format!("pitot-{unique}"));
+        std::fs::create_dir(&dir)?;
+        let mut guardian = Guardian { pipe: None, cookie: unique, dir };
+        let (reader, writer) = std::io::pipe()?;
+        if let Some(proof) = SingleThreaded::check() {
+            match proof.fork()? {
+                Fork::Parent(_) => guardian.pipe = Some(writer),
+                Fork::Child => {
+                    drop(writer);
+                    let clean = spawn::outlive_parent().is_ok();
+                    watch(reader, &guardian.cookie_line(), &guardian.dir);
+                    exit_now(i32::from(!clean));
+                }
+            }
+        }
+        Ok(guardian)
+    }
+
+    /// True if a process stands by.
+    pub fn is_there(&self) -> bool {
+        self.pipe.is_some()
+    }
+
+    /// The run's private directory.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The value of [`COOKIE_NAME`] in all processes of the run.
+    pub(crate) fn cookie(&self) -> &str {
+        &self.cookie
+    }
+
+    pub(crate) fn cookie_line(&self) -> String {
+        format!("{COOKIE_NAME}={}", self.cookie)
+    }
+
+    /// A program was started that leads this session.
+    pub(crate) fn started(&mut self, session: u32) {
+        self.tell(format_args!("+{session}\n"));
+    }
+
+    /// Nothing is left of this session.
+    pub(crate) fn ended(&mut self, session: u32) {
+        self.tell(format_args!("-{session}\n"));
+    }
+
+    fn tell(&mut self, line: std::fmt::Arguments<'_>) {
+        if let Some(pipe) = &mut self.pipe {
+            // A guardian that was killed cannot help; the run goes on without it.
+            let _ = pipe.write_all(line.to_string().as_bytes());
+        }
+    }
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// The guardian's life: keep the list of sessions until the pipe closes, then sweep.
+fn watch(pipe: PipeReader, cookie: &str, dir: &Path) {
+    let mut sessions: Vec<u32> = Vec::new();
+    for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+        let (sign, number) = line.split_at(line.len().min(1));
+        let Ok(session) = number.parse() else { continue };
+        match sign {
+            "+" => sessions.push(session),
+            _ => sessions.retain(|s| *s != session),
+        }
+    }
+    sweep(&sessions, cookie, SWEEP);
+    let _ = std::fs::remove_dir_all(dir);
+}
+
+/// Kills all processes of `sessions` and all that carry the cookie until none is left. Returns those that it found.
+pub(crate) fn sweep(sessions: &[u32], cookie: &str, patience: Duration) -> Vec<(u32, String)> {
+    let deadline = Instant::now() + patience;
+    let mut all = Vec::new();
+    loop {
+        let found = procfs::find(sessions, cookie);
+        if found.is_empty() || Instant::now() > deadline {
+            return all;
+        }
+        for process in found {
+            spawn::stop(process.0, Stop::Kill);
+            if !all.contains(&process) {
+                all.push(process);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_reaches_daemons_by_their_cookie() {
+        let cookie = format!("test-{}", std::process::id());
+        // The shell ends at once and leaves a child in a session of its own.
+        let status = std::process::Command::new("sh")
+            .args(["-c", "setsid sleep 60 </dev/null >/dev/null 2>&1 & exit 0"])
+            .env(COOKIE_NAME, &cookie)
+            .status()
+            .unwrap();
+        assert!(status.success());
+        let line = format!("{COOKIE_NAME}={cookie}");
+        let deadline = Instant::now() + SWEEP;
+        while procfs::find(&[], &line).iter().all(|(_, name)| name != "sleep") {
+            assert!(Instant::now() < deadline, "the child never came up");
+            std::thread::yield_now();
+        }
+        assert_eq!(sweep(&[], &line, SWEEP).len(), 1);
+        assert_eq!(procfs::find(&[], &line), []);
+    }
+}

@@ -1,0 +1,484 @@
+//! One repetition: a fresh server, a warm-up, a measurement, and nothing left behind.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use pitot_meter::now;
+use pitot_sys::spawn::{self, Stop};
+
+use super::guardian::{COOKIE_NAME, Guardian, sweep};
+use super::process::{Event, Launch, Process, Who, describe};
+use super::verdict::{Evidence, judge};
+use crate::host::{CpuSplit, throttle_count};
+use crate::monitor::{INTERVAL, Monitor, resources};
+use crate::runfile::{Repetition, Verdict, VerdictKind};
+use crate::{Cell, CellServer, FileContent, LoadResult, Placement, Plan, Ready, Window};
+
+/// How long a load generator may take beyond warm-up and duration, to connect, to drain and to write its result.
+const LOAD_GRACE_S: f64 = 30.0;
+/// How long a load may take that has no duration but a number of requests or connections.
+const UNTIMED_S: f64 = 300.0;
+/// How long processes may take to be gone once their parent is.
+const ORPHANS: Duration = Duration::from_secs(2);
+/// Time between attempts to connect to a server that is to open its port.
+const KNOCK: Duration = Duration::from_millis(5);
+/// Lines of last words of the server, and half as many of the load generator.
+const LAST_LINES: usize = 20;
+
+/// What all repetitions of a run share.
+pub(super) struct Bench<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) pitot: &'a str,
+    pub(super) cpus: &'a CpuSplit,
+    pub(super) guardian: &'a mut Guardian,
+    /// True once the user wants the run to end.
+    pub(super) stop: &'a dyn Fn() -> bool,
+    pub(super) memory_total_bytes: u64,
+}
+
+/// Why a repetition ended early.
+enum Early {
+    /// The user wanted it.
+    Stopped,
+    /// It failed, and this is the sentence.
+    Failed(String),
+}
+
+impl From<String> for Early {
+    fn from(reason: String) -> Early {
+        Early::Failed(reason)
+    }
+}
+
+/// Runs a repetition. The `block`, `position` and `started_at` of the result are the caller's to fill in. `None` if
+/// the user stopped it.
+pub(super) fn run(bench: &mut Bench<'_>, cell: &Cell, number: usize) -> Option<Repetition> {
+    let begin = Instant::now();
+    let dir = bench.guardian.dir().join(number.to_string());
+    let (events, receiver) = channel();
+    let mut attempt = Attempt {
+        cell,
+        dir,
+        address: String::new(),
+        ready_s: 0.0,
+        server: None,
+        load: None,
+        monitor: None,
+        window: Window::default(),
+        events,
+        receiver,
+        result: None,
+        server_stats: None,
+        bench,
+    };
+    let throttled_before = attempt.throttled();
+    let outcome = attempt.measure();
+    let throttled = attempt.throttled().saturating_sub(throttled_before);
+    let left_behind = attempt.clean_up();
+    let outcome = match (outcome, left_behind) {
+        (Ok(()), Some(reason)) => Err(Early::Failed(reason)),
+        (outcome, _) => outcome,
+    };
+    let failure = match outcome {
+        Err(Early::Stopped) => return None,
+        Err(Early::Failed(reason)) => Some(reason),
+        Ok(()) => None,
+    };
+    Some(attempt.into_repetition(failure, throttled, begin.elapsed()))
+}
+
+struct Attempt<'a, 'b> {
+    bench: &'a mut Bench<'b>,
+    cell: &'a Cell,
+    dir: PathBuf,
+    address: String,
+    ready_s: f64,
+    server: Option<Process>,
+    load: Option<Process>,
+    monitor: Option<Monitor>,
+    /// The measured part.
+    window: Window,
+    events: Sender<Event>,
+    receiver: Receiver<Event>,
+    result: Option<LoadResult>,
+    server_stats: Option<serde_json::Value>,
+}
+
+impl Attempt<'_, '_> {
+    fn measure(&mut self) -> Result<(), Early> {
+        let mut at = Placement {
+            pitot: self.bench.pitot.to_owned(),
+            address: self.choose_address()?,
+            dir: self.dir.to_string_lossy().into_owned(),
+            server_cpus: self.bench.cpus.server_list(),
+            load_cpus: self.bench.cpus.load_list(),
+        };
+        write_files(self.cell, &self.dir, &at)?;
+        let begin = Instant::now();
+        let server = self.start(Who::Server, &self.cell.server_argv(&at))?;
+        let session = server.id();
+        self.server = Some(server);
+        self.monitor = Some(Monitor::new(session, &self.bench.cpus.server, &self.bench.cpus.load));
+        at.address = self.wait_until_ready(&at.address)?;
+        self.address.clone_from(&at.address);
+        self.ready_s = begin.elapsed().as_secs_f64();
+        self.sample(true);
+
+        let json = self.dir.join("result.json");
+        let mut argv = self.cell.load_argv(self.bench.plan, &at);
+        argv.extend(["--json".to_owned(), json.to_string_lossy().into_owned()]);
+        let load = self.start(Who::Load, &argv)?;
+        if let Some(monitor) = &mut self.monitor {
+            monitor.watch_load(load.id());
+        }
+        self.load = Some(load);
+        self.wait_for_load()?;
+        self.sample(true);
+        self.result = Some(self.read_result(&json)?);
+        self.stop_server()
+    }
+
+    fn throttled(&self) -> u64 {
+        throttle_count(&self.bench.cpus.server) + throttle_count(&self.bench.cpus.load)
+    }
+
+    /// A server of Pitot takes a port that is free and tells it; for others one is found.
+    fn choose_address(&self) -> Result<String, String> {
+        match self.cell.server {
+            CellServer::Pitot { .. } => Ok("127.0.0.1:0".to_owned()),
+            CellServer::External(_) => TcpListener::bind("127.0.0.1:0")
+                .and_then(|listener| listener.local_addr())
+                .map(|address| address.to_string())
+                .map_err(|e| format!("no free port was found: {e}")),
+        }
+    }
+
+    fn start(&mut self, who: Who, argv: &[String]) -> Result<Process, String> {
+        let cpus = match who {
+            Who::Server => &self.bench.cpus.server,
+            Who::Load => &self.bench.cpus.load,
+        };
+        let cookie = self.bench.guardian.cookie().to_owned();
+        let launch = Launch { who, argv, cpus, dir: &self.dir, cookie: (COOKIE_NAME, &cookie) };
+        let process = Process::start(&launch, &self.events)?;
+        self.bench.guardian.started(process.id());
+        Ok(process)
+    }
+
+    fn sample(&mut self, whole: bool) {
+        if let Some(monitor) = &mut self.monitor {
+            monitor.sample(whole);
+        }
+    }
+
+    fn check_user(&self) -> Result<(), Early> {
+        if (self.bench.stop)() { Err(Early::Stopped) } else { Ok(()) }
+    }
+
+    /// An error once the server has ended.
+    fn check_server(&mut self, when: &str) -> Result<(), Early> {
+        match self.server.as_mut().and_then(Process::ended) {
+            Some(status) => Err(Early::Failed(format!("the server ended {} {when}", describe(status)))),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the server says or shows that it is ready, and returns its address.
+    fn wait_until_ready(&mut self, address: &str) -> Result<String, Early> {
+        let patience = self.bench.plan.ready_timeout_s;
+        let deadline = Instant::now() + Duration::from_secs_f64(patience);
+        let ready = match &self.cell.server {
+            CellServer::Pitot { .. } => None,
+            CellServer::External(program) => Some(program.ready.clone()),
+        };
+        loop {
+            self.check_user()?;
+            match self.receiver.recv_timeout(KNOCK) {
+                Ok(Event::Line { who: Who::Server, text, on_stdout }) => match &ready {
+                    None if on_stdout => {
+                        if let Some(address) = text.strip_prefix("ready ") {
+                            return Ok(address.trim().to_owned());
+                        }
+                    }
+                    Some(Ready::Line(wanted)) if text.contains(wanted) => return Ok(address.to_owned()),
+                    _ => {}
+                },
+                Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            self.check_server("before it was ready")?;
+            if ready == Some(Ready::Port)
+                && address.parse().is_ok_and(|a| TcpStream::connect_timeout(&a, INTERVAL).is_ok())
+            {
+                return Ok(address.to_owned());
+            }
+            if Instant::now() > deadline {
+                return Err(Early::Failed(format!("the server was not ready within {patience} s")));
+            }
+        }
+    }
+
+    /// Samples until the load generator ends. What it did lies between its start and its end, unless it tells better.
+    fn wait_for_load(&mut self) -> Result<(), Early> {
+        self.window.start = now().0;
+        let outcome = self.watch_load();
+        self.window.end = now().0;
+        outcome
+    }
+
+    fn watch_load(&mut self) -> Result<(), Early> {
+        let plan = self.bench.plan;
+        let limit_s =
+            if self.cell.is_timed() { plan.warmup_s + plan.duration_s + LOAD_GRACE_S } else { UNTIMED_S };
+        let begin = Instant::now();
+        let mut next = begin + INTERVAL;
+        loop {
+            let wait = next.saturating_duration_since(Instant::now());
+            if wait.is_zero() {
+                self.sample(false);
+                next += INTERVAL;
+                // After a long stop of this process it does not catch up with what it has missed.
+                next = next.max(Instant::now());
+            } else {
+                let _ = self.receiver.recv_timeout(wait);
+            }
+            self.check_user()?;
+            let running_s = begin.elapsed().as_secs_f64();
+            self.check_server(&format!("{running_s:.1} s into the load"))?;
+            if self.load.as_mut().is_none_or(|load| load.ended().is_some()) {
+                return Ok(());
+            }
+            if running_s > limit_s {
+                return Err(Early::Failed(format!("the load generator did not end within {limit_s:.0} s")));
+            }
+        }
+    }
+
+    fn read_result(&mut self, json: &Path) -> Result<LoadResult, String> {
+        let how = self.load.as_mut().and_then(Process::ended).map(describe).unwrap_or_default();
+        let text = std::fs::read_to_string(json)
+            .map_err(|_| format!("the load generator ended {how} and wrote no result"))?;
+        let result = LoadResult::parse(&text)
+            .map_err(|e| format!("the load generator's result is not readable: {e}"))?;
+        if result.requests.ok == 0 && result.latency_ns.connect.count == 0 {
+            return Err(nothing_right(&result));
+        }
+        if result.requests.ok == 0 && result.requests.attempted > 0 {
+            let reason = nothing_right(&result);
+            self.result = Some(result);
+            return Err(reason);
+        }
+        Ok(result)
+    }
+
+    /// Asks the server to stop, waits for its end and reads its counters.
+    fn stop_server(&mut self) -> Result<(), Early> {
+        let patience = self.bench.plan.stop_timeout_s;
+        let deadline = Instant::now() + Duration::from_secs_f64(patience);
+        self.check_server("at the end of the load")?;
+        let Some(server) = &mut self.server else { return Ok(()) };
+        let (signal, is_pitot) = match &self.cell.server {
+            CellServer::Pitot { .. } => (Stop::Terminate, true),
+            CellServer::External(program) => (stop_signal(&program.stop), false),
+        };
+        spawn::stop(server.id(), signal);
+        let status = loop {
+            if let Some(status) = server.ended() {
+                break status;
+            }
+            if Instant::now() > deadline {
+                return Err(Early::Failed(format!(
+                    "the server did not stop within {patience} s of being asked to"
+                )));
+            }
+            let _ = self.receiver.recv_timeout(KNOCK);
+        };
+        if is_pitot {
+            if !status.success() {
+                return Err(Early::Failed(format!(
+                    "the server ended {} when it was asked to stop",
+                    describe(status)
+                )));
+            }
+            // The reader of its output may be a moment behind its end.
+            while self.server_stats.is_none() && Instant::now() < deadline {
+                self.server_stats = self.server.as_ref().and_then(|server| last_object(&server.stdout()));
+                if self.server_stats.is_none() {
+                    match self.receiver.recv_timeout(KNOCK) {
+                        Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
+                            self.server_stats = self.server.as_ref().and_then(|s| last_object(&s.stdout()));
+                            break;
+                        }
+                        Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what still runs. What the server has left behind after its own end is a reason to fail it.
+    fn clean_up(&mut self) -> Option<String> {
+        let mut orderly = true;
+        let mut sessions = Vec::new();
+        for process in [&mut self.load, &mut self.server].into_iter().flatten() {
+            orderly &= process.ended().is_some();
+            sessions.push(process.id());
+        }
+        let cookie = self.bench.guardian.cookie_line();
+        let mut left = Vec::new();
+        if orderly {
+            // Children that are about to end of themselves may do so.
+            let deadline = Instant::now() + ORPHANS;
+            loop {
+                left = crate::procfs::find(&sessions, &cookie);
+                if left.is_empty() || Instant::now() > deadline {
+                    break;
+                }
+                std::thread::sleep(KNOCK);
+            }
+        }
+        sweep(&sessions, &cookie, ORPHANS);
+        for process in [&mut self.load, &mut self.server].into_iter().flatten() {
+            // Killed or ended: either way it is waited for, so that no zombie stays.
+            let deadline = Instant::now() + ORPHANS;
+            while process.ended().is_none() && Instant::now() < deadline {
+                std::thread::sleep(KNOCK);
+            }
+        }
+        for session in sessions {
+            self.bench.guardian.ended(session);
+        }
+        let _ = std::fs::remove_dir_all(&self.dir);
+        let first = left.first()?;
+        Some(format!(
+            "{} processes were left behind, such as `{}` (process {})",
+            left.len(),
+            first.1,
+            first.0
+        ))
+    }
+
+    fn into_repetition(self, failure: Option<String>, throttled: u64, elapsed: Duration) -> Repetition {
+        let told = self.result.as_ref().map_or_else(Window::default, |r| r.clock_ns);
+        let window = if told.end > told.start { told } else { self.window };
+        let (samples, strangers) = self.monitor.map(Monitor::finish).unwrap_or_default();
+        let used = resources(&samples, window).map(|mut used| {
+            used.server_cpus = self.bench.cpus.server.len() as u32;
+            used.load_cpus = self.bench.cpus.load.len() as u32;
+            used.memory_total_bytes = self.bench.memory_total_bytes;
+            used
+        });
+        let verdict = match (failure, &self.result, &used) {
+            (Some(reason), _, _) => Verdict { kind: VerdictKind::Failed, reason, figures: Vec::new() },
+            (None, Some(load), Some(used)) => judge(&Evidence {
+                load,
+                used,
+                strangers: &strangers,
+                window,
+                throttled,
+                shared_cpus: self.bench.cpus.is_shared(),
+            }),
+            (None, _, _) => Verdict {
+                kind: VerdictKind::Failed,
+                reason: "the measured part was too short to be watched".into(),
+                figures: Vec::new(),
+            },
+        };
+        let mut last_words = String::new();
+        if verdict.kind == VerdictKind::Failed {
+            for (name, process, lines) in
+                [("server", &self.server, LAST_LINES), ("load generator", &self.load, LAST_LINES / 2)]
+            {
+                let words = process.as_ref().map(|p| p.last_words(lines)).unwrap_or_default();
+                if !words.is_empty() {
+                    last_words.push_str(&format!("{name}:\n{words}\n"));
+                }
+            }
+        }
+        Repetition {
+            id: 0,
+            block: 0,
+            position: 0,
+            started_at: String::new(),
+            elapsed_s: elapsed.as_secs_f64(),
+            address: self.address,
+            ready_s: self.ready_s,
+            verdict,
+            load: self.result,
+            server_stats: self.server_stats,
+            resources: used,
+            last_words,
+            samples,
+        }
+    }
+}
+
+/// Makes the server's private directory with its files.
+fn write_files(cell: &Cell, dir: &Path, at: &Placement) -> Result<(), String> {
+    let failed = |e: std::io::Error| format!("the server's private directory could not be written: {e}");
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    for file in &cell.files {
+        let path = dir.join(&file.path);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let written = match &file.content {
+            FileContent::Text(text) => std::fs::write(&path, at.fill(text)),
+            FileContent::Size(bytes) => std::fs::File::create(&path)
+                .and_then(|mut f| {
+                    std::io::copy(&mut std::io::Read::take(std::io::repeat(b'x'), *bytes), &mut f)
+                })
+                .map(|_| ()),
+        };
+        written.map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn stop_signal(name: &str) -> Stop {
+    match name {
+        "INT" => Stop::Interrupt,
+        "QUIT" => Stop::Quit,
+        _ => Stop::Terminate,
+    }
+}
+
+/// "not one right reply", with what came instead.
+fn nothing_right(result: &LoadResult) -> String {
+    let worst = result.errors.iter().max_by_key(|e| e.count);
+    let instead = worst.map_or_else(
+        || "and no error either".to_owned(),
+        |e| format!("but {} errors, most of them {} {}", result.error_count(), e.phase, e.kind),
+    );
+    format!("not one right reply, {instead}")
+}
+
+/// The last JSON object in a program's output: in one line, or over all lines from the last that opens one.
+fn last_object(text: &str) -> Option<serde_json::Value> {
+    let object = |text: &str| {
+        serde_json::from_str::<serde_json::Value>(text).ok().filter(serde_json::Value::is_object)
+    };
+    if let Some(line) = text.lines().rev().find(|l| !l.trim().is_empty())
+        && let Some(found) = object(line)
+    {
+        return Some(found);
+    }
+    let start = text.rfind("\n{")?;
+    object(&text[start..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_found_at_the_end_of_what_a_server_printed() {
+        let of = |text: &str| last_object(text).map(|v| v["accepted"].as_i64().unwrap_or(-1));
+        assert_eq!(of("ready 127.0.0.1:1\n{\"accepted\": 5}\n"), Some(5));
+        assert_eq!(of("ready 127.0.0.1:1\n{\n  \"accepted\": 6\n}\n\n"), Some(6));
+        assert_eq!(of("ready 127.0.0.1:1\n"), None);
+        assert_eq!(of("[1]\n"), None);
+    }
+}

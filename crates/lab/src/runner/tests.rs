@@ -1,0 +1,269 @@
+//! The runner against a program that obeys the contract of `pitot serve` and `pitot load`, or breaks it on purpose.
+
+use std::cell::Cell as Counter;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::{ImpossiblePair, ModelWord, OptionWord};
+
+/// A stand-in for `pitot`. What it does as a server is its `--model`.
+const FAKE: &str = r#"#!/bin/sh
+command=$1
+while [ $# -gt 0 ]; do
+    case $1 in
+        --model) model=$2 ;;
+        --json) json=$2 ;;
+        --connections) connections=$2 ;;
+    esac
+    shift
+done
+if [ "$command" = load ]; then
+    echo "a summary for people"
+    sleep 0.2
+    [ "$connections" = 7 ] && { echo "cannot connect" >&2; exit 2; }
+    ok=1000
+    [ "$connections" = 8 ] && ok=0
+    echo '{"schema": "pitot-load/1", "throughput_rps": 5000.0, "duration_s": 0.2,
+           "requests": {"attempted": 1000, "completed": '$ok', "ok": '$ok'},
+           "errors": [{"phase": "receive", "kind": "ECONNRESET", "count": 3}]}' > "$json"
+    exit 0
+fi
+[ "$model" = mute ] && { echo "thinking about it" >&2; sleep 60; }
+[ "$model" = refuse ] && { echo "no such root" >&2; exit 2; }
+echo "ready 127.0.0.1:4321"
+case $model in
+    crash) sleep 0.1; echo "assertion failed: it holds" >&2; kill -SEGV $$ ;;
+    hang) trap '' TERM; while :; do sleep 0.05; done ;;
+    litter) sleep 60 & trap 'kill -9 $worker; exit 0' TERM; sleep 60 & worker=$!; wait $worker ;;
+    *) trap 'echo "{\"accepted\": 9}"; exit 0' TERM; while :; do sleep 0.02; done ;;
+esac
+"#;
+
+struct Bed {
+    dir: tempfile::TempDir,
+    pitot: String,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("fake-pitot");
+        std::fs::write(&path, FAKE).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Bed { pitot: path.to_string_lossy().into_owned(), dir }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir.path().join("run.pitot")
+    }
+
+    fn setting(&self) -> Setting<'_> {
+        Setting {
+            pitot: &self.pitot,
+            version: "0.0.0",
+            command_line: "pitot run test",
+            guardian: Guardian::start().unwrap(),
+        }
+    }
+
+    fn run(&self, plan: &str) -> Run {
+        let prepared = prepare(parse(plan), plan.to_owned(), &catalog()).unwrap();
+        let outcome = prepared.run(&self.file(), self.setting(), &|| false, &mut |_| {}).unwrap();
+        assert_eq!(outcome.state, RunState::Complete);
+        Run::open(&self.file()).unwrap()
+    }
+}
+
+fn catalog() -> Catalog {
+    let models = ["good", "mute", "refuse", "crash", "hang", "litter"];
+    let option = |name: &str| OptionWord { name: name.into(), takes_value: true, values: Vec::new() };
+    Catalog {
+        protocols: vec!["busy".into()],
+        models: models
+            .map(|name| ModelWord {
+                name: name.into(),
+                default_mechanism: "blocking".into(),
+                one_process: false,
+            })
+            .to_vec(),
+        mechanisms: vec!["blocking".into(), "uring".into()],
+        impossible: vec![ImpossiblePair {
+            model: "good".into(),
+            mechanism: "uring".into(),
+            reason: "io_uring is switched off".into(),
+        }],
+        serve_options: vec![option("model"), option("mechanism")],
+        load_options: vec![option("connections")],
+        charts: Vec::new(),
+    }
+}
+
+fn plan(factors: &str) -> String {
+    format!(
+        "repetitions = 1\nduration = \"200ms\"\nwarmup = \"0s\"\nready-timeout = \"500ms\"\nstop-timeout = \"500ms\"\n\
+         [server]\nprotocol = \"busy\"\n[factors]\n{factors}\n"
+    )
+}
+
+fn parse(text: &str) -> Plan {
+    Plan::parse("test.toml", text, &catalog()).unwrap()
+}
+
+fn only(run: &Run) -> &Repetition {
+    &run.cells[0].repetitions[0]
+}
+
+#[test]
+fn a_repetition_is_measured_watched_and_recorded() {
+    let bed = Bed::new();
+    let run = bed.run(&plan("server = [\"good\", \"good+uring\"]"));
+    let repetition = only(&run);
+    assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{}", repetition.verdict.reason);
+    assert_eq!(repetition.address, "127.0.0.1:4321");
+    assert_eq!(repetition.load.as_ref().unwrap().requests.ok, 1000);
+    assert_eq!(repetition.server_stats.as_ref().unwrap()["accepted"], 9);
+    assert!(repetition.samples.len() >= 4, "{}", repetition.samples.len());
+    assert!(repetition.samples[0].load.is_none() && repetition.samples[0].server.is_some());
+    let used = repetition.resources.unwrap();
+    assert!(used.server_processes_max >= 1 && used.server_rss_bytes_max > 0 && used.window_s > 0.1);
+    assert!(repetition.verdict.figures.iter().any(|(name, _)| name == "client_cpu_share"));
+    assert_eq!(run.skips[0].reason, "io_uring is switched off");
+    assert!(run.host_after.is_some());
+    assert!(run.cells[0].server_command.contains("serve busy --listen 127.0.0.1:18080 --model good"));
+    let left: Vec<_> = std::fs::read_dir(bed.dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "the fake and the run file: {left:?}");
+}
+
+#[test]
+fn a_server_that_crashes_fails_with_its_last_words_and_the_run_goes_on() {
+    let bed = Bed::new();
+    let run = bed.run(&plan("server = [\"crash\", \"good\"]"));
+    let crashed = only(&run);
+    assert_eq!(crashed.verdict.kind, VerdictKind::Failed);
+    assert!(
+        crashed.verdict.reason.starts_with("the server ended by signal SIGSEGV"),
+        "{}",
+        crashed.verdict.reason
+    );
+    assert!(crashed.last_words.contains("assertion failed: it holds"), "{}", crashed.last_words);
+    assert_ne!(run.cells[1].verdict().kind, VerdictKind::Failed);
+}
+
+#[test]
+fn each_way_to_fail_is_told_apart() {
+    for (factors, reason, words) in [
+        ("server = [\"mute\"]", "the server was not ready within 0.5 s", "thinking about it"),
+        ("server = [\"refuse\"]", "the server ended with exit code 2 before it was ready", "no such root"),
+        ("server = [\"hang\"]", "the server did not stop within 0.5 s of being asked to", ""),
+        ("server = [\"litter\"]", "1 processes were left behind, such as `sleep`", ""),
+        (
+            "server = [\"good\"]\nload.connections = [7]",
+            "the load generator ended with exit code 2 and wrote no result",
+            "cannot connect",
+        ),
+        (
+            "server = [\"good\"]\nload.connections = [8]",
+            "not one right reply, but 3 errors, most of them receive ECONNRESET",
+            "",
+        ),
+    ] {
+        let bed = Bed::new();
+        let run = bed.run(&plan(factors));
+        let repetition = only(&run);
+        assert_eq!(repetition.verdict.kind, VerdictKind::Failed, "{factors}");
+        assert!(repetition.verdict.reason.starts_with(reason), "{factors}: {}", repetition.verdict.reason);
+        assert!(repetition.last_words.contains(words), "{factors}: {}", repetition.last_words);
+    }
+}
+
+#[test]
+fn a_program_that_does_not_exist_fails_its_cell_only() {
+    let bed = Bed::new();
+    let text = plan("server = [\"absent\", \"good\"]")
+        + "[servers.absent]\ncommand = [\"/no/such/program\"]\nurl = \"http://{address}/\"\n";
+    let run = bed.run(&text);
+    assert!(only(&run).verdict.reason.contains("`/no/such/program` could not be started"));
+    assert_ne!(run.cells[1].verdict().kind, VerdictKind::Failed);
+}
+
+#[test]
+fn an_external_server_is_a_cell_like_any_other() {
+    let bed = Bed::new();
+    let text = plan("server = [\"other\", \"knocked\"]")
+        + r#"
+[load]
+url = "http://{address}/"
+
+[servers.other]
+command = ["sh", "{dir}/conf/run.sh", "{port}"]
+ready = { line = "up and running" }
+stop = "INT"
+version = ["echo", "other/1.2"]
+files."conf/run.sh" = "echo \"up and running on $1, {port}\" >&2; trap 'exit 3' INT; while :; do sleep 0.02; done"
+
+[servers.knocked]
+command = "python3 -m http.server --bind 127.0.0.1 {port}"
+"#;
+    let run = bed.run(&text);
+    let repetition = only(&run);
+    assert_ne!(
+        repetition.verdict.kind,
+        VerdictKind::Failed,
+        "{:?} {}",
+        repetition.verdict,
+        repetition.last_words
+    );
+    assert!(repetition.server_stats.is_none());
+    assert_eq!(run.info.server_versions[1], ("other".into(), "other/1.2".into()));
+    assert!(run.cells[0].server_command.contains("cat > "), "{}", run.cells[0].server_command);
+    let knocked = &run.cells[1].repetitions[0];
+    assert_ne!(knocked.verdict.kind, VerdictKind::Failed, "{:?} {}", knocked.verdict, knocked.last_words);
+}
+
+#[test]
+fn a_stopped_run_keeps_what_it_has_and_is_resumed_in_the_same_order() {
+    let bed = Bed::new();
+    let text = plan("server = [\"good\"]\nreplicate = [1, 2]")
+        .replace("repetitions = 1", "repetitions = 2\nseed = 5");
+    let prepared = prepare(parse(&text), text.clone(), &catalog()).unwrap();
+    let finished = Counter::new(0);
+    let mut count = |news: &Progress<'_>| finished.set(finished.get() + usize::from(news.finished.is_some()));
+    let outcome = prepared.run(&bed.file(), bed.setting(), &|| finished.get() == 1, &mut count).unwrap();
+    assert_eq!(outcome.state, RunState::Interrupted);
+    let run = Run::open(&bed.file()).unwrap();
+    assert_eq!(run.info.state, RunState::Interrupted);
+    assert_eq!(run.cells.iter().map(|c| c.repetitions.len()).sum::<usize>(), 1);
+
+    let mut order = Vec::new();
+    let mut note = |news: &Progress<'_>| {
+        if let Some(repetition) = news.finished {
+            order.push((repetition.position, repetition.block, news.label.to_owned()));
+        }
+    };
+    let outcome = resume(&bed.file(), &catalog(), bed.setting(), &|| false, &mut note).unwrap();
+    assert_eq!(outcome.state, RunState::Complete);
+    let run = Run::open(&bed.file()).unwrap();
+    assert!(run.is_complete());
+    let turns = schedule(2, 2, crate::Order::Interleaved, 5);
+    let expected: Vec<_> = (0u32..)
+        .zip(&turns)
+        .skip(1)
+        .map(|(position, t)| (position, t.block, format!("good, {}", t.cell + 1)))
+        .collect();
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn a_plan_of_which_nothing_can_run_is_refused() {
+    let text = plan("server = [\"good+uring\"]");
+    let error = prepare(parse(&text), text, &catalog()).unwrap_err();
+    assert!(error.to_string().contains("io_uring is switched off"), "{error}");
+}
+
+#[test]
+fn the_estimate_counts_every_repetition_and_its_overhead() {
+    let text =
+        plan("server = [\"good\"]\nreplicate = [1, 2, 3]").replace("repetitions = 1", "repetitions = 10");
+    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
+    assert!((prepared.estimate_s() - 30.0 * (0.2 + OVERHEAD_S)).abs() < 1e-9);
+}
