@@ -1,0 +1,200 @@
+//! Axes: how values become places, and where the ticks stand.
+
+/// An axis.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// What it counts; empty where the scene's title says it.
+    pub title: String,
+    /// How values become places.
+    pub scale: Scale,
+    /// The ticks: value and text.
+    pub ticks: Vec<(f64, String)>,
+}
+
+/// How values become places between 0 and 1.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scale {
+    /// Equal steps are equal differences.
+    Linear {
+        /// The value at 0.
+        low: f64,
+        /// The value at 1.
+        high: f64,
+    },
+    /// Equal steps are equal ratios.
+    Log {
+        /// The value at 0.
+        low: f64,
+        /// The value at 1.
+        high: f64,
+    },
+    /// The values 0, 1, 2 ... stand at the middles of equal steps, from 0 to 1.
+    Steps(usize),
+}
+
+impl Scale {
+    /// The place of `value`, 0 to 1 for values on the axis.
+    pub fn place(&self, value: f64) -> f64 {
+        match *self {
+            Scale::Linear { low, high } => (value - low) / (high - low),
+            // What is not positive has no logarithm and stands at the axis.
+            Scale::Log { low, .. } if value <= low => 0.0,
+            Scale::Log { low, high } => (value / low).ln() / (high / low).ln(),
+            Scale::Steps(count) => (value + 0.5) / count as f64,
+        }
+    }
+}
+
+impl Axis {
+    /// An axis of values from zero, or logarithmic where they differ by more than `log_from` times, with room for
+    /// all of them and ticks at round values.
+    pub fn of_values(
+        title: &str,
+        values: impl IntoIterator<Item = f64>,
+        log_from: f64,
+        show: impl Fn(f64) -> String,
+    ) -> Axis {
+        let (mut low, mut high) = (f64::INFINITY, 0.0f64);
+        for value in values.into_iter().filter(|v| v.is_finite() && *v >= 0.0) {
+            high = high.max(value);
+            if value > 0.0 {
+                low = low.min(value);
+            }
+        }
+        if high <= 0.0 {
+            (low, high) = (1.0, 1.0);
+        }
+        if high / low > log_from { Axis::log(title, low, high, show) } else { Axis::from_zero(title, high, show) }
+    }
+
+    /// A linear axis from zero to a round value above `high`.
+    pub fn from_zero(title: &str, high: f64, show: impl Fn(f64) -> String) -> Axis {
+        let step = round_step(high / 4.5);
+        let count = (high / step - 1e-9).ceil().max(1.0) as usize;
+        let ticks = (0..=count).map(|i| i as f64 * step).map(|v| (v, trim(&show(v)))).collect();
+        Axis { title: title.into(), scale: Scale::Linear { low: 0.0, high: count as f64 * step }, ticks }
+    }
+
+    /// A linear axis that ends exactly at `low` and `high`, with round ticks between.
+    pub fn between(title: &str, low: f64, high: f64, show: impl Fn(f64) -> String) -> Axis {
+        let high = if high > low { high } else { low + 1.0 };
+        let step = round_step((high - low) / 6.0);
+        let first = (low / step - 1e-9).ceil() as i64;
+        let last = (high / step + 1e-9).floor() as i64;
+        let ticks = (first..=last).map(|i| i as f64 * step).map(|v| (v, trim(&show(v)))).collect();
+        Axis { title: title.into(), scale: Scale::Linear { low, high }, ticks }
+    }
+
+    /// A logarithmic axis from a round value below `low` to one above `high`.
+    pub fn log(title: &str, low: f64, high: f64, show: impl Fn(f64) -> String) -> Axis {
+        let decades = (high / low).log10();
+        let steps: &[f64] = if decades > 3.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let mut rounds = Vec::new();
+        for exponent in low.log10().floor() as i32..=high.log10().ceil() as i32 {
+            rounds.extend(steps.iter().map(|s| s * 10f64.powi(exponent)));
+        }
+        let first = rounds.iter().rposition(|v| *v <= low * (1.0 + 1e-9)).unwrap_or(0);
+        let last = rounds.iter().position(|v| *v >= high * (1.0 - 1e-9)).unwrap_or(rounds.len() - 1).max(first + 1);
+        let ticks: Vec<_> = rounds[first..=last].iter().map(|v| (*v, trim(&show(*v)))).collect();
+        Axis { title: title.into(), scale: Scale::Log { low: rounds[first], high: rounds[last] }, ticks }
+    }
+
+    /// An axis with a tick at each measured level, and at nothing else: logarithmic for levels that span more than a
+    /// decade, in equal steps where a zero or a word among them forbids that.
+    pub fn of_levels(title: &str, levels: &[(String, Option<f64>)]) -> (Axis, Vec<f64>) {
+        let numbers: Option<Vec<f64>> = levels.iter().map(|(_, number)| *number).collect();
+        let rising = |n: &Vec<f64>| n.len() > 1 && n.windows(2).all(|pair| pair[0] < pair[1]);
+        let (scale, places) = match numbers.filter(rising) {
+            Some(n) if n[0] > 0.0 && n[n.len() - 1] / n[0] > 10.0 => {
+                // A little room on both sides keeps the first and last dots off the frame.
+                let room = (n[n.len() - 1] / n[0]).powf(0.03);
+                (Scale::Log { low: n[0] / room, high: n[n.len() - 1] * room }, n)
+            }
+            Some(n) if n.len() > 2 && n[n.len() - 1] / n[1].max(f64::MIN_POSITIVE) <= 20.0 => {
+                let room = (n[n.len() - 1] - n[0]) * 0.03;
+                (Scale::Linear { low: n[0] - room, high: n[n.len() - 1] + room }, n)
+            }
+            _ => (Scale::Steps(levels.len().max(1)), (0..levels.len()).map(|i| i as f64).collect()),
+        };
+        let ticks = places.iter().zip(levels).map(|(place, (text, _))| (*place, text.clone())).collect();
+        (Axis { title: title.into(), scale, ticks }, places)
+    }
+
+    /// An axis of named rows.
+    pub fn rows(names: impl IntoIterator<Item = String>) -> Axis {
+        let ticks: Vec<_> = names.into_iter().enumerate().map(|(i, name)| (i as f64, name)).collect();
+        Axis { title: String::new(), scale: Scale::Steps(ticks.len().max(1)), ticks }
+    }
+}
+
+/// The round number (1, 2 or 5 times a power of ten) nearest above `rough`.
+fn round_step(rough: f64) -> f64 {
+    let power = 10f64.powf(rough.log10().floor());
+    [1.0, 2.0, 2.5, 5.0, 10.0].iter().map(|s| s * power).find(|s| *s >= rough * 0.999_999).unwrap_or(power)
+}
+
+/// A round figure needs no trailing zeros: `20.0 k` is `20 k`, `1.50 ms` is `1.5 ms`.
+pub(crate) fn trim(text: &str) -> String {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    if number.parse() == Ok(0.0) {
+        "0".into()
+    } else if number.contains('.') {
+        format!("{}{unit}", number.trim_end_matches('0').trim_end_matches('.'))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(axis: &Axis) -> Vec<&str> {
+        axis.ticks.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    fn show(value: f64) -> String {
+        crate::number::figure(value, pitot_lab::Unit::PerSecond)
+    }
+
+    #[test]
+    fn a_linear_axis_starts_at_zero_and_ends_at_a_round_value() {
+        let axis = Axis::of_values("", [38_000.0, 142_000.0], 50.0, show);
+        assert_eq!(axis.scale, Scale::Linear { low: 0.0, high: 150_000.0 });
+        assert_eq!(texts(&axis), ["0", "50 k", "100 k", "150 k"]);
+        assert_eq!(axis.scale.place(75_000.0), 0.5);
+    }
+
+    #[test]
+    fn values_far_apart_get_a_logarithmic_axis() {
+        let axis = Axis::of_values("", [3.0, 900.0, 0.0], 50.0, show);
+        assert_eq!(axis.scale, Scale::Log { low: 2.0, high: 1_000.0 });
+        assert_eq!(texts(&axis), ["2", "5", "10", "20", "50", "100", "200", "500", "1 k"]);
+        assert_eq!(axis.scale.place(0.0), 0.0);
+        let wide = Axis::of_values("", [1.0, 1e6], 50.0, show);
+        assert_eq!(texts(&wide).len(), 7);
+    }
+
+    #[test]
+    fn levels_stand_where_they_were_measured() {
+        let level = |n: f64| (n.to_string(), Some(n));
+        let (log, places) = Axis::of_levels("", &[level(1.0), level(10.0), level(100.0), level(5000.0)]);
+        assert!(matches!(log.scale, Scale::Log { .. }));
+        assert_eq!(places, [1.0, 10.0, 100.0, 5000.0]);
+        let (linear, _) = Axis::of_levels("", &[level(100.0), level(200.0), level(300.0)]);
+        assert!(matches!(linear.scale, Scale::Linear { .. }));
+        let (steps, places) = Axis::of_levels("", &[level(0.0), level(10_000.0)]);
+        assert_eq!((steps.scale, places), (Scale::Steps(2), vec![0.0, 1.0]));
+        let (words, _) = Axis::of_levels("", &[("hot".into(), None), ("cold".into(), None)]);
+        assert_eq!(words.scale, Scale::Steps(2));
+    }
+
+    #[test]
+    fn no_values_still_make_an_axis() {
+        let axis = Axis::of_values("", [], 50.0, show);
+        assert!(axis.ticks.len() >= 2);
+        assert!(axis.scale.place(0.5).is_finite());
+        assert!(Axis::between("", 3.0, 3.0, show).scale.place(3.0).is_finite());
+    }
+}

@@ -1,0 +1,109 @@
+//! Latency by percentile, on a scale that gives every further nine the same room.
+
+use super::{Chart, by_level, pane_per_level, series_legend};
+use crate::analysis::{Analysis, Cell};
+use crate::axis::{Axis, Scale};
+use crate::number::figure;
+use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
+use pitot_lab::Unit;
+use pitot_meter::Histogram;
+
+pub(super) const CHART: Chart = Chart {
+    name: "latency",
+    title: "Latency percentiles",
+    summary: "Read it from the right: at 99.9% stands the time within which 999 of 1000 requests were answered, counted \
+              from the moment they were meant to start. Flat is good; a step up is what the unlucky users see. The \
+              curves come from the merged histograms of all repetitions, never from averaged percentiles.",
+    draw,
+};
+
+/// Below this many samples beyond it a percentile is a matter of luck.
+const SAMPLES_BEYOND_MIN: f64 = 10.0;
+const NINES_MAX: f64 = 5.0;
+/// Points of a curve.
+const POINTS: usize = 90;
+/// The percentiles that have a tick, and where they stand: the number of nines.
+const TICKS: &[(f64, &str)] =
+    &[(0.0, "0%"), (0.5, ""), (0.9, "90%"), (0.99, "99%"), (0.999, "99.9%"), (0.9999, "99.99%"), (0.99999, "99.999%")];
+
+fn draw(a: &Analysis<'_>) -> Option<Figure> {
+    let panes = pane_per_level(a, |level| pane(a, level));
+    by_level(a, panes, String::new())
+}
+
+/// The number of nines of a quantile: 0.9 is 1, 0.999 is 3.
+fn nines(quantile: f64) -> f64 {
+    -(1.0 - quantile).log10()
+}
+
+fn quantile(nines: f64) -> f64 {
+    1.0 - 10f64.powf(-nines)
+}
+
+fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
+    let curves: Vec<(&Cell<'_>, Histogram)> = a
+        .cells
+        .iter()
+        .filter(|c| c.level == level && !c.failed())
+        .filter_map(|c| Some((c, merged(c)?)))
+        .collect();
+    let count = curves.iter().map(|(_, h)| h.count()).max()?;
+    let last = (count as f64 / SAMPLES_BEYOND_MIN).log10().clamp(1.0, NINES_MAX);
+    let mut marks = Vec::new();
+    let mut values = Vec::new();
+    for (cell, histogram) in &curves {
+        let reach = (histogram.count() as f64 / SAMPLES_BEYOND_MIN).log10().clamp(0.5, last);
+        let points: Vec<(f64, f64)> = (0..=POINTS)
+            .map(|i| reach * i as f64 / POINTS as f64)
+            .map(|n| (n, histogram.at(quantile(n)).0.max(1) as f64))
+            .collect();
+        values.extend(points.iter().map(|p| p.1));
+        let label = a.series_of(cell).to_owned();
+        marks.push(Mark::Line { ink: Ink::Series(cell.series), points, label, dots: false, dashed: false });
+    }
+    let show = |value: f64| figure(value, Unit::Nanoseconds);
+    let ticks = TICKS
+        .iter()
+        .map(|(q, text)| (nines(*q), if *q == 0.5 { "50%" } else { text }.to_owned()))
+        .filter(|(n, _)| *n <= last + 1e-9)
+        .collect();
+    let stops = TICKS
+        .iter()
+        .filter(|(q, _)| *q > 0.0 && nines(*q) <= last + 1e-9)
+        .map(|(q, _)| stop(a, &curves, *q))
+        .collect();
+    let scene = Scene {
+        title: "Response time".into(),
+        hint: "lower is better".into(),
+        x: Axis { title: "share of requests answered within".into(), scale: Scale::Linear { low: 0.0, high: last }, ticks },
+        y: Axis::of_values("", values, 8.0, show),
+        marks,
+        stops,
+        size: Size::Full,
+    };
+    Some(Pane { label: String::new(), scenes: vec![scene], legend: series_legend(a) })
+}
+
+fn stop(a: &Analysis<'_>, curves: &[(&Cell<'_>, Histogram)], q: f64) -> Stop {
+    let enough = |h: &Histogram| h.count() as f64 * (1.0 - q) >= SAMPLES_BEYOND_MIN * 0.999;
+    let mut rows: Vec<_> =
+        curves.iter().filter(|(_, h)| enough(h)).map(|(cell, h)| (h.at(q).0, *cell)).collect();
+    rows.sort_by_key(|(value, _)| *value);
+    let rows = rows
+        .into_iter()
+        .map(|(value, cell)| super::stop_row(a, cell, figure(value as f64, Unit::Nanoseconds)))
+        .collect();
+    Stop { at: Place::X(nines(q)), heading: format!("{}% of the requests within", (q * 1e7).round() / 1e5), rows }
+}
+
+/// The response times of all repetitions of a cell that did not fail.
+fn merged(cell: &Cell<'_>) -> Option<Histogram> {
+    let mut all = Histogram::new();
+    for repetition in &cell.record.repetitions {
+        let encoded = repetition.load.as_ref().and_then(|l| l.histograms.get("response"));
+        if let Some(histogram) = encoded.and_then(|text| Histogram::decode(text).ok()) {
+            all.merge(&histogram);
+        }
+    }
+    (all.count() > 0).then_some(all)
+}

@@ -1,0 +1,87 @@
+//! What an open connection costs in memory.
+
+use super::{Chart, by_level, pane_per_level};
+use crate::analysis::{Analysis, known};
+use crate::axis::Axis;
+use crate::number::{figure, spread};
+use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
+use pitot_lab::Unit;
+
+pub(super) const CHART: Chart = Chart {
+    name: "memory",
+    title: "Memory per connection",
+    summary: "How much the server's resident memory grew for each open connection, pages that processes share counted \
+              once. Memory that the kernel keeps for sockets is not in it.",
+    draw,
+};
+
+fn draw(a: &Analysis<'_>) -> Option<Figure> {
+    by_level(a, pane_per_level(a, |level| pane(a, level)), String::new())
+}
+
+fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
+    let (per_connection, whole) = (known("memory-per-connection"), known("memory"));
+    let mut cells: Vec<_> = a.at_level(level, per_connection).collect();
+    cells.sort_by(|x, y| x.1.value.total_cmp(&y.1.value));
+    let show = |value: f64| figure(value, Unit::Bytes);
+    let high = cells.iter().map(|c| c.1.span().1).reduce(f64::max)?;
+    let low = cells.iter().map(|c| c.1.value).filter(|v| *v > 0.0).reduce(f64::min).unwrap_or(high);
+    let mut x = axis(low, high);
+    let start = if let crate::axis::Scale::Log { low, .. } = x.scale { low } else { 0.0 };
+    x.title = if start > 0.0 { "logarithmic: each step is a multiple".into() } else { String::new() };
+    let mut marks = Vec::new();
+    let mut stops = Vec::new();
+    for (row, (cell, e)) in cells.iter().enumerate() {
+        let series = Some(cell.series);
+        let (low, up) = e.span();
+        let ink = Ink::Series(cell.series);
+        marks.push(Mark::Bar { ink, series, row, from: start, to: e.value });
+        marks.push(Mark::Reach { series, row, low, high: up });
+        marks.push(Mark::Label { series, row, x: up, text: show(e.value) });
+        let all = cell.estimate(whole).map(|m| (None, "whole server".into(), show(m.value)));
+        let mut rows = vec![(Some(ink), "per connection".into(), format!("{} {}", show(e.value), spread(e, Unit::Bytes)))];
+        rows.extend(all);
+        let heading = format!("{} {}", a.series_of(cell), a.load_words(level));
+        stops.push(Stop { at: Place::Row(row), heading, rows });
+    }
+    let scene = Scene {
+        title: "Resident memory per connection".into(),
+        hint: "lower is better".into(),
+        x,
+        y: Axis::rows(cells.iter().map(|(cell, _)| a.series_of(cell).to_owned())),
+        marks,
+        stops,
+        size: Size::Rows,
+    };
+    Some(Pane { label: String::new(), scenes: vec![scene], legend: Vec::new() })
+}
+
+/// Binary units want binary ticks: powers of two where the bars span decades, round kibibytes where they do not.
+fn axis(low: f64, high: f64) -> Axis {
+    let show = |value: f64| figure(value, Unit::Bytes);
+    if high > 40.0 * low.max(1.0) {
+        let (first, last) = (low.max(1.0).log2().floor() as i32, (high * 1.6).log2().ceil() as i32);
+        let step = ((last - first) / 6).max(1);
+        let mut axis = Axis::log("", 2f64.powi(first), 2f64.powi(last), show);
+        axis.scale = crate::axis::Scale::Log { low: 2f64.powi(first), high: 2f64.powi(last) };
+        axis.ticks = (first..=last).step_by(step as usize).map(|p| (2f64.powi(p), whole(2f64.powi(p)))).collect();
+        return axis;
+    }
+    let unit = if high >= 1024.0 * 1024.0 { 1024.0 * 1024.0 } else if high >= 1024.0 { 1024.0 } else { 1.0 };
+    let mut axis = Axis::from_zero("", high * 1.12 / unit, |v| whole(v * unit));
+    if let crate::axis::Scale::Linear { high, .. } = &mut axis.scale {
+        *high *= unit;
+    }
+    for (value, _) in &mut axis.ticks {
+        *value *= unit;
+    }
+    axis
+}
+
+/// A round size without decimals where it has none.
+fn whole(bytes: f64) -> String {
+    let text = figure(bytes, Unit::Bytes);
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    format!("{number} {unit}")
+}

@@ -1,0 +1,156 @@
+//! What others published, beside what this machine does.
+
+use super::{Chart, load_axis};
+use crate::analysis::Analysis;
+use crate::axis::Axis;
+use crate::number::plain;
+use crate::published::{PublishedRow, PublishedTable, published};
+use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
+
+pub(super) const CHART: Chart = Chart {
+    name: "published",
+    title: "Published and measured",
+    summary: "The same experiment, then and now. Hardware has changed: compare shapes and ratios, not the figures \
+              themselves.",
+    draw,
+};
+
+/// From this many load levels on a publication is a curve and not a list.
+const CURVE_LEVELS_MIN: usize = 3;
+
+fn draw(a: &Analysis<'_>) -> Option<Figure> {
+    let tables = published(a);
+    let panes: Vec<Pane> = tables
+        .iter()
+        .filter(|t| t.rows.iter().any(|r| r.measured.is_some()))
+        .map(|t| if is_curve(t) { curves(a, t) } else { list(t) })
+        .collect();
+    let sources: Vec<String> = tables.iter().map(|t| format!("{}: {}", t.citation(), t.source.title)).collect();
+    let choice = (panes.len() > 1).then(|| "publication".to_owned());
+    (!panes.is_empty()).then(|| Figure { choice, panes, caption: sources.join(". ") })
+}
+
+fn is_curve(table: &PublishedTable<'_>) -> bool {
+    let mut levels: Vec<usize> = table.rows.iter().filter_map(|r| r.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    levels.len() >= CURVE_LEVELS_MIN && table.rows.iter().all(|r| r.series.is_some() && r.level.is_some())
+}
+
+/// Two drawings with the same x axis, each with the y axis that its figures need.
+fn curves(a: &Analysis<'_>, table: &PublishedTable<'_>) -> Pane {
+    let then = curve(a, table, &table.citation(), |row| Some((row.published, row.published, row.published)));
+    let now = curve(a, table, "this run", |row| row.measured.map(|m| (m.low, m.value, m.high)));
+    let series: Vec<usize> = table.rows.iter().filter_map(|r| r.series).collect();
+    let legend = super::series_legend(a).into_iter().enumerate().filter(|(i, _)| series.contains(i)).map(|(_, l)| l);
+    Pane { label: label(table), scenes: vec![then, now], legend: legend.collect() }
+}
+
+fn curve(
+    a: &Analysis<'_>,
+    table: &PublishedTable<'_>,
+    who: &str,
+    figure: impl Fn(&PublishedRow) -> Option<(f64, f64, f64)>,
+) -> Scene {
+    let (x, places) = load_axis(a);
+    let mut marks = Vec::new();
+    let mut highest = 0.0f64;
+    for (index, series) in a.series.iter().enumerate() {
+        let mut points: Vec<_> = table
+            .rows
+            .iter()
+            .filter(|row| row.series == Some(index))
+            .filter_map(|row| Some((places[row.level?], figure(row)?)))
+            .collect();
+        points.sort_by(|p, q| p.0.total_cmp(&q.0));
+        if points.is_empty() {
+            continue;
+        }
+        highest = points.iter().fold(highest, |high, (_, (_, value, up))| high.max(*value).max(*up));
+        let ink = Ink::Series(index);
+        marks.insert(0, Mark::Band { ink, points: points.iter().map(|(x, (low, _, up))| (*x, *low, *up)).collect() });
+        marks.push(Mark::Line {
+            ink,
+            points: points.iter().map(|(x, (_, value, _))| (*x, *value)).collect(),
+            label: series.name.clone(),
+            dots: true,
+            dashed: false,
+        });
+    }
+    let stops = (0..places.len())
+        .map(|level| Stop {
+            at: Place::X(places[level]),
+            heading: format!("{}, {who}", a.load_words(level)),
+            rows: table
+                .rows
+                .iter()
+                .filter(|row| row.level == Some(level))
+                .filter_map(|row| {
+                    let (_, value, _) = figure(row)?;
+                    let series = row.series?;
+                    Some((Some(Ink::Series(series)), a.series[series].name.clone(), table.show(value)))
+                })
+                .collect(),
+        })
+        .filter(|stop: &Stop| !stop.rows.is_empty())
+        .collect();
+    let top = if highest > 0.0 { highest } else { 1.0 };
+    Scene {
+        title: format!("{} · {who}", table.metric.title),
+        hint: Analysis::hint(table.metric).into(),
+        x,
+        y: Axis::from_zero("", top, |v| table.show(v)),
+        marks,
+        stops,
+        size: Size::Half,
+    }
+}
+
+/// A row for each figure: the published one as an open circle, the run's own as a filled one with its interval.
+fn list(table: &PublishedTable<'_>) -> Pane {
+    let values = table.rows.iter().flat_map(|r| [Some(r.published), r.measured.map(|m| m.low), r.measured.map(|m| m.high)]);
+    let show = |value: f64| if table.is_ratio() { format!("{}×", plain(value)) } else { table.show(value) };
+    let mut x = Axis::of_values("", values.flatten(), 12.0, show);
+    if let crate::axis::Scale::Linear { high, .. } = &mut x.scale {
+        *high *= 1.001;
+    }
+    let mut marks = Vec::new();
+    let mut stops = Vec::new();
+    for (row, r) in table.rows.iter().enumerate() {
+        if let Some(m) = r.measured {
+            marks.push(Mark::Reach { series: None, row, low: m.low, high: m.high });
+            marks.push(Mark::Dot { ink: Ink::Part(0), row, x: m.value, open: false });
+        }
+        marks.push(Mark::Dot { ink: Ink::Part(1), row, x: r.published, open: true });
+        let own = r.measured.map_or_else(
+            || "no cell of this run matches".to_owned(),
+            |m| {
+                let cells = if m.cells > 1 { format!(" over {} cells", m.cells) } else { String::new() };
+                format!("{} [{}, {}]{cells}", table.show(m.value), table.show(m.low), table.show(m.high))
+            },
+        );
+        stops.push(Stop {
+            at: Place::Row(row),
+            heading: r.label.clone(),
+            rows: vec![
+                (Some(Ink::Part(1)), table.citation(), table.show_published(r.published)),
+                (Some(Ink::Part(0)), "this run".into(), own),
+            ],
+        });
+    }
+    let scene = Scene {
+        title: table.subject(),
+        hint: Analysis::hint(table.metric).into(),
+        x,
+        y: Axis::rows(table.rows.iter().map(|r| r.label.clone())),
+        marks,
+        stops,
+        size: Size::Rows,
+    };
+    let legend = vec![(Ink::Part(1), table.citation()), (Ink::Part(0), "this run".into())];
+    Pane { label: label(table), scenes: vec![scene], legend }
+}
+
+fn label(table: &PublishedTable<'_>) -> String {
+    format!("{}, {}", table.citation(), table.metric.title)
+}

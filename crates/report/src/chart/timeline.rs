@@ -1,0 +1,174 @@
+//! A repetition as the monitor saw it: CPU and memory over time.
+
+use super::Chart;
+use crate::analysis::{Analysis, Cell};
+use crate::axis::Axis;
+use crate::number::figure;
+use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
+use pitot_lab::{Repetition, Sample, Unit};
+
+pub(super) const CHART: Chart = Chart {
+    name: "timeline",
+    title: "Timeline of a cell",
+    summary: "One repetition, the middle one by its figure, as the monitor sampled it: 100% is one CPU kept busy. A \
+              steady server is flat within the measured stretch; a slope means that the warm-up was too short.",
+    draw,
+};
+
+/// More points than this would not be told apart on a page.
+const POINTS_MAX: usize = 150;
+/// More cells than this would make the file heavy: those with the highest load are shown.
+const CELLS_MAX: usize = 16;
+/// Room above the lines for the name of the measured stretch.
+const HEADROOM: f64 = 1.15;
+const SERVER: Ink = Ink::Part(0);
+const LOAD: Ink = Ink::Part(1);
+const OTHER: Ink = Ink::Part(2);
+
+fn draw(a: &Analysis<'_>) -> Option<Figure> {
+    let mut panes: Vec<Pane> = a.cells.iter().rev().filter_map(pane).take(CELLS_MAX).collect();
+    panes.reverse();
+    // The last pane is shown first: let it be the best cell of the highest load.
+    if let Some(best) = a.top_level().and_then(|level| a.best_at(level, a.headline)) {
+        let label = best.record.label();
+        if let Some(index) = panes.iter().position(|p| p.label == label) {
+            let pane = panes.remove(index);
+            panes.push(pane);
+        }
+    }
+    let choice = (panes.len() > 1).then(|| "cell".to_owned());
+    (!panes.is_empty()).then_some(Figure { choice, panes, caption: String::new() })
+}
+
+/// The repetition in the middle, by throughput.
+fn middle<'r>(cell: &Cell<'r>) -> Option<&'r Repetition> {
+    let mut repetitions: Vec<(&Repetition, f64)> = cell
+        .record
+        .repetitions
+        .iter()
+        .filter(|r| r.samples.len() > 2)
+        .map(|r| (r, r.load.as_ref().map_or(0.0, |l| l.throughput_rps)))
+        .collect();
+    repetitions.sort_by(|x, y| x.1.total_cmp(&y.1));
+    repetitions.get(repetitions.len() / 2).map(|(r, _)| *r)
+}
+
+fn pane(cell: &Cell<'_>) -> Option<Pane> {
+    let repetition = middle(cell)?;
+    let window = repetition.load.as_ref().map(|l| l.clock_ns).filter(|w| w.start > 0 && w.end > w.start);
+    let origin = window.map_or(repetition.samples[0].at_ns, |w| w.start);
+    let seconds = |at_ns: u64| (at_ns as f64 - origin as f64) / 1e9;
+    let samples = thinned(&repetition.samples);
+    let rates: Vec<(f64, Rates)> =
+        samples.windows(2).map(|pair| (seconds(pair[1].at_ns), Rates::between(pair[0], pair[1]))).collect();
+    let stretch = window.map(|w| Mark::Stretch { from: 0.0, to: seconds(w.end), label: "measured".into() });
+    let (first, last) = (rates.first()?.0.min(0.0), rates.last()?.0);
+    let x = || Axis::between("seconds since the measurement began", first, last, |v| format!("{v:.2}"));
+    let line = |ink: Ink, label: &str, points: Vec<(f64, f64)>| Mark::Line {
+        ink,
+        points,
+        label: label.into(),
+        dots: false,
+        dashed: false,
+    };
+    let of = |read: fn(&Rates) -> Option<f64>| -> Vec<(f64, f64)> {
+        rates.iter().filter_map(|(at, r)| Some((*at, read(r)?))).collect()
+    };
+    let percent = |v: f64| format!("{v:.0}%");
+    let cpu_lines = [(SERVER, "server", of(|r| r.server)), (LOAD, "load generator", of(|r| r.load))];
+    let steal = of(|r| Some(r.steal));
+    let high = cpu_lines.iter().flat_map(|l| &l.2).chain(&steal).map(|p| p.1).fold(0.0, f64::max);
+    let mut marks: Vec<Mark> = stretch.iter().cloned().collect();
+    marks.extend(cpu_lines.into_iter().filter(|l| !l.2.is_empty()).map(|(ink, name, points)| line(ink, name, points)));
+    if steal.iter().any(|p| p.1 >= 0.5) {
+        marks.push(line(OTHER, "withheld", steal));
+    }
+    let cpu = Scene {
+        title: "CPU use".into(),
+        hint: "100% is one CPU".into(),
+        x: x(),
+        y: Axis::from_zero("", high.max(10.0) * HEADROOM, percent),
+        marks,
+        stops: rates.iter().step_by(rates.len().div_ceil(50)).map(|(at, r)| r.stop(*at)).collect(),
+        size: Size::Half,
+    };
+    let memory: Vec<(f64, f64)> = samples
+        .iter()
+        .filter_map(|s| Some((seconds(s.at_ns), s.server?.rss_bytes as f64)))
+        .filter(|(at, _)| *at >= first)
+        .collect();
+    let mut scenes = vec![cpu];
+    if memory.len() > 1 {
+        scenes.push(memory_scene(&memory, x(), stretch));
+    }
+    let legend = vec![(SERVER, "server".into()), (LOAD, "load generator".into()), (OTHER, "withheld by the host".into())];
+    Some(Pane { label: cell.record.label(), scenes, legend })
+}
+
+fn memory_scene(points: &[(f64, f64)], x: Axis, stretch: Option<Mark>) -> Scene {
+    let show = |v: f64| figure(v, Unit::Bytes);
+    let mib = 1_048_576.0;
+    let mut y = Axis::from_zero("", points.iter().map(|p| p.1).fold(0.0, f64::max) * HEADROOM / mib, |v| format!("{v} MiB"));
+    if let crate::axis::Scale::Linear { high, .. } = &mut y.scale {
+        *high *= mib;
+    }
+    for (value, _) in &mut y.ticks {
+        *value *= mib;
+    }
+    let mut marks: Vec<Mark> = stretch.into_iter().collect();
+    marks.push(Mark::Line { ink: SERVER, points: points.to_vec(), label: "server".into(), dots: false, dashed: false });
+    let stop = |(at, bytes): &(f64, f64)| Stop {
+        at: Place::X(*at),
+        heading: format!("{at:.1} s"),
+        rows: vec![(Some(SERVER), "resident memory".into(), show(*bytes))],
+    };
+    Scene {
+        title: "Resident memory".into(),
+        hint: "of the server's processes".into(),
+        x,
+        y,
+        marks,
+        stops: points.iter().step_by(points.len().div_ceil(50)).map(stop).collect(),
+        size: Size::Half,
+    }
+}
+
+/// CPU use between two samples, in percent of one CPU.
+struct Rates {
+    server: Option<f64>,
+    user: Option<f64>,
+    load: Option<f64>,
+    steal: f64,
+}
+
+impl Rates {
+    fn between(from: &Sample, to: &Sample) -> Rates {
+        let elapsed = to.at_ns.saturating_sub(from.at_ns).max(1) as f64;
+        let rate = |before: u64, after: u64| after.saturating_sub(before) as f64 / elapsed * 100.0;
+        let server = from.server.zip(to.server);
+        Rates {
+            server: server.map(|(f, t)| rate(f.cpu_ns, t.cpu_ns)),
+            user: server.map(|(f, t)| rate(f.user_ns, t.user_ns)),
+            load: from.load.zip(to.load).map(|(f, t)| rate(f.cpu_ns, t.cpu_ns)),
+            steal: rate(
+                from.server_cpus.steal_ns + from.load_cpus.steal_ns,
+                to.server_cpus.steal_ns + to.load_cpus.steal_ns,
+            ),
+        }
+    }
+
+    fn stop(&self, at: f64) -> Stop {
+        let percent = |v: f64| format!("{v:.0}%");
+        let mut rows = Vec::new();
+        rows.extend(self.server.map(|v| (Some(SERVER), "server".to_owned(), percent(v))));
+        rows.extend(self.user.map(|v| (None, "of it user".to_owned(), percent(v))));
+        rows.extend(self.load.map(|v| (Some(LOAD), "load generator".to_owned(), percent(v))));
+        rows.push((Some(OTHER), "withheld by the host".to_owned(), percent(self.steal)));
+        Stop { at: Place::X(at), heading: format!("{at:.1} s"), rows }
+    }
+}
+
+/// At most [`POINTS_MAX`] of the samples, evenly picked; counters make their differences right all the same.
+fn thinned(samples: &[Sample]) -> Vec<&Sample> {
+    samples.iter().step_by(samples.len().div_ceil(POINTS_MAX).max(1)).collect()
+}

@@ -1,0 +1,90 @@
+//! The figures as CSV (RFC 4180): a line for each cell and metric, for a spreadsheet or a script.
+
+use crate::analysis::Analysis;
+use pitot_lab::{METRICS, Unit};
+use std::fmt::Write as _;
+
+/// The figures of a run. The first columns are the run's factors, then:
+///
+/// `verdict, metric, unit, value, low, high, coverage, min, max, repetitions, ratio, ratio_low, ratio_high, p, decision`
+///
+/// Times are in nanoseconds or seconds as `unit` says, sizes in bytes. `ratio` and what follows it compare the cell
+/// with its baseline; a field without a value is empty.
+pub(crate) fn render(a: &Analysis<'_>) -> String {
+    let factors: Vec<&str> =
+        a.run.cells.first().map(|c| c.factors.iter().map(|f| f.name.as_str()).collect()).unwrap_or_default();
+    let columns = [
+        "verdict", "metric", "unit", "value", "low", "high", "coverage", "min", "max", "repetitions", "ratio",
+        "ratio_low", "ratio_high", "p", "decision",
+    ];
+    let mut out = String::new();
+    record(&mut out, factors.iter().copied().chain(columns));
+    for (index, metric) in METRICS.iter().enumerate() {
+        let comparisons = a.against_baseline(metric);
+        for (cell, comparison) in a.cells.iter().zip(comparisons) {
+            let Some(e) = cell.estimates[index].as_ref().filter(|_| !cell.failed()) else { continue };
+            let mut fields: Vec<String> = cell.record.factors.iter().map(|f| f.level.clone()).collect();
+            let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
+            let interval = e.interval;
+            let ratio = comparison.as_ref();
+            let decision = ratio.map(|c| crate::words::decision(c.decision, metric.better == pitot_lab::Better::Higher));
+            fields.extend([
+                cell.verdict.kind.name().to_owned(),
+                metric.name.to_owned(),
+                unit(metric.unit).to_owned(),
+                e.value.to_string(),
+                number(interval.map(|i| i.low)),
+                number(interval.map(|i| i.high)),
+                number(interval.map(|i| i.coverage)),
+                e.min.to_string(),
+                e.max.to_string(),
+                e.repetitions.to_string(),
+                number(ratio.map(|c| c.ratio)),
+                number(ratio.and_then(|c| c.interval).map(|i| i.low)),
+                number(ratio.and_then(|c| c.interval).map(|i| i.high)),
+                number(ratio.and_then(|c| c.p)),
+                decision.unwrap_or_default(),
+            ]);
+            record(&mut out, fields.iter().map(String::as_str));
+        }
+    }
+    out
+}
+
+/// The name of a unit for programs.
+pub(crate) fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::PerSecond => "1/s",
+        Unit::Nanoseconds => "ns",
+        Unit::Seconds => "s",
+        Unit::Bytes => "B",
+        Unit::Percent => "%",
+        Unit::Count => "1",
+    }
+}
+
+fn record<'a>(out: &mut String, fields: impl Iterator<Item = &'a str>) {
+    for (i, field) in fields.enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        if field.contains([',', '"', '\n', '\r']) {
+            let _ = write!(out, "\"{}\"", field.replace('"', "\"\""));
+        } else {
+            out.push_str(field);
+        }
+    }
+    out.push_str("\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_with_commas_and_quotes_survive() {
+        let mut out = String::new();
+        record(&mut out, ["a,b", "say \"x\"", "plain"].into_iter());
+        assert_eq!(out, "\"a,b\",\"say \"\"x\"\"\",plain\r\n");
+    }
+}

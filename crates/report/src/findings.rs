@@ -1,0 +1,393 @@
+//! What a run found, in sentences: the answer, three to six findings, and whether any of it can be trusted.
+
+use crate::analysis::{Analysis, Cell, Standing, known};
+use crate::number::{figure, spread};
+use crate::published::published;
+use crate::words::{capital, list, noun, sentence, superlative, times, versus};
+use pitot_lab::statistics::{Decision, Estimate, MEDIAN_REPETITIONS_MIN, judge};
+use pitot_lab::{Better, Metric, RunState, VerdictKind};
+
+/// At most so many findings: more would be a table.
+const FINDINGS_MAX: usize = 6;
+
+/// The answer to the plan's question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Which, in one sentence.
+    pub headline: String,
+    /// By how much, and where it is otherwise.
+    pub details: Vec<String>,
+    /// The figures of the best cell at the highest load.
+    pub tiles: Vec<Tile>,
+}
+
+/// A figure that stands out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// What it is.
+    pub label: String,
+    /// The figure with its unit.
+    pub value: String,
+    /// Its interval, or another short note.
+    pub note: String,
+}
+
+/// Whether the measurement can be trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trust {
+    /// The grade.
+    pub grade: Grade,
+    /// Why, one sentence each; the gravest first.
+    pub reasons: Vec<String>,
+}
+
+/// A grade of trust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grade {
+    /// Every cell is valid and nothing else speaks against it.
+    Good,
+    /// Some figures need the care that the reasons tell.
+    Care,
+    /// Most of the figures do not tell of the servers.
+    Bad,
+}
+
+impl Grade {
+    /// The grade in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Grade::Good => "The measurement can be trusted",
+            Grade::Care => "Read with care",
+            Grade::Bad => "Do not rely on this run",
+        }
+    }
+}
+
+/// The answer to the plan's question, at the highest load.
+pub fn answer(a: &Analysis<'_>) -> Answer {
+    let nothing = || Answer {
+        headline: "There is no answer yet: no cell has a figure.".into(),
+        details: vec!["The verdicts of the cells tell what went wrong.".into()],
+        tiles: Vec::new(),
+    };
+    let Some(level) = a.top_level() else { return nothing() };
+    let Some(best) = a.best_at(level, a.headline) else { return nothing() };
+    let Some(estimate) = best.estimate(a.headline) else { return nothing() };
+    let leaders = leaders(a, level);
+    let bound = if best.verdict.kind == VerdictKind::ClientBound && a.headline.better == Better::Higher {
+        "at least "
+    } else {
+        ""
+    };
+    let value = format!("{bound}{}", figure(estimate.value, a.headline.unit));
+    let headline = if leaders.len() > 1 {
+        format!(
+            "{} {}{}: {value}, and no difference seen between them",
+            list(&leaders),
+            superlative(a.headline, true),
+            a.at_load(level)
+        )
+    } else {
+        format!("**{}** {}{}: {value}", a.series_of(best), superlative(a.headline, false), a.at_load(level))
+    };
+    let mut details = Vec::new();
+    details.extend(against_others(a, best, level, &leaders));
+    details.extend(elsewhere(a, level, &leaders));
+    Answer { headline: sentence(&headline), details, tiles: tiles(a, best) }
+}
+
+/// The names of the best of a level and of those that do not differ from it.
+fn leaders<'a>(a: &'a Analysis<'_>, level: usize) -> Vec<&'a str> {
+    let mut cells: Vec<&Cell<'_>> = a
+        .cells
+        .iter()
+        .filter(|c| c.level == level && matches!(c.standing, Standing::Best | Standing::Level))
+        .collect();
+    cells.sort_by_key(|c| c.standing != Standing::Best);
+    let names: Vec<&str> = cells.iter().map(|c| a.series_of(c)).collect();
+    if names.is_empty() { a.best_at(level, a.headline).map(|c| a.series_of(c)).into_iter().collect() } else { names }
+}
+
+/// The best against its baseline, else against the last, and against the next.
+fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, leaders: &[&str]) -> Vec<String> {
+    let mut details = Vec::new();
+    let reference = reference(a, best, level, a.headline);
+    let compared = |other: &Cell<'_>| {
+        let comparison = a.compare(best.record, other.record, a.headline)?;
+        let (name, against) = (a.series_of(best), a.series_of(other));
+        Some(versus(name, against, a.headline, &comparison, a.run.plan.tolerance))
+    };
+    if let Some(other) = reference.filter(|r| r.record.id != best.record.id) {
+        details.extend(compared(other).map(|text| sentence(&format!("{text}{}", a.at_load(level)))));
+    }
+    let next = runner_up(a, best, level).filter(|n| {
+        reference.is_none_or(|r| r.record.id != n.record.id) && !leaders.contains(&a.series_of(n))
+    });
+    if let Some(next) = next {
+        details.extend(compared(next).map(|text| sentence(&format!("{text}, the next best"))));
+    }
+    details
+}
+
+/// What the best is set against: its baseline, or the last of its load level where there is none or it failed.
+fn reference<'a, 'r>(a: &'a Analysis<'r>, best: &Cell<'_>, level: usize, metric: &'a Metric) -> Option<&'a Cell<'r>> {
+    let baseline = a.run.baseline_of(best.record);
+    let baseline = baseline.and_then(|r| a.cells.iter().find(|c| c.record.id == r.id && !c.failed()));
+    baseline.or_else(|| worst(a, level, metric))
+}
+
+/// Load levels whose leaders are others.
+fn elsewhere(a: &Analysis<'_>, top: usize, leaders_at_top: &[&str]) -> Option<String> {
+    let others: Vec<String> = (0..top)
+        .filter_map(|level| {
+            let names = leaders(a, level);
+            let shared = names.iter().any(|n| leaders_at_top.contains(n));
+            let verb = if names.len() == 1 { "leads" } else { "lead" };
+            let place = a.at_load(level);
+            (!names.is_empty() && !shared).then(|| format!("{} {verb}{place}", list(&names)))
+        })
+        .collect();
+    (!others.is_empty()).then(|| sentence(&format!("it is otherwise elsewhere: {}", others.join("; "))))
+}
+
+fn tiles(a: &Analysis<'_>, best: &Cell<'_>) -> Vec<Tile> {
+    let mut metrics = vec![a.headline];
+    for name in ["throughput", "cpu-per-request", "latency-p99", "memory-per-connection"] {
+        metrics.extend(Some(known(name)).filter(|m| m.name != a.headline.name));
+    }
+    metrics
+        .into_iter()
+        .filter_map(|m| {
+            let e = best.estimate(m)?;
+            Some(Tile { label: capital(noun(m)), value: figure(e.value, m.unit), note: spread(e, m.unit) })
+        })
+        .take(4)
+        .collect()
+}
+
+/// Three to six findings beside the answer.
+pub fn findings(a: &Analysis<'_>) -> Vec<String> {
+    let Some(level) = a.top_level() else { return Vec::new() };
+    let mut found = Vec::new();
+    found.extend(widest(a, level, a.headline, true));
+    for name in ["throughput", "cpu-per-request"] {
+        let metric = known(name);
+        if metric.name != a.headline.name {
+            found.extend(widest(a, level, metric, false));
+        }
+    }
+    found.extend(kernel_share(a, level));
+    found.extend(scaling(a));
+    for name in ["latency-p99", "memory-per-connection"] {
+        found.extend(widest(a, level, known(name), false));
+    }
+    found.truncate(FINDINGS_MAX);
+    found
+}
+
+/// The best against the baseline, or the last, in one figure, with what was published of it.
+fn widest(a: &Analysis<'_>, level: usize, metric: &'static Metric, cite: bool) -> Option<String> {
+    let best = a.best_at(level, metric)?;
+    let other = reference(a, best, level, metric)?;
+    if other.record.id == best.record.id {
+        return None;
+    }
+    // "27 times the CPU time" says more than "0.037 times": what costs more goes first.
+    let (first, second) = if metric.better == Better::Higher { (best, other) } else { (other, best) };
+    let comparison = a.compare(first.record, second.record, metric)?;
+    let mut text =
+        versus(a.series_of(first), a.series_of(second), metric, &comparison, a.run.plan.tolerance);
+    text.push_str(&a.at_load(level));
+    if comparison.decision.is_difference() {
+        let of = |cell: &Cell<'_>| cell.estimate(metric).map(|e| figure(e.value, metric.unit));
+        text.push_str(&format!(", {} against {}", of(first)?, of(second)?));
+    }
+    if cite {
+        let tables = published(a);
+        let cited = tables.iter().filter(|t| t.is_ratio() && t.metric.name == metric.name).find_map(|t| {
+            let reference = t.source.ratio_to.as_ref()?;
+            let row = t.rows.iter().find(|r| {
+                r.series == Some(best.series)
+                    && r.level.is_none_or(|l| l == level)
+                    && reference.matches(&other.record.factors)
+            })?;
+            Some(format!("; {}: {} times", t.citation(), row.published))
+        });
+        text.push_str(&cited.unwrap_or_default());
+    }
+    Some(sentence(&text))
+}
+
+/// How much of the cheapest server's CPU time the kernel takes.
+fn kernel_share(a: &Analysis<'_>, level: usize) -> Option<String> {
+    let cell = a.best_at(level, known("cpu-per-request"))?;
+    let system = cell.estimate(known("system-per-request"))?.value;
+    let user = cell.estimate(known("user-per-request"))?.value;
+    let whole = user + system;
+    (whole > 0.0).then(|| {
+        format!(
+            "Of the CPU time of **{}**{}, {} is spent in the kernel and {} in its own code.",
+            a.series_of(cell),
+            a.at_load(level),
+            crate::number::percent((system / whole * 100.0).round() / 100.0),
+            crate::number::percent((user / whole * 100.0).round() / 100.0),
+        )
+    })
+}
+
+/// Which server falls most from its own peak to the heaviest load, and how the best there fares.
+fn scaling(a: &Analysis<'_>) -> Option<String> {
+    a.load.factor.as_ref()?;
+    let top = a.top_level().filter(|top| *top > 0)?;
+    let higher = a.headline.better == Better::Higher;
+    let better = |x: f64, y: f64| if higher { x > y } else { x < y };
+    let value = |cell: &Cell<'_>| cell.estimate(a.headline).filter(|_| !cell.failed()).map(|e| e.value);
+    // The peak of each series, and its cell at the top.
+    let pairs: Vec<(&Cell<'_>, &Cell<'_>)> = (0..a.series.len())
+        .filter_map(|series| {
+            let last = a.cell(series, top).filter(|c| value(c).is_some())?;
+            let cells = a.cells.iter().filter(|c| c.series == series && c.level <= top && value(c).is_some());
+            let peak = cells.reduce(|x, y| if better(value(y).unwrap_or(0.0), value(x).unwrap_or(0.0)) { y } else { x })?;
+            Some((peak, last))
+        })
+        .collect();
+    let fallen: Vec<_> = pairs.iter().filter(|(peak, last)| peak.level != last.level).collect();
+    let family: Vec<_> = fallen.iter().map(|(p, l)| crate::analysis::samples(l.record, p.record, a.headline)).collect();
+    let judged = judge(&family, a.run.plan.tolerance);
+    let lost = if higher { Decision::Lower } else { Decision::Higher };
+    let worst = fallen
+        .iter()
+        .zip(&judged)
+        .filter_map(|((peak, last), c)| Some((*peak, *last, c.as_ref().filter(|c| c.decision == lost)?)))
+        .reduce(|x, y| if better(x.2.ratio, y.2.ratio) { y } else { x });
+    let up_to = format!("up to {}", a.load_words(top));
+    let Some((peak, last, comparison)) = worst else {
+        return (pairs.len() > 1).then(|| sentence(&format!("{up_to} no server fell below its own peak")));
+    };
+    let mut text = format!(
+        "**{}** fell most from its peak:{} it had {} its {} at {}",
+        a.series_of(last),
+        a.at_load(top),
+        times(comparison),
+        noun(a.headline),
+        a.load_words(peak.level)
+    );
+    if let Some(best) = a.best_at(top, a.headline).filter(|best| best.series != last.series) {
+        let kept = fallen.iter().zip(&judged).find(|((_, l), _)| l.series == best.series).and_then(|(_, c)| c.as_ref());
+        let name = a.series_of(best);
+        text.push_str(&kept.map_or_else(
+            || format!("; **{name}** was at its peak there"),
+            |c| format!("; **{name}** had {}", times(c)),
+        ));
+    }
+    Some(sentence(&text))
+}
+
+fn runner_up<'a, 'r>(a: &'a Analysis<'r>, best: &Cell<'_>, level: usize) -> Option<&'a Cell<'r>> {
+    let mut others: Vec<(&Cell<'r>, &Estimate)> =
+        a.at_level(level, a.headline).filter(|(c, _)| c.record.id != best.record.id).collect();
+    others.sort_by(|x, y| x.1.value.total_cmp(&y.1.value));
+    let next = if a.headline.better == Better::Higher { others.last() } else { others.first() };
+    next.map(|(cell, _)| *cell)
+}
+
+fn worst<'a, 'r>(a: &'a Analysis<'r>, level: usize, metric: &'a Metric) -> Option<&'a Cell<'r>> {
+    let worse = |x: f64, y: f64| if metric.better == Better::Higher { x < y } else { x > y };
+    a.at_level(level, metric).reduce(|x, y| if worse(y.1.value, x.1.value) { y } else { x }).map(|(cell, _)| cell)
+}
+
+/// Whether the run can be trusted, and what speaks against it.
+pub fn trust(a: &Analysis<'_>) -> Trust {
+    let total = a.cells.len();
+    let of_kind = |kind: VerdictKind| -> Vec<&Cell<'_>> { a.cells.iter().filter(|c| c.verdict.kind == kind).collect() };
+    let names = |cells: &[&Cell<'_>]| {
+        let labels: Vec<String> = cells.iter().map(|c| c.record.label()).collect();
+        list(&labels.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let mut reasons = Vec::new();
+    let failed = of_kind(VerdictKind::Failed);
+    if !failed.is_empty() {
+        let have = if failed.len() == 1 { "has" } else { "have" };
+        reasons.push(format!("{} of {total} cells failed and {have} no figures: {}.", failed.len(), names(&failed)));
+    }
+    let noisy = of_kind(VerdictKind::Noisy);
+    if !noisy.is_empty() {
+        reasons.push(format!(
+            "{} of {total} cells were noisy, something else used or withheld the CPUs: {}.",
+            noisy.len(),
+            names(&noisy)
+        ));
+    }
+    let network = of_kind(VerdictKind::NetworkBound);
+    if !network.is_empty() {
+        reasons.push(format!("{} of {total} cells were limited by the network: {}.", network.len(), names(&network)));
+    }
+    let client = of_kind(VerdictKind::ClientBound);
+    if !client.is_empty() {
+        reasons.push(format!(
+            "In {} of {total} cells the load generator was the bottleneck: their servers can carry more than is shown, \
+             CPU per request is not affected ({}).",
+            client.len(),
+            names(&client)
+        ));
+    }
+    if a.run.info.state != RunState::Complete || !a.run.is_complete() {
+        let done: usize = a.run.cells.iter().map(|c| c.repetitions.len()).sum();
+        let wanted = a.run.cells.len() * a.run.plan.repetitions as usize;
+        reasons.push(format!(
+            "The run is not complete: {done} of {wanted} repetitions are there; `pitot run --resume {}` goes on.",
+            a.run.path.display()
+        ));
+    }
+    if (a.run.plan.repetitions as usize) < MEDIAN_REPETITIONS_MIN {
+        reasons.push(format!(
+            "{} repetitions give no 95% interval of a median ({MEDIAN_REPETITIONS_MIN} do): ranges are shown instead, \
+             in round brackets.",
+            a.run.plan.repetitions
+        ));
+    }
+    let unsteady = a.cells.iter().filter(|c| c.spread.as_ref().is_some_and(|s| !s.is_steady())).count();
+    if unsteady > 0 {
+        reasons.push(format!(
+            "In {unsteady} of {total} cells the repetitions spread by more than {} in {}.",
+            crate::number::percent(pitot_lab::statistics::STEADY_MAX),
+            noun(a.headline)
+        ));
+    }
+    if !a.run.host_changes.is_empty() {
+        let what: Vec<String> = a.run.host_changes.iter().map(|c| format!("{} {}", c.group, c.name)).collect();
+        reasons.push(format!("The machine changed during the run: {}.", what.join(", ")));
+    }
+    reasons.extend(a.run.info.warnings.iter().map(|w| sentence(w)));
+    let spoilt = failed.len() + noisy.len() + network.len();
+    let grade = if total == 0 || spoilt * 2 > total {
+        Grade::Bad
+    } else if reasons.is_empty() {
+        Grade::Good
+    } else {
+        Grade::Care
+    };
+    if grade == Grade::Good {
+        reasons.push(format!("All {total} cells are valid, and the machine did not change during the run."));
+    }
+    Trust { grade, reasons }
+}
+
+/// The repetitions that stand out in the headline's figure, one sentence for each cell that has some.
+pub(crate) fn outliers(a: &Analysis<'_>) -> Vec<String> {
+    a.cells
+        .iter()
+        .filter_map(|cell| {
+            let spread = cell.spread.as_ref().filter(|s| !s.outliers.is_empty())?;
+            let figures = cell.record.figures(a.headline);
+            let which: Vec<String> = spread
+                .outliers
+                .iter()
+                .filter_map(|i| figures.get(*i))
+                .map(|(block, value)| format!("block {}: {}", block + 1, figure(*value, a.headline.unit)))
+                .collect();
+            let middle = figure(cell.estimate(a.headline)?.value, a.headline.unit);
+            Some(format!("**{}** ({middle}): {}.", cell.record.label(), which.join(", ")))
+        })
+        .collect()
+}

@@ -1,0 +1,115 @@
+//! The report as one HTML file: nothing is fetched, nothing is sent, and it can be mailed.
+//!
+//! The page's policy forbids all connections. Without scripts it still shows everything but hover texts, and prints.
+
+mod figure;
+mod sections;
+
+use crate::analysis::Analysis;
+use crate::chart::wanted;
+use crate::findings::{answer, findings, trust};
+use std::fmt::Write as _;
+
+/// The report of a run as a whole page.
+pub(crate) fn render(a: &Analysis<'_>) -> String {
+    let plan = &a.run.plan;
+    let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
+    let mut charts = String::new();
+    let mut places = vec![("findings", "Findings")];
+    for (i, chart) in wanted(a).into_iter().enumerate() {
+        // The first chart is the picture of the answer; the table with all figures follows it.
+        if i == 1 {
+            places.push(("results", "Results"));
+            charts.push_str(&sections::results(a));
+        }
+        if let Some(drawn) = (chart.draw)(a) {
+            places.push((chart.name, chart.title));
+            let _ = write!(
+                charts,
+                "<section id=\"{}\"><h2>{}</h2><p class=\"lede\">{}</p>{}</section>",
+                chart.name,
+                escape(chart.title),
+                escape(chart.summary),
+                figure::render(&drawn)
+            );
+        }
+    }
+    if places.iter().all(|(id, _)| *id != "results") {
+        places.push(("results", "Results"));
+        charts.push_str(&sections::results(a));
+    }
+    places.extend([("cells", "Commands"), ("environment", "Environment"), ("method", "Method")]);
+    let mut body = sections::header(a, title, &places);
+    body.push_str("<main>");
+    body.push_str(&sections::answer(a, &answer(a), &trust(a)));
+    body.push_str(&sections::findings(&findings(a)));
+    body.push_str(&charts);
+    body.push_str(&sections::cells(a));
+    body.push_str(&sections::environment(a));
+    body.push_str(&sections::method(a));
+    body.push_str("</main>");
+    body.push_str(&sections::footer(a));
+    page(&format!("{title} · Pitot"), &body)
+}
+
+/// A page with the report's style and script around `body`.
+pub(crate) fn page(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\
+         <title>{}</title><style>{}</style></head><body>{body}<div id=\"tip\" role=\"status\" hidden></div>\
+         <script>{}</script></body></html>\n",
+        escape(title),
+        include_str!("style.css"),
+        include_str!("script.js"),
+    )
+}
+
+/// Text as HTML, also within quoted attributes.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// A sentence with its marked names in bold.
+pub(crate) fn marked(sentence: &str) -> String {
+    let mut html = String::new();
+    for (i, part) in escape(sentence).split("**").enumerate() {
+        if i % 2 == 1 {
+            let _ = write!(html, "<strong>{part}</strong>");
+        } else {
+            html.push_str(part);
+        }
+    }
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_from_outside_cannot_become_markup() {
+        assert_eq!(escape("<a href='x'>&\""), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;");
+        assert_eq!(marked("**<b>** wins"), "<strong>&lt;b&gt;</strong> wins");
+    }
+
+    #[test]
+    fn a_page_may_connect_to_nothing() {
+        let page = page("t", "");
+        assert!(page.contains("default-src 'none'"));
+        assert!(!page.contains("http://") && !page.contains("https://"));
+    }
+}

@@ -1,0 +1,117 @@
+//! The report as one JSON object, `pitot-report/1`, for programs.
+
+use crate::analysis::{Analysis, Standing};
+use crate::csv::unit;
+use crate::findings::{Grade, answer, findings, trust};
+use crate::published::published;
+use crate::words::unmarked;
+use pitot_lab::METRICS;
+use serde_json::{Map, Value, json};
+
+/// The report of a run. Fields may be added; these keep their meaning.
+pub(crate) fn render(a: &Analysis<'_>) -> String {
+    let run = a.run;
+    let told = answer(a);
+    let trusted = trust(a);
+    let plain = |sentences: &[String]| sentences.iter().map(|s| unmarked(s)).collect::<Vec<_>>();
+    let grade = match trusted.grade {
+        Grade::Good => "good",
+        Grade::Care => "care",
+        Grade::Bad => "bad",
+    };
+    let skips: Vec<Value> = run.skips.iter().map(|s| json!({"factors": s.factors, "reason": s.reason})).collect();
+    let object = json!({
+        "schema": "pitot-report/1",
+        "run": {
+            "id": run.info.id,
+            "version": run.info.version,
+            "command_line": run.info.command_line,
+            "started_at": run.info.started_at,
+            "ended_at": run.info.ended_at,
+            "complete": run.is_complete(),
+            "seed": run.info.seed,
+        },
+        "plan": {
+            "name": run.plan.name,
+            "title": run.plan.title,
+            "question": run.plan.question,
+            "metric": a.headline.name,
+            "repetitions": run.plan.repetitions,
+            "statistic": run.plan.statistic.to_string(),
+            "tolerance": run.plan.tolerance,
+        },
+        "answer": unmarked(&told.headline),
+        "details": plain(&told.details),
+        "findings": plain(&findings(a)),
+        "trust": {"grade": grade, "reasons": plain(&trusted.reasons)},
+        "cells": cells(a),
+        "skipped": skips,
+        "published": published_values(a),
+        "host": run.host_before,
+        "host_changes": run.host_changes,
+    });
+    let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn cells(a: &Analysis<'_>) -> Vec<Value> {
+    let comparisons: Vec<_> = METRICS.iter().map(|m| a.against_baseline(m)).collect();
+    a.cells
+        .iter()
+        .enumerate()
+        .map(|(position, cell)| {
+            let mut figures = Map::new();
+            for (index, metric) in METRICS.iter().enumerate() {
+                let Some(e) = cell.estimates[index].as_ref().filter(|_| !cell.failed()) else { continue };
+                let mut figure = json!({
+                    "unit": unit(metric.unit),
+                    "value": e.value,
+                    "interval": e.interval,
+                    "min": e.min,
+                    "max": e.max,
+                    "repetitions": e.repetitions,
+                });
+                if let Some(comparison) = &comparisons[index][position] {
+                    figure["against_baseline"] = json!(comparison);
+                }
+                figures.insert(metric.name.to_owned(), figure);
+            }
+            let factors: Map<String, Value> =
+                cell.record.factors.iter().map(|f| (f.name.clone(), json!(f.level))).collect();
+            let standing = match cell.standing {
+                Standing::Best => "best",
+                Standing::Level => "no-difference-from-best",
+                Standing::Behind => "behind",
+                Standing::Unknown => "unknown",
+            };
+            json!({
+                "factors": factors,
+                "verdict": {"kind": cell.verdict.kind.name(), "reason": cell.verdict.reason},
+                "standing": standing,
+                "figures": figures,
+                "server_command": cell.record.server_command,
+                "load_command": cell.record.load_command,
+            })
+        })
+        .collect()
+}
+
+fn published_values(a: &Analysis<'_>) -> Vec<Value> {
+    let mut values = Vec::new();
+    for table in published(a) {
+        for row in &table.rows {
+            let measured = row.measured.map(|m| json!({"value": m.value, "low": m.low, "high": m.high, "cells": m.cells}));
+            values.push(json!({
+                "source": table.source.source,
+                "year": table.source.year,
+                "metric": table.metric.name,
+                "ratio": table.is_ratio(),
+                "label": row.label,
+                "published": row.published,
+                "measured": measured,
+            }));
+        }
+    }
+    values
+}

@@ -1,0 +1,116 @@
+//! The report as Markdown, for an issue or a wiki.
+
+use crate::analysis::Analysis;
+use crate::findings::{answer, findings, outliers, trust};
+use crate::method::{facts, method_sentences};
+use crate::published::published;
+use crate::table::{Mark, Results};
+use std::fmt::Write as _;
+
+/// The report of a run.
+pub(crate) fn render(a: &Analysis<'_>) -> String {
+    let plan = &a.run.plan;
+    let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
+    let mut out = format!("# {title}\n\n");
+    if !plan.question.is_empty() {
+        let _ = writeln!(out, "{}\n", plan.question);
+    }
+    let facts: Vec<String> = facts(a).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let _ = writeln!(out, "{}\n\n## Answer\n", facts.join(" · "));
+    let answer = answer(a);
+    let _ = writeln!(out, "{}\n", answer.headline);
+    list(&mut out, "- ", &answer.details);
+    let trust = trust(a);
+    let _ = writeln!(out, "**{}.**\n", trust.grade.name());
+    list(&mut out, "- ", &trust.reasons);
+    out.push_str("## Findings\n\n");
+    list(&mut out, "1. ", &findings(a));
+    results(&mut out, a);
+    for table in published(a) {
+        let _ = writeln!(out, "## Published and measured: {}\n", table.subject());
+        let _ = writeln!(out, "{}: {}\n", table.citation(), table.source.title);
+        let rows = table.rows.iter().map(|row| {
+            let own = row.measured.map_or_else(
+                || "–".to_owned(),
+                |m| format!("{} [{}, {}]", table.show(m.value), table.show(m.low), table.show(m.high)),
+            );
+            vec![row.label.clone(), table.show_published(row.published), own]
+        });
+        grid(&mut out, &["", "published", "this run"].map(String::from), rows);
+    }
+    out.push_str("## Commands\n\n");
+    for cell in &a.cells {
+        let record = cell.record;
+        let _ = writeln!(
+            out,
+            "**{}** ({})\n\n```sh\n{}\n{}\n```\n",
+            record.label(),
+            cell.verdict.kind.name(),
+            record.server_command,
+            record.load_command
+        );
+        if !cell.verdict.reason.is_empty() {
+            let _ = writeln!(out, "{}\n", cell.verdict.reason);
+        }
+    }
+    out.push_str("## Method\n\n");
+    let mut method = method_sentences(a);
+    method.extend(plan.notes.iter().cloned());
+    method.extend(outliers(a).into_iter().map(|o| format!("stands out: {o}")));
+    list(&mut out, "- ", &method);
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+fn list(out: &mut String, bullet: &str, items: &[String]) {
+    for item in items {
+        let _ = writeln!(out, "{bullet}{item}");
+    }
+    if !items.is_empty() {
+        out.push('\n');
+    }
+}
+
+fn results(out: &mut String, a: &Analysis<'_>) {
+    let table = Results::of(a);
+    let _ = writeln!(out, "## Results\n\n{}\n", table.legend);
+    let load = if a.load.factor.is_some() { Some(a.load.title.clone()) } else { None };
+    let mut heads: Vec<String> = load.into_iter().chain(["server".to_owned()]).collect();
+    heads.extend(table.columns.iter().map(|c| {
+        if c.title == "ratio" { format!("ratio {}", c.hint) } else { c.title.clone() }
+    }));
+    heads.push("verdict".into());
+    let mut rows = Vec::new();
+    for (level, group) in table.groups.iter().enumerate() {
+        for row in &group.rows {
+            let mark = match row.mark {
+                Mark::Best => " ★",
+                Mark::Level => " ≈",
+                Mark::None => "",
+            };
+            let mut line: Vec<String> = a.load.factor.iter().map(|_| a.load.levels[level].0.clone()).collect();
+            line.push(format!("{}{mark}", row.name));
+            line.extend(row.entries.iter().map(|e| {
+                let text = format!("{} {}", e.text, e.note).trim_end().to_owned();
+                if e.best { format!("**{text}**") } else { text }
+            }));
+            line.push(row.verdict.name().to_owned());
+            rows.push(line);
+        }
+    }
+    grid(out, &heads, rows.into_iter());
+}
+
+/// A table; bars within cells would end them.
+pub(crate) fn grid(out: &mut String, heads: &[String], rows: impl Iterator<Item = Vec<String>>) {
+    let line = |cells: &[String]| {
+        format!("| {} |\n", cells.iter().map(|c| c.replace('|', "\\|")).collect::<Vec<_>>().join(" | "))
+    };
+    out.push_str(&line(heads));
+    out.push_str(&line(&heads.iter().map(|_| "---".to_owned()).collect::<Vec<_>>()));
+    for row in rows {
+        out.push_str(&line(&row));
+    }
+    out.push('\n');
+}

@@ -1,0 +1,181 @@
+//! Figures as people read them: three significant digits, one unit for a figure and its interval.
+
+use pitot_lab::Unit;
+use pitot_lab::statistics::Estimate;
+
+/// A divisor and the sign that stands for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Scale {
+    divisor: f64,
+    sign: &'static str,
+}
+
+const PLAIN: &[Scale] = &[
+    Scale { divisor: 1e9, sign: " G" },
+    Scale { divisor: 1e6, sign: " M" },
+    Scale { divisor: 1e3, sign: " k" },
+    Scale { divisor: 1.0, sign: "" },
+];
+const TIME: &[Scale] = &[
+    Scale { divisor: 1.0, sign: " s" },
+    Scale { divisor: 1e-3, sign: " ms" },
+    Scale { divisor: 1e-6, sign: " µs" },
+    Scale { divisor: 1e-9, sign: " ns" },
+];
+const BYTES: &[Scale] = &[
+    Scale { divisor: 1_073_741_824.0, sign: " GiB" },
+    Scale { divisor: 1_048_576.0, sign: " MiB" },
+    Scale { divisor: 1024.0, sign: " KiB" },
+    Scale { divisor: 1.0, sign: " B" },
+];
+const PERCENT: &[Scale] = &[Scale { divisor: 1.0, sign: "%" }];
+
+/// The figure in the base unit of its scale, with the scale that suits `value`.
+fn scale(value: f64, unit: Unit) -> (f64, Scale) {
+    let (base, scales) = match unit {
+        Unit::PerSecond | Unit::Count => (1.0, PLAIN),
+        Unit::Nanoseconds => (1e-9, TIME),
+        Unit::Seconds => (1.0, TIME),
+        Unit::Bytes => (1.0, BYTES),
+        Unit::Percent => (1.0, PERCENT),
+    };
+    let size = (value * base).abs();
+    // Rounding to three digits may reach the next unit: 999.7 is 1.00 k.
+    let chosen = scales.iter().find(|s| size >= s.divisor * 0.9995).or(scales.last());
+    let zero_scale = if size == 0.0 { if unit == Unit::Bytes { scales.last() } else { scales.iter().find(|s| s.divisor == 1.0) } } else { None };
+    (base, *zero_scale.or(chosen).unwrap_or(&PERCENT[0]))
+}
+
+/// Decimals that leave three significant digits of `value`.
+fn decimals(value: f64) -> usize {
+    match value.abs() {
+        v if v == 0.0 || v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 => 2,
+        v if v >= 0.099_95 => 3,
+        _ => 4,
+    }
+}
+
+/// A figure with its unit: `142 k`, `4.93 µs`, `3.41 MiB`, `52.8%`.
+pub(crate) fn figure(value: f64, unit: Unit) -> String {
+    let (base, scale) = scale(value, unit);
+    let shown = value * base / scale.divisor;
+    let decimals = if scale.divisor == 1.0 && scale.sign == " B" { 0 } else { decimals(shown) };
+    format!("{shown:.decimals$}{}", scale.sign)
+}
+
+/// The ends of an interval in the unit and with the decimals that [`figure`] gives `value`: `[138, 145]`.
+pub(crate) fn interval(value: f64, low: f64, high: f64, unit: Unit) -> String {
+    let (base, scale) = scale(value, unit);
+    let decimals = decimals(value * base / scale.divisor);
+    let end = |v: f64| format!("{:.decimals$}", v * base / scale.divisor);
+    format!("[{}, {}]", end(low), end(high))
+}
+
+/// The interval of an estimate; for too few repetitions their range, which is written otherwise: `(138 to 145)`.
+pub(crate) fn spread(estimate: &Estimate, unit: Unit) -> String {
+    let (low, high) = estimate.span();
+    let ends = interval(estimate.value, low, high, unit);
+    if estimate.interval.is_some() {
+        ends
+    } else if estimate.repetitions < 2 {
+        String::new()
+    } else {
+        format!("({})", ends.trim_matches(['[', ']']).replace(", ", " to "))
+    }
+}
+
+/// A plain number with three significant digits and no sign: `11.9`.
+pub(crate) fn plain(value: f64) -> String {
+    format!("{value:.*}", decimals(value))
+}
+
+/// A ratio: `11.9`, `1.04`, `0.62`, `0.018`.
+pub(crate) fn ratio(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 99.5 => 0,
+        v if v >= 9.95 => 1,
+        v if v >= 0.1 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A share as a percentage with up to three digits: `4.2%`.
+pub(crate) fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    let decimals = usize::from(value.abs() < 9.95 && value.fract().abs() > 1e-9);
+    format!("{value:.decimals$}%")
+}
+
+/// A count with thin groups of three: `12,345`.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A span of seconds in words: `48 s`, `1 min 32 s`, `2 h 5 min`.
+pub(crate) fn span(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..100 if seconds < 10.0 => format!("{} s", plain(seconds)),
+        0..100 => format!("{whole} s"),
+        100..6_000 if whole.is_multiple_of(60) => format!("{} min", whole / 60),
+        100..6_000 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits_and_the_unit_that_suits() {
+        for (value, unit, text) in [
+            (142_312.0, Unit::PerSecond, "142 k"),
+            (999.7, Unit::PerSecond, "1.00 k"),
+            (38_100.0, Unit::PerSecond, "38.1 k"),
+            (87.0, Unit::PerSecond, "87.0"),
+            (0.0, Unit::PerSecond, "0"),
+            (4_930.0, Unit::Nanoseconds, "4.93 µs"),
+            (12_300_000.0, Unit::Nanoseconds, "12.3 ms"),
+            (84.0, Unit::Seconds, "84.0 s"),
+            (0.0123, Unit::Seconds, "12.3 ms"),
+            (0.0, Unit::Seconds, "0 s"),
+            (3_575_644.0, Unit::Bytes, "3.41 MiB"),
+            (612.0, Unit::Bytes, "612 B"),
+            (52.8, Unit::Percent, "52.8%"),
+            (0.3, Unit::Percent, "0.300%"),
+            (1.234, Unit::Count, "1.23"),
+        ] {
+            assert_eq!(figure(value, unit), text);
+        }
+    }
+
+    #[test]
+    fn an_interval_shares_the_unit_of_its_figure() {
+        assert_eq!(interval(142_312.0, 138_011.0, 145_000.0, Unit::PerSecond), "[138, 145]");
+        assert_eq!(interval(1_020.0, 970.0, 1_100.0, Unit::PerSecond), "[0.97, 1.10]");
+        assert_eq!(interval(4_930.0, 4_800.0, 5_111.0, Unit::Nanoseconds), "[4.80, 5.11]");
+    }
+
+    #[test]
+    fn ratios_and_counts_and_spans_read_well() {
+        assert_eq!([11.93, 1.043, 0.621, 0.0184, 140.2].map(ratio), ["11.9", "1.04", "0.62", "0.018", "140"]);
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0.5, 48.2, 92.0, 120.0, 132.0, 7_500.0].map(span),
+            ["0.500 s", "48 s", "92 s", "2 min", "2 min 12 s", "2 h 5 min"]
+        );
+        assert_eq!([0.02, 0.005, 0.125].map(percent), ["2%", "0.5%", "12%"]);
+    }
+}

@@ -1,0 +1,157 @@
+//! Published figures beside those of the run.
+
+use crate::analysis::{Analysis, samples};
+use pitot_lab::statistics::judge;
+use pitot_lab::{CellRecord, Metric, Published, PublishedValue, metric};
+
+/// The figures of one publication in one metric.
+#[derive(Debug)]
+pub(crate) struct PublishedTable<'r> {
+    /// Where they come from.
+    pub source: &'r Published,
+    /// What they count.
+    pub metric: &'static Metric,
+    /// The figures, in the order of the plan.
+    pub rows: Vec<PublishedRow>,
+}
+
+/// A published figure, and the run's own.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PublishedRow {
+    /// The levels that it belongs to, for a reader.
+    pub label: String,
+    /// The series, if it belongs to one.
+    pub series: Option<usize>,
+    /// The load level, if it belongs to one.
+    pub level: Option<usize>,
+    /// The published figure.
+    pub published: f64,
+    /// The run's own figure; none if no cell matches or has one.
+    pub measured: Option<Measured>,
+}
+
+/// The run's own figure beside a published one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Measured {
+    /// The figure, or the ratio: over several cells, their geometric mean.
+    pub value: f64,
+    /// The lower end of its interval, or the smallest of several cells.
+    pub low: f64,
+    /// The upper end of its interval, or the largest of several cells.
+    pub high: f64,
+    /// How many cells stand behind it.
+    pub cells: usize,
+}
+
+impl PublishedTable<'_> {
+    /// Whether the figures are ratios to another cell.
+    pub(crate) fn is_ratio(&self) -> bool {
+        self.source.ratio_to.is_some()
+    }
+
+    /// Author and year: how every published figure is labelled.
+    pub(crate) fn citation(&self) -> String {
+        format!("{} {}", self.source.source, self.source.year)
+    }
+
+    /// A value as a reader sees it.
+    pub(crate) fn show(&self, value: f64) -> String {
+        if self.is_ratio() {
+            format!("{}×", crate::number::ratio(value))
+        } else {
+            crate::number::figure(value, self.metric.unit)
+        }
+    }
+
+    /// A published figure with the digits that it was published with.
+    pub fn show_published(&self, value: f64) -> String {
+        crate::axis::trim(&self.show(value))
+    }
+
+    /// What is compared, for a heading.
+    pub(crate) fn subject(&self) -> String {
+        match &self.source.ratio_to {
+            None => crate::words::capital(self.metric.summary),
+            Some(levels) => {
+                let to: Vec<String> = levels.0.iter().map(|(_, wanted)| wanted.join(" or ")).collect();
+                format!("{}, as a multiple of {}", crate::words::capital(crate::words::noun(self.metric)), to.join(", "))
+            }
+        }
+    }
+}
+
+/// All published figures of the plan whose metric is known.
+pub(crate) fn published<'r>(analysis: &Analysis<'r>) -> Vec<PublishedTable<'r>> {
+    let tables = analysis.run.plan.published.iter().filter_map(|source| {
+        let metric = metric::find(&source.metric)?;
+        let rows = source.values.iter().map(|value| row(analysis, source, metric, value)).collect();
+        Some(PublishedTable { source, metric, rows })
+    });
+    tables.collect()
+}
+
+fn row(analysis: &Analysis<'_>, source: &Published, metric: &Metric, value: &PublishedValue) -> PublishedRow {
+    let matching: Vec<_> =
+        analysis.cells.iter().filter(|c| value.levels.matches(&c.record.factors)).collect();
+    let same = |of: fn(&crate::analysis::Cell<'_>) -> usize| {
+        let first = matching.first().map(|c| of(c))?;
+        matching.iter().all(|c| of(c) == first).then_some(first)
+    };
+    let figures: Vec<Measured> = matching
+        .iter()
+        .filter(|c| !c.failed())
+        .filter_map(|c| match &source.ratio_to {
+            Some(levels) => ratio(analysis, c.record, analysis.run.counterpart(c.record, levels)?, metric),
+            None => {
+                let estimate = c.estimate(metric)?;
+                let (low, high) = estimate.span();
+                Some(Measured { value: estimate.value, low, high, cells: 1 })
+            }
+        })
+        .collect();
+    PublishedRow {
+        label: label(value),
+        series: same(|c| c.series),
+        level: same(|c| c.level),
+        published: value.value,
+        measured: together(&figures),
+    }
+}
+
+/// The levels that a published figure names.
+fn label(value: &PublishedValue) -> String {
+    let words: Vec<String> = value
+        .levels
+        .0
+        .iter()
+        .map(|(name, levels)| {
+            let levels = levels.join(" or ");
+            if levels.starts_with(|c: char| c.is_ascii_digit()) {
+                format!("{levels} {}", crate::analysis::factor_title(name))
+            } else {
+                levels
+            }
+        })
+        .collect();
+    if words.is_empty() { "all".to_owned() } else { words.join(", ") }
+}
+
+fn ratio(analysis: &Analysis<'_>, cell: &CellRecord, to: &CellRecord, metric: &Metric) -> Option<Measured> {
+    let comparison = judge(&[samples(cell, to, metric)], analysis.run.plan.tolerance).remove(0)?;
+    let (low, high) = comparison.interval.map_or((comparison.ratio_min, comparison.ratio_max), |i| (i.low, i.high));
+    Some(Measured { value: comparison.ratio, low, high, cells: 1 })
+}
+
+/// One figure for several cells: what was averaged over in the publication is averaged over here.
+fn together(figures: &[Measured]) -> Option<Measured> {
+    match figures {
+        [] => None,
+        [one] => Some(*one),
+        many => {
+            let mean = many.iter().map(|m| m.value.ln()).sum::<f64>() / many.len() as f64;
+            let low = many.iter().map(|m| m.value).fold(f64::INFINITY, f64::min);
+            let high = many.iter().map(|m| m.value).fold(f64::NEG_INFINITY, f64::max);
+            Some(Measured { value: mean.exp(), low, high, cells: many.len() })
+        }
+    }
+}

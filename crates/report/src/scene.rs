@@ -1,0 +1,179 @@
+//! A chart before it is drawn: axes, marks in the units of the data, and what a reader may ask of them.
+//!
+//! A chart makes scenes and knows no pixel; [`svg`](crate::svg) draws scenes and knows no chart.
+
+use crate::axis::Axis;
+
+/// A chart: one pane, or several of which a reader sees one at a time.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// What the reader chooses by, if there are several panes: "connections".
+    pub choice: Option<String>,
+    /// The panes; with a choice the last one is shown first.
+    pub panes: Vec<Pane>,
+    /// What the reader should take from it, in a sentence or two.
+    pub caption: String,
+}
+
+/// Scenes that are seen together.
+#[derive(Clone, Debug)]
+pub struct Pane {
+    /// What it is called in the choice.
+    pub label: String,
+    /// The scenes.
+    pub scenes: Vec<Scene>,
+    /// The keys to what is not labelled in the scenes themselves; empty if everything is.
+    pub legend: Vec<(Ink, String)>,
+}
+
+/// A drawing: two axes and what stands between them.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// What is shown, with its unit; stands above.
+    pub title: String,
+    /// Which way is better, or another short hint beside the title.
+    pub hint: String,
+    /// From left to right.
+    pub x: Axis,
+    /// From bottom to top; a row axis counts from the top.
+    pub y: Axis,
+    /// What is drawn, the first one lowest.
+    pub marks: Vec<Mark>,
+    /// What a reader can point at.
+    pub stops: Vec<Stop>,
+    /// Its share of the page.
+    pub size: Size,
+}
+
+/// The share of the page that a scene takes, where there is room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// The whole width.
+    Full,
+    /// Half of the width.
+    Half,
+    /// The whole width, and as high as its rows need.
+    Rows,
+}
+
+/// A colour by its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// The colour of a series; the same in all charts of a report.
+    Series(usize),
+    /// A part of a whole.
+    Part(usize),
+    /// What is there for comparison only.
+    Muted,
+}
+
+/// Something drawn.
+#[derive(Clone, Debug)]
+pub enum Mark {
+    /// A line through points, labelled at its end.
+    Line {
+        /// Its colour.
+        ink: Ink,
+        /// x and y.
+        points: Vec<(f64, f64)>,
+        /// Stands at its right end; empty for none.
+        label: String,
+        /// Whether each point is marked; only where the points are few.
+        dots: bool,
+        /// Drawn dashed.
+        dashed: bool,
+    },
+    /// The area between two lines, as an interval around a line.
+    Band {
+        /// Its colour.
+        ink: Ink,
+        /// x, lower and upper y.
+        points: Vec<(f64, f64, f64)>,
+    },
+    /// A vertical interval at one x.
+    Whisker {
+        /// Its colour.
+        ink: Ink,
+        /// Where.
+        x: f64,
+        /// Its lower end.
+        low: f64,
+        /// Its upper end.
+        high: f64,
+    },
+    /// A bar along a row of a row axis.
+    Bar {
+        /// Its colour.
+        ink: Ink,
+        /// The series that it belongs to, for the legend's switches.
+        series: Option<usize>,
+        /// Its row.
+        row: usize,
+        /// Where it starts.
+        from: f64,
+        /// Where it ends.
+        to: f64,
+    },
+    /// A text on a row, to the right of a place.
+    Label {
+        /// The series that it belongs to.
+        series: Option<usize>,
+        /// Its row.
+        row: usize,
+        /// Where.
+        x: f64,
+        /// What it says.
+        text: String,
+    },
+    /// A horizontal interval on a row.
+    Reach {
+        /// The series that it belongs to.
+        series: Option<usize>,
+        /// Its row.
+        row: usize,
+        /// Its left end.
+        low: f64,
+        /// Its right end.
+        high: f64,
+    },
+    /// A point on a row.
+    Dot {
+        /// Its colour.
+        ink: Ink,
+        /// Its row.
+        row: usize,
+        /// Where.
+        x: f64,
+        /// Filled or open.
+        open: bool,
+    },
+    /// A stretch of the x axis that is set off.
+    Stretch {
+        /// Where it starts.
+        from: f64,
+        /// Where it ends.
+        to: f64,
+        /// What it is.
+        label: String,
+    },
+}
+
+/// A place that can be pointed at, with what it then tells. The same texts make the table below the chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stop {
+    /// Where.
+    pub at: Place,
+    /// The headline of what it tells.
+    pub heading: String,
+    /// Series, name, value.
+    pub rows: Vec<(Option<Ink>, String, String)>,
+}
+
+/// Where a stop is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Place {
+    /// At an x, over the whole height.
+    X(f64),
+    /// At a row, over the whole width.
+    Row(usize),
+}
