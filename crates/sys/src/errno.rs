@@ -1,5 +1,8 @@
 //! The names of error numbers (errno(3)).
 
+/// No buffer was free (ENOBUFS).
+pub const ENOBUFS: i32 = libc::ENOBUFS;
+
 /// The symbolic name of an error number that a network program meets, such as `ECONNREFUSED`; `errno` for any other.
 pub fn name(errno: i32) -> &'static str {
     NAMES.iter().find(|(number, _)| *number == errno).map_or("errno", |(_, name)| name)

@@ -1,0 +1,164 @@
+//! Puts together what threads and processes recorded, second by second.
+
+use std::collections::BTreeMap;
+
+use pitot_meter::{Histogram, Nanos};
+use serde::Serialize;
+
+use crate::tally::{Interval, Tally};
+
+/// One second of a run, for all threads and processes together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Second {
+    /// Its start, in seconds from the start of the measured part.
+    pub t_s: u64,
+    /// Replies completed.
+    pub completed: u64,
+    /// Errors of all phases.
+    pub errors: u64,
+    /// Arrivals missed.
+    pub missed: u64,
+    /// Bytes from the server.
+    pub received: u64,
+    /// Bytes to the server.
+    pub sent: u64,
+    /// Connections open at its end.
+    pub open: u64,
+    /// Median response time of what was completed in it.
+    pub p50_ns: u64,
+    /// 99th percentile of the same.
+    pub p99_ns: u64,
+    /// The longest of the same.
+    pub max_ns: u64,
+}
+
+/// Everything collected.
+pub(crate) struct Collector {
+    /// For each source the next second it will tell of; `None` once it has ended.
+    next: Vec<Option<u64>>,
+    /// Seconds that some source has not told of.
+    partial: BTreeMap<u64, Interval>,
+    /// Response times of all finished seconds.
+    pub(crate) response: Histogram,
+    pub(crate) series: Vec<Second>,
+    pub(crate) tally: Tally,
+    pub(crate) completed: u64,
+    pub(crate) errors: u64,
+    pub(crate) missed: u64,
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
+    pub(crate) open_ns: u128,
+    pub(crate) peak_open: u64,
+}
+
+impl Collector {
+    pub(crate) fn new(sources: usize) -> Collector {
+        Collector {
+            next: vec![Some(0); sources],
+            partial: BTreeMap::new(),
+            response: Histogram::new(),
+            series: Vec::new(),
+            tally: Tally::default(),
+            completed: 0,
+            errors: 0,
+            missed: 0,
+            received: 0,
+            sent: 0,
+            open_ns: 0,
+            peak_open: 0,
+        }
+    }
+
+    /// Takes a second of one source. `finished` is shown each second that all have told of, with its response times.
+    pub(crate) fn interval(
+        &mut self,
+        source: usize,
+        interval: &Interval,
+        finished: &mut dyn FnMut(&Collector, &Second, &Histogram),
+    ) {
+        self.next[source] = Some(interval.second + 1);
+        self.partial
+            .entry(interval.second)
+            .or_insert_with(|| Interval { second: interval.second, ..Interval::default() })
+            .merge(interval);
+        self.finish_seconds(finished);
+    }
+
+    /// Takes the end of one source.
+    pub(crate) fn end(
+        &mut self,
+        source: usize,
+        tally: &Tally,
+        finished: &mut dyn FnMut(&Collector, &Second, &Histogram),
+    ) {
+        self.next[source] = None;
+        self.tally.merge(tally);
+        self.finish_seconds(finished);
+    }
+
+    /// True once every source has ended.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.next.iter().all(Option::is_none)
+    }
+
+    fn finish_seconds(&mut self, finished: &mut dyn FnMut(&Collector, &Second, &Histogram)) {
+        let told = self.next.iter().flatten().min().copied().unwrap_or(u64::MAX);
+        while let Some(entry) = self.partial.first_entry().filter(|entry| *entry.key() < told) {
+            let interval = entry.remove();
+            let second = Second {
+                t_s: interval.second,
+                completed: interval.completed,
+                errors: interval.errors,
+                missed: interval.missed,
+                received: interval.received,
+                sent: interval.sent,
+                open: interval.open,
+                p50_ns: interval.response.at(0.5).0,
+                p99_ns: interval.response.at(0.99).0,
+                max_ns: interval.response.max().0,
+            };
+            self.response.merge(&interval.response);
+            self.completed += interval.completed;
+            self.errors += interval.errors;
+            self.missed += interval.missed;
+            self.received += interval.received;
+            self.sent += interval.sent;
+            self.open_ns += u128::from(interval.open_ns);
+            self.peak_open = self.peak_open.max(interval.open_peak);
+            self.series.push(second.clone());
+            finished(self, &second, &interval.response);
+        }
+    }
+
+    /// The mean number of connections open over `length`.
+    pub(crate) fn mean_open(&self, length: Nanos) -> f64 {
+        if length == Nanos::ZERO { 0.0 } else { self.open_ns as f64 / length.0 as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(second: u64, completed: u64) -> Interval {
+        let mut interval = Interval { second, completed, open_peak: completed, ..Interval::default() };
+        interval.response.record(Nanos::from_millis(completed));
+        interval
+    }
+
+    #[test]
+    fn a_second_is_finished_when_all_sources_have_told_of_it() {
+        let mut collector = Collector::new(2);
+        let mut seen = Vec::new();
+        let mut take = |_: &Collector, second: &Second, _: &Histogram| seen.push((second.t_s, second.completed));
+        collector.interval(0, &interval(0, 1), &mut take);
+        collector.interval(0, &interval(1, 2), &mut take);
+        collector.interval(1, &interval(0, 10), &mut take);
+        collector.end(1, &Tally::default(), &mut take);
+        assert!(!collector.is_complete());
+        collector.end(0, &Tally::default(), &mut take);
+        assert_eq!(seen, [(0, 11), (1, 2)]);
+        assert!(collector.is_complete());
+        assert_eq!((collector.completed, collector.peak_open, collector.response.count()), (13, 11, 3));
+    }
+}

@@ -1,0 +1,45 @@
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use pitot_meter::Nanos;
+
+/// What a connection is to be looked at for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Alarm {
+    /// Its oldest request, or its connect, may have timed out.
+    Expiry,
+    /// A pause is over: thinking, backing off, or being silent.
+    Wake,
+}
+
+/// The alarms of all connections of a thread.
+///
+/// A connection has at most one of each kind. An expiry is not moved when its request is answered, which would cost
+/// something for each request: it goes off, finds a younger request, and is set again for that one. So it costs one
+/// look per connection and time-out, however many requests there are.
+#[derive(Debug, Default)]
+pub(super) struct Timers(BinaryHeap<Reverse<(Nanos, u32, Alarm)>>);
+
+impl Timers {
+    /// Room for both alarms of so many connections.
+    pub(super) fn new(slots: usize) -> Timers {
+        Timers(BinaryHeap::with_capacity(slots))
+    }
+
+    pub(super) fn set(&mut self, at: Nanos, slot: u32, alarm: Alarm) {
+        self.0.push(Reverse((at, slot, alarm)));
+    }
+
+    /// When the next alarm goes off.
+    pub(super) fn next(&self) -> Nanos {
+        self.0.peek().map_or(Nanos::MAX, |Reverse((at, _, _))| *at)
+    }
+
+    /// Takes an alarm that was to go off by `now`.
+    pub(super) fn take(&mut self, now: Nanos) -> Option<(Nanos, u32, Alarm)> {
+        if self.next() > now {
+            return None;
+        }
+        self.0.pop().map(|Reverse(alarm)| alarm)
+    }
+}

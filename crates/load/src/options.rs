@@ -1,0 +1,96 @@
+//! What the user said, before it is checked.
+
+use std::path::PathBuf;
+
+use pitot_meter::Nanos;
+
+use crate::pace::PaceOptions;
+use crate::workload::WorkloadOptions;
+
+/// Everything that can be said about a run. Counts and rates are totals, whatever the number of threads and processes.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The target.
+    pub url: String,
+    /// Connections and their life.
+    pub workload: WorkloadOptions,
+    /// The name of the pace; without one it follows from the options.
+    pub pace: Option<String>,
+    /// The pace's own options.
+    pub pacing: PaceOptions,
+    /// Requests under way on one connection.
+    pub pipeline: u16,
+    /// Threads of each process.
+    pub threads: Option<u64>,
+    /// Processes; `None` is as many as the limit on descriptors makes necessary.
+    pub processes: Option<u64>,
+    /// CPUs to pin the threads to, in turn; empty for none.
+    pub cpus: Vec<usize>,
+    /// Length of the measured part.
+    pub duration: Option<Nanos>,
+    /// Requests after which the run ends.
+    pub requests: Option<u64>,
+    /// Time before the measured part.
+    pub warmup: Nanos,
+    /// How long to wait for a connection, for a reply, and in an open loop for a free connection.
+    pub timeout: Nanos,
+    /// The name of the engine.
+    pub engine: Option<String>,
+    /// Local addresses: `127.0.0.0/28`.
+    pub source: Option<String>,
+    /// `GET` and so on.
+    pub method: String,
+    /// `Name: value`.
+    pub headers: Vec<String>,
+    /// The body, or `@file`.
+    pub body: Option<String>,
+    /// `/path` or `/path=weight`, instead of the URL's path.
+    pub paths: Vec<String>,
+    /// A file of requests, one a line: `METHOD PATH [BODY or @file]`.
+    pub requests_file: Option<PathBuf>,
+    /// `200,301` or `2xx`.
+    pub expect_status: Option<String>,
+    /// A file with the content of every right reply.
+    pub expect_body: Option<PathBuf>,
+    /// Compare generated content.
+    pub verify: bool,
+    /// What random choices depend on.
+    pub seed: u64,
+    /// Conditions that end the run early as failed.
+    pub abort_on: Vec<String>,
+    /// Conditions that make the result a failure.
+    pub fail_if: Vec<String>,
+}
+
+impl Options {
+    /// The defaults, for a target.
+    pub fn new(url: impl Into<String>) -> Options {
+        Options {
+            url: url.into(),
+            workload: WorkloadOptions { connections: 10, ..WorkloadOptions::default() },
+            pace: None,
+            pacing: PaceOptions::default(),
+            pipeline: 1,
+            threads: None,
+            processes: None,
+            cpus: Vec::new(),
+            duration: None,
+            requests: None,
+            warmup: Nanos::ZERO,
+            timeout: Nanos::from_secs(5),
+            engine: None,
+            source: None,
+            method: "GET".into(),
+            headers: Vec::new(),
+            body: None,
+            paths: Vec::new(),
+            requests_file: None,
+            expect_status: None,
+            expect_body: None,
+            verify: false,
+            seed: 1,
+            abort_on: Vec::new(),
+            fail_if: Vec::new(),
+        }
+    }
+}

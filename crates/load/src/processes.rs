@@ -1,0 +1,261 @@
+//! Several processes, where one cannot hold enough connections.
+//!
+//! The load generator starts itself again with the same arguments and a hidden one that says which share is whose. A
+//! worker prints its messages as lines of JSON and obeys lines on its standard input; it ends when that is closed, and
+//! dies with its parent in any case.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use pitot_meter::Nanos;
+use pitot_sys::process;
+use serde::{Deserialize, Serialize};
+
+use crate::gate::Gate;
+use crate::message::Message;
+use crate::pace::Pace;
+use crate::pace::constant_at;
+use crate::plan::Plan;
+use crate::share::Share;
+use crate::tally::{Interval, Tally};
+use crate::threads::Threads;
+
+/// How to start this program again.
+#[derive(Clone, Debug)]
+pub struct Respawn {
+    /// The program.
+    pub program: PathBuf,
+    /// All its arguments; the text of a [`WorkerSpec`] is added.
+    pub arguments: Vec<OsString>,
+}
+
+/// Which part of a run a worker process does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkerSpec {
+    index: u64,
+    count: u64,
+    /// The rate of one step of a search.
+    rate: Option<f64>,
+    parent: u32,
+}
+
+impl WorkerSpec {
+    /// Reads what the parent wrote.
+    ///
+    /// # Errors
+    /// One line if it is not such a text.
+    pub fn parse(text: &str) -> Result<WorkerSpec, String> {
+        serde_json::from_str(text).map_err(|e| format!("not the work of a worker process: {e}"))
+    }
+}
+
+/// A line from a worker.
+#[derive(Serialize, Deserialize)]
+enum Line<'a> {
+    Ready { open: u64 },
+    Interval(std::borrow::Cow<'a, Interval>),
+    Final(Box<Tally>),
+    Failed(String),
+}
+
+/// A line to a worker.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+enum Order {
+    Start { at_ns: u64 },
+    Stop,
+}
+
+/// Worker processes, and the way to each.
+pub(crate) struct Processes {
+    workers: Vec<(Child, Option<ChildStdin>)>,
+}
+
+impl Processes {
+    /// Starts all worker processes. They tell of themselves in `messages`, as sources 0, 1 and so on.
+    pub(crate) fn start(
+        respawn: &Respawn,
+        count: u64,
+        rate: Option<f64>,
+        messages: &Sender<Message>,
+    ) -> Result<Processes, String> {
+        let mut processes = Processes { workers: Vec::new() };
+        for index in 0..count {
+            let spec = WorkerSpec { index, count, rate, parent: process::id() };
+            let text = serde_json::to_string(&spec).map_err(|e| e.to_string())?;
+            let mut child = Command::new(&respawn.program)
+                .args(&respawn.arguments)
+                .arg("--worker")
+                .arg(text)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .map_err(|e| format!("{} cannot be started again: {e}", respawn.program.display()))?;
+            let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+                return Err("a worker process has no pipes".into());
+            };
+            let (messages, source) = (messages.clone(), index as usize);
+            std::thread::spawn(move || forward(source, BufReader::new(output), &messages));
+            processes.workers.push((child, Some(input)));
+        }
+        Ok(processes)
+    }
+
+    /// Lets all start at that moment of the clock that processes share.
+    pub(crate) fn open(&mut self, at: Nanos) {
+        self.order(Order::Start { at_ns: at.0 });
+    }
+
+    /// Ends the run now.
+    pub(crate) fn stop(&mut self) {
+        self.order(Order::Stop);
+    }
+
+    fn order(&mut self, order: Order) {
+        let Ok(text) = serde_json::to_string(&order) else { return };
+        for input in self.workers.iter_mut().filter_map(|(_, input)| input.as_mut()) {
+            // A worker that is gone has told so, or its silence tells.
+            let _ = writeln!(input, "{text}").and_then(|()| input.flush());
+        }
+    }
+}
+
+impl Drop for Processes {
+    /// No worker outlives the run: closing its input ends it.
+    fn drop(&mut self) {
+        for (child, input) in &mut self.workers {
+            drop(input.take());
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Turns the lines of a worker into messages. A worker that ends without a last word has failed.
+fn forward(source: usize, output: impl BufRead, messages: &Sender<Message>) {
+    let mut ended = false;
+    for line in output.lines().map_while(Result::ok) {
+        let message = match serde_json::from_str::<Line<'_>>(&line) {
+            Ok(Line::Ready { open }) => Message::Ready { source, open },
+            Ok(Line::Interval(interval)) => {
+                Message::Interval { source, interval: Box::new(interval.into_owned()) }
+            }
+            Ok(Line::Final(tally)) => Message::Final { source, result: Ok(tally) },
+            Ok(Line::Failed(why)) => Message::Final { source, result: Err(why) },
+            Err(e) => Message::Final { source, result: Err(format!("a worker process talks nonsense: {e}")) },
+        };
+        ended = matches!(message, Message::Final { .. });
+        if messages.send(message).is_err() || ended {
+            break;
+        }
+    }
+    if !ended {
+        let result = Err("a worker process has died".into());
+        let _ = messages.send(Message::Final { source, result });
+    }
+}
+
+/// The whole work of a worker process: runs its share and prints its messages.
+///
+/// # Errors
+/// One line if the share could not be run.
+pub fn work(plan: &Plan, spec: &WorkerSpec) -> Result<(), String> {
+    process::die_with_parent(spec.parent);
+    let step = spec.rate.map(constant_at);
+    let pace: &Pace = step.as_ref().unwrap_or(&plan.pace);
+    let share = Share { index: spec.index, count: spec.count };
+    let (sender, receiver) = channel();
+    let threads = Threads::start(plan, pace, share, &sender);
+    let gate = Arc::clone(&threads.gate);
+    std::thread::spawn(move || obey(&gate));
+    let told = relay(plan, &threads, &receiver);
+    threads.gate.stop();
+    threads.join()?;
+    told
+}
+
+/// Carries out the orders on standard input; its end is an order to stop.
+fn obey(gate: &Gate) {
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        match serde_json::from_str(&line) {
+            Ok(Order::Start { at_ns }) => gate.open(Nanos(at_ns)),
+            Ok(Order::Stop) | Err(_) => break,
+        }
+    }
+    gate.stop();
+}
+
+/// Adds up the messages of the threads and prints them as those of one source.
+fn relay(plan: &Plan, threads: &Threads, receiver: &Receiver<Message>) -> Result<(), String> {
+    let count = plan.threads as usize;
+    let (mut ready, mut open, mut finals) = (0, 0, 0);
+    let mut tally = Tally::default();
+    let mut seconds: std::collections::BTreeMap<u64, (usize, Interval)> = std::collections::BTreeMap::new();
+    while finals < count {
+        match receiver.recv().map_err(|e| e.to_string())? {
+            Message::Ready { open: of_thread, .. } => {
+                ready += 1;
+                open += of_thread;
+                if ready == count {
+                    print(&Line::Ready { open })?;
+                }
+            }
+            Message::Interval { source, interval } => {
+                let empty = || (0, Interval { second: interval.second, ..Interval::default() });
+                let (told, sum) = seconds.entry(interval.second).or_insert_with(empty);
+                sum.merge(&interval);
+                *told += 1;
+                threads.give_back(source, interval);
+                while let Some(entry) = seconds.first_entry().filter(|entry| entry.get().0 == count) {
+                    print(&Line::Interval(std::borrow::Cow::Owned(entry.remove().1)))?;
+                }
+            }
+            Message::Final { result: Ok(of_thread), .. } => {
+                finals += 1;
+                tally.merge(&of_thread);
+            }
+            Message::Final { result: Err(why), .. } => {
+                print(&Line::Failed(why))?;
+                return Ok(());
+            }
+        }
+    }
+    // Threads that end early in a limited run leave seconds that not all of them have seen.
+    for (_, interval) in seconds.into_values() {
+        print(&Line::Interval(std::borrow::Cow::Owned(interval)))?;
+    }
+    print(&Line::Final(Box::new(tally)))
+}
+
+fn print(line: &Line<'_>) -> Result<(), String> {
+    let mut text = serde_json::to_string(line).map_err(|e| e.to_string())?;
+    text.push('\n');
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_messages_and_silence_is_a_failure() {
+        let (sender, receiver) = channel();
+        let interval = Interval { second: 4, completed: 2, ..Interval::default() };
+        let mut text = serde_json::to_string(&Line::Ready { open: 7 }).unwrap() + "\n";
+        text += &(serde_json::to_string(&Line::Interval(std::borrow::Cow::Borrowed(&interval))).unwrap() + "\n");
+        forward(3, text.as_bytes(), &sender);
+        assert!(matches!(receiver.recv(), Ok(Message::Ready { source: 3, open: 7 })));
+        assert!(matches!(receiver.recv(), Ok(Message::Interval { interval, .. }) if interval.completed == 2));
+        assert!(matches!(receiver.recv(), Ok(Message::Final { result: Err(why), .. }) if why.contains("died")));
+    }
+
+    #[test]
+    fn a_spec_survives_the_command_line() {
+        let spec = WorkerSpec { index: 1, count: 3, rate: Some(1000.5), parent: 7 };
+        assert_eq!(WorkerSpec::parse(&serde_json::to_string(&spec).unwrap()), Ok(spec));
+        assert!(WorkerSpec::parse("1/3").is_err());
+    }
+}

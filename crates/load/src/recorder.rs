@@ -1,0 +1,319 @@
+//! Where one thread records. Nothing here is shared and nothing is allocated for a request: once a second the finished
+//! second is handed to the collector, which sends the memory back.
+
+use std::sync::mpsc::{Receiver, Sender};
+
+use pitot_meter::Nanos;
+use pitot_sys::{sched, usage};
+
+use crate::message::Message;
+use crate::sample::{Kind, Outcome, Phase, Sample};
+use crate::tally::{ErrorRow, Interval, StormEnd, Tally, Window, thread_use};
+
+/// Lateness that counts as such.
+const LATE: Nanos = Nanos::from_millis(1);
+const SECOND: Nanos = Nanos::from_secs(1);
+
+/// Where finished seconds go and used memory comes back.
+pub(crate) struct Intervals {
+    /// Who we are to the collector.
+    pub(crate) source: usize,
+    pub(crate) finished: Sender<Message>,
+    pub(crate) spare: Receiver<Box<Interval>>,
+}
+
+/// The records of one thread.
+pub(crate) struct Recorder {
+    tally: Tally,
+    errors: Vec<ErrorCount>,
+    interval: Box<Interval>,
+    intervals: Intervals,
+    /// The whole run has started: what comes before belongs to the opening of connections.
+    started: bool,
+    /// The start of the measured part.
+    measure_at: Nanos,
+    /// The end of the present second of the measured part; before it, its start.
+    second_ends: Nanos,
+    measuring: bool,
+    open: u64,
+    /// Up to when the open connections of this second are added up.
+    open_counted_to: Nanos,
+    clocks_at_start: Clocks,
+    late_max: Nanos,
+}
+
+#[derive(Debug)]
+struct ErrorCount {
+    phase: Phase,
+    kind: Kind,
+    count: u64,
+    first_at: Nanos,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Clocks {
+    user: Nanos,
+    system: Nanos,
+    run_queue: Option<Nanos>,
+}
+
+impl Clocks {
+    /// Two system calls: for the start and the end of a run only.
+    fn read() -> Clocks {
+        let used = usage::of_this_thread();
+        Clocks {
+            user: used.cpu_user.into(),
+            system: used.cpu_system.into(),
+            run_queue: sched::run_queue_delay().map(Nanos::from),
+        }
+    }
+}
+
+impl Recorder {
+    pub(crate) fn new(requested: u64, intervals: Intervals) -> Recorder {
+        let mut tally = Tally::default();
+        tally.connections.requested = requested;
+        Recorder {
+            tally,
+            errors: Vec::with_capacity(32),
+            interval: Box::default(),
+            intervals,
+            started: false,
+            measure_at: Nanos::MAX,
+            second_ends: Nanos::MAX,
+            measuring: false,
+            open: 0,
+            open_counted_to: Nanos::ZERO,
+            clocks_at_start: Clocks::default(),
+            late_max: Nanos::ZERO,
+        }
+    }
+
+    /// The run has started and will be measured from `measure_at` on.
+    pub(crate) fn start(&mut self, measure_at: Nanos) {
+        self.started = true;
+        self.measure_at = measure_at;
+        self.second_ends = measure_at;
+    }
+
+    /// When [`Recorder::tick`] has something to do.
+    pub(crate) fn next_tick(&self) -> Nanos {
+        self.second_ends
+    }
+
+    /// Goes on to the second in which `now` lies.
+    #[inline]
+    pub(crate) fn tick(&mut self, now: Nanos) {
+        while now >= self.second_ends {
+            self.turn();
+        }
+    }
+
+    fn turn(&mut self) {
+        if self.measuring {
+            self.count_open(self.second_ends);
+            let second = self.interval.second + 1;
+            self.hand_over(second);
+        } else {
+            self.measuring = true;
+            self.clocks_at_start = Clocks::read();
+            self.open_counted_to = self.measure_at;
+            self.interval.begin(0, self.open);
+        }
+        self.second_ends += SECOND;
+    }
+
+    fn hand_over(&mut self, next_second: u64) {
+        let mut next = self.intervals.spare.try_recv().unwrap_or_default();
+        next.begin(next_second, self.open);
+        let finished = std::mem::replace(&mut self.interval, next);
+        // A collector that is gone has no use for it.
+        let source = self.intervals.source;
+        let _ = self.intervals.finished.send(Message::Interval { source, interval: finished });
+    }
+
+    fn count_open(&mut self, now: Nanos) {
+        self.interval.open_ns += self.open * now.since(self.open_counted_to).0;
+        self.open_counted_to = now;
+    }
+
+    /// True if a request intended at that time belongs to the measured part.
+    #[inline]
+    fn measured(&self, intended: Nanos) -> bool {
+        intended >= self.measure_at
+    }
+
+    /// A request begins.
+    #[inline]
+    pub(crate) fn begun(&mut self, intended: Nanos) {
+        if self.measured(intended) {
+            self.tally.requests.attempted += 1;
+        } else {
+            self.tally.warmup.requests += 1;
+        }
+    }
+
+    /// A request has its complete reply.
+    #[inline]
+    pub(crate) fn sample(&mut self, sample: &Sample) {
+        self.tick(sample.done);
+        self.interval.completed += u64::from(self.measuring);
+        if !self.measured(sample.intended) {
+            if sample.outcome != Outcome::Right {
+                self.tally.warmup.errors += 1;
+            }
+            return;
+        }
+        self.tally.requests.completed += 1;
+        self.interval.response.record(sample.done.since(sample.intended));
+        self.tally.service.record(sample.done.since(sample.sent));
+        self.tally.first_byte.record(sample.first_byte.since(sample.sent));
+        self.tally.schedule_lag.record(sample.sent.since(sample.intended));
+        match sample.outcome {
+            Outcome::Right => self.tally.requests.ok += 1,
+            Outcome::Wrong(phase, kind) => self.count_error(phase, kind, sample.done),
+        }
+    }
+
+    /// A request has ended without a complete reply.
+    pub(crate) fn failed(&mut self, intended: Nanos, now: Nanos, phase: Phase, kind: Kind) {
+        self.tick(now);
+        if !self.measured(intended) {
+            self.tally.warmup.errors += 1;
+            return;
+        }
+        self.tally.requests.failed += 1;
+        self.count_error(phase, kind, now);
+        // A time-out is a response time of which only a lower bound is known; without it the worst would be missing.
+        if phase == Phase::Timeout {
+            self.interval.response.record(now.since(intended));
+        }
+    }
+
+    /// Something went wrong with a connection that had no request.
+    pub(crate) fn connection_error(&mut self, now: Nanos, phase: Phase, kind: Kind) {
+        self.tick(now);
+        if self.started && now < self.measure_at {
+            self.tally.warmup.errors += 1;
+        } else {
+            self.count_error(phase, kind, now);
+        }
+    }
+
+    fn count_error(&mut self, phase: Phase, kind: Kind, now: Nanos) {
+        self.interval.errors += 1;
+        match self.errors.iter_mut().find(|e| e.phase == phase && e.kind == kind) {
+            Some(error) => error.count += 1,
+            None => self.errors.push(ErrorCount { phase, kind, count: 1, first_at: now }),
+        }
+    }
+
+    /// The run ends with this request unanswered.
+    pub(crate) fn cut(&mut self, intended: Nanos, now: Nanos) {
+        if self.measured(intended) {
+            let requests = &mut self.tally.requests;
+            requests.cut += 1;
+            requests.cut_oldest_ns = requests.cut_oldest_ns.max(now.since(intended).0);
+        }
+    }
+
+    /// An arrival that was due then will not be sent.
+    pub(crate) fn missed(&mut self, intended: Nanos) {
+        if self.measured(intended) {
+            self.tally.requests.missed += 1;
+            self.interval.missed += 1;
+        }
+    }
+
+    /// A request starts so much after its time although a connection was free.
+    #[inline]
+    pub(crate) fn lateness(&mut self, intended: Nanos, late: Nanos) {
+        if late > LATE && self.measured(intended) {
+            self.tally.requests.started_late += 1;
+            self.late_max = self.late_max.max(late);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn bytes_received(&mut self, count: usize) {
+        self.interval.received += count as u64;
+    }
+
+    #[inline]
+    pub(crate) fn bytes_sent(&mut self, count: usize) {
+        self.interval.sent += count as u64;
+    }
+
+    /// A connection is established after `elapsed`.
+    pub(crate) fn opened(&mut self, now: Nanos, elapsed: Nanos, again: bool) {
+        self.tick(now);
+        self.count_open(now);
+        self.open += 1;
+        self.interval.open = self.open;
+        self.interval.open_peak = self.interval.open_peak.max(self.open);
+        self.tally.connections.opened += 1;
+        self.tally.connections.reopened += u64::from(again);
+        self.tally.connect.record(elapsed);
+    }
+
+    /// A connection is no more.
+    pub(crate) fn closed(&mut self, now: Nanos, by_peer: bool, retransmits: u32) {
+        self.tick(now);
+        self.count_open(now);
+        self.open -= 1;
+        self.interval.open = self.open;
+        self.tally.connections.closed_by_peer += u64::from(by_peer);
+        self.tally.connections.retransmits += u64::from(retransmits);
+    }
+
+    pub(crate) fn connect_failed(&mut self) {
+        self.tally.connections.connect_failures += 1;
+    }
+
+    pub(crate) fn retransmitted(&mut self, segments: u32) {
+        self.tally.connections.retransmits += u64::from(segments);
+    }
+
+    pub(crate) fn trickled(&mut self) {
+        self.tally.connections.trickled += 1;
+    }
+
+    pub(crate) fn storm(&mut self, end: StormEnd) {
+        self.tally.storm = Some(end);
+    }
+
+    /// The connections that are open now.
+    pub(crate) fn open(&self) -> u64 {
+        self.open
+    }
+
+    /// The end of the run: all that was recorded. The last, unfinished second is handed over too.
+    pub(crate) fn finish(mut self, now: Nanos) -> Tally {
+        self.tick(now);
+        self.count_open(now);
+        let used = Clocks::read();
+        if self.measuring {
+            let second = self.interval.second + 1;
+            self.hand_over(second);
+            let before = self.clocks_at_start;
+            let run_queue = used.run_queue.zip(before.run_queue).map(|(now, then)| now.since(then));
+            let cpu = (used.user.since(before.user), used.system.since(before.system));
+            let wall = now.since(self.measure_at);
+            self.tally.threads.push(thread_use(cpu, run_queue, wall, self.late_max));
+            self.tally.window = Some(Window { start: self.measure_at.0, end: now.0 });
+        }
+        let from = if self.measure_at == Nanos::MAX { now } else { self.measure_at };
+        self.tally.errors = self
+            .errors
+            .iter()
+            .map(|e| ErrorRow {
+                phase: e.phase.word().to_owned(),
+                kind: e.kind.name(),
+                count: e.count,
+                first_at_s: e.first_at.since(from).as_secs_f64(),
+            })
+            .collect();
+        self.tally
+    }
+}
+

@@ -1,0 +1,409 @@
+//! A run from its start to its report.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, SystemTime};
+
+use pitot_meter::{Histogram, Nanos, now};
+
+use crate::collect::{Collector, Second};
+use crate::condition::{Condition, Figures};
+use crate::message::Message;
+use crate::pace::{Pace, Search, constant_at};
+use crate::plan::Plan;
+use crate::processes::{Processes, Respawn};
+use crate::report::{self, Bytes, Client, Gate, INTERRUPTED, Latencies, Report, SearchResult, Step, Storm};
+use crate::share::Share;
+use crate::tally::Window;
+use crate::threads::Threads;
+use crate::verdict;
+
+/// Who looks on while a run goes on, and may end it.
+pub trait Watch {
+    /// A second is over for all threads and processes.
+    fn second(&mut self, progress: &Progress<'_>) {
+        let _ = progress;
+    }
+
+    /// A step of a search is over.
+    fn step(&mut self, step: &Step) {
+        let _ = step;
+    }
+
+    /// True if the user wants the run to end now. Asked a few times a second.
+    fn interrupted(&mut self) -> bool {
+        false
+    }
+}
+
+/// Nobody looks on.
+#[derive(Debug)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// How far a run is.
+#[derive(Debug)]
+pub struct Progress<'a> {
+    /// The second that is over.
+    pub second: &'a Second,
+    /// The response times of that second.
+    pub response: &'a Histogram,
+    /// Errors up to now.
+    pub errors: u64,
+    /// Replies up to now.
+    pub completed: u64,
+    /// Time left, where it is known.
+    pub left: Option<Nanos>,
+    /// The rate that a search tries now.
+    pub trying_rps: Option<f64>,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A thread or process could not go on.
+    #[error("{0}")]
+    Failed(String),
+    /// Several processes are needed and this caller cannot start any.
+    #[error("{0} processes are needed, and the program to start is not known")]
+    NoRespawn(u64),
+}
+
+/// How often the user's wish is looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+/// Between the decision to start and the start, for all threads and processes to hear of it.
+const HEADSTART: Nanos = Nanos::from_millis(2);
+const HEADSTART_PROCESSES: Nanos = Nanos::from_millis(20);
+
+/// Runs the plan to its end.
+///
+/// # Errors
+/// [`RunError`]. A server that does not answer is not one of them: that is in the report.
+pub fn run(plan: &Plan, respawn: Option<&Respawn>, watch: &mut dyn Watch) -> Result<Report, RunError> {
+    match &plan.pace {
+        Pace::Search(search) => run_search(plan, search, respawn, watch),
+        pace => Ok(measure(plan, pace, None, respawn, watch)?.report(plan)),
+    }
+}
+
+/// Runs at one rate after the other. The report is that of the highest rate that passed, or of the last.
+fn run_search(
+    plan: &Plan,
+    search: &Search,
+    respawn: Option<&Respawn>,
+    watch: &mut dyn Watch,
+) -> Result<Report, RunError> {
+    let mut explorer = search.explore();
+    let mut steps = Vec::new();
+    let mut best: Option<Report> = None;
+    let mut last = None;
+    while let Some(rate) = explorer.next() {
+        let measured = measure(plan, &constant_at(rate), Some(rate), respawn, watch)?;
+        let report = measured.report(plan);
+        let stop = report.ended_early.is_some();
+        let passed = !stop && search.passes(&measured.figures());
+        let step = Step {
+            rate_rps: rate,
+            throughput_rps: report.throughput_rps,
+            response_ns: report.latency_ns.response,
+            errors: report.error_count(),
+            missed: report.requests.missed,
+            verdict: report.client.verdict,
+            passed,
+        };
+        watch.step(&step);
+        steps.push(step);
+        if passed {
+            explorer.tell(true);
+            best = Some(report);
+        } else {
+            explorer.tell(false);
+            last = Some(report);
+        }
+        if stop {
+            break;
+        }
+    }
+    let ended_early = last.as_ref().and_then(|report| report.ended_early.clone());
+    let mut report =
+        best.or(last).ok_or_else(|| RunError::Failed("the search has not made a single run".into()))?;
+    report.ended_early = ended_early;
+    report.search =
+        Some(SearchResult { conditions: search.describe(), found_rps: explorer.found(), steps });
+    Ok(report)
+}
+
+/// Whoever does the work, waiting for the start.
+enum Crew {
+    Threads(Threads),
+    Processes(Processes),
+}
+
+impl Crew {
+    fn open(&mut self, at: Nanos) {
+        match self {
+            Crew::Threads(threads) => threads.gate.open(at),
+            Crew::Processes(processes) => processes.open(at),
+        }
+    }
+
+    fn stop(&mut self) {
+        match self {
+            Crew::Threads(threads) => threads.gate.stop(),
+            Crew::Processes(processes) => processes.stop(),
+        }
+    }
+}
+
+/// One run at one pace.
+struct Measured {
+    collector: Collector,
+    window: Window,
+    started_at: SystemTime,
+    ended_early: Option<String>,
+}
+
+fn measure(
+    plan: &Plan,
+    pace: &Pace,
+    rate: Option<f64>,
+    respawn: Option<&Respawn>,
+    watch: &mut dyn Watch,
+) -> Result<Measured, RunError> {
+    let (sender, messages) = channel();
+    let (crew, sources) = if plan.processes > 1 {
+        let respawn = respawn.ok_or(RunError::NoRespawn(plan.processes))?;
+        let processes = Processes::start(respawn, plan.processes, rate, &sender).map_err(RunError::Failed)?;
+        (Crew::Processes(processes), plan.processes)
+    } else {
+        (Crew::Threads(Threads::start(plan, pace, Share::WHOLE, &sender)), plan.threads)
+    };
+    drop(sender);
+    let mut run = Run {
+        plan,
+        rate,
+        watch,
+        crew,
+        collector: Collector::new(sources as usize),
+        ready: 0,
+        open: 0,
+        start_at: None,
+        ended_early: None,
+    };
+    run.follow(&messages)?;
+    let Run { crew, mut collector, start_at, ended_early, .. } = run;
+    if let Crew::Threads(threads) = crew {
+        threads.join().map_err(RunError::Failed)?;
+    }
+    collector.tally.errors.sort_by_key(|e| std::cmp::Reverse(e.count));
+    let end = now().0;
+    let window = collector.tally.window.unwrap_or(Window { start: end, end });
+    let from = start_at.map_or(Nanos(window.start), |at| at + plan.warmup);
+    Ok(Measured { collector, window, started_at: report::wall_time(from.min(Nanos(end))), ended_early })
+}
+
+/// A run under way, as its supervisor sees it.
+struct Run<'a> {
+    plan: &'a Plan,
+    rate: Option<f64>,
+    watch: &'a mut dyn Watch,
+    crew: Crew,
+    collector: Collector,
+    ready: usize,
+    open: u64,
+    start_at: Option<Nanos>,
+    ended_early: Option<String>,
+}
+
+impl Run<'_> {
+    /// Takes messages until all sources have ended.
+    fn follow(&mut self, messages: &Receiver<Message>) -> Result<(), RunError> {
+        while !self.collector.is_complete() {
+            match messages.recv_timeout(GLANCE) {
+                Ok(message) => self.take(message)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(RunError::Failed("a thread of the load generator has failed".into()));
+                }
+            }
+            if self.ended_early.is_none() && self.watch.interrupted() {
+                self.end(INTERRUPTED);
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, why: &str) {
+        self.ended_early = Some(why.to_owned());
+        self.crew.stop();
+    }
+
+    fn take(&mut self, message: Message) -> Result<(), RunError> {
+        match message {
+            Message::Ready { open, .. } => {
+                self.ready += 1;
+                self.open += open;
+                if self.ready == self.sources() {
+                    self.start();
+                }
+            }
+            Message::Interval { source, interval } => {
+                self.interval(source, &interval);
+                if let Crew::Threads(threads) = &self.crew {
+                    threads.give_back(source, interval);
+                }
+            }
+            Message::Final { source, result } => match result {
+                Ok(tally) => self.collector.end(source, &tally, &mut |_, _, _| ()),
+                Err(why) => {
+                    self.crew.stop();
+                    return Err(RunError::Failed(why));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn sources(&self) -> usize {
+        match &self.crew {
+            Crew::Threads(_) => self.plan.threads as usize,
+            Crew::Processes(_) => self.plan.processes as usize,
+        }
+    }
+
+    /// All connections are tried: goes on, unless not one of them is there.
+    fn start(&mut self) {
+        if self.plan.opened_before_start() > 0 && self.open == 0 {
+            return self.end("no connection could be opened");
+        }
+        let headstart = match &self.crew {
+            Crew::Threads(_) => HEADSTART,
+            Crew::Processes(_) => HEADSTART_PROCESSES,
+        };
+        let at = now() + headstart;
+        self.start_at = Some(at);
+        self.crew.open(at);
+    }
+
+    fn interval(&mut self, source: usize, interval: &crate::tally::Interval) {
+        let (plan, watch) = (self.plan, &mut *self.watch);
+        let measured_to = self.start_at.zip(plan.length()).map(|(at, length)| at + length);
+        let rate = self.rate;
+        let mut abort: Option<String> = None;
+        self.collector.interval(source, interval, &mut |collector, second, response| {
+            watch.second(&Progress {
+                second,
+                response,
+                errors: collector.errors,
+                completed: collector.completed,
+                left: measured_to.map(|end| end.since(now())),
+                trying_rps: rate,
+            });
+            let figures = figures_so_far(collector, second);
+            let held = plan.abort_on.iter().find(|condition| condition.met(&figures, false));
+            if let Some(condition) = held.filter(|_| abort.is_none()) {
+                abort = Some(format!("{condition} holds: {}", condition.describe(&figures)));
+            }
+        });
+        if let (Some(why), None) = (abort, &self.ended_early) {
+            self.end(&why);
+        }
+    }
+}
+
+/// The figures up to a second that is over.
+fn figures_so_far<'a>(collector: &'a Collector, second: &Second) -> Figures<'a> {
+    Figures {
+        response: &collector.response,
+        attempted: collector.completed + collector.errors,
+        errors: collector.errors,
+        missed: collector.missed,
+        rate: collector.completed as f64 / (second.t_s + 1) as f64,
+    }
+}
+
+impl Measured {
+    fn length(&self) -> Nanos {
+        Nanos(self.window.end).since(Nanos(self.window.start))
+    }
+
+    fn throughput(&self) -> f64 {
+        match self.length() {
+            Nanos::ZERO => 0.0,
+            length => self.collector.completed as f64 / length.as_secs_f64(),
+        }
+    }
+
+    fn figures(&self) -> Figures<'_> {
+        Figures {
+            response: &self.collector.response,
+            attempted: self.collector.tally.requests.attempted,
+            errors: self.collector.tally.error_count(),
+            missed: self.collector.tally.requests.missed,
+            rate: self.throughput(),
+        }
+    }
+
+    fn report(&self, plan: &Plan) -> Report {
+        let (collector, tally) = (&self.collector, &self.collector.tally);
+        let length = self.length();
+        let recorded = Latencies {
+            response: collector.response.clone(),
+            service: tally.service.clone(),
+            schedule_lag: tally.schedule_lag.clone(),
+            connect: tally.connect.clone(),
+            first_byte: tally.first_byte.clone(),
+        };
+        let (verdict, reason) = verdict::judge(tally, length, plan.has_requests());
+        let mut connections = tally.connections;
+        connections.peak_open = collector.peak_open;
+        connections.mean_open = collector.mean_open(length);
+        let figures = self.figures();
+        Report {
+            schema: "pitot-load/1",
+            version: env!("CARGO_PKG_VERSION"),
+            target: plan.url.clone(),
+            options: plan.describe(),
+            started_at: report::rfc3339(self.started_at),
+            duration_s: length.as_secs_f64(),
+            clock_ns: self.window,
+            requests: tally.requests,
+            warmup: tally.warmup,
+            throughput_rps: self.throughput(),
+            latency_ns: report::figures(&recorded),
+            connections,
+            errors: tally.errors.clone(),
+            bytes: Bytes { received: collector.received, sent: collector.sent },
+            series: collector.series.clone(),
+            client: Client {
+                cpu_user_s: tally.threads.iter().map(|t| t.cpu_user_s).sum(),
+                cpu_system_s: tally.threads.iter().map(|t| t.cpu_system_s).sum(),
+                cpu_utilisation: tally.threads.iter().map(|t| t.cpu_utilisation).fold(0.0, f64::max),
+                run_queue_s: tally.threads.iter().filter_map(|t| t.run_queue_s).reduce(f64::max),
+                threads: tally.threads.clone(),
+                verdict,
+                reason,
+            },
+            storm: tally.storm.filter(|_| plan.is_storm()).map(|storm| Storm {
+                requested: connections.requested,
+                established: storm.established,
+                established_s: Nanos(storm.last_at_ns).as_secs_f64(),
+            }),
+            search: None,
+            gates: plan.fail_if.iter().map(|condition| gate(condition, &figures)).collect(),
+            ended_early: self.ended_early.clone(),
+            histograms: report::encode(&recorded),
+            recorded,
+        }
+    }
+}
+
+fn gate(condition: &Condition, figures: &Figures<'_>) -> Gate {
+    Gate {
+        fail_if: condition.to_string(),
+        // A figure that is not there fails the gate: nothing has shown that it is met.
+        failed: condition.met(figures, true),
+        figure: condition.describe(figures),
+    }
+}
+

@@ -1,0 +1,48 @@
+/// One part of a whole that is split evenly: the threads of all processes share connections, requests and rate.
+///
+/// What the user gives are totals. A remainder is given to the first parts, one each, and never dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// Which part, from 0.
+    pub(crate) index: u64,
+    /// How many parts there are.
+    pub(crate) count: u64,
+}
+
+impl Share {
+    /// The only part.
+    pub(crate) const WHOLE: Share = Share { index: 0, count: 1 };
+
+    /// How much of `total` this part gets.
+    pub(crate) fn of(self, total: u64) -> u64 {
+        total / self.count + u64::from(self.index < total % self.count)
+    }
+
+    /// Part `index` of the `count` parts into which this part is split.
+    pub(crate) fn part(self, index: u64, count: u64) -> Share {
+        Share { index: self.index * count + index, count: self.count * count }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_remainder_is_dropped() {
+        for (total, count) in [(10, 3), (2, 5), (0, 2), (100_000, 7)] {
+            let shares: Vec<u64> = (0..count).map(|index| Share { index, count }.of(total)).collect();
+            assert_eq!(shares.iter().sum::<u64>(), total);
+            assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
+        }
+    }
+
+    #[test]
+    fn parts_of_parts_are_all_different() {
+        let mut indices: Vec<u64> = (0..3)
+            .flat_map(|p| (0..4).map(move |t| Share::WHOLE.part(p, 3).part(t, 4).index))
+            .collect();
+        indices.sort_unstable();
+        assert_eq!(indices, (0..12).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,306 @@
+//! What a thread has counted, in the form in which threads and processes hand it on to be added up.
+
+use pitot_meter::{Histogram, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Everything that one thread counted in a run, except response times, which go by the second ([`Interval`]).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Tally {
+    pub(crate) requests: RequestCounts,
+    pub(crate) warmup: WarmupCounts,
+    pub(crate) connections: ConnectionCounts,
+    pub(crate) errors: Vec<ErrorRow>,
+    #[serde(with = "text")]
+    pub(crate) service: Histogram,
+    #[serde(with = "text")]
+    pub(crate) schedule_lag: Histogram,
+    #[serde(with = "text")]
+    pub(crate) connect: Histogram,
+    #[serde(with = "text")]
+    pub(crate) first_byte: Histogram,
+    /// One entry a thread.
+    pub(crate) threads: Vec<ThreadUse>,
+    /// What became of a storm of connections.
+    pub(crate) storm: Option<StormEnd>,
+    /// The measured part, if the run got so far.
+    pub(crate) window: Option<Window>,
+}
+
+/// A stretch of `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// Its start, in nanoseconds.
+    pub start: u64,
+    /// Its end, in nanoseconds.
+    pub end: u64,
+}
+
+/// Requests whose intended time lies in the measured part of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestCounts {
+    /// Begun.
+    pub attempted: u64,
+    /// Answered in full, rightly or wrongly, in time or late.
+    pub completed: u64,
+    /// Answered in full, rightly and in time.
+    pub ok: u64,
+    /// Ended without a full answer: no connection, broken off, timed out.
+    pub failed: u64,
+    /// Begun and neither answered nor failed when the run ended.
+    pub cut: u64,
+    /// How long the oldest of those had waited.
+    pub cut_oldest_ns: u64,
+    /// Due in an open loop and never sent: no connection was free for as long as the time-out, or up to the end.
+    pub missed: u64,
+    /// Sent more than a millisecond after they were due although a connection was free: the generator's own lateness.
+    pub started_late: u64,
+}
+
+/// What happened before the measured part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarmupCounts {
+    /// Requests begun.
+    pub requests: u64,
+    /// Errors of all phases.
+    pub errors: u64,
+}
+
+/// Connections, from the first that was opened, before the measured part too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionCounts {
+    /// Asked for: active and idle.
+    pub requested: u64,
+    /// Connections established in all.
+    pub opened: u64,
+    /// The most that were open at once.
+    pub peak_open: u64,
+    /// The mean number open over the measured part.
+    pub mean_open: f64,
+    /// How many of those opened took the place of an earlier one.
+    pub reopened: u64,
+    /// Closed or reset by the server.
+    pub closed_by_peer: u64,
+    /// Failed connects, each tried again after a back-off.
+    pub connect_failures: u64,
+    /// Requests that kept idle connections alive; they are in no other figure.
+    pub trickled: u64,
+    /// Segments that the client's kernel sent again.
+    pub retransmits: u64,
+}
+
+/// Errors of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ErrorRow {
+    /// `connect`, `send`, `receive`, `timeout`, `protocol` or `content`.
+    pub phase: String,
+    /// The name of an errno or a word.
+    pub kind: String,
+    /// How many.
+    pub count: u64,
+    /// When the first came, in seconds from the start of the measured part.
+    pub first_at_s: f64,
+}
+
+/// What a thread took and was denied during the measured part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadUse {
+    /// CPU time in user mode.
+    pub cpu_user_s: f64,
+    /// CPU time in the kernel.
+    pub cpu_system_s: f64,
+    /// CPU time over elapsed time, 0 to 1.
+    pub cpu_utilisation: f64,
+    /// Time it was ready to run while another ran, where the kernel counts it.
+    pub run_queue_s: Option<f64>,
+    /// The longest that it was late for a request for which a connection was free.
+    pub late_max_ns: u64,
+}
+
+/// How far a storm got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StormEnd {
+    /// Connections established.
+    pub(crate) established: u64,
+    /// When the last of them was, from the start.
+    pub(crate) last_at_ns: u64,
+}
+
+/// One second of the measured part: what was done in it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Interval {
+    /// Which second, from 0.
+    pub(crate) second: u64,
+    /// Replies completed in it.
+    pub(crate) completed: u64,
+    /// Errors of all phases.
+    pub(crate) errors: u64,
+    /// Bytes from the server.
+    pub(crate) received: u64,
+    /// Bytes to the server.
+    pub(crate) sent: u64,
+    /// Arrivals missed.
+    pub(crate) missed: u64,
+    /// Connections open at its end.
+    pub(crate) open: u64,
+    /// The most connections open at once in it.
+    pub(crate) open_peak: u64,
+    /// The sum over all connections of the time for which they were open in it.
+    pub(crate) open_ns: u64,
+    /// Response times of the replies completed and of the time-outs in it.
+    #[serde(with = "text")]
+    pub(crate) response: Histogram,
+}
+
+impl Tally {
+    /// Adds what another thread or process counted in the same run.
+    pub(crate) fn merge(&mut self, other: &Tally) {
+        let (a, b) = (&mut self.requests, &other.requests);
+        a.attempted += b.attempted;
+        a.completed += b.completed;
+        a.ok += b.ok;
+        a.failed += b.failed;
+        a.cut += b.cut;
+        a.cut_oldest_ns = a.cut_oldest_ns.max(b.cut_oldest_ns);
+        a.missed += b.missed;
+        a.started_late += b.started_late;
+        self.warmup.requests += other.warmup.requests;
+        self.warmup.errors += other.warmup.errors;
+        self.connections.merge(&other.connections);
+        for row in &other.errors {
+            match self.errors.iter_mut().find(|r| r.phase == row.phase && r.kind == row.kind) {
+                Some(mine) => {
+                    mine.count += row.count;
+                    mine.first_at_s = mine.first_at_s.min(row.first_at_s);
+                }
+                None => self.errors.push(row.clone()),
+            }
+        }
+        self.service.merge(&other.service);
+        self.schedule_lag.merge(&other.schedule_lag);
+        self.connect.merge(&other.connect);
+        self.first_byte.merge(&other.first_byte);
+        self.threads.extend_from_slice(&other.threads);
+        self.storm = match (self.storm, other.storm) {
+            (Some(a), Some(b)) => Some(StormEnd {
+                established: a.established + b.established,
+                last_at_ns: a.last_at_ns.max(b.last_at_ns),
+            }),
+            (a, b) => a.or(b),
+        };
+        self.window = match (self.window, other.window) {
+            (Some(a), Some(b)) => Some(Window { start: a.start.min(b.start), end: a.end.max(b.end) }),
+            (a, b) => a.or(b),
+        };
+    }
+
+    /// Errors of all kinds together.
+    pub(crate) fn error_count(&self) -> u64 {
+        self.errors.iter().map(|e| e.count).sum()
+    }
+}
+
+impl ConnectionCounts {
+    /// Adds another thread's; peak and mean are known only by the second and added there.
+    fn merge(&mut self, other: &ConnectionCounts) {
+        self.requested += other.requested;
+        self.opened += other.opened;
+        self.reopened += other.reopened;
+        self.closed_by_peer += other.closed_by_peer;
+        self.connect_failures += other.connect_failures;
+        self.trickled += other.trickled;
+        self.retransmits += other.retransmits;
+    }
+}
+
+impl Interval {
+    /// Makes it the empty record of `second`, whose memory it keeps.
+    pub(crate) fn begin(&mut self, second: u64, open: u64) {
+        self.response.clear();
+        self.second = second;
+        self.completed = 0;
+        self.errors = 0;
+        self.received = 0;
+        self.sent = 0;
+        self.missed = 0;
+        self.open = open;
+        self.open_peak = open;
+        self.open_ns = 0;
+    }
+
+    /// Adds what another source did in the same second. Peaks of one second are added, as if they had come at once.
+    pub(crate) fn merge(&mut self, other: &Interval) {
+        self.completed += other.completed;
+        self.errors += other.errors;
+        self.received += other.received;
+        self.sent += other.sent;
+        self.missed += other.missed;
+        self.open += other.open;
+        self.open_peak += other.open_peak;
+        self.open_ns += other.open_ns;
+        self.response.merge(&other.response);
+    }
+}
+
+/// The difference of two readings of a thread's clocks.
+pub(crate) fn thread_use(cpu: (Nanos, Nanos), run_queue: Option<Nanos>, wall: Nanos, late_max: Nanos) -> ThreadUse {
+    let (user, system) = (cpu.0.as_secs_f64(), cpu.1.as_secs_f64());
+    ThreadUse {
+        cpu_user_s: user,
+        cpu_system_s: system,
+        cpu_utilisation: if wall == Nanos::ZERO { 0.0 } else { (user + system) / wall.as_secs_f64() },
+        run_queue_s: run_queue.map(Nanos::as_secs_f64),
+        late_max_ns: late_max.0,
+    }
+}
+
+/// Histograms as text, in the encoding that reports use too.
+mod text {
+    use pitot_meter::Histogram;
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(histogram: &Histogram, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&histogram.encode())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram, D::Error> {
+        Histogram::decode(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(kind: &str, count: u64, first_at_s: f64) -> ErrorRow {
+        ErrorRow { phase: "connect".into(), kind: kind.into(), count, first_at_s }
+    }
+
+    #[test]
+    fn errors_of_one_kind_add_up_and_the_first_comes_first() {
+        let mut a = Tally { errors: vec![row("ECONNREFUSED", 2, 1.5)], ..Tally::default() };
+        let b = Tally { errors: vec![row("ETIMEDOUT", 1, 3.0), row("ECONNREFUSED", 5, 0.5)], ..Tally::default() };
+        a.merge(&b);
+        assert_eq!(a.errors, [row("ECONNREFUSED", 7, 0.5), row("ETIMEDOUT", 1, 3.0)]);
+        assert_eq!(a.error_count(), 8);
+    }
+
+    #[test]
+    fn a_tally_passes_through_text_unchanged() {
+        let mut tally = Tally { errors: vec![row("EPIPE", 1, 0.0)], ..Tally::default() };
+        tally.service.record(Nanos::from_micros(7));
+        tally.requests.ok = 3;
+        let text = serde_json::to_string(&tally).unwrap();
+        let back: Tally = serde_json::from_str(&text).unwrap();
+        assert_eq!((back.requests, back.errors), (tally.requests, tally.errors));
+        assert_eq!(back.service.max(), tally.service.max());
+    }
+
+    #[test]
+    fn a_begun_interval_is_empty() {
+        let mut interval = Interval { completed: 4, open_ns: 9, ..Interval::default() };
+        interval.response.record(Nanos(5));
+        interval.begin(7, 3);
+        assert_eq!((interval.second, interval.completed, interval.open, interval.open_peak), (7, 0, 3, 3));
+        assert_eq!((interval.response.count(), interval.open_ns), (0, 0));
+    }
+}

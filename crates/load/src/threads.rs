@@ -1,0 +1,84 @@
+//! The threads of one process.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use pitot_sys::{affinity, sched};
+
+use crate::fleet::Fleet;
+use crate::gate::Gate;
+use crate::message::Message;
+use crate::pace::Pace;
+use crate::plan::Plan;
+use crate::recorder::{Intervals, Recorder};
+use crate::share::Share;
+use crate::tally::Interval;
+
+/// Memory of seconds that goes back and forth between a thread and the collector.
+const INTERVALS_MAX: usize = 2;
+
+/// Threads at work, waiting for the gate at first.
+pub(crate) struct Threads {
+    pub(crate) gate: Arc<Gate>,
+    handles: Vec<JoinHandle<()>>,
+    spare: Vec<Sender<Box<Interval>>>,
+}
+
+impl Threads {
+    /// Starts the threads of one process's share. They tell of themselves in `messages`, as sources 0, 1 and so on.
+    pub(crate) fn start(plan: &Plan, pace: &Pace, share: Share, messages: &Sender<Message>) -> Threads {
+        let gate = Arc::new(Gate::default());
+        let mut threads = Threads { gate: Arc::clone(&gate), handles: Vec::new(), spare: Vec::new() };
+        for index in 0..plan.threads {
+            let share = share.part(index, plan.threads);
+            let source = index as usize;
+            let (give_back, spare) = channel();
+            for _ in 0..INTERVALS_MAX {
+                // A receiver that is gone has no use for it.
+                let _ = give_back.send(Box::default());
+            }
+            let fleet_plan = plan.fleet(share, pace);
+            let route = plan.route(share);
+            let engine = plan.engine;
+            let cpu = (!plan.cpus.is_empty()).then(|| plan.cpus[share.index as usize % plan.cpus.len()]);
+            let (messages, gate) = (messages.clone(), Arc::clone(&gate));
+            let work = move || {
+                let run = || {
+                    if let Some(cpu) = cpu {
+                        affinity::pin(&[cpu]).map_err(|e| format!("the thread cannot be pinned to CPU {cpu}: {e}"))?;
+                    }
+                    sched::wake_precisely();
+                    let requested = fleet_plan.groups.iter().map(|(_, count)| count).sum();
+                    let intervals = Intervals { source, finished: messages.clone(), spare };
+                    let fleet = Fleet::new(fleet_plan, Recorder::new(requested, intervals), gate);
+                    let mut ready = |fleet: &Fleet| {
+                        let _ = messages.send(Message::Ready { source, open: fleet.open() });
+                    };
+                    (engine.run)(fleet, route, &mut ready).map(Box::new).map_err(|e| e.to_string())
+                };
+                let result = run();
+                let _ = messages.send(Message::Final { source, result });
+            };
+            threads.handles.push(std::thread::spawn(work));
+            threads.spare.push(give_back);
+        }
+        threads
+    }
+
+    /// Gives the memory of a second back to the thread that filled it.
+    pub(crate) fn give_back(&self, source: usize, interval: Box<Interval>) {
+        let _ = self.spare[source].send(interval);
+    }
+
+    /// Waits for all threads, after their last message.
+    pub(crate) fn join(self) -> Result<(), String> {
+        let mut result = Ok(());
+        for handle in self.handles {
+            if handle.join().is_err() {
+                result = Err("a thread of the load generator has failed".to_owned());
+            }
+        }
+        result
+    }
+}

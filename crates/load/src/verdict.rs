@@ -1,0 +1,191 @@
+//! Whether the figures say something about the server, or about the generator or the network between them.
+
+use serde::Serialize;
+
+use pitot_meter::Nanos;
+
+use crate::tally::Tally;
+
+/// The judgement of a run on itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Nothing stood between the server and the figures.
+    Valid,
+    /// The generator was the bottleneck or late.
+    ClientBound,
+    /// Segments were lost.
+    NetworkBound,
+    /// The asked rate was not reached.
+    RateMissed,
+    /// There is nothing to judge.
+    Failed,
+}
+
+impl Verdict {
+    /// The word in reports.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Verdict::Valid => "valid",
+            Verdict::ClientBound => "client-bound",
+            Verdict::NetworkBound => "network-bound",
+            Verdict::RateMissed => "rate-missed",
+            Verdict::Failed => "failed",
+        }
+    }
+}
+
+/// A thread that is busier than this has no time left in which it could be late unnoticed.
+const UTILISATION_MAX: f64 = 0.95;
+/// Share of its time that a thread may be ready and not run.
+const RUN_QUEUE_MAX: f64 = 0.05;
+/// Share of the requests that may start late although a connection was free.
+const LATE_MAX: f64 = 0.01;
+/// Share of the arrivals that may be missed.
+pub(crate) const MISSED_MAX: f64 = 0.01;
+/// Segments sent again, for each request or connection.
+const RETRANSMITS_MAX: f64 = 0.01;
+
+/// Judges a run: the first of these that holds. A generator without time to itself can cause all the others.
+pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (Verdict, String) {
+    let requests = &tally.requests;
+    let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    if wanted && requests.completed == 0 {
+        return (Verdict::Failed, failure(tally));
+    }
+    let busiest = tally.threads.iter().map(|t| t.cpu_utilisation).fold(0.0, f64::max);
+    let seconds = length.as_secs_f64();
+    let denied = tally.threads.iter().filter_map(|t| t.run_queue_s).fold(0.0, f64::max);
+    let denied = if seconds > 0.0 { denied / seconds } else { 0.0 };
+    let late = share(requests.started_late, requests.attempted);
+    let late_max = Nanos(tally.threads.iter().map(|t| t.late_max_ns).max().unwrap_or(0));
+    if denied > RUN_QUEUE_MAX {
+        let reason = format!(
+            "a thread of the generator was ready to run and did not for {:.1}% of the time: something else uses its CPU",
+            denied * 100.0
+        );
+        return (Verdict::ClientBound, reason);
+    }
+    if busiest > UTILISATION_MAX {
+        let reason = format!(
+            "a thread of the generator was busy for {:.1}% of the time: give it more threads (-t) or CPUs (--cpus)",
+            busiest * 100.0
+        );
+        return (Verdict::ClientBound, reason);
+    }
+    if late > LATE_MAX {
+        let reason = format!(
+            "the generator itself started {:.1}% of the requests more than 1 ms late, the latest by {late_max}",
+            late * 100.0
+        );
+        return (Verdict::ClientBound, reason);
+    }
+    let resent = share(tally.connections.retransmits, requests.attempted + tally.connections.opened);
+    if resent > RETRANSMITS_MAX {
+        let reason = format!(
+            "{} segments were sent again, {:.1} for each hundred requests and connections: the network or a full \
+             listen queue dropped them",
+            tally.connections.retransmits,
+            resent * 100.0
+        );
+        return (Verdict::NetworkBound, reason);
+    }
+    let missed = share(requests.missed, requests.missed + requests.attempted);
+    if missed > MISSED_MAX {
+        let reason = format!(
+            "{:.1}% of the requests that were due could not be sent: no connection was free. The server is slower than \
+             the asked rate, or needs more connections (-c)",
+            missed * 100.0
+        );
+        return (Verdict::RateMissed, reason);
+    }
+    let reason = match tally.threads.iter().any(|t| t.run_queue_s.is_some()) {
+        true => format!(
+            "the generator was busy for {:.1}% of the time at most, waited for a CPU for {:.2}%, and {} segment(s) were \
+             sent again",
+            busiest * 100.0,
+            denied * 100.0,
+            tally.connections.retransmits
+        ),
+        false => format!("the generator was busy for {:.1}% of the time at most", busiest * 100.0),
+    };
+    (Verdict::Valid, reason)
+}
+
+/// Why no request was answered, in one line.
+fn failure(tally: &Tally) -> String {
+    let most = tally.errors.iter().max_by_key(|e| e.count);
+    match most {
+        Some(e) if e.phase == "connect" || e.phase == "timeout" && e.kind == "connect" => {
+            let kind = if e.phase == "timeout" { "the connect timed out" } else { &e.kind };
+            format!("no connection could be opened: {kind} ({} times)", e.count)
+        }
+        Some(e) if e.phase == "timeout" => format!("no request was answered in time ({} times)", e.count),
+        Some(e) => format!("no request was answered: {} {} ({} times)", e.phase, e.kind, e.count),
+        None => "no request was answered before the run ended".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tally::{ErrorRow, ThreadUse};
+
+    const LENGTH: Nanos = Nanos::from_secs(10);
+
+    fn good() -> Tally {
+        let mut tally = Tally::default();
+        tally.requests.attempted = 1000;
+        tally.requests.completed = 1000;
+        tally.threads = vec![ThreadUse { cpu_utilisation: 0.5, run_queue_s: Some(0.01), ..ThreadUse::default() }];
+        tally
+    }
+
+    fn verdict(change: impl FnOnce(&mut Tally)) -> Verdict {
+        let mut tally = good();
+        change(&mut tally);
+        let (verdict, reason) = judge(&tally, LENGTH, true);
+        assert!(!reason.is_empty() && !reason.contains('\n'));
+        verdict
+    }
+
+    #[test]
+    fn each_verdict_has_its_figure() {
+        assert_eq!(verdict(|_| ()), Verdict::Valid);
+        assert_eq!(verdict(|t| t.threads[0].cpu_utilisation = 0.99), Verdict::ClientBound);
+        assert_eq!(verdict(|t| t.threads[0].run_queue_s = Some(5.0)), Verdict::ClientBound);
+        assert_eq!(verdict(|t| t.requests.started_late = 20), Verdict::ClientBound);
+        assert_eq!(verdict(|t| t.connections.retransmits = 50), Verdict::NetworkBound);
+        assert_eq!(verdict(|t| t.requests.missed = 50), Verdict::RateMissed);
+        assert_eq!(verdict(|t| t.requests.completed = 0), Verdict::Failed);
+    }
+
+    #[test]
+    fn a_generator_without_time_is_named_before_what_it_causes() {
+        let both = |t: &mut Tally| {
+            t.requests.missed = 500;
+            t.threads[0].run_queue_s = Some(5.0);
+        };
+        assert_eq!(verdict(both), Verdict::ClientBound);
+    }
+
+    #[test]
+    fn a_run_that_only_holds_connections_need_not_complete_requests() {
+        assert_eq!(judge(&Tally::default(), LENGTH, false).0, Verdict::Valid);
+    }
+
+    #[test]
+    fn a_failure_names_its_cause() {
+        let mut tally = Tally::default();
+        let row = |phase: &str, kind: &str, count| ErrorRow {
+            phase: phase.into(),
+            kind: kind.into(),
+            count,
+            first_at_s: 0.0,
+        };
+        tally.errors = vec![row("connect", "ECONNREFUSED", 9), row("receive", "closed", 1)];
+        assert!(failure(&tally).contains("ECONNREFUSED (9 times)"));
+        tally.errors = vec![row("timeout", "connect", 9)];
+        assert!(failure(&tally).contains("connect timed out"));
+    }
+}
