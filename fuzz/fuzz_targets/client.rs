@@ -1,0 +1,71 @@
+//! The client's side of every protocol: whatever a server sends, and however it is cut, it is judged the same.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use pitot_proto::client::{
+    CLIENTS, ClientOptions, ClientProtocol, Draw, Fault, Opening, Outgoing, Progress, RequestSpec, Url,
+};
+
+static CLIENT_PROTOCOLS: LazyLock<Vec<Box<dyn ClientProtocol>>> = LazyLock::new(|| {
+    let build = |entry: &pitot_proto::client::ClientEntry| {
+        let request = |method: &str| RequestSpec {
+            method: method.into(),
+            path: if entry.scheme == "http" { "/bytes/5".into() } else { "5".into() },
+            weight: 1.0,
+            body: Vec::new(),
+        };
+        let requests = match entry.scheme {
+            "http" => vec![request("GET"), request("HEAD")],
+            _ => vec![request("GET")],
+        };
+        let options = ClientOptions { requests, in_turn: true, verify: true, ..ClientOptions::default() };
+        let url = Url::parse(entry.example).expect("an example is a URL");
+        (entry.build)(&url, &options).expect("sound options")
+    };
+    CLIENTS.iter().map(build).collect()
+});
+
+/// What the client makes of the input: its progress, and what is left.
+fn judge<'a>(
+    protocol: &dyn ClientProtocol,
+    pieces: impl Iterator<Item = &'a [u8]>,
+) -> (Vec<Progress>, Result<usize, Fault>) {
+    let (mut conn, mut out) = (protocol.connect(), Outgoing::new());
+    let mut index = 0;
+    let mut tag = match conn.open(&mut out) {
+        Opening::Ready => Some(conn.request(Draw { random: 0, index }, &mut out)),
+        Opening::Greeting => None,
+    };
+    let (mut seen, mut tail) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        tail.extend_from_slice(piece);
+        loop {
+            let received = match conn.receive(tag, &tail, &mut out) {
+                Ok(received) => received,
+                Err(fault) => return (seen, Err(fault)),
+            };
+            assert!(received.consumed <= tail.len());
+            tail.drain(..received.consumed);
+            if received.progress == Progress::More {
+                assert!(tail.len() < 64 * 1024, "the unconsumed input has no bound");
+                break;
+            }
+            seen.push(received.progress);
+            if matches!(received.progress, Progress::Reply(reply) if !reply.persists) {
+                return (seen, Ok(0));
+            }
+            index += 1;
+            tag = Some(conn.request(Draw { random: 0, index }, &mut out));
+        }
+    }
+    (seen, Ok(tail.len()))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [which, cut, input @ ..] = data else { return };
+    let protocol = &*CLIENT_PROTOCOLS[usize::from(*which) % CLIENT_PROTOCOLS.len()];
+    let whole = judge(protocol, [input].into_iter());
+    assert_eq!(judge(protocol, input.chunks(usize::from(*cut) + 1)), whole);
+});
