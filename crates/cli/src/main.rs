@@ -5,8 +5,14 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod catalog;
+mod compare;
 mod failure;
+mod host;
 mod list;
+mod load;
+mod report;
+mod run;
 mod serve;
 mod value;
 
@@ -20,7 +26,12 @@ struct Pitot {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Run),
     Serve(serve::Serve),
+    Load(Box<load::Load>),
+    Report(report::Report),
+    Compare(compare::Compare),
+    Host(host::Host),
     List(list::List),
     #[command(hide = true)]
     ServeConnection(serve::ServeConnection),
@@ -28,7 +39,12 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Pitot::parse().command {
+        Command::Run(command) => command.run(),
         Command::Serve(command) => command.run(),
+        Command::Load(command) => command.run(),
+        Command::Report(command) => command.run(),
+        Command::Compare(command) => command.run(),
+        Command::Host(command) => command.run(),
         Command::List(command) => command.run(),
         Command::ServeConnection(command) => command.run(),
     };

@@ -106,8 +106,7 @@ impl<'r> Analysis<'r> {
             .map(|record| {
                 let name = series_name(run, record, load.factor.as_deref());
                 let index = series.iter().position(|s| s.name == name).unwrap_or_else(|| {
-                    let is_baseline = run.plan.baseline.as_ref().is_some_and(|b| b.matches(&record.factors));
-                    series.push(Series { name, is_baseline });
+                    series.push(Series { name, is_baseline: is_baseline_series(run, record, &load) });
                     series.len() - 1
                 });
                 Cell {
@@ -133,7 +132,11 @@ impl<'r> Analysis<'r> {
     }
 
     /// The cells of a load level that have a figure of `metric`.
-    pub fn at_level<'a>(&'a self, level: usize, metric: &'a Metric) -> impl Iterator<Item = (&'a Cell<'r>, &'a Estimate)> {
+    pub fn at_level<'a>(
+        &'a self,
+        level: usize,
+        metric: &'a Metric,
+    ) -> impl Iterator<Item = (&'a Cell<'r>, &'a Estimate)> {
         self.cells
             .iter()
             .filter(move |c| c.level == level && !c.failed())
@@ -156,7 +159,9 @@ impl<'r> Analysis<'r> {
     /// The highest load level at which at least two cells have a figure of the headline; else the highest with one.
     pub fn top_level(&self) -> Option<usize> {
         let with = |count: usize| {
-            (0..self.load.levels.len()).rev().find(|level| self.at_level(*level, self.headline).count() >= count)
+            (0..self.load.levels.len())
+                .rev()
+                .find(|level| self.at_level(*level, self.headline).count() >= count)
         };
         with(2).or_else(|| with(1))
     }
@@ -166,8 +171,24 @@ impl<'r> Analysis<'r> {
         self.family(metric, |cell| self.run.baseline_of(cell.record))
     }
 
+    /// The baseline in words, `thread` or `0 idle`; none if the plan has no baseline.
+    pub fn baseline_words(&self) -> Option<String> {
+        let levels = self.run.plan.baseline.as_ref()?;
+        let words = levels.0.iter().map(|(name, wanted)| {
+            let wanted = wanted.join(" or ");
+            let number = wanted.starts_with(|c: char| c.is_ascii_digit());
+            if number { format!("{wanted} {}", factor_title(name)) } else { wanted }
+        });
+        Some(words.collect::<Vec<_>>().join(", "))
+    }
+
     /// The comparison of two cells alone.
-    pub fn compare(&self, candidate: &CellRecord, baseline: &CellRecord, metric: &Metric) -> Option<Comparison> {
+    pub fn compare(
+        &self,
+        candidate: &CellRecord,
+        baseline: &CellRecord,
+        metric: &Metric,
+    ) -> Option<Comparison> {
         judge(&[samples(candidate, baseline, metric)], self.run.plan.tolerance).remove(0)
     }
 
@@ -209,7 +230,9 @@ impl<'r> Analysis<'r> {
             .cells
             .iter()
             .map(|cell| match partner(cell) {
-                Some(other) if other.id != cell.record.id && !cell.failed() => samples(cell.record, other, metric),
+                Some(other) if other.id != cell.record.id && !cell.failed() => {
+                    samples(cell.record, other, metric)
+                }
                 _ => Samples::Paired(Vec::new()),
             })
             .collect();
@@ -218,8 +241,9 @@ impl<'r> Analysis<'r> {
 
     /// Ranks the cells of each load level: all comparisons with the best of the level are one family.
     fn rank(&mut self) {
-        let leaders: Vec<Option<&'r CellRecord>> =
-            (0..self.load.levels.len()).map(|level| self.best_at(level, self.headline).map(|c| c.record)).collect();
+        let leaders: Vec<Option<&'r CellRecord>> = (0..self.load.levels.len())
+            .map(|level| self.best_at(level, self.headline).map(|c| c.record))
+            .collect();
         let comparisons = self.family(self.headline, |cell| leaders[cell.level]);
         let lonely: Vec<bool> =
             (0..leaders.len()).map(|level| self.at_level(level, self.headline).count() < 2).collect();
@@ -255,6 +279,13 @@ fn estimate(run: &Run, record: &CellRecord, metric: &Metric) -> Option<Estimate>
 /// A factor's name for readers: the option without the program that it belongs to.
 pub(crate) fn factor_title(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
+}
+
+/// Whether a series is what others are compared with. A baseline that names a load is none: then each series is
+/// compared with itself at that load.
+fn is_baseline_series(run: &Run, record: &CellRecord, load: &LoadAxis) -> bool {
+    let names_load = |b: &pitot_lab::Levels| b.0.iter().any(|(name, _)| Some(name) == load.factor.as_ref());
+    run.plan.baseline.as_ref().is_some_and(|b| !names_load(b) && b.matches(&record.factors))
 }
 
 fn load_axis(run: &Run) -> LoadAxis {

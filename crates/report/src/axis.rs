@@ -64,7 +64,11 @@ impl Axis {
         if high <= 0.0 {
             (low, high) = (1.0, 1.0);
         }
-        if high / low > log_from { Axis::log(title, low, high, show) } else { Axis::from_zero(title, high, show) }
+        if high / low > log_from {
+            Axis::log(title, low, high, show)
+        } else {
+            Axis::from_zero(title, high, show)
+        }
     }
 
     /// A linear axis from zero to a round value above `high`.
@@ -94,7 +98,8 @@ impl Axis {
             rounds.extend(steps.iter().map(|s| s * 10f64.powi(exponent)));
         }
         let first = rounds.iter().rposition(|v| *v <= low * (1.0 + 1e-9)).unwrap_or(0);
-        let last = rounds.iter().position(|v| *v >= high * (1.0 - 1e-9)).unwrap_or(rounds.len() - 1).max(first + 1);
+        let last =
+            rounds.iter().position(|v| *v >= high * (1.0 - 1e-9)).unwrap_or(rounds.len() - 1).max(first + 1);
         let ticks: Vec<_> = rounds[first..=last].iter().map(|v| (*v, trim(&show(*v)))).collect();
         Axis { title: title.into(), scale: Scale::Log { low: rounds[first], high: rounds[last] }, ticks }
     }

@@ -14,8 +14,21 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     let factors: Vec<&str> =
         a.run.cells.first().map(|c| c.factors.iter().map(|f| f.name.as_str()).collect()).unwrap_or_default();
     let columns = [
-        "verdict", "metric", "unit", "value", "low", "high", "coverage", "min", "max", "repetitions", "ratio",
-        "ratio_low", "ratio_high", "p", "decision",
+        "verdict",
+        "metric",
+        "unit",
+        "value",
+        "low",
+        "high",
+        "coverage",
+        "min",
+        "max",
+        "repetitions",
+        "ratio",
+        "ratio_low",
+        "ratio_high",
+        "p",
+        "decision",
     ];
     let mut out = String::new();
     record(&mut out, factors.iter().copied().chain(columns));
@@ -27,7 +40,8 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
             let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
             let interval = e.interval;
             let ratio = comparison.as_ref();
-            let decision = ratio.map(|c| crate::words::decision(c.decision, metric.better == pitot_lab::Better::Higher));
+            let decision =
+                ratio.map(|c| crate::words::decision(c.decision, metric.better == pitot_lab::Better::Higher));
             fields.extend([
                 cell.verdict.kind.name().to_owned(),
                 metric.name.to_owned(),

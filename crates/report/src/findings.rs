@@ -105,21 +105,22 @@ fn leaders<'a>(a: &'a Analysis<'_>, level: usize) -> Vec<&'a str> {
         .collect();
     cells.sort_by_key(|c| c.standing != Standing::Best);
     let names: Vec<&str> = cells.iter().map(|c| a.series_of(c)).collect();
-    if names.is_empty() { a.best_at(level, a.headline).map(|c| a.series_of(c)).into_iter().collect() } else { names }
+    if names.is_empty() {
+        a.best_at(level, a.headline).map(|c| a.series_of(c)).into_iter().collect()
+    } else {
+        names
+    }
 }
 
 /// The best against its baseline, else against the last, and against the next.
 fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, leaders: &[&str]) -> Vec<String> {
-    let mut details = Vec::new();
     let reference = reference(a, best, level, a.headline);
     let compared = |other: &Cell<'_>| {
         let comparison = a.compare(best.record, other.record, a.headline)?;
         let (name, against) = (a.series_of(best), a.series_of(other));
         Some(versus(name, against, a.headline, &comparison, a.run.plan.tolerance))
     };
-    if let Some(other) = reference.filter(|r| r.record.id != best.record.id) {
-        details.extend(compared(other).map(|text| sentence(&format!("{text}{}", a.at_load(level)))));
-    }
+    let mut details: Vec<String> = widest(a, level, a.headline).into_iter().collect();
     let next = runner_up(a, best, level).filter(|n| {
         reference.is_none_or(|r| r.record.id != n.record.id) && !leaders.contains(&a.series_of(n))
     });
@@ -129,10 +130,16 @@ fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, leaders: &[&s
     details
 }
 
-/// What the best is set against: its baseline, or the last of its load level where there is none or it failed.
-fn reference<'a, 'r>(a: &'a Analysis<'r>, best: &Cell<'_>, level: usize, metric: &'a Metric) -> Option<&'a Cell<'r>> {
+/// What the best is set against at its load: the baseline, or the last where there is none or it failed.
+fn reference<'a, 'r>(
+    a: &'a Analysis<'r>,
+    best: &Cell<'_>,
+    level: usize,
+    metric: &'a Metric,
+) -> Option<&'a Cell<'r>> {
     let baseline = a.run.baseline_of(best.record);
-    let baseline = baseline.and_then(|r| a.cells.iter().find(|c| c.record.id == r.id && !c.failed()));
+    let usable = |c: &&Cell<'r>| c.level == level && !c.failed();
+    let baseline = baseline.and_then(|r| a.cells.iter().filter(usable).find(|c| c.record.id == r.id));
     baseline.or_else(|| worst(a, level, metric))
 }
 
@@ -169,24 +176,23 @@ fn tiles(a: &Analysis<'_>, best: &Cell<'_>) -> Vec<Tile> {
 pub fn findings(a: &Analysis<'_>) -> Vec<String> {
     let Some(level) = a.top_level() else { return Vec::new() };
     let mut found = Vec::new();
-    found.extend(widest(a, level, a.headline, true));
     for name in ["throughput", "cpu-per-request"] {
         let metric = known(name);
         if metric.name != a.headline.name {
-            found.extend(widest(a, level, metric, false));
+            found.extend(widest(a, level, metric));
         }
     }
     found.extend(kernel_share(a, level));
     found.extend(scaling(a));
     for name in ["latency-p99", "memory-per-connection"] {
-        found.extend(widest(a, level, known(name), false));
+        found.extend(widest(a, level, known(name)));
     }
     found.truncate(FINDINGS_MAX);
     found
 }
 
 /// The best against the baseline, or the last, in one figure, with what was published of it.
-fn widest(a: &Analysis<'_>, level: usize, metric: &'static Metric, cite: bool) -> Option<String> {
+fn widest(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Option<String> {
     let best = a.best_at(level, metric)?;
     let other = reference(a, best, level, metric)?;
     if other.record.id == best.record.id {
@@ -195,27 +201,28 @@ fn widest(a: &Analysis<'_>, level: usize, metric: &'static Metric, cite: bool) -
     // "27 times the CPU time" says more than "0.037 times": what costs more goes first.
     let (first, second) = if metric.better == Better::Higher { (best, other) } else { (other, best) };
     let comparison = a.compare(first.record, second.record, metric)?;
-    let mut text =
-        versus(a.series_of(first), a.series_of(second), metric, &comparison, a.run.plan.tolerance);
+    let mut text = versus(a.series_of(first), a.series_of(second), metric, &comparison, a.run.plan.tolerance);
     text.push_str(&a.at_load(level));
     if comparison.decision.is_difference() {
         let of = |cell: &Cell<'_>| cell.estimate(metric).map(|e| figure(e.value, metric.unit));
         text.push_str(&format!(", {} against {}", of(first)?, of(second)?));
     }
-    if cite {
-        let tables = published(a);
-        let cited = tables.iter().filter(|t| t.is_ratio() && t.metric.name == metric.name).find_map(|t| {
-            let reference = t.source.ratio_to.as_ref()?;
-            let row = t.rows.iter().find(|r| {
-                r.series == Some(best.series)
-                    && r.level.is_none_or(|l| l == level)
-                    && reference.matches(&other.record.factors)
-            })?;
-            Some(format!("; {}: {} times", t.citation(), row.published))
-        });
-        text.push_str(&cited.unwrap_or_default());
-    }
+    text.push_str(&cited(a, first, second, metric).unwrap_or_default());
     Some(sentence(&text))
+}
+
+/// What was published of the ratio of two cells: `; Lyris Technologies 2001: 12 times`.
+fn cited(a: &Analysis<'_>, first: &Cell<'_>, second: &Cell<'_>, metric: &Metric) -> Option<String> {
+    published(a).iter().filter(|t| t.metric.name == metric.name).find_map(|table| {
+        let reference = table.source.ratio_to.as_ref().filter(|r| r.matches(&second.record.factors))?;
+        let is_first = |levels: &pitot_lab::Levels| levels.matches(&first.record.factors);
+        let value = table
+            .source
+            .values
+            .iter()
+            .find(|v| is_first(&v.levels) && !reference.matches(&first.record.factors))?;
+        Some(format!("; {}: {} times", table.citation(), value.value))
+    })
 }
 
 /// How much of the cheapest server's CPU time the kernel takes.
@@ -247,12 +254,16 @@ fn scaling(a: &Analysis<'_>) -> Option<String> {
         .filter_map(|series| {
             let last = a.cell(series, top).filter(|c| value(c).is_some())?;
             let cells = a.cells.iter().filter(|c| c.series == series && c.level <= top && value(c).is_some());
-            let peak = cells.reduce(|x, y| if better(value(y).unwrap_or(0.0), value(x).unwrap_or(0.0)) { y } else { x })?;
+            let peak =
+                cells.reduce(
+                    |x, y| if better(value(y).unwrap_or(0.0), value(x).unwrap_or(0.0)) { y } else { x },
+                )?;
             Some((peak, last))
         })
         .collect();
     let fallen: Vec<_> = pairs.iter().filter(|(peak, last)| peak.level != last.level).collect();
-    let family: Vec<_> = fallen.iter().map(|(p, l)| crate::analysis::samples(l.record, p.record, a.headline)).collect();
+    let family: Vec<_> =
+        fallen.iter().map(|(p, l)| crate::analysis::samples(l.record, p.record, a.headline)).collect();
     let judged = judge(&family, a.run.plan.tolerance);
     let lost = if higher { Decision::Lower } else { Decision::Higher };
     let worst = fallen
@@ -273,7 +284,11 @@ fn scaling(a: &Analysis<'_>) -> Option<String> {
         a.load_words(peak.level)
     );
     if let Some(best) = a.best_at(top, a.headline).filter(|best| best.series != last.series) {
-        let kept = fallen.iter().zip(&judged).find(|((_, l), _)| l.series == best.series).and_then(|(_, c)| c.as_ref());
+        let kept = fallen
+            .iter()
+            .zip(&judged)
+            .find(|((_, l), _)| l.series == best.series)
+            .and_then(|(_, c)| c.as_ref());
         let name = a.series_of(best);
         text.push_str(&kept.map_or_else(
             || format!("; **{name}** was at its peak there"),
@@ -293,13 +308,16 @@ fn runner_up<'a, 'r>(a: &'a Analysis<'r>, best: &Cell<'_>, level: usize) -> Opti
 
 fn worst<'a, 'r>(a: &'a Analysis<'r>, level: usize, metric: &'a Metric) -> Option<&'a Cell<'r>> {
     let worse = |x: f64, y: f64| if metric.better == Better::Higher { x < y } else { x > y };
-    a.at_level(level, metric).reduce(|x, y| if worse(y.1.value, x.1.value) { y } else { x }).map(|(cell, _)| cell)
+    a.at_level(level, metric)
+        .reduce(|x, y| if worse(y.1.value, x.1.value) { y } else { x })
+        .map(|(cell, _)| cell)
 }
 
 /// Whether the run can be trusted, and what speaks against it.
 pub fn trust(a: &Analysis<'_>) -> Trust {
     let total = a.cells.len();
-    let of_kind = |kind: VerdictKind| -> Vec<&Cell<'_>> { a.cells.iter().filter(|c| c.verdict.kind == kind).collect() };
+    let of_kind =
+        |kind: VerdictKind| -> Vec<&Cell<'_>> { a.cells.iter().filter(|c| c.verdict.kind == kind).collect() };
     let names = |cells: &[&Cell<'_>]| {
         let labels: Vec<String> = cells.iter().map(|c| c.record.label()).collect();
         list(&labels.iter().map(String::as_str).collect::<Vec<_>>())
@@ -308,7 +326,11 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
     let failed = of_kind(VerdictKind::Failed);
     if !failed.is_empty() {
         let have = if failed.len() == 1 { "has" } else { "have" };
-        reasons.push(format!("{} of {total} cells failed and {have} no figures: {}.", failed.len(), names(&failed)));
+        reasons.push(format!(
+            "{} of {total} cells failed and {have} no figures: {}.",
+            failed.len(),
+            names(&failed)
+        ));
     }
     let noisy = of_kind(VerdictKind::Noisy);
     if !noisy.is_empty() {
@@ -320,7 +342,11 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
     }
     let network = of_kind(VerdictKind::NetworkBound);
     if !network.is_empty() {
-        reasons.push(format!("{} of {total} cells were limited by the network: {}.", network.len(), names(&network)));
+        reasons.push(format!(
+            "{} of {total} cells were limited by the network: {}.",
+            network.len(),
+            names(&network)
+        ));
     }
     let client = of_kind(VerdictKind::ClientBound);
     if !client.is_empty() {
@@ -355,7 +381,8 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
         ));
     }
     if !a.run.host_changes.is_empty() {
-        let what: Vec<String> = a.run.host_changes.iter().map(|c| format!("{} {}", c.group, c.name)).collect();
+        let what: Vec<String> =
+            a.run.host_changes.iter().map(|c| format!("{} {}", c.group, c.name)).collect();
         reasons.push(format!("The machine changed during the run: {}.", what.join(", ")));
     }
     reasons.extend(a.run.info.warnings.iter().map(|w| sentence(w)));

@@ -19,7 +19,8 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
         Grade::Care => "care",
         Grade::Bad => "bad",
     };
-    let skips: Vec<Value> = run.skips.iter().map(|s| json!({"factors": s.factors, "reason": s.reason})).collect();
+    let skips: Vec<Value> =
+        run.skips.iter().map(|s| json!({"factors": s.factors, "reason": s.reason})).collect();
     let object = json!({
         "schema": "pitot-report/1",
         "run": {
@@ -101,7 +102,9 @@ fn published_values(a: &Analysis<'_>) -> Vec<Value> {
     let mut values = Vec::new();
     for table in published(a) {
         for row in &table.rows {
-            let measured = row.measured.map(|m| json!({"value": m.value, "low": m.low, "high": m.high, "cells": m.cells}));
+            let measured = row
+                .measured
+                .map(|m| json!({"value": m.value, "low": m.low, "high": m.high, "cells": m.cells}));
             values.push(json!({
                 "source": table.source.source,
                 "year": table.source.year,

@@ -7,6 +7,7 @@
 mod analysis;
 mod axis;
 pub mod chart;
+pub mod compare;
 mod csv;
 mod findings;
 mod html;
@@ -23,6 +24,7 @@ mod words;
 
 pub use analysis::{Analysis, Cell, LoadAxis, Series, Standing};
 pub use axis::{Axis, Scale};
+pub use compare::{Gate, GateOutcome, RunComparison, compare, render_comparison};
 pub use findings::{Answer, Grade, Tile, Trust, answer, findings, trust};
 
 use pitot_lab::Run;

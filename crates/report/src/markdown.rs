@@ -77,9 +77,12 @@ fn results(out: &mut String, a: &Analysis<'_>) {
     let _ = writeln!(out, "## Results\n\n{}\n", table.legend);
     let load = if a.load.factor.is_some() { Some(a.load.title.clone()) } else { None };
     let mut heads: Vec<String> = load.into_iter().chain(["server".to_owned()]).collect();
-    heads.extend(table.columns.iter().map(|c| {
-        if c.title == "ratio" { format!("ratio {}", c.hint) } else { c.title.clone() }
-    }));
+    heads.extend(
+        table
+            .columns
+            .iter()
+            .map(|c| if c.title == "ratio" { format!("ratio {}", c.hint) } else { c.title.clone() }),
+    );
     heads.push("verdict".into());
     let mut rows = Vec::new();
     for (level, group) in table.groups.iter().enumerate() {
@@ -89,7 +92,8 @@ fn results(out: &mut String, a: &Analysis<'_>) {
                 Mark::Level => " ≈",
                 Mark::None => "",
             };
-            let mut line: Vec<String> = a.load.factor.iter().map(|_| a.load.levels[level].0.clone()).collect();
+            let mut line: Vec<String> =
+                a.load.factor.iter().map(|_| a.load.levels[level].0.clone()).collect();
             line.push(format!("{}{mark}", row.name));
             line.extend(row.entries.iter().map(|e| {
                 let text = format!("{} {}", e.text, e.note).trim_end().to_owned();

@@ -15,10 +15,7 @@ pub(crate) fn facts(a: &Analysis<'_>) -> Vec<(&'static str, String)> {
     }
     let s = |n: usize| if n == 1 { "" } else { "s" };
     let (cells, repetitions) = (run.cells.len(), run.plan.repetitions as usize);
-    facts.push((
-        "size",
-        format!("{cells} cell{} × {repetitions} repetition{}", s(cells), s(repetitions)),
-    ));
+    facts.push(("size", format!("{cells} cell{} × {repetitions} repetition{}", s(cells), s(repetitions))));
     facts
 }
 
@@ -95,8 +92,11 @@ pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
             .into(),
     );
     if let Some(baseline) = &plan.baseline {
-        let levels: Vec<String> =
-            baseline.0.iter().map(|(name, wanted)| format!("{} {}", factor_title(name), wanted.join(" or "))).collect();
+        let levels: Vec<String> = baseline
+            .0
+            .iter()
+            .map(|(name, wanted)| format!("{} {}", factor_title(name), wanted.join(" or ")))
+            .collect();
         told.push(format!("The baseline is {}.", levels.join(", ")));
     }
     told.push(format!("The run was started by `{}`.", a.run.info.command_line));

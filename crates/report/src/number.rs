@@ -42,7 +42,11 @@ fn scale(value: f64, unit: Unit) -> (f64, Scale) {
     let size = (value * base).abs();
     // Rounding to three digits may reach the next unit: 999.7 is 1.00 k.
     let chosen = scales.iter().find(|s| size >= s.divisor * 0.9995).or(scales.last());
-    let zero_scale = if size == 0.0 { if unit == Unit::Bytes { scales.last() } else { scales.iter().find(|s| s.divisor == 1.0) } } else { None };
+    let zero_scale = if size == 0.0 {
+        if unit == Unit::Bytes { scales.last() } else { scales.iter().find(|s| s.divisor == 1.0) }
+    } else {
+        None
+    };
     (base, *zero_scale.or(chosen).unwrap_or(&PERCENT[0]))
 }
 

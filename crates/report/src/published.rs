@@ -74,7 +74,11 @@ impl PublishedTable<'_> {
             None => crate::words::capital(self.metric.summary),
             Some(levels) => {
                 let to: Vec<String> = levels.0.iter().map(|(_, wanted)| wanted.join(" or ")).collect();
-                format!("{}, as a multiple of {}", crate::words::capital(crate::words::noun(self.metric)), to.join(", "))
+                format!(
+                    "{}, as a multiple of {}",
+                    crate::words::capital(crate::words::noun(self.metric)),
+                    to.join(", ")
+                )
             }
         }
     }
@@ -138,7 +142,8 @@ fn label(value: &PublishedValue) -> String {
 
 fn ratio(analysis: &Analysis<'_>, cell: &CellRecord, to: &CellRecord, metric: &Metric) -> Option<Measured> {
     let comparison = judge(&[samples(cell, to, metric)], analysis.run.plan.tolerance).remove(0)?;
-    let (low, high) = comparison.interval.map_or((comparison.ratio_min, comparison.ratio_max), |i| (i.low, i.high));
+    let (low, high) =
+        comparison.interval.map_or((comparison.ratio_min, comparison.ratio_max), |i| (i.low, i.high));
     Some(Measured { value: comparison.ratio, low, high, cells: 1 })
 }
 

@@ -65,6 +65,10 @@ pub enum Ink {
     Part(usize),
     /// What is there for comparison only.
     Muted,
+    /// A change for the better.
+    Better,
+    /// A change for the worse.
+    Worse,
 }
 
 /// Something drawn.

@@ -111,6 +111,8 @@ pub(crate) fn ink(ink: Ink) -> (String, String) {
         Ink::Series(i) => (format!("s{}", i % SERIES_COLOURS), format!(" data-s=\"{i}\"")),
         Ink::Part(i) => (format!("p{i}"), String::new()),
         Ink::Muted => ("muted".into(), String::new()),
+        Ink::Better => ("better".into(), String::new()),
+        Ink::Worse => ("worse".into(), String::new()),
     }
 }
 
@@ -222,9 +224,18 @@ fn draw_mark(svg: &mut String, mark: &Mark, scene: &Scene, frame: &Frame) {
     match mark {
         Mark::Line { ink: colour, points, dots, dashed, .. } => {
             let (class, series) = ink(*colour);
-            let dash = if *dashed || matches!(colour, Ink::Series(i) if *i >= SERIES_COLOURS) { " dashed" } else { "" };
-            let path: Vec<String> = points.iter().map(|(a, b)| format!("{:.1},{:.1}", x(*a), y(*b))).collect();
-            let _ = write!(svg, "<g class=\"line {class}{dash}\"{series}><polyline points=\"{}\"/>", path.join(" "));
+            let dash = if *dashed || matches!(colour, Ink::Series(i) if *i >= SERIES_COLOURS) {
+                " dashed"
+            } else {
+                ""
+            };
+            let path: Vec<String> =
+                points.iter().map(|(a, b)| format!("{:.1},{:.1}", x(*a), y(*b))).collect();
+            let _ = write!(
+                svg,
+                "<g class=\"line {class}{dash}\"{series}><polyline points=\"{}\"/>",
+                path.join(" ")
+            );
             if *dots {
                 for (a, b) in points {
                     dot(svg, *colour, x(*a), y(*b));
@@ -403,7 +414,11 @@ fn stops(svg: &mut String, scene: &Scene, frame: &Frame) {
         let (x, y, width, height, rule) = match stop.at {
             Place::X(_) => {
                 let start = if i == 0 { frame.left } else { f64::midpoint(xs[i - 1], xs[i]) };
-                let end = if i + 1 == xs.len() { frame.width - frame.right } else { f64::midpoint(xs[i], xs[i + 1]) };
+                let end = if i + 1 == xs.len() {
+                    frame.width - frame.right
+                } else {
+                    f64::midpoint(xs[i], xs[i + 1])
+                };
                 let rule = format!(
                     "<line class=\"rule\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{1:.1}\" y2=\"{2:.1}\"/>",
                     xs[i],

@@ -92,8 +92,8 @@ impl Results {
     /// The table of a run.
     pub(crate) fn of(a: &Analysis<'_>) -> Results {
         let metrics = Results::metrics(a);
-        let baseline = a.series.iter().find(|s| s.is_baseline).map(|s| s.name.as_str());
-        let against = baseline.map(|_| a.against_baseline(a.headline));
+        let baseline = a.baseline_words();
+        let against = baseline.as_ref().map(|_| a.against_baseline(a.headline));
         let mut columns: Vec<Column> = metrics
             .iter()
             .enumerate()
@@ -104,16 +104,21 @@ impl Results {
             })
             .collect();
         if let Some(name) = baseline {
-            columns.insert(1.min(columns.len()), Column { title: "ratio".into(), hint: format!("to {name}"), rank: 0 });
+            columns.insert(
+                1.min(columns.len()),
+                Column { title: "ratio".into(), hint: format!("to {name}"), rank: 0 },
+            );
         }
         let largest = largest_headline(a);
         let groups = (0..a.load.levels.len())
             .map(|level| {
                 let cells = a.cells.iter().enumerate().filter(|(_, c)| c.level == level);
                 let rows = cells.map(|(index, cell)| {
-                    let mut entries: Vec<Entry> = metrics.iter().map(|m| entry(a, cell, m, largest)).collect();
+                    let mut entries: Vec<Entry> =
+                        metrics.iter().map(|m| entry(a, cell, m, largest)).collect();
                     if let Some(comparisons) = &against {
-                        entries.insert(1.min(entries.len()), ratio_entry(a, cell, comparisons[index].as_ref()));
+                        entries
+                            .insert(1.min(entries.len()), ratio_entry(a, cell, comparisons[index].as_ref()));
                     }
                     row(a, cell, entries)
                 });
@@ -149,7 +154,11 @@ fn entry(a: &Analysis<'_>, cell: &Cell<'_>, metric: &'static Metric, largest: f6
     let alone = a.at_level(cell.level, metric).count() < 2;
     Entry {
         text: format!("{}{}", if lower_bound { "≥ " } else { "" }, figure(e.value, metric.unit)),
-        note: if headline || metric.name == "cpu-per-request" { spread(e, metric.unit) } else { String::new() },
+        note: if headline || metric.name == "cpu-per-request" {
+            spread(e, metric.unit)
+        } else {
+            String::new()
+        },
         best: best && !alone,
         tone: None,
         part: if headline && largest > 0.0 { e.value / largest } else { 0.0 },
@@ -161,7 +170,7 @@ fn ratio_entry(
     cell: &Cell<'_>,
     comparison: Option<&pitot_lab::statistics::Comparison>,
 ) -> Entry {
-    if a.series[cell.series].is_baseline {
+    if a.run.plan.baseline.as_ref().is_some_and(|b| b.matches(&cell.record.factors)) && !cell.failed() {
         return Entry { text: "1".into(), ..Entry::default() };
     }
     let Some(c) = comparison else { return Entry { text: "–".into(), ..Entry::default() } };

@@ -17,7 +17,8 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     let plan = &a.run.plan;
     let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
     let mut out = format!("\n{title}\n{}\n", "─".repeat(title.chars().count().min(WIDTH)));
-    let facts: Vec<String> = crate::method::facts(a).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let facts: Vec<String> =
+        crate::method::facts(a).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
     paragraph(&mut out, "", &facts.join(" · "));
     let answer = answer(a);
     out.push('\n');
@@ -102,7 +103,11 @@ impl Layout {
         let mut columns: Vec<usize> = (0..table.columns.len()).collect();
         let mut layouts = Vec::new();
         while !columns.is_empty() {
-            layouts.extend((columns.len().min(2)..=columns.len()).rev().map(|notes| Layout { columns: columns.clone(), notes }));
+            layouts.extend(
+                (columns.len().min(2)..=columns.len())
+                    .rev()
+                    .map(|notes| Layout { columns: columns.clone(), notes }),
+            );
             let least = columns.iter().copied().max_by_key(|i| table.columns[*i].rank);
             columns.retain(|i| Some(*i) != least);
         }
@@ -191,8 +196,14 @@ fn published_tables(out: &mut String, a: &Analysis<'_>) {
         let _ = writeln!(out, "  {:<label$}  {:>10}  {:>10}  interval", "", "published", "this run");
         for row in &table.rows {
             let own = row.measured.map_or_else(|| "–".into(), |m| table.show(m.value));
-            let ends = row.measured.map_or_else(String::new, |m| format!("[{}, {}]", table.show(m.low), table.show(m.high)));
-            let line = format!("  {:<label$}  {:>10}  {own:>10}  {ends}", row.label, table.show_published(row.published));
+            let ends = row
+                .measured
+                .map_or_else(String::new, |m| format!("[{}, {}]", table.show(m.low), table.show(m.high)));
+            let line = format!(
+                "  {:<label$}  {:>10}  {own:>10}  {ends}",
+                row.label,
+                table.show_published(row.published)
+            );
             let _ = writeln!(out, "{}", line.trim_end());
         }
     }

@@ -45,7 +45,9 @@ pub(crate) fn superlative(metric: &Metric, several: bool) -> String {
     let (one, many, amount) = match metric.name {
         "throughput" => ("carries", "carry", "most"),
         "cpu-per-request" | "user-per-request" | "system-per-request" => ("needs", "need", "least"),
-        "setup-time" | "server-cpu" | "server-memory" | "memory" | "memory-per-connection" => ("needs", "need", "least"),
+        "setup-time" | "server-cpu" | "server-memory" | "memory" | "memory-per-connection" => {
+            ("needs", "need", "least")
+        }
         _ if higher => ("has", "have", "highest"),
         _ => ("has", "have", "lowest"),
     };
@@ -53,11 +55,20 @@ pub(crate) fn superlative(metric: &Metric, several: bool) -> String {
 }
 
 /// The sentence of a comparison without its place: `**a** carried 11.9 times [10.8, 13.1] the requests a second of **b**`.
-pub(crate) fn versus(candidate: &str, baseline: &str, metric: &Metric, c: &Comparison, tolerance: f64) -> String {
+pub(crate) fn versus(
+    candidate: &str,
+    baseline: &str,
+    metric: &Metric,
+    c: &Comparison,
+    tolerance: f64,
+) -> String {
     let Words { noun, verb, more, less } = words(metric);
     match c.decision {
         Decision::NoDifferenceSeen => {
-            return format!("no difference seen between **{candidate}** and **{baseline}** in {noun}: ratio {}", ratio(c));
+            return format!(
+                "no difference seen between **{candidate}** and **{baseline}** in {noun}: ratio {}",
+                ratio(c)
+            );
         }
         Decision::Alike => {
             return format!(
@@ -198,7 +209,10 @@ mod tests {
         let alike = versus("a", "b", throughput, &comparison(0.995, 8), 0.02);
         assert!(alike.contains("alike in requests a second to within 2%"), "{alike}");
         let few = versus("a", "b", throughput, &comparison(3.0, 3), 0.02);
-        assert!(few.contains("3.03 times (3.00 to 3.06)") && few.ends_with("3 repetitions, 4 needed)"), "{few}");
+        assert!(
+            few.contains("3.03 times (3.00 to 3.06)") && few.ends_with("3 repetitions, 4 needed)"),
+            "{few}"
+        );
     }
 
     #[test]

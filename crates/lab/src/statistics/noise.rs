@@ -12,6 +12,9 @@ const OUTLIER_REPETITIONS_MIN: usize = 5;
 /// The bound on the modified z-score that Iglewicz and Hoaglin 1993 recommend.
 const OUTLIER_SCORE_MIN: f64 = 3.5;
 
+/// Few values give a chance deviation that makes others look wild: what stands out is also far off in proportion.
+const OUTLIER_SHARE_MIN: f64 = 0.10;
+
 /// Makes the median absolute deviation of normal values their standard deviation.
 const NORMAL_SCALE: f64 = 1.482_602_218_505_602;
 
@@ -33,7 +36,10 @@ impl Spread {
             return None;
         }
         let deviation = NORMAL_SCALE * median_absolute_deviation(values)?;
-        let stands_out = |v: f64| deviation > 0.0 && (v - middle).abs() / deviation > OUTLIER_SCORE_MIN;
+        let stands_out = |v: f64| {
+            let distance = (v - middle).abs();
+            distance > OUTLIER_SCORE_MIN * deviation && distance > OUTLIER_SHARE_MIN * middle.abs()
+        };
         let outliers = if values.len() < OUTLIER_REPETITIONS_MIN {
             Vec::new()
         } else {

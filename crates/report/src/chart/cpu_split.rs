@@ -21,7 +21,8 @@ fn draw(a: &Analysis<'_>) -> Option<Figure> {
 }
 
 fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
-    let (whole, user, system) = (known("cpu-per-request"), known("user-per-request"), known("system-per-request"));
+    let (whole, user, system) =
+        (known("cpu-per-request"), known("user-per-request"), known("system-per-request"));
     let mut cells: Vec<_> = a
         .at_level(level, whole)
         .filter_map(|(cell, e)| Some((cell, e, cell.estimate(user)?.value, cell.estimate(system)?.value)))
@@ -43,9 +44,21 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
             at: Place::Row(row),
             heading: format!("{} {}", a.series_of(cell), a.load_words(level)),
             rows: vec![
-                (None, "in all".into(), format!("{} {}", show(estimate.value), spread(estimate, Unit::Nanoseconds))),
-                (Some(Ink::Part(0)), "user".into(), format!("{} ({})", show(*user), percent(user / (user + system)))),
-                (Some(Ink::Part(3)), "system".into(), format!("{} ({})", show(*system), percent(system / (user + system)))),
+                (
+                    None,
+                    "in all".into(),
+                    format!("{} {}", show(estimate.value), spread(estimate, Unit::Nanoseconds)),
+                ),
+                (
+                    Some(Ink::Part(0)),
+                    "user".into(),
+                    format!("{} ({})", show(*user), percent(user / (user + system))),
+                ),
+                (
+                    Some(Ink::Part(3)),
+                    "system".into(),
+                    format!("{} ({})", show(*system), percent(system / (user + system))),
+                ),
             ],
         });
     }
@@ -58,6 +71,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
         stops,
         size: Size::Rows,
     };
-    let legend = vec![(Ink::Part(0), "user: its own code".into()), (Ink::Part(3), "system: the kernel".into())];
+    let legend =
+        vec![(Ink::Part(0), "user: its own code".into()), (Ink::Part(3), "system: the kernel".into())];
     Some(Pane { label: String::new(), scenes: vec![scene], legend })
 }

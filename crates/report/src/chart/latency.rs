@@ -23,8 +23,15 @@ const NINES_MAX: f64 = 5.0;
 /// Points of a curve.
 const POINTS: usize = 90;
 /// The percentiles that have a tick, and where they stand: the number of nines.
-const TICKS: &[(f64, &str)] =
-    &[(0.0, "0%"), (0.5, ""), (0.9, "90%"), (0.99, "99%"), (0.999, "99.9%"), (0.9999, "99.99%"), (0.99999, "99.999%")];
+const TICKS: &[(f64, &str)] = &[
+    (0.0, "0%"),
+    (0.5, ""),
+    (0.9, "90%"),
+    (0.99, "99%"),
+    (0.999, "99.9%"),
+    (0.9999, "99.99%"),
+    (0.99999, "99.999%"),
+];
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
     let panes = pane_per_level(a, |level| pane(a, level));
@@ -75,7 +82,11 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
     let scene = Scene {
         title: "Response time".into(),
         hint: "lower is better".into(),
-        x: Axis { title: "share of requests answered within".into(), scale: Scale::Linear { low: 0.0, high: last }, ticks },
+        x: Axis {
+            title: "share of requests answered within".into(),
+            scale: Scale::Linear { low: 0.0, high: last },
+            ticks,
+        },
         y: Axis::of_values("", values, 8.0, show),
         marks,
         stops,
@@ -93,7 +104,11 @@ fn stop(a: &Analysis<'_>, curves: &[(&Cell<'_>, Histogram)], q: f64) -> Stop {
         .into_iter()
         .map(|(value, cell)| super::stop_row(a, cell, figure(value as f64, Unit::Nanoseconds)))
         .collect();
-    Stop { at: Place::X(nines(q)), heading: format!("{}% of the requests within", (q * 1e7).round() / 1e5), rows }
+    Stop {
+        at: Place::X(nines(q)),
+        heading: format!("{}% of the requests within", (q * 1e7).round() / 1e5),
+        rows,
+    }
 }
 
 /// The response times of all repetitions of a cell that did not fail.

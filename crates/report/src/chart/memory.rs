@@ -39,7 +39,11 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
         marks.push(Mark::Reach { series, row, low, high: up });
         marks.push(Mark::Label { series, row, x: up, text: show(e.value) });
         let all = cell.estimate(whole).map(|m| (None, "whole server".into(), show(m.value)));
-        let mut rows = vec![(Some(ink), "per connection".into(), format!("{} {}", show(e.value), spread(e, Unit::Bytes)))];
+        let mut rows = vec![(
+            Some(ink),
+            "per connection".into(),
+            format!("{} {}", show(e.value), spread(e, Unit::Bytes)),
+        )];
         rows.extend(all);
         let heading = format!("{} {}", a.series_of(cell), a.load_words(level));
         stops.push(Stop { at: Place::Row(row), heading, rows });
@@ -64,10 +68,17 @@ fn axis(low: f64, high: f64) -> Axis {
         let step = ((last - first) / 6).max(1);
         let mut axis = Axis::log("", 2f64.powi(first), 2f64.powi(last), show);
         axis.scale = crate::axis::Scale::Log { low: 2f64.powi(first), high: 2f64.powi(last) };
-        axis.ticks = (first..=last).step_by(step as usize).map(|p| (2f64.powi(p), whole(2f64.powi(p)))).collect();
+        axis.ticks =
+            (first..=last).step_by(step as usize).map(|p| (2f64.powi(p), whole(2f64.powi(p)))).collect();
         return axis;
     }
-    let unit = if high >= 1024.0 * 1024.0 { 1024.0 * 1024.0 } else if high >= 1024.0 { 1024.0 } else { 1.0 };
+    let unit = if high >= 1024.0 * 1024.0 {
+        1024.0 * 1024.0
+    } else if high >= 1024.0 {
+        1024.0
+    } else {
+        1.0
+    };
     let mut axis = Axis::from_zero("", high * 1.12 / unit, |v| whole(v * unit));
     if let crate::axis::Scale::Linear { high, .. } = &mut axis.scale {
         *high *= unit;
@@ -82,6 +93,7 @@ fn axis(low: f64, high: f64) -> Axis {
 fn whole(bytes: f64) -> String {
     let text = figure(bytes, Unit::Bytes);
     let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
-    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    let number =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
     format!("{number} {unit}")
 }

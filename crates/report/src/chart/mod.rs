@@ -28,14 +28,8 @@ pub struct Chart {
 }
 
 /// All charts, in the order in which a report shows them if the plan does not choose.
-pub static CHARTS: &[Chart] = &[
-    power_curve::CHART,
-    latency::CHART,
-    cpu_split::CHART,
-    memory::CHART,
-    published::CHART,
-    timeline::CHART,
-];
+pub static CHARTS: &[Chart] =
+    &[power_curve::CHART, latency::CHART, cpu_split::CHART, memory::CHART, published::CHART, timeline::CHART];
 
 /// The charts that the plan wants, in its order; all of them if it names none.
 pub fn wanted(analysis: &Analysis<'_>) -> Vec<&'static Chart> {
@@ -91,7 +85,11 @@ mod tests {
     fn every_chart_is_named_once_and_explained() {
         for (i, chart) in CHARTS.iter().enumerate() {
             assert!(CHARTS[..i].iter().all(|c| c.name != chart.name), "{} stands twice", chart.name);
-            assert!(!chart.title.is_empty() && chart.summary.ends_with('.'), "{} is not explained", chart.name);
+            assert!(
+                !chart.title.is_empty() && chart.summary.ends_with('.'),
+                "{} is not explained",
+                chart.name
+            );
         }
     }
 }

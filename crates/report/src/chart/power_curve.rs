@@ -86,7 +86,9 @@ fn stop(a: &Analysis<'_>, metric: &'static Metric, level: usize, place: f64) -> 
     }
     let rows = cells
         .into_iter()
-        .map(|(cell, e)| stop_row(a, cell, format!("{} {}", figure(e.value, metric.unit), spread(e, metric.unit))))
+        .map(|(cell, e)| {
+            stop_row(a, cell, format!("{} {}", figure(e.value, metric.unit), spread(e, metric.unit)))
+        })
         .collect();
     Stop { at: Place::X(place), heading: a.load_words(level), rows }
 }

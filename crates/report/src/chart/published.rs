@@ -1,6 +1,6 @@
 //! What others published, beside what this machine does.
 
-use super::{Chart, load_axis};
+use super::Chart;
 use crate::analysis::Analysis;
 use crate::axis::Axis;
 use crate::number::plain;
@@ -25,7 +25,8 @@ fn draw(a: &Analysis<'_>) -> Option<Figure> {
         .filter(|t| t.rows.iter().any(|r| r.measured.is_some()))
         .map(|t| if is_curve(t) { curves(a, t) } else { list(t) })
         .collect();
-    let sources: Vec<String> = tables.iter().map(|t| format!("{}: {}", t.citation(), t.source.title)).collect();
+    let sources: Vec<String> =
+        tables.iter().map(|t| format!("{}: {}", t.citation(), t.source.title)).collect();
     let choice = (panes.len() > 1).then(|| "publication".to_owned());
     (!panes.is_empty()).then(|| Figure { choice, panes, caption: sources.join(". ") })
 }
@@ -42,7 +43,8 @@ fn curves(a: &Analysis<'_>, table: &PublishedTable<'_>) -> Pane {
     let then = curve(a, table, &table.citation(), |row| Some((row.published, row.published, row.published)));
     let now = curve(a, table, "this run", |row| row.measured.map(|m| (m.low, m.value, m.high)));
     let series: Vec<usize> = table.rows.iter().filter_map(|r| r.series).collect();
-    let legend = super::series_legend(a).into_iter().enumerate().filter(|(i, _)| series.contains(i)).map(|(_, l)| l);
+    let legend =
+        super::series_legend(a).into_iter().enumerate().filter(|(i, _)| series.contains(i)).map(|(_, l)| l);
     Pane { label: label(table), scenes: vec![then, now], legend: legend.collect() }
 }
 
@@ -52,7 +54,13 @@ fn curve(
     who: &str,
     figure: impl Fn(&PublishedRow) -> Option<(f64, f64, f64)>,
 ) -> Scene {
-    let (x, places) = load_axis(a);
+    // Only the loads that were published: the run may go further.
+    let mut levels: Vec<usize> = table.rows.iter().filter_map(|row| row.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let named: Vec<_> = levels.iter().map(|level| a.load.levels[*level].clone()).collect();
+    let (x, places) = Axis::of_levels(&a.load.title, &named);
+    let place = |level: usize| levels.iter().position(|l| *l == level).map(|i| places[i]);
     let mut marks = Vec::new();
     let mut highest = 0.0f64;
     for (index, series) in a.series.iter().enumerate() {
@@ -60,7 +68,7 @@ fn curve(
             .rows
             .iter()
             .filter(|row| row.series == Some(index))
-            .filter_map(|row| Some((places[row.level?], figure(row)?)))
+            .filter_map(|row| Some((place(row.level?)?, figure(row)?)))
             .collect();
         points.sort_by(|p, q| p.0.total_cmp(&q.0));
         if points.is_empty() {
@@ -68,7 +76,10 @@ fn curve(
         }
         highest = points.iter().fold(highest, |high, (_, (_, value, up))| high.max(*value).max(*up));
         let ink = Ink::Series(index);
-        marks.insert(0, Mark::Band { ink, points: points.iter().map(|(x, (low, _, up))| (*x, *low, *up)).collect() });
+        marks.insert(
+            0,
+            Mark::Band { ink, points: points.iter().map(|(x, (low, _, up))| (*x, *low, *up)).collect() },
+        );
         marks.push(Mark::Line {
             ink,
             points: points.iter().map(|(x, (_, value, _))| (*x, *value)).collect(),
@@ -77,9 +88,11 @@ fn curve(
             dashed: false,
         });
     }
-    let stops = (0..places.len())
-        .map(|level| Stop {
-            at: Place::X(places[level]),
+    let stops = levels
+        .iter()
+        .zip(&places)
+        .map(|(&level, at)| Stop {
+            at: Place::X(*at),
             heading: format!("{}, {who}", a.load_words(level)),
             rows: table
                 .rows
@@ -108,7 +121,10 @@ fn curve(
 
 /// A row for each figure: the published one as an open circle, the run's own as a filled one with its interval.
 fn list(table: &PublishedTable<'_>) -> Pane {
-    let values = table.rows.iter().flat_map(|r| [Some(r.published), r.measured.map(|m| m.low), r.measured.map(|m| m.high)]);
+    let values = table
+        .rows
+        .iter()
+        .flat_map(|r| [Some(r.published), r.measured.map(|m| m.low), r.measured.map(|m| m.high)]);
     let show = |value: f64| if table.is_ratio() { format!("{}×", plain(value)) } else { table.show(value) };
     let mut x = Axis::of_values("", values.flatten(), 12.0, show);
     if let crate::axis::Scale::Linear { high, .. } = &mut x.scale {

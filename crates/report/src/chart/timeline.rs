@@ -79,7 +79,9 @@ fn pane(cell: &Cell<'_>) -> Option<Pane> {
     let steal = of(|r| Some(r.steal));
     let high = cpu_lines.iter().flat_map(|l| &l.2).chain(&steal).map(|p| p.1).fold(0.0, f64::max);
     let mut marks: Vec<Mark> = stretch.iter().cloned().collect();
-    marks.extend(cpu_lines.into_iter().filter(|l| !l.2.is_empty()).map(|(ink, name, points)| line(ink, name, points)));
+    marks.extend(
+        cpu_lines.into_iter().filter(|l| !l.2.is_empty()).map(|(ink, name, points)| line(ink, name, points)),
+    );
     if steal.iter().any(|p| p.1 >= 0.5) {
         marks.push(line(OTHER, "withheld", steal));
     }
@@ -101,14 +103,20 @@ fn pane(cell: &Cell<'_>) -> Option<Pane> {
     if memory.len() > 1 {
         scenes.push(memory_scene(&memory, x(), stretch));
     }
-    let legend = vec![(SERVER, "server".into()), (LOAD, "load generator".into()), (OTHER, "withheld by the host".into())];
+    let legend = vec![
+        (SERVER, "server".into()),
+        (LOAD, "load generator".into()),
+        (OTHER, "withheld by the host".into()),
+    ];
     Some(Pane { label: cell.record.label(), scenes, legend })
 }
 
 fn memory_scene(points: &[(f64, f64)], x: Axis, stretch: Option<Mark>) -> Scene {
     let show = |v: f64| figure(v, Unit::Bytes);
     let mib = 1_048_576.0;
-    let mut y = Axis::from_zero("", points.iter().map(|p| p.1).fold(0.0, f64::max) * HEADROOM / mib, |v| format!("{v} MiB"));
+    let mut y = Axis::from_zero("", points.iter().map(|p| p.1).fold(0.0, f64::max) * HEADROOM / mib, |v| {
+        format!("{v} MiB")
+    });
     if let crate::axis::Scale::Linear { high, .. } = &mut y.scale {
         *high *= mib;
     }
@@ -116,7 +124,13 @@ fn memory_scene(points: &[(f64, f64)], x: Axis, stretch: Option<Mark>) -> Scene 
         *value *= mib;
     }
     let mut marks: Vec<Mark> = stretch.into_iter().collect();
-    marks.push(Mark::Line { ink: SERVER, points: points.to_vec(), label: "server".into(), dots: false, dashed: false });
+    marks.push(Mark::Line {
+        ink: SERVER,
+        points: points.to_vec(),
+        label: "server".into(),
+        dots: false,
+        dashed: false,
+    });
     let stop = |(at, bytes): &(f64, f64)| Stop {
         at: Place::X(*at),
         heading: format!("{at:.1} s"),

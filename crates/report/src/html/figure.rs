@@ -35,11 +35,17 @@ pub(crate) fn render(figure: &Figure) -> String {
 fn choose(figure: &Figure, choice: &str, shown: usize) -> String {
     let letters: usize = figure.panes.iter().map(|p| p.label.chars().count()).sum();
     let choice = escape(choice);
-    let mut html = format!("<div class=\"bar-row\"><div class=\"choose\" role=\"group\" aria-label=\"{choice}\">");
+    let mut html =
+        format!("<div class=\"bar-row\"><div class=\"choose\" role=\"group\" aria-label=\"{choice}\">");
     if figure.panes.len() <= BUTTONS_MAX && letters <= BUTTONS_LETTERS_MAX {
         let _ = write!(html, "<span>{choice}</span><span class=\"options\">");
         for (i, pane) in figure.panes.iter().enumerate() {
-            let _ = write!(html, "<button type=\"button\" aria-pressed=\"{}\">{}</button>", i == shown, escape(&pane.label));
+            let _ = write!(
+                html,
+                "<button type=\"button\" aria-pressed=\"{}\">{}</button>",
+                i == shown,
+                escape(&pane.label)
+            );
         }
         html.push_str("</span>");
     } else {
@@ -66,7 +72,10 @@ fn legend(pane: &Pane) -> String {
         let sign = sign(*ink);
         // Only series can be switched; parts of a whole cannot go missing without the whole looking smaller.
         if matches!(ink, Ink::Series(_)) {
-            let _ = write!(html, "<button type=\"button\" class=\"key {class}\"{series} aria-pressed=\"true\">{sign}{name}</button>");
+            let _ = write!(
+                html,
+                "<button type=\"button\" class=\"key {class}\"{series} aria-pressed=\"true\">{sign}{name}</button>"
+            );
         } else {
             let _ = write!(html, "<span class=\"key {class}\">{sign}{name}</span>");
         }
@@ -97,7 +106,9 @@ fn render_scene(scene: &Scene) -> String {
             let rows: Vec<_> = stop
                 .rows
                 .iter()
-                .map(|(ink, name, value)| json!([ink.map_or_else(String::new, |i| svg::ink(i).0), name, value]))
+                .map(|(ink, name, value)| {
+                    json!([ink.map_or_else(String::new, |i| svg::ink(i).0), name, value])
+                })
                 .collect();
             json!({"h": stop.heading, "r": rows})
         })
@@ -129,7 +140,12 @@ fn data(pane: &Pane) -> String {
         }
         let by_x = scene.stops.iter().any(|s| matches!(s.at, Place::X(_)));
         let corner = if by_x { scene.x.title.as_str() } else { "" };
-        let _ = write!(html, "<h3>{}</h3><div class=\"scroll\"><table><thead><tr><th>{}</th>", escape(&scene.title), escape(corner));
+        let _ = write!(
+            html,
+            "<h3>{}</h3><div class=\"scroll\"><table><thead><tr><th>{}</th>",
+            escape(&scene.title),
+            escape(corner)
+        );
         for name in &names {
             let _ = write!(html, "<th>{}</th>", escape(name));
         }

@@ -2,8 +2,10 @@
 //!
 //! The page's policy forbids all connections. Without scripts it still shows everything but hover texts, and prints.
 
-mod figure;
+pub(crate) mod figure;
 mod sections;
+
+pub(crate) use sections::BRAND;
 
 use crate::analysis::Analysis;
 use crate::chart::wanted;

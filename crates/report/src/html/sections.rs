@@ -17,7 +17,7 @@ const VERDICTS: [VerdictKind; 5] = [
     VerdictKind::Failed,
 ];
 
-pub(super) const BRAND: &str = "<div class=\"brand\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">\
+pub(crate) const BRAND: &str = "<div class=\"brand\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">\
     <path d=\"M3 9h13a3 3 0 0 1 0 6H3M8 12h6M18 12h3\"/></svg>Pitot report</div>";
 
 pub(super) fn header(a: &Analysis<'_>, title: &str, places: &[(&str, &str)]) -> String {
@@ -39,7 +39,8 @@ pub(super) fn header(a: &Analysis<'_>, title: &str, places: &[(&str, &str)]) -> 
 }
 
 pub(super) fn answer(a: &Analysis<'_>, answer: &Answer, trust: &Trust) -> String {
-    let mut html = String::from("<div class=\"answer\"><div class=\"card\"><p class=\"kicker\">The answer</p>");
+    let mut html =
+        String::from("<div class=\"answer\"><div class=\"card\"><p class=\"kicker\">The answer</p>");
     let _ = write!(html, "<p class=\"verdict-line\">{}</p><ul class=\"plain\">", marked(&answer.headline));
     for detail in &answer.details {
         let _ = write!(html, "<li>{}</li>", marked(detail));
@@ -225,7 +226,8 @@ pub(super) fn cells(a: &Analysis<'_>) -> String {
         if !cell.verdict.reason.is_empty() {
             let _ = write!(html, "<p>{}</p>", escape(&cell.verdict.reason));
         }
-        for (name, command) in [("Server", &cell.record.server_command), ("Load", &cell.record.load_command)] {
+        for (name, command) in [("Server", &cell.record.server_command), ("Load", &cell.record.load_command)]
+        {
             let _ = write!(
                 html,
                 "<h3>{name}</h3><div class=\"command\"><pre>{}</pre><button type=\"button\" class=\"copy\">copy</button></div>",
@@ -261,7 +263,8 @@ fn repetitions(a: &Analysis<'_>, cell: &crate::analysis::Cell<'_>) -> String {
     for repetition in &cell.record.repetitions {
         let _ = write!(html, "<tr><td>{}</td>", repetition.block + 1);
         for metric in &metrics {
-            let value = (metric.read)(repetition).map_or_else(|| "–".into(), |v| crate::number::figure(v, metric.unit));
+            let value = (metric.read)(repetition)
+                .map_or_else(|| "–".into(), |v| crate::number::figure(v, metric.unit));
             let _ = write!(html, "<td>{}</td>", escape(&value));
         }
         let errors = repetition.load.as_ref().map_or_else(String::new, |l| {
@@ -318,7 +321,12 @@ pub(super) fn environment(a: &Analysis<'_>) -> String {
     }
     html.push_str("<h3>The machine in full</h3>");
     for (group, facts) in run.host_before.groups() {
-        let _ = write!(html, "<details><summary>{} ({})</summary><dl class=\"pairs\">", escape(group), facts.len());
+        let _ = write!(
+            html,
+            "<details><summary>{} ({})</summary><dl class=\"pairs\">",
+            escape(group),
+            facts.len()
+        );
         for fact in facts {
             let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escape(&fact.name), escape(&fact.value));
         }

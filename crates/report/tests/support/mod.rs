@@ -5,8 +5,9 @@ use std::path::Path;
 use pitot_lab::runfile::{NewCell, NewRun};
 use pitot_lab::statistics::Random;
 use pitot_lab::{
-    CpuSample, Fact, Factor, FactorLevel, Fingerprint, Levels, LoadResult, Plan, Published, PublishedValue, Repetition,
-    Resources, Run, RunState, RunWriter, Sample, SkipRecord, TreeSample, Value, Verdict, VerdictKind,
+    CpuSample, Fact, Factor, FactorLevel, Fingerprint, Levels, LoadResult, Plan, Published, PublishedValue,
+    Repetition, Resources, Run, RunState, RunWriter, Sample, SkipRecord, TreeSample, Value, Verdict,
+    VerdictKind,
 };
 use pitot_meter::{Histogram, Nanos};
 use serde_json::json;
@@ -69,7 +70,11 @@ fn factors(server: &str, connections: u32) -> Vec<FactorLevel> {
 }
 
 fn host(governor: &str) -> Fingerprint {
-    let fact = |group: &str, name: &str, value: &str| Fact { group: group.into(), name: name.into(), value: value.into() };
+    let fact = |group: &str, name: &str, value: &str| Fact {
+        group: group.into(),
+        name: name.into(),
+        value: value.into(),
+    };
     Fingerprint {
         facts: vec![
             fact("cpu", "model", "Example 9000 <8 cores>"),
@@ -194,11 +199,13 @@ impl Fixture {
         let connections = factors[1].number.unwrap();
         let noise = drift * (1.0 + 0.015 * normal(random));
         let crowd = connections.log10();
-        let busy = (1.0 - (-connections / 12.0).exp()) * (1.0 - server.droop * (crowd - 1.0).max(0.0).powi(2) / 2.6);
+        let busy =
+            (1.0 - (-connections / 12.0).exp()) * (1.0 - server.droop * (crowd - 1.0).max(0.0).powi(2) / 2.6);
         let throughput = server.peak_rps * busy.max(0.05) * noise / self.slowdown;
         let cpu_ns = server.cpu_ns * (1.0 + server.droop * crowd) * self.slowdown / noise;
         let failed = factors[0].level == "fork+blocking" && connections >= 5000.0;
-        let bound = factors[0].level.starts_with("loop+epoll") && connections >= 100.0 && connections < 1000.0;
+        let bound =
+            factors[0].level.starts_with("loop+epoll") && connections >= 100.0 && connections < 1000.0;
         let verdict = Verdict {
             kind: match (failed, bound) {
                 (true, _) => VerdictKind::Failed,
@@ -243,7 +250,11 @@ impl Fixture {
                 memory_total_bytes: 16 << 30,
                 ..Resources::default()
             }),
-            last_words: if failed { "pitot: fork: Resource temporarily unavailable (EAGAIN)".into() } else { String::new() },
+            last_words: if failed {
+                "pitot: fork: Resource temporarily unavailable (EAGAIN)".into()
+            } else {
+                String::new()
+            },
             samples: samples(random, cpu_s, server.memory * connections),
         }
     }
@@ -253,7 +264,11 @@ impl Fixture {
         let mut histogram = Histogram::new();
         let middle = connections / throughput * 1e9;
         for _ in 0..4_000 {
-            let tail = if random.unit() < 0.02 { 1.0 + server.tail * random.unit() * (1.0 / (random.unit() + 0.02)).sqrt() } else { 1.0 };
+            let tail = if random.unit() < 0.02 {
+                1.0 + server.tail * random.unit() * (1.0 / (random.unit() + 0.02)).sqrt()
+            } else {
+                1.0
+            };
             histogram.record(Nanos((middle * tail * (0.18 * normal(random)).exp()) as u64));
         }
         let at = |q: f64| histogram.at(q).0;

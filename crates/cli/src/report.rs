@@ -1,0 +1,149 @@
+//! `pitot report`.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use pitot_lab::{Run, RunFileError};
+use pitot_report::{Format, render};
+
+use crate::failure::Failure;
+
+/// Show what a run found.
+///
+/// Without --format it prints a summary and writes the full report beside the run file, as one HTML page that needs
+/// nothing else. All forms are made from the run file alone.
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// The run file.
+    #[arg(value_name = "FILE.pitot")]
+    file: PathBuf,
+    /// The form. [default: a summary here, and the HTML page beside the file]
+    #[arg(long)]
+    format: Option<ReportFormat>,
+    /// Where to write it; - is the standard output. [default: the standard output, for html a file beside the run]
+    #[arg(short, long, value_name = "PATH")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ReportFormat {
+    /// Text of at most 100 columns.
+    Terminal,
+    /// One self-contained page with charts.
+    Html,
+    /// Markdown, for an issue or a wiki.
+    Md,
+    /// A line for each cell and metric.
+    Csv,
+    /// One JSON object.
+    Json,
+}
+
+impl Report {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let run = open(&self.file)?;
+        let Some(format) = self.format else {
+            return match self.output {
+                None => summary_and_page(&run).map(|()| ExitCode::SUCCESS),
+                Some(path) => {
+                    write_to(Some(&path), &render(&run, by_name(&path))).map(|()| ExitCode::SUCCESS)
+                }
+            };
+        };
+        let format = match format {
+            ReportFormat::Terminal => Format::Terminal,
+            ReportFormat::Html => Format::Html,
+            ReportFormat::Md => Format::Markdown,
+            ReportFormat::Csv => Format::Csv,
+            ReportFormat::Json => Format::Json,
+        };
+        let beside = (format == Format::Html).then(|| page_path(&run.path));
+        let path = self.output.clone().or(beside);
+        write_to(path.as_deref(), &render(&run, format))?;
+        if let Some(path) = path.filter(|p| self.output.is_none() && !is_stdout(p)) {
+            print(&format!("{}\n", path.display()))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Prints the summary of a run and writes its page beside the run file.
+pub(crate) fn summary_and_page(run: &Run) -> Result<(), Failure> {
+    let page = page_path(&run.path);
+    print(&render(run, Format::Terminal))?;
+    write_to(Some(&page), &render(run, Format::Html))?;
+    print(&format!("\nThe full report, with charts and commands: {}\n", page.display()))
+}
+
+/// Opens a run file.
+pub(crate) fn open(path: &Path) -> Result<Run, Failure> {
+    Run::open(path).map_err(|error| {
+        let text = error.to_string();
+        let (what, cure) = text.split_once('\n').unwrap_or((&text, "name a file that `pitot run` wrote"));
+        match error {
+            RunFileError::Damaged(_) | RunFileError::Database(_) => Failure::run(what, cure),
+            _ => Failure::wrong_use(what, cure),
+        }
+    })
+}
+
+/// Writes to a file, or to the standard output for none and for `-`.
+pub(crate) fn write_to(path: Option<&Path>, text: &str) -> Result<(), Failure> {
+    match path.filter(|p| !is_stdout(p)) {
+        None => print(text),
+        Some(path) => std::fs::write(path, text).map_err(|error| {
+            Failure::run(format!("cannot write {}: {error}", path.display()), "name another file with -o")
+        }),
+    }
+}
+
+/// Prints, and takes it as no failure if the reader has gone, as `head` does.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::run(format!("cannot write to the standard output: {error}"), "name a file with -o"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == OsStr::new("-")
+}
+
+/// The page beside a run file.
+fn page_path(run_file: &Path) -> PathBuf {
+    run_file.with_extension("html")
+}
+
+/// The form that a file's name asks for.
+fn by_name(path: &Path) -> Format {
+    match path.extension().and_then(OsStr::to_str) {
+        Some("html" | "htm") => Format::Html,
+        Some("md" | "markdown") => Format::Markdown,
+        Some("csv") => Format::Csv,
+        Some("json") => Format::Json,
+        _ => Format::Terminal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_stands_beside_the_run_file() {
+        assert_eq!(page_path(Path::new("runs/quick.pitot")), Path::new("runs/quick.html"));
+    }
+
+    #[test]
+    fn a_file_name_tells_the_form() {
+        assert_eq!(by_name(Path::new("a.html")), Format::Html);
+        assert_eq!(by_name(Path::new("a.csv")), Format::Csv);
+        assert_eq!(by_name(Path::new("-")), Format::Terminal);
+    }
+}

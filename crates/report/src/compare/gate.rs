@@ -1,0 +1,180 @@
+//! Gates for continuous integration: `throughput < -5%`.
+//!
+//! The grammar is `METRIC < CHANGE` or `METRIC > CHANGE`, where METRIC is a metric's name (`throughput`,
+//! `cpu-per-request`, `p99`, `memory` ...) and CHANGE is how far the second run may be from the first: `-5%`, `+10%`.
+//!
+//! A gate must not fire on noise, and must not pass for want of data. So it is **met** by a cell if a difference was
+//! declared there (significant after correction over all cells, and beyond the tolerance) *and* the estimated change
+//! is beyond the gate's. It is met as well by a cell that failed in the second run only. It is **undecided**, which a
+//! caller should treat as met, if no cell could be compared, or if some cell has too few repetitions to decide.
+
+use super::RunComparison;
+use pitot_lab::statistics::Decision;
+use pitot_lab::{METRICS, Metric, VerdictKind, metric};
+use std::fmt;
+use std::str::FromStr;
+
+/// A bound on the change of one figure.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    text: String,
+    metric: &'static Metric,
+    above: bool,
+    ratio: f64,
+}
+
+/// How a gate came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GateOutcome {
+    /// No cell is beyond the bound.
+    Passed,
+    /// Some cells are: a sentence for each.
+    Met(Vec<String>),
+    /// It cannot be told.
+    Undecided(String),
+}
+
+/// What is wrong with a gate's text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GateError {
+    /// It has another form.
+    #[error("{0:?} is not a condition\nwrite METRIC < -5% or METRIC > +5%, such as 'throughput < -5%'")]
+    Form(String),
+    /// The metric does not exist.
+    #[error("{0:?} is not a metric\nuse one of: {names}", names = names())]
+    Metric(String),
+    /// The change is not a percentage.
+    #[error("{0:?} is not a change\nwrite a signed percentage, such as -5% or +10%")]
+    Change(String),
+    /// The bound lies on the other side of no change: it would be met by an unchanged server.
+    #[error("{0:?} is met even if nothing changes\nwrite METRIC < -5% for a fall, METRIC > +5% for a rise")]
+    Always(String),
+}
+
+fn names() -> String {
+    METRICS.iter().map(|m| m.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The metric that a user means: `p99` is `latency-p99`, `cpu_per_request` is `cpu-per-request`.
+fn find(name: &str) -> Option<&'static Metric> {
+    let name = name.replace('_', "-");
+    metric::find(&name).or_else(|| metric::find(&format!("latency-{name}")))
+}
+
+impl FromStr for Gate {
+    type Err = GateError;
+
+    fn from_str(text: &str) -> Result<Gate, GateError> {
+        let place = text.find(['<', '>']).ok_or_else(|| GateError::Form(text.into()))?;
+        let above = text[place..].starts_with('>');
+        let (name, change) = (text[..place].trim(), text[place + 1..].trim());
+        let metric = find(name).ok_or_else(|| GateError::Metric(name.into()))?;
+        let share = change
+            .strip_suffix('%')
+            .and_then(|number| number.trim().trim_start_matches('+').parse::<f64>().ok())
+            .filter(|percent| percent.is_finite() && *percent > -100.0)
+            .ok_or_else(|| GateError::Change(change.into()))?;
+        if (above && share < 0.0) || (!above && share > 0.0) {
+            return Err(GateError::Always(text.into()));
+        }
+        Ok(Gate { text: text.trim().to_owned(), metric, above, ratio: 1.0 + share / 100.0 })
+    }
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Gate {
+    /// The figure that it watches.
+    pub fn metric(&self) -> &'static Metric {
+        self.metric
+    }
+
+    /// Whether the comparison meets it.
+    pub fn judge(&self, comparison: &RunComparison<'_>) -> GateOutcome {
+        let mut met: Vec<String> = comparison
+            .pairs
+            .iter()
+            .filter(|p| p.verdict_b == VerdictKind::Failed && p.verdict_a != VerdictKind::Failed)
+            .map(|p| format!("{} failed in the second run only", p.label))
+            .collect();
+        let table = comparison.metrics.iter().find(|t| t.metric.name == self.metric.name);
+        let rows = table.map_or(&[][..], |t| &t.rows);
+        let mut compared = 0;
+        let mut too_few = None;
+        for (pair, row) in comparison.pairs.iter().zip(rows) {
+            let Some(c) = &row.comparison else { continue };
+            compared += 1;
+            let beyond = if self.above { c.ratio > self.ratio } else { c.ratio < self.ratio };
+            match c.decision {
+                Decision::Higher | Decision::Lower if beyond => {
+                    met.push(format!("{}: {} of the first run", pair.label, crate::words::times(c)));
+                }
+                Decision::TooFewRepetitions { needed } => too_few = Some((c.repetitions, needed)),
+                _ => {}
+            }
+        }
+        if !met.is_empty() {
+            GateOutcome::Met(met)
+        } else if let Some((have, needed)) = too_few {
+            GateOutcome::Undecided(format!(
+                "{have} repetitions cannot show a difference in {} cells, {needed} can: run with --repetitions {needed}",
+                comparison.pairs.len()
+            ))
+        } else if compared == 0 {
+            GateOutcome::Undecided(format!("no cell of both runs has a figure of {}", self.metric.name))
+        } else {
+            GateOutcome::Passed
+        }
+    }
+}
+
+impl GateOutcome {
+    /// The outcome in a sentence.
+    pub fn sentence(&self, gate: &Gate) -> String {
+        match self {
+            GateOutcome::Passed => format!("gate '{gate}': passed"),
+            GateOutcome::Met(cells) => format!("gate '{gate}': met by {}", cells.join("; ")),
+            GateOutcome::Undecided(why) => format!("gate '{gate}': undecided, {why}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_names_a_metric_a_side_and_a_change() {
+        for (text, metric, above, ratio) in [
+            ("throughput < -5%", "throughput", false, 0.95),
+            ("p99>+10%", "latency-p99", true, 1.1),
+            ("p99.9 > 10%", "latency-p99.9", true, 1.1),
+            ("cpu_per_request > +2.5 %", "cpu-per-request", true, 1.025),
+            ("memory > 0%", "memory", true, 1.0),
+        ] {
+            let gate: Gate = text.parse().unwrap();
+            assert_eq!((gate.metric.name, gate.above), (metric, above), "{text}");
+            assert!((gate.ratio - ratio).abs() < 1e-12, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_condition_is_told_with_its_cure() {
+        for (text, cure) in [
+            ("throughput", "METRIC < -5%"),
+            ("speed < -5%", "throughput, cpu-per-request"),
+            ("throughput < -5", "signed percentage"),
+            ("throughput < x%", "signed percentage"),
+            ("throughput < -100%", "signed percentage"),
+            ("throughput > -5%", "for a fall"),
+            ("p99 < 5%", "for a fall"),
+        ] {
+            let error = text.parse::<Gate>().unwrap_err().to_string();
+            assert!(error.contains(cure), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A comparison as one JSON object, `pitot-compare/1`.
+
+use super::{Gate, GateOutcome, RunComparison, cautions};
+use pitot_lab::Run;
+use serde_json::{Value, json};
+
+/// The comparison. Fields may be added; these keep their meaning.
+pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
+    let run = |run: &Run| {
+        json!({
+            "file": run.path, "id": run.info.id, "version": run.info.version, "plan": run.plan.name,
+            "started_at": run.info.started_at,
+        })
+    };
+    let cells: Vec<Value> = c
+        .pairs
+        .iter()
+        .enumerate()
+        .map(|(i, pair)| {
+            let figures: serde_json::Map<String, Value> = c
+                .metrics
+                .iter()
+                .map(|table| {
+                    let row = &table.rows[i];
+                    let figure = json!({
+                        "unit": crate::csv::unit(table.metric.unit), "a": row.a, "b": row.b, "comparison": row.comparison,
+                    });
+                    (table.metric.name.to_owned(), figure)
+                })
+                .collect();
+            json!({
+                "cell": pair.label,
+                "verdict_a": pair.verdict_a.name(),
+                "verdict_b": pair.verdict_b.name(),
+                "figures": figures,
+            })
+        })
+        .collect();
+    let gates: Vec<Value> = gates
+        .iter()
+        .map(|(gate, outcome)| {
+            let (word, reasons) = match outcome {
+                GateOutcome::Passed => ("passed", Vec::new()),
+                GateOutcome::Met(cells) => ("met", cells.clone()),
+                GateOutcome::Undecided(why) => ("undecided", vec![why.clone()]),
+            };
+            json!({"gate": gate.to_string(), "outcome": word, "reasons": reasons})
+        })
+        .collect();
+    let object = json!({
+        "schema": "pitot-compare/1",
+        "a": run(c.a),
+        "b": run(c.b),
+        "tolerance": c.tolerance,
+        "differences": c.differences,
+        "cells": cells,
+        "only_a": c.only_a,
+        "only_b": c.only_b,
+        "cautions": cautions(c),
+        "gates": gates,
+    });
+    let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
+    text.push('\n');
+    text
+}
