@@ -15,6 +15,7 @@ mod fleet;
 mod gate;
 mod message;
 mod options;
+pub mod output;
 mod pace;
 mod plan;
 mod processes;

@@ -4,7 +4,7 @@ use crate::tally::{Interval, Tally};
 #[derive(Debug)]
 pub(crate) enum Message {
     /// All connections that are opened before the start have been tried; so many are open.
-    Ready { source: usize, open: u64 },
+    Ready { open: u64 },
     /// A second is over.
     Interval { source: usize, interval: Box<Interval> },
     /// The run is over for this source: what it counted, or why it could not go on.

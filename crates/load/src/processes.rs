@@ -138,7 +138,7 @@ fn forward(source: usize, output: impl BufRead, messages: &Sender<Message>) {
     let mut ended = false;
     for line in output.lines().map_while(Result::ok) {
         let message = match serde_json::from_str::<Line<'_>>(&line) {
-            Ok(Line::Ready { open }) => Message::Ready { source, open },
+            Ok(Line::Ready { open }) => Message::Ready { open },
             Ok(Line::Interval(interval)) => {
                 Message::Interval { source, interval: Box::new(interval.into_owned()) }
             }
@@ -195,7 +195,7 @@ fn relay(plan: &Plan, threads: &Threads, receiver: &Receiver<Message>) -> Result
     let mut seconds: std::collections::BTreeMap<u64, (usize, Interval)> = std::collections::BTreeMap::new();
     while finals < count {
         match receiver.recv().map_err(|e| e.to_string())? {
-            Message::Ready { open: of_thread, .. } => {
+            Message::Ready { open: of_thread } => {
                 ready += 1;
                 open += of_thread;
                 if ready == count {
@@ -247,7 +247,7 @@ mod tests {
         let mut text = serde_json::to_string(&Line::Ready { open: 7 }).unwrap() + "\n";
         text += &(serde_json::to_string(&Line::Interval(std::borrow::Cow::Borrowed(&interval))).unwrap() + "\n");
         forward(3, text.as_bytes(), &sender);
-        assert!(matches!(receiver.recv(), Ok(Message::Ready { source: 3, open: 7 })));
+        assert!(matches!(receiver.recv(), Ok(Message::Ready { open: 7 })));
         assert!(matches!(receiver.recv(), Ok(Message::Interval { interval, .. }) if interval.completed == 2));
         assert!(matches!(receiver.recv(), Ok(Message::Final { result: Err(why), .. }) if why.contains("died")));
     }

@@ -34,6 +34,8 @@ pub struct Report {
     pub warmup: WarmupCounts,
     /// Replies completed in the measured part, per second of it.
     pub throughput_rps: f64,
+    /// Requests due in the measured part of an open loop, per second of it.
+    pub asked_rps: Option<f64>,
     /// Latencies by their kind.
     pub latency_ns: Latencies<Latency>,
     /// Connections.

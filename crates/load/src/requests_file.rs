@@ -127,7 +127,7 @@ mod tests {
         options.requests_file = Some("/nonexistent/requests".into());
         assert!(parse(&options).unwrap_err().to_string().contains("/nonexistent/requests"));
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        write!(file, "GET\n").unwrap();
+        writeln!(file, "GET").unwrap();
         options.requests_file = Some(file.path().to_owned());
         assert!(parse(&options).unwrap_err().to_string().contains("line 1"));
     }

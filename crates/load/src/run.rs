@@ -82,7 +82,7 @@ const HEADSTART_PROCESSES: Nanos = Nanos::from_millis(20);
 pub fn run(plan: &Plan, respawn: Option<&Respawn>, watch: &mut dyn Watch) -> Result<Report, RunError> {
     match &plan.pace {
         Pace::Search(search) => run_search(plan, search, respawn, watch),
-        pace => Ok(measure(plan, pace, None, respawn, watch)?.report(plan)),
+        pace => Ok(measure(plan, pace, None, respawn, watch)?.report(plan, pace)),
     }
 }
 
@@ -98,8 +98,9 @@ fn run_search(
     let mut best: Option<Report> = None;
     let mut last = None;
     while let Some(rate) = explorer.next() {
-        let measured = measure(plan, &constant_at(rate), Some(rate), respawn, watch)?;
-        let report = measured.report(plan);
+        let pace = constant_at(rate);
+        let measured = measure(plan, &pace, Some(rate), respawn, watch)?;
+        let report = measured.report(plan, &pace);
         let stop = report.ended_early.is_some();
         let passed = !stop && search.passes(&measured.figures());
         let step = Step {
@@ -240,7 +241,7 @@ impl Run<'_> {
 
     fn take(&mut self, message: Message) -> Result<(), RunError> {
         match message {
-            Message::Ready { open, .. } => {
+            Message::Ready { open } => {
                 self.ready += 1;
                 self.open += open;
                 if self.ready == self.sources() {
@@ -334,6 +335,17 @@ impl Measured {
         }
     }
 
+    /// The rate that an open loop asked for in the measured part.
+    fn asked(&self, plan: &Plan, pace: &Pace) -> Option<f64> {
+        match pace {
+            Pace::Open(open) if self.length() > Nanos::ZERO => {
+                let due = open.expected(plan.warmup + self.length()) - open.expected(plan.warmup);
+                Some(due / self.length().as_secs_f64())
+            }
+            Pace::Open(_) | Pace::Closed { .. } | Pace::Search(_) => None,
+        }
+    }
+
     fn figures(&self) -> Figures<'_> {
         Figures {
             response: &self.collector.response,
@@ -344,7 +356,7 @@ impl Measured {
         }
     }
 
-    fn report(&self, plan: &Plan) -> Report {
+    fn report(&self, plan: &Plan, pace: &Pace) -> Report {
         let (collector, tally) = (&self.collector, &self.collector.tally);
         let length = self.length();
         let recorded = Latencies {
@@ -370,6 +382,7 @@ impl Measured {
             requests: tally.requests,
             warmup: tally.warmup,
             throughput_rps: self.throughput(),
+            asked_rps: self.asked(plan, pace),
             latency_ns: report::figures(&recorded),
             connections,
             errors: tally.errors.clone(),

@@ -4,52 +4,67 @@
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError, Tag};
-
 use crate::{Histogram, Nanos};
 
-/// One line of a log: the samples of one stretch of time.
-#[derive(Clone, Copy, Debug)]
-pub struct LogInterval<'a> {
-    /// What was measured, a word without commas: `response`.
-    pub tag: &'a str,
-    /// The start of the stretch, from the start of the log.
-    pub start: Nanos,
-    /// Its length.
-    pub length: Nanos,
-    /// The samples. The log keeps nanoseconds; only the column of maxima, which is for people, is in milliseconds.
-    pub histogram: &'a Histogram,
+/// Writes a log a line at a time, so that a run of any length needs no memory for it.
+#[derive(Debug)]
+pub struct LogWriter<W> {
+    out: W,
 }
 
-/// Writes a log that starts at `started`.
-///
-/// # Errors
-/// What `out` answers; `InvalidInput` for a tag that the format cannot hold.
-pub fn write_log<'a>(
-    out: &mut impl Write,
-    started: SystemTime,
-    comment: &str,
-    intervals: impl IntoIterator<Item = LogInterval<'a>>,
-) -> io::Result<()> {
-    let mut serializer = V2DeflateSerializer::new();
-    let mut log = IntervalLogWriterBuilder::new()
-        .add_comment("[Histogram log format version 1.3]")
-        .add_comment(comment)
-        .with_base_time(started)
-        .with_start_time(started)
-        .with_max_value_divisor(1e6)
-        .begin_log_with(out, &mut serializer)?;
-    for interval in intervals {
-        let tag = Tag::new(interval.tag)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a tag must not hold a comma"))?;
-        log.write_histogram(&interval.histogram.0, interval.start.into(), interval.length.into(), Some(tag))
-            .map_err(|e| match e {
-                IntervalLogWriterError::IoError(e) => e,
-                IntervalLogWriterError::SerializeError(e) => io::Error::other(e),
-            })?;
+/// The column of maxima, which is for people, is in milliseconds. The histograms keep nanoseconds.
+const MAX_DIVISOR: f64 = 1e6;
+
+impl<W: Write> LogWriter<W> {
+    /// Starts a log of what begins at `started`.
+    ///
+    /// # Errors
+    /// What `out` answers.
+    pub fn new(mut out: W, started: SystemTime, comment: &str) -> io::Result<LogWriter<W>> {
+        let started = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        writeln!(out, "#[Histogram log format version 1.3]")?;
+        for line in comment.lines() {
+            writeln!(out, "#{line}")?;
+        }
+        writeln!(out, "#[BaseTime: {started:.3} (seconds since epoch)]")?;
+        writeln!(out, "#[StartTime: {started:.3} (seconds since epoch)]")?;
+        writeln!(out, "#[MaxValueDivisor: {MAX_DIVISOR:.3}]")?;
+        Ok(LogWriter { out })
     }
-    Ok(())
+
+    /// Adds the samples of one stretch of time, which starts at `start` from the start of the log. `tag` says what was
+    /// measured, in a word without commas and spaces.
+    ///
+    /// # Errors
+    /// What the writer answers; `InvalidInput` for a tag that the format cannot hold.
+    pub fn write(
+        &mut self,
+        tag: &str,
+        start: Nanos,
+        length: Nanos,
+        histogram: &Histogram,
+    ) -> io::Result<()> {
+        if tag.contains([',', ' ', '\n', '\r']) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a tag must be one word without commas"));
+        }
+        writeln!(
+            self.out,
+            "Tag={tag},{:.3},{:.3},{:.3},{}",
+            start.as_secs_f64(),
+            length.as_secs_f64(),
+            histogram.max().0 as f64 / MAX_DIVISOR,
+            histogram.encode()
+        )
+    }
+
+    /// Ends the log and gives the writer back, flushed.
+    ///
+    /// # Errors
+    /// What the writer answers.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
 }
 
 #[cfg(test)]
@@ -64,22 +79,15 @@ mod tests {
     fn a_log_can_be_read_by_a_log_reader() {
         let mut histogram = Histogram::new();
         histogram.record(Nanos::from_millis(5));
-        let interval = |s| LogInterval {
-            tag: "response",
-            start: Nanos::from_secs(s),
-            length: Nanos::from_secs(1),
-            histogram: &histogram,
-        };
-        let mut log = Vec::new();
-        write_log(
-            &mut log,
-            SystemTime::UNIX_EPOCH + Duration::from_secs(9),
-            "a test",
-            [interval(0), interval(1)],
-        )
-        .unwrap();
+        let started = SystemTime::UNIX_EPOCH + Duration::from_secs(9);
+        let mut log = LogWriter::new(Vec::new(), started, "a test\nof two lines").unwrap();
+        for second in 0..2 {
+            log.write("response", Nanos::from_secs(second), Nanos::from_secs(1), &histogram).unwrap();
+        }
+        assert!(log.write("a,b", Nanos::ZERO, Nanos::ZERO, &histogram).is_err());
+        let text = log.finish().unwrap();
         let mut intervals = 0;
-        for entry in IntervalLogIterator::new(&log) {
+        for entry in IntervalLogIterator::new(&text) {
             match entry.unwrap() {
                 LogEntry::StartTime(t) | LogEntry::BaseTime(t) => assert_eq!(t, Duration::from_secs(9)),
                 LogEntry::Interval(i) => {

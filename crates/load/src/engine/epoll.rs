@@ -141,10 +141,11 @@ fn handle(fleet: &mut Fleet, sockets: &mut Sockets, event: Ready, buffer: &mut [
         let outcome = connect::outcome(fd);
         place.connecting = false;
         fleet.connected(sockets, slot, now(), outcome);
-    } else if event.writable && place.unsent.is_some() {
-        if let Err(e) = send_rest(place) {
-            return fleet.broke(sockets, slot, now(), Phase::Send, &e);
-        }
+    } else if event.writable
+        && place.unsent.is_some()
+        && let Err(e) = send_rest(place)
+    {
+        return fleet.broke(sockets, slot, now(), Phase::Send, &e);
     }
     if event.readable {
         receive(fleet, sockets, slot, generation, event.ended, buffer);

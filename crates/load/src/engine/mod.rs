@@ -17,6 +17,9 @@ use pitot_sys::Unavailable;
 use crate::fleet::Fleet;
 use crate::tally::Tally;
 
+/// Runs a fleet to its end.
+pub(crate) type RunFleet = fn(Fleet, Route, &mut dyn FnMut(&Fleet)) -> Result<Tally, EngineError>;
+
 /// One engine of the registry.
 pub struct EngineEntry {
     /// The word that users type.
@@ -28,7 +31,7 @@ pub struct EngineEntry {
     /// Whether this kernel has what it needs.
     pub available: fn() -> Result<(), Unavailable>,
     /// Runs a fleet to its end; `ready` is called once, when all connections that are opened before the start are tried.
-    pub(crate) run: fn(Fleet, Route, &mut dyn FnMut(&Fleet)) -> Result<Tally, EngineError>,
+    pub(crate) run: RunFleet,
 }
 
 impl fmt::Debug for EngineEntry {

@@ -17,7 +17,7 @@ mod url;
 
 pub use choice::RequestChoice;
 pub use outgoing::{Outgoing, Payload};
-pub use registry::{CLIENTS, ClientEntry, find};
+pub use registry::{Build, CLIENTS, ClientEntry, find};
 pub use url::{Url, UrlError};
 
 /// A protocol with the requests of one run. All connections of all threads share it.

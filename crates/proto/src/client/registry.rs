@@ -2,6 +2,9 @@
 
 use super::{ClientOptions, ClientProtocol, Url, blob, busy, http};
 
+/// Builds the requests of a run.
+pub type Build = fn(&Url, &ClientOptions) -> Result<Box<dyn ClientProtocol>, String>;
+
 /// One scheme of the registry.
 #[derive(Debug)]
 pub struct ClientEntry {
@@ -16,7 +19,7 @@ pub struct ClientEntry {
     /// A URL to show.
     pub example: &'static str,
     /// Builds the requests, or says in one line what is wrong with the URL or the options.
-    pub build: fn(&Url, &ClientOptions) -> Result<Box<dyn ClientProtocol>, String>,
+    pub build: Build,
 }
 
 /// All schemes, in the order in which lists show them.

@@ -97,10 +97,8 @@ impl ClientConn for Conn {
                     Some(head) => {
                         consumed += head.len;
                         // Interim replies (RFC 9110 section 15.2) come before the one that counts.
-                        if !(100..200).contains(&head.status) {
-                            if self.begin(tag, &head) {
-                                return Ok(Received { consumed, progress: self.finish(tag) });
-                            }
+                        if !(100..200).contains(&head.status) && self.begin(tag, &head) {
+                            return Ok(Received { consumed, progress: self.finish(tag) });
                         }
                         continue;
                     }

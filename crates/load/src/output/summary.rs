@@ -1,0 +1,213 @@
+use std::fmt::Write as _;
+
+use pitot_meter::Nanos;
+
+use super::{bytes, chart, grouped};
+use crate::report::{Latency, PERCENTILES, Report};
+
+/// The result as text, for whoever knows the output of wrk. `detail` adds how many samples are behind each percentile,
+/// the distribution of response times, and what became of connections.
+pub fn summary(report: &Report, detail: bool) -> String {
+    let mut text = String::new();
+    head(&mut text, report);
+    latencies(&mut text, report);
+    totals(&mut text, report);
+    if detail {
+        samples_behind(&mut text, report);
+        connections(&mut text, report);
+    }
+    errors(&mut text, report);
+    search(&mut text, report);
+    gates(&mut text, report);
+    let _ = writeln!(text, "\nVerdict: {}: {}.", report.client.verdict.word(), report.client.reason);
+    text
+}
+
+fn head(text: &mut String, report: &Report) {
+    let options = &report.options;
+    let word = |name: &str| options[name].as_str().unwrap_or_default().to_owned();
+    let number = |name: &str| options[name].as_u64().unwrap_or_default();
+    let _ = writeln!(text, "{:.2} s of {}", report.duration_s, report.target);
+    let idle = match number("idle") {
+        0 => String::new(),
+        idle => format!(" ({} of them silent)", grouped(idle)),
+    };
+    let processes = match number("processes") {
+        0 | 1 => String::new(),
+        n => format!("{n} processes, "),
+    };
+    let _ = writeln!(
+        text,
+        "  {}{} thread(s), {} connections{idle}, pace {}, engine {}",
+        processes,
+        number("threads"),
+        grouped(number("connections")),
+        word("pace"),
+        word("engine")
+    );
+    if let Some(why) = &report.ended_early {
+        let _ = writeln!(text, "  ended early: {why}");
+    }
+}
+
+fn latencies(text: &mut String, report: &Report) {
+    let rows: Vec<(&str, &Latency)> =
+        report.latency_ns.named().into_iter().filter(|(_, latency)| latency.count > 0).collect();
+    if rows.is_empty() {
+        return;
+    }
+    let _ = write!(text, "\n  {:<13}", "Latency");
+    for (name, _) in PERCENTILES {
+        let _ = write!(text, "{name:>10}");
+    }
+    let _ = writeln!(text, "{:>10}{:>10}", "max", "mean");
+    for (name, latency) in rows {
+        let _ = write!(text, "  {:<13}", name.replace('_', " "));
+        for value in latency.percentiles().into_iter().chain([latency.max, latency.mean]) {
+            let _ = write!(text, "{:>10}", Nanos(value).to_string());
+        }
+        text.push('\n');
+    }
+}
+
+fn totals(text: &mut String, report: &Report) {
+    let requests = &report.requests;
+    text.push('\n');
+    if let Some(storm) = report.storm {
+        let _ = writeln!(
+            text,
+            "  {} of {} connections established in {:.3} s",
+            grouped(storm.established),
+            grouped(storm.requested),
+            storm.established_s
+        );
+        return;
+    }
+    if requests.attempted > 0 {
+        let _ = writeln!(
+            text,
+            "  {} requests: {} right, {} failed, {} wrong or late",
+            grouped(requests.attempted),
+            grouped(requests.ok),
+            grouped(requests.failed),
+            grouped(requests.completed - requests.ok)
+        );
+        if requests.cut > 0 {
+            let oldest = Nanos(requests.cut_oldest_ns);
+            let _ = writeln!(
+                text,
+                "  {} under way when the run ended, the oldest for {oldest}",
+                grouped(requests.cut)
+            );
+        }
+        if requests.missed > 0 {
+            let _ = writeln!(text, "  {} were due and could not be sent", grouped(requests.missed));
+        }
+        let asked = report.asked_rps.map(|rate| format!(" of {rate:.1} asked for"));
+        let _ = writeln!(
+            text,
+            "  {:.1} replies a second{}",
+            report.throughput_rps,
+            asked.unwrap_or_default()
+        );
+        let _ = writeln!(
+            text,
+            "  {} received ({}/s), {} sent",
+            bytes(report.bytes.received),
+            bytes((report.bytes.received as f64 / report.duration_s.max(1e-9)) as u64),
+            bytes(report.bytes.sent)
+        );
+    }
+    let c = &report.connections;
+    let _ = writeln!(
+        text,
+        "  {} connections open at the peak, {:.1} on average",
+        grouped(c.peak_open),
+        c.mean_open
+    );
+}
+
+fn samples_behind(text: &mut String, report: &Report) {
+    let response = &report.recorded.response;
+    if response.count() == 0 {
+        return;
+    }
+    let _ = writeln!(text, "\n  Response time  at least   samples");
+    for (name, quantile) in PERCENTILES {
+        let value = response.at(quantile);
+        let _ = writeln!(
+            text,
+            "  {name:<13}{:>10}{:>10}",
+            value.to_string(),
+            grouped(response.count_from(value))
+        );
+    }
+    let _ = write!(text, "\n{}", chart::distribution(response));
+}
+
+fn connections(text: &mut String, report: &Report) {
+    let c = &report.connections;
+    let _ = writeln!(
+        text,
+        "\n  Connections: {} opened, {} of them again, {} closed by the server, {} connects failed, {} segment(s) sent \
+         again",
+        grouped(c.opened),
+        grouped(c.reopened),
+        grouped(c.closed_by_peer),
+        grouped(c.connect_failures),
+        grouped(c.retransmits)
+    );
+    if c.trickled > 0 {
+        let _ = writeln!(text, "  {} requests kept silent connections alive", grouped(c.trickled));
+    }
+    if report.warmup.requests > 0 {
+        let _ = writeln!(
+            text,
+            "  Warm-up: {} requests, {} errors",
+            grouped(report.warmup.requests),
+            grouped(report.warmup.errors)
+        );
+    }
+}
+
+fn errors(text: &mut String, report: &Report) {
+    if report.errors.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n  Errors     kind               count  first at");
+    for e in &report.errors {
+        let _ = writeln!(
+            text,
+            "  {:<10} {:<16}{:>8}{:>8.2} s",
+            e.phase,
+            e.kind,
+            grouped(e.count),
+            e.first_at_s
+        );
+    }
+}
+
+fn search(text: &mut String, report: &Report) {
+    let Some(search) = &report.search else { return };
+    let _ = writeln!(text, "\n  99th percentile of response time against rate (x: not met):");
+    text.push_str(&chart::curve(&search.steps));
+    let _ = match search.found_rps {
+        Some(rate) => writeln!(
+            text,
+            "  {} rps is the highest rate found that keeps {}; the figures above are of that run",
+            grouped(rate.round() as u64),
+            search.conditions
+        ),
+        None => writeln!(text, "  no rate that was tried keeps {}", search.conditions),
+    };
+}
+
+fn gates(text: &mut String, report: &Report) {
+    if !report.gates.is_empty() {
+        text.push('\n');
+    }
+    for gate in &report.gates {
+        let word = if gate.failed { "FAILED" } else { "passed" };
+        let _ = writeln!(text, "  {word}: fails if {}, and {}", gate.fail_if, gate.figure);
+    }
+}
