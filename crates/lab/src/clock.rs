@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The present moment, UTC, as RFC 3339 with seconds.
-pub(crate) fn rfc3339_now() -> String {
+pub fn rfc3339_now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     rfc3339(since.as_secs())
 }

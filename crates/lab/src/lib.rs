@@ -17,10 +17,13 @@ mod plan;
 mod procfs;
 pub mod runfile;
 mod runner;
+mod self_check;
 pub mod statistics;
+mod suites;
 mod units;
 
 pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord};
+pub use clock::rfc3339_now;
 pub use host::{CpuSplit, Fact, Fingerprint, HostChange};
 pub use load_result::{
     Bytes, Client, Connections, Latencies, Latency, LoadError, LoadResult, Requests, Window,
@@ -28,11 +31,13 @@ pub use load_result::{
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use plan::{
     Cell, CellServer, Exclusion, External, Factor, FileContent, HostLimits, Levels, Order, Placement, Plan,
-    PlanError, PlanFile, Program, Published, PublishedValue, Ready, SERVER_FACTOR, ServerSpec, Settings,
-    Statistic, Value, expand, plan_schema,
+    PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready, SERVER_FACTOR,
+    ServerSpec, Settings, Statistic, Value, expand, plan_schema,
 };
 pub use runfile::{
     CellRecord, CpuSample, FactorLevel, Repetition, Resources, Run, RunFileError, RunInfo, RunState,
     RunWriter, Sample, SkipRecord, TreeSample, Verdict, VerdictKind,
 };
 pub use runner::{Guardian, Outcome, Prepared, Progress, RunError, Setting, ShownCell, prepare, resume};
+pub use self_check::SelfCheck;
+pub use suites::{SUITES, Suite, suite};

@@ -22,7 +22,7 @@ mod worker;
 pub use counters::{Count, Counters};
 pub use mechanism::{Kind, MECHANISMS, Mechanism, find as find_mechanism};
 pub use model::{Listens, MODELS, Model, find as find_model, serve_standard_input};
-pub use pairs::{Pair, pairs};
+pub use pairs::{Pair, default_mechanism, pairs};
 pub use plan::{ServeError, ServePlan};
 pub use server::{Limits, Server};
 pub use supervise::{Summary, run};

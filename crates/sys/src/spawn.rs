@@ -12,11 +12,18 @@ use crate::affinity;
 /// descendants can be told by the session), bound to `cpus`, and killed (SIGKILL) when the thread that starts it ends.
 ///
 /// The last holds for the program alone; its own children are its affair. An empty `cpus` leaves the binding alone.
+/// Signals that the starter has blocked, to read them from a descriptor, are not blocked in the program.
 pub fn isolate(command: &mut Command, cpus: &[usize]) {
     let cpus = cpus.to_vec();
     let parent = process::getpid();
     let prepare = move || {
         process::setsid()?;
+        let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigemptyset initialises the set, and both calls may be made between fork and exec (signal-safety(7)).
+        unsafe {
+            libc::sigemptyset(none.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+        }
         if !cpus.is_empty() {
             affinity::pin(&cpus)?;
         }
@@ -120,6 +127,22 @@ mod tests {
         output.read_to_end(&mut rest).unwrap();
         let status = child.wait().unwrap();
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn signals_that_the_starter_reads_from_a_descriptor_still_end_the_program() {
+        use crate::signal::{Signal, SignalFd};
+        let child = std::thread::spawn(|| {
+            let _own = SignalFd::new(&[Signal::Terminate]).unwrap();
+            let mut command = Command::new("cat");
+            command.stdin(Stdio::piped());
+            isolate(&mut command, &[]);
+            let mut child = command.spawn().unwrap();
+            stop(child.id(), Stop::Terminate);
+            child.wait().unwrap()
+        });
+        let status = child.join().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGTERM));
     }
 
     #[test]

@@ -58,8 +58,8 @@ impl Cell {
 
     /// True if the load lasts for the plan's duration, and not until a number of requests or connections is done.
     pub fn is_timed(&self) -> bool {
-        !["requests", "stages", "storm"].iter().any(|o| self.load.get(o).is_some())
-            && self.load.get("workload").is_none_or(|w| w.to_string() != "storm")
+        let given = |option: &str| self.load.get(option).is_some_and(|v| *v != Value::Flag(false));
+        !["requests", "stages", "storm"].into_iter().any(given)
     }
 
     /// The server's command as a user could paste it, files and CPU binding included.

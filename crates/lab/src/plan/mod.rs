@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 
 pub use command::Placement;
 pub use expand::{Cell, CellServer, HostLimits, expand};
-use read::REPLICATE_FACTOR;
 pub use schema::plan_schema;
 pub use source::PlanError;
 
@@ -28,6 +27,10 @@ use crate::FactorLevel;
 
 /// The word for the factor whose levels are whole servers rather than one option's settings.
 pub const SERVER_FACTOR: &str = "server";
+
+/// The factor that changes nothing: its levels are the same experiment again, as an A/A comparison wants. Replicates
+/// run one after the other, each with blocks of its own.
+pub const REPLICATE_FACTOR: &str = "replicate";
 
 /// A plan, checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

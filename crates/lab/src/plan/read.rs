@@ -7,12 +7,9 @@ use super::options::{Side, check_option};
 use super::source::{Item, PlanError, Section, Source, did_you_mean};
 use super::{
     Exclusion, External, Factor, FileContent, Levels, Order, Plan, PlanFile, Program, Published,
-    PublishedValue, Ready, SERVER_FACTOR, ServerSpec, Settings, Statistic, Value,
+    PublishedValue, REPLICATE_FACTOR, Ready, SERVER_FACTOR, ServerSpec, Settings, Statistic, Value,
 };
 use crate::{Catalog, METRICS};
-
-/// The factor that changes nothing: its cells are the same thing measured again, as an A/A comparison wants.
-pub(super) const REPLICATE_FACTOR: &str = "replicate";
 
 /// At most so many repetitions; more is a mistake of typing.
 const REPETITIONS_MAX: i64 = 10_000;

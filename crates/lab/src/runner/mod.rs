@@ -21,8 +21,8 @@ use crate::clock::rfc3339_now;
 use crate::host::{memory_total_bytes, split_cpus};
 use crate::runfile::{NewCell, NewRun, label};
 use crate::{
-    Catalog, Cell, CpuSplit, Fingerprint, HostLimits, Placement, Plan, Program, Repetition, Run,
-    RunFileError, RunState, RunWriter, SkipRecord, VerdictKind, expand,
+    Catalog, Cell, CpuSplit, Fingerprint, HostLimits, Placement, Plan, Program, REPLICATE_FACTOR, Repetition,
+    Run, RunFileError, RunState, RunWriter, SkipRecord, VerdictKind, expand,
 };
 
 /// Seconds that a repetition takes beside warm-up and measurement: two processes start, connect, and stop.
@@ -157,6 +157,12 @@ impl Prepared {
         self.cells.iter().enumerate().map(show).collect()
     }
 
+    /// The replicate of each cell.
+    fn experiments(&self) -> Vec<Option<&str>> {
+        let replicate = |cell: &'_ Cell| cell.factors.iter().position(|f| f.name == REPLICATE_FACTOR);
+        self.cells.iter().map(|cell| replicate(cell).map(|at| cell.factors[at].level.as_str())).collect()
+    }
+
     fn shown_placement(&self, pitot: &str, number: usize) -> Placement {
         let dir = std::env::temp_dir().join(format!("pitot-{}-{}", self.plan.name, number + 1));
         Placement {
@@ -228,7 +234,7 @@ impl Prepared {
         stop: &dyn Fn() -> bool,
         progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<Outcome, RunError> {
-        let turns = schedule(self.cells.len(), self.plan.repetitions, self.plan.order, seed);
+        let turns = schedule(&self.experiments(), self.plan.repetitions, self.plan.order, seed);
         let total = turns.len();
         let cell_of = |turn: &Turn| &self.cells[turn.cell];
         let is_done = |turn: &Turn| done.contains(turn);

@@ -13,20 +13,37 @@ pub(super) struct Turn {
 }
 
 /// All repetitions in the order in which they run.
-pub(super) fn schedule(cells: usize, repetitions: u32, order: Order, seed: u64) -> Vec<Turn> {
+///
+/// `experiments` tells for each cell to which experiment it belongs. Experiments follow one another: a replicate is the
+/// same experiment once more, not more cells of one, so its blocks hold its own cells only.
+pub(super) fn schedule<T: PartialEq>(
+    experiments: &[T],
+    repetitions: u32,
+    order: Order,
+    seed: u64,
+) -> Vec<Turn> {
     let mut random = Random::new(seed);
-    match order {
-        Order::Interleaved => (0..repetitions)
-            .flat_map(|block| {
-                let mut turns: Vec<Turn> = (0..cells).map(|cell| Turn { cell, block }).collect();
-                random.shuffle(&mut turns);
+    let mut turns = Vec::with_capacity(experiments.len() * repetitions as usize);
+    for (first, experiment) in experiments.iter().enumerate() {
+        if experiments[..first].contains(experiment) {
+            continue;
+        }
+        let cells = || (0..experiments.len()).filter(|&cell| experiments[cell] == *experiment);
+        match order {
+            Order::Interleaved => {
+                for block in 0..repetitions {
+                    let start = turns.len();
+                    turns.extend(cells().map(|cell| Turn { cell, block }));
+                    random.shuffle(&mut turns[start..]);
+                }
+            }
+            Order::Sequential => {
                 turns
-            })
-            .collect(),
-        Order::Sequential => {
-            (0..cells).flat_map(|cell| (0..repetitions).map(move |block| Turn { cell, block })).collect()
+                    .extend(cells().flat_map(|cell| (0..repetitions).map(move |block| Turn { cell, block })));
+            }
         }
     }
+    turns
 }
 
 #[cfg(test)]
@@ -35,7 +52,7 @@ mod tests {
 
     #[test]
     fn each_block_holds_every_cell_once_in_an_order_of_its_own() {
-        let turns = schedule(7, 5, Order::Interleaved, 42);
+        let turns = schedule(&[(); 7], 5, Order::Interleaved, 42);
         let mut orders = Vec::new();
         for (block, chunk) in (0..).zip(turns.chunks(7)) {
             assert!(chunk.iter().all(|t| t.block == block));
@@ -48,13 +65,21 @@ mod tests {
         orders.sort_unstable();
         orders.dedup();
         assert_eq!(orders.len(), 5);
-        assert_eq!(turns, schedule(7, 5, Order::Interleaved, 42), "the seed decides");
-        assert_ne!(turns, schedule(7, 5, Order::Interleaved, 43));
+        assert_eq!(turns, schedule(&[(); 7], 5, Order::Interleaved, 42), "the seed decides");
+        assert_ne!(turns, schedule(&[(); 7], 5, Order::Interleaved, 43));
+    }
+
+    #[test]
+    fn experiments_follow_one_another() {
+        let turns = schedule(&["a", "b", "a", "b"], 3, Order::Interleaved, 1);
+        assert!(turns[..6].iter().all(|t| t.cell % 2 == 0));
+        assert!(turns[6..].iter().all(|t| t.cell % 2 == 1));
+        assert_eq!(turns[6].block, 0);
     }
 
     #[test]
     fn sequential_is_cell_by_cell() {
-        let turns = schedule(2, 2, Order::Sequential, 1);
+        let turns = schedule(&[(); 2], 2, Order::Sequential, 1);
         let pairs: Vec<_> = turns.iter().map(|t| (t.cell, t.block)).collect();
         assert_eq!(pairs, [(0, 0), (0, 1), (1, 0), (1, 1)]);
     }

@@ -244,7 +244,7 @@ fn a_stopped_run_keeps_what_it_has_and_is_resumed_in_the_same_order() {
     assert_eq!(outcome.state, RunState::Complete);
     let run = Run::open(&bed.file()).unwrap();
     assert!(run.is_complete());
-    let turns = schedule(2, 2, crate::Order::Interleaved, 5);
+    let turns = schedule(&[1, 2], 2, crate::Order::Interleaved, 5);
     let expected: Vec<_> = (0u32..)
         .zip(&turns)
         .skip(1)

@@ -1,0 +1,87 @@
+//! What plans may say, taken from the registries and from the options of this very command line.
+
+use clap::{Command, CommandFactory};
+use pitot_lab::{Catalog, ImpossiblePair, ModelWord, OptionWord};
+use pitot_proto::PROTOCOLS;
+use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
+
+/// Models whose connections are spread over many processes.
+const MANY_PROCESSES: &[&str] = &["fork", "spawn", "prefork", "preloop"];
+
+/// The words that a plan may use with this program on this kernel.
+pub(crate) fn catalog() -> Catalog {
+    let command = crate::Pitot::command();
+    let impossible = pairs().into_iter().filter_map(|pair| {
+        let reason = match (pair.impossible, &pair.unavailable) {
+            (Some(why), _) => why.to_owned(),
+            (None, Some(missing)) => format!("{missing} (to mend it: {})", missing.cure),
+            (None, None) => return None,
+        };
+        Some(ImpossiblePair { model: pair.model.name.into(), mechanism: pair.mechanism.name.into(), reason })
+    });
+    Catalog {
+        protocols: PROTOCOLS.iter().map(|p| p.name.to_owned()).collect(),
+        models: MODELS.iter().map(|model| model_word(model)).collect(),
+        mechanisms: MECHANISMS.iter().map(|m| m.name.to_owned()).collect(),
+        impossible: impossible.collect(),
+        serve_options: options(&command, "serve"),
+        load_options: options(&command, "load"),
+        charts: pitot_report::chart::CHARTS.iter().map(|c| c.name.to_owned()).collect(),
+    }
+}
+
+fn model_word(model: &Model) -> ModelWord {
+    ModelWord {
+        name: model.name.to_owned(),
+        default_mechanism: pitot_serve::default_mechanism(model)
+            .map_or_else(String::new, |m| m.name.to_owned()),
+        one_process: !MANY_PROCESSES.contains(&model.name),
+    }
+}
+
+/// The options of a subcommand by their long names.
+fn options(command: &Command, subcommand: &str) -> Vec<OptionWord> {
+    let Some(command) = command.find_subcommand(subcommand) else { return Vec::new() };
+    let word = |arg: &clap::Arg| {
+        Some(OptionWord {
+            name: arg.get_long()?.to_owned(),
+            takes_value: arg.get_action().takes_values(),
+            values: arg.get_possible_values().iter().map(|v| v.get_name().to_owned()).collect(),
+        })
+    };
+    command.get_arguments().filter_map(word).filter(|o| o.takes_value || o.name != "help").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalog_knows_the_options_of_this_command_line() {
+        let catalog = catalog();
+        let option = |name: &str| catalog.serve_options.iter().find(|o| o.name == name).unwrap();
+        assert!(option("workers").takes_value);
+        assert_eq!(option("stats").values, ["json"]);
+        assert!(catalog.why_impossible("fork", "uring").is_some());
+        assert_eq!(catalog.model("thread").unwrap().default_mechanism, "blocking");
+        assert_eq!(catalog.model("loop").unwrap().default_mechanism, "epoll-et");
+        assert!(catalog.load_options.iter().any(|o| o.name == "connections"));
+        for name in MANY_PROCESSES {
+            assert!(catalog.model(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_suite_is_a_sound_plan() {
+        let catalog = catalog();
+        for suite in pitot_lab::SUITES {
+            let plan = suite.plan(&catalog).unwrap_or_else(|e| panic!("{e}"));
+            assert!(!plan.title.is_empty() && !plan.question.is_empty(), "{}", suite.name);
+            let (cells, _) =
+                pitot_lab::expand(&plan, &catalog, &pitot_lab::HostLimits { descriptors: 20_000 });
+            assert!(!cells.is_empty(), "{}", suite.name);
+        }
+        let quick = pitot_lab::suite("quick").unwrap().plan(&catalog).unwrap();
+        assert!(quick.repetitions >= 6, "a median of fewer has no 95% interval");
+    }
+}

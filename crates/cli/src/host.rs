@@ -1,0 +1,156 @@
+//! `pitot host`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use pitot_lab::{Fingerprint, HostChange, Run, RunError};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// Show what this machine is and how it is set: what every run file holds of it.
+///
+/// Everything is read from /proc, /sys and /etc/os-release; keys and seeds of the kernel are left out.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Host {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// How.
+    #[arg(long, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show what differs between two machines, or two states of one.
+    Diff {
+        /// A run file, or the output of `pitot host --format json`.
+        before: PathBuf,
+        /// Another; this machine as it is now if none is named.
+        after: Option<PathBuf>,
+        /// How.
+        #[arg(long, default_value = "text")]
+        format: Format,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+impl Host {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let text = match self.action {
+            None => {
+                let print = Fingerprint::collect();
+                match self.format {
+                    Format::Text => facts_text(&print),
+                    Format::Json => format!("{:#}\n", facts_json(&print)),
+                }
+            }
+            Some(Action::Diff { before, after, format }) => {
+                let before = fingerprint(&before)?;
+                let after = after.map_or_else(|| Ok(Fingerprint::collect()), |path| fingerprint(&path))?;
+                let changes = before.changes_to(&after);
+                match format {
+                    Format::Text => changes_text(&changes),
+                    Format::Json => format!("{:#}\n", json!(changes)),
+                }
+            }
+        };
+        // A closed pipe (`| head`) is no failure.
+        let _ = io::stdout().write_all(text.as_bytes());
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn facts_text(print: &Fingerprint) -> String {
+    let mut text = String::new();
+    for (group, facts) in print.groups() {
+        text.push_str(&format!("{group}\n"));
+        let width = facts.iter().map(|f| f.name.len()).max().unwrap_or(0).min(40);
+        for fact in facts {
+            text.push_str(&format!("  {:width$}  {}\n", fact.name, fact.value));
+        }
+    }
+    text
+}
+
+/// Groups with their facts, by name.
+fn facts_json(print: &Fingerprint) -> Value {
+    let groups: BTreeMap<&str, BTreeMap<&str, &str>> = print
+        .groups()
+        .map(|(group, facts)| (group, facts.iter().map(|f| (f.name.as_str(), f.value.as_str())).collect()))
+        .collect();
+    json!({ "schema": "pitot-host/1", "facts": groups })
+}
+
+fn changes_text(changes: &[HostChange]) -> String {
+    if changes.is_empty() {
+        return "nothing differs\n".into();
+    }
+    let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "(not there)".into());
+    let line =
+        |c: &HostChange| format!("{} {}\n  {}\n  {}\n", c.group, c.name, side(&c.before), side(&c.after));
+    changes.iter().map(line).collect()
+}
+
+fn fingerprint(path: &Path) -> Result<Fingerprint, Failure> {
+    let unreadable = |why: &dyn std::fmt::Display| {
+        Failure::wrong_use(
+            format!("{} holds no fingerprint: {why}", path.display()),
+            "name a run file, or the output of `pitot host --format json`",
+        )
+    };
+    let bytes = std::fs::read(path).map_err(|e| unreadable(&e))?;
+    if !bytes.starts_with(b"{") {
+        let run = Run::open(path).map_err(RunError::from)?;
+        return Ok(run.host_before);
+    }
+    let value: Value = serde_json::from_slice(&bytes).map_err(|e| unreadable(&e))?;
+    let groups = value["facts"].as_object().ok_or_else(|| unreadable(&"it has no `facts`"))?;
+    let mut print = Fingerprint::default();
+    for (group, facts) in groups {
+        for (name, value) in facts.as_object().into_iter().flatten() {
+            print.facts.push(pitot_lab::Fact {
+                group: group.clone(),
+                name: name.clone(),
+                value: value.as_str().unwrap_or_default().to_owned(),
+            });
+        }
+    }
+    Ok(print)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_survives_its_json() {
+        let print = Fingerprint::collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), facts_json(&print).to_string()).unwrap();
+        let read = fingerprint(file.path()).unwrap();
+        assert_eq!(print.changes_to(&read), []);
+        assert_eq!(changes_text(&print.changes_to(&read)), "nothing differs\n");
+    }
+
+    #[test]
+    fn a_change_shows_both_sides() {
+        let change = |before: Option<&str>, after: Option<&str>| HostChange {
+            group: "sysctl".into(),
+            name: "vm.swappiness".into(),
+            before: before.map(str::to_owned),
+            after: after.map(str::to_owned),
+        };
+        assert_eq!(changes_text(&[change(Some("60"), Some("10"))]), "sysctl vm.swappiness\n  60\n  10\n");
+        assert!(changes_text(&[change(None, Some("10"))]).contains("(not there)"));
+    }
+}

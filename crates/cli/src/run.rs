@@ -1,0 +1,288 @@
+//! `pitot run`.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use pitot_lab::{
+    Guardian, Outcome, Plan, PlanError, Prepared, Progress, RunError, RunState, SUITES, SelfCheck, Setting,
+    VerdictKind, metric, prepare, resume, suite,
+};
+use pitot_sys::signal::{Signal, SignalFd};
+
+use crate::catalog::catalog;
+use crate::failure::{Failure, nearest};
+use crate::report;
+
+/// The suite that checks the lab itself.
+const SELF_CHECK: &str = "self-check";
+
+/// Run a plan: start each server afresh, load it, watch it, and write all of it into one file.
+///
+/// The plan is a suite (`pitot list suites`) or a TOML file (`pitot list plan-schema`). What is finished is in the file
+/// at any time; Ctrl-C, a crash or a power cut costs the repetition in flight. At the end the report is printed, and
+/// written beside the file as HTML.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// A suite, or the path of a plan.
+    #[arg(value_name = "SUITE|PLAN.toml", required_unless_present_any = ["resume", "self_check"])]
+    plan: Option<String>,
+    /// Where to write. [default: the plan's name and the time, in this directory]
+    #[arg(short, long, value_name = "FILE.pitot", conflicts_with = "resume")]
+    output: Option<PathBuf>,
+    /// Print the commands of every cell, as they can be pasted, and run nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Go on with a run that was stopped or killed.
+    #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["plan", "repetitions", "seed", "dry_run"])]
+    resume: Option<PathBuf>,
+    /// Repetitions of each cell, instead of the plan's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: Option<u32>,
+    /// The seed of the order, instead of the plan's.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Check the lab itself: compare a server with itself, and with one that is slower by a known amount. Exits with 1
+    /// if it sees a difference where there is none, or misses one. Takes about 25 minutes.
+    #[arg(long, conflicts_with = "plan")]
+    self_check: bool,
+}
+
+impl Run {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        if self.dry_run {
+            return self.dry();
+        }
+        // Before anything starts a thread: the guardian is a fork of this process.
+        let guardian = Guardian::start().map_err(|e| {
+            Failure::run(
+                format!("no private directory or process could be made: {e}"),
+                "is the disk full, or TMPDIR wrong?",
+            )
+        })?;
+        let pitot = own_path()?;
+        let command_line = std::env::args().collect::<Vec<_>>().join(" ");
+        let setting = Setting {
+            pitot: &pitot,
+            version: env!("CARGO_PKG_VERSION"),
+            command_line: &command_line,
+            guardian,
+        };
+        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
+            Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
+        })?;
+        let stopped = std::cell::Cell::new(false);
+        let stop = || {
+            stopped.set(stopped.get() || signals.next().is_some());
+            stopped.get()
+        };
+        let mut display = Display { terminal: io::stderr().is_terminal() };
+        let outcome = match &self.resume {
+            Some(path) => resume(path, &catalog(), setting, &stop, &mut |news| display.show(news))?,
+            None => {
+                let prepared = self.prepared()?;
+                announce(&prepared);
+                let output = self.output.clone().unwrap_or_else(|| default_output(&prepared.plan));
+                prepared.run(&output, setting, &stop, &mut |news| display.show(news))?
+            }
+        };
+        display.clear();
+        self.conclude(&outcome)
+    }
+
+    fn prepared(&self) -> Result<Prepared, Failure> {
+        let catalog = catalog();
+        let name = self.plan.as_deref().unwrap_or(SELF_CHECK);
+        let (name, text) = match suite(name) {
+            Some(suite) => (format!("{name}.toml"), suite.text.to_owned()),
+            None => (name.to_owned(), read_plan(name)?),
+        };
+        let mut plan = Plan::parse(&name, &text, &catalog)?;
+        if let Some(repetitions) = self.repetitions {
+            plan.repetitions = repetitions;
+        }
+        if self.seed.is_some() {
+            plan.seed = self.seed;
+        }
+        Ok(prepare(plan, text, &catalog)?)
+    }
+
+    fn dry(&self) -> Result<ExitCode, Failure> {
+        let prepared = self.prepared()?;
+        let pitot = own_path()?;
+        let mut text = String::new();
+        for (number, shown) in (1..).zip(prepared.commands(&pitot)) {
+            let _ = writeln!(text, "# cell {number}: {}\n{}\n{}\n", shown.label, shown.server, shown.load);
+        }
+        for skip in &prepared.skips {
+            let _ = writeln!(text, "# skipped: {}: {}", levels(&skip.factors), skip.reason);
+        }
+        let _ = writeln!(text, "# {}", extent(&prepared));
+        // A closed pipe (`| head`) is no failure.
+        let _ = io::stdout().write_all(text.as_bytes());
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Prints the report and writes it as HTML.
+    fn conclude(&self, outcome: &Outcome) -> Result<ExitCode, Failure> {
+        let run = report::open(&outcome.path)?;
+        if run.cells.iter().any(|c| !c.repetitions.is_empty()) {
+            report::summary_and_page(&run)?;
+        }
+        if outcome.state != RunState::Complete {
+            return Err(Failure::run(
+                "the run was stopped before its end; what is finished is kept",
+                format!("go on with: pitot run --resume {}", outcome.path.display()),
+            ));
+        }
+        let all = run.cells.iter().map(|c| c.repetitions.len()).sum::<usize>();
+        if outcome.failed == all {
+            return Err(Failure::run(
+                "every repetition failed",
+                "the reasons and last words are in the report",
+            ));
+        }
+        if self.self_check {
+            let check = SelfCheck::of(&run).map_err(|e| Failure::run(e, "run it with --self-check alone"))?;
+            println!("\n{check}");
+            return Ok(if check.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn read_plan(name: &str) -> Result<String, Failure> {
+    let path = Path::new(name);
+    if !path.exists() && path.extension().is_none() {
+        let hint = nearest(name, SUITES.iter().map(|s| s.name));
+        let all: Vec<&str> = SUITES.iter().map(|s| s.name).collect();
+        return Err(Failure::wrong_use(
+            format!("there is no suite `{name}`{hint}"),
+            format!("suites are {}; a plan of your own is a file that ends in .toml", all.join(", ")),
+        ));
+    }
+    std::fs::read_to_string(path).map_err(|e| {
+        Failure::wrong_use(format!("the plan {name} cannot be read: {e}"), "name a file that can")
+    })
+}
+
+/// How this program can be started again.
+fn own_path() -> Result<String, Failure> {
+    let path = std::env::current_exe().map_err(|e| {
+        Failure::run(format!("the program's own file cannot be found: {e}"), "is /proc mounted?")
+    })?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+/// `quick-20260102-030405.pitot`, in UTC.
+fn default_output(plan: &Plan) -> PathBuf {
+    let now = pitot_lab::rfc3339_now();
+    let stamp: String = now.chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
+    format!("{}-{}.pitot", plan.name, stamp.replace('T', "-")).into()
+}
+
+fn levels(factors: &[pitot_lab::FactorLevel]) -> String {
+    factors.iter().map(|f| f.level.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn extent(prepared: &Prepared) -> String {
+    let (cells, repetitions) = (prepared.cells.len(), prepared.plan.repetitions);
+    format!("{cells} cells, {repetitions} repetitions each, about {}", minutes(prepared.estimate_s()))
+}
+
+/// Tells on stderr what will happen.
+fn announce(prepared: &Prepared) {
+    let plan = &prepared.plan;
+    let cpus = &prepared.cpus;
+    eprintln!("{}\n{}", if plan.title.is_empty() { &plan.name } else { &plan.title }, extent(prepared));
+    eprintln!("servers on CPU {}, load on CPU {}", cpus.server_list(), cpus.load_list());
+    for warning in &prepared.warnings {
+        eprintln!("note: {warning}");
+    }
+    for skip in &prepared.skips {
+        eprintln!("skipped: {}: {}", levels(&skip.factors), skip.reason);
+    }
+}
+
+/// `1 min 20 s`.
+fn minutes(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, m, s) => format!("{m} min {s} s"),
+        (h, m, _) => format!("{h} h {m} min"),
+    }
+}
+
+/// Progress on stderr: one line that changes on a terminal, a line for each repetition elsewhere.
+struct Display {
+    terminal: bool,
+}
+
+impl Display {
+    fn show(&mut self, news: &Progress<'_>) {
+        let count = format!("[{:>width$}/{}]", news.number, news.total, width = news.total.to_string().len());
+        let left = minutes(news.left_s);
+        match news.finished {
+            None if self.terminal => eprint!("\r\x1b[K{count} {}  {left} left", news.label),
+            None => {}
+            Some(repetition) => {
+                let bad = repetition.verdict.kind == VerdictKind::Failed;
+                let rate = metric::find("throughput").and_then(|m| (m.read)(repetition));
+                let rate = rate.map_or_else(String::new, |r| format!("  {r:.0}/s"));
+                let reason = if bad { format!(": {}", repetition.verdict.reason) } else { String::new() };
+                let line =
+                    format!("{count} {}{rate}  {}{reason}", news.label, repetition.verdict.kind.name());
+                match (self.terminal, bad) {
+                    (true, true) => eprintln!("\r\x1b[K{line}"),
+                    (true, false) => eprint!("\r\x1b[K{line}  {left} left"),
+                    (false, _) => eprintln!("{line}  {left} left"),
+                }
+            }
+        }
+        let _ = io::stderr().flush();
+    }
+
+    fn clear(&self) {
+        if self.terminal {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Failure {
+        let place = format!("{}:{}:{}", error.name, error.line, error.column);
+        Failure::wrong_use(format!("{place}: {}", error.what), error.cure)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Failure {
+        use pitot_lab::RunFileError;
+        let text = error.to_string();
+        let (what, cure) =
+            text.split_once('\n').unwrap_or((&text, "is there room on the disk, and may it be written?"));
+        match error {
+            RunError::RunFile(RunFileError::Database(cause)) => {
+                Failure::run(format!("{what}: {cause}"), cure)
+            }
+            RunError::RunFile(RunFileError::Damaged(_)) => Failure::run(what, cure),
+            RunError::RunFile(_) | RunError::Impossible(_) => Failure::wrong_use(what, cure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_words() {
+        for (seconds, text) in [(7.4, "7 s"), (80.0, "1 min 20 s"), (3_700.0, "1 h 1 min")] {
+            assert_eq!(minutes(seconds), text);
+        }
+    }
+}
