@@ -15,6 +15,8 @@ static SITE: LazyLock<(Http, Files)> = LazyLock::new(|| {
         head_bytes_max: 1024,
         request_line_bytes_max: 256,
         content_bytes_max: 2048,
+        ..ProtocolOptions::default()
+        ..ProtocolOptions::default()
     };
     (Http::new(&options).expect("sound options"), http::files())
 });

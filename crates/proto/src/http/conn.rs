@@ -83,12 +83,13 @@ impl ServerConn for Conn {
         if matches!(self.state, State::Head { scanned: 1.. } | State::Body(_)) {
             self.state = IDLE;
             let why = "the request did not arrive in time";
-            reply::explain(out, cx, Status::RequestTimeout, Terms::CLOSE, &[], why);
+            let terms = Terms { head_only: false, connection: Connection::Close };
+            reply::explain(out, cx, Status::RequestTimeout, terms, &[], why);
         }
     }
 
     fn mid_request(&self) -> bool {
-        !matches!(self.state, State::Head { .. })
+        matches!(self.state, State::Body(_))
     }
 }
 
@@ -101,12 +102,14 @@ impl Conn {
     #[cold]
     fn refuse(&mut self, cx: &Context<'_>, out: &mut Outbox, refusal: Refusal) -> Result<Step, Violation> {
         self.state = IDLE;
-        let next = reply::explain(out, cx, refusal.status, Terms::CLOSE, &[], refusal.why);
+        let terms = Terms { head_only: refusal.head_only, connection: Connection::Close };
+        let next = reply::explain(out, cx, refusal.status, terms, refusal.fields(), refusal.why);
         match refusal.status {
             Status::BadRequest => Err(ViolationKind::Malformed.into()),
             Status::ContentTooLarge | Status::UriTooLong | Status::HeaderFieldsTooLarge => {
                 Err(ViolationKind::TooLarge.into())
             }
+            // What is left unconsumed tells the caller that more may follow, which nobody will read.
             _ => Ok(Step { consumed: 0, next }),
         }
     }
@@ -142,8 +145,9 @@ impl Conn {
         let parsed = if has_new_line { head::parse(view)? } else { None };
         if let Some(head) = parsed {
             self.state = IDLE;
-            let (consumed, alone) = (head.len, head.len == input.len());
-            let next = self.request(cx, head, alone, out)?;
+            let (consumed, head_only) = (head.len, head.terms.head_only);
+            let next = self.request(cx, head, consumed == input.len(), out);
+            let next = next.map_err(|refusal| Refusal { head_only, ..refusal })?;
             return Ok(Step { consumed, next });
         }
         if view.len() == self.site.head_bytes_max {
@@ -166,35 +170,14 @@ impl Conn {
         alone: bool,
         out: &mut Outbox,
     ) -> Result<Next, Refusal> {
-        let mut terms = head.terms.at(cx);
+        let terms = head.terms.at(cx);
         let has_content = !matches!(head.length, Length::Absent | Length::Exact(0));
-        if has_content && head.method != Method::Post {
-            // It is not going to be read, so no request can follow it.
-            terms.connection = Connection::Close;
-        }
-        match head.method {
-            Method::Get | Method::Head if !has_content => {}
-            Method::Get | Method::Head => {
-                // RFC 9110 section 9.3.1 allows this, for content in a GET is a way to smuggle requests.
-                let why = "content in a GET or HEAD request has no meaning";
-                return Err(Refusal::new(Status::BadRequest, why));
-            }
-            Method::Post | Method::Options => {}
-            Method::NotAllowed => {
-                let (status, fields) = (Status::MethodNotAllowed, [("Allow", ALLOW)]);
-                return Ok(reply::explain(out, cx, status, terms, &fields, "nothing here can be changed"));
-            }
-            Method::Unknown => {
-                let why = "the method is not known here";
-                return Ok(reply::explain(out, cx, Status::NotImplemented, terms, &[], why));
-            }
-        }
-        if head.expect == Expect::Other {
+        if let Some(refusal) = refusal_of(&head, has_content) {
             if has_content {
-                terms.connection = Connection::Close;
+                // It is not going to be read, so no request can follow it.
+                return Err(refusal);
             }
-            let why = "the only expectation here is 100-continue";
-            return Ok(reply::explain(out, cx, Status::ExpectationFailed, terms, &[], why));
+            return Ok(reply::explain(out, cx, refusal.status, terms, refusal.fields(), refusal.why));
         }
         let target = target::parse(head.target).map_err(|why| Refusal::new(Status::BadRequest, why))?;
         match (head.method, target) {
@@ -284,6 +267,22 @@ impl Conn {
             Err(PathError::Hidden) => not_found(out, cx, terms),
             Err(PathError::Refused(why)) => reply::explain(out, cx, Status::BadRequest, terms, &[], why),
         }
+    }
+}
+
+/// Why a request is not served whatever its target, if it is not.
+fn refusal_of(head: &Head<'_>, has_content: bool) -> Option<Refusal> {
+    match head.method {
+        // RFC 9110 section 9.3.1 allows this, for content in a GET is a way to smuggle requests.
+        Method::Get | Method::Head | Method::Options if has_content => {
+            Some(Refusal::new(Status::BadRequest, "content has no meaning in a request of this method"))
+        }
+        Method::NotAllowed => Some(Refusal::new(Status::MethodNotAllowed, "nothing here can be changed")),
+        Method::Unknown => Some(Refusal::new(Status::NotImplemented, "the method is not known here")),
+        _ if head.expect == Expect::Other => {
+            Some(Refusal::new(Status::ExpectationFailed, "the only expectation here is 100-continue"))
+        }
+        Method::Get | Method::Head | Method::Options | Method::Post => None,
     }
 }
 

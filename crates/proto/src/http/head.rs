@@ -7,23 +7,33 @@
 use std::mem::MaybeUninit;
 
 use super::conditional::Conditions;
-use super::reply::{Connection, Status, Terms};
+use super::reply::{ALLOW, Connection, Status, Terms};
 use super::syntax::{decimal, elements, is_token_byte, trim};
 use super::target::is_authority;
 
 /// A header section may have this many fields.
 pub const FIELDS_MAX: usize = 100;
 
-/// A request that is answered by an error and ends its connection.
+/// Why a request is not served. Unless all of it has been read, its connection ends with the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: Status,
     pub(super) why: &'static str,
+    /// It answers a HEAD.
+    pub(super) head_only: bool,
 }
 
 impl Refusal {
     pub(super) const fn new(status: Status, why: &'static str) -> Refusal {
-        Refusal { status, why }
+        Refusal { status, why, head_only: false }
+    }
+
+    /// The fields that its reply has beside the usual ones.
+    pub(super) fn fields(&self) -> &'static [(&'static str, &'static [u8])] {
+        match self.status {
+            Status::MethodNotAllowed => &[("Allow", ALLOW)],
+            _ => &[],
+        }
     }
 
     const fn bad(why: &'static str) -> Refusal {

@@ -162,6 +162,7 @@ mod tests {
     #[test]
     fn near_ranges_join_and_far_ones_keep_their_order() {
         assert_eq!(parts("bytes=5000-5009,0-9,5050-5059", 10_000), [(5000, 5060), (0, 10)]);
+        assert_eq!(parts("bytes=5050-5059,5000-5009", 10_000), [(5000, 5060)]);
         assert_eq!(parts("bytes=0-9,1000-1009,5-1005", 10_000), [(0, 1010)]);
     }
 

@@ -79,9 +79,6 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// The terms of a reply after which the connection cannot go on.
-    pub(super) const CLOSE: Terms = Terms { head_only: false, connection: Connection::Close };
-
     /// The same, unless the server is stopping: then the connection is closed.
     pub(super) fn at(self, cx: &Context<'_>) -> Terms {
         if cx.stopping { Terms { connection: Connection::Close, ..self } } else { self }

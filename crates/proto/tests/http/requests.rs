@@ -70,6 +70,7 @@ fn statuses() {
         ("PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", 405, true),
         ("PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", 405, false),
         ("DELETE /x HTTP/1.1\r\nHost: h\r\n\r\n", 405, true),
+        ("BREW /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", 501, false),
         ("PATCH /x HTTP/1.1\r\nHost: h\r\n\r\n", 405, true),
         ("TRACE /x HTTP/1.1\r\nHost: h\r\n\r\n", 405, true),
         ("CONNECT h:80 HTTP/1.1\r\nHost: h\r\n\r\n", 405, true),
@@ -174,9 +175,11 @@ fn shapes_of_request_smuggling_are_refused() {
         "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
         "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "HEAD / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx",
+        "HEAD /# HTTP/1.1\r\nHost: h\r\n\r\n",
+        "OPTIONS / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx",
     ] {
         let outcome = exchange([request.as_bytes()]);
-        let replies = replies(&outcome.sent, &[]);
+        let replies = replies(&outcome.sent, &[request.starts_with("HEAD")]);
         assert_eq!((replies.len(), replies[0].status, outcome.end), (1, 400, MALFORMED), "{request:?}");
     }
 }
@@ -294,8 +297,13 @@ fn a_client_that_ends_its_input_keeps_its_replies_and_gets_no_other() {
 
 #[test]
 fn options_and_errors_name_what_is_allowed() {
-    for request in ["OPTIONS *", "OPTIONS /", "DELETE /"] {
-        let (reply, _) = ask(&format!("{request} HTTP/1.1\r\nHost: h\r\n\r\n"));
+    for request in [
+        "OPTIONS * HTTP/1.1",
+        "OPTIONS / HTTP/1.1",
+        "DELETE / HTTP/1.1",
+        "PUT / HTTP/1.1\r\nContent-Length: 1",
+    ] {
+        let (reply, _) = ask(&format!("{request}\r\nHost: h\r\n\r\n"));
         assert_eq!(reply.field("allow"), Some("GET, HEAD, POST, OPTIONS"));
     }
     assert_eq!(get("/busy.txt", "").field("retry-after"), Some("1"));
