@@ -150,7 +150,8 @@ mod tests {
     fn a_second_is_finished_when_all_sources_have_told_of_it() {
         let mut collector = Collector::new(2);
         let mut seen = Vec::new();
-        let mut take = |_: &Collector, second: &Second, _: &Histogram| seen.push((second.t_s, second.completed));
+        let mut take =
+            |_: &Collector, second: &Second, _: &Histogram| seen.push((second.t_s, second.completed));
         collector.interval(0, &interval(0, 1), &mut take);
         collector.interval(0, &interval(1, 2), &mut take);
         collector.interval(1, &interval(0, 10), &mut take);

@@ -228,7 +228,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        for text in ["p99", "p101 < 5ms", "q99 < 5ms", "p99 < 5", "errors < 5ms", "errors < 200%", "rate > x", "< 5"] {
+        for text in
+            ["p99", "p101 < 5ms", "q99 < 5ms", "p99 < 5", "errors < 5ms", "errors < 200%", "rate > x", "< 5"]
+        {
             assert!(Condition::parse(text).is_err(), "{text}");
         }
         assert_eq!(Condition::parse_all("p99 < 5ms, errors < 1%").unwrap().len(), 2);

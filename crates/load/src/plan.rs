@@ -76,7 +76,9 @@ impl Plan {
         let (url, entry) = target(&options.url)?;
         let see_help = "see pitot load --help";
         let pace_entry = match &options.pace {
-            Some(name) => pace::find(name).ok_or_else(|| unknown("pace", name, PACES.iter().map(|p| p.name)))?,
+            Some(name) => {
+                pace::find(name).ok_or_else(|| unknown("pace", name, PACES.iter().map(|p| p.name)))?
+            }
             None => pace::implied(&options.pacing),
         };
         let pace = (pace_entry.build)(&options.pacing).map_err(|what| Misuse::new(what, see_help))?;
@@ -107,7 +109,10 @@ impl Plan {
         workload.requests_per_connection = match (asked, built.requests_per_connection_max()) {
             (Some(asked), Some(most)) if asked > most => {
                 return Err(Misuse::new(
-                    format!("{} carries at most {most} request per connection, and {asked} are asked for", url.scheme),
+                    format!(
+                        "{} carries at most {most} request per connection, and {asked} are asked for",
+                        url.scheme
+                    ),
                     "leave --requests-per-connection out",
                 ));
             }
@@ -142,7 +147,10 @@ impl Plan {
         }
         let total: u64 = groups.iter().map(|(_, group)| group.connections).sum();
         if total > u64::from(u32::MAX) / u64::from(options.pipeline) {
-            return Err(Misuse::new(format!("{total} connections are more than can be told apart"), "ask for fewer"));
+            return Err(Misuse::new(
+                format!("{total} connections are more than can be told apart"),
+                "ask for fewer",
+            ));
         }
         let processes = processes(options.processes, total)?;
         let threads = options.threads.unwrap_or(1);
@@ -161,19 +169,28 @@ impl Plan {
         let sources = options.source.as_deref().map(sources).transpose()?;
         let address = resolve(&url, entry.port, options.timeout)?;
         if sources.is_some() && address.is_ipv6() {
-            return Err(Misuse::new("--source is for IPv4 and the target is IPv6", "name the target by its IPv4 address"));
+            return Err(Misuse::new(
+                "--source is for IPv4 and the target is IPv6",
+                "name the target by its IPv4 address",
+            ));
         }
         check_ports(total, sources)?;
         if !options.cpus.is_empty() {
             let allowed = pitot_sys::affinity::allowed().unwrap_or_default();
             if let Some(cpu) = options.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-                return Err(Misuse::new(format!("CPU {cpu} may not be used"), format!("--cpus may name {allowed:?}")));
+                return Err(Misuse::new(
+                    format!("CPU {cpu} may not be used"),
+                    format!("--cpus may name {allowed:?}"),
+                ));
             }
         }
         let conditions = |texts: &[String], flag: &str| -> Result<Vec<Condition>, Misuse> {
             texts
                 .iter()
-                .map(|text| Condition::parse(text).map_err(|e| Misuse::new(e.to_string(), format!("{flag} 'p99 > 5ms'"))))
+                .map(|text| {
+                    Condition::parse(text)
+                        .map_err(|e| Misuse::new(e.to_string(), format!("{flag} 'p99 > 5ms'")))
+                })
                 .collect()
         };
         Ok(Plan {
@@ -287,7 +304,8 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 
 fn target(word: &str) -> Result<(Url, &'static client::ClientEntry), Misuse> {
     let example = || format!("write it like {}", client::CLIENTS[0].example);
-    let url = Url::parse(word).map_err(|e| Misuse::new(format!("`{word}` is not a target: {e}"), example()))?;
+    let url =
+        Url::parse(word).map_err(|e| Misuse::new(format!("`{word}` is not a target: {e}"), example()))?;
     let entry = client::find(&url.scheme).ok_or_else(|| {
         let known: Vec<String> = client::CLIENTS.iter().map(|c| format!("{}://", c.scheme)).collect();
         Misuse::new(
@@ -324,9 +342,9 @@ fn resolve(url: &Url, port: Option<u16>, timeout: Nanos) -> Result<SocketAddr, M
 }
 
 fn header(text: &str) -> Result<(String, String), Misuse> {
-    let (name, value) = text.split_once(':').ok_or_else(|| {
-        Misuse::new(format!("`{text}` is not a header"), "write it as -H 'Name: value'")
-    })?;
+    let (name, value) = text
+        .split_once(':')
+        .ok_or_else(|| Misuse::new(format!("`{text}` is not a header"), "write it as -H 'Name: value'"))?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
@@ -357,7 +375,10 @@ fn check_pipeline(options: &Options, pace: &Pace, requests_per_connection: u64) 
         return Err(Misuse::new("--think pauses after each reply, which leaves nothing to pipeline", cure));
     }
     if u64::from(options.pipeline) > requests_per_connection {
-        let what = format!("{} requests are to be under way on a connection that carries {requests_per_connection}", options.pipeline);
+        let what = format!(
+            "{} requests are to be under way on a connection that carries {requests_per_connection}",
+            options.pipeline
+        );
         return Err(Misuse::new(what, cure));
     }
     Ok(())
@@ -369,9 +390,10 @@ fn processes(asked: Option<u64>, connections: u64) -> Result<u64, Misuse> {
     let each = limit.saturating_sub(DESCRIPTORS_RESERVED).max(1);
     let needed = connections.div_ceil(each).max(1);
     match asked {
-        Some(n) if !(1..=PROCESSES_MAX).contains(&n) => {
-            Err(Misuse::new(format!("{n} processes"), format!("--processes takes auto or 1 to {PROCESSES_MAX}")))
-        }
+        Some(n) if !(1..=PROCESSES_MAX).contains(&n) => Err(Misuse::new(
+            format!("{n} processes"),
+            format!("--processes takes auto or 1 to {PROCESSES_MAX}"),
+        )),
         Some(n) if n < needed => Err(Misuse::new(
             format!("{connections} connections do not fit in {n} process(es) with {limit} descriptors each"),
             format!("use --processes auto or at least {needed}, or raise the limit with ulimit -n"),
@@ -388,7 +410,9 @@ fn processes(asked: Option<u64>, connections: u64) -> Result<u64, Misuse> {
 fn sources(text: &str) -> Result<Sources, Misuse> {
     let bad = || Misuse::new(format!("`{text}` is not a range of addresses"), "write --source 127.0.0.0/28");
     let (address, bits) = match text.split_once('/') {
-        Some((address, bits)) => (address, bits.parse::<u32>().ok().filter(|b| (8..=32).contains(b)).ok_or_else(bad)?),
+        Some((address, bits)) => {
+            (address, bits.parse::<u32>().ok().filter(|b| (8..=32).contains(b)).ok_or_else(bad)?)
+        }
         None => (text, 32),
     };
     let first: Ipv4Addr = address.parse().map_err(|_| bad())?;
@@ -414,7 +438,9 @@ fn check_ports(connections: u64, sources: Option<Sources>) -> Result<(), Misuse>
         return Ok(());
     }
     Err(Misuse::new(
-        format!("{connections} connections need more local ports than the {ports} of each of {addresses} address(es)"),
+        format!(
+            "{connections} connections need more local ports than the {ports} of each of {addresses} address(es)"
+        ),
         format!(
             "connect from more addresses, on loopback with --source 127.0.0.0/{}",
             32 - (connections.div_ceil(ports) + 2).next_power_of_two().ilog2()
@@ -427,7 +453,6 @@ impl std::fmt::Debug for Plan {
         write!(f, "Plan({} {})", self.url, self.describe())
     }
 }
-
 
 #[cfg(test)]
 mod tests {

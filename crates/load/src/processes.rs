@@ -245,11 +245,14 @@ mod tests {
         let (sender, receiver) = channel();
         let interval = Interval { second: 4, completed: 2, ..Interval::default() };
         let mut text = serde_json::to_string(&Line::Ready { open: 7 }).unwrap() + "\n";
-        text += &(serde_json::to_string(&Line::Interval(std::borrow::Cow::Borrowed(&interval))).unwrap() + "\n");
+        text +=
+            &(serde_json::to_string(&Line::Interval(std::borrow::Cow::Borrowed(&interval))).unwrap() + "\n");
         forward(3, text.as_bytes(), &sender);
         assert!(matches!(receiver.recv(), Ok(Message::Ready { open: 7 })));
         assert!(matches!(receiver.recv(), Ok(Message::Interval { interval, .. }) if interval.completed == 2));
-        assert!(matches!(receiver.recv(), Ok(Message::Final { result: Err(why), .. }) if why.contains("died")));
+        assert!(
+            matches!(receiver.recv(), Ok(Message::Final { result: Err(why), .. }) if why.contains("died"))
+        );
     }
 
     #[test]

@@ -316,4 +316,3 @@ impl Recorder {
         self.tally
     }
 }
-

@@ -230,7 +230,11 @@ impl Report {
         let found = self.search.as_ref().is_none_or(|search| search.found_rps.is_some());
         let aborted = self.ended_early.as_deref().is_some_and(|why| why != INTERRUPTED);
         let stormed = self.storm.is_none_or(|storm| storm.established == storm.requested);
-        self.client.verdict != Verdict::Failed && found && stormed && !aborted && self.gates.iter().all(|g| !g.failed)
+        self.client.verdict != Verdict::Failed
+            && found
+            && stormed
+            && !aborted
+            && self.gates.iter().all(|g| !g.failed)
     }
 }
 

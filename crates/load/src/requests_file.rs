@@ -53,7 +53,10 @@ fn content(text: &str) -> Result<Vec<u8>, Misuse> {
 /// A file that an option names.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Misuse> {
     fs::read(file).map_err(|e| {
-        Misuse::new(format!("the file {} cannot be read: {e}", file.display()), "check its name and its permissions")
+        Misuse::new(
+            format!("the file {} cannot be read: {e}", file.display()),
+            "check its name and its permissions",
+        )
     })
 }
 

@@ -129,8 +129,7 @@ fn run_search(
     let mut report =
         best.or(last).ok_or_else(|| RunError::Failed("the search has not made a single run".into()))?;
     report.ended_early = ended_early;
-    report.search =
-        Some(SearchResult { conditions: search.describe(), found_rps: explorer.found(), steps });
+    report.search = Some(SearchResult { conditions: search.describe(), found_rps: explorer.found(), steps });
     Ok(report)
 }
 
@@ -419,4 +418,3 @@ fn gate(condition: &Condition, figures: &Figures<'_>) -> Gate {
         figure: condition.describe(figures),
     }
 }
-

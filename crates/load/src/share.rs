@@ -39,9 +39,8 @@ mod tests {
 
     #[test]
     fn parts_of_parts_are_all_different() {
-        let mut indices: Vec<u64> = (0..3)
-            .flat_map(|p| (0..4).map(move |t| Share::WHOLE.part(p, 3).part(t, 4).index))
-            .collect();
+        let mut indices: Vec<u64> =
+            (0..3).flat_map(|p| (0..4).map(move |t| Share::WHOLE.part(p, 3).part(t, 4).index)).collect();
         indices.sort_unstable();
         assert_eq!(indices, (0..12).collect::<Vec<_>>());
     }

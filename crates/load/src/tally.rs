@@ -242,7 +242,12 @@ impl Interval {
 }
 
 /// The difference of two readings of a thread's clocks.
-pub(crate) fn thread_use(cpu: (Nanos, Nanos), run_queue: Option<Nanos>, wall: Nanos, late_max: Nanos) -> ThreadUse {
+pub(crate) fn thread_use(
+    cpu: (Nanos, Nanos),
+    run_queue: Option<Nanos>,
+    wall: Nanos,
+    late_max: Nanos,
+) -> ThreadUse {
     let (user, system) = (cpu.0.as_secs_f64(), cpu.1.as_secs_f64());
     ThreadUse {
         cpu_user_s: user,
@@ -278,7 +283,8 @@ mod tests {
     #[test]
     fn errors_of_one_kind_add_up_and_the_first_comes_first() {
         let mut a = Tally { errors: vec![row("ECONNREFUSED", 2, 1.5)], ..Tally::default() };
-        let b = Tally { errors: vec![row("ETIMEDOUT", 1, 3.0), row("ECONNREFUSED", 5, 0.5)], ..Tally::default() };
+        let b =
+            Tally { errors: vec![row("ETIMEDOUT", 1, 3.0), row("ECONNREFUSED", 5, 0.5)], ..Tally::default() };
         a.merge(&b);
         assert_eq!(a.errors, [row("ECONNREFUSED", 7, 0.5), row("ETIMEDOUT", 1, 3.0)]);
         assert_eq!(a.error_count(), 8);

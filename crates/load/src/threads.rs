@@ -46,7 +46,8 @@ impl Threads {
             let work = move || {
                 let run = || {
                     if let Some(cpu) = cpu {
-                        affinity::pin(&[cpu]).map_err(|e| format!("the thread cannot be pinned to CPU {cpu}: {e}"))?;
+                        affinity::pin(&[cpu])
+                            .map_err(|e| format!("the thread cannot be pinned to CPU {cpu}: {e}"))?;
                     }
                     sched::wake_precisely();
                     let requested = fleet_plan.groups.iter().map(|(_, count)| count).sum();

@@ -137,7 +137,8 @@ mod tests {
         let mut tally = Tally::default();
         tally.requests.attempted = 1000;
         tally.requests.completed = 1000;
-        tally.threads = vec![ThreadUse { cpu_utilisation: 0.5, run_queue_s: Some(0.01), ..ThreadUse::default() }];
+        tally.threads =
+            vec![ThreadUse { cpu_utilisation: 0.5, run_queue_s: Some(0.01), ..ThreadUse::default() }];
         tally
     }
 

@@ -411,3 +411,5 @@ impl Fleet {
     }
 }
 
+#[cfg(test)]
+mod tests;

@@ -272,6 +272,7 @@ impl Fleet {
             Verdict::Status(status) => Some(Kind::Status(status)),
             Verdict::Length => Some(Kind::Word("length")),
             Verdict::Bytes => Some(Kind::Word("bytes")),
+            Verdict::Refused(word) => Some(Kind::Word(word)),
         };
         if silent {
             if let Some(kind) = wrong {

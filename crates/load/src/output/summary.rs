@@ -104,12 +104,8 @@ fn totals(text: &mut String, report: &Report) {
             let _ = writeln!(text, "  {} were due and could not be sent", grouped(requests.missed));
         }
         let asked = report.asked_rps.map(|rate| format!(" of {rate:.1} asked for"));
-        let _ = writeln!(
-            text,
-            "  {:.1} replies a second{}",
-            report.throughput_rps,
-            asked.unwrap_or_default()
-        );
+        let _ =
+            writeln!(text, "  {:.1} replies a second{}", report.throughput_rps, asked.unwrap_or_default());
         let _ = writeln!(
             text,
             "  {} received ({}/s), {} sent",
@@ -176,14 +172,8 @@ fn errors(text: &mut String, report: &Report) {
     }
     let _ = writeln!(text, "\n  Errors     kind               count  first at");
     for e in &report.errors {
-        let _ = writeln!(
-            text,
-            "  {:<10} {:<16}{:>8}{:>8.2} s",
-            e.phase,
-            e.kind,
-            grouped(e.count),
-            e.first_at_s
-        );
+        let _ =
+            writeln!(text, "  {:<10} {:<16}{:>8}{:>8.2} s", e.phase, e.kind, grouped(e.count), e.first_at_s);
     }
 }
 

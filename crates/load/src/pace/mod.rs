@@ -73,7 +73,8 @@ pub struct PaceEntry {
 }
 
 /// All paces, in the order in which lists show them.
-pub static PACES: &[PaceEntry] = &[closed::ENTRY, constant::ENTRY, poisson::ENTRY, stages::ENTRY, search::ENTRY];
+pub static PACES: &[PaceEntry] =
+    &[closed::ENTRY, constant::ENTRY, poisson::ENTRY, stages::ENTRY, search::ENTRY];
 
 /// The pace of that name.
 pub fn find(name: &str) -> Option<&'static PaceEntry> {
@@ -159,7 +160,11 @@ mod tests {
             }
             let expected = pace.expected(end);
             let tolerance = if entry.name == "poisson" { 4.0 * expected.sqrt() } else { 1.0 };
-            assert!((f64::from(total) - expected).abs() <= tolerance, "{}: {total} of {expected}", entry.name);
+            assert!(
+                (f64::from(total) - expected).abs() <= tolerance,
+                "{}: {total} of {expected}",
+                entry.name
+            );
         }
     }
 }

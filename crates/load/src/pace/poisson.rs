@@ -61,7 +61,8 @@ mod tests {
     #[test]
     fn gaps_are_exponential() {
         for seed in 1..6 {
-            let times: Vec<Nanos> = Poisson { rate: 5000.0 }.arrivals(Share::WHOLE, seed).take(20_001).collect();
+            let times: Vec<Nanos> =
+                Poisson { rate: 5000.0 }.arrivals(Share::WHOLE, seed).take(20_001).collect();
             let distance = distance(gaps(&times), 5000.0);
             assert!(distance < 1.63, "seed {seed}: {distance}");
         }

@@ -13,7 +13,8 @@ pub(super) const ENTRY: PaceEntry = PaceEntry {
           A rate of which more than 1% cannot be sent, or fails with an error, fails in any case.",
     build: |options| {
         refuse(&[("--think", options.think.is_some())], "search")?;
-        let text = options.search.as_deref().ok_or("the pace `search` needs --search 'p99 < 5ms' or the like")?;
+        let text =
+            options.search.as_deref().ok_or("the pace `search` needs --search 'p99 < 5ms' or the like")?;
         let mut conditions = Condition::parse_all(text).map_err(|e| e.to_string())?;
         if !conditions.iter().any(Condition::limits_errors) {
             conditions.push(Condition::parse("errors <= 1%").map_err(|e| e.to_string())?);
@@ -43,7 +44,8 @@ impl Search {
     /// True if a run met all conditions and could send what was due.
     pub(crate) fn passes(&self, figures: &Figures<'_>) -> bool {
         let due = figures.attempted + figures.missed;
-        figures.missed as f64 <= due as f64 * MISSED_MAX && self.conditions.iter().all(|c| c.met(figures, false))
+        figures.missed as f64 <= due as f64 * MISSED_MAX
+            && self.conditions.iter().all(|c| c.met(figures, false))
     }
 
     /// The conditions as the user wrote them, with those that always hold.

@@ -10,7 +10,8 @@ pub(super) const ENTRY: PaceEntry = PaceEntry {
           The connections stay; what changes is how often they are used. The run ends with the last stage.",
     build: |options| {
         refuse(&[("-R", options.rate.is_some()), ("--think", options.think.is_some())], "stages")?;
-        let text = options.stages.as_deref().ok_or("the pace `stages` needs --stages FROM:TO:DURATION,...")?;
+        let text =
+            options.stages.as_deref().ok_or("the pace `stages` needs --stages FROM:TO:DURATION,...")?;
         Ok(Pace::Open(Box::new(parse(text)?)))
     },
 };
@@ -33,7 +34,8 @@ fn parse(text: &str) -> Result<Stages, String> {
     let mut stages: Vec<Stage> = Vec::new();
     for word in text.split(',') {
         let mut parts = word.split(':');
-        let (Some(from), Some(to), Some(length), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        let (Some(from), Some(to), Some(length), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
         else {
             return Err(format!("the stage `{word}` is not FROM:TO:DURATION, such as 0:1000rps:30s"));
         };
@@ -42,8 +44,15 @@ fn parse(text: &str) -> Result<Stages, String> {
         if length == Nanos::ZERO {
             return Err(format!("the stage `{word}` has no length"));
         }
-        let (starts_s, before) = stages.last().map_or((0.0, 0.0), |s| (s.starts_s + s.length_s, s.before + s.all()));
-        stages.push(Stage { from: rate(from)?, to: rate(to)?, length_s: length.as_secs_f64(), starts_s, before });
+        let (starts_s, before) =
+            stages.last().map_or((0.0, 0.0), |s| (s.starts_s + s.length_s, s.before + s.all()));
+        stages.push(Stage {
+            from: rate(from)?,
+            to: rate(to)?,
+            length_s: length.as_secs_f64(),
+            starts_s,
+            before,
+        });
     }
     if stages.iter().all(|s| s.all() == 0.0) {
         return Err("no stage has a rate above 0".into());
@@ -108,7 +117,9 @@ mod tests {
         let within = |from, to| {
             times.iter().filter(|t| (Nanos::from_secs(from)..Nanos::from_secs(to)).contains(t)).count() as i64
         };
-        for (from, to, expected) in [(0, 5, 1250), (5, 10, 3750), (10, 15, 3750), (15, 20, 1250), (20, 21, 500)] {
+        for (from, to, expected) in
+            [(0, 5, 1250), (5, 10, 3750), (10, 15, 3750), (15, 20, 1250), (20, 21, 500)]
+        {
             assert!((within(from, to) - expected).abs() <= 1, "{from}-{to}: {}", within(from, to));
             let by_integral = pace.expected(Nanos::from_secs(to)) - pace.expected(Nanos::from_secs(from));
             assert!((by_integral - expected as f64).abs() < 1e-6);
@@ -125,7 +136,8 @@ mod tests {
 
     #[test]
     fn bad_stages_are_named() {
-        for text in ["", "5", "1:2", "1:2:3", "1:2:3s:4", "a:2:3s", "1:2:0s", "0:0:5s", "-1:2:3s", "1:2:3s,"] {
+        for text in ["", "5", "1:2", "1:2:3", "1:2:3s:4", "a:2:3s", "1:2:0s", "0:0:5s", "-1:2:3s", "1:2:3s,"]
+        {
             assert!(parse(text).is_err(), "{text}");
         }
     }

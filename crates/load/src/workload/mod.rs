@@ -133,8 +133,14 @@ mod tests {
     fn options_choose_the_workload() {
         let base = WorkloadOptions { connections: 4, ..WorkloadOptions::default() };
         assert_eq!(named(&base), ["persistent"]);
-        assert_eq!(named(&WorkloadOptions { requests_per_connection: Some(1), ..base.clone() }), ["per-request"]);
-        assert_eq!(named(&WorkloadOptions { requests_per_connection: Some(9), ..base.clone() }), ["persistent"]);
+        assert_eq!(
+            named(&WorkloadOptions { requests_per_connection: Some(1), ..base.clone() }),
+            ["per-request"]
+        );
+        assert_eq!(
+            named(&WorkloadOptions { requests_per_connection: Some(9), ..base.clone() }),
+            ["persistent"]
+        );
         assert_eq!(named(&WorkloadOptions { churn: Some(5.0), ..base.clone() }), ["churn"]);
         assert_eq!(named(&WorkloadOptions { storm: true, ..base.clone() }), ["storm"]);
         assert_eq!(named(&WorkloadOptions { idle: 9, ..base.clone() }), ["persistent", "idle"]);

@@ -150,7 +150,9 @@ fn request(stream: &mut TcpStream, rest: &mut Vec<u8>) -> Option<String> {
             let head = String::from_utf8_lossy(&rest[..end]).into_owned();
             let length = head
                 .lines()
-                .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ").map(str::to_owned))
+                .find_map(|line| {
+                    line.to_ascii_lowercase().strip_prefix("content-length: ").map(str::to_owned)
+                })
                 .map_or(0, |n| n.parse::<usize>().unwrap());
             while rest.len() < end + 4 + length {
                 let n = stream.read(&mut buffer).ok().filter(|&n| n > 0)?;

@@ -1,39 +1,18 @@
 //! What the known load generators get wrong, and this one must not: each is a test against a server that knows what it
 //! did.
 
-mod common;
-
 use std::net::TcpListener;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::{Act, BODY, Freeze, Script, Server};
-use pitot_load::{ENGINES, Options, Plan, Report, Unwatched, Verdict, run};
+use pitot_load::{Report, Verdict};
 use pitot_meter::{Histogram, Nanos};
 
-fn report(options: &Options) -> Report {
-    run(&Plan::new(options).unwrap(), None, &mut Unwatched).unwrap()
-}
-
-/// Runs a test with every engine that this kernel has.
-fn with_each_engine(test: impl Fn(&str)) {
-    for engine in ENGINES {
-        if (engine.available)().is_ok() {
-            test(engine.name);
-        }
-    }
-}
-
-fn options(url: impl Into<String>, engine: &str) -> Options {
-    let mut options = Options::new(url);
-    options.engine = Some(engine.into());
-    options.workload.connections = 1;
-    options
-}
+use crate::server::{Act, BODY, Freeze, Script, Server};
+use crate::{options, report, with_each_engine};
 
 fn error_rows(report: &Report) -> Vec<(String, String, u64)> {
-    let mut rows: Vec<_> =
-        report.errors.iter().map(|e| (e.phase.clone(), e.kind.clone(), e.count)).collect();
+    let mut rows: Vec<_> = report.errors.iter().map(|e| (e.phase.clone(), e.kind.clone(), e.count)).collect();
     rows.sort();
     rows
 }
@@ -135,7 +114,13 @@ fn timed_out_requests_stay_in_the_distribution_with_their_time() {
 }
 
 /// The response times that a schedule of even arrivals sees from a server that stands still now and then.
-fn expected_times(rate: u64, length: Duration, offset: Duration, delay: Duration, freeze: Freeze) -> Histogram {
+fn expected_times(
+    rate: u64,
+    length: Duration,
+    offset: Duration,
+    delay: Duration,
+    freeze: Freeze,
+) -> Histogram {
     let mut histogram = Histogram::new();
     for n in 0..rate * length.as_secs() {
         let at = Duration::from_nanos(n * 1_000_000_000 / rate);

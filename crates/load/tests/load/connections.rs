@@ -1,33 +1,14 @@
 //! What becomes of connections: their number, their life, and the proof that they were there.
 
-mod common;
-
 use std::io::Read;
 use std::net::TcpListener;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::{Script, Server};
-use pitot_load::{ENGINES, Options, Plan, Report, Unwatched, run};
 use pitot_meter::Nanos;
 
-fn report(options: &Options) -> Report {
-    run(&Plan::new(options).unwrap(), None, &mut Unwatched).unwrap()
-}
-
-fn with_each_engine(test: impl Fn(&str)) {
-    for engine in ENGINES {
-        if (engine.available)().is_ok() {
-            test(engine.name);
-        }
-    }
-}
-
-fn options(url: impl Into<String>, engine: &str) -> Options {
-    let mut options = Options::new(url);
-    options.engine = Some(engine.into());
-    options
-}
+use crate::server::{Script, Server};
+use crate::{options, report, with_each_engine};
 
 #[test]
 fn each_connection_carries_as_many_requests_as_asked() {
@@ -226,7 +207,10 @@ fn connections_come_from_all_sources_in_turn() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let acceptor = std::thread::spawn(move || {
-            (0..6).map(|_| listener.accept().unwrap()).map(|(_, from)| from.ip().to_string()).collect::<Vec<_>>()
+            (0..6)
+                .map(|_| listener.accept().unwrap())
+                .map(|(_, from)| from.ip().to_string())
+                .collect::<Vec<_>>()
         });
         let mut options = options(format!("http://{address}/"), engine);
         options.workload.connections = 6;

@@ -1,0 +1,29 @@
+//! The load generator against servers on threads of the test, which do what a script says and know what they did.
+
+mod connections;
+mod server;
+mod truth;
+
+use pitot_load::{ENGINES, Options, Plan, Report, Unwatched, run};
+
+/// Runs what the options say.
+fn report(options: &Options) -> Report {
+    run(&Plan::new(options).unwrap(), None, &mut Unwatched).unwrap()
+}
+
+/// Runs a test with every engine that this kernel has.
+fn with_each_engine(test: impl Fn(&str)) {
+    for engine in ENGINES {
+        if (engine.available)().is_ok() {
+            test(engine.name);
+        }
+    }
+}
+
+/// One connection to a target, with an engine.
+fn options(url: impl Into<String>, engine: &str) -> Options {
+    let mut options = Options::new(url);
+    options.engine = Some(engine.into());
+    options.workload.connections = 1;
+    options
+}
