@@ -16,7 +16,6 @@ static SITE: LazyLock<(Http, Files)> = LazyLock::new(|| {
         request_line_bytes_max: 256,
         content_bytes_max: 2048,
         ..ProtocolOptions::default()
-        ..ProtocolOptions::default()
     };
     (Http::new(&options).expect("sound options"), http::files())
 });
@@ -52,6 +51,9 @@ fuzz_target!(|data: &[u8]| {
         let replies = http::replies(&whole.sent, &[]);
         let finals = replies.iter().filter(|reply| reply.status != 100).count();
         assert_eq!(finals as u64, whole.replies);
-        assert_eq!(whole.end.is_some(), replies.last().is_some_and(|r| r.field("connection") == Some("close")));
+        assert_eq!(
+            whole.end.is_some(),
+            replies.last().is_some_and(|r| r.field("connection") == Some("close"))
+        );
     }
 });
