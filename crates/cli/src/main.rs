@@ -14,6 +14,7 @@ mod load;
 mod report;
 mod run;
 mod serve;
+mod serve_memcache;
 mod value;
 
 /// Tells which server architecture, event mechanism, disk path, kernel and tuning serve a load best, and proves it.

@@ -13,6 +13,7 @@ use pitot_serve::{Limits, MECHANISMS, MODELS, ServeError, ServePlan, Summary};
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, nearest};
+use crate::serve_memcache::MemcacheArgs;
 use crate::value::{self, Cpus};
 
 /// Serve a protocol with a concurrency model and an event mechanism.
@@ -77,6 +78,8 @@ pub(crate) struct Serve {
     /// Print the server's counters at the end, as one JSON object on the last line of stdout.
     #[arg(long, value_name = "FORMAT")]
     stats: Option<Stats>,
+    #[command(flatten)]
+    memcache: MemcacheArgs,
 }
 
 /// Serve the connection on standard input, as a child of the model `spawn`.
@@ -141,7 +144,7 @@ impl Serve {
         }
         Ok(ServePlan {
             protocol,
-            protocol_options: ProtocolOptions { root: self.root.is_some(), ..ProtocolOptions::default() },
+            protocol_options: ProtocolOptions { root: self.root.is_some(), memcache: self.memcache.options(), ..ProtocolOptions::default() },
             model,
             mechanism,
             listen: self.listen,

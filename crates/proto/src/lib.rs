@@ -12,6 +12,7 @@ pub mod busy;
 pub mod client;
 pub mod harness;
 pub mod http;
+pub mod memcache;
 mod outbox;
 mod registry;
 mod server;

@@ -1,5 +1,6 @@
 //! The protocols, as data.
 
+use crate::memcache::{self, MemcacheOptions};
 use crate::{Protocol, blob, busy, http};
 
 /// One protocol of the registry.
@@ -28,6 +29,8 @@ pub struct ProtocolOptions {
     pub request_line_bytes_max: usize,
     /// The most bytes of content that a request may carry.
     pub content_bytes_max: u64,
+    /// What is said of the cache of `memcache`.
+    pub memcache: MemcacheOptions,
 }
 
 impl Default for ProtocolOptions {
@@ -37,6 +40,7 @@ impl Default for ProtocolOptions {
             head_bytes_max: 16 * 1024,
             request_line_bytes_max: 8 * 1024,
             content_bytes_max: 1024 * 1024,
+            memcache: MemcacheOptions::default(),
         }
     }
 }
@@ -67,6 +71,15 @@ pub static PROTOCOLS: &[ProtocolEntry] = &[
               and pipeline; request shapes that two parsers could read differently are refused.",
         files: true,
         build: http::build,
+    },
+    ProtocolEntry {
+        name: "memcache",
+        summary: "memcached's ASCII protocol over a cache in memory: classic and meta commands",
+        doc: "A cache that memcached's clients can use: get and set in all their forms, counters, expiry, a memory limit \
+              with eviction of what was not used for longest (CLOCK), in shards so that many loops scale. The loops or \
+              threads of one process share one cache; a model with several processes has a cache in each of them.",
+        files: false,
+        build: memcache::build,
     },
 ];
 

@@ -11,6 +11,7 @@ mod blob;
 mod busy;
 mod choice;
 mod http;
+mod memcache;
 mod outgoing;
 mod registry;
 mod url;
@@ -36,6 +37,21 @@ pub trait ClientProtocol: Send + Sync {
     fn request_bytes_max(&self) -> Option<usize> {
         None
     }
+
+    /// What is to be done once before the run, on a connection of its own, such as to fill a cache.
+    fn prepare(&self) -> Option<Box<dyn Preparation>> {
+        None
+    }
+}
+
+/// A conversation that comes before a run. It is not measured.
+pub trait Preparation: Send {
+    /// Takes what has arrived since the last call, nothing at first, and appends what is to be sent to `out`; true once
+    /// all is done. It wants more input if it is neither done nor has anything to send.
+    ///
+    /// # Errors
+    /// One line, if the server will not have it.
+    fn step(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<bool, String>;
 }
 
 /// The client's side of one connection.
@@ -66,6 +82,11 @@ pub trait ClientConn: Send {
     fn end_of_input(&mut self, tag: Option<Tag>) -> Option<Reply> {
         let _ = tag;
         None
+    }
+
+    /// What the protocol has counted by itself, such as hits and misses, on all connections in this place so far.
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
     }
 }
 
@@ -131,6 +152,8 @@ pub enum Verdict {
     Length,
     /// As many bytes as expected, but not these.
     Bytes,
+    /// The server said that it would not, under a word for the table of errors.
+    Refused(&'static str),
 }
 
 /// How a server broke the protocol.

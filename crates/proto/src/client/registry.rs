@@ -1,6 +1,6 @@
 //! The URL schemes, as data.
 
-use super::{ClientOptions, ClientProtocol, Url, blob, busy, http};
+use super::{ClientOptions, ClientProtocol, Url, blob, busy, http, memcache};
 
 /// Builds the requests of a run.
 pub type Build = fn(&Url, &ClientOptions) -> Result<Box<dyn ClientProtocol>, String>;
@@ -50,6 +50,18 @@ pub static CLIENTS: &[ClientEntry] = &[
         port: None,
         example: "busy://127.0.0.1:8080",
         build: busy::build,
+    },
+    ClientEntry {
+        scheme: "memcache",
+        summary: "memcached's ASCII protocol: a mix of reads and writes over many keys",
+        doc: "The mix follows in the URL's query: keys=10k (how many), get=0.9 (the share of reads), key=16 and value=1KiB \
+              (lengths: 20, 10-40 or etc), popularity=uniform (or zipf:0.99), multiget=1, expire=0 (seconds), fill=yes \
+              (write every key once before the run). mix=etc stands for the key and value sizes and the 30 reads to 1 \
+              write of Facebook's ETC pool (Atikoglu et al., SIGMETRICS 2012), with zipf:0.99. Keys and lengths are \
+              always checked, bytes with --verify; hits and misses are counted.",
+        port: Some(11211),
+        example: "memcache://127.0.0.1:11211/?keys=100k&get=0.9",
+        build: memcache::build,
     },
 ];
 

@@ -73,7 +73,8 @@ impl Http {
     /// # Errors
     /// If a limit is too small to hold any request, or too large to be one.
     pub fn new(options: &ProtocolOptions) -> Result<Http, String> {
-        let &ProtocolOptions { root, head_bytes_max, request_line_bytes_max, content_bytes_max } = options;
+        let &ProtocolOptions { root, head_bytes_max, request_line_bytes_max, content_bytes_max, .. } =
+            options;
         if !(64..=1 << 30).contains(&head_bytes_max)
             || !(16..=head_bytes_max).contains(&request_line_bytes_max)
         {

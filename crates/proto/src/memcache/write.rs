@@ -1,0 +1,245 @@
+//! The commands that carry a data block: what their lines say, and what is done once the block is there.
+
+use std::borrow::Cow;
+
+use super::decimal;
+use super::meta::{self, Flags, Mode};
+use super::store::{AT_ONCE, Marks, New, Shard, Store};
+use super::words::Words;
+use super::{KEY_BYTES_MAX, expires_s};
+use crate::Outbox;
+
+/// The error that most bad lines get.
+pub(super) const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
+/// The error of a block that does not end where it should.
+const BAD_BLOCK: &[u8] = b"CLIENT_ERROR bad data chunk\r\n";
+/// The error of a block that is longer than a value may be.
+const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\n";
+
+/// Under which condition an item is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Set,
+    Add,
+    Replace,
+    Append,
+    Prepend,
+}
+
+/// A command that carries a data block.
+#[derive(Debug)]
+pub(super) struct Write<'a> {
+    pub(super) key: Cow<'a, [u8]>,
+    pub(super) verb: Verb,
+    pub(super) flags: u32,
+    pub(super) exptime: i64,
+    /// The item must have this number.
+    pub(super) cas: Option<u64>,
+    /// An older number than the item's is right too, and what is written then is out of date.
+    pub(super) or_stale: bool,
+    /// Length of the block without its line end.
+    pub(super) len: u64,
+    pub(super) reply: Reply<'a>,
+}
+
+/// How the command wants to be answered.
+#[derive(Debug)]
+pub(super) enum Reply<'a> {
+    Classic { quiet: bool },
+    Meta(Flags<'a>),
+}
+
+/// A line of which the command cannot be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// What is said; empty for nothing.
+    pub(super) reply: &'static [u8],
+    /// Length of the block that comes all the same.
+    pub(super) len: Option<u64>,
+}
+
+impl Refused {
+    fn line(reply: &'static [u8]) -> Refused {
+        Refused { reply, len: None }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Stored(u64),
+    NotStored,
+    Exists,
+    NotFound,
+}
+
+impl<'a> Write<'a> {
+    /// Reads a classic line behind its verb: `<key> <flags> <exptime> <bytes> [<cas>] [noreply]`.
+    pub(super) fn classic(verb: Verb, with_cas: bool, words: Words<'a>) -> Result<Write<'a>, Refused> {
+        let mut all = [&b""[..]; 7];
+        let mut count = 0;
+        for word in words {
+            if count == all.len() {
+                return Err(Refused::line(super::classic::ERROR));
+            }
+            all[count] = word;
+            count += 1;
+        }
+        let required = 4 + usize::from(with_cas);
+        if count < required || count > required + 1 {
+            return Err(Refused::line(super::classic::ERROR));
+        }
+        let quiet = count > required && all[required] == b"noreply";
+        let refused = |len| Refused { reply: if quiet { b"" } else { BAD_LINE }, len };
+        let numbers = || {
+            let flags = u32::try_from(decimal::unsigned(all[1])?).ok()?;
+            let cas = if with_cas { Some(decimal::unsigned(all[4])?) } else { None };
+            Some((flags, decimal::signed(all[2])?, block_len(all[3])?, cas))
+        };
+        let (flags, exptime, len, cas) = numbers().ok_or_else(|| refused(None))?;
+        let key = all[0];
+        if key.len() > KEY_BYTES_MAX {
+            return Err(refused(Some(len)));
+        }
+        let reply = Reply::Classic { quiet };
+        Ok(Write { key: Cow::Borrowed(key), verb, flags, exptime, cas, or_stale: false, len, reply })
+    }
+
+    /// Reads the line of `ms` behind its verb: `<key> <datalen> <flags>*`.
+    pub(super) fn meta(mut words: Words<'a>) -> Result<Write<'a>, Refused> {
+        let key = words.next().ok_or(Refused::line(super::classic::ERROR))?;
+        let len = words.next().and_then(block_len).ok_or(Refused::line(BAD_LINE))?;
+        let refused = |reply| Refused { reply, len: Some(len) };
+        let flags = Flags::parse(words).map_err(refused)?;
+        let key = meta::key(key, &flags).map_err(refused)?;
+        let verb = match flags.mode {
+            Mode::Default => Verb::Set,
+            Mode::Letter(b'S' | b's') => Verb::Set,
+            Mode::Letter(b'E' | b'e') => Verb::Add,
+            Mode::Letter(b'A' | b'a') => Verb::Append,
+            Mode::Letter(b'P' | b'p') => Verb::Prepend,
+            Mode::Letter(b'R' | b'r') => Verb::Replace,
+            Mode::Letter(_) => return Err(refused(b"CLIENT_ERROR invalid mode for ms M token\r\n")),
+            Mode::Long => return Err(refused(b"CLIENT_ERROR incorrect length for M token\r\n")),
+        };
+        Ok(Write {
+            key,
+            verb,
+            flags: flags.client_flags,
+            exptime: flags.exptime.unwrap_or(0),
+            cas: flags.cas,
+            or_stale: flags.invalidate,
+            len,
+            reply: Reply::Meta(flags),
+        })
+    }
+
+    /// Does it: `block` is the data with its line end. Answers, if an answer is wanted.
+    pub(super) fn execute(
+        &self,
+        store: &Store,
+        value_bytes_max: u64,
+        now_s: u32,
+        block: &[u8],
+        out: &mut Outbox,
+    ) {
+        let Some(value) = block.strip_suffix(b"\r\n") else {
+            if !matches!(self.reply, Reply::Classic { quiet: true }) {
+                out.bytes(BAD_BLOCK);
+            }
+            return;
+        };
+        let hash = store.hash(&self.key);
+        let outcome = self.store(&mut store.shard(hash, now_s), hash, value_bytes_max, now_s, value);
+        match &self.reply {
+            Reply::Classic { quiet: true } => {}
+            Reply::Classic { quiet: false } => out.bytes(match outcome {
+                Outcome::Stored(_) => b"STORED\r\n",
+                Outcome::NotStored => b"NOT_STORED\r\n",
+                Outcome::Exists => b"EXISTS\r\n",
+                Outcome::NotFound => b"NOT_FOUND\r\n",
+            }),
+            Reply::Meta(flags) => {
+                let (word, cas) = match outcome {
+                    Outcome::Stored(_) if flags.quiet => return,
+                    Outcome::Stored(cas) => (b"HD", cas),
+                    Outcome::NotStored => (b"NS", 0),
+                    Outcome::Exists => (b"EX", 0),
+                    Outcome::NotFound => (b"NF", 0),
+                };
+                meta::answer(out, word, flags, &self.key, |flag, line| {
+                    if flag == b'c' {
+                        meta::number(line, b'c', cas);
+                    }
+                });
+            }
+        }
+    }
+
+    /// The value is longer than values may be: so that no old value is taken for the new one, the key goes.
+    pub(super) fn refuse_too_large(&self, store: &Store, now_s: u32, out: &mut Outbox) {
+        out.bytes(TOO_LARGE);
+        if self.verb == Verb::Set && self.cas.is_none() {
+            let hash = store.hash(&self.key);
+            let mut shard = store.shard(hash, now_s);
+            if let Some(slot) = shard.find(hash, &self.key, now_s) {
+                shard.remove(slot);
+            }
+        }
+    }
+
+    fn store(&self, shard: &mut Shard, hash: u64, value_bytes_max: u64, now_s: u32, value: &[u8]) -> Outcome {
+        shard.counts.writes += 1;
+        let new = New { flags: self.flags, expires_s: expires_s(self.exptime, now_s), value: [value, b""] };
+        let Some(slot) = shard.find(hash, &self.key, now_s) else {
+            if self.cas.is_some() {
+                shard.counts.cas_misses += 1;
+                return Outcome::NotFound;
+            }
+            if !matches!(self.verb, Verb::Set | Verb::Add) {
+                return Outcome::NotStored;
+            }
+            if new.expires_s == AT_ONCE {
+                return Outcome::Stored(shard.next_cas());
+            }
+            let slot = shard.insert(hash, &self.key, new, now_s);
+            return Outcome::Stored(shard.entry(slot).cas);
+        };
+        let mut stale = false;
+        if let Some(cas) = self.cas {
+            let present = shard.entry(slot).cas;
+            stale = self.or_stale && cas < present;
+            if cas != present && !stale {
+                shard.counts.cas_badval += 1;
+                return Outcome::Exists;
+            }
+            shard.counts.cas_hits += 1;
+        }
+        if self.verb == Verb::Add {
+            shard.hit(slot, now_s);
+            return Outcome::NotStored;
+        }
+        if matches!(self.verb, Verb::Append | Verb::Prepend) {
+            let entry = shard.entry(slot);
+            let (item, flags, expires_s) = (entry.item.clone(), entry.flags, entry.expires_s);
+            let old = item.value();
+            if (old.len() + value.len()) as u64 > value_bytes_max {
+                return Outcome::NotStored;
+            }
+            let value = if self.verb == Verb::Append { [old, value] } else { [value, old] };
+            shard.rewrite(slot, New { flags, expires_s, value }, now_s);
+        } else {
+            shard.rewrite(slot, new, now_s);
+        }
+        let entry = shard.entry_mut(slot);
+        if stale {
+            entry.marks |= Marks::STALE;
+        }
+        Outcome::Stored(entry.cas)
+    }
+}
+
+/// The length of a block. As in memcached it must fit into 31 bits with its line end.
+fn block_len(word: &[u8]) -> Option<u64> {
+    decimal::unsigned(word).filter(|&len| len <= i32::MAX as u64 - 2)
+}
