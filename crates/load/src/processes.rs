@@ -56,7 +56,7 @@ impl WorkerSpec {
 /// A line from a worker.
 #[derive(Serialize, Deserialize)]
 enum Line<'a> {
-    Ready { open: u64 },
+    Ready { opened: u64 },
     Interval(std::borrow::Cow<'a, Interval>),
     Final(Box<Tally>),
     Failed(String),
@@ -138,7 +138,7 @@ fn forward(source: usize, output: impl BufRead, messages: &Sender<Message>) {
     let mut ended = false;
     for line in output.lines().map_while(Result::ok) {
         let message = match serde_json::from_str::<Line<'_>>(&line) {
-            Ok(Line::Ready { open }) => Message::Ready { open },
+            Ok(Line::Ready { opened }) => Message::Ready { opened },
             Ok(Line::Interval(interval)) => {
                 Message::Interval { source, interval: Box::new(interval.into_owned()) }
             }
@@ -190,16 +190,16 @@ fn obey(gate: &Gate) {
 /// Adds up the messages of the threads and prints them as those of one source.
 fn relay(plan: &Plan, threads: &Threads, receiver: &Receiver<Message>) -> Result<(), String> {
     let count = plan.threads as usize;
-    let (mut ready, mut open, mut finals) = (0, 0, 0);
+    let (mut ready, mut opened, mut finals) = (0, 0, 0);
     let mut tally = Tally::default();
     let mut seconds: std::collections::BTreeMap<u64, (usize, Interval)> = std::collections::BTreeMap::new();
     while finals < count {
         match receiver.recv().map_err(|e| e.to_string())? {
-            Message::Ready { open: of_thread } => {
+            Message::Ready { opened: of_thread } => {
                 ready += 1;
-                open += of_thread;
+                opened += of_thread;
                 if ready == count {
-                    print(&Line::Ready { open })?;
+                    print(&Line::Ready { opened })?;
                 }
             }
             Message::Interval { source, interval } => {
@@ -244,11 +244,11 @@ mod tests {
     fn lines_become_messages_and_silence_is_a_failure() {
         let (sender, receiver) = channel();
         let interval = Interval { second: 4, completed: 2, ..Interval::default() };
-        let mut text = serde_json::to_string(&Line::Ready { open: 7 }).unwrap() + "\n";
+        let mut text = serde_json::to_string(&Line::Ready { opened: 7 }).unwrap() + "\n";
         text +=
             &(serde_json::to_string(&Line::Interval(std::borrow::Cow::Borrowed(&interval))).unwrap() + "\n");
         forward(3, text.as_bytes(), &sender);
-        assert!(matches!(receiver.recv(), Ok(Message::Ready { open: 7 })));
+        assert!(matches!(receiver.recv(), Ok(Message::Ready { opened: 7 })));
         assert!(matches!(receiver.recv(), Ok(Message::Interval { interval, .. }) if interval.completed == 2));
         assert!(
             matches!(receiver.recv(), Ok(Message::Final { result: Err(why), .. }) if why.contains("died"))

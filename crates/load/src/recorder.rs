@@ -287,6 +287,11 @@ impl Recorder {
         self.open
     }
 
+    /// Connections established up to now.
+    pub(crate) fn opened_in_all(&self) -> u64 {
+        self.tally.connections.opened
+    }
+
     /// The end of the run: all that was recorded. The last, unfinished second is handed over too.
     pub(crate) fn finish(mut self, now: Nanos) -> Tally {
         self.tick(now);

@@ -186,7 +186,7 @@ fn measure(
         crew,
         collector: Collector::new(sources as usize),
         ready: 0,
-        open: 0,
+        opened: 0,
         start_at: None,
         ended_early: None,
     };
@@ -210,7 +210,7 @@ struct Run<'a> {
     crew: Crew,
     collector: Collector,
     ready: usize,
-    open: u64,
+    opened: u64,
     start_at: Option<Nanos>,
     ended_early: Option<String>,
 }
@@ -240,9 +240,9 @@ impl Run<'_> {
 
     fn take(&mut self, message: Message) -> Result<(), RunError> {
         match message {
-            Message::Ready { open } => {
+            Message::Ready { opened } => {
                 self.ready += 1;
-                self.open += open;
+                self.opened += opened;
                 if self.ready == self.sources() {
                     self.start();
                 }
@@ -273,7 +273,7 @@ impl Run<'_> {
 
     /// All connections are tried: goes on, unless not one of them is there.
     fn start(&mut self) {
-        if self.plan.opened_before_start() > 0 && self.open == 0 {
+        if self.plan.opened_before_start() > 0 && self.opened == 0 {
             return self.end("no connection could be opened");
         }
         let headstart = match &self.crew {

@@ -54,7 +54,7 @@ impl Threads {
                     let intervals = Intervals { source, finished: messages.clone(), spare };
                     let fleet = Fleet::new(fleet_plan, Recorder::new(requested, intervals), gate);
                     let mut ready = |fleet: &Fleet| {
-                        let _ = messages.send(Message::Ready { open: fleet.open() });
+                        let _ = messages.send(Message::Ready { opened: fleet.opened() });
                     };
                     (engine.run)(fleet, route, &mut ready).map(Box::new).map_err(|e| e.to_string())
                 };

@@ -30,7 +30,6 @@ impl Fleet {
         s.stage = Stage::Connecting;
         s.since = now;
         s.served = 0;
-        s.retiring = false;
         s.first_byte = Nanos::ZERO;
         s.tail.clear();
         match wire.connect(slot) {
@@ -143,6 +142,7 @@ impl Fleet {
         self.recorder.closed(now, matches!(end, End::ByPeer | End::Broken), retransmits);
         let s = &mut self.slots[slot as usize];
         s.stage = Stage::Closed;
+        s.retiring = false;
         let short = end != End::ByUs && s.served == 0 && now.since(s.since) < SHORT_LIFE;
         s.failures = if short { s.failures.saturating_add(1) } else { 0 };
         let is_error = matches!(end, End::Broken | End::TimedOut | End::Faulty);

@@ -235,9 +235,9 @@ impl Fleet {
         self.phase != Phase::Opening
     }
 
-    /// The connections that are open now.
-    pub(crate) fn open(&self) -> u64 {
-        self.recorder.open()
+    /// Connections that have been established up to now.
+    pub(crate) fn opened(&self) -> u64 {
+        self.recorder.opened_in_all()
     }
 
     /// Does what is due by `now`. Everything that had happened by `seen` has been told, so that what has not come by
@@ -287,6 +287,7 @@ impl Fleet {
         self.start_at = at;
         self.end_at = self.duration.map_or(Nanos::MAX, |duration| at + self.warmup + duration);
         self.recorder.start(at + self.warmup);
+        self.recorder.tick(now);
         if let Some(churn) = &mut self.churn {
             churn.next_at = at + Nanos(churn.gap as u64);
         }

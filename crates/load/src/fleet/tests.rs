@@ -240,7 +240,7 @@ fn a_connect_that_does_not_end_times_out() {
     assert_eq!(bench.take(), [Did::Close(0)]);
     bench.tick(START - TIMEOUT);
     assert!(bench.fleet.is_ready());
-    assert_eq!(bench.fleet.open(), 0);
+    assert_eq!(bench.fleet.opened(), 0);
     let (tally, _) = bench.finish(START - MS);
     assert_eq!((&*tally.errors[0].phase, &*tally.errors[0].kind), ("timeout", "connect"));
 }

@@ -42,8 +42,8 @@ pub struct Seen {
     pub open: AtomicU64,
     pub open_peak: AtomicU64,
     pub requests: AtomicU64,
-    /// When each request came, from the start of the server.
-    pub times: Mutex<Vec<Duration>>,
+    /// When each request was answered, in the order in which they came.
+    pub answered: Mutex<Vec<Instant>>,
     /// First lines of the requests.
     pub lines: Mutex<Vec<String>>,
 }
@@ -172,14 +172,19 @@ fn serve(mut stream: TcpStream, script: &Script, seen: &Seen, started: Instant) 
     while let Some(head) = request(&mut stream, &mut rest) {
         let came = started.elapsed();
         let number = seen.requests.fetch_add(1, Ordering::SeqCst) as usize;
-        seen.times.lock().unwrap().push(came);
+        let mut answered = seen.answered.lock().unwrap();
+        let count = answered.len().max(number + 1);
+        answered.resize(count, started);
+        drop(answered);
         seen.lines.lock().unwrap().push(head.lines().next().unwrap_or_default().to_owned());
         let wait = script.delay + script.freeze.map_or(Duration::ZERO, |freeze| freeze.wait(came));
         if wait > Duration::ZERO {
             std::thread::sleep(wait);
         }
         let act = script.acts.get(number).copied().unwrap_or(Act::Answer);
-        if !answer(&mut stream, act) || script.close_after_answer {
+        let goes_on = answer(&mut stream, act);
+        seen.answered.lock().unwrap()[number] = Instant::now();
+        if !goes_on || script.close_after_answer {
             return;
         }
     }

@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pitot_load::{Report, Verdict};
 use pitot_meter::{Histogram, Nanos};
@@ -113,25 +113,19 @@ fn timed_out_requests_stay_in_the_distribution_with_their_time() {
     });
 }
 
-/// The response times that a schedule of even arrivals sees from a server that stands still now and then.
-fn expected_times(
-    rate: u64,
-    length: Duration,
-    offset: Duration,
-    delay: Duration,
-    freeze: Freeze,
-) -> Histogram {
+/// The response times of even arrivals, of which the `n`th was answered at the `n`th of these times.
+fn expected_times(rate: u64, start: Instant, answered: &[Instant]) -> Histogram {
     let mut histogram = Histogram::new();
-    for n in 0..rate * length.as_secs() {
-        let at = Duration::from_nanos(n * 1_000_000_000 / rate);
-        let wait = freeze.wait(offset + at) + delay;
-        histogram.record(wait.into());
+    for (n, answer) in answered.iter().enumerate() {
+        let due = start + Duration::from_nanos(n as u64 * 1_000_000_000 / rate);
+        histogram.record(answer.saturating_duration_since(due).into());
     }
     histogram
 }
 
-/// A server that answers in a fixed time and stands still for a second of each period; the response times of an open
-/// loop must be those of the schedule, although only few connections are there to wait on.
+/// A server that answers in a fixed time and stands still for a second of each period. The response times of an open
+/// loop must be those that follow from the schedule and the moments of the answers, although only few connections are
+/// there to wait on.
 fn stalls_are_seen(engine: &str, seconds: u64, period_s: u64) {
     let (rate, delay) = (1000, Duration::from_millis(2));
     let freeze = Freeze {
@@ -140,14 +134,14 @@ fn stalls_are_seen(engine: &str, seconds: u64, period_s: u64) {
         to: Duration::from_millis(period_s * 1000 - 500),
     };
     let server = Server::start(Script { delay, freeze: Some(freeze), ..Script::default() });
-    let server_started = pitot_meter::now();
+    let (instant, clock) = (Instant::now(), pitot_meter::now());
     let mut options = options(server.url(), engine);
     options.workload.connections = 20;
     options.pacing.rate = Some(rate as f64);
     options.duration = Some(Nanos::from_secs(seconds));
     let report = report(&options);
-    let offset = Duration::from(Nanos(report.clock_ns.start).since(server_started));
-    let expected = expected_times(rate, Duration::from_secs(seconds), offset, delay, freeze);
+    let start = instant + Duration::from(Nanos(report.clock_ns.start).since(clock));
+    let expected = expected_times(rate, start, &server.seen.answered.lock().unwrap());
     let due = (rate * seconds) as i64;
     assert!((report.requests.attempted as i64 - due).abs() <= 1, "{:?}", report.requests);
     assert_eq!(report.requests.missed, 0);
