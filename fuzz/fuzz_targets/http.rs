@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use pitot_proto::ProtocolOptions;
-use pitot_proto::harness::{self, Files, Outcome, http};
+use pitot_proto::harness::{Files, Outcome, Pump, http};
 use pitot_proto::http::Http;
 
 static SITE: LazyLock<(Http, Files)> = LazyLock::new(|| {
@@ -20,8 +20,16 @@ static SITE: LazyLock<(Http, Files)> = LazyLock::new(|| {
     (Http::new(&options).expect("sound options"), http::files())
 });
 
+/// More than this of what is sent is not looked at.
+const KEPT_MAX: usize = 16 * 1024;
+
 fn exchange<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
-    harness::exchange(&SITE.0, &SITE.1, pieces)
+    let mut pump = Pump::new(&SITE.0, &SITE.1);
+    pump.kept_max = KEPT_MAX;
+    for piece in pieces {
+        pump.feed(piece);
+    }
+    pump.outcome()
 }
 
 /// What was sent, without the interim replies, which depend on the cuts by nature.
@@ -45,9 +53,11 @@ fuzz_target!(|data: &[u8]| {
     if !all_is_kept(&whole) || !all_is_kept(&cut) {
         return;
     }
-    assert_eq!(final_replies(&whole.sent), final_replies(&cut.sent));
+    if whole.sent != cut.sent {
+        assert_eq!(final_replies(&whole.sent), final_replies(&cut.sent));
+    }
     // Whether a reply answers a HEAD cannot be told without a second parser.
-    if !input.windows(4).any(|w| w == b"HEAD") {
+    if !input.windows(4).any(|w| matches!(w, b"HEAD")) {
         let replies = http::replies(&whole.sent, &[]);
         let finals = replies.iter().filter(|reply| reply.status != 100).count();
         assert_eq!(finals as u64, whole.replies);

@@ -79,7 +79,7 @@ impl Reply {
 pub fn replies(mut sent: &[u8], head_only: &[bool]) -> Vec<Reply> {
     let mut replies: Vec<Reply> = Vec::new();
     while !sent.is_empty() {
-        let end = sent.windows(4).position(|w| w == b"\r\n\r\n").expect("a head ends") + 4;
+        let end = sent.windows(4).position(|w| matches!(w, b"\r\n\r\n")).expect("a head ends") + 4;
         let head = std::str::from_utf8(&sent[..end - 4]).unwrap();
         sent = &sent[end..];
         let mut lines = head.split("\r\n");

@@ -21,7 +21,7 @@ pub const MODIFIED_S: u64 = 784_000_000;
 
 /// A core that leaves this much of its input unconsumed and asks for more has no bound.
 const TAIL_MAX: usize = 64 * 1024;
-/// What was sent is kept up to this length; beyond it bytes are only counted.
+/// What was sent is kept up to this length, unless a test sets another; beyond it bytes are only counted.
 const KEPT_MAX: usize = 256 * 1024;
 
 /// Files by path, or why they cannot be opened. What is not in it is not found.
@@ -103,6 +103,8 @@ pub struct Pump<'a> {
     tail: Vec<u8>,
     /// What was sent, up to a bound.
     pub sent: Vec<u8>,
+    /// The bound.
+    pub kept_max: usize,
     /// How much was sent.
     pub sent_len: u64,
     /// The replies that were counted.
@@ -122,6 +124,7 @@ impl<'a> Pump<'a> {
             out: Outbox::new(),
             tail: Vec::new(),
             sent: Vec::new(),
+            kept_max: KEPT_MAX,
             sent_len: 0,
             replies: 0,
             end: None,
@@ -195,9 +198,9 @@ impl<'a> Pump<'a> {
 
     /// Sends all of the outbox, as a server does: gathered slices and file ranges in turn.
     fn send(&mut self) {
-        let sent = &mut self.sent;
+        let (sent, kept_max) = (&mut self.sent, self.kept_max);
         let mut keep = |bytes: &[u8]| {
-            let room = KEPT_MAX - sent.len();
+            let room = kept_max.saturating_sub(sent.len());
             sent.extend_from_slice(&bytes[..bytes.len().min(room)]);
             room > bytes.len()
         };

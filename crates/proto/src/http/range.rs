@@ -78,19 +78,23 @@ fn range(spec: &[u8], size: u64) -> Option<Range<u64>> {
     Some(first.min(end)..end)
 }
 
-/// Adds `range` to disjoint `parts`, in the place of the first part that it joins.
-fn merge(parts: &mut Vec<Range<u64>>, mut range: Range<u64>) {
-    let near = |a: &Range<u64>, b: &Range<u64>| {
-        a.start < b.end.saturating_add(GAP_MIN) && b.start < a.end.saturating_add(GAP_MIN)
+/// Adds `range` to `parts`, in the place of the first one that it joins.
+///
+/// Parts are never near each other. So what is near the joined range was near `range` or in it, and one look is enough.
+fn merge(parts: &mut Vec<Range<u64>>, range: Range<u64>) {
+    let is_near = |part: &Range<u64>| {
+        part.start < range.end.saturating_add(GAP_MIN) && range.start < part.end.saturating_add(GAP_MIN)
     };
-    let mut place = None;
-    // A join makes the range longer, so that it may now reach a part passed before: start over until nothing joins.
-    while let Some(i) = parts.iter().position(|part| near(part, &range)) {
-        let part = parts.remove(i);
-        range = range.start.min(part.start)..range.end.max(part.end);
-        place = Some(place.map_or(i, |p: usize| p.min(i)));
-    }
-    parts.insert(place.unwrap_or(parts.len()), range);
+    let place = parts.iter().position(is_near);
+    let mut joined = range.clone();
+    parts.retain(|part| {
+        let near = is_near(part);
+        if near {
+            joined = joined.start.min(part.start)..joined.end.max(part.end);
+        }
+        !near
+    });
+    parts.insert(place.unwrap_or(parts.len()), joined);
 }
 
 #[cfg(test)]
