@@ -144,7 +144,11 @@ impl Serve {
         }
         Ok(ServePlan {
             protocol,
-            protocol_options: ProtocolOptions { root: self.root.is_some(), memcache: self.memcache.options(), ..ProtocolOptions::default() },
+            protocol_options: ProtocolOptions {
+                root: self.root.is_some(),
+                memcache: self.memcache.options(),
+                ..ProtocolOptions::default()
+            },
             model,
             mechanism,
             listen: self.listen,

@@ -18,6 +18,7 @@ mod options;
 pub mod output;
 mod pace;
 mod plan;
+mod prepare;
 mod processes;
 mod random;
 mod recorder;

@@ -44,6 +44,9 @@ pub struct Report {
     pub errors: Vec<ErrorRow>,
     /// Bytes of the application in the measured part.
     pub bytes: Bytes,
+    /// What the protocol counted by itself in the whole run, such as hits and misses of a cache.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub protocol: BTreeMap<String, u64>,
     /// The measured part by the second.
     pub series: Vec<Second>,
     /// The generator's own resources and its verdict.

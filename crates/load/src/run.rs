@@ -10,6 +10,7 @@ use crate::condition::{Condition, Figures};
 use crate::message::Message;
 use crate::pace::{Pace, Search, constant_at};
 use crate::plan::Plan;
+use crate::prepare::prepare;
 use crate::processes::{Processes, Respawn};
 use crate::report::{self, Bytes, Client, Gate, INTERRUPTED, Latencies, Report, SearchResult, Step, Storm};
 use crate::share::Share;
@@ -80,6 +81,9 @@ const HEADSTART_PROCESSES: Nanos = Nanos::from_millis(20);
 /// # Errors
 /// [`RunError`]. A server that does not answer is not one of them: that is in the report.
 pub fn run(plan: &Plan, respawn: Option<&Respawn>, watch: &mut dyn Watch) -> Result<Report, RunError> {
+    if !prepare(plan, watch)? {
+        return Err(RunError::Failed("interrupted while the server was being prepared".into()));
+    }
     match &plan.pace {
         Pace::Search(search) => run_search(plan, search, respawn, watch),
         pace => Ok(measure(plan, pace, None, respawn, watch)?.report(plan, pace)),
@@ -386,6 +390,7 @@ impl Measured {
             connections,
             errors: tally.errors.clone(),
             bytes: Bytes { received: collector.received, sent: collector.sent },
+            protocol: tally.protocol.clone(),
             series: collector.series.clone(),
             client: Client {
                 cpu_user_s: tally.threads.iter().map(|t| t.cpu_user_s).sum(),

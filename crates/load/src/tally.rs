@@ -1,5 +1,7 @@
 //! What a thread has counted, in the form in which threads and processes hand it on to be added up.
 
+use std::collections::BTreeMap;
+
 use pitot_meter::{Histogram, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +26,8 @@ pub(crate) struct Tally {
     pub(crate) storm: Option<StormEnd>,
     /// The measured part, if the run got so far.
     pub(crate) window: Option<Window>,
+    /// What the protocol counted by itself, warm-up and all.
+    pub(crate) protocol: BTreeMap<String, u64>,
 }
 
 /// A stretch of `CLOCK_MONOTONIC`.
@@ -187,6 +191,9 @@ impl Tally {
             }),
             (a, b) => a.or(b),
         };
+        for (name, count) in &other.protocol {
+            *self.protocol.entry(name.clone()).or_default() += count;
+        }
         self.window = match (self.window, other.window) {
             (Some(a), Some(b)) => Some(Window { start: a.start.min(b.start), end: a.end.max(b.end) }),
             (a, b) => a.or(b),

@@ -394,6 +394,9 @@ impl Fleet {
             .sum();
         let mut tally = self.recorder.finish(end);
         tally.connections.retransmits += retransmits;
+        for (name, count) in self.slots.iter().flat_map(|slot| slot.conn.counts()) {
+            *tally.protocol.entry(name.to_owned()).or_default() += count;
+        }
         tally
     }
 

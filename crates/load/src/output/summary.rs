@@ -114,6 +114,11 @@ fn totals(text: &mut String, report: &Report) {
             bytes(report.bytes.sent)
         );
     }
+    if !report.protocol.is_empty() {
+        let counts: Vec<String> =
+            report.protocol.iter().map(|(name, &count)| format!("{} {name}", grouped(count))).collect();
+        let _ = writeln!(text, "  {} (of the protocol, warm-up and all)", counts.join(", "));
+    }
     let c = &report.connections;
     let _ = writeln!(
         text,

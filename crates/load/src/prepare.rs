@@ -1,0 +1,53 @@
+//! What a protocol wants done once before a run, on a connection of its own: plain and blocking, since nothing of it is
+//! measured.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::plan::Plan;
+use crate::run::{RunError, Watch};
+
+const RECEIVE_BYTES: usize = 64 * 1024;
+/// How often the user's wish is looked at while the server is silent.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Prepares the server; false if the user has lost patience.
+///
+/// # Errors
+/// The server cannot be reached, goes away, takes longer than the time-out over a step, or will not have it.
+pub(crate) fn prepare(plan: &Plan, watch: &mut dyn Watch) -> Result<bool, RunError> {
+    let Some(mut preparation) = plan.protocol.prepare() else { return Ok(true) };
+    let failed = |what: String| RunError::Failed(format!("the server could not be prepared: {what}"));
+    let io = |e: std::io::Error| failed(e.to_string());
+    let timeout = Duration::from(plan.timeout);
+    let mut socket = TcpStream::connect_timeout(&plan.address, timeout).map_err(io)?;
+    socket.set_nodelay(true).map_err(io)?;
+    socket.set_write_timeout(Some(timeout)).map_err(io)?;
+    socket.set_read_timeout(Some(GLANCE.min(timeout))).map_err(io)?;
+    let (mut input, mut out) = (vec![0; RECEIVE_BYTES], Vec::new());
+    let mut received = 0;
+    while !preparation.step(&input[..received], &mut out).map_err(failed)? {
+        socket.write_all(&out).map_err(io)?;
+        out.clear();
+        let mut silent = Duration::ZERO;
+        received = loop {
+            if watch.interrupted() {
+                return Ok(false);
+            }
+            match socket.read(&mut input) {
+                Ok(0) => return Err(failed("it has closed the connection".into())),
+                Ok(n) => break n,
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    silent += GLANCE;
+                    if silent >= timeout {
+                        return Err(failed(format!("it has not answered for {} s", timeout.as_secs_f64())));
+                    }
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(io(e)),
+            }
+        };
+    }
+    Ok(true)
+}
