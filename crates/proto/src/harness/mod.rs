@@ -3,6 +3,7 @@
 //! It keeps every promise that [`ServerConn`] is given by a caller, and checks those that it gives in return.
 
 pub mod http;
+pub mod memcache;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -113,6 +114,8 @@ pub struct Pump<'a> {
     pub end: Option<End>,
     /// The server is stopping.
     pub stopping: bool,
+    /// The time of day; it stands still unless it is set.
+    pub unix_s: u64,
 }
 
 impl<'a> Pump<'a> {
@@ -129,6 +132,7 @@ impl<'a> Pump<'a> {
             replies: 0,
             end: None,
             stopping: false,
+            unix_s: UNIX_S,
         };
         let next = pump.conn.open(&pump.context(), &mut pump.out);
         pump.after(next);
@@ -182,7 +186,7 @@ impl<'a> Pump<'a> {
     }
 
     fn context(&self) -> Context<'static> {
-        Context { unix_s: UNIX_S, date: DATE, stopping: self.stopping }
+        Context { unix_s: self.unix_s, date: DATE, stopping: self.stopping }
     }
 
     fn after(&mut self, mut next: Next) {

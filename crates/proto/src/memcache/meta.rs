@@ -149,8 +149,10 @@ fn answer_flags(line: &mut Vec<u8>, flags: &Flags<'_>, key: &[u8], mut give: imp
             b'k' => {
                 line.extend_from_slice(b" k");
                 push_key(line, flags, key);
+                if flags.binary {
+                    line.extend_from_slice(b" b");
+                }
             }
-            b'b' => line.extend_from_slice(b" b"),
             letter => give(letter, line),
         }
     }
