@@ -172,15 +172,18 @@ impl<F: AsFd + Clone> DiskRing<F> {
     /// Those of io_uring_enter(2) that do not pass by themselves.
     pub fn reap(&mut self, wait: Wait, done: &mut Vec<Finished<F>>) -> io::Result<()> {
         let before = done.len();
+        // One enter runs whatever task work there was; the flag that asks for it may stay set with nothing behind it.
+        let mut entered = false;
         loop {
             self.collect(done);
             let idle = self.free.len() == self.slots.len();
-            let pending = self.staged > 0 || self.ring.submission().taskrun();
+            let pending = self.staged > 0 || (!entered && self.ring.submission().taskrun());
             match wait {
                 Wait::ForOne if done.len() == before && !idle => self.enter(1)?,
                 _ if pending => self.enter(0)?,
                 _ => return Ok(()),
             };
+            entered = true;
         }
     }
 
