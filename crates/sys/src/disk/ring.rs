@@ -351,8 +351,8 @@ impl<F> DiskRing<F> {
     /// Enters the kernel, to submit and to wait for `want` completions. False if it has no room for now.
     fn enter(&mut self, want: usize) -> io::Result<bool> {
         match self.ring.submit_and_wait(want) {
-            Ok(submitted) => {
-                self.staged = self.staged.saturating_sub(submitted);
+            Ok(_) => {
+                self.staged = self.ring.submission().len();
                 Ok(true)
             }
             Err(error) => match error.raw_os_error() {
