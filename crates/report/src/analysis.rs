@@ -176,8 +176,7 @@ impl<'r> Analysis<'r> {
         let levels = self.run.plan.baseline.as_ref()?;
         let words = levels.0.iter().map(|(name, wanted)| {
             let wanted = wanted.join(" or ");
-            let number = wanted.starts_with(|c: char| c.is_ascii_digit());
-            if number { format!("{wanted} {}", factor_title(name)) } else { wanted }
+            level_words(name, &wanted)
         });
         Some(words.collect::<Vec<_>>().join(", "))
     }
@@ -192,9 +191,14 @@ impl<'r> Analysis<'r> {
         judge(&[samples(candidate, baseline, metric)], self.run.plan.tolerance).remove(0)
     }
 
-    /// A cell's name in a sentence: its series, and its load if that varies.
+    /// The name of a cell's series.
     pub fn series_of(&self, cell: &Cell<'_>) -> &str {
         &self.series[cell.series].name
+    }
+
+    /// A cell's name in a list: its series and its load.
+    pub fn name_of(&self, cell: &Cell<'_>) -> String {
+        format!("{}{}", self.series_of(cell), self.at_load(cell.level))
     }
 
     /// A load level in a sentence: `at 1000 connections`; empty if the load does not vary.
@@ -210,9 +214,7 @@ impl<'r> Analysis<'r> {
         if self.load.factor.is_none() {
             return String::new();
         }
-        let (text, title) = (&self.load.levels[level].0, &self.load.title);
-        let title = if text == "1" { title.strip_suffix('s').unwrap_or(title) } else { title };
-        format!("{text} {title}")
+        counted(&self.load.levels[level].0, &self.load.title)
     }
 
     /// Whether lower is better or higher, in words.
@@ -279,6 +281,18 @@ fn estimate(run: &Run, record: &CellRecord, metric: &Metric) -> Option<Estimate>
 /// A factor's name for readers: the option without the program that it belongs to.
 pub(crate) fn factor_title(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
+}
+
+/// A level in words: `1000 connections` for a number, the word itself for a word.
+pub(crate) fn level_words(factor: &str, level: &str) -> String {
+    let number = level.starts_with(|c: char| c.is_ascii_digit());
+    if number { counted(level, factor_title(factor)) } else { level.to_owned() }
+}
+
+/// `1 connection`, `2 connections`.
+fn counted(number: &str, things: &str) -> String {
+    let things = if number == "1" { things.strip_suffix('s').unwrap_or(things) } else { things };
+    format!("{number} {things}")
 }
 
 /// Whether a series is what others are compared with. A baseline that names a load is none: then each series is

@@ -45,6 +45,11 @@ impl Scale {
     }
 }
 
+/// Levels that span more than this are spaced by their ratios.
+const LOG_LEVELS_FROM: f64 = 5.0;
+/// Levels that start at zero and span more than this from the second on are spaced evenly.
+const LINEAR_LEVELS_TO: f64 = 20.0;
+
 impl Axis {
     /// An axis of values from zero, or logarithmic where they differ by more than `log_from` times, with room for
     /// all of them and ticks at round values.
@@ -104,18 +109,18 @@ impl Axis {
         Axis { title: title.into(), scale: Scale::Log { low: rounds[first], high: rounds[last] }, ticks }
     }
 
-    /// An axis with a tick at each measured level, and at nothing else: logarithmic for levels that span more than a
-    /// decade, in equal steps where a zero or a word among them forbids that.
+    /// An axis with a tick at each measured level, and at nothing else: logarithmic for levels that lie far apart, in
+    /// equal steps where a zero or a word among them forbids that.
     pub fn of_levels(title: &str, levels: &[(String, Option<f64>)]) -> (Axis, Vec<f64>) {
         let numbers: Option<Vec<f64>> = levels.iter().map(|(_, number)| *number).collect();
         let rising = |n: &Vec<f64>| n.len() > 1 && n.windows(2).all(|pair| pair[0] < pair[1]);
         let (scale, places) = match numbers.filter(rising) {
-            Some(n) if n[0] > 0.0 && n[n.len() - 1] / n[0] > 10.0 => {
+            Some(n) if n[0] > 0.0 && n[n.len() - 1] / n[0] > LOG_LEVELS_FROM => {
                 // A little room on both sides keeps the first and last dots off the frame.
                 let room = (n[n.len() - 1] / n[0]).powf(0.03);
                 (Scale::Log { low: n[0] / room, high: n[n.len() - 1] * room }, n)
             }
-            Some(n) if n.len() > 2 && n[n.len() - 1] / n[1].max(f64::MIN_POSITIVE) <= 20.0 => {
+            Some(n) if n[n.len() - 1] / n[1] <= LINEAR_LEVELS_TO && (n.len() > 2 || n[0] > 0.0) => {
                 let room = (n[n.len() - 1] - n[0]) * 0.03;
                 (Scale::Linear { low: n[0] - room, high: n[n.len() - 1] + room }, n)
             }
@@ -191,6 +196,8 @@ mod tests {
         assert!(matches!(linear.scale, Scale::Linear { .. }));
         let (steps, places) = Axis::of_levels("", &[level(0.0), level(10_000.0)]);
         assert_eq!((steps.scale, places), (Scale::Steps(2), vec![0.0, 1.0]));
+        let (two, _) = Axis::of_levels("", &[level(64.0), level(512.0)]);
+        assert!(matches!(two.scale, Scale::Log { .. }));
         let (words, _) = Axis::of_levels("", &[("hot".into(), None), ("cold".into(), None)]);
         assert_eq!(words.scale, Scale::Steps(2));
     }

@@ -319,41 +319,35 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
     let of_kind =
         |kind: VerdictKind| -> Vec<&Cell<'_>> { a.cells.iter().filter(|c| c.verdict.kind == kind).collect() };
     let names = |cells: &[&Cell<'_>]| {
-        let labels: Vec<String> = cells.iter().map(|c| c.record.label()).collect();
-        list(&labels.iter().map(String::as_str).collect::<Vec<_>>())
+        let names: Vec<String> = cells.iter().map(|c| a.name_of(c)).collect();
+        list(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    // "All 16 cells were", "3 of 16 cells were", "1 of 16 cells was".
+    let count = |cells: &[&Cell<'_>], one: &str, many: &str| match cells.len() {
+        n if n == total && total > 1 => format!("All {total} cells {many}"),
+        1 => format!("1 of {total} cells {one}"),
+        n => format!("{n} of {total} cells {many}"),
     };
     let mut reasons = Vec::new();
     let failed = of_kind(VerdictKind::Failed);
-    if !failed.is_empty() {
-        let have = if failed.len() == 1 { "has" } else { "have" };
-        reasons.push(format!(
-            "{} of {total} cells failed and {have} no figures: {}.",
-            failed.len(),
-            names(&failed)
-        ));
-    }
     let noisy = of_kind(VerdictKind::Noisy);
-    if !noisy.is_empty() {
-        reasons.push(format!(
-            "{} of {total} cells were noisy, something else used or withheld the CPUs: {}.",
-            noisy.len(),
-            names(&noisy)
-        ));
-    }
     let network = of_kind(VerdictKind::NetworkBound);
-    if !network.is_empty() {
-        reasons.push(format!(
-            "{} of {total} cells were limited by the network: {}.",
-            network.len(),
-            names(&network)
-        ));
+    for (cells, one, many) in [
+        (&failed, "failed and has no figures", "failed and have no figures"),
+        (&noisy, "was noisy", "were noisy"),
+        (&network, "was limited by the network", "were limited by the network"),
+    ] {
+        if let Some(first) = cells.first() {
+            reasons.push(format!("{}: {}.", count(cells, one, many), names(cells)));
+            reasons.push(sentence(&format!("**{}**: {}", a.name_of(first), first.verdict.reason)));
+        }
     }
     let client = of_kind(VerdictKind::ClientBound);
     if !client.is_empty() {
         reasons.push(format!(
-            "In {} of {total} cells the load generator was the bottleneck: their servers can carry more than is shown, \
-             CPU per request is not affected ({}).",
-            client.len(),
+            "{} limited by the load generator: the server can carry more than is shown, CPU per request is not \
+             affected ({}).",
+            count(&client, "was", "were"),
             names(&client)
         ));
     }
@@ -414,7 +408,7 @@ pub(crate) fn outliers(a: &Analysis<'_>) -> Vec<String> {
                 .map(|(block, value)| format!("block {}: {}", block + 1, figure(*value, a.headline.unit)))
                 .collect();
             let middle = figure(cell.estimate(a.headline)?.value, a.headline.unit);
-            Some(format!("**{}** ({middle}): {}.", cell.record.label(), which.join(", ")))
+            Some(format!("**{}** ({middle}): {}.", a.name_of(cell), which.join(", ")))
         })
         .collect()
 }

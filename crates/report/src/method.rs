@@ -9,24 +9,14 @@ use pitot_lab::statistics::repetitions_needed;
 pub(crate) fn facts(a: &Analysis<'_>) -> Vec<(&'static str, String)> {
     let run = a.run;
     let mut facts = vec![("measured", date(&run.info.started_at))];
-    let machine = ["cpu", "kernel"].map(|group| first_fact(a, group));
-    for (name, value) in ["CPU", "kernel"].into_iter().zip(machine) {
-        facts.extend(value.map(|v| (name, v)));
+    let machine = [("CPU", "cpu", "model name"), ("kernel", "system", "kernel"), ("on", "system", "virtualisation")];
+    for (title, group, name) in machine {
+        facts.extend(run.host_before.get(group, name).map(|value| (title, value.to_owned())));
     }
     let s = |n: usize| if n == 1 { "" } else { "s" };
     let (cells, repetitions) = (run.cells.len(), run.plan.repetitions as usize);
     facts.push(("size", format!("{cells} cell{} × {repetitions} repetition{}", s(cells), s(repetitions))));
     facts
-}
-
-/// The fact of a group that names the thing: its model, its release, or whatever comes first.
-fn first_fact(a: &Analysis<'_>, group: &str) -> Option<String> {
-    let host = &a.run.host_before;
-    ["model", "model name", "release", "version"]
-        .iter()
-        .find_map(|name| host.get(group, name))
-        .or_else(|| host.facts.iter().find(|f| f.group == group).map(|f| f.value.as_str()))
-        .map(str::to_owned)
 }
 
 /// An RFC 3339 time to the minute.

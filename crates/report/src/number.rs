@@ -69,10 +69,11 @@ pub(crate) fn figure(value: f64, unit: Unit) -> String {
     format!("{shown:.decimals$}{}", scale.sign)
 }
 
-/// The ends of an interval in the unit and with the decimals that [`figure`] gives `value`: `[138, 145]`.
+/// The ends of an interval in the unit that [`figure`] gives `value`, with as many decimals as three digits of the
+/// larger end need: `[138, 145]`.
 pub(crate) fn interval(value: f64, low: f64, high: f64, unit: Unit) -> String {
     let (base, scale) = scale(value, unit);
-    let decimals = decimals(value * base / scale.divisor);
+    let decimals = decimals(value.max(high) * base / scale.divisor);
     let end = |v: f64| format!("{:.decimals$}", v * base / scale.divisor);
     format!("[{}, {}]", end(low), end(high))
 }
@@ -169,6 +170,7 @@ mod tests {
     fn an_interval_shares_the_unit_of_its_figure() {
         assert_eq!(interval(142_312.0, 138_011.0, 145_000.0, Unit::PerSecond), "[138, 145]");
         assert_eq!(interval(1_020.0, 970.0, 1_100.0, Unit::PerSecond), "[0.97, 1.10]");
+        assert_eq!(interval(9_080.0, 8_320.0, 11_610.0, Unit::PerSecond), "[8.3, 11.6]");
         assert_eq!(interval(4_930.0, 4_800.0, 5_111.0, Unit::Nanoseconds), "[4.80, 5.11]");
     }
 

@@ -73,7 +73,8 @@ impl PublishedTable<'_> {
         match &self.source.ratio_to {
             None => crate::words::capital(self.metric.summary),
             Some(levels) => {
-                let to: Vec<String> = levels.0.iter().map(|(_, wanted)| wanted.join(" or ")).collect();
+                let words = |(name, wanted): &(String, Vec<String>)| crate::analysis::level_words(name, &wanted.join(" or "));
+                let to: Vec<String> = levels.0.iter().map(words).collect();
                 format!(
                     "{}, as a multiple of {}",
                     crate::words::capital(crate::words::noun(self.metric)),
@@ -128,14 +129,7 @@ fn label(value: &PublishedValue) -> String {
         .levels
         .0
         .iter()
-        .map(|(name, levels)| {
-            let levels = levels.join(" or ");
-            if levels.starts_with(|c: char| c.is_ascii_digit()) {
-                format!("{levels} {}", crate::analysis::factor_title(name))
-            } else {
-                levels
-            }
-        })
+        .map(|(name, levels)| crate::analysis::level_words(name, &levels.join(" or ")))
         .collect();
     if words.is_empty() { "all".to_owned() } else { words.join(", ") }
 }

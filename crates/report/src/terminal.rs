@@ -42,7 +42,7 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
         item(&mut out, "- ", &format!("stands out: {outlier}"));
     }
     for cell in a.cells.iter().filter(|c| c.failed()) {
-        item(&mut out, "- ", &format!("{}: {}", cell.record.label(), cell.verdict.reason));
+        item(&mut out, "- ", &format!("{}: {}", a.name_of(cell), cell.verdict.reason));
         if let Some(last) = cell.record.repetitions.iter().rev().find_map(|r| r.last_words.lines().last()) {
             item(&mut out, "    last words: ", last);
         }

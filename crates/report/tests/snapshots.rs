@@ -6,14 +6,8 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use pitot_lab::Run;
-use pitot_report::{Format, render};
-use support::{Fixture, SMALL};
-
-fn written(fixture: &Fixture, name: &str) -> Run {
-    let directory = tempfile::tempdir().unwrap();
-    fixture.run(&directory.path().join(name))
-}
+use pitot_report::{Format, Gate, compare, render, render_comparison};
+use support::{Fixture, SMALL, written};
 
 fn assert_snapshot(name: &str, actual: &str) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
@@ -35,7 +29,7 @@ fn assert_snapshot(name: &str, actual: &str) {
 
 #[test]
 fn every_format_shows_the_run_as_before() {
-    let run = written(&SMALL, "small.pitot");
+    let run = written(&SMALL);
     for (format, name) in [
         (Format::Terminal, "report.txt"),
         (Format::Markdown, "report.md"),
@@ -44,5 +38,25 @@ fn every_format_shows_the_run_as_before() {
         (Format::Html, "report.html"),
     ] {
         assert_snapshot(name, &render(&run, format));
+    }
+}
+
+#[test]
+fn every_format_shows_the_comparison_as_before() {
+    let (a, mut b) = (written(&SMALL), written(&Fixture { slowdown: 1.08, seed: 8, ..SMALL }));
+    b.info.version = "0.2.0".into();
+    let gates = ["throughput < -5%", "p99 > +50%"].map(|text| text.parse::<Gate>().unwrap());
+    let comparison = compare(&a, &b, &gates);
+    let judged = gates.map(|gate| {
+        let outcome = gate.judge(&comparison);
+        (gate, outcome)
+    });
+    for (format, name) in [
+        (Format::Terminal, "compare.txt"),
+        (Format::Markdown, "compare.md"),
+        (Format::Json, "compare.json"),
+        (Format::Html, "compare.html"),
+    ] {
+        assert_snapshot(name, &render_comparison(&comparison, &judged, format));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Chart, by_level, pane_per_level};
 use crate::analysis::{Analysis, known};
-use crate::axis::Axis;
+use crate::axis::{Axis, Scale};
 use crate::number::{figure, spread};
 use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
 use pitot_lab::Unit;
@@ -27,16 +27,24 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
     let high = cells.iter().map(|c| c.1.span().1).reduce(f64::max)?;
     let low = cells.iter().map(|c| c.1.value).filter(|v| *v > 0.0).reduce(f64::min).unwrap_or(high);
     let mut x = axis(low, high);
-    let start = if let crate::axis::Scale::Log { low, .. } = x.scale { low } else { 0.0 };
-    x.title = if start > 0.0 { "logarithmic: each step is a multiple".into() } else { String::new() };
+    let logarithmic = matches!(x.scale, Scale::Log { .. });
+    if logarithmic {
+        x.title = "logarithmic: each step is a multiple".into();
+    }
     let mut marks = Vec::new();
     let mut stops = Vec::new();
     for (row, (cell, e)) in cells.iter().enumerate() {
         let series = Some(cell.series);
         let (low, up) = e.span();
         let ink = Ink::Series(cell.series);
-        marks.push(Mark::Bar { ink, series, row, from: start, to: e.value });
-        marks.push(Mark::Reach { series, row, low, high: up });
+        // A bar on a logarithmic axis would have a length that means nothing.
+        if logarithmic {
+            marks.push(Mark::Reach { series, row, low, high: up });
+            marks.push(Mark::Dot { ink, row, x: e.value, open: false });
+        } else {
+            marks.push(Mark::Bar { ink, series, row, from: 0.0, to: e.value });
+            marks.push(Mark::Reach { series, row, low, high: up });
+        }
         marks.push(Mark::Label { series, row, x: up, text: show(e.value) });
         let all = cell.estimate(whole).map(|m| (None, "whole server".into(), show(m.value)));
         let mut rows = vec![(
@@ -67,7 +75,7 @@ fn axis(low: f64, high: f64) -> Axis {
         let (first, last) = (low.max(1.0).log2().floor() as i32, (high * 1.6).log2().ceil() as i32);
         let step = ((last - first) / 6).max(1);
         let mut axis = Axis::log("", 2f64.powi(first), 2f64.powi(last), show);
-        axis.scale = crate::axis::Scale::Log { low: 2f64.powi(first), high: 2f64.powi(last) };
+        axis.scale = Scale::Log { low: 2f64.powi(first), high: 2f64.powi(last) };
         axis.ticks =
             (first..=last).step_by(step as usize).map(|p| (2f64.powi(p), whole(2f64.powi(p)))).collect();
         return axis;
@@ -80,7 +88,7 @@ fn axis(low: f64, high: f64) -> Axis {
         1.0
     };
     let mut axis = Axis::from_zero("", high * 1.12 / unit, |v| whole(v * unit));
-    if let crate::axis::Scale::Linear { high, .. } = &mut axis.scale {
+    if let Scale::Linear { high, .. } = &mut axis.scale {
         *high *= unit;
     }
     for (value, _) in &mut axis.ticks {

@@ -2,7 +2,7 @@
 
 use super::Chart;
 use crate::analysis::Analysis;
-use crate::axis::Axis;
+use crate::axis::{Axis, Scale};
 use crate::number::plain;
 use crate::published::{PublishedRow, PublishedTable, published};
 use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
@@ -127,7 +127,7 @@ fn list(table: &PublishedTable<'_>) -> Pane {
         .flat_map(|r| [Some(r.published), r.measured.map(|m| m.low), r.measured.map(|m| m.high)]);
     let show = |value: f64| if table.is_ratio() { format!("{}×", plain(value)) } else { table.show(value) };
     let mut x = Axis::of_values("", values.flatten(), 12.0, show);
-    if let crate::axis::Scale::Linear { high, .. } = &mut x.scale {
+    if let Scale::Linear { high, .. } = &mut x.scale {
         *high *= 1.001;
     }
     let mut marks = Vec::new();
@@ -158,13 +158,21 @@ fn list(table: &PublishedTable<'_>) -> Pane {
         title: table.subject(),
         hint: Analysis::hint(table.metric).into(),
         x,
-        y: Axis::rows(table.rows.iter().map(|r| r.label.clone())),
+        y: Axis::rows(table.rows.iter().map(row_name)),
         marks,
         stops,
         size: Size::Rows,
     };
     let legend = vec![(Ink::Part(1), table.citation()), (Ink::Part(0), "this run".into())];
     Pane { label: label(table), scenes: vec![scene], legend }
+}
+
+/// The levels of a row, and over how many cells of this run its figure is a mean.
+fn row_name(row: &PublishedRow) -> String {
+    match row.measured {
+        Some(m) if m.cells > 1 => format!("{} (mean of {} cells)", row.label, m.cells),
+        _ => row.label.clone(),
+    }
 }
 
 fn label(table: &PublishedTable<'_>) -> String {

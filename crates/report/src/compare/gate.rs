@@ -14,6 +14,9 @@ use pitot_lab::{METRICS, Metric, VerdictKind, metric};
 use std::fmt;
 use std::str::FromStr;
 
+/// More cells than this are counted in a sentence.
+const TOLD_MAX: usize = 4;
+
 /// A bound on the change of one figure.
 #[derive(Clone, Debug)]
 pub struct Gate {
@@ -137,7 +140,12 @@ impl GateOutcome {
     pub fn sentence(&self, gate: &Gate) -> String {
         match self {
             GateOutcome::Passed => format!("gate '{gate}': passed"),
-            GateOutcome::Met(cells) => format!("gate '{gate}': met by {}", cells.join("; ")),
+            GateOutcome::Met(cells) => {
+                let told = &cells[..cells.len().min(TOLD_MAX)];
+                let more = cells.len() - told.len();
+                let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+                format!("gate '{gate}': met by {}{more}", told.join("; "))
+            }
             GateOutcome::Undecided(why) => format!("gate '{gate}': undecided, {why}"),
         }
     }

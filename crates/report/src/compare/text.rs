@@ -4,14 +4,15 @@ use super::{Gate, GateOutcome, MetricRow, MetricTable, RunComparison, cautions, 
 use crate::analysis::Analysis;
 use crate::markdown::grid;
 use crate::number::figure;
-use crate::terminal::{heading, item, paragraph};
+use crate::terminal::{WIDTH, heading, item, paragraph};
 use crate::words::{decision, ratio};
 use pitot_lab::{Better, HostChange, VerdictKind};
 use std::fmt::Write as _;
 
 /// More differences than this are counted in a terminal; the other formats have all.
 const DIFFERENCES_MAX: usize = 30;
-const LABEL_MAX: usize = 34;
+/// A label is cut to fit the line, but not below this.
+const LABEL_MIN: usize = 12;
 
 pub(super) fn terminal(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
     let mut out = String::from("\n");
@@ -65,17 +66,25 @@ pub(super) fn change_line(change: &HostChange) -> String {
 
 fn metric_lines(out: &mut String, c: &RunComparison<'_>, table: &MetricTable) {
     heading(out, &format!("{}, {}", table.metric.summary, Analysis::hint(table.metric)));
-    let widest = c.pairs.iter().map(|p| p.label.chars().count()).max().unwrap_or(0);
-    let label_width = widest.clamp(4, LABEL_MAX);
-    let _ = writeln!(out, "  {:label_width$}  {:>9}  {:>9}  {:>22}  verdict", "cell", "A", "B", "B/A");
-    for (pair, row) in c.pairs.iter().zip(&table.rows) {
-        let mut label: String = pair.label.chars().take(label_width).collect();
-        if label.len() < pair.label.len() {
-            label.pop();
-            label.push('…');
+    let rows: Vec<(&str, [String; 4])> = c
+        .pairs
+        .iter()
+        .zip(&table.rows)
+        .map(|(pair, row)| (pair.label.as_str(), entries(table, row, (pair.verdict_a, pair.verdict_b))))
+        .collect();
+    let widest = |i: usize, head: &str| {
+        rows.iter().map(|(_, row)| row[i].chars().count()).max().unwrap_or(0).max(head.len())
+    };
+    let [a, b, times, verdict] = [widest(0, "A"), widest(1, "B"), widest(2, "B/A"), widest(3, "verdict")];
+    let left = WIDTH.saturating_sub(a + b + times + verdict + 10).max(LABEL_MIN);
+    let label_width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0).clamp(4, left);
+    let _ = writeln!(out, "  {:label_width$}  {:>a$}  {:>b$}  {:>times$}  verdict", "cell", "A", "B", "B/A");
+    for (label, [of_a, of_b, ratio, verdict]) in rows {
+        let mut label = label.to_owned();
+        if label.chars().count() > label_width {
+            label = label.chars().take(label_width - 1).chain(['…']).collect();
         }
-        let [a, b, times, verdict] = entries(table, row, (pair.verdict_a, pair.verdict_b));
-        let line = format!("  {label:label_width$}  {a:>9}  {b:>9}  {times:>22}  {verdict}");
+        let line = format!("  {label:label_width$}  {of_a:>a$}  {of_b:>b$}  {ratio:>times$}  {verdict}");
         let _ = writeln!(out, "{}", line.trim_end());
     }
 }
@@ -91,14 +100,16 @@ pub(super) fn entries(
     };
     let higher = table.metric.better == Better::Higher;
     let mut verdict = row.comparison.as_ref().map_or_else(String::new, |c| decision(c.decision, higher));
-    let doubts: Vec<String> = [("A", verdicts.0), ("B", verdicts.1)]
-        .into_iter()
-        .filter(|(_, kind)| *kind != VerdictKind::Valid)
-        .map(|(run, kind)| format!("{run} {}", kind.name()))
-        .collect();
+    let doubts = match verdicts {
+        (VerdictKind::Valid, VerdictKind::Valid) => String::new(),
+        (a, b) if a == b => format!("both {}", a.name()),
+        (VerdictKind::Valid, b) => format!("B {}", b.name()),
+        (a, VerdictKind::Valid) => format!("A {}", a.name()),
+        (a, b) => format!("A {}, B {}", a.name(), b.name()),
+    };
     if !doubts.is_empty() {
         let gap = if verdict.is_empty() { "" } else { "; " };
-        let _ = write!(verdict, "{gap}{}", doubts.join(", "));
+        let _ = write!(verdict, "{gap}{doubts}");
     }
     let times = row.comparison.as_ref().map_or_else(|| "–".to_owned(), ratio);
     [show(&row.a), show(&row.b), times, verdict]

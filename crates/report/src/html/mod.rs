@@ -85,15 +85,27 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A sentence with its marked names in bold.
+/// A sentence with its marked names in bold, and what stands in back quotes as code.
 pub(crate) fn marked(sentence: &str) -> String {
+    let bold = between(&escape(sentence), "**", "strong");
+    between(&bold, "`", "code")
+}
+
+/// Puts every second part between `marks` into an element.
+fn between(text: &str, marks: &str, element: &str) -> String {
     let mut html = String::new();
-    for (i, part) in escape(sentence).split("**").enumerate() {
-        if i % 2 == 1 {
-            let _ = write!(html, "<strong>{part}</strong>");
+    let mut parts = text.split(marks).peekable();
+    let mut inside = false;
+    while let Some(part) = parts.next() {
+        // A mark without its partner is a plain character.
+        if inside && parts.peek().is_none() {
+            let _ = write!(html, "{marks}{part}");
+        } else if inside {
+            let _ = write!(html, "<{element}>{part}</{element}>");
         } else {
             html.push_str(part);
         }
+        inside = !inside;
     }
     html
 }
@@ -106,6 +118,7 @@ mod tests {
     fn what_comes_from_outside_cannot_become_markup() {
         assert_eq!(escape("<a href='x'>&\""), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;");
         assert_eq!(marked("**<b>** wins"), "<strong>&lt;b&gt;</strong> wins");
+        assert_eq!(marked("type `a` or `b"), "type <code>a</code> or `b");
     }
 
     #[test]

@@ -180,7 +180,7 @@ pub(super) fn results(a: &Analysis<'_>) -> String {
         );
         for skip in skips {
             let levels: Vec<&str> = skip.factors.iter().map(|f| f.level.as_str()).collect();
-            let _ = write!(html, "<li><b>{}</b>: {}</li>", escape(&levels.join(", ")), escape(&skip.reason));
+            let _ = write!(html, "<li><b>{}</b>: {}</li>", escape(&levels.join(", ")), marked(&skip.reason));
         }
         html.push_str("</ul></details>");
     }
@@ -224,7 +224,7 @@ pub(super) fn cells(a: &Analysis<'_>) -> String {
             chip(cell.verdict.kind)
         );
         if !cell.verdict.reason.is_empty() {
-            let _ = write!(html, "<p>{}</p>", escape(&cell.verdict.reason));
+            let _ = write!(html, "<p>{}</p>", marked(&cell.verdict.reason));
         }
         for (name, command) in [("Server", &cell.record.server_command), ("Load", &cell.record.load_command)]
         {
@@ -345,7 +345,7 @@ pub(super) fn method(a: &Analysis<'_>) -> String {
     if !a.run.plan.notes.is_empty() {
         html.push_str("<h3>Notes on this plan</h3><ul>");
         for note in &a.run.plan.notes {
-            let _ = write!(html, "<li>{}</li>", escape(note));
+            let _ = write!(html, "<li>{}</li>", marked(note));
         }
         html.push_str("</ul>");
     }

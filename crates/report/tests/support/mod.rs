@@ -12,6 +12,12 @@ use pitot_lab::{
 use pitot_meter::{Histogram, Nanos};
 use serde_json::json;
 
+/// The run of a fixture, by way of a file.
+pub fn written(fixture: &Fixture) -> Run {
+    let directory = tempfile::tempdir().unwrap();
+    fixture.run(&directory.path().join("run.pitot"))
+}
+
 /// What the made-up machine is to do.
 pub struct Fixture {
     /// The servers, by the names of [`Server::of`].
@@ -77,10 +83,10 @@ fn host(governor: &str) -> Fingerprint {
     };
     Fingerprint {
         facts: vec![
-            fact("cpu", "model", "Example 9000 <8 cores>"),
+            fact("cpu", "model name", "Example 9000 <8 cores>"),
             fact("cpu", "governor", governor),
             fact("memory", "total", "16 GiB"),
-            fact("kernel", "release", "6.12.5"),
+            fact("system", "kernel", "6.12.5"),
             fact("sysctl", "net.core.somaxconn", "4096"),
         ],
     }
@@ -182,7 +188,7 @@ impl Fixture {
         writer.finish(RunState::Complete, "2026-01-02T03:06:05Z", &host("performance")).unwrap();
         let mut run = Run::open(path).unwrap();
         // What differs from run to run has no place in a snapshot.
-        run.info.id = "0123456789abcdef".into();
+        run.info.id = format!("{:016x}", self.seed);
         run.path = "architectures.pitot".into();
         run
     }

@@ -1,0 +1,184 @@
+//! What every report has to hold to, whatever the run.
+
+mod support;
+
+use pitot_lab::{Levels, Run};
+use pitot_report::{Format, Gate, GateOutcome, compare, render, render_comparison};
+use support::{Fixture, SMALL, written};
+
+const WIDE: Fixture = Fixture {
+    servers: &["fork+blocking", "thread+blocking", "loop+poll", "loop+epoll-et"],
+    levels: &[1, 100, 5000],
+    repetitions: 6,
+    ..SMALL
+};
+
+fn all_within_100_columns(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+    }
+}
+
+/// Every element that is opened is closed, in the right order.
+fn assert_well_formed(html: &str) {
+    const VOID: &[&str] = &["meta", "line", "rect", "polyline", "polygon", "path", "circle", "br"];
+    let body = html.split_once("<body>").unwrap().1.split_once("<script>").unwrap().0;
+    let mut open: Vec<&str> = Vec::new();
+    for part in body.split('<').skip(1) {
+        let (tag, _) = part.split_once('>').unwrap();
+        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "at {}", &part[..part.len().min(80)]);
+        } else if !tag.ends_with('/') && !VOID.contains(&name) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "never closed: {open:?}");
+}
+
+fn with_baseline(mut run: Run, factor: &str, level: &str) -> Run {
+    run.plan.baseline = Some(Levels(vec![(factor.into(), vec![level.into()])]));
+    run
+}
+
+fn outcome(a: &Run, b: &Run, gate: &str) -> GateOutcome {
+    let gate: Gate = gate.parse().unwrap();
+    gate.judge(&compare(a, b, std::slice::from_ref(&gate)))
+}
+
+#[test]
+fn a_terminal_report_fits_100_columns() {
+    let run = written(&WIDE);
+    all_within_100_columns(&render(&run, Format::Terminal));
+    let slower = written(&Fixture { slowdown: 1.2, seed: 9, ..WIDE });
+    all_within_100_columns(&render_comparison(&compare(&run, &slower, &[]), &[], Format::Terminal));
+}
+
+#[test]
+fn a_page_is_well_formed_and_refers_to_nothing_outside() {
+    let run = written(&WIDE);
+    let slower = written(&Fixture { slowdown: 1.2, seed: 9, ..WIDE });
+    for page in [render(&run, Format::Html), render_comparison(&compare(&run, &slower, &[]), &[], Format::Html)] {
+        assert_well_formed(&page);
+        for reference in ["src=", "href=\"http", "url(", "@import", "<link", "fetch("] {
+            assert!(!page.contains(reference), "{reference}");
+        }
+    }
+    assert!(render(&run, Format::Html).contains("Example 9000 &lt;8 cores&gt;"));
+}
+
+#[test]
+fn a_failed_baseline_gives_way_to_the_last_and_shows_its_last_words() {
+    let run = written(&WIDE);
+    let text = render(&run, Format::Markdown);
+    assert!(text.contains("the requests a second of **thread+blocking** at 5000"), "{text}");
+    assert!(text.contains("1 of 12 cells failed and has no figures: **fork+blocking at 5000 connections**."), "{text}");
+    let text = render(&run, Format::Terminal);
+    assert!(text.contains("last words: pitot: fork: Resource temporarily unavailable (EAGAIN)"), "{text}");
+}
+
+#[test]
+fn a_baseline_that_is_a_load_compares_each_server_with_itself() {
+    let run = with_baseline(written(&WIDE), "load.connections", "1");
+    let text = render(&run, Format::Markdown);
+    assert!(text.contains("ratio to 1 connection |"), "{text}");
+    assert!(!text.contains("requests a second of **loop+epoll-et** at"), "{text}");
+}
+
+#[test]
+fn too_few_repetitions_give_ranges_and_no_verdict() {
+    let run = written(&Fixture { repetitions: 3, ..SMALL });
+    all_within_100_columns(&render(&run, Format::Terminal));
+    let text = render(&run, Format::Markdown);
+    assert!(text.contains("3 repetitions give no 95% interval of a median"), "{text}");
+    assert!(text.contains("(not certain: 3 repetitions, 4 needed)"), "{text}");
+    assert!(text.contains("( ) range of the repetitions"), "{text}");
+}
+
+#[test]
+fn a_run_without_a_figure_says_so_in_every_format() {
+    let mut run = written(&SMALL);
+    for cell in &mut run.cells {
+        cell.repetitions.clear();
+    }
+    assert!(render(&run, Format::Terminal).contains("There is no answer yet"));
+    assert!(render(&run, Format::Terminal).contains("0 of 36 repetitions are there"));
+    assert_well_formed(&render(&run, Format::Html));
+    for format in [Format::Markdown, Format::Csv, Format::Json] {
+        assert!(!render(&run, format).is_empty());
+    }
+    run.cells.clear();
+    assert_well_formed(&render(&run, Format::Html));
+}
+
+#[test]
+fn every_csv_record_has_as_many_fields_as_the_head() {
+    let csv = render(&written(&SMALL), Format::Csv);
+    let count = |line: &str| line.split(',').count();
+    let head = csv.lines().next().unwrap();
+    assert!(head.starts_with("server,load.connections,verdict,metric,unit,value"), "{head}");
+    assert!(csv.lines().all(|line| count(line) == count(head)));
+}
+
+#[test]
+fn a_run_compared_with_itself_has_no_difference_and_passes_its_gates() {
+    let run = written(&SMALL);
+    let comparison = compare(&run, &run, &[]);
+    assert_eq!(comparison.pairs.len(), 6);
+    let declared = comparison.metrics.iter().flat_map(|t| &t.rows).filter_map(|r| r.comparison.as_ref());
+    assert!(declared.clone().count() > 0);
+    assert!(declared.clone().all(|c| !c.decision.is_difference()));
+    assert_eq!(outcome(&run, &run, "throughput < 0%"), GateOutcome::Passed);
+    let text = render_comparison(&comparison, &[], Format::Terminal);
+    assert!(text.contains("it is compared with itself"), "{text}");
+}
+
+#[test]
+fn a_gate_is_met_by_a_declared_difference_beyond_it_and_by_nothing_less() {
+    let run = written(&SMALL);
+    let slower = written(&Fixture { slowdown: 1.3, seed: 8, ..SMALL });
+    let GateOutcome::Met(cells) = outcome(&run, &slower, "throughput < -5%") else { panic!("it should be met") };
+    assert_eq!(cells.len(), 6, "{cells:?}");
+    assert_eq!(outcome(&run, &slower, "throughput < -50%"), GateOutcome::Passed);
+    assert_eq!(outcome(&run, &slower, "throughput > +5%"), GateOutcome::Passed);
+    // The same machine on another day: noise only.
+    let again = written(&Fixture { seed: 8, ..SMALL });
+    assert_eq!(outcome(&run, &again, "throughput < 0%"), GateOutcome::Passed);
+}
+
+#[test]
+fn a_gate_that_cannot_be_decided_does_not_pass() {
+    let few = written(&Fixture { repetitions: 3, ..SMALL });
+    let GateOutcome::Undecided(why) = outcome(&few, &few, "throughput < -5%") else { panic!("it cannot be decided") };
+    assert!(why.contains("--repetitions"), "{why}");
+    let mut other = written(&SMALL);
+    other.cells.clear();
+    assert!(matches!(outcome(&few, &other, "throughput < -5%"), GateOutcome::Undecided(_)));
+}
+
+#[test]
+fn a_cell_that_fails_in_the_second_run_only_meets_every_gate() {
+    let healthy = written(&Fixture { servers: &["fork+blocking", "loop+epoll-et"], levels: &[100], ..SMALL });
+    let mut broken = healthy.clone();
+    for repetition in &mut broken.cells[0].repetitions {
+        repetition.verdict.kind = pitot_lab::VerdictKind::Failed;
+    }
+    let GateOutcome::Met(cells) = outcome(&healthy, &broken, "p99 > +50%") else { panic!("it should be met") };
+    assert_eq!(cells, ["fork+blocking, 100 failed in the second run only"]);
+}
+
+#[test]
+fn what_differs_around_the_runs_comes_first_and_unmatched_cells_are_named() {
+    let a = written(&SMALL);
+    let mut b = written(&Fixture { levels: &[10, 100], seed: 8, ..SMALL });
+    b.host_before.facts[2].value = "powersave".into();
+    b.info.version = "0.2.0".into();
+    let comparison = compare(&a, &b, &[]);
+    assert_eq!(comparison.only_a.len(), 3);
+    assert_eq!(comparison.only_b.len(), 3);
+    let text = render_comparison(&comparison, &[], Format::Terminal);
+    let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is not in {text}"));
+    assert!(place("version pitot: 0.1.0 → 0.2.0") < place("right replies a second"));
+    assert!(place("→ powersave") < place("right replies a second"));
+    assert!(text.contains("fork+blocking, 1000"));
+}
