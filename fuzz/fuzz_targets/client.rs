@@ -5,14 +5,22 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use pitot_proto::client::{
-    CLIENTS, ClientOptions, ClientProtocol, Draw, Fault, Opening, Outgoing, Progress, RequestSpec, Url,
+    CLIENTS, ClientEntry, ClientOptions, ClientProtocol, Draw, Fault, Opening, Outgoing, Progress,
+    RequestSpec, Url,
 };
 
 static CLIENT_PROTOCOLS: LazyLock<Vec<Box<dyn ClientProtocol>>> = LazyLock::new(|| {
-    let build = |entry: &pitot_proto::client::ClientEntry| {
+    let build = |entry: &ClientEntry| {
+        let url = Url::parse(entry.example).expect("an example is a URL");
+        // Replies so short that they are soon found.
+        let path = match entry.scheme {
+            "http" => "/bytes/5".into(),
+            "blob" => "/5".into(),
+            _ => url.path.clone(),
+        };
         let request = |method: &str| RequestSpec {
             method: method.into(),
-            path: if entry.scheme == "http" { "/bytes/5".into() } else { "5".into() },
+            path: path.clone(),
             weight: 1.0,
             body: Vec::new(),
         };
@@ -21,7 +29,6 @@ static CLIENT_PROTOCOLS: LazyLock<Vec<Box<dyn ClientProtocol>>> = LazyLock::new(
             _ => vec![request("GET")],
         };
         let options = ClientOptions { requests, in_turn: true, verify: true, ..ClientOptions::default() };
-        let url = Url::parse(entry.example).expect("an example is a URL");
         (entry.build)(&url, &options).expect("sound options")
     };
     CLIENTS.iter().map(build).collect()
@@ -48,6 +55,7 @@ fn judge<'a>(
             };
             assert!(received.consumed <= tail.len());
             tail.drain(..received.consumed);
+            out.clear();
             if received.progress == Progress::More {
                 assert!(tail.len() < 64 * 1024, "the unconsumed input has no bound");
                 break;
