@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use pitot_lab::{
     Guardian, Outcome, Plan, PlanError, Prepared, Progress, RunError, RunState, SUITES, SelfCheck, Setting,
-    VerdictKind, metric, prepare, resume, suite,
+    SkipRecord, VerdictKind, metric, prepare, resume, suite,
 };
 use pitot_sys::signal::{Signal, SignalFd};
 
@@ -201,9 +201,26 @@ fn announce(prepared: &Prepared) {
     for warning in &prepared.warnings {
         eprintln!("note: {warning}");
     }
-    for skip in &prepared.skips {
-        eprintln!("skipped: {}: {}", levels(&skip.factors), skip.reason);
+    for (reason, cells) in by_reason(&prepared.skips) {
+        eprintln!("skipped: {cells}: {reason}");
     }
+}
+
+/// The combinations that are skipped for the same reason together: the first of them and how many more.
+fn by_reason(skips: &[SkipRecord]) -> Vec<(&str, String)> {
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    for skip in skips {
+        let label = levels(&skip.factors);
+        match groups.iter_mut().find(|(reason, _)| *reason == skip.reason) {
+            Some((_, labels)) => labels.push(label),
+            None => groups.push((&skip.reason, vec![label])),
+        }
+    }
+    let tell = |labels: Vec<String>| match labels.len() {
+        n @ 0..=3 => labels[..n].join("; "),
+        n => format!("{}; and {} more", labels[..2].join("; "), n - 2),
+    };
+    groups.into_iter().map(|(reason, labels)| (reason, tell(labels))).collect()
 }
 
 /// `1 min 20 s`.
@@ -278,6 +295,18 @@ impl From<RunError> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_skipped_for_one_reason_is_told_once() {
+        let skip = |level: u32, reason: &str| SkipRecord {
+            factors: vec![pitot_lab::FactorLevel::new("replicate", &level.to_string())],
+            reason: reason.into(),
+        };
+        let mut skips: Vec<SkipRecord> = (1..=5).map(|level| skip(level, "enough")).collect();
+        skips.push(skip(9, "impossible"));
+        let told = by_reason(&skips);
+        assert_eq!(told, [("enough", "1; 2; and 3 more".to_owned()), ("impossible", "9".to_owned())]);
+    }
 
     #[test]
     fn spans_are_told_in_words() {

@@ -26,7 +26,7 @@ pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord};
 pub use clock::rfc3339_now;
 pub use host::{CpuSplit, Fact, Fingerprint, HostChange};
 pub use load_result::{
-    Bytes, Client, Connections, Latencies, Latency, LoadError, LoadResult, Requests, Window,
+    Bytes, Client, Connections, Latencies, Latency, LoadError, LoadResult, Requests, Storm, Window,
 };
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use plan::{

@@ -34,6 +34,8 @@ pub struct LoadResult {
     pub connections: Connections,
     /// Errors by phase and kind.
     pub errors: Vec<LoadError>,
+    /// A storm of connections, where one was asked for.
+    pub storm: Option<Storm>,
     /// Bytes.
     pub bytes: Bytes,
     /// The load generator's own resources, and its own verdict.
@@ -139,6 +141,18 @@ pub struct Connections {
     pub reopened: u64,
     /// Closed by the server.
     pub closed_by_peer: u64,
+}
+
+/// Connections opened at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Storm {
+    /// Asked for.
+    pub requested: u64,
+    /// Established in the end.
+    pub established: u64,
+    /// Seconds until the last of them was.
+    pub established_s: f64,
 }
 
 /// One kind of error.

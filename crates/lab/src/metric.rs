@@ -126,8 +126,8 @@ pub static METRICS: &[Metric] = &[
         unit: Unit::Seconds,
         better: Better::Lower,
         read: |r| {
-            let load = r.load.as_ref()?;
-            (load.latency_ns.connect.count > 0).then_some(load.latency_ns.connect.max / 1e9)
+            let storm = r.load.as_ref()?.storm?;
+            (storm.requested > 0 && storm.established == storm.requested).then_some(storm.established_s)
         },
     },
     Metric {

@@ -1,4 +1,4 @@
-//! The monitor: samples of the server's processes, the load generator's, and the machine, twenty times a second.
+//! The monitor: samples of the server's processes, the load generator's, and the machine, twelve times a second.
 //!
 //! It reads /proc and nothing else, so it needs no privilege and can watch any server. What is cheap is read in every
 //! sample. What grows with the number of processes or threads has a budget each: it is read as often as it may cost
@@ -23,7 +23,7 @@ use strangers::Strangers;
 use tree::Tree;
 
 /// Time between samples.
-pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(80);
 
 /// Something that is read no more often than its interval, and not so often that it costs more than its share of
 /// one CPU.
@@ -116,7 +116,7 @@ impl Monitor {
         }
         if self.others.is_due(start) {
             let from = now();
-            self.strangers.sample(&mut self.reader, self.sessions.strangers(), &self.server_cpus, start);
+            self.strangers.sample(&mut self.reader, self.sessions.strangers(), start);
             self.others.spent(from);
         }
         sample.cost_ns = thread_cpu().since(cpu_start).0;
@@ -155,7 +155,7 @@ impl Monitor {
         sample.load = kept(&self.load, load);
     }
 
-    /// The samples, and what other processes used of the server's CPUs.
+    /// The samples, and what other processes used meanwhile.
     pub(crate) fn finish(self) -> (Vec<Sample>, Vec<StrangerUse>) {
         (self.samples, self.strangers.finish())
     }

@@ -1,4 +1,4 @@
-//! Other processes that use the server's CPUs: the ones that make a measurement noisy, by name.
+//! Other processes that use the CPUs of a measurement: the ones that make it noisy, by name.
 
 use std::collections::HashMap;
 
@@ -6,13 +6,15 @@ use pitot_meter::Nanos;
 
 use crate::procfs::{Reader, TICK_NS};
 
-/// What another process used of the server's CPUs between two looks at it.
+/// What another process used of a CPU between two looks at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StrangerUse {
     pub(crate) from: Nanos,
     pub(crate) to: Nanos,
     pub(crate) pid: u32,
     pub(crate) name: String,
+    /// The CPU on which it was found.
+    pub(crate) cpu: usize,
     pub(crate) cpu_ns: u64,
 }
 
@@ -27,13 +29,7 @@ pub(super) struct Strangers {
 
 impl Strangers {
     /// Looks at the processes. A process counts for the CPU on which it is found.
-    pub(super) fn sample(
-        &mut self,
-        reader: &mut Reader,
-        pids: impl Iterator<Item = u32>,
-        cpus: &[usize],
-        at: Nanos,
-    ) {
+    pub(super) fn sample(&mut self, reader: &mut Reader, pids: impl Iterator<Item = u32>, at: Nanos) {
         let own = std::process::id();
         let mut now = HashMap::with_capacity(self.known.len());
         for pid in pids.filter(|&pid| pid != own) {
@@ -41,13 +37,13 @@ impl Strangers {
             let ticks = stat.user + stat.system + stat.children_user + stat.children_system;
             if let Some(&(from, before)) = self.known.get(&pid)
                 && ticks > before
-                && cpus.contains(&stat.processor)
             {
                 self.uses.push(StrangerUse {
                     from,
                     to: at,
                     pid,
                     name: reader.name(pid),
+                    cpu: stat.processor,
                     cpu_ns: (ticks - before) * TICK_NS,
                 });
             }

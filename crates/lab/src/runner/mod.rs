@@ -28,7 +28,7 @@ use crate::{
 /// Seconds that a repetition takes beside warm-up and measurement: two processes start, connect, and stop.
 const OVERHEAD_S: f64 = 0.3;
 /// Seconds that a load takes that has no duration.
-const UNTIMED_GUESS_S: f64 = 2.0;
+const UNTIMED_GUESS_S: f64 = 0.5;
 /// The port in commands that are shown.
 const SHOWN_PORT: u16 = 18080;
 

@@ -29,17 +29,24 @@ pub(super) enum Event {
     Closed,
 }
 
-/// The end of a stream.
+/// The end of what came from a stream.
 #[derive(Debug, Default)]
-struct Tail(Mutex<Vec<u8>>);
+struct Tail(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    /// Nothing more will come.
+    whole: bool,
+}
 
 impl Tail {
-    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, bytes: &[u8]) {
-        let mut kept = self.lock();
+        let kept = &mut self.lock().bytes;
         kept.extend_from_slice(bytes);
         if kept.len() > KEPT_BYTES * 2 {
             let surplus = kept.len() - KEPT_BYTES;
@@ -48,7 +55,7 @@ impl Tail {
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.lock()).into_owned()
+        String::from_utf8_lossy(&self.lock().bytes).into_owned()
     }
 }
 
@@ -114,6 +121,11 @@ impl Process {
         self.stdout.text()
     }
 
+    /// True once it has closed its stdout and all of it is read.
+    pub(super) fn has_closed_stdout(&self) -> bool {
+        self.stdout.lock().whole
+    }
+
     /// Its last `lines` lines, stderr's after stdout's.
     pub(super) fn last_words(&self, lines: usize) -> String {
         let last = |text: String| -> Vec<String> {
@@ -170,6 +182,7 @@ fn follow(
                 let _ = events.send(Event::Line { who, text, on_stdout });
             }
         }
+        tail.lock().whole = true;
         let _ = events.send(Event::Closed);
     });
 }

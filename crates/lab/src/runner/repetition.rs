@@ -261,15 +261,23 @@ impl Attempt<'_, '_> {
             .map_err(|_| format!("the load generator ended {how} and wrote no result"))?;
         let result = LoadResult::parse(&text)
             .map_err(|e| format!("the load generator's result is not readable: {e}"))?;
-        if result.requests.ok == 0 && result.latency_ns.connect.count == 0 {
-            return Err(nothing_right(&result));
+        let failure = match result.storm {
+            Some(storm) if storm.established < storm.requested => Some(format!(
+                "only {} of {} connections were established{}",
+                storm.established,
+                storm.requested,
+                worst_error(&result)
+            )),
+            None if result.requests.ok == 0 => Some(format!("not one right reply{}", worst_error(&result))),
+            _ => None,
+        };
+        match failure {
+            None => Ok(result),
+            Some(reason) => {
+                self.result = Some(result);
+                Err(reason)
+            }
         }
-        if result.requests.ok == 0 && result.requests.attempted > 0 {
-            let reason = nothing_right(&result);
-            self.result = Some(result);
-            return Err(reason);
-        }
-        Ok(result)
     }
 
     /// Asks the server to stop, waits for its end and reads its counters.
@@ -302,18 +310,10 @@ impl Attempt<'_, '_> {
                 )));
             }
             // The reader of its output may be a moment behind its end.
-            while self.server_stats.is_none() && Instant::now() < deadline {
-                self.server_stats = self.server.as_ref().and_then(|server| last_object(&server.stdout()));
-                if self.server_stats.is_none() {
-                    match self.receiver.recv_timeout(KNOCK) {
-                        Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
-                            self.server_stats = self.server.as_ref().and_then(|s| last_object(&s.stdout()));
-                            break;
-                        }
-                        Ok(_) | Err(RecvTimeoutError::Timeout) => {}
-                    }
-                }
+            while !self.server.as_ref().is_none_or(Process::has_closed_stdout) && Instant::now() < deadline {
+                let _ = self.receiver.recv_timeout(KNOCK);
             }
+            self.server_stats = self.server.as_ref().and_then(|server| last_object(&server.stdout()));
         }
         Ok(())
     }
@@ -378,7 +378,7 @@ impl Attempt<'_, '_> {
                 strangers: &strangers,
                 window,
                 throttled,
-                shared_cpus: self.bench.cpus.is_shared(),
+                cpus: self.bench.cpus,
             }),
             (None, _, _) => Verdict {
                 kind: VerdictKind::Failed,
@@ -445,14 +445,12 @@ fn stop_signal(name: &str) -> Stop {
     }
 }
 
-/// "not one right reply", with what came instead.
-fn nothing_right(result: &LoadResult) -> String {
+/// ", but N errors, most of them ...", if there were any.
+fn worst_error(result: &LoadResult) -> String {
     let worst = result.errors.iter().max_by_key(|e| e.count);
-    let instead = worst.map_or_else(
-        || "and no error either".to_owned(),
-        |e| format!("but {} errors, most of them {} {}", result.error_count(), e.phase, e.kind),
-    );
-    format!("not one right reply, {instead}")
+    worst.map_or_else(String::new, |e| {
+        format!(", but {} errors, most of them {} {}", result.error_count(), e.phase, e.kind)
+    })
 }
 
 /// The last JSON object in a program's output: in one line, or over all lines from the last that opens one.

@@ -189,7 +189,7 @@ fn a_program_that_does_not_exist_fails_its_cell_only() {
 #[test]
 fn an_external_server_is_a_cell_like_any_other() {
     let bed = Bed::new();
-    let text = plan("server = [\"other\", \"knocked\"]")
+    let text = plan("server = [\"other\", \"knocked\"]").replace("500ms", "10s")
         + r#"
 [load]
 url = "http://{address}/"

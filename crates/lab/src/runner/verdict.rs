@@ -5,11 +5,11 @@
 
 use crate::monitor::StrangerUse;
 use crate::runfile::{Resources, Verdict, VerdictKind};
-use crate::{LoadResult, Window};
+use crate::{CpuSplit, LoadResult, Window};
 
 /// The hypervisor withheld more than this share of the CPUs' time: noisy.
 const STEAL_SHARE_MAX: f64 = 0.02;
-/// Other processes used more than this share of the server's CPUs: noisy.
+/// Other processes used more than this share of the CPUs of either side: noisy.
 const OTHERS_SHARE_MAX: f64 = 0.05;
 /// Time of the server's CPUs that nobody seen accounts for may be larger: it is a difference of sampled figures.
 const UNKNOWN_SHARE_MAX: f64 = 0.15;
@@ -31,8 +31,7 @@ pub(super) struct Evidence<'a> {
     pub(super) window: Window,
     /// Times that the processor was slowed for heat, or the cgroup for its quota.
     pub(super) throttled: u64,
-    /// Server and load generator share their CPUs.
-    pub(super) shared_cpus: bool,
+    pub(super) cpus: &'a CpuSplit,
 }
 
 pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
@@ -40,13 +39,16 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let window = used.window_s.max(f64::MIN_POSITIVE);
     let server_time = window * f64::from(used.server_cpus.max(1));
     let load_time = window * f64::from(used.load_cpus.max(1));
-    let all_time = if evidence.shared_cpus { server_time } else { server_time + load_time };
+    let shared = evidence.cpus.is_shared();
+    let all_time = if shared { server_time } else { server_time + load_time };
 
-    let steal = used.steal_s / if evidence.shared_cpus { 2.0 * all_time } else { all_time };
-    let culprits = culprits(evidence);
-    let others_s: f64 = culprits.iter().map(|(_, s)| s).sum();
+    let steal = used.steal_s / if shared { 2.0 * all_time } else { all_time };
+    let on_server = Strangers::on(&evidence.cpus.server, evidence);
+    let others_s = on_server.seconds;
     let others = others_s / server_time;
-    let known_s = used.server_cpu_s + others_s + if evidence.shared_cpus { used.load_cpu_s } else { 0.0 };
+    let on_load = Strangers::on(&evidence.cpus.load, evidence);
+    let load_others = on_load.seconds / load_time;
+    let known_s = used.server_cpu_s + others_s + if shared { used.load_cpu_s } else { 0.0 };
     // Interrupt time is left out on this side: whether a process's own time holds it depends on the kernel.
     let unknown = (used.server_cpus_busy_s - used.server_softirq_s - known_s).max(0.0) / server_time;
 
@@ -65,6 +67,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
         ("client_cpu_share", client),
         ("server_cpu_share", server),
         ("others_cpu_share", others),
+        ("load_others_cpu_share", load_others),
         ("unknown_cpu_share", unknown),
         ("steal_share", steal),
         ("throttled_count", evidence.throttled as f64),
@@ -90,12 +93,17 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
             format!("the CPUs were throttled {} times, for heat or by a cgroup's quota", evidence.throttled),
         );
     }
-    if others > OTHERS_SHARE_MAX && others_s * 100.0 >= OTHERS_TICKS_MIN {
-        let worst = culprits.first().map_or_else(String::new, |(name, _)| format!(", most of it {name}"));
-        return verdict(
-            VerdictKind::Noisy,
-            format!("other processes used {} of the server's CPUs{worst}", percent(others)),
-        );
+    for (whose, share, strangers) in
+        [("server", others, &on_server), ("load generator", load_others, &on_load)]
+    {
+        if share > OTHERS_SHARE_MAX && strangers.seconds * 100.0 >= OTHERS_TICKS_MIN {
+            let reason = format!(
+                "other processes used {} of the {whose}'s CPUs, most of it {}",
+                percent(share),
+                strangers.worst
+            );
+            return verdict(VerdictKind::Noisy, reason);
+        }
     }
     if unknown > UNKNOWN_SHARE_MAX {
         let reason = format!(
@@ -109,7 +117,13 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
             format!("{} segments were sent again, {} a request", used.tcp_retransmits, percent(resent));
         return verdict(VerdictKind::NetworkBound, reason);
     }
-    if (client > CLIENT_BUSY || load.client.verdict == "client-bound") && server < SERVER_BUSY {
+    if load.client.verdict == "client-bound" && client <= CLIENT_BUSY && server < SERVER_BUSY {
+        return verdict(
+            VerdictKind::ClientBound,
+            format!("the load generator says of itself: {}", load.client.reason),
+        );
+    }
+    if client > CLIENT_BUSY && server < SERVER_BUSY {
         let reason = format!(
             "the load generator used {} of its CPU time and the server only {} of its own: the server can do more",
             percent(client.min(1.0)),
@@ -120,23 +134,33 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     verdict(VerdictKind::Valid, String::new())
 }
 
-/// Other processes on the server's CPUs within the window, with their seconds, the worst first.
-fn culprits(evidence: &Evidence<'_>) -> Vec<(String, f64)> {
-    let Window { start, end } = evidence.window;
-    let mut sums: Vec<(String, f64)> = Vec::new();
-    for stranger in evidence.strangers {
-        let (from, to) = (stranger.from.0, stranger.to.0);
-        let inside = to.min(end).saturating_sub(from.max(start)) as f64 / (to - from).max(1) as f64;
-        let seconds = stranger.cpu_ns as f64 * inside / 1e9;
-        let name = format!("`{}` (process {})", stranger.name, stranger.pid);
-        match sums.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, sum)) => *sum += seconds,
-            None if seconds > 0.0 => sums.push((name, seconds)),
-            None => {}
+/// Other processes on some CPUs within the window.
+#[derive(Debug, Default)]
+struct Strangers {
+    seconds: f64,
+    /// The one that used most.
+    worst: String,
+}
+
+impl Strangers {
+    fn on(cpus: &[usize], evidence: &Evidence<'_>) -> Strangers {
+        let Window { start, end } = evidence.window;
+        let mut sums: Vec<(String, f64)> = Vec::new();
+        for stranger in evidence.strangers.iter().filter(|s| cpus.contains(&s.cpu)) {
+            let (from, to) = (stranger.from.0, stranger.to.0);
+            let inside = to.min(end).saturating_sub(from.max(start)) as f64 / (to - from).max(1) as f64;
+            let seconds = stranger.cpu_ns as f64 * inside / 1e9;
+            let name = format!("`{}` (process {})", stranger.name, stranger.pid);
+            match sums.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += seconds,
+                None => sums.push((name, seconds)),
+            }
         }
+        let seconds = sums.iter().map(|(_, s)| s).sum();
+        let worst =
+            sums.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name).unwrap_or_default();
+        Strangers { seconds, worst }
     }
-    sums.sort_by(|a, b| b.1.total_cmp(&a.1));
-    sums
 }
 
 fn percent(share: f64) -> String {
@@ -167,9 +191,13 @@ mod tests {
         LoadResult { throughput_rps: 50_000.0, ..LoadResult::default() }
     }
 
+    fn split() -> CpuSplit {
+        CpuSplit { server: vec![0], load: vec![1] }
+    }
+
     fn verdict(used: &Resources, load: &LoadResult, strangers: &[StrangerUse]) -> Verdict {
         let window = Window { start: 1_000_000_000, end: 3_000_000_000 };
-        judge(&Evidence { load, used, strangers, window, throttled: 0, shared_cpus: false })
+        judge(&Evidence { load, used, strangers, window, throttled: 0, cpus: &split() })
     }
 
     #[test]
@@ -189,6 +217,12 @@ mod tests {
             "{}",
             found.reason
         );
+        let mut held_up = load();
+        held_up.client.verdict = "client-bound".into();
+        held_up.client.reason = "it waited for its CPU".into();
+        let spare = Resources { server_cpu_s: 1.0, server_cpus_busy_s: 1.1, ..used() };
+        let found = verdict(&spare, &held_up, &[]);
+        assert_eq!(found.reason, "the load generator says of itself: it waited for its CPU");
         let both = Resources { load_cpu_s: 1.95, ..used() };
         assert_eq!(
             verdict(&both, &load(), &[]).kind,
@@ -207,6 +241,7 @@ mod tests {
             to: Nanos::from_secs(from_s + 1),
             pid,
             name: "burner".into(),
+            cpu: 0,
             cpu_ns: cpu_ms * 1_000_000,
         };
         let strangers = [stranger(7, 0, 900), stranger(7, 1, 500), stranger(7, 2, 500), stranger(8, 1, 10)];
@@ -218,6 +253,9 @@ mod tests {
             "{}",
             found.reason
         );
+        let beside = [StrangerUse { cpu: 1, ..stranger(9, 1, 400) }];
+        let found = verdict(&used(), &load(), &beside);
+        assert!(found.reason.contains("20% of the load generator's CPUs"), "{}", found.reason);
         let quiet = [stranger(8, 1, 60)];
         assert_eq!(verdict(&used(), &load(), &quiet).kind, VerdictKind::Valid, "3% is no noise");
         assert_eq!(verdict(&busy, &load(), &[]).kind, VerdictKind::Noisy, "nor need the process be seen");
@@ -234,7 +272,7 @@ mod tests {
             strangers: &[],
             window: Window::default(),
             throttled: 2,
-            shared_cpus: false,
+            cpus: &split(),
         };
         assert!(judge(&evidence).reason.contains("throttled 2 times"));
     }

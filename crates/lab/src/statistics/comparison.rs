@@ -76,6 +76,8 @@ pub enum Decision {
     Higher,
     /// The candidate is lower by more than the tolerance.
     Lower,
+    /// A single comparison would have declared a difference, but among so many one like it is to be expected.
+    Suggested,
     /// They are the same to within the tolerance: the whole interval lies inside it.
     Alike,
     /// Nothing can be told: there may be a difference, but this run does not show it.
@@ -109,7 +111,9 @@ pub struct Comparison {
     pub repetitions: usize,
     /// The test, if the repetitions suffice for one.
     pub test: Option<RankTest>,
-    /// The probability, corrected for the family, of so clear a difference if the true one were within the tolerance.
+    /// The probability of so clear a difference if the true one were within the tolerance.
+    pub p_alone: Option<f64>,
+    /// The same corrected for the family: what is at most 5% is declared.
     pub p: Option<f64>,
     /// What may be said.
     pub decision: Decision,
@@ -133,9 +137,9 @@ pub fn judge(family: &[Samples], tolerance: f64) -> Vec<Option<Comparison>> {
         })
         .collect();
     // Those that no outcome could make significant do not count against the others.
-    let raw: Vec<f64> = judged.iter().flatten().filter_map(|c| c.p).collect();
+    let raw: Vec<f64> = judged.iter().flatten().filter_map(|c| c.p_alone).collect();
     let mut adjusted = holm(&raw).into_iter();
-    for comparison in judged.iter_mut().flatten().filter(|c| c.p.is_some()) {
+    for comparison in judged.iter_mut().flatten().filter(|c| c.p_alone.is_some()) {
         comparison.p = adjusted.next();
         comparison.decision = decide(comparison, margin);
     }
@@ -187,7 +191,8 @@ fn weigh(a: &[f64], b: &[f64], paired: bool, margin: f64, family_size: usize) ->
         ratio_max: high.exp(),
         repetitions: a.len().min(b.len()),
         test,
-        p: test.map(|test| p_beyond_margin(test, a, b, margin)),
+        p_alone: test.map(|test| p_beyond_margin(test, a, b, margin)),
+        p: None,
         decision: Decision::TooFewRepetitions { needed: repetitions_needed(family_size, paired) },
     }
 }
@@ -208,6 +213,9 @@ fn p_beyond_margin(test: RankTest, a: &[f64], b: &[f64], margin: f64) -> f64 {
 fn decide(comparison: &Comparison, margin: f64) -> Decision {
     if comparison.p.is_some_and(|p| p <= ALPHA) {
         return if comparison.ratio > 1.0 { Decision::Higher } else { Decision::Lower };
+    }
+    if comparison.p_alone.is_some_and(|p| p <= ALPHA) {
+        return Decision::Suggested;
     }
     match comparison.interval {
         Some(i) if i.low.ln() >= -margin && i.high.ln() <= margin => Decision::Alike,
@@ -298,6 +306,17 @@ mod tests {
         let alone = p(std::slice::from_ref(&weak));
         assert!(alone < ALPHA);
         assert!((p(&[weak.clone(), weak]) - 2.0 * alone).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_only_the_correction_forbids_is_suggested() {
+        // Alone it is p = 0.03; three of them are p = 0.09.
+        let weak = Samples::Paired(vec![(2.0, 1.0), (2.1, 1.0), (2.2, 1.0), (2.3, 1.0), (2.4, 1.0), (2.5, 1.0), (0.9, 1.0)]);
+        let p = one(weak.clone(), 0.0).p.unwrap();
+        assert!(p <= ALPHA && 3.0 * p > ALPHA, "{p}");
+        for c in judge(&vec![weak; 3], 0.0).into_iter().flatten() {
+            assert!(c.decision == Decision::Suggested || c.test == Some(RankTest::MannWhitney), "{c:?}");
+        }
     }
 
     #[test]
