@@ -80,6 +80,8 @@ pub struct Conn<S = OwnedFd> {
     /// There is one only while something is to be sent, so that an idle connection is small.
     out: Option<Box<Outbox>>,
     phase: Phase,
+    /// The end of input is known to follow what can be received.
+    input_ending: bool,
     input_ended: bool,
 }
 
@@ -89,9 +91,16 @@ impl<S: AsFd> Conn<S> {
         let mut session = Session::new(&*server.protocol);
         let mut out = env.outbox();
         session.open(env, &mut out);
-        let mut conn = Conn { socket, session, out: None, phase: Phase::Idle, input_ended: false };
+        let phase = Phase::Idle;
+        let mut conn = Conn { socket, session, out: None, phase, input_ending: false, input_ended: false };
         conn.keep(env, out);
         conn
+    }
+
+    /// The peer has finished sending, as a mechanism has told that may not tell again: a receive that is short does
+    /// not mean that the next one has to be waited for.
+    pub fn input_ends(&mut self) {
+        self.input_ending = true;
     }
 
     /// Sends, receives and serves until it has to wait or has had its share. `scratch` is the worker's.
@@ -216,7 +225,7 @@ impl<S: AsFd> Conn<S> {
                     env.counters.add(Count::BytesReceived, n as u64);
                     received += n;
                     // A short receive has emptied the socket (epoll(7)); what comes now is told anew.
-                    drained = n < scratch.len();
+                    drained = n < scratch.len() && !self.input_ending;
                     self.session.input(env, &scratch[..n], out);
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Turn::AwaitInput,

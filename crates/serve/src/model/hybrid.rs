@@ -165,6 +165,8 @@ struct Entry {
     watched: bool,
     /// It became ready while a thread had it, which an edge trigger tells only once.
     ready_again: bool,
+    /// The end of input was told, which an edge trigger does only once too.
+    ended: bool,
 }
 
 struct Loop<R> {
@@ -248,7 +250,14 @@ impl<R: Readiness> Loop<R> {
                 SOURCE => accept = true,
                 STOP => self.stop_told = true,
                 RETURNED => self.take_back(),
-                token => self.give_turn(token),
+                token => {
+                    if ready.ended
+                        && let Some(entry) = self.conns.get(token)
+                    {
+                        entry.ended = true;
+                    }
+                    self.give_turn(token);
+                }
             }
         }
         if accept && self.accepting {
@@ -282,8 +291,14 @@ impl<R: Readiness> Loop<R> {
             return;
         }
         let conn = Some(Box::new(Conn::open(&self.work.server, &mut self.env, fd)));
-        let entry =
-            Entry { conn, interest: Interest::Nothing, deadline: None, watched: false, ready_again: false };
+        let entry = Entry {
+            conn,
+            interest: Interest::Nothing,
+            deadline: None,
+            watched: false,
+            ready_again: false,
+            ended: false,
+        };
         let token = self.conns.insert(|_| entry);
         self.give_turn(token);
     }
@@ -291,10 +306,13 @@ impl<R: Readiness> Loop<R> {
     /// Gives the connection to the pool, or remembers that it wants a turn if it is there already.
     fn give_turn(&mut self, token: Token) {
         let Some(entry) = self.conns.get(token) else { return };
-        let Some(conn) = entry.conn.take() else {
+        let Some(mut conn) = entry.conn.take() else {
             entry.ready_again = true;
             return;
         };
+        if entry.ended {
+            conn.input_ends();
+        }
         entry.ready_again = false;
         if R::TRIGGER == Trigger::Level && entry.watched && entry.interest != Interest::Nothing {
             // A level trigger would tell of it in every wait until the thread has served it.

@@ -137,7 +137,14 @@ impl<R: Readiness> Loop<R> {
             match ready.token {
                 SOURCE => accept = true,
                 STOP => self.stop_told = true,
-                token => self.turn(token),
+                token => {
+                    if ready.ended
+                        && let Some(entry) = self.conns.get(token)
+                    {
+                        entry.conn.input_ends();
+                    }
+                    self.turn(token);
+                }
             }
         }
         if accept {
