@@ -38,6 +38,18 @@ pub fn listen(addr: SocketAddr, how: Listen) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// Makes sure that no listener has `addr` yet. One that shares its port would join those of another server of the same
+/// user without a word.
+///
+/// # Errors
+/// As [`listen`].
+pub fn check_free(addr: SocketAddr) -> io::Result<()> {
+    let family = if addr.is_ipv4() { net::AddressFamily::INET } else { net::AddressFamily::INET6 };
+    let fd = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    Ok(net::bind(&fd, &addr)?)
+}
+
 /// The address to which a socket is bound.
 ///
 /// # Errors
@@ -146,6 +158,17 @@ mod tests {
         let listener = listen("127.0.0.1:0".parse().unwrap(), how).unwrap();
         stop_receiving(&listener).unwrap();
         assert_eq!(accept(&listener, false).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_port_that_is_shared_is_not_free() {
+        let how = Listen { backlog: 5, reuse_port: true, nonblocking: true };
+        let listener = listen("127.0.0.1:0".parse().unwrap(), how).unwrap();
+        let addr = local_addr(&listener).unwrap();
+        assert!(listen(addr, how).is_ok());
+        assert_eq!(check_free(addr).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(listener);
+        assert!(check_free(addr).is_ok());
     }
 
     #[test]

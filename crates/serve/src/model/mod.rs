@@ -81,6 +81,9 @@ impl Listeners {
             reuse_port: plan.model.listens == Listens::Each,
             nonblocking: plan.model.listens != Listens::SharedBlocking,
         };
+        if how.reuse_port {
+            socket::check_free(plan.listen)?;
+        }
         let first = socket::listen(plan.listen, how)?;
         // With port 0 the first chooses.
         let addr = socket::local_addr(&first)?;
