@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pitot_sys::signal::{Signal, SignalFd};
-use pitot_sys::{limits, readiness, usage};
+use pitot_sys::{limits, process, readiness, usage};
 
 use crate::counters::{Count, Counters};
 use crate::model::{Fleet, Listeners};
@@ -50,6 +50,7 @@ pub struct Summary {
 /// Why it cannot start or go on, with a cure.
 pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, ServeError> {
     check(plan)?;
+    process::end_on_panic();
     if !plan.cpus.is_empty() {
         pitot_sys::affinity::pin(&plan.cpus).map_err(|e| {
             ServeError::new(

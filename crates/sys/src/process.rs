@@ -156,6 +156,16 @@ pub fn let_inherit(fd: impl std::os::fd::AsFd) -> io::Result<()> {
     Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?)
 }
 
+/// From now on a panic in any thread ends this process, with exit code 101, once its message is told. A process whose
+/// threads or children serve together is not to go on without one of them.
+pub fn end_on_panic() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        tell(info);
+        exit_now(101);
+    }));
+}
+
 /// Ends this process at once, without running anything of the program: right for a forked child, whose buffers and
 /// destructors are its parent's too.
 pub fn exit_now(code: i32) -> ! {

@@ -37,8 +37,13 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
         let mut command = Command::new(program);
         command.args(arguments).arg(counters.file().as_raw_fd().to_string()).arg(process::id().to_string());
         command.stdout(Stdio::null());
-        // The handle is dropped unwaited: the acceptor notes the end of every child by SIGCHLD.
-        Ok(Box::new(move |fd| command.stdin(fd).spawn().map(drop)))
+        Ok(Box::new(move |fd| {
+            // The handle is dropped unwaited: the acceptor notes the end of every child by SIGCHLD.
+            let started = command.stdin(fd).spawn().map(drop);
+            // Else the command would keep the connection open until the next one comes.
+            command.stdin(Stdio::null());
+            started
+        }))
     };
     start_acceptor(server, listeners.only(), Box::new(starter))
 }
@@ -49,6 +54,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
 /// # Errors
 /// The server cannot be made, or the counters are not there.
 pub fn serve_standard_input(plan: &ServePlan, counters: u32, parent: u32) -> Result<(), ServeError> {
+    process::end_on_panic();
     process::die_with_parent(parent);
     let memory = std::fs::File::options().read(true).write(true).open(format!("/proc/self/fd/{counters}"));
     let counters = memory.and_then(|file| Counters::from_file(file.into()));
