@@ -118,6 +118,15 @@ impl Counters {
         (0..self.blocks).map(|i| words[HEAD + i * BLOCK + count as usize].load(Relaxed)).sum()
     }
 
+    /// A worker has ended, however it did: what it had open is closed. Returns how many that were.
+    pub fn settle(&self, worker: usize) -> u64 {
+        let worker = self.worker(worker);
+        let count = |count| worker.word(count).load(Relaxed);
+        let left = count(Count::Accepted).saturating_sub(count(Count::Closed));
+        (0..left).for_each(|_| worker.closed());
+        left
+    }
+
     /// Connections open now.
     pub fn open(&self) -> u64 {
         self.memory.counters()[OPEN].load(Relaxed)
@@ -187,5 +196,7 @@ mod tests {
         a.closed();
         assert_eq!((counters.open(), counters.open_peak()), (1, 2));
         assert_eq!((counters.total(Count::Accepted), counters.total(Count::Shed)), (2, 1));
+        assert_eq!((counters.settle(0), counters.settle(1), counters.settle(1)), (0, 1, 0));
+        assert_eq!((counters.open(), counters.total(Count::Closed)), (0, 2));
     }
 }

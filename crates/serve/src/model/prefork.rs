@@ -26,6 +26,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     blocking::prepare_listener(&listener, &server)
         .map_err(|e| ServeError::starting("the listener could not be prepared", &e))?;
     let to_stop = Arc::clone(&listener);
+    let counters = server.counters.clone();
     let work = move |index| {
         let interrupt = BySignal::prepare();
         let mut env = Env::new(&server, index);
@@ -40,5 +41,5 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     let stop = move || {
         let _ = socket::stop_receiving(&*to_stop);
     };
-    Ok(Box::new(Processes::start(plan.workers(), Box::new(work), Box::new(stop))?))
+    Ok(Box::new(Processes::start(plan.workers(), &counters, Box::new(work), Box::new(stop))?))
 }

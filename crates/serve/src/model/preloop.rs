@@ -31,6 +31,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     let listeners: Vec<_> = listeners.0.into_iter().map(Some).collect();
     let listeners = Rc::new(RefCell::new(listeners));
     let to_close = Rc::clone(&listeners);
+    let counters = server.counters.clone();
     let work = move |index: usize| {
         let Some(listener) = take_one(&mut listeners.borrow_mut(), index) else { return 1 };
         let Ok(stop) = Waker::new().map(Arc::new) else { return 1 };
@@ -50,7 +51,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     };
     // A worker closes its listener when it has accepted the last; no other copy may keep the port open.
     let stop = move || to_close.borrow_mut().clear();
-    Ok(Box::new(Processes::start(plan.workers(), Box::new(work), Box::new(stop))?))
+    Ok(Box::new(Processes::start(plan.workers(), &counters, Box::new(work), Box::new(stop))?))
 }
 
 /// In a worker: its own listener; the others are closed.

@@ -11,7 +11,7 @@ use pitot_sys::process::{self, Child, Fork, SingleThreaded};
 use pitot_sys::{signal, socket};
 
 use super::Fleet;
-use crate::counters::Count;
+use crate::counters::{Count, Counters};
 use crate::plan::ServeError;
 use crate::server::Server;
 use crate::worker::blocking::{self, BySignal, Interrupt};
@@ -22,6 +22,7 @@ pub(super) type Work = Box<dyn Fn(usize) -> i32>;
 /// Processes that are replaced when they die and told to stop by SIGTERM.
 pub(super) struct Processes {
     single_threaded: SingleThreaded,
+    counters: Counters,
     work: Work,
     children: HashMap<Child, usize>,
     stopping: bool,
@@ -37,9 +38,11 @@ const FAILURE_ROW: Nanos = Nanos::from_secs(10);
 const FAILURES_MAX: u32 = 20;
 
 impl Processes {
-    /// Forks `count` workers. `before_stop` runs in the parent when they are told to stop.
+    /// Forks `count` workers, each of which counts in the block of its number. `before_stop` runs in the parent when
+    /// they are told to stop.
     pub(super) fn start(
         count: usize,
+        counters: &Counters,
         work: Work,
         before_stop: Box<dyn FnMut()>,
     ) -> Result<Processes, ServeError> {
@@ -48,6 +51,7 @@ impl Processes {
         })?;
         let mut this = Processes {
             single_threaded,
+            counters: counters.clone(),
             work,
             children: HashMap::new(),
             stopping: false,
@@ -83,7 +87,10 @@ impl Fleet for Processes {
     fn tend(&mut self) -> Result<(), ServeError> {
         while let Some(ended) = process::reap() {
             let Some(index) = self.children.remove(&ended.child) else { continue };
+            // One that was killed has closed its connections without counting them.
+            let cut = self.counters.settle(index);
             if self.stopping {
+                self.counters.worker(index).add(Count::CutAtStop, cut);
                 continue;
             }
             let now = pitot_meter::now();
@@ -121,7 +128,7 @@ pub(super) fn start_acceptor(
     blocking::prepare_listener(&listener, &server)
         .map_err(|e| ServeError::starting("the listener could not be prepared", &e))?;
     let listener = Arc::new(listener);
-    let to_stop = Arc::clone(&listener);
+    let (to_stop, counters) = (Arc::clone(&listener), server.counters.clone());
     let make_starter = RefCell::new(Some(make_starter));
     let work = move |_| {
         // The worker is a fork of this process, so each has a starter of its own to take.
@@ -135,7 +142,7 @@ pub(super) fn start_acceptor(
     let stop = move || {
         let _ = socket::stop_receiving(&*to_stop);
     };
-    Ok(Box::new(Processes::start(1, Box::new(work), Box::new(stop))?))
+    Ok(Box::new(Processes::start(1, &counters, Box::new(work), Box::new(stop))?))
 }
 
 /// The acceptor's life. Its process group holds it and the processes of its connections.
