@@ -6,8 +6,9 @@ use crate::counters::Count;
 use crate::server::Env;
 
 /// The most input that may wait unconsumed. A core bounds its own appetite well below; this bounds a burst that
-/// arrived behind a request whose reply is not yet read.
-const TAIL_MAX: usize = 256 << 10;
+/// arrived behind a request whose reply is not yet read, which may fill all buffers of a ring (1 MiB) before its
+/// receive is held back.
+const TAIL_MAX: usize = 2 << 20;
 
 /// What a session waits for, once its outbox is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
