@@ -87,7 +87,7 @@ const GATHER_MAX: usize = 16;
 /// A recycled buffer keeps at most this much capacity.
 const SPARE_CAPACITY_MAX: usize = 16 * 1024;
 /// Shared bytes up to this length are copied rather than pointed at: one send of one buffer is cheaper.
-const COPY_MAX: usize = 4096;
+pub(crate) const COPY_MAX: usize = 4096;
 
 /// Everything that one connection still has to send, in order, and the file it wants opened.
 ///

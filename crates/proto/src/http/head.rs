@@ -105,7 +105,7 @@ fn refuse_lines(view: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
     let Err(error) = httparse::Request::new(&mut fields).parse(lines) else { return Ok(None) };
     Err(match error {
         httparse::Error::TooManyHeaders => {
-            Refusal::new(Status::HeaderFieldsTooLarge, "there are more than 100 header fields")
+            Refusal::new(Status::HeaderFieldsTooLarge, "there are too many header fields")
         }
         httparse::Error::Version if names_other_version(lines) => {
             Refusal::new(Status::VersionNotSupported, "this server speaks HTTP/1.1 and HTTP/1.0")
