@@ -73,6 +73,10 @@ struct Loop {
     /// No descriptor was left; the source is armed again at the next sweep.
     accept_paused: bool,
     accepting: bool,
+    /// The accept is to be armed anew at the first sweep. The kernel takes a dead process's ring apart a while after
+    /// its end, and until then the ring of the worker that this one replaces may get, and lose, the one wake-up of a
+    /// new connection on their listener.
+    accept_unsure: bool,
     next_sweep: Tick,
     stop_told: bool,
     spare_buffers: Vec<Vec<u8>>,
@@ -92,6 +96,7 @@ impl Loop {
             conns: Slots::new(),
             accept_paused: false,
             accepting: false,
+            accept_unsure: true,
             next_sweep,
             stop_told: false,
             spare_buffers: Vec::new(),
@@ -133,7 +138,7 @@ impl Loop {
     }
 
     fn wake_up(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let sweeping = !self.conns.is_empty() || self.accept_paused;
+        let sweeping = !self.conns.is_empty() || self.accept_paused || self.accept_unsure;
         self.ring.wait(timeout.or(sweeping.then_some(SWEEP)))?;
         self.env.clock.update();
         while let Some(completion) = self.ring.next_completion() {
@@ -185,6 +190,7 @@ impl Loop {
                     return;
                 }
                 AcceptFailure::Closed if self.env.stopping => return,
+                AcceptFailure::Closed if std::mem::take(&mut self.accept_unsure) => {}
                 // A listener that cannot be accepted from is tried again at the next sweep, not at once.
                 AcceptFailure::Closed => self.accept_paused = true,
                 AcceptFailure::Nothing | AcceptFailure::TryNext => {}
@@ -509,7 +515,10 @@ impl Loop {
         if self.accept_paused && !self.env.stopping {
             self.accept_paused = false;
             self.arm_source();
+        } else if self.accept_unsure && self.accepting {
+            self.ring.cancel(SOURCE);
         }
+        self.accept_unsure &= self.accepting;
     }
 
     fn expire(&mut self, token: Token) {
