@@ -68,7 +68,7 @@ pub struct Cell<'r> {
 pub enum Standing {
     /// The best figure.
     Best,
-    /// No difference from the best was seen.
+    /// No difference from the best was declared.
     Level,
     /// Worse than the best.
     Behind,
@@ -255,7 +255,7 @@ impl<'r> Analysis<'r> {
                 _ if lonely[cell.level] || cell.verdict.kind == VerdictKind::Failed => Standing::Unknown,
                 _ if is_leader => Standing::Best,
                 Some(Decision::Higher | Decision::Lower) => Standing::Behind,
-                Some(Decision::Alike | Decision::NoDifferenceSeen) => Standing::Level,
+                Some(Decision::Alike | Decision::NoDifferenceSeen | Decision::Suggested) => Standing::Level,
                 Some(Decision::TooFewRepetitions { .. }) | None => Standing::Unknown,
             };
         }
@@ -280,7 +280,11 @@ fn estimate(run: &Run, record: &CellRecord, metric: &Metric) -> Option<Estimate>
 
 /// A factor's name for readers: the option without the program that it belongs to.
 pub(crate) fn factor_title(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
+    match name {
+        "load.idle" => "idle connections",
+        "load.rate" => "requests a second offered",
+        _ => name.rsplit('.').next().unwrap_or(name),
+    }
 }
 
 /// A level in words: `1000 connections` for a number, the word itself for a word.

@@ -41,7 +41,7 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
             let interval = e.interval;
             let ratio = comparison.as_ref();
             let decision =
-                ratio.map(|c| crate::words::decision(c.decision, metric.better == pitot_lab::Better::Higher));
+                ratio.map(|c| crate::words::decision(c, metric.better == pitot_lab::Better::Higher));
             fields.extend([
                 cell.verdict.kind.name().to_owned(),
                 metric.name.to_owned(),

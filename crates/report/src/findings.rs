@@ -1,11 +1,11 @@
-//! What a run found, in sentences: the answer, three to six findings, and whether any of it can be trusted.
+//! What a run found, in sentences: the answer, and three to six findings.
 
 use crate::analysis::{Analysis, Cell, Standing, known};
 use crate::number::{figure, spread};
 use crate::published::published;
 use crate::words::{capital, list, noun, sentence, superlative, times, versus};
-use pitot_lab::statistics::{Decision, Estimate, MEDIAN_REPETITIONS_MIN, judge};
-use pitot_lab::{Better, Metric, RunState, VerdictKind};
+use pitot_lab::statistics::{Decision, Estimate, judge};
+use pitot_lab::{Better, Metric, VerdictKind};
 
 /// At most so many findings: more would be a table.
 const FINDINGS_MAX: usize = 6;
@@ -30,37 +30,6 @@ pub struct Tile {
     pub value: String,
     /// Its interval, or another short note.
     pub note: String,
-}
-
-/// Whether the measurement can be trusted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trust {
-    /// The grade.
-    pub grade: Grade,
-    /// Why, one sentence each; the gravest first.
-    pub reasons: Vec<String>,
-}
-
-/// A grade of trust.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grade {
-    /// Every cell is valid and nothing else speaks against it.
-    Good,
-    /// Some figures need the care that the reasons tell.
-    Care,
-    /// Most of the figures do not tell of the servers.
-    Bad,
-}
-
-impl Grade {
-    /// The grade in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Grade::Good => "The measurement can be trusted",
-            Grade::Care => "Read with care",
-            Grade::Bad => "Do not rely on this run",
-        }
-    }
 }
 
 /// The answer to the plan's question, at the highest load.
@@ -120,7 +89,13 @@ fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, leaders: &[&s
         let (name, against) = (a.series_of(best), a.series_of(other));
         Some(versus(name, against, a.headline, &comparison, a.run.plan.tolerance))
     };
-    let mut details: Vec<String> = widest(a, level, a.headline).into_iter().collect();
+    let mut details: Vec<String> = match widest(a, level, a.headline) {
+        Some(Told::Difference(text)) => vec![text],
+        Some(Told::NotSeen(text)) => {
+            vec![sentence(&format!("no difference was seen{} in {text}", a.at_load(level)))]
+        }
+        None => Vec::new(),
+    };
     let next = runner_up(a, best, level).filter(|n| {
         reference.is_none_or(|r| r.record.id != n.record.id) && !leaders.contains(&a.series_of(n))
     });
@@ -175,24 +150,41 @@ fn tiles(a: &Analysis<'_>, best: &Cell<'_>) -> Vec<Tile> {
 /// Three to six findings beside the answer.
 pub fn findings(a: &Analysis<'_>) -> Vec<String> {
     let Some(level) = a.top_level() else { return Vec::new() };
-    let mut found = Vec::new();
-    for name in ["throughput", "cpu-per-request"] {
+    let told = |name: &str| {
         let metric = known(name);
-        if metric.name != a.headline.name {
-            found.extend(widest(a, level, metric));
-        }
-    }
+        if metric.name == a.headline.name { None } else { widest(a, level, metric) }
+    };
+    let mut found = Vec::new();
+    let mut not_seen = Vec::new();
+    let mut add = |told: Option<Told>, found: &mut Vec<String>| match told {
+        Some(Told::Difference(text)) => found.push(text),
+        Some(Told::NotSeen(text)) => not_seen.push(text),
+        None => {}
+    };
+    add(told("throughput"), &mut found);
+    add(told("cpu-per-request"), &mut found);
     found.extend(kernel_share(a, level));
     found.extend(scaling(a));
-    for name in ["latency-p99", "memory-per-connection"] {
-        found.extend(widest(a, level, known(name)));
+    add(told("latency-p99"), &mut found);
+    add(told("memory-per-connection"), &mut found);
+    if !not_seen.is_empty() {
+        let place = a.at_load(level);
+        found.push(sentence(&format!("no difference was seen{place} in {}", not_seen.join(", nor in "))));
     }
     found.truncate(FINDINGS_MAX);
     found
 }
 
+/// What a figure tells.
+enum Told {
+    /// A difference, in a sentence.
+    Difference(String),
+    /// None was seen: the part of a sentence that names the figure.
+    NotSeen(String),
+}
+
 /// The best against the baseline, or the last, in one figure, with what was published of it.
-fn widest(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Option<String> {
+fn widest(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Option<Told> {
     let best = a.best_at(level, metric)?;
     let other = reference(a, best, level, metric)?;
     if other.record.id == best.record.id {
@@ -201,14 +193,19 @@ fn widest(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Option<Str
     // "27 times the CPU time" says more than "0.037 times": what costs more goes first.
     let (first, second) = if metric.better == Better::Higher { (best, other) } else { (other, best) };
     let comparison = a.compare(first.record, second.record, metric)?;
-    let mut text = versus(a.series_of(first), a.series_of(second), metric, &comparison, a.run.plan.tolerance);
+    let (one, two) = (a.series_of(first), a.series_of(second));
+    if matches!(comparison.decision, Decision::Alike | Decision::NoDifferenceSeen) {
+        let ratio = crate::words::ratio(&comparison);
+        return Some(Told::NotSeen(format!("{} (**{one}** to **{two}**: ratio {ratio})", noun(metric))));
+    }
+    let mut text = versus(one, two, metric, &comparison, a.run.plan.tolerance);
     text.push_str(&a.at_load(level));
     if comparison.decision.is_difference() {
         let of = |cell: &Cell<'_>| cell.estimate(metric).map(|e| figure(e.value, metric.unit));
         text.push_str(&format!(", {} against {}", of(first)?, of(second)?));
     }
     text.push_str(&cited(a, first, second, metric).unwrap_or_default());
-    Some(sentence(&text))
+    Some(Told::Difference(sentence(&text)))
 }
 
 /// What was published of the ratio of two cells: `; Lyris Technologies 2001: 12 times`.
@@ -242,22 +239,20 @@ fn kernel_share(a: &Analysis<'_>, level: usize) -> Option<String> {
     })
 }
 
-/// Which server falls most from its own peak to the heaviest load, and how the best there fares.
+/// Which server falls most from its own peak to the heaviest load, and how the best there fares. Costs have no peak
+/// to fall from: they rise with the load.
 fn scaling(a: &Analysis<'_>) -> Option<String> {
-    a.load.factor.as_ref()?;
+    if a.load.factor.is_none() || a.headline.better == Better::Lower {
+        return None;
+    }
     let top = a.top_level().filter(|top| *top > 0)?;
-    let higher = a.headline.better == Better::Higher;
-    let better = |x: f64, y: f64| if higher { x > y } else { x < y };
     let value = |cell: &Cell<'_>| cell.estimate(a.headline).filter(|_| !cell.failed()).map(|e| e.value);
     // The peak of each series, and its cell at the top.
     let pairs: Vec<(&Cell<'_>, &Cell<'_>)> = (0..a.series.len())
         .filter_map(|series| {
             let last = a.cell(series, top).filter(|c| value(c).is_some())?;
             let cells = a.cells.iter().filter(|c| c.series == series && c.level <= top && value(c).is_some());
-            let peak =
-                cells.reduce(
-                    |x, y| if better(value(y).unwrap_or(0.0), value(x).unwrap_or(0.0)) { y } else { x },
-                )?;
+            let peak = cells.reduce(|x, y| if value(y) > value(x) { y } else { x })?;
             Some((peak, last))
         })
         .collect();
@@ -265,12 +260,13 @@ fn scaling(a: &Analysis<'_>) -> Option<String> {
     let family: Vec<_> =
         fallen.iter().map(|(p, l)| crate::analysis::samples(l.record, p.record, a.headline)).collect();
     let judged = judge(&family, a.run.plan.tolerance);
-    let lost = if higher { Decision::Lower } else { Decision::Higher };
     let worst = fallen
         .iter()
         .zip(&judged)
-        .filter_map(|((peak, last), c)| Some((*peak, *last, c.as_ref().filter(|c| c.decision == lost)?)))
-        .reduce(|x, y| if better(x.2.ratio, y.2.ratio) { y } else { x });
+        .filter_map(|((peak, last), c)| {
+            Some((*peak, *last, c.as_ref().filter(|c| c.decision == Decision::Lower)?))
+        })
+        .reduce(|x, y| if y.2.ratio < x.2.ratio { y } else { x });
     let up_to = format!("up to {}", a.load_words(top));
     let Some((peak, last, comparison)) = worst else {
         return (pairs.len() > 1).then(|| sentence(&format!("{up_to} no server fell below its own peak")));
@@ -311,104 +307,4 @@ fn worst<'a, 'r>(a: &'a Analysis<'r>, level: usize, metric: &'a Metric) -> Optio
     a.at_level(level, metric)
         .reduce(|x, y| if worse(y.1.value, x.1.value) { y } else { x })
         .map(|(cell, _)| cell)
-}
-
-/// Whether the run can be trusted, and what speaks against it.
-pub fn trust(a: &Analysis<'_>) -> Trust {
-    let total = a.cells.len();
-    let of_kind =
-        |kind: VerdictKind| -> Vec<&Cell<'_>> { a.cells.iter().filter(|c| c.verdict.kind == kind).collect() };
-    let names = |cells: &[&Cell<'_>]| {
-        let names: Vec<String> = cells.iter().map(|c| a.name_of(c)).collect();
-        list(&names.iter().map(String::as_str).collect::<Vec<_>>())
-    };
-    // "All 16 cells were", "3 of 16 cells were", "1 of 16 cells was".
-    let count = |cells: &[&Cell<'_>], one: &str, many: &str| match cells.len() {
-        n if n == total && total > 1 => format!("All {total} cells {many}"),
-        1 => format!("1 of {total} cells {one}"),
-        n => format!("{n} of {total} cells {many}"),
-    };
-    let mut reasons = Vec::new();
-    let failed = of_kind(VerdictKind::Failed);
-    let noisy = of_kind(VerdictKind::Noisy);
-    let network = of_kind(VerdictKind::NetworkBound);
-    for (cells, one, many) in [
-        (&failed, "failed and has no figures", "failed and have no figures"),
-        (&noisy, "was noisy", "were noisy"),
-        (&network, "was limited by the network", "were limited by the network"),
-    ] {
-        if let Some(first) = cells.first() {
-            reasons.push(format!("{}: {}.", count(cells, one, many), names(cells)));
-            reasons.push(sentence(&format!("**{}**: {}", a.name_of(first), first.verdict.reason)));
-        }
-    }
-    let client = of_kind(VerdictKind::ClientBound);
-    if !client.is_empty() {
-        reasons.push(format!(
-            "{} limited by the load generator: the server can carry more than is shown, CPU per request is not \
-             affected ({}).",
-            count(&client, "was", "were"),
-            names(&client)
-        ));
-    }
-    if a.run.info.state != RunState::Complete || !a.run.is_complete() {
-        let done: usize = a.run.cells.iter().map(|c| c.repetitions.len()).sum();
-        let wanted = a.run.cells.len() * a.run.plan.repetitions as usize;
-        reasons.push(format!(
-            "The run is not complete: {done} of {wanted} repetitions are there; `pitot run --resume {}` goes on.",
-            a.run.path.display()
-        ));
-    }
-    if (a.run.plan.repetitions as usize) < MEDIAN_REPETITIONS_MIN {
-        reasons.push(format!(
-            "{} repetitions give no 95% interval of a median ({MEDIAN_REPETITIONS_MIN} do): ranges are shown instead, \
-             in round brackets.",
-            a.run.plan.repetitions
-        ));
-    }
-    let unsteady = a.cells.iter().filter(|c| c.spread.as_ref().is_some_and(|s| !s.is_steady())).count();
-    if unsteady > 0 {
-        reasons.push(format!(
-            "In {unsteady} of {total} cells the repetitions spread by more than {} in {}.",
-            crate::number::percent(pitot_lab::statistics::STEADY_MAX),
-            noun(a.headline)
-        ));
-    }
-    if !a.run.host_changes.is_empty() {
-        let what: Vec<String> =
-            a.run.host_changes.iter().map(|c| format!("{} {}", c.group, c.name)).collect();
-        reasons.push(format!("The machine changed during the run: {}.", what.join(", ")));
-    }
-    reasons.extend(a.run.info.warnings.iter().map(|w| sentence(w)));
-    let spoilt = failed.len() + noisy.len() + network.len();
-    let grade = if total == 0 || spoilt * 2 > total {
-        Grade::Bad
-    } else if reasons.is_empty() {
-        Grade::Good
-    } else {
-        Grade::Care
-    };
-    if grade == Grade::Good {
-        reasons.push(format!("All {total} cells are valid, and the machine did not change during the run."));
-    }
-    Trust { grade, reasons }
-}
-
-/// The repetitions that stand out in the headline's figure, one sentence for each cell that has some.
-pub(crate) fn outliers(a: &Analysis<'_>) -> Vec<String> {
-    a.cells
-        .iter()
-        .filter_map(|cell| {
-            let spread = cell.spread.as_ref().filter(|s| !s.outliers.is_empty())?;
-            let figures = cell.record.figures(a.headline);
-            let which: Vec<String> = spread
-                .outliers
-                .iter()
-                .filter_map(|i| figures.get(*i))
-                .map(|(block, value)| format!("block {}: {}", block + 1, figure(*value, a.headline.unit)))
-                .collect();
-            let middle = figure(cell.estimate(a.headline)?.value, a.headline.unit);
-            Some(format!("**{}** ({middle}): {}.", a.name_of(cell), which.join(", ")))
-        })
-        .collect()
 }

@@ -2,8 +2,9 @@
 
 use crate::analysis::{Analysis, Standing};
 use crate::csv::unit;
-use crate::findings::{Grade, answer, findings, trust};
+use crate::findings::{answer, findings};
 use crate::published::published;
+use crate::trust::{Grade, trust};
 use crate::words::unmarked;
 use pitot_lab::METRICS;
 use serde_json::{Map, Value, json};

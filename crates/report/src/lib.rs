@@ -20,12 +20,14 @@ pub mod scene;
 mod svg;
 mod table;
 mod terminal;
+mod trust;
 mod words;
 
 pub use analysis::{Analysis, Cell, LoadAxis, Series, Standing};
 pub use axis::{Axis, Scale};
 pub use compare::{Gate, GateOutcome, RunComparison, compare, render_comparison};
-pub use findings::{Answer, Grade, Tile, Trust, answer, findings, trust};
+pub use findings::{Answer, Tile, answer, findings};
+pub use trust::{Grade, Trust, trust};
 
 use pitot_lab::Run;
 

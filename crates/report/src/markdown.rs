@@ -1,10 +1,11 @@
 //! The report as Markdown, for an issue or a wiki.
 
 use crate::analysis::Analysis;
-use crate::findings::{answer, findings, outliers, trust};
+use crate::findings::{answer, findings};
 use crate::method::{facts, method_sentences};
 use crate::published::published;
 use crate::table::{Mark, Results};
+use crate::trust::{outliers, trust};
 use std::fmt::Write as _;
 
 /// The report of a run.

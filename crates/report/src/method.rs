@@ -9,7 +9,8 @@ use pitot_lab::statistics::repetitions_needed;
 pub(crate) fn facts(a: &Analysis<'_>) -> Vec<(&'static str, String)> {
     let run = a.run;
     let mut facts = vec![("measured", date(&run.info.started_at))];
-    let machine = [("CPU", "cpu", "model name"), ("kernel", "system", "kernel"), ("on", "system", "virtualisation")];
+    let machine =
+        [("CPU", "cpu", "model name"), ("kernel", "system", "kernel"), ("on", "system", "virtualisation")];
     for (title, group, name) in machine {
         facts.extend(run.host_before.get(group, name).map(|value| (title, value.to_owned())));
     }

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Analysis, samples};
 use pitot_lab::statistics::judge;
-use pitot_lab::{CellRecord, Metric, Published, PublishedValue, metric};
+use pitot_lab::{CellRecord, Metric, Published, PublishedValue, Unit, metric};
 
 /// The figures of one publication in one metric.
 #[derive(Debug)]
@@ -65,7 +65,12 @@ impl PublishedTable<'_> {
 
     /// A published figure with the digits that it was published with.
     pub fn show_published(&self, value: f64) -> String {
-        crate::axis::trim(&self.show(value))
+        match self.metric.unit {
+            _ if self.is_ratio() => format!("{value}×"),
+            Unit::Percent => format!("{value}%"),
+            Unit::Seconds => format!("{value} s"),
+            _ => crate::axis::trim(&self.show(value)),
+        }
     }
 
     /// What is compared, for a heading.
@@ -73,7 +78,9 @@ impl PublishedTable<'_> {
         match &self.source.ratio_to {
             None => crate::words::capital(self.metric.summary),
             Some(levels) => {
-                let words = |(name, wanted): &(String, Vec<String>)| crate::analysis::level_words(name, &wanted.join(" or "));
+                let words = |(name, wanted): &(String, Vec<String>)| {
+                    crate::analysis::level_words(name, &wanted.join(" or "))
+                };
                 let to: Vec<String> = levels.0.iter().map(words).collect();
                 format!(
                     "{}, as a multiple of {}",

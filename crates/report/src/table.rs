@@ -57,7 +57,7 @@ pub(crate) struct Row {
 pub(crate) enum Mark {
     /// The best of its load level.
     Best,
-    /// No difference from the best was seen.
+    /// No difference from the best was declared.
     Level,
     /// Neither.
     None,
@@ -135,7 +135,7 @@ fn legend(a: &Analysis<'_>) -> String {
     let brackets = if enough { "[ ] 95% interval" } else { "( ) range of the repetitions" };
     let s = if repetitions == 1 { "" } else { "s" };
     format!(
-        "★ best of its load, ≈ no difference from the best seen; {} of {repetitions} repetition{s}; {brackets}.",
+        "★ best of its load, ≈ not told apart from the best; {} of {repetitions} repetition{s}; {brackets}.",
         a.run.plan.statistic
     )
 }
@@ -182,7 +182,7 @@ fn ratio_entry(
         Decision::Lower => Some(if higher { "worse" } else { "better" }),
         _ => None,
     };
-    let unsure = if tone.is_some() { "" } else { "≈ " };
+    let unsure = if matches!(c.decision, Decision::Alike | Decision::NoDifferenceSeen) { "≈ " } else { "" };
     Entry { text: format!("{unsure}{value}×"), note: note.to_owned(), tone, ..Entry::default() }
 }
 

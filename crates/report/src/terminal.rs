@@ -1,9 +1,10 @@
 //! The report for a terminal: at most 100 columns, plain text.
 
 use crate::analysis::Analysis;
-use crate::findings::{answer, findings, outliers, trust};
+use crate::findings::{answer, findings};
 use crate::published::published;
 use crate::table::{Mark, Results, Row};
+use crate::trust::{outliers, trust};
 use crate::words::unmarked;
 use std::fmt::Write as _;
 

@@ -77,13 +77,14 @@ pub(crate) fn versus(
                 ratio(c)
             );
         }
-        Decision::Higher | Decision::Lower | Decision::TooFewRepetitions { .. } => {}
+        Decision::Higher | Decision::Lower | Decision::Suggested | Decision::TooFewRepetitions { .. } => {}
     }
     let doubt = match c.decision {
         Decision::TooFewRepetitions { needed } => {
             let s = if c.repetitions == 1 { "" } else { "s" };
             format!(" (not certain: {} repetition{s}, {needed} needed)", c.repetitions)
         }
+        Decision::Suggested => " (not certain: one of many comparisons)".to_owned(),
         _ => String::new(),
     };
     if (0.67..1.5).contains(&c.ratio) {
@@ -126,10 +127,12 @@ fn difference(c: &Comparison) -> String {
 }
 
 /// What was decided, in two or three words for a table.
-pub(crate) fn decision(decision: Decision, better_is_higher: bool) -> String {
-    match decision {
+pub(crate) fn decision(comparison: &Comparison, better_is_higher: bool) -> String {
+    match comparison.decision {
         Decision::Higher => if better_is_higher { "better" } else { "worse" }.into(),
         Decision::Lower => if better_is_higher { "worse" } else { "better" }.into(),
+        Decision::Suggested if (comparison.ratio > 1.0) == better_is_higher => "better? not certain".into(),
+        Decision::Suggested => "worse? not certain".into(),
         Decision::Alike => "alike".into(),
         Decision::NoDifferenceSeen => "no difference seen".into(),
         Decision::TooFewRepetitions { needed } => format!("too few ({needed} needed)"),

@@ -58,7 +58,9 @@ fn a_terminal_report_fits_100_columns() {
 fn a_page_is_well_formed_and_refers_to_nothing_outside() {
     let run = written(&WIDE);
     let slower = written(&Fixture { slowdown: 1.2, seed: 9, ..WIDE });
-    for page in [render(&run, Format::Html), render_comparison(&compare(&run, &slower, &[]), &[], Format::Html)] {
+    for page in
+        [render(&run, Format::Html), render_comparison(&compare(&run, &slower, &[]), &[], Format::Html)]
+    {
         assert_well_formed(&page);
         for reference in ["src=", "href=\"http", "url(", "@import", "<link", "fetch("] {
             assert!(!page.contains(reference), "{reference}");
@@ -72,7 +74,10 @@ fn a_failed_baseline_gives_way_to_the_last_and_shows_its_last_words() {
     let run = written(&WIDE);
     let text = render(&run, Format::Markdown);
     assert!(text.contains("the requests a second of **thread+blocking** at 5000"), "{text}");
-    assert!(text.contains("1 of 12 cells failed and has no figures: **fork+blocking at 5000 connections**."), "{text}");
+    assert!(
+        text.contains("1 of 12 cells failed and has no figures: **fork+blocking at 5000 connections**."),
+        "{text}"
+    );
     let text = render(&run, Format::Terminal);
     assert!(text.contains("last words: pitot: fork: Resource temporarily unavailable (EAGAIN)"), "{text}");
 }
@@ -137,7 +142,9 @@ fn a_run_compared_with_itself_has_no_difference_and_passes_its_gates() {
 fn a_gate_is_met_by_a_declared_difference_beyond_it_and_by_nothing_less() {
     let run = written(&SMALL);
     let slower = written(&Fixture { slowdown: 1.3, seed: 8, ..SMALL });
-    let GateOutcome::Met(cells) = outcome(&run, &slower, "throughput < -5%") else { panic!("it should be met") };
+    let GateOutcome::Met(cells) = outcome(&run, &slower, "throughput < -5%") else {
+        panic!("it should be met")
+    };
     assert_eq!(cells.len(), 6, "{cells:?}");
     assert_eq!(outcome(&run, &slower, "throughput < -50%"), GateOutcome::Passed);
     assert_eq!(outcome(&run, &slower, "throughput > +5%"), GateOutcome::Passed);
@@ -149,7 +156,9 @@ fn a_gate_is_met_by_a_declared_difference_beyond_it_and_by_nothing_less() {
 #[test]
 fn a_gate_that_cannot_be_decided_does_not_pass() {
     let few = written(&Fixture { repetitions: 3, ..SMALL });
-    let GateOutcome::Undecided(why) = outcome(&few, &few, "throughput < -5%") else { panic!("it cannot be decided") };
+    let GateOutcome::Undecided(why) = outcome(&few, &few, "throughput < -5%") else {
+        panic!("it cannot be decided")
+    };
     assert!(why.contains("--repetitions"), "{why}");
     let mut other = written(&SMALL);
     other.cells.clear();
@@ -163,7 +172,9 @@ fn a_cell_that_fails_in_the_second_run_only_meets_every_gate() {
     for repetition in &mut broken.cells[0].repetitions {
         repetition.verdict.kind = pitot_lab::VerdictKind::Failed;
     }
-    let GateOutcome::Met(cells) = outcome(&healthy, &broken, "p99 > +50%") else { panic!("it should be met") };
+    let GateOutcome::Met(cells) = outcome(&healthy, &broken, "p99 > +50%") else {
+        panic!("it should be met")
+    };
     assert_eq!(cells, ["fork+blocking, 100 failed in the second run only"]);
 }
 

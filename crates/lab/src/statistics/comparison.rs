@@ -311,7 +311,15 @@ mod tests {
     #[test]
     fn what_only_the_correction_forbids_is_suggested() {
         // Alone it is p = 0.03; three of them are p = 0.09.
-        let weak = Samples::Paired(vec![(2.0, 1.0), (2.1, 1.0), (2.2, 1.0), (2.3, 1.0), (2.4, 1.0), (2.5, 1.0), (0.9, 1.0)]);
+        let weak = Samples::Paired(vec![
+            (2.0, 1.0),
+            (2.1, 1.0),
+            (2.2, 1.0),
+            (2.3, 1.0),
+            (2.4, 1.0),
+            (2.5, 1.0),
+            (0.9, 1.0),
+        ]);
         let p = one(weak.clone(), 0.0).p.unwrap();
         assert!(p <= ALPHA && 3.0 * p > ALPHA, "{p}");
         for c in judge(&vec![weak; 3], 0.0).into_iter().flatten() {

@@ -169,7 +169,7 @@ fn forest(c: &RunComparison<'_>, table: &MetricTable) -> Option<Pane> {
             heading: (*label).to_owned(),
             rows: vec![
                 (Some(ink), "B over A".into(), ratio(comparison)),
-                (None, "verdict".into(), crate::words::decision(comparison.decision, better_when_higher)),
+                (None, "verdict".into(), crate::words::decision(comparison, better_when_higher)),
             ],
         });
     }
@@ -208,12 +208,12 @@ fn metric_table(html: &mut String, c: &RunComparison<'_>, table: &MetricTable) {
     );
     for (pair, row) in c.pairs.iter().zip(&table.rows) {
         let [a, b, times, verdict] = entries(table, row, (pair.verdict_a, pair.verdict_b));
-        let tone = if verdict.starts_with("better") {
-            "better"
-        } else if verdict.starts_with("worse") {
-            "worse"
-        } else {
-            ""
+        let higher = table.metric.better == Better::Higher;
+        let tone = match row.comparison.as_ref().map(|x| x.decision) {
+            Some(Decision::Higher) if higher => "better",
+            Some(Decision::Lower) if !higher => "better",
+            Some(Decision::Higher | Decision::Lower) => "worse",
+            _ => "",
         };
         let _ = write!(
             html,

@@ -99,7 +99,7 @@ pub(super) fn entries(
         e.as_ref().map_or_else(|| "–".to_owned(), |e| figure(e.value, table.metric.unit))
     };
     let higher = table.metric.better == Better::Higher;
-    let mut verdict = row.comparison.as_ref().map_or_else(String::new, |c| decision(c.decision, higher));
+    let mut verdict = row.comparison.as_ref().map_or_else(String::new, |c| decision(c, higher));
     let doubts = match verdicts {
         (VerdictKind::Valid, VerdictKind::Valid) => String::new(),
         (a, b) if a == b => format!("both {}", a.name()),

@@ -9,7 +9,8 @@ pub(crate) use sections::BRAND;
 
 use crate::analysis::Analysis;
 use crate::chart::wanted;
-use crate::findings::{answer, findings, trust};
+use crate::findings::{answer, findings};
+use crate::trust::trust;
 use std::fmt::Write as _;
 
 /// The report of a run as a whole page.

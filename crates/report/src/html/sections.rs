@@ -2,10 +2,11 @@
 
 use super::{escape, marked};
 use crate::analysis::Analysis;
-use crate::findings::{Answer, Grade, Trust, outliers};
+use crate::findings::Answer;
 use crate::method::method_sentences;
 use crate::number::{count, span};
 use crate::table::{Mark, Results};
+use crate::trust::{Grade, Trust, outliers};
 use pitot_lab::VerdictKind;
 use std::fmt::Write as _;
 
@@ -134,7 +135,7 @@ pub(super) fn results(a: &Analysis<'_>) -> String {
             let (class, _) = crate::svg::ink(crate::scene::Ink::Series(row.series));
             let mark = match row.mark {
                 Mark::Best => "<span class=\"mark\" title=\"best\">★</span>",
-                Mark::Level => "<span class=\"mark\" title=\"no difference from the best was seen\">≈</span>",
+                Mark::Level => "<span class=\"mark\" title=\"not told apart from the best\">≈</span>",
                 Mark::None => "<span class=\"mark\"></span>",
             };
             let _ = write!(
