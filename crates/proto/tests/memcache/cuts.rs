@@ -18,13 +18,12 @@ fn one_script_cut_at_every_byte_and_byte_by_byte() {
     input.splice(at..at, std::iter::repeat_n(b'x', 2_000_002));
     let whole = harness::exchange(&cache(), &NO_FILES, [&input[..]]);
     assert!(whole.sent.ends_with(b"VA 5\r\nabcde\r\nDELETED\r\nERROR\r\nERROR\r\nMN\r\n"), "{whole:?}");
-    let short: Vec<u8> = SCRIPT.iter().copied().collect();
-    let whole = harness::exchange(&cache(), &NO_FILES, [&short[..]]);
-    for at in 0..short.len() {
-        let (head, tail) = short.split_at(at);
+    let whole = harness::exchange(&cache(), &NO_FILES, [SCRIPT]);
+    for at in 0..SCRIPT.len() {
+        let (head, tail) = SCRIPT.split_at(at);
         assert_eq!(harness::exchange(&cache(), &NO_FILES, [head, tail]), whole, "cut at {at}");
     }
-    assert_eq!(harness::exchange(&cache(), &NO_FILES, short.chunks(1)), whole);
+    assert_eq!(harness::exchange(&cache(), &NO_FILES, SCRIPT.chunks(1)), whole);
 }
 
 #[test]
