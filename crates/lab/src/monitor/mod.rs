@@ -46,12 +46,13 @@ impl Budget {
         self.last.is_none_or(|last| at.since(last) >= wait)
     }
 
-    fn spent(&mut self, from: Nanos) {
-        let cost = now().since(from);
+    /// A reading was made at `at`, and it cost the CPU time since `from`.
+    fn spent(&mut self, at: Nanos, from: Nanos) {
+        let cost = thread_cpu().since(from);
         // The first reading learns which processes do not matter and says little about the next. After it a mean, so
         // that one reading that was interrupted does not put off the next ones for long.
         self.cost = if self.last.is_none() { Nanos::ZERO } else { Nanos((self.cost.0 + cost.0) / 2) };
-        self.last = Some(from);
+        self.last = Some(at);
     }
 }
 
@@ -112,19 +113,19 @@ impl Monitor {
         let origin = *self.origin.get_or_insert(machine);
         let mut sample = Sample { at_ns: start.0, ..since(&machine, &origin) };
         if whole || self.walk.is_due(start) {
-            self.walk_trees(&mut sample, whole);
+            self.walk_trees(&mut sample, start, whole);
         }
         if self.others.is_due(start) {
-            let from = now();
+            let from = thread_cpu();
             self.strangers.sample(&mut self.reader, self.sessions.strangers(), start);
-            self.others.spent(from);
+            self.others.spent(start, from);
         }
         sample.cost_ns = thread_cpu().since(cpu_start).0;
         self.samples.push(sample);
     }
 
-    fn walk_trees(&mut self, sample: &mut Sample, whole: bool) {
-        let from = now();
+    fn walk_trees(&mut self, sample: &mut Sample, at: Nanos, whole: bool) {
+        let from = thread_cpu();
         self.server.clear();
         self.load.clear();
         // No process has session 0 but threads of the kernel, which are never the load generator.
@@ -138,17 +139,17 @@ impl Monitor {
         });
         let mut server = self.server.sample();
         let mut load = self.load.sample();
-        self.walk.spent(from);
-        let from = now();
-        if whole || self.threads.is_due(from) {
+        self.walk.spent(at, from);
+        if whole || self.threads.is_due(at) {
+            let from = thread_cpu();
             self.server.sample_threads(&mut self.reader, &mut server);
             self.load.sample_threads(&mut self.reader, &mut load);
-            self.threads.spent(from);
+            self.threads.spent(at, from);
         }
-        let from = now();
-        if whole || self.memory.is_due(from) {
+        if whole || self.memory.is_due(at) {
+            let from = thread_cpu();
             self.server.sample_memory(&mut self.reader, &mut server);
-            self.memory.spent(from);
+            self.memory.spent(at, from);
         }
         let kept = |tree: &Tree, sample: TreeSample| (!tree.is_empty()).then_some(sample);
         sample.server = kept(&self.server, server);

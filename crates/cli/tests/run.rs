@@ -1,0 +1,286 @@
+//! `pitot run` with the real program: a run from end to end, one that is killed, and what each verdict is for.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use pitot_lab::{Run, RunState, VerdictKind};
+
+const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+
+/// A directory with a plan and its run file.
+struct Bed {
+    dir: tempfile::TempDir,
+}
+
+impl Bed {
+    fn new(plan: &str) -> Bed {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+        Bed { dir }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir.path().join("run.pitot")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PITOT);
+        command.arg("run").args(arguments).current_dir(self.dir.path()).env("TMPDIR", self.dir.path());
+        command
+    }
+
+    fn run(&self) -> Run {
+        let output = self.command(&["plan.toml", "-o", "run.pitot"]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        Run::open(&self.file()).unwrap()
+    }
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Two quick cells, `extra` in front.
+fn plan(extra: &str, load: &str) -> String {
+    format!(
+        "{extra}\nduration = \"300ms\"\nwarmup = \"50ms\"\n\
+         [server]\nprotocol = \"http\"\n[load]\nconnections = 4\n{load}\n\
+         [factors]\nserver = [\"loop+epoll-et\", \"thread\"]\n"
+    )
+}
+
+/// Processes whose environment or command line names `dir`: everything that a run below it has started.
+fn processes_of(dir: &Path) -> Vec<String> {
+    let needle = dir.to_string_lossy().into_owned();
+    let holds = |path: PathBuf| {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).contains(&needle)
+    };
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().bytes().all(|b| b.is_ascii_digit()))
+        .filter(|entry| holds(entry.path().join("environ")) || holds(entry.path().join("cmdline")))
+        .map(|entry| std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default())
+        .collect()
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Kills the process when dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_run_ends_in_a_file_a_summary_and_a_page() {
+    let bed = Bed::new(&plan("repetitions = 2\nseed = 7\ntitle = \"A small run\"", ""));
+    let output = bed.command(&["plan.toml", "-o", "run.pitot"]).output().unwrap();
+    let told = text(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("A small run") && told.contains("2 cells, 2 repetitions each"), "{told}");
+    let run = Run::open(&bed.file()).unwrap();
+    assert_eq!((run.info.state, run.info.seed), (RunState::Complete, 7));
+    assert!(run.is_complete());
+    for cell in &run.cells {
+        for repetition in &cell.repetitions {
+            assert_ne!(
+                repetition.verdict.kind,
+                VerdictKind::Failed,
+                "{:?} {}",
+                repetition.verdict,
+                repetition.last_words
+            );
+            let load = repetition.load.as_ref().unwrap();
+            assert!(load.throughput_rps > 100.0 && load.histograms.contains_key("response"));
+            assert!(load.clock_ns.end > load.clock_ns.start);
+            let used = repetition.resources.unwrap();
+            assert!((used.window_s - load.duration_s).abs() < 0.2, "{} {}", used.window_s, load.duration_s);
+            assert!(used.server_cpu_s > 0.0 && used.load_cpu_s > 0.0 && used.server_rss_bytes_max > 0);
+            assert!(repetition.server_stats.as_ref().is_some_and(|s| s["requests"].as_u64() > Some(100)));
+        }
+    }
+    assert!(std::fs::read_to_string(bed.dir.path().join("run.html")).unwrap().contains("A small run"));
+    assert_eq!(processes_of(bed.dir.path()), [""; 0]);
+    let again = bed.command(&["plan.toml", "-o", "run.pitot"]).output().unwrap();
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again).contains("exists") && text(&again).contains("--resume"), "{}", text(&again));
+}
+
+#[test]
+fn a_killed_run_leaves_a_whole_file_and_no_process_and_is_resumed() {
+    let bed = Bed::new(&plan("repetitions = 4", ""));
+    let mut lab = Killed(
+        bed.command(&["plan.toml", "-o", "run.pitot"])
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    // The third repetition is over, and another is in flight by the time that the signal arrives.
+    let progress = BufReader::new(lab.0.stderr.take().unwrap());
+    let seen = progress.lines().map_while(Result::ok).find(|line| line.starts_with("[3/8]"));
+    assert!(seen.is_some());
+    wait_until("no server was started", || processes_of(bed.dir.path()).len() >= 2);
+    lab.0.kill().unwrap();
+    lab.0.wait().unwrap();
+    wait_until("processes are left", || processes_of(bed.dir.path()).is_empty());
+    let left: Vec<_> = std::fs::read_dir(bed.dir.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("pitot-"))
+        .collect();
+    assert_eq!(left, [""; 0], "private directories are left");
+
+    let count = |run: &Run| run.cells.iter().map(|c| c.repetitions.len()).sum::<usize>();
+    let run = Run::open(&bed.file()).unwrap();
+    assert_eq!(run.info.state, RunState::Running);
+    let before = count(&run);
+    assert!((3..8).contains(&before), "{before}");
+    let kept = run.cells[0].repetitions.first().map(|r| r.started_at.clone());
+
+    let output = bed.command(&["--resume", "run.pitot"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let run = Run::open(&bed.file()).unwrap();
+    assert_eq!((run.info.state, count(&run)), (RunState::Complete, 8));
+    assert_eq!(run.cells[0].repetitions.first().map(|r| r.started_at.clone()), kept);
+}
+
+#[test]
+fn control_c_keeps_what_is_finished() {
+    let bed = Bed::new(&plan("repetitions = 50", ""));
+    let mut lab = Killed(
+        bed.command(&["plan.toml", "-o", "run.pitot"])
+            .stderr(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let mut lines = BufReader::new(lab.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.trim_start_matches(['[', ' ']).starts_with("1/100]")));
+    let pid = lab.0.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    assert!(rest.iter().any(|l| l.contains("--resume run.pitot")), "{rest:?}");
+    let run = Run::open(&bed.file()).unwrap();
+    assert_eq!(run.info.state, RunState::Interrupted);
+    assert!(run.host_after.is_some());
+    assert_eq!(processes_of(bed.dir.path()), [""; 0]);
+}
+
+#[test]
+fn another_process_on_the_servers_cpu_makes_a_cell_noisy() {
+    let bed = Bed::new(&plan("repetitions = 1\nserver-cpus = \"0\"", ""));
+    let burner =
+        Killed(Command::new("taskset").args(["-c", "0", "sh", "-c", "while :; do :; done"]).spawn().unwrap());
+    let run = bed.run();
+    drop(burner);
+    for cell in &run.cells {
+        let verdict = cell.verdict();
+        assert_eq!(verdict.kind, VerdictKind::Noisy, "{verdict:?}");
+        assert!(verdict.reason.contains("of the server's CPUs, most of it `"), "{}", verdict.reason);
+    }
+}
+
+#[test]
+fn nginx_is_a_cell_beside_the_built_in_servers() {
+    if Command::new("nginx").arg("-v").output().is_err() {
+        eprintln!("nginx is not installed: nothing to test");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new(PITOT)
+        .args(["run", "nginx", "--repetitions", "1", "-o", "run.pitot"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let run = Run::open(&dir.path().join("run.pitot")).unwrap();
+    let nginx: Vec<_> = run.cells.iter().filter(|c| c.factors[0].level == "nginx").collect();
+    assert_eq!(nginx.len(), 2);
+    for cell in nginx {
+        let repetition = &cell.repetitions[0];
+        assert_ne!(
+            repetition.verdict.kind,
+            VerdictKind::Failed,
+            "{:?} {}",
+            repetition.verdict,
+            repetition.last_words
+        );
+        assert!(repetition.resources.unwrap().server_cpu_s > 0.0);
+        assert_eq!(repetition.load.as_ref().unwrap().error_count(), 0);
+    }
+    assert!(
+        run.info.server_versions.iter().any(|(name, version)| name == "nginx" && version.contains("nginx/"))
+    );
+}
+
+#[test]
+fn the_commands_of_a_dry_run_work_when_pasted() {
+    let bed = Bed::new(
+        "duration = \"200ms\"\n[server]\nprotocol = \"http\"\nroot = \"{dir}/html\"\n\
+         [load]\nurl = \"http://{address}/a.html\"\n[files]\n\"html/a.html\" = \"it's $HOME\\n\"\n\
+         [factors]\nserver = [\"loop+epoll-et\"]\n",
+    );
+    let output = bed.command(&["plan.toml", "--dry-run"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let load = printed.lines().find(|l| l.contains(" load ")).unwrap();
+    let server: Vec<&str> =
+        printed.lines().filter(|l| !l.starts_with('#') && !l.contains(" load ")).collect();
+    // The port is one that a person can type; a test must not depend on its being free.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let paste = |command: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &command.replace("18080", &free)]).stdout(Stdio::piped());
+        shell
+    };
+    let script =
+        format!("{}\n", server.join("\n")).replace(&format!("{PITOT} serve"), &format!("exec {PITOT} serve"));
+    let mut server = Killed(paste(&script).spawn().unwrap());
+    let ready = BufReader::new(server.0.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    assert_eq!(ready, format!("ready 127.0.0.1:{free}"));
+    let output = paste(&format!("{load} --json -")).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let result = pitot_lab::LoadResult::parse(&String::from_utf8(output.stdout).unwrap()).unwrap();
+    assert!(result.requests.ok > 10 && result.error_count() == 0);
+}
+
+#[test]
+fn mistakes_end_with_exit_code_2_their_place_and_their_cure() {
+    let wrong = |plan: &str| {
+        let bed = Bed::new(plan);
+        let output = bed.command(&["plan.toml", "-o", "run.pitot"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(!bed.file().exists());
+        text(&output)
+    };
+    let told = wrong(&plan("repetition = 4", ""));
+    assert!(told.contains("plan.toml:1:1: `repetition` is not a key of the plan"), "{told}");
+    assert!(told.contains("did you mean `repetitions`?"), "{told}");
+    let told = wrong(&plan("", "").replace("epoll-et", "epoll-te"));
+    assert!(told.contains("`epoll-te`") && told.contains("did you mean `epoll-et`?"), "{told}");
+    let told = wrong(&plan("", "conections = 5"));
+    assert!(told.contains("did you mean `connections`?"), "{told}");
+    let told = wrong(&plan("server-cpus = \"4000\"", ""));
+    assert!(told.contains("CPU 4000"), "{told}");
+    let output = Command::new(PITOT).args(["run", "quikc"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("did you mean `quick`?"), "{}", text(&output));
+    let output = Command::new(PITOT).args(["run", "--resume", "/no/such.pitot"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+}
