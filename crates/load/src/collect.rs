@@ -43,6 +43,7 @@ pub(crate) struct Collector {
     pub(crate) series: Vec<Second>,
     pub(crate) tally: Tally,
     pub(crate) completed: u64,
+    pub(crate) failed: u64,
     pub(crate) errors: u64,
     pub(crate) missed: u64,
     pub(crate) received: u64,
@@ -60,6 +61,7 @@ impl Collector {
             series: Vec::new(),
             tally: Tally::default(),
             completed: 0,
+            failed: 0,
             errors: 0,
             missed: 0,
             received: 0,
@@ -119,6 +121,7 @@ impl Collector {
             };
             self.response.merge(&interval.response);
             self.completed += interval.completed;
+            self.failed += interval.failed;
             self.errors += interval.errors;
             self.missed += interval.missed;
             self.received += interval.received;

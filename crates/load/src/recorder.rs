@@ -183,6 +183,7 @@ impl Recorder {
             return;
         }
         self.tally.requests.failed += 1;
+        self.interval.failed += 1;
         self.count_error(phase, kind, now);
         // A time-out is a response time of which only a lower bound is known; without it the worst would be missing.
         if phase == Phase::Timeout {

@@ -319,7 +319,7 @@ impl Run<'_> {
 fn figures_so_far<'a>(collector: &'a Collector, second: &Second) -> Figures<'a> {
     Figures {
         response: &collector.response,
-        attempted: collector.completed + collector.errors,
+        attempted: collector.completed + collector.failed,
         errors: collector.errors,
         missed: collector.missed,
         rate: collector.completed as f64 / (second.t_s + 1) as f64,

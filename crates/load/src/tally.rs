@@ -136,6 +136,8 @@ pub(crate) struct Interval {
     pub(crate) second: u64,
     /// Replies completed in it.
     pub(crate) completed: u64,
+    /// Requests that ended in it without a reply.
+    pub(crate) failed: u64,
     /// Errors of all phases.
     pub(crate) errors: u64,
     /// Bytes from the server.
@@ -225,6 +227,7 @@ impl Interval {
         self.response.clear();
         self.second = second;
         self.completed = 0;
+        self.failed = 0;
         self.errors = 0;
         self.received = 0;
         self.sent = 0;
@@ -237,6 +240,7 @@ impl Interval {
     /// Adds what another source did in the same second. Peaks of one second are added, as if they had come at once.
     pub(crate) fn merge(&mut self, other: &Interval) {
         self.completed += other.completed;
+        self.failed += other.failed;
         self.errors += other.errors;
         self.received += other.received;
         self.sent += other.sent;

@@ -37,13 +37,7 @@ impl<W: Write> LogWriter<W> {
     ///
     /// # Errors
     /// What the writer answers; `InvalidInput` for a tag that the format cannot hold.
-    pub fn write(
-        &mut self,
-        tag: &str,
-        start: Nanos,
-        length: Nanos,
-        histogram: &Histogram,
-    ) -> io::Result<()> {
+    pub fn write(&mut self, tag: &str, start: Nanos, length: Nanos, histogram: &Histogram) -> io::Result<()> {
         if tag.contains([',', ' ', '\n', '\r']) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a tag must be one word without commas"));
         }

@@ -388,12 +388,13 @@ impl Fleet {
         if let Some(storm) = self.storm {
             self.recorder.storm(storm);
         }
-        let retransmits: u64 = (0..self.slots.len() as u32)
-            .filter(|&slot| self.slots[slot as usize].stage != Stage::Closed)
-            .map(|slot| u64::from(wire.close(slot)))
-            .sum();
+        // What closing costs is not part of the run.
         let mut tally = self.recorder.finish(end);
-        tally.connections.retransmits += retransmits;
+        for slot in 0..self.slots.len() as u32 {
+            if self.slots[slot as usize].stage != Stage::Closed {
+                tally.connections.retransmits += u64::from(wire.close(slot));
+            }
+        }
         for (name, count) in self.slots.iter().flat_map(|slot| slot.conn.counts()) {
             *tally.protocol.entry(name.to_owned()).or_default() += count;
         }

@@ -1,0 +1,330 @@
+//! `pitot load` as a user and a script meet it: options, exit codes, and everything it writes.
+
+#[path = "../../load/tests/load/server.rs"]
+#[expect(dead_code, reason = "the tests of the library use the whole script, these do not")]
+mod server;
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pitot_meter::Histogram;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use server::{Act, Script, Server};
+
+/// Longer than any of these runs may take, on however slow a machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    command.arg("load").args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs it to its end.
+fn load(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Runs it for its JSON, and nothing but that may be on standard output.
+fn json(arguments: &[&str]) -> (Value, i32) {
+    let output = load(&[arguments, &["--json", "-"]].concat());
+    let value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}{}", text(&output.stdout), text(&output.stderr)));
+    (value, output.status.code().unwrap())
+}
+
+/// A child that is ended with the test, whatever becomes of it.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Ending {
+    /// The exit code; the test fails if there is none in time.
+    fn code(&mut self) -> Option<i32> {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(start.elapsed() < PATIENCE, "it does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn output(&mut self) -> String {
+        let mut text = String::new();
+        self.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+}
+
+/// Waits until something holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn wrong_use_is_told_in_a_line_with_a_cure_and_exit_code_2() {
+    let url = "http://127.0.0.1:9/";
+    let wrong: &[&[&str]] = &[
+        &["127.0.0.1:80"],
+        &["https://127.0.0.1/"],
+        &["blob://127.0.0.1/10"],
+        &["http://no-such-host.invalid/"],
+        &[url, "-d", "10"],
+        &[url, "-c", "ten"],
+        &[url, "-c", "0"],
+        &[url, "-R", "fast"],
+        &[url, "-R", "0"],
+        &[url, "--pace", "hurried"],
+        &[url, "--pace", "poisson"],
+        &[url, "--engine", "kqueue"],
+        &[url, "--stages", "1:2"],
+        &[url, "--search", "p99"],
+        &[url, "--fail-if", "p99 > 5"],
+        &[url, "--abort-on", "fun < 3"],
+        &[url, "--source", "everywhere"],
+        &[url, "--cpus", "4095"],
+        &[url, "-H", "no header"],
+        &[url, "--expect-status", "fine"],
+        &[url, "--expect-body", "/nonexistent/body"],
+        &[url, "--requests", "/nonexistent/requests"],
+        &[url, "--json", "/nonexistent/result"],
+        &[url, "--processes", "0"],
+        &[url, "--storm", "--churn", "5"],
+        &[url, "--think", "1s", "-R", "5"],
+        &[url, "--verify"],
+    ];
+    for arguments in wrong {
+        let output = load(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+        assert!(!error.contains("panicked") && error.lines().count() >= 2, "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_or_never_answers_ends_with_exit_code_1() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{closed}/");
+    let output = load(&[&url, "-d", "600s"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("ECONNREFUSED") && error.lines().count() == 2, "{error}");
+    // The kernel accepts for a listener that nobody looks after.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let (result, code) = json(&[&url, "-c", "3", "-d", "600ms", "--timeout", "200ms"]);
+    assert_eq!((code, &result["client"]["verdict"]), (1, &Value::from("failed")));
+    assert_eq!(result["errors"][0]["phase"], "timeout");
+    assert!(result["latency_ns"]["response"]["count"].as_u64() >= Some(3));
+}
+
+#[test]
+fn the_json_keeps_its_contract() {
+    let server = Server::start(Script { acts: vec![Act::NotFound, Act::Reset], ..Script::default() });
+    let (result, code) = json(&[&server.url(), "-c", "3", "-n", "200", "-t", "2", "--seed", "7"]);
+    assert_eq!(code, 0);
+    assert_eq!(result["schema"], "pitot-load/1");
+    assert_eq!(result["target"], server.url());
+    assert_eq!(result["requests"]["attempted"], 200);
+    assert_eq!(result["requests"]["ok"], 198);
+    assert_eq!(result["connections"]["requested"], 3);
+    for path in [
+        "/version",
+        "/options/threads",
+        "/started_at",
+        "/duration_s",
+        "/clock_ns/start",
+        "/clock_ns/end",
+        "/requests/completed",
+        "/requests/missed",
+        "/requests/cut",
+        "/throughput_rps",
+        "/latency_ns/schedule_lag/p99",
+        "/latency_ns/connect/count",
+        "/latency_ns/first_byte/max",
+        "/connections/opened",
+        "/connections/peak_open",
+        "/connections/mean_open",
+        "/connections/reopened",
+        "/connections/closed_by_peer",
+        "/bytes/received",
+        "/bytes/sent",
+        "/series/0/completed",
+        "/client/cpu_user_s",
+        "/client/cpu_system_s",
+        "/client/cpu_utilisation",
+        "/client/threads/1",
+        "/client/verdict",
+        "/client/reason",
+    ] {
+        assert!(result.pointer(path).is_some_and(|v| !v.is_null()), "{path}");
+    }
+    for (name, latency) in result["latency_ns"].as_object().unwrap() {
+        let histogram = Histogram::decode(result["histograms"][name].as_str().unwrap()).unwrap();
+        assert_eq!(latency["count"], histogram.count());
+        for (figure, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99_9", 0.999), ("p99_99", 0.9999)] {
+            assert_eq!(latency[figure], histogram.at(quantile).0, "{name} {figure}");
+        }
+        assert_eq!(
+            (&latency["min"], &latency["max"]),
+            (&histogram.min().0.into(), &histogram.max().0.into())
+        );
+    }
+    let errors: Vec<(&str, u64)> = result["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| (e["kind"].as_str().unwrap(), e["count"].as_u64().unwrap()))
+        .collect();
+    assert!(errors.contains(&("status-404", 1)) && errors.contains(&("ECONNRESET", 1)), "{errors:?}");
+}
+
+#[test]
+fn the_summary_is_for_people_and_standard_error_is_quiet_without_a_terminal() {
+    let server = Server::start(Script::default());
+    let output = load(&[&server.url(), "-n", "100", "-L", "-R", "1000"]);
+    let summary = text(&output.stdout);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    for word in
+        ["response", "service", "schedule lag", "p99.99", "100 requests", "Verdict: ", "samples", "####"]
+    {
+        assert!(summary.contains(word), "{word}: {summary}");
+    }
+}
+
+#[test]
+fn tables_and_logs_can_be_read_by_other_programs() {
+    let server = Server::start(Script { delay: Duration::from_millis(1), ..Script::default() });
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (csv, hlog) = (path("run.csv"), path("run.hlog"));
+    let (result, code) = json(&[&server.url(), "-d", "1200ms", "--csv", &csv, "--hlog", &hlog]);
+    assert_eq!(code, 0);
+    let completed = result["requests"]["completed"].as_u64().unwrap();
+    let csv = std::fs::read_to_string(csv).unwrap();
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0][..2], ["t_s", "completed"]);
+    assert_eq!(rows.len(), 3);
+    assert_eq!(rows[1..].iter().map(|row| row[1].parse::<u64>().unwrap()).sum::<u64>(), completed);
+    let hlog = std::fs::read_to_string(hlog).unwrap();
+    let count = |tag: &str| -> u64 {
+        let lines = hlog.lines().filter_map(|line| line.strip_prefix(&format!("Tag={tag},")));
+        lines.map(|line| Histogram::decode(line.rsplit(',').next().unwrap()).unwrap().count()).sum()
+    };
+    assert!(hlog.starts_with("#[Histogram log format version"));
+    assert_eq!((count("response"), count("service")), (completed, completed));
+    assert_eq!(count("connect"), 10);
+}
+
+#[test]
+fn gates_decide_the_exit_code() {
+    let server = Server::start(Script::default());
+    let url = server.url();
+    assert_eq!(json(&[&url, "-n", "50", "--fail-if", "p99 > 30s", "--fail-if", "errors > 0"]).1, 0);
+    let (result, code) = json(&[&url, "-n", "50", "--fail-if", "p50 > 1ns"]);
+    assert_eq!((code, &result["gates"][0]["failed"]), (1, &Value::Bool(true)));
+    let broken = Server::start(Script { acts: vec![Act::NotFound; 1_000_000], ..Script::default() });
+    let start = Instant::now();
+    let (result, code) = json(&[&broken.url(), "-d", "50s", "--abort-on", "errors > 50%"]);
+    assert_eq!(code, 1);
+    assert!(start.elapsed() < PATIENCE && result["ended_early"].as_str().unwrap().contains("errors > 50%"));
+}
+
+#[test]
+fn ctrl_c_ends_the_run_and_everything_is_still_printed() {
+    for (processes, signal) in [("1", Signal::INT), ("2", Signal::INT), ("2", Signal::TERM)] {
+        let server = Server::start(Script { delay: Duration::from_millis(1), ..Script::default() });
+        let arguments = [&server.url(), "-d", "600s", "-c", "4", "--processes", processes, "--json", "-"];
+        let mut child = Ending(command(&arguments).spawn().unwrap());
+        until("no request came", || server.requests() > 100);
+        kill_process(Pid::from_child(&child.0), signal).unwrap();
+        let result: Value = serde_json::from_str(&child.output()).unwrap();
+        assert_eq!(child.code(), Some(0));
+        assert_eq!(result["ended_early"], "interrupted by the user");
+        let completed = result["requests"]["completed"].as_u64().unwrap();
+        assert!(completed >= 100 && completed <= server.requests(), "{completed}");
+    }
+}
+
+#[test]
+fn several_processes_are_one_run() {
+    let server = Server::start(Script::default());
+    let (result, code) =
+        json(&[&server.url(), "-c", "7", "-n", "1001", "--processes", "3", "-t", "2", "--idle", "5"]);
+    assert_eq!(code, 0);
+    assert_eq!((server.requests(), server.connections()), (1001, 12));
+    assert_eq!(result["requests"]["ok"], 1001);
+    assert_eq!(result["options"]["processes"], 3);
+    assert_eq!(result["connections"]["peak_open"], 12);
+    assert_eq!(result["latency_ns"]["response"]["count"], 1001);
+    let per_second: u64 =
+        result["series"].as_array().unwrap().iter().map(|s| s["completed"].as_u64().unwrap()).sum();
+    assert_eq!(per_second, 1001);
+}
+
+#[test]
+fn worker_processes_die_with_their_parent() {
+    let server = Server::start(Script { delay: Duration::from_millis(1), ..Script::default() });
+    let arguments = [&server.url(), "-d", "600s", "-c", "4", "--processes", "2"];
+    let mut child = Ending(command(&arguments).spawn().unwrap());
+    until("no request came", || server.requests() > 10);
+    child.0.kill().unwrap();
+    assert_eq!(child.code(), None);
+    until("the workers go on", || server.seen.open.load(Ordering::SeqCst) == 0);
+}
+
+#[test]
+fn a_search_finds_a_rate_that_a_slow_server_sustains() {
+    // One connection and 4 ms for each reply: 250 a second at the very most.
+    let server = Server::start(Script { delay: Duration::from_millis(4), ..Script::default() });
+    let (result, code) =
+        json(&[&server.url(), "-c", "1", "-d", "300ms", "-R", "20", "--search", "p99 < 10s, errors < 1%"]);
+    let found = result["search"]["found_rps"].as_f64().unwrap();
+    assert_eq!(code, 0);
+    assert!((20.0..=260.0).contains(&found), "{found}");
+    assert!(result["search"]["steps"].as_array().unwrap().iter().any(|step| step["passed"] == false));
+    assert_eq!(result["search"]["conditions"], "p99 < 10s, errors < 1%");
+}
+
+#[test]
+fn a_generator_whose_cpu_is_taken_away_does_not_call_itself_valid() {
+    let cpu = pitot_sys::affinity::allowed().unwrap()[0];
+    let server = Server::start(Script::default());
+    let over = AtomicBool::new(false);
+    let (result, _) = std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                pitot_sys::affinity::pin(&[cpu]).unwrap();
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let result = json(&[&server.url(), "-c", "16", "-R", "2000", "-d", "2s", "--cpus", &cpu.to_string()]);
+        over.store(true, Ordering::Relaxed);
+        result
+    });
+    assert_eq!(result["client"]["verdict"], "client-bound", "{}", result["client"]);
+    assert!(result["latency_ns"]["schedule_lag"]["max"].as_u64() > Some(1_000_000));
+}
