@@ -97,7 +97,7 @@ pub(crate) struct Load {
     /// A path, with a weight: /a=3; may be given several times, instead of the URL's path.
     #[arg(long = "path", value_name = "PATH[=WEIGHT]", help_heading = "Requests")]
     paths: Vec<String>,
-    /// A file of requests to be sent in turn; each line is METHOD PATH [BODY|@FILE].
+    /// A file of requests to be sent in turn; each line is METHOD PATH, and BODY or @FILE if it has one.
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     requests: Option<PathBuf>,
     /// Statuses that count as right: 200,204 or 2xx. [default: everything below 400]

@@ -1,6 +1,6 @@
 //! A chart before it is drawn: axes, marks in the units of the data, and what a reader may ask of them.
 //!
-//! A chart makes scenes and knows no pixel; [`svg`](crate::svg) draws scenes and knows no chart.
+//! A chart makes scenes and knows no pixel; `svg` draws scenes and knows no chart.
 
 use crate::axis::Axis;
 
