@@ -81,8 +81,8 @@ pub(super) fn execute(
     }
 }
 
-/// The version that is told: clients want to read a number first.
-const VERSION: &str = concat!("VERSION ", env!("CARGO_PKG_VERSION"), "-pitot\r\n");
+/// The version that is told: first that of the protocol, since libmemcached will not talk to a version 0.
+const VERSION: &str = concat!("VERSION 1.6.0-pitot-", env!("CARGO_PKG_VERSION"), "\r\n");
 
 type Command = fn(&Cache, u32, &Arguments<'_>) -> Answer;
 

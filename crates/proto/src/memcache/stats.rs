@@ -86,7 +86,7 @@ fn general(cache: &Cache, cx: &Context<'_>, now_s: u32) -> Vec<(&'static str, St
         ("evictions", c.evictions),
         ("reclaimed", c.reclaimed),
     ];
-    let version = ("version", concat!(env!("CARGO_PKG_VERSION"), "-pitot").to_owned());
+    let version = ("version", concat!("1.6.0-pitot-", env!("CARGO_PKG_VERSION")).to_owned());
     std::iter::once(version).chain(numbers.map(|(name, n)| (name, n.to_string()))).collect()
 }
 

@@ -119,7 +119,7 @@ fn statistics_tell_what_has_happened() {
     }
     assert_eq!(ask(&mut pump, "stats reset\r\n"), "RESET\r\n");
     assert_eq!(stat(&mut pump, "cmd_get"), 0);
-    assert!(ask(&mut pump, "version\r\n").starts_with("VERSION 0."));
+    assert!(ask(&mut pump, "version\r\n").starts_with("VERSION 1.6.0-pitot-"));
 }
 
 #[test]
