@@ -8,6 +8,7 @@
 #   PITOT   the binary [default: target/release/pitot]
 #   ROUNDS  rounds of each pair [default: 6, with which a median has a 95% interval]
 #   SECONDS_EACH  measured per run, after 0.3 s of warm-up [default: 1.5]
+#   ONLY    a pattern that the name of a pair must match, as in ONLY=uring or ONLY=pread/psync
 #
 # Needs fio and jq. Run it on an idle machine.
 #
@@ -50,6 +51,7 @@ run_pitot() { # engine direct block depth
 millis() { awk -v s="$1" 'BEGIN { printf "%dms", s * 1000 }'; }
 
 pair() { # pitot-engine fio-engine direct block depth verdict?
+    [[ "$1/$2" =~ ${ONLY:-.} ]] || return 0
     local out="$work/rounds"
     : >"$out"
     for ((round = 0; round < rounds; round++)); do

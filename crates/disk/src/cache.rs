@@ -1,7 +1,6 @@
 //! A page cache made cold or hot, and the proof of it.
 
 use std::io;
-use std::os::fd::AsFd;
 
 use pitot_sys::disk::pagecache::{self, Witness};
 use rustix::fs::{Advice, fadvise, fdatasync};
@@ -66,12 +65,4 @@ pub fn make_hot(file: &DiskFile) -> io::Result<()> {
             n => at += n as u64,
         }
     }
-}
-
-/// Tells the kernel in which order a file will be read: at random it reads nothing ahead, in sequence twice as far.
-///
-/// # Errors
-/// Those of posix_fadvise(2).
-pub fn expect_order(file: impl AsFd, random: bool) -> io::Result<()> {
-    Ok(fadvise(file, 0, None, if random { Advice::Random } else { Advice::Sequential })?)
 }

@@ -3,10 +3,11 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use pitot_sys::disk::Mapping;
-use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open};
+use rustix::fs::{Advice, Mode, OFlags, fadvise, fcntl_getfl, fcntl_setfl, fstat, open};
 
 /// What may be done with a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,7 @@ pub struct DiskFile {
     descriptors: Box<[OwnedFd]>,
     len: u64,
     direct: bool,
+    random: AtomicBool,
     mapping: RwLock<Option<Mapping>>,
 }
 
@@ -75,6 +77,7 @@ impl DiskFile {
             descriptors: descriptors.into(),
             len,
             direct: options.direct,
+            random: AtomicBool::new(false),
             mapping: RwLock::new(None),
         })
     }
@@ -100,6 +103,17 @@ impl DiskFile {
     /// True if it is read around the page cache.
     pub fn is_direct(&self) -> bool {
         self.direct
+    }
+
+    /// Tells the kernel whether the file will be read at random, when it reads nothing ahead, or in sequence, when it reads
+    /// twice as far ahead as usual. Mappings hear of the former, too.
+    ///
+    /// # Errors
+    /// Those of posix_fadvise(2).
+    pub fn expect_order(&self, random: bool) -> io::Result<()> {
+        self.random.store(random, Ordering::Relaxed);
+        self.unmap();
+        Ok(fadvise(self, 0, None, if random { Advice::Random } else { Advice::Sequential })?)
     }
 
     /// Forgets the mapping, as the page cache keeps what is mapped.
@@ -129,7 +143,11 @@ impl DiskFile {
             return Ok(None);
         }
         let mut held = self.mapping.write().unwrap_or_else(PoisonError::into_inner);
-        *held = Some(Mapping::new(self, len)?);
+        let mapping = Mapping::new(self, len)?;
+        if self.random.load(Ordering::Relaxed) {
+            mapping.expect_random()?;
+        }
+        *held = Some(mapping);
         // Whoever looks may wait for the disk, and must not keep others waiting.
         let held = RwLockWriteGuard::downgrade(held);
         Ok(held.as_ref().map(look))

@@ -4,6 +4,12 @@
 //! and closed in the first, and asked for their metadata and deleted in passes of their own. Only the system calls are
 //! timed, each phase apart; making the contents and checking them happens between. With several threads the files
 //! are dealt out in turn, and the time of a phase is the mean over the threads.
+//!
+//! One size must not pay for another. So each has its directory, and nothing is removed before all sizes are done:
+//! ext4 looks at the time of death of every inode that was deleted in the last minutes before it takes a new one, which
+//! made creation tenfold slower from the third size on. For the same reason the directories are placed apart from
+//! those of earlier runs, where the file system lets itself be asked (the attribute `T` of chattr(1)). What is not
+//! avoided is that the kernel begins to write the files of one size while those of another are measured.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -11,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pitot_meter::{Histogram, Nanos, now};
+use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
 use crate::cache::{self, Residency};
 use crate::{DiskFile, FileOptions, content};
@@ -76,6 +83,11 @@ impl Phase {
             Phase::Delete => "delete",
         }
     }
+
+    /// True if it is part of the time that the published experiment took: files created, written and read back.
+    pub fn is_published(self) -> bool {
+        !matches!(self, Phase::Stat | Phase::Delete)
+    }
 }
 
 /// The measurement of one phase at one size.
@@ -103,8 +115,7 @@ pub struct SizeReport {
 impl SizeReport {
     /// The time of the phases of the published experiment: create, write and read, and sync if it was asked for.
     pub fn elapsed(&self) -> Nanos {
-        let counted = |p: &&PhaseReport| !matches!(p.phase, Phase::Stat | Phase::Delete);
-        self.phases.iter().filter(counted).fold(Nanos::ZERO, |sum, p| sum + p.elapsed)
+        self.phases.iter().filter(|p| p.phase.is_published()).fold(Nanos::ZERO, |sum, p| sum + p.elapsed)
     }
 }
 
@@ -145,33 +156,43 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> FilesError + '_ {
 /// More than this share of the pages in memory is not cold.
 const COLD_SHARE_MAX: f64 = 0.01;
 
-/// Does it all and leaves nothing behind, whatever happens. `told` hears of each size when it is done.
+/// Does it all and leaves nothing behind, whatever happens. `told` hears of each size, and how long it took without the
+/// removal, when it is done.
 ///
 /// # Errors
 /// [`FilesError`].
 pub fn run(
     plan: &FilesPlan,
     stop: &AtomicBool,
-    mut told: impl FnMut(&SizeReport),
+    mut told: impl FnMut(u64, Nanos),
 ) -> Result<Vec<SizeReport>, FilesError> {
     let sizes_fit = !plan.sizes.is_empty() && plan.sizes.iter().all(|&s| s > 0 && usize::try_from(s).is_ok());
     if plan.count == 0 || !sizes_fit || !(1..=plan.count).contains(&plan.threads) {
         return Err(FilesError::Plan);
     }
-    let scratch = Scratch::new(plan)?;
-    let mut reports = Vec::with_capacity(plan.sizes.len());
+    let mut scratch = Scratch::new(plan)?;
+    let mut all = Vec::with_capacity(plan.sizes.len());
     for &size in &plan.sizes {
-        let report = one_size(plan, size, stop)?;
-        told(&report);
-        reports.push(report);
+        let dir = scratch.add(size)?;
+        let mut times = Times::new();
+        let cold = create_and_use(plan, size, &dir, stop, &mut times)?;
+        told(size, times.elapsed(plan));
+        all.push((dir, times, cold));
     }
-    drop(scratch);
+    let mut reports = Vec::with_capacity(plan.sizes.len());
+    for (&size, (dir, mut times, cold)) in plan.sizes.iter().zip(all) {
+        pass(plan, size, &dir, stop, &mut times, |work, times| {
+            times.time(Phase::Delete, || fs::remove_file(&work.path)).map_err(failed(&work.path))
+        })?;
+        reports.push(SizeReport { size, phases: times.report(plan), cold });
+    }
     Ok(reports)
 }
 
-/// The directory, emptied and given back as it was found.
+/// The directories that were made, to be removed with what is in them.
 struct Scratch<'a> {
     plan: &'a FilesPlan,
+    dirs: Vec<PathBuf>,
     made_dir: bool,
 }
 
@@ -182,17 +203,31 @@ impl Scratch<'_> {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => false,
             Err(e) => return Err(failed(&plan.dir)(e)),
         };
+        let scratch = Scratch { plan, dirs: Vec::new(), made_dir };
         if fs::read_dir(&plan.dir).map_err(failed(&plan.dir))?.next().is_some() {
             return Err(FilesError::NotEmpty(plan.dir.clone()));
         }
-        Ok(Scratch { plan, made_dir })
+        // A hint that not all file systems know, and that changes nothing but the place.
+        if made_dir && let Ok(dir) = File::open(&plan.dir) {
+            let flags = ioctl_getflags(&dir).unwrap_or(IFlags::empty());
+            let _ = ioctl_setflags(&dir, flags | IFlags::TOPDIR);
+        }
+        Ok(scratch)
+    }
+
+    /// Makes the directory for a size. Its place follows from its name, so the name is a new one each time.
+    fn add(&mut self, size: u64) -> Result<PathBuf, FilesError> {
+        let dir = self.plan.dir.join(format!("{}-{size}-{:x}", self.dirs.len(), now().0));
+        fs::create_dir(&dir).map_err(failed(&dir))?;
+        self.dirs.push(dir.clone());
+        Ok(dir)
     }
 }
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        for index in 0..self.plan.count {
-            let _ = fs::remove_file(path(self.plan, index));
+        for dir in &self.dirs {
+            let _ = fs::remove_dir_all(dir);
         }
         if self.made_dir {
             let _ = fs::remove_dir(&self.plan.dir);
@@ -200,8 +235,8 @@ impl Drop for Scratch<'_> {
     }
 }
 
-fn path(plan: &FilesPlan, index: u32) -> PathBuf {
-    plan.dir.join(format!("pitot-{index:06}"))
+fn path(dir: &Path, index: u32) -> PathBuf {
+    dir.join(format!("pitot-{index:06}"))
 }
 
 /// The latencies of one thread, by phase.
@@ -221,35 +256,51 @@ impl Times {
         self.1[phase as usize] += span;
         value
     }
+
+    /// The phases that the plan asks for.
+    fn report(self, plan: &FilesPlan) -> Vec<PhaseReport> {
+        let Times(latencies, spent) = self;
+        let phases = Phase::ALL.iter().zip(latencies).zip(spent);
+        let wanted = phases.filter(|((phase, _), _)| match phase {
+            Phase::Create | Phase::Write | Phase::Read => true,
+            Phase::Sync => plan.sync,
+            Phase::Stat => plan.stat,
+            Phase::Delete => plan.delete,
+        });
+        let report = |((&phase, latency), spent): ((&Phase, Histogram), Nanos)| PhaseReport {
+            phase,
+            elapsed: Nanos(spent.0 / u64::from(plan.threads)),
+            latency,
+        };
+        wanted.map(report).collect()
+    }
+
+    /// As [`SizeReport::elapsed`], before there is one.
+    fn elapsed(&self, plan: &FilesPlan) -> Nanos {
+        let counted = Phase::ALL.iter().zip(self.1).filter(|(phase, _)| phase.is_published());
+        Nanos(counted.map(|(_, spent)| spent.0).sum::<u64>() / u64::from(plan.threads))
+    }
 }
 
-fn one_size(plan: &FilesPlan, size: u64, stop: &AtomicBool) -> Result<SizeReport, FilesError> {
-    let mut all = Times::new();
-    pass(plan, size, stop, &mut all, create_and_write)?;
-    let cold = plan.cold.then(|| make_cold(plan)).transpose()?;
-    pass(plan, size, stop, &mut all, read_back)?;
+/// Everything but the removal.
+fn create_and_use(
+    plan: &FilesPlan,
+    size: u64,
+    dir: &Path,
+    stop: &AtomicBool,
+    times: &mut Times,
+) -> Result<Option<Residency>, FilesError> {
+    pass(plan, size, dir, stop, times, create_and_write)?;
+    let cold = plan.cold.then(|| make_cold(plan, dir)).transpose()?;
+    pass(plan, size, dir, stop, times, read_back)?;
     if plan.stat {
-        pass(plan, size, stop, &mut all, |work, times| {
+        pass(plan, size, dir, stop, times, |work, times| {
             let metadata =
                 times.time(Phase::Stat, || fs::metadata(&work.path)).map_err(failed(&work.path))?;
             if metadata.len() == work.size { Ok(()) } else { Err(FilesError::Content(work.path.clone())) }
         })?;
     }
-    pass(plan, size, stop, &mut all, |work, times| {
-        times.time(Phase::Delete, || fs::remove_file(&work.path)).map_err(failed(&work.path))
-    })?;
-    let Times(latencies, spent) = all;
-    let phases = Phase::ALL.iter().zip(latencies).zip(spent);
-    let wanted = |phase: Phase| match phase {
-        Phase::Create | Phase::Write | Phase::Read => true,
-        Phase::Sync => plan.sync,
-        Phase::Stat => plan.stat,
-        Phase::Delete => plan.delete,
-    };
-    let phases = phases.filter(|((phase, _), _)| wanted(**phase)).map(|((&phase, latency), spent)| {
-        PhaseReport { phase, elapsed: Nanos(spent.0 / u64::from(plan.threads)), latency }
-    });
-    Ok(SizeReport { size, phases: phases.collect(), cold })
+    Ok(cold)
 }
 
 /// One file and what a thread needs for it.
@@ -266,6 +317,7 @@ struct Work<'a> {
 fn pass(
     plan: &FilesPlan,
     size: u64,
+    dir: &Path,
     stop: &AtomicBool,
     all: &mut Times,
     work: impl Fn(&mut Work<'_>, &mut Times) -> Result<(), FilesError> + Sync,
@@ -278,7 +330,7 @@ fn pass(
                 return Err(FilesError::Interrupted);
             }
             let key = content::key(plan.seed, u64::from(index));
-            work(&mut Work { plan, path: path(plan, index), key, size, bytes: &mut bytes }, &mut times)?;
+            work(&mut Work { plan, path: path(dir, index), key, size, bytes: &mut bytes }, &mut times)?;
         }
         Ok(times)
     };
@@ -339,10 +391,10 @@ fn read_back(work: &mut Work<'_>, times: &mut Times) -> Result<(), FilesError> {
 }
 
 /// Drops all files from the page cache and proves it.
-fn make_cold(plan: &FilesPlan) -> Result<Residency, FilesError> {
+fn make_cold(plan: &FilesPlan, dir: &Path) -> Result<Residency, FilesError> {
     let mut found: Option<Residency> = None;
     for index in 0..plan.count {
-        let path = path(plan, index);
+        let path = path(dir, index);
         let drop_one = || {
             let file = DiskFile::open(&path, &FileOptions::default())?;
             cache::make_cold(&file)?;
@@ -384,7 +436,7 @@ mod tests {
         for threads in [1, 3] {
             let mut told = 0;
             let plan = FilesPlan { threads, sync: true, stat: true, delete: true, ..plan(dir.clone()) };
-            let reports = run(&plan, &AtomicBool::new(false), |_| told += 1).unwrap();
+            let reports = run(&plan, &AtomicBool::new(false), |_, _| told += 1).unwrap();
             assert_eq!(told, 2);
             for (report, size) in reports.iter().zip([1, 5000]) {
                 assert_eq!(report.size, size);
@@ -394,7 +446,7 @@ mod tests {
             }
             assert!(!dir.exists(), "a directory that was made is removed");
         }
-        let reports = run(&plan(dir), &AtomicBool::new(false), |_| ()).unwrap();
+        let reports = run(&plan(dir), &AtomicBool::new(false), |_, _| ()).unwrap();
         assert_eq!(reports[0].phases.len(), 3);
     }
 
@@ -402,7 +454,7 @@ mod tests {
     fn a_directory_in_use_is_refused_and_left_alone() {
         let tmp = tempfile::tempdir().unwrap();
         fs::write(tmp.path().join("pitot-000000"), "mine").unwrap();
-        let refused = run(&plan(tmp.path().to_owned()), &AtomicBool::new(false), |_| ());
+        let refused = run(&plan(tmp.path().to_owned()), &AtomicBool::new(false), |_, _| ());
         assert!(matches!(refused, Err(FilesError::NotEmpty(_))));
         assert_eq!(fs::read(tmp.path().join("pitot-000000")).unwrap(), b"mine");
     }
@@ -410,18 +462,21 @@ mod tests {
     #[test]
     fn an_interruption_or_a_failure_leaves_nothing_behind() {
         let tmp = tempfile::tempdir().unwrap();
+        let entries = || fs::read_dir(tmp.path()).unwrap().count();
         let stop = AtomicBool::new(false);
         let plan = plan(tmp.path().to_owned());
         // Interrupted after the first size.
-        let ended = run(&plan, &stop, |_| stop.store(true, Ordering::Relaxed));
+        let ended = run(&plan, &stop, |_, _| stop.store(true, Ordering::Relaxed));
         assert!(matches!(ended, Err(FilesError::Interrupted)));
-        assert_eq!(fs::read_dir(tmp.path()).unwrap().count(), 0);
-        // A name of ours that comes into being while we run is in the way of a file.
-        let stop = AtomicBool::new(false);
-        let ended = run(&plan, &stop, |_| fs::create_dir(path(&plan, 7)).unwrap());
-        assert!(matches!(ended, Err(FilesError::Io { .. })));
-        let left: Vec<_> = fs::read_dir(tmp.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(left, ["pitot-000007"], "only what is not ours is left");
+        assert_eq!(entries(), 0);
+        // Somebody else removes a file while we run.
+        let spoil = |_, _| {
+            let dir = fs::read_dir(tmp.path()).unwrap().next().unwrap().unwrap().path();
+            let _ = fs::remove_file(path(&dir, 7));
+        };
+        let ended = run(&plan, &AtomicBool::new(false), spoil);
+        assert!(matches!(ended, Err(FilesError::Io { .. })), "{ended:?}");
+        assert_eq!(entries(), 0);
     }
 
     #[test]
@@ -435,7 +490,7 @@ mod tests {
             FilesPlan { threads: 21, ..good.clone() },
             FilesPlan { threads: 0, ..good },
         ] {
-            assert!(matches!(run(&bad, &AtomicBool::new(false), |_| ()), Err(FilesError::Plan)));
+            assert!(matches!(run(&bad, &AtomicBool::new(false), |_, _| ()), Err(FilesError::Plan)));
         }
     }
 }

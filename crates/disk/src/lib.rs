@@ -8,7 +8,7 @@
 //!
 //! An engine is one file in `engine/` and one entry in [`ENGINES`]; its needs and limits are data there. The rest of
 //! the crate is what measures engines: sets of files with known contents ([`set`]), a cache made cold or hot, with
-//! proof ([`cache`]), the read bench ([`bench`]), and the 2001 experiment on many small files ([`files`]).
+//! proof ([`cache`]), the read bench ([`mod@bench`]), and the 2001 experiment on many small files ([`files`]).
 #![forbid(unsafe_code)]
 
 pub mod bench;
@@ -19,6 +19,7 @@ mod engine;
 mod file;
 pub mod files;
 mod options;
+pub mod place;
 mod registry;
 pub mod set;
 

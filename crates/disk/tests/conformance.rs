@@ -89,6 +89,41 @@ fn more_requests_than_the_depth_all_come_back_once() {
 }
 
 #[test]
+fn a_cold_file_is_read_right_and_a_reap_that_does_not_wait_returns() {
+    let sample = Sample::new(2 << 20);
+    for variant in variants().iter().filter(|v| v.reads()) {
+        let (mut engine, pool) = variant.open();
+        let file = sample.open(&variant.file_options());
+        file.expect_order(true).unwrap();
+        for _ in 0..3 {
+            pitot_disk::cache::make_cold(&file).unwrap();
+            let (mut done, mut told) = (Vec::new(), 0);
+            for i in 0..32 {
+                match engine.queue(read(&file, &pool, i * 65_536, BLOCK)) {
+                    Queued::Done(completion) => done.push(completion),
+                    Queued::InFlight => engine.commit().unwrap(),
+                    Queued::Full(_) => panic!("{} is full of less than its depth", variant.name),
+                }
+                engine.reap(Wait::No, &mut done).unwrap();
+                if engine.in_flight() as u32 == variant.options.depth {
+                    engine.reap(Wait::ForOne, &mut done).unwrap();
+                }
+                for done in done.drain(..) {
+                    assert_eq!(done.result.unwrap(), BLOCK, "{}", variant.name);
+                    let bytes = done.operation.transfer.buffer().unwrap();
+                    assert!(content::is_right(KEY, done.operation.offset, bytes), "{}", variant.name);
+                    told += 1;
+                }
+            }
+            while engine.in_flight() > 0 {
+                engine.reap(Wait::ForOne, &mut done).unwrap();
+            }
+            assert_eq!(told + done.len(), 32, "{}", variant.name);
+        }
+    }
+}
+
+#[test]
 fn the_depth_is_a_bound() {
     let sample = Sample::new(1 << 20);
     for variant in variants().iter().filter(|v| v.reads()) {

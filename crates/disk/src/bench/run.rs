@@ -32,7 +32,7 @@ pub fn run(plan: &ReadPlan, set: &FileSet, stop: &AtomicBool) -> Result<ReadRepo
         .map(|index| Ok(Arc::new(set.open(index, &file_options)?)))
         .collect::<Result<Vec<_>, SetError>>()?;
     for file in &files {
-        cache::expect_order(file, plan.pattern == Pattern::Random).map_err(failed("posix_fadvise"))?;
+        file.expect_order(plan.pattern == Pattern::Random).map_err(failed("posix_fadvise"))?;
     }
     let before = bring_about(plan.state, &files)?;
     let pool = BufferPool::new(depth, plan.block).map_err(failed("allocating the buffers"))?;

@@ -93,7 +93,6 @@ impl Sample {
         content::fill(KEY, 0, &mut bytes);
         let mut file = File::create_new(dir.path().join("sample")).unwrap();
         file.write_all(&bytes).unwrap();
-        file.sync_all().unwrap();
         Sample { dir }
     }
 

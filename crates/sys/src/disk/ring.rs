@@ -172,19 +172,24 @@ impl<F: AsFd + Clone> DiskRing<F> {
     /// Those of io_uring_enter(2) that do not pass by themselves.
     pub fn reap(&mut self, wait: Wait, done: &mut Vec<Finished<F>>) -> io::Result<()> {
         let before = done.len();
-        // One enter runs whatever task work there was; the flag that asks for it may stay set with nothing behind it.
-        let mut entered = false;
-        loop {
-            self.collect(done);
-            let idle = self.free.len() == self.slots.len();
-            let pending = self.staged > 0 || (!entered && self.ring.submission().taskrun());
-            match wait {
-                Wait::ForOne if done.len() == before && !idle => self.enter(1)?,
-                _ if pending => self.enter(0)?,
-                _ => return Ok(()),
-            };
-            entered = true;
+        self.collect(done);
+        match wait {
+            Wait::ForOne => {
+                while done.len() == before && self.in_flight() > 0 {
+                    self.enter(1)?;
+                    self.collect(done);
+                }
+            }
+            // Only a hint, to be followed once: the kernel may raise the flag just after it has done all the work that
+            // the flag stands for, and then does not lower it before there is more.
+            Wait::No if self.ring.submission().taskrun() => {
+                self.enter(0)?;
+                self.collect(done);
+            }
+            Wait::No => {}
         }
+        // The next steps of sends that were just collected.
+        self.commit()
     }
 
     /// Operations queued or in the kernel.
