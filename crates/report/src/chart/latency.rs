@@ -19,19 +19,14 @@ pub(super) const CHART: Chart = Chart {
 
 /// Below this many samples beyond it a percentile is a matter of luck.
 const SAMPLES_BEYOND_MIN: f64 = 10.0;
+/// Where the curves begin: the very fastest replies would only stretch the axis downwards.
+const FIRST: f64 = 0.1;
 const NINES_MAX: f64 = 5.0;
 /// Points of a curve.
 const POINTS: usize = 90;
 /// The percentiles that have a tick, and where they stand: the number of nines.
-const TICKS: &[(f64, &str)] = &[
-    (0.0, "0%"),
-    (0.5, ""),
-    (0.9, "90%"),
-    (0.99, "99%"),
-    (0.999, "99.9%"),
-    (0.9999, "99.99%"),
-    (0.99999, "99.999%"),
-];
+const TICKS: &[(f64, &str)] =
+    &[(0.5, "50%"), (0.9, "90%"), (0.99, "99%"), (0.999, "99.9%"), (0.9999, "99.99%"), (0.99999, "99.999%")];
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
     let panes = pane_per_level(a, |level| pane(a, level));
@@ -56,12 +51,13 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
         .collect();
     let count = curves.iter().map(|(_, h)| h.count()).max()?;
     let last = (count as f64 / SAMPLES_BEYOND_MIN).log10().clamp(1.0, NINES_MAX);
+    let first = nines(FIRST);
     let mut marks = Vec::new();
     let mut values = Vec::new();
     for (cell, histogram) in &curves {
         let reach = (histogram.count() as f64 / SAMPLES_BEYOND_MIN).log10().clamp(0.5, last);
         let points: Vec<(f64, f64)> = (0..=POINTS)
-            .map(|i| reach * i as f64 / POINTS as f64)
+            .map(|i| first + (reach - first) * i as f64 / POINTS as f64)
             .map(|n| (n, histogram.at(quantile(n)).0.max(1) as f64))
             .collect();
         values.extend(points.iter().map(|p| p.1));
@@ -71,20 +67,17 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
     let show = |value: f64| figure(value, Unit::Nanoseconds);
     let ticks = TICKS
         .iter()
-        .map(|(q, text)| (nines(*q), if *q == 0.5 { "50%" } else { text }.to_owned()))
+        .map(|(q, text)| (nines(*q), (*text).to_owned()))
         .filter(|(n, _)| *n <= last + 1e-9)
         .collect();
-    let stops = TICKS
-        .iter()
-        .filter(|(q, _)| *q > 0.0 && nines(*q) <= last + 1e-9)
-        .map(|(q, _)| stop(a, &curves, *q))
-        .collect();
+    let stops =
+        TICKS.iter().filter(|(q, _)| nines(*q) <= last + 1e-9).map(|(q, _)| stop(a, &curves, *q)).collect();
     let scene = Scene {
         title: "Response time".into(),
         hint: "lower is better".into(),
         x: Axis {
             title: "share of requests answered within".into(),
-            scale: Scale::Linear { low: 0.0, high: last },
+            scale: Scale::Linear { low: first, high: last },
             ticks,
         },
         y: Axis::of_values("", values, 8.0, show),

@@ -15,7 +15,12 @@ pub(crate) fn render(figure: &Figure) -> String {
     let mut html = String::from("<figure>");
     for (i, pane) in figure.panes.iter().enumerate() {
         let on = if i == shown { " on" } else { "" };
-        let _ = write!(html, "<div class=\"pane{on}\"><div class=\"bar-row\">{}", legend(pane));
+        let _ = write!(
+            html,
+            "<div class=\"pane{on}\">{}<div class=\"bar-row\">{}",
+            printed(figure, pane),
+            legend(pane)
+        );
         html.push_str("</div><div class=\"scenes\">");
         for scene in &pane.scenes {
             html.push_str(&render_scene(scene));
@@ -58,6 +63,13 @@ fn choose(figure: &Figure, choice: &str, shown: usize) -> String {
     }
     html.push_str("</div></div>");
     html
+}
+
+/// The choice that was made, for paper: there the controls are gone.
+fn printed(figure: &Figure, pane: &Pane) -> String {
+    let line =
+        |choice: &String| format!("<p class=\"printed\">{}: {}</p>", escape(choice), escape(&pane.label));
+    figure.choice.as_ref().map_or_else(String::new, line)
 }
 
 fn legend(pane: &Pane) -> String {

@@ -88,8 +88,26 @@ pub(crate) fn escape(text: &str) -> String {
 
 /// A sentence with its marked names in bold, and what stands in back quotes as code.
 pub(crate) fn marked(sentence: &str) -> String {
-    let bold = between(&escape(sentence), "**", "strong");
+    let bold = between(&glued(&escape(sentence)), "**", "strong");
     between(&bold, "`", "code")
+}
+
+/// Keeps a figure and its unit on one line: `142 k`, `4.93 µs`.
+fn glued(text: &str) -> String {
+    const UNITS: &[&str] = &["k", "M", "G", "s", "ms", "µs", "ns", "B", "KiB", "MiB", "GiB"];
+    let mut html = String::with_capacity(text.len());
+    for word in text.split_inclusive(' ') {
+        let unit = word.trim_end().trim_end_matches(['.', ',', ';', ':', ')']);
+        if UNITS.contains(&unit)
+            && html.ends_with(' ')
+            && html[..html.len() - 1].ends_with(|c: char| c.is_ascii_digit())
+        {
+            html.pop();
+            html.push('\u{a0}');
+        }
+        html.push_str(word);
+    }
+    html
 }
 
 /// Puts every second part between `marks` into an element.
@@ -120,6 +138,7 @@ mod tests {
         assert_eq!(escape("<a href='x'>&\""), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;");
         assert_eq!(marked("**<b>** wins"), "<strong>&lt;b&gt;</strong> wins");
         assert_eq!(marked("type `a` or `b"), "type <code>a</code> or `b");
+        assert_eq!(marked("at 512: 33.5 k, 4 s later"), "at 512: 33.5\u{a0}k, 4\u{a0}s later");
     }
 
     #[test]

@@ -296,7 +296,7 @@ pub(super) fn environment(a: &Analysis<'_>) -> String {
     pair("Servers ran on CPU", &run.info.server_cpus);
     pair("Load generator on CPU", &run.info.load_cpus);
     pair("Pitot", &run.info.version);
-    for (name, version) in &run.info.server_versions {
+    for (name, version) in run.info.server_versions.iter().filter(|(name, _)| name != "pitot") {
         pair(name, version);
     }
     html.push_str("</dl>");

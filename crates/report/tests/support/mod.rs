@@ -210,8 +210,7 @@ impl Fixture {
         let throughput = server.peak_rps * busy.max(0.05) * noise / self.slowdown;
         let cpu_ns = server.cpu_ns * (1.0 + server.droop * crowd) * self.slowdown / noise;
         let failed = factors[0].level == "fork+blocking" && connections >= 5000.0;
-        let bound =
-            factors[0].level.starts_with("loop+epoll") && connections >= 100.0 && connections < 1000.0;
+        let bound = factors[0].level.starts_with("loop+epoll") && (100.0..1000.0).contains(&connections);
         let verdict = Verdict {
             kind: match (failed, bound) {
                 (true, _) => VerdictKind::Failed,
