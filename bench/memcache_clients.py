@@ -27,7 +27,8 @@ def pymemcache(port):
     assert client.append("k1", b"!") and client.prepend("k1", b"?") and client.get("k1") == b"?1!"
     assert client.touch("k1", 100) and client.delete("k1") and client.get("k1") is None
     assert client.replace("k2", b"r") and not client.replace("none", b"r")
-    assert client.version().startswith(b"1.6") and client.stats()[b"curr_items"] == 101
+    assert client.version().startswith(b"1.6"), client.version()
+    assert int(client.stats()[b"curr_items"]) == 101, client.stats()
     assert client.flush_all() and client.get("k2") is None
     print("pymemcache: right")
 
