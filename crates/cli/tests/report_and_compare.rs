@@ -1,0 +1,87 @@
+//! `pitot report` and `pitot compare` as a user types them: what they print, what they write, how they exit.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+#[path = "../../report/tests/support/mod.rs"]
+mod support;
+
+use support::{Fixture, SMALL, written};
+
+fn pitot(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pitot")).args(arguments).output().unwrap()
+}
+
+fn run_file(directory: &Path, name: &str, fixture: &Fixture) -> PathBuf {
+    let path = directory.join(name);
+    fixture.run(&path);
+    path
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_report_prints_a_summary_and_writes_its_page_beside_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = run_file(directory.path(), "a.pitot", &SMALL);
+    let output = pitot(&["report", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let page = directory.path().join("a.html");
+    assert!(text(&output.stdout).contains("Findings"));
+    assert!(text(&output.stdout).trim_end().ends_with(page.to_str().unwrap()), "{}", text(&output.stdout));
+    assert!(std::fs::read_to_string(page).unwrap().starts_with("<!doctype html>"));
+}
+
+#[test]
+fn a_format_goes_to_the_standard_output_or_to_the_file_that_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = run_file(directory.path(), "a.pitot", &SMALL);
+    let output = pitot(&["report", file.to_str().unwrap(), "--format", "json"]);
+    assert!(text(&output.stdout).contains("\"schema\": \"pitot-report/1\""));
+    for cell in &written(&SMALL).cells {
+        assert!(text(&output.stdout).contains(&cell.load_command), "{}", cell.label());
+    }
+    let markdown = directory.path().join("out.md");
+    let output = pitot(&["report", file.to_str().unwrap(), "-o", markdown.to_str().unwrap()]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+    assert!(std::fs::read_to_string(markdown).unwrap().starts_with("# "));
+    let output = pitot(&["report", file.to_str().unwrap(), "--format", "html", "-o", "-"]);
+    assert!(text(&output.stdout).starts_with("<!doctype html>"));
+    assert!(!directory.path().join("a.html").exists());
+}
+
+#[test]
+fn what_is_no_run_file_is_wrong_use_with_a_cure() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = directory.path().join("other.pitot");
+    std::fs::write(&other, "not a database, but long enough to be taken for one by a hasty reader").unwrap();
+    for path in [other.as_path(), Path::new("/nowhere/at/all.pitot")] {
+        let output = pitot(&["report", path.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stderr).lines().count(), 2, "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_gate_that_is_met_exits_with_1_and_one_that_passes_with_0() {
+    let directory = tempfile::tempdir().unwrap();
+    let a = run_file(directory.path(), "a.pitot", &SMALL);
+    let b = run_file(directory.path(), "b.pitot", &Fixture { slowdown: 1.3, seed: 8, ..SMALL });
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+    assert_eq!(pitot(&["compare", a, b]).status.code(), Some(0));
+    assert_eq!(pitot(&["compare", a, a, "--fail-if", "throughput < -5%"]).status.code(), Some(0));
+    let met = pitot(&["compare", a, b, "--fail-if", "throughput < -5%"]);
+    assert_eq!(met.status.code(), Some(1));
+    assert!(
+        text(&met.stderr).contains("gate 'throughput < -5%': met by fork+blocking, 10"),
+        "{}",
+        text(&met.stderr)
+    );
+    assert!(text(&met.stdout).contains("worse"), "{}", text(&met.stdout));
+    let wrong = pitot(&["compare", a, b, "--fail-if", "speed < -5%"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("use one of: throughput"), "{}", text(&wrong.stderr));
+}
