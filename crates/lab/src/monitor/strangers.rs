@@ -44,7 +44,8 @@ impl Strangers {
                     pid,
                     name: reader.name(pid),
                     cpu: stat.processor,
-                    cpu_ns: (ticks - before) * TICK_NS,
+                    // The whole life of a child counts when it is waited for: no more than fits on one CPU is of now.
+                    cpu_ns: ((ticks - before) * TICK_NS).min(at.since(from).0),
                 });
             }
             now.insert(pid, (at, ticks));
