@@ -33,10 +33,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     loops.start("acceptor".into(), plan.cpus.clone(), move || {
         for queue in queues.iter().cycle() {
             let Some(fd) = blocking::accept(&accepting, &counters, || false) else { break };
-            // A connection that cannot be made non-blocking is gone already.
-            if socket::set_nonblocking(&fd, true).is_ok() {
-                queue.give(fd);
-            }
+            queue.give(fd);
         }
         Ok(())
     })?;

@@ -40,7 +40,8 @@ impl Handoff {
         Ok(Handoff { queue: Mutex::default(), wake: Waker::new()? })
     }
 
-    /// Gives a connection to the loop.
+    /// Gives a connection to the loop. It is a blocking one, as a ring wants it: in a ring a send on a non-blocking
+    /// socket fails with EAGAIN where another waits for room.
     pub fn give(&self, connection: OwnedFd) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.push_back(connection);

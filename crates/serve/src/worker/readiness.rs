@@ -166,7 +166,11 @@ impl<R: Readiness> Loop<R> {
                 Source::Listener(listener) => {
                     socket::accept(listener, true).map_err(|e| AcceptFailure::of(&e))
                 }
-                Source::Handoff(handoff) => handoff.take().ok_or(AcceptFailure::Nothing),
+                Source::Handoff(handoff) => match handoff.take() {
+                    // One that cannot be made non-blocking is gone already.
+                    Some(fd) if socket::set_nonblocking(&fd, true).is_err() => Err(AcceptFailure::TryNext),
+                    other => other.ok_or(AcceptFailure::Nothing),
+                },
             };
             match accepted {
                 Ok(fd) => self.open(fd),
