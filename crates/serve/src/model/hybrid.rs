@@ -217,6 +217,8 @@ impl<R: Readiness> Loop<R> {
         self.accept(u32::MAX);
         self.accepting = false;
         self.mechanism.unwatch(self.work.listener.as_fd(), false);
+        // Whoever comes now is refused at once rather than kept waiting until the end.
+        let _ = socket::stop_receiving(&self.work.listener);
         let end = self.env.clock.tick().after(self.env.limits.grace);
         // Everyone gets one more turn, in which a request that has arrived is answered.
         for token in self.conns.tokens() {

@@ -105,5 +105,6 @@ impl Fleet for ThreadPerConnection {
 
     fn kill(&mut self) {
         self.threads.kill();
+        lock(&self.connections).clear();
     }
 }
