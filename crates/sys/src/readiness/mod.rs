@@ -24,8 +24,8 @@ pub use sigio::{SigIo, block_signals as block_sigio};
 pub enum Trigger {
     /// In every wait for as long as it is ready: interest in writing must be given up when there is nothing to write.
     Level,
-    /// Once each time it becomes ready, and once if it is readable when it is first watched: the user must go on until
-    /// EAGAIN, or until it knows that it would come.
+    /// Once each time it becomes ready, and once if what is of interest is so when it is first watched: the user must
+    /// go on until EAGAIN, or until it knows that it would come.
     Edge,
 }
 
@@ -82,7 +82,7 @@ pub trait Readiness: Sized {
     /// EMFILE, ENFILE, ENOMEM.
     fn new() -> io::Result<Self>;
 
-    /// Starts to watch a descriptor. With an edge trigger `interest` may be ignored: both are told.
+    /// Starts to watch a descriptor. With an edge trigger `interest` is that of the moment: both are told from then on.
     ///
     /// # Errors
     /// ENOMEM, ENOSPC (/proc/sys/fs/epoll/max_user_watches).

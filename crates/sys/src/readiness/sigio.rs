@@ -71,7 +71,7 @@ impl Readiness for SigIo {
         Ok(SigIo { thread, signals: signals(), tokens: Vec::new(), ready_at_watch: Vec::new(), overflows: 0 })
     }
 
-    fn watch(&mut self, fd: BorrowedFd<'_>, token: Token, _: Interest) -> io::Result<()> {
+    fn watch(&mut self, fd: BorrowedFd<'_>, token: Token, interest: Interest) -> io::Result<()> {
         let raw = fd.as_raw_fd();
         let index = raw as usize;
         if self.tokens.len() <= index {
@@ -91,7 +91,9 @@ impl Readiness for SigIo {
             return Err(io::Error::last_os_error());
         }
         self.tokens[index] = Some(token);
-        let mut now = libc::pollfd { fd: raw, events: libc::POLLIN, revents: 0 };
+        // For what is so already no signal comes: input, and room that came since the socket was last found full.
+        let events = if interest.writes() { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+        let mut now = libc::pollfd { fd: raw, events, revents: 0 };
         // SAFETY: the pointer is to one pollfd, which the kernel may write to.
         if unsafe { libc::poll(&raw mut now, 1, 0) } == 1 {
             self.ready_at_watch.push(ready_from_bits(token, now.revents));
