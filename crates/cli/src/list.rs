@@ -3,7 +3,12 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use pitot_disk::{ENGINES, EngineOptions};
+use pitot_lab::{METRICS, Plan, SUITES};
+use pitot_load::{PACES, WORKLOADS};
 use pitot_proto::PROTOCOLS;
+use pitot_proto::client::CLIENTS;
+use pitot_report::chart::CHARTS;
 use pitot_serve::{MECHANISMS, MODELS, Pair, pairs};
 use serde_json::{Value, json};
 
@@ -27,6 +32,22 @@ enum What {
     Mechanisms,
     /// What a server speaks.
     Protocols,
+    /// Ways to the disk: what each needs, what it cannot do, and whether this kernel offers it.
+    Engines,
+    /// When a load's requests start.
+    Paces,
+    /// What becomes of a load's connections.
+    Workloads,
+    /// What a load generator speaks.
+    Schemes,
+    /// The built-in plans.
+    Suites,
+    /// The figures of a report.
+    Metrics,
+    /// The charts of a report.
+    Charts,
+    /// The JSON Schema of a plan, as one JSON object.
+    PlanSchema,
     /// Every model with every mechanism: usable, impossible and why, or not offered by this kernel and why.
     Pairs,
 }
@@ -39,10 +60,26 @@ enum Format {
 
 impl List {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let named = |name: &str, summary: &str, doc: &str| Row {
+            name: name.into(),
+            text: summary.into(),
+            json: json!({ "name": name, "summary": summary, "doc": doc }),
+        };
         let rows = match self.what {
+            What::PlanSchema => {
+                println!("{:#}", pitot_lab::plan_schema());
+                return Ok(ExitCode::SUCCESS);
+            }
+            What::Paces => PACES.iter().map(|p| named(p.name, p.summary, p.doc)).collect(),
+            What::Workloads => WORKLOADS.iter().map(|w| named(w.name, w.summary, w.doc)).collect(),
+            What::Schemes => CLIENTS.iter().map(|c| named(c.scheme, c.summary, c.doc)).collect(),
+            What::Suites => suites()?,
+            What::Metrics => METRICS.iter().map(|m| named(m.name, m.summary, m.title)).collect(),
+            What::Charts => CHARTS.iter().map(|c| named(c.name, c.title, c.summary)).collect(),
             What::Models => models(),
             What::Mechanisms => mechanisms(),
             What::Protocols => protocols(),
+            What::Engines => engines(),
             What::Pairs => all_pairs(),
         };
         match self.format {
@@ -102,6 +139,50 @@ fn protocols() -> Vec<Row> {
         json: json!({ "name": p.name, "summary": p.summary, "doc": p.doc, "files": p.files }),
     };
     PROTOCOLS.iter().map(row).collect()
+}
+
+fn suites() -> Result<Vec<Row>, Failure> {
+    let catalog = crate::catalog::catalog();
+    let row = |suite: &pitot_lab::Suite| {
+        let plan = Plan::parse(suite.name, suite.text, &catalog)
+            .map_err(|e| Failure::run(e.to_string(), "please report this: it is a built-in plan"))?;
+        Ok(Row {
+            name: suite.name.into(),
+            text: plan.title.clone(),
+            json: json!({ "name": suite.name, "title": plan.title, "question": plan.question, "plan": suite.text }),
+        })
+    };
+    SUITES.iter().map(row).collect()
+}
+
+fn engines() -> Vec<Row> {
+    let row = |e: &pitot_disk::EngineEntry| {
+        let options = EngineOptions::default();
+        let unavailable = e.probe().err();
+        let delivers: Vec<&str> = e.delivers.iter().map(|target| target.name()).collect();
+        let heeds: Vec<&str> = e.heeds.iter().map(|knob| knob.name()).collect();
+        let mut text = format!(
+            "{} (delivers to: {}; a page that is not in memory blocks the caller: {})",
+            e.summary,
+            delivers.join(", "),
+            e.blocks.words(),
+        );
+        if let Some(u) = &unavailable {
+            text.push_str(&format!("\n    not here: {}; to mend it: {}", u.cause, u.cure));
+        }
+        Row {
+            name: e.name.into(),
+            text,
+            json: json!({
+                "name": e.name, "summary": e.summary, "doc": e.doc, "needs": e.needs, "limits": e.limits,
+                "delivers": delivers, "options": heeds, "depth_max": e.depth_max,
+                "blocks_on_cold": e.blocks_on_cold(&options), "blocks": e.blocks.words(),
+                "joins_event_loop": e.joins_event_loop, "available": unavailable.is_none(),
+                "cause": unavailable.as_ref().map(|u| &u.cause), "cure": unavailable.as_ref().map(|u| &u.cure),
+            }),
+        }
+    };
+    ENGINES.iter().map(row).collect()
 }
 
 fn all_pairs() -> Vec<Row> {

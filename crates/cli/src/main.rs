@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 mod catalog;
 mod compare;
+mod disk;
 mod failure;
 mod host;
 mod list;
@@ -32,6 +33,7 @@ enum Command {
     Load(Box<load::Load>),
     Report(report::Report),
     Compare(compare::Compare),
+    Disk(disk::Disk),
     Host(host::Host),
     List(list::List),
     #[command(hide = true)]
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Command::Load(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Compare(command) => command.run(),
+        Command::Disk(command) => command.run(),
         Command::Host(command) => command.run(),
         Command::List(command) => command.run(),
         Command::ServeConnection(command) => command.run(),

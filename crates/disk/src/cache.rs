@@ -49,8 +49,19 @@ pub fn residency<'a>(files: impl IntoIterator<Item = &'a DiskFile>) -> io::Resul
 pub fn make_cold(file: &DiskFile) -> io::Result<()> {
     file.unmap();
     fdatasync(file)?;
-    Ok(fadvise(file, 0, None, Advice::DontNeed)?)
+    // Pages that the kernel has in its hands at the moment, still locked or in a CPU's batch, stay the first time.
+    for _ in 0..DROPS_MAX {
+        fadvise(file, 0, None, Advice::DontNeed)?;
+        if residency([file])?.resident == 0 {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    Ok(())
 }
+
+/// Times that dropping is tried.
+const DROPS_MAX: u32 = 20;
 
 /// Reads a whole file, so that its pages are in memory.
 ///

@@ -1,7 +1,7 @@
 //! The engines, as data.
 
 use pitot_sys::Unavailable;
-use pitot_sys::disk::{BufferPool, POSIX_AIO_DEPTH_MAX};
+use pitot_sys::disk::{BufferPool, PAGE, POSIX_AIO_DEPTH_MAX};
 
 use crate::engine::{
     linux_aio, mmap, nowait, pool, pool_sendfile, posix_aio_poll, posix_aio_signal, posix_aio_thread, pread,
@@ -71,6 +71,18 @@ pub enum Blocks {
     UnlessMincore,
     /// Never.
     Never,
+}
+
+impl Blocks {
+    /// The words in lists.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Blocks::OnCold => "yes",
+            Blocks::UnlessDirect => "yes, unless --direct",
+            Blocks::UnlessMincore => "yes, unless --mincore",
+            Blocks::Never => "no",
+        }
+    }
 }
 
 /// Options that an engine cannot take: wrong use.
@@ -299,6 +311,19 @@ impl EngineEntry {
     /// True if it can deliver there.
     pub fn delivers_to(&self, target: Target) -> bool {
         self.delivers.contains(&target)
+    }
+
+    /// Whether this kernel and this user can have it, found by opening a small one.
+    ///
+    /// # Errors
+    /// [`Unavailable`] with the cause and the cure.
+    pub fn probe(&self) -> Result<(), Unavailable> {
+        let pool = BufferPool::new(1, PAGE).map_err(|e| Unavailable {
+            what: "memory".into(),
+            cause: format!("the kernel says: {e}"),
+            cure: "free some memory".into(),
+        })?;
+        (self.open)(&EngineOptions { depth: 1, threads: 1, ..EngineOptions::default() }, &pool).map(drop)
     }
 
     /// Checks options before anything is opened.

@@ -11,19 +11,24 @@ use crate::{Completion, DiskOp, Engine, EngineOptions, FileRef, Queued};
 
 struct Posix {
     aio: PosixAio<FileRef>,
+    /// Helper threads and requests to ask the library for, before the first request.
+    helpers: Option<(u32, u32)>,
     /// Numbers requests, so that those in flight spread over the descriptors of a file.
     turn: usize,
 }
 
 pub(super) fn with(options: &EngineOptions, notice: Notice) -> Result<Box<dyn Engine>, Unavailable> {
-    // The library's threads are one set for the process, fixed by the first request: the first engine decides.
-    static THREADS: Once = Once::new();
-    THREADS.call_once(|| set_helper_threads(options.threads, options.depth));
-    Ok(Box::new(Posix { aio: PosixAio::new(options.depth, notice)?, turn: 0 }))
+    let helpers = Some((options.threads, options.depth));
+    Ok(Box::new(Posix { aio: PosixAio::new(options.depth, notice)?, helpers, turn: 0 }))
 }
 
 impl Engine for Posix {
     fn queue(&mut self, mut operation: DiskOp) -> Queued {
+        if let Some((threads, requests)) = self.helpers.take() {
+            // The library's threads are one set for the process, fixed by its first request: the first engine decides.
+            static FIRST: Once = Once::new();
+            FIRST.call_once(|| set_helper_threads(threads, requests));
+        }
         self.turn = self.turn.wrapping_add(1);
         operation.file.use_descriptor(self.turn);
         match self.aio.submit(operation) {

@@ -1,0 +1,218 @@
+//! `pitot disk files`: experiment E3.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use pitot_disk::files::{self, FilesError, FilesPlan, Phase, SizeReport};
+use pitot_disk::place;
+use pitot_lab::rfc3339_now;
+use pitot_meter::units;
+use serde_json::{Value, json};
+
+use super::{SCHEMA, Sink, latency, size, stop_on_signals, table};
+use crate::failure::Failure;
+
+/// Create, write and read back many small files of each size in one directory.
+///
+/// The 2001 comparison of file systems: 10,000 files, one at a time, from 4 KiB to 128 KiB. Each phase is timed apart,
+/// what comes back is checked, and nothing is left behind.
+#[derive(Debug, Args)]
+pub(crate) struct Files {
+    /// Where: a directory that is missing or empty. [default: a new one in the present directory]
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Files of each size.
+    #[arg(long, default_value = "10k", value_parser = units::count)]
+    count: u64,
+    /// Sizes of the files.
+    #[arg(long, value_delimiter = ',', default_value = "4KiB,8KiB,16KiB,32KiB,64KiB,128KiB", value_parser = units::size)]
+    sizes: Vec<u64>,
+    /// Threads that share the work.
+    #[arg(long, default_value_t = 1)]
+    parallel: u32,
+    /// Sync each file before it is closed.
+    #[arg(long)]
+    fsync: bool,
+    /// Drop the files from the page cache before they are read back.
+    #[arg(long)]
+    cold: bool,
+    /// Time stat(2) of each file, too.
+    #[arg(long)]
+    stat: bool,
+    /// Time the removal, too.
+    #[arg(long)]
+    delete: bool,
+    /// Of the contents.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the results as JSON to this file, or to standard output with `-`.
+    #[arg(long, value_name = "PATH")]
+    json: Option<PathBuf>,
+}
+
+impl Files {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let own = || PathBuf::from(format!("pitot-files-{}", std::process::id()));
+        let plan = FilesPlan {
+            dir: self.dir.clone().unwrap_or_else(own),
+            count: u32::try_from(self.count)
+                .map_err(|_| Failure::wrong_use("too many files", "set --count below 4G"))?,
+            sizes: self.sizes,
+            threads: self.parallel,
+            sync: self.fsync,
+            cold: self.cold,
+            stat: self.stat,
+            delete: self.delete,
+            seed: self.seed,
+        };
+        let sink = Sink::create(self.json.as_deref())?;
+        let started_at = rfc3339_now();
+        let stop = stop_on_signals()?;
+        let reports = run(&plan, &stop, sink.quiet)?;
+        // The directory may be gone, but what it was in is not.
+        let place = plan.dir.canonicalize().ok().or_else(|| plan.dir.parent().map(|p| p.join(".")));
+        let file_system = place.and_then(|place| place::file_system(&place).ok()).unwrap_or_default();
+        sink.write(
+            &summary(&plan, &reports, &file_system),
+            &as_json(&plan, &reports, &file_system, &started_at),
+        )?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn run(plan: &FilesPlan, stop: &AtomicBool, quiet: bool) -> Result<Vec<SizeReport>, Failure> {
+    let told = |bytes, elapsed| {
+        if !quiet {
+            eprintln!("{}: {elapsed}", size(bytes));
+        }
+    };
+    files::run(plan, stop, told).map_err(|error| {
+        let what = error.to_string();
+        match error {
+            FilesError::Plan => Failure::wrong_use(what, "set --count, --sizes and --parallel to at least 1"),
+            FilesError::NotEmpty(_) => {
+                Failure::wrong_use(what, "choose an empty directory, or one to be made")
+            }
+            FilesError::Io { .. } => Failure::run(what, "look at permissions, free space and inodes: df -i"),
+            FilesError::Content(_) => {
+                Failure::run(what, "do not trust this disk; look at the kernel log: dmesg")
+            }
+            FilesError::StayedHot(_) => Failure::run(
+                what,
+                "use a file system on a disk (this one may be in memory), or leave --cold out",
+            ),
+            FilesError::Interrupted => Failure::run(what, "run it again for a result"),
+        }
+    })
+}
+
+/// The phases that this plan measured.
+fn phases(reports: &[SizeReport]) -> Vec<Phase> {
+    reports.first().map_or(Vec::new(), |first| first.phases.iter().map(|p| p.phase).collect())
+}
+
+fn summary(plan: &FilesPlan, reports: &[SizeReport], file_system: &str) -> String {
+    let phases = phases(reports);
+    let mut head = vec!["size".to_owned(), "total".to_owned(), "files/s".to_owned()];
+    for phase in &phases {
+        head.push(format!("{} us", phase.name()));
+        head.push("p99 us".to_owned());
+    }
+    let rows = reports.iter().map(|report| {
+        let total = report.elapsed();
+        let rate = f64::from(plan.count) / total.as_secs_f64();
+        let mut row = vec![size(report.size), total.to_string(), format!("{rate:.0}")];
+        for phase in &report.phases {
+            row.push(format!("{:.1}", phase.latency.mean().0 as f64 / 1e3));
+            row.push(format!("{:.1}", phase.latency.at(0.99).0 as f64 / 1e3));
+        }
+        row
+    });
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let threads =
+        if plan.threads == 1 { "one at a time".into() } else { format!("{} threads", plan.threads) };
+    let cold = if plan.cold { ", read back cold" } else { "" };
+    format!(
+        "{} files of each size in one directory on {file_system}, {threads}{cold}\n\n{}\n{}\n\
+         Published (Lyris Technologies, 2001): ext2 and NTFS alike, UFS of FreeBSD 6 times slower, UFS of Solaris \
+         10 times slower.\n",
+        plan.count,
+        table(&head, &rows.collect::<Vec<_>>()),
+        chart(reports),
+    )
+}
+
+/// Columns of the longest bar.
+const BAR: f64 = 60.0;
+
+/// A bar per size, as long as its time, made of the first letters of its phases.
+fn chart(reports: &[SizeReport]) -> String {
+    let longest = reports.iter().map(|r| r.elapsed().as_secs_f64()).fold(f64::MIN_POSITIVE, f64::max);
+    let mut text = String::new();
+    for report in reports {
+        text.push_str(&format!("{:>7} ", size(report.size)));
+        let (mut at, mut drawn) = (0.0, 0);
+        for phase in report.phases.iter().filter(|p| p.phase.is_published()) {
+            at += phase.elapsed.as_secs_f64();
+            let end = (at / longest * BAR).round() as usize;
+            text.push_str(&phase.phase.name()[..1].repeat(end - drawn));
+            drawn = end;
+        }
+        text.push_str(&format!(" {}\n", report.elapsed()));
+    }
+    let letters = phases(reports).into_iter().filter(|p| p.is_published());
+    let letters: Vec<String> = letters.map(|p| format!("{} {}", &p.name()[..1], p.name())).collect();
+    format!("{text}        {}\n", letters.join(", "))
+}
+
+fn as_json(plan: &FilesPlan, reports: &[SizeReport], file_system: &str, started_at: &str) -> Value {
+    let rate = |seconds: f64| if seconds > 0.0 { f64::from(plan.count) / seconds } else { 0.0 };
+    let sizes: Vec<Value> = reports
+        .iter()
+        .map(|report| {
+            let phases: Vec<Value> = report
+                .phases
+                .iter()
+                .map(|phase| {
+                    let seconds = phase.elapsed.as_secs_f64();
+                    json!({
+                        "phase": phase.phase.name(),
+                        "elapsed_s": seconds,
+                        "files_per_s": rate(seconds),
+                        "latency_ns": latency(&phase.latency),
+                        "histogram": phase.latency.encode(),
+                    })
+                })
+                .collect();
+            let seconds = report.elapsed().as_secs_f64();
+            json!({
+                "size_bytes": report.size,
+                "elapsed_s": seconds,
+                "files_per_s": rate(seconds),
+                "phases": phases,
+                "cache_before_read": report.cold.as_ref().map(super::read::residency),
+            })
+        })
+        .collect();
+    json!({
+        "schema": SCHEMA,
+        "command": "files",
+        "version": env!("CARGO_PKG_VERSION"),
+        "started_at": started_at,
+        "file_system": file_system,
+        "options": {
+            "dir": plan.dir,
+            "count": plan.count,
+            "sizes": plan.sizes,
+            "parallel": plan.threads,
+            "fsync": plan.sync,
+            "cold": plan.cold,
+            "stat": plan.stat,
+            "delete": plan.delete,
+            "seed": plan.seed,
+        },
+        "sizes": sizes,
+    })
+}

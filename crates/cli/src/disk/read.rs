@@ -1,0 +1,431 @@
+//! `pitot disk read`: reads of a file set by every engine.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use clap::{Args, ValueEnum};
+use pitot_disk::bench::{self, BenchError, Check, Pattern, ReadPlan, ReadReport, State, Until};
+use pitot_disk::cache::Residency;
+use pitot_disk::set::{FileSet, SetError, SetPlan};
+use pitot_disk::{ENGINES, EngineEntry, EngineOptions, Target, Told, place};
+use pitot_lab::rfc3339_now;
+use pitot_meter::{Nanos, units};
+use serde_json::{Value, json};
+
+use super::{SCHEMA, Sink, latency, size, stop_on_signals, table};
+use crate::failure::{Failure, nearest};
+
+/// Read a set of files by one engine or several: throughput, latency, CPU per read.
+///
+/// The files have known contents and every read is checked. Whether they are in the page cache is brought about by a
+/// stated method and proved with cachestat(2) or mincore(2). Several engines are measured one after another; one that
+/// cannot take an option is skipped, and the reason is told.
+#[derive(Debug, Args)]
+pub(crate) struct Read {
+    /// Engines, or `all`; `pitot list engines` tells of each.
+    #[arg(long, value_delimiter = ',', default_value = "pread", value_name = "NAMES")]
+    engine: Vec<String>,
+    /// The order of reads.
+    #[arg(long, value_enum, default_value = "random")]
+    pattern: PatternArg,
+    /// The state of the page cache; with --direct it is gone around, and this must not be given.
+    #[arg(long, value_enum, conflicts_with = "direct")]
+    state: Option<StateArg>,
+    /// Bytes per read.
+    #[arg(long, default_value = "4KiB", value_parser = units::size)]
+    block: u64,
+    /// Requests in flight.
+    #[arg(long, default_value_t = 16)]
+    depth: u32,
+    /// Requests queued before they are committed. [default: the depth]
+    #[arg(long)]
+    batch: Option<u32>,
+    /// Files in the set.
+    #[arg(long, default_value_t = 1)]
+    files: u32,
+    /// Bytes in each file.
+    #[arg(long, default_value = "256MiB", value_parser = units::size)]
+    file_size: u64,
+    /// Where the files are made, or are from an earlier --keep: a directory that is missing, empty or holds just such
+    /// a set. [default: a new one in the present directory]
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Leave the files there.
+    #[arg(long)]
+    keep: bool,
+    /// Measure for this long. [default: 5s]
+    #[arg(short, long, value_parser = units::duration, conflicts_with = "requests")]
+    duration: Option<Nanos>,
+    /// Measure this many reads.
+    #[arg(short = 'n', long, value_parser = units::count)]
+    requests: Option<u64>,
+    /// Read this long before anything is counted.
+    #[arg(long, default_value = "0s", value_parser = units::duration)]
+    warmup: Nanos,
+    /// Where the bytes go. [default: what the engine is best at]
+    #[arg(long, value_enum)]
+    target: Option<TargetArg>,
+    /// How much of what was read into memory is checked.
+    #[arg(long, value_enum, default_value = "ends")]
+    check: CheckArg,
+    /// Helper threads.
+    #[arg(long, default_value_t = 4)]
+    threads: u32,
+    /// How helper threads tell of completions.
+    #[arg(long, value_enum, default_value = "eventfd")]
+    told: ToldArg,
+    /// Read around the page cache (O_DIRECT).
+    #[arg(long)]
+    direct: bool,
+    /// A descriptor of each file for each slot of the queue.
+    #[arg(long)]
+    descriptor_per_slot: bool,
+    /// Ask mincore(2) before a mapping is touched.
+    #[arg(long)]
+    mincore: bool,
+    /// Register the buffers with the kernel.
+    #[arg(long)]
+    fixed_buffers: bool,
+    /// Register the files with the kernel.
+    #[arg(long)]
+    fixed_files: bool,
+    /// Have completions told to a descriptor, as an event loop would want it, also where that costs extra.
+    #[arg(long)]
+    event_loop: bool,
+    /// Of the contents and the order.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the results as JSON to this file, or to standard output with `-`.
+    #[arg(long, value_name = "PATH")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PatternArg {
+    /// Each block once per pass, in an order that looks random.
+    Random,
+    /// File after file from start to end.
+    Sequential,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StateArg {
+    /// Whatever it is.
+    AsIs,
+    /// Everything was read before.
+    Hot,
+    /// Dropped (POSIX_FADV_DONTNEED) before each pass.
+    Cold,
+    /// The set is four times as large as the memory that this process may use.
+    Limit,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TargetArg {
+    /// Into memory.
+    Buffer,
+    /// To a TCP socket on loopback, emptied by a thread whose CPU time is not counted.
+    Socket,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CheckArg {
+    /// First and last word of each block.
+    Ends,
+    /// Every byte.
+    All,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ToldArg {
+    /// Through an eventfd.
+    Eventfd,
+    /// Through a pipe.
+    Pipe,
+}
+
+/// What became of one engine.
+enum Outcome {
+    Measured(Box<(ReadPlan, ReadReport)>),
+    Skipped(&'static EngineEntry, String),
+}
+
+impl Read {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let engines = self.engines()?;
+        let plans: Vec<ReadPlan> = engines.iter().map(|engine| self.plan(engine)).collect();
+        let set_bytes = self.file_size.saturating_mul(u64::from(self.files));
+        if let [plan] = &plans[..] {
+            plan.check(set_bytes).map_err(fail)?;
+        }
+        let sink = Sink::create(self.json.as_deref())?;
+        let started_at = rfc3339_now();
+        let stop = stop_on_signals()?;
+        let own = || PathBuf::from(format!("pitot-read-{}", std::process::id()));
+        let set = SetPlan {
+            dir: self.dir.clone().unwrap_or_else(own),
+            files: self.files,
+            size: self.file_size,
+            seed: self.seed,
+            keep: self.keep,
+        };
+        let set = FileSet::prepare(set, &stop).map_err(|e| fail(e.into()))?;
+        let file_system = place::file_system(set.dir()).unwrap_or_default();
+        let outcomes = measure(&plans, &set, &stop, sink.quiet)?;
+        sink.write(
+            &self.summary(&outcomes, &file_system),
+            &self.as_json(&outcomes, &file_system, &started_at),
+        )?;
+        let failed = |outcome: &Outcome| matches!(outcome, Outcome::Measured(m) if !m.1.errors.is_empty());
+        Ok(if outcomes.iter().any(failed) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    fn engines(&self) -> Result<Vec<&'static EngineEntry>, Failure> {
+        if self.engine == ["all"] {
+            return Ok(ENGINES.iter().collect());
+        }
+        let find = |name: &String| {
+            pitot_disk::find(name).ok_or_else(|| {
+                let near = nearest(name, ENGINES.iter().map(|e| e.name));
+                Failure::wrong_use(
+                    format!("there is no engine `{name}`{near}"),
+                    "see `pitot list engines`, or take all of them: --engine all",
+                )
+            })
+        };
+        self.engine.iter().map(find).collect()
+    }
+
+    fn plan(&self, engine: &'static EngineEntry) -> ReadPlan {
+        let options = EngineOptions {
+            depth: self.depth,
+            threads: self.threads,
+            told: match self.told {
+                ToldArg::Eventfd => Told::EventFd,
+                ToldArg::Pipe => Told::Pipe,
+            },
+            descriptor_per_slot: self.descriptor_per_slot,
+            mincore: self.mincore,
+            fixed_buffers: self.fixed_buffers,
+            fixed_files: self.fixed_files,
+            direct: self.direct,
+            event_loop: self.event_loop,
+        };
+        ReadPlan {
+            engine,
+            options,
+            target: self.target.map(|target| match target {
+                TargetArg::Buffer => Target::Buffer,
+                TargetArg::Socket => Target::Socket,
+            }),
+            pattern: match self.pattern {
+                PatternArg::Random => Pattern::Random,
+                PatternArg::Sequential => Pattern::Sequential,
+            },
+            state: match self.state {
+                _ if self.direct => State::ColdByDirect,
+                None | Some(StateArg::AsIs) => State::AsIs,
+                Some(StateArg::Hot) => State::Hot,
+                Some(StateArg::Cold) => State::ColdByDrop,
+                Some(StateArg::Limit) => State::ColdByLimit,
+            },
+            block: usize::try_from(self.block).unwrap_or(usize::MAX),
+            batch: self.batch.unwrap_or(self.depth),
+            warmup: self.warmup,
+            until: match (self.requests, self.duration) {
+                (Some(requests), _) => Until::Count(requests),
+                (None, duration) => Until::Duration(duration.unwrap_or(Nanos::from_secs(5))),
+            },
+            check: match self.check {
+                CheckArg::Ends => Check::Ends,
+                CheckArg::All => Check::All,
+            },
+            seed: self.seed,
+        }
+    }
+
+    fn summary(&self, outcomes: &[Outcome], file_system: &str) -> String {
+        let mut rows = Vec::new();
+        let mut notes = String::new();
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Measured(measured) => {
+                    let (plan, report) = &**measured;
+                    rows.push(row(plan, report));
+                    for (what, count) in &report.errors {
+                        notes.push_str(&format!("{}: {count} errors: {what}\n", plan.engine.name));
+                    }
+                    if report.misses > 0 {
+                        let misses = report.misses;
+                        notes.push_str(&format!("{}: {misses} went to helper threads\n", plan.engine.name));
+                    }
+                }
+                Outcome::Skipped(engine, why) => {
+                    notes.push_str(&format!("{}: skipped: {why}\n", engine.name));
+                }
+            }
+        }
+        let head = [
+            "engine",
+            "target",
+            "reads/s",
+            "MiB/s",
+            "p50",
+            "p99",
+            "p99.9",
+            "max",
+            "CPU us/read",
+            "in memory",
+        ];
+        format!(
+            "{} file(s) of {} on {file_system}, {} reads of {}, depth {}, {}\n\n{}{}{notes}",
+            self.files,
+            size(self.file_size),
+            self.plan(&ENGINES[0]).pattern.name(),
+            size(self.block),
+            self.depth,
+            self.plan(&ENGINES[0]).state.name(),
+            table(&head, &rows),
+            if notes.is_empty() { "" } else { "\n" },
+        )
+    }
+
+    fn as_json(&self, outcomes: &[Outcome], file_system: &str, started_at: &str) -> Value {
+        let (mut runs, mut skipped) = (Vec::new(), Vec::new());
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Measured(measured) => runs.push(run_json(&measured.0, &measured.1)),
+                Outcome::Skipped(engine, why) => skipped.push(json!({"engine": engine.name, "why": why})),
+            }
+        }
+        json!({
+            "schema": SCHEMA,
+            "command": "read",
+            "version": env!("CARGO_PKG_VERSION"),
+            "started_at": started_at,
+            "file_system": file_system,
+            "set": {"files": self.files, "file_size_bytes": self.file_size, "seed": self.seed},
+            "runs": runs,
+            "skipped": skipped,
+        })
+    }
+}
+
+fn measure(
+    plans: &[ReadPlan],
+    set: &FileSet,
+    stop: &AtomicBool,
+    quiet: bool,
+) -> Result<Vec<Outcome>, Failure> {
+    let mut outcomes = Vec::new();
+    for plan in plans {
+        if !quiet && plans.len() > 1 {
+            eprintln!("{} ...", plan.engine.name);
+        }
+        outcomes.push(match bench::run(plan, set, stop) {
+            Ok(report) => Outcome::Measured(Box::new((plan.clone(), report))),
+            // Among several engines, one that cannot is told of and left out.
+            Err(error @ (BenchError::Options(_) | BenchError::Plan(_) | BenchError::Unavailable(_)))
+                if plans.len() > 1 =>
+            {
+                Outcome::Skipped(plan.engine, error.to_string())
+            }
+            Err(error) => return Err(fail(error)),
+        });
+    }
+    Ok(outcomes)
+}
+
+fn fail(error: BenchError) -> Failure {
+    let what = error.to_string();
+    match error {
+        BenchError::Options(_) | BenchError::Plan(_) => {
+            Failure::wrong_use(what, "see `pitot disk read --help` and `pitot list engines`")
+        }
+        BenchError::Unavailable(unavailable) => Failure::run(what, unavailable.cure),
+        BenchError::Set(SetError::Empty | SetError::Foreign { .. }) => Failure::wrong_use(
+            what,
+            "choose an empty directory or one to be made, and --files and --file-size",
+        ),
+        BenchError::Set(SetError::Io { .. }) => Failure::run(what, "look at permissions and free space: df"),
+        BenchError::Set(SetError::Interrupted) | BenchError::Interrupted => {
+            Failure::run(what, "run it again for a result")
+        }
+        BenchError::State { .. } => Failure::run(
+            what,
+            "for hot use a set that fits the memory; for cold use a file system on a disk, and see that no other \
+             process has the files mapped",
+        ),
+        BenchError::Io { .. } => Failure::run(what, "look at permissions, ulimit -n and ulimit -l"),
+        BenchError::Errors { .. } => Failure::run(what, "look at the kernel log: dmesg"),
+    }
+}
+
+fn row(plan: &ReadPlan, report: &ReadReport) -> Vec<String> {
+    let at = |quantile| report.latency.at(quantile).to_string();
+    let percent = |residency: &Residency| format!("{:.0}%", residency.share() * 100.0);
+    vec![
+        plan.engine.name.to_owned(),
+        report.target.name().to_owned(),
+        format!("{:.0}", report.iops()),
+        format!("{:.1}", report.throughput() / 1_048_576.0),
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        report.latency.max().to_string(),
+        format!("{:.2}", report.cpu_per_operation() * 1e6),
+        format!("{} -> {}", percent(&report.before), percent(&report.after)),
+    ]
+}
+
+/// What the page cache held, and who said so.
+pub(super) fn residency(residency: &Residency) -> Value {
+    json!({
+        "resident_pages": residency.resident,
+        "pages": residency.total,
+        "witness": residency.witness.name(),
+    })
+}
+
+fn run_json(plan: &ReadPlan, report: &ReadReport) -> Value {
+    let options = &plan.options;
+    let errors: Vec<Value> =
+        report.errors.iter().map(|(what, count)| json!({"what": what, "count": count})).collect();
+    json!({
+        "engine": plan.engine.name,
+        "options": {
+            "target": report.target.name(),
+            "pattern": plan.pattern.name(),
+            "state": plan.state.name(),
+            "block_bytes": plan.block,
+            "depth": options.depth,
+            "batch": plan.batch,
+            "threads": options.threads,
+            "told": options.told.name(),
+            "descriptor_per_slot": options.descriptor_per_slot,
+            "mincore": options.mincore,
+            "fixed_buffers": options.fixed_buffers,
+            "fixed_files": options.fixed_files,
+            "direct": options.direct,
+            "event_loop": options.event_loop,
+            "blocks_on_cold": plan.engine.blocks_on_cold(options),
+        },
+        "operations": report.operations,
+        "bytes": report.bytes,
+        "elapsed_s": report.elapsed.as_secs_f64(),
+        "iops": report.iops(),
+        "throughput_bytes_per_s": report.throughput(),
+        "latency_ns": latency(&report.latency),
+        "histogram": report.latency.encode(),
+        "cpu": {
+            "user_s": report.cpu_user.as_secs_f64(),
+            "system_s": report.cpu_system.as_secs_f64(),
+            "per_operation_us": report.cpu_per_operation() * 1e6,
+        },
+        "passes": report.passes,
+        "misses": report.misses,
+        "cache": {"before": residency(&report.before), "after": residency(&report.after)},
+        "errors": errors,
+    })
+}
