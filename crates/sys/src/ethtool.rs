@@ -7,12 +7,12 @@ const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
 /// The questions of which the answer is one number, 0 or 1.
 const OFFLOADS: &[(&str, u32)] = &[
-    ("rx-checksum", 0x14),     // ETHTOOL_GRXCSUM
-    ("tx-checksum", 0x16),     // ETHTOOL_GTXCSUM
-    ("scatter-gather", 0x18),  // ETHTOOL_GSG
-    ("tso", 0x1e),             // ETHTOOL_GTSO
-    ("gso", 0x23),             // ETHTOOL_GGSO
-    ("gro", 0x2b),             // ETHTOOL_GGRO
+    ("rx-checksum", 0x14),    // ETHTOOL_GRXCSUM
+    ("tx-checksum", 0x16),    // ETHTOOL_GTXCSUM
+    ("scatter-gather", 0x18), // ETHTOOL_GSG
+    ("tso", 0x1e),            // ETHTOOL_GTSO
+    ("gso", 0x23),            // ETHTOOL_GGSO
+    ("gro", 0x2b),            // ETHTOOL_GGRO
 ];
 
 #[repr(C)]
@@ -24,7 +24,10 @@ struct EthtoolValue {
 /// Names of offloads and whether they are on, as far as the interface tells. Empty if there is no such interface.
 pub fn offloads(interface: &str) -> Vec<(&'static str, bool)> {
     let Ok(socket) = std::net::UdpSocket::bind("127.0.0.1:0") else { return Vec::new() };
-    OFFLOADS.iter().filter_map(|(name, command)| Some((*name, ask(&socket, interface, *command)? != 0))).collect()
+    OFFLOADS
+        .iter()
+        .filter_map(|(name, command)| Some((*name, ask(&socket, interface, *command)? != 0)))
+        .collect()
 }
 
 fn ask(socket: &std::net::UdpSocket, interface: &str, command: u32) -> Option<u32> {

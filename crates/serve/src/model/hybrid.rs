@@ -366,7 +366,11 @@ impl<R: Readiness> Loop<R> {
         self.conns.set_deadline(token, deadline);
         if watch.is_err() {
             self.env.counters.add(Count::Shed, 1);
-            self.close(token);
+            return self.close(token);
+        }
+        if deadline <= self.env.clock.tick() {
+            // A thread may have it in every sweep.
+            self.expire(token);
         }
     }
 
@@ -381,17 +385,21 @@ impl<R: Readiness> Loop<R> {
         self.env.counters.closed();
     }
 
+    fn expire(&mut self, token: Token) {
+        let Some(entry) = self.conns.get(token) else { return };
+        entry.deadline = None;
+        if let Some(conn) = &mut entry.conn {
+            let turn = conn.expire(&mut self.env);
+            self.after_turn(token, turn);
+        }
+    }
+
     fn sweep(&mut self) -> io::Result<()> {
         self.next_sweep = self.env.clock.tick().after(SWEEP);
         let mut expired = Vec::new();
         self.conns.expired(self.env.clock.tick(), &mut expired);
         for token in expired {
-            let Some(entry) = self.conns.get(token) else { continue };
-            entry.deadline = None;
-            if let Some(conn) = &mut entry.conn {
-                let turn = conn.expire(&mut self.env);
-                self.after_turn(token, turn);
-            }
+            self.expire(token);
         }
         if self.accept_paused && self.accepting {
             self.accept_paused = false;

@@ -130,11 +130,14 @@ impl Loop {
         while !self.conns.is_empty() && self.env.clock.tick() < end {
             self.wake_up(Some(SWEEP))?;
         }
+        if self.conns.is_empty() {
+            return Ok(());
+        }
         self.env.counters.add(Count::CutAtStop, self.conns.len() as u64);
         for token in self.conns.tokens() {
             self.close(token);
         }
-        Ok(())
+        self.wake_up(Some(Duration::ZERO))
     }
 
     fn wake_up(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -487,6 +490,10 @@ impl Loop {
         if let Some(fd) = conn.fd.take() {
             if conn.receiving || conn.sending {
                 self.ring.cancel_all(&fd);
+            }
+            if conn.sending || conn.out.as_ref().is_some_and(|out| !out.is_empty()) {
+                // Else the kernel would go on with what the peer may never read.
+                self.ring.reset(&fd);
             }
             self.ring.close(fd);
             self.env.counters.closed();

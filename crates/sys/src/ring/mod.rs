@@ -329,6 +329,20 @@ impl Ring {
         self.push_forget(entry);
     }
 
+    /// Breaks a connection: the peer gets a reset, and what it was to get is forgotten. Only closing is left to do.
+    pub fn reset(&mut self, fd: &RingFd) {
+        // To connect to no address is to disconnect (connect(2)), which needs no socket option and so works for a
+        // direct descriptor too.
+        static NOWHERE: libc::sockaddr =
+            libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
+        let (address, length) = (&raw const NOWHERE, size_of::<libc::sockaddr>() as libc::socklen_t);
+        let entry = match target(fd) {
+            Target::Fd(fd) => opcode::Connect::new(fd, address, length).build(),
+            Target::Fixed(fd) => opcode::Connect::new(fd, address, length).build(),
+        };
+        self.push_forget(entry);
+    }
+
     /// Closes a socket. What is in flight must be cancelled first: until its last completion it keeps the connection
     /// open.
     pub fn close(&mut self, fd: RingFd) {

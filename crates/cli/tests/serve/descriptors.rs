@@ -1,0 +1,59 @@
+//! When no descriptor is left: those who are served are served on, the others wait or are closed, and no CPU time is
+//! spent on them.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::client::{Fate, eventually, fate};
+use crate::http::Http;
+use crate::pairs::{Cell, on_every_pair};
+use crate::server::Server;
+
+const DESCRIPTORS: u32 = 40;
+const CLIENTS: usize = 80;
+/// Enough to show that a server does not give up at its limit.
+const SERVED_MIN: usize = 8;
+
+/// How long the server is watched, and the CPU time that it may take meanwhile. One that spins takes all of it.
+const WATCHED: Duration = Duration::from_millis(1000);
+const CPU_MAX: Duration = Duration::from_millis(350);
+
+#[test]
+fn without_descriptors_the_server_serves_on_without_spinning_and_recovers() {
+    on_every_pair(Cell::Works, |pair| {
+        let server = Server::start_with_descriptors(pair, "http", DESCRIPTORS, &[]);
+        let mut clients: Vec<Http> = (0..CLIENTS).map(|_| Http::connect(server.addr)).collect();
+        clients.iter_mut().for_each(|client| client.ask("/bytes/100"));
+        let answered = |client: &Http| fate(client.stream()) == Fate::Answered;
+        eventually("some are served", || {
+            clients.iter().filter(|client| answered(client)).count() >= SERVED_MIN
+        });
+
+        let before = server.cpu();
+        thread::sleep(WATCHED);
+        let spent = server.cpu() - before;
+        assert!(spent < CPU_MAX, "{spent:?} of CPU time in {WATCHED:?}");
+
+        // Whoever has a place keeps it.
+        let (mut served, mut waiting): (Vec<_>, Vec<_>) = clients.into_iter().partition(answered);
+        for client in &mut served {
+            assert_eq!(client.reply().body.len(), 100);
+            assert_eq!(client.get("/bytes/200").body.len(), 200);
+        }
+        // When places become free the others get them, unless they were sent away.
+        drop(served);
+        eventually("everybody is served or sent away", || {
+            waiting.retain_mut(|client| match fate(client.stream()) {
+                Fate::Waiting => true,
+                Fate::Closed => false,
+                Fate::Answered => {
+                    assert_eq!(client.reply().body.len(), 100);
+                    false
+                }
+            });
+            waiting.is_empty()
+        });
+        assert_eq!(Http::connect(server.addr).get("/bytes/300").body.len(), 300);
+        server.stop().check_connections();
+    });
+}

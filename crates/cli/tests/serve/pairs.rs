@@ -1,0 +1,125 @@
+//! The pairs to be tested, and how their cells share the machine.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::process::Command;
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::thread;
+
+use serde::Deserialize;
+
+/// A model with a mechanism.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Pair {
+    pub(crate) model: String,
+    pub(crate) mechanism: String,
+    usable: bool,
+}
+
+impl Pair {
+    /// Whether each connection, or each few, has a process of its own.
+    pub(crate) fn has_processes(&self) -> bool {
+        matches!(self.model.as_str(), "fork" | "spawn" | "prefork" | "preloop")
+    }
+
+    /// A worker serves one connection at a time, so that only as many are served at once as there are workers.
+    pub(crate) fn has_fixed_places(&self) -> bool {
+        matches!(self.model.as_str(), "prefork" | "pool")
+    }
+}
+
+impl std::fmt::Display for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.model, self.mechanism)
+    }
+}
+
+/// All pairs that the program says are usable here.
+pub(crate) fn usable() -> &'static [Pair] {
+    static PAIRS: OnceLock<Vec<Pair>> = OnceLock::new();
+    PAIRS.get_or_init(|| {
+        let list =
+            Command::new(env!("CARGO_BIN_EXE_pitot")).args(["list", "pairs", "--format", "json"]).output();
+        let list = list.expect("the program runs");
+        assert!(list.status.success(), "{list:?}");
+        let mut pairs: Vec<Pair> = serde_json::from_slice(&list.stdout).expect("a list in JSON");
+        pairs.retain(|pair| pair.usable);
+        if let Ok(wanted) = std::env::var("PITOT_PAIRS") {
+            pairs.retain(|pair| wanted.split(',').any(|name| name == pair.to_string()));
+        }
+        assert!(!pairs.is_empty(), "there is no pair to test");
+        pairs
+    })
+}
+
+/// What a cell does most of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cell {
+    /// It keeps a CPU busy.
+    Works,
+    /// It waits for time-outs.
+    Waits,
+}
+
+/// Runs `test` for every usable pair, a few at a time.
+pub(crate) fn on_every_pair(cell: Cell, test: impl Fn(&Pair) + Sync) {
+    on_pairs(cell, usable().iter().collect(), test);
+}
+
+/// Runs `test` for every usable pair of a model with processes, a few at a time.
+pub(crate) fn on_every_process_model(cell: Cell, test: impl Fn(&Pair) + Sync) {
+    on_pairs(cell, usable().iter().filter(|pair| pair.has_processes()).collect(), test);
+}
+
+fn on_pairs(cell: Cell, pairs: Vec<&Pair>, test: impl Fn(&Pair) + Sync) {
+    let failed = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for pair in pairs {
+            let (test, failed) = (&test, &failed);
+            let run = move || {
+                let _place = places(cell).take();
+                if panic::catch_unwind(AssertUnwindSafe(|| test(pair))).is_err() {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).push(pair.to_string());
+                }
+            };
+            // A panic tells the name of its thread.
+            thread::Builder::new().name(pair.to_string()).spawn_scoped(scope, run).expect("a thread");
+        }
+    });
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    assert!(failed.is_empty(), "{} failed: {}", failed.len(), failed.join(", "));
+}
+
+/// Places on the machine for cells, shared by all tests that run at the time.
+struct Places {
+    free: Mutex<usize>,
+    more: Condvar,
+}
+
+struct Place(&'static Places);
+
+fn places(cell: Cell) -> &'static Places {
+    static WORKING: OnceLock<Places> = OnceLock::new();
+    static WAITING: OnceLock<Places> = OnceLock::new();
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let (places, count) = match cell {
+        Cell::Works => (&WORKING, cpus + 1),
+        Cell::Waits => (&WAITING, cpus * 6),
+    };
+    places.get_or_init(|| Places { free: Mutex::new(count), more: Condvar::new() })
+}
+
+impl Places {
+    fn take(&'static self) -> Place {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.more.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+        Place(self)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.more.notify_one();
+    }
+}

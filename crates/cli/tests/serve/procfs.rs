@@ -1,0 +1,106 @@
+//! What the kernel tells of processes and sockets (proc(5)).
+
+use std::collections::HashSet;
+use std::fs;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A process, as it was when it was looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    /// R, S, D, T (stopped), Z (zombie) ...
+    pub(crate) state: char,
+    /// In user mode and in the kernel, all threads.
+    pub(crate) cpu: Duration,
+    /// When it was started: with the number it names a process for ever.
+    started: u64,
+}
+
+impl Process {
+    pub(crate) fn read(pid: i32) -> Option<Process> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in parentheses, may hold anything.
+        let (_, rest) = stat.rsplit_once(") ")?;
+        let fields: Vec<&str> = rest.split(' ').collect();
+        let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
+        let ticks = number(11)? + number(12)?;
+        Some(Process {
+            pid,
+            parent: i32::try_from(number(1)?).ok()?,
+            state: fields.first()?.chars().next()?,
+            cpu: Duration::from_secs(ticks) / rustix::param::clock_ticks_per_second() as u32,
+            started: number(19)?,
+        })
+    }
+
+    /// It has ended, though its parent may not have taken note.
+    pub(crate) fn has_ended(&self) -> bool {
+        Process::read(self.pid)
+            .is_none_or(|now| now.started != self.started || matches!(now.state, 'Z' | 'X'))
+    }
+
+    /// It has ended and its parent has taken note.
+    pub(crate) fn is_gone(&self) -> bool {
+        Process::read(self.pid).is_none_or(|now| now.started != self.started)
+    }
+
+    /// Its threads but those that the kernel makes for io_uring (iou-wrk), which come and go as it sees fit.
+    pub(crate) fn threads(&self) -> usize {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten().flatten();
+        let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+        names.filter(|name| !name.starts_with("iou-")).count()
+    }
+
+    /// Its open descriptors.
+    pub(crate) fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.pid)).map_or(0, Iterator::count)
+    }
+
+    /// Those of them that are sockets.
+    pub(crate) fn sockets(&self) -> usize {
+        let fds = fs::read_dir(format!("/proc/{}/fd", self.pid)).into_iter().flatten().flatten();
+        let links = fds.filter_map(|fd| fs::read_link(fd.path()).ok());
+        links.filter(|link| link.as_os_str().as_encoded_bytes().starts_with(b"socket:")).count()
+    }
+
+    /// Resident memory, that which it shares counted in proportion.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.pid)).unwrap_or_default();
+        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
+        let kib = pss.and_then(|pss| pss.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.unwrap_or(0) << 10
+    }
+}
+
+/// A process and all that descend from it.
+pub(crate) fn tree(root: i32) -> Vec<Process> {
+    let all: Vec<Process> = fs::read_dir("/proc")
+        .expect("/proc is mounted")
+        .filter_map(|entry| Process::read(entry.ok()?.file_name().to_str()?.parse().ok()?))
+        .collect();
+    let mut tree: Vec<Process> = all.iter().filter(|process| process.pid == root).cloned().collect();
+    let mut next = 0;
+    while let Some(parent) = tree.get(next).map(|process| process.pid) {
+        tree.extend(all.iter().filter(|process| process.parent == parent).cloned());
+        next += 1;
+    }
+    tree
+}
+
+/// True if the server has received all that these clients (IPv4 addresses) have sent.
+pub(crate) fn server_has_read(server: SocketAddr, clients: &HashSet<u16>) -> bool {
+    let table = fs::read_to_string("/proc/net/tcp").expect("/proc/net/tcp");
+    // sl local remote state tx:rx ..., the numbers in hex.
+    let port = format!(":{:04X} ", server.port());
+    table.lines().skip(1).filter(|line| line.contains(&port)).all(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let mut port = || u16::from_str_radix(fields.next()?.rsplit_once(':')?.1, 16).ok();
+        let (local, remote) = (port(), port());
+        let unread = fields.nth(1).and_then(|queues| queues.rsplit_once(':')).map(|(_, rx)| rx);
+        local != Some(server.port())
+            || remote.is_none_or(|remote| !clients.contains(&remote))
+            || unread.is_none_or(|unread| unread.bytes().all(|digit| digit == b'0'))
+    })
+}

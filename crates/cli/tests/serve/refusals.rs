@@ -1,0 +1,85 @@
+//! What cannot be done is said in two lines on stderr, what is wrong and how to mend it, with exit code 2.
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use crate::pairs::{self, Cell, Pair, on_every_pair};
+use crate::server::{serve, with_descriptors};
+
+/// Runs a command that must be refused, and returns the two lines.
+fn refused(mut command: Command) -> [String; 2] {
+    let output = command.output().expect("the program runs");
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(2), "{command:?}: {stderr}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{command:?}");
+    let lines: Vec<_> = stderr.lines().map(str::to_owned).collect();
+    let lines: [String; 2] = lines.try_into().unwrap_or_else(|lines| panic!("{command:?}: {lines:?}"));
+    assert!(lines[0].starts_with("pitot: ") && lines[1].starts_with("  "), "{lines:?}");
+    lines
+}
+
+fn pitot(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    command.arg("serve").args(args);
+    command
+}
+
+#[test]
+fn a_port_in_use_is_refused_by_every_pair() {
+    on_every_pair(Cell::Works, |pair| {
+        let other = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let addr = other.local_addr().expect("an address");
+        let [what, cure] = refused(serve(pair, "http", &["--listen", &addr.to_string()]));
+        assert!(what.contains(&addr.to_string()) && cure.contains(&addr.port().to_string()), "{what} {cure}");
+        let other = crate::server::Server::start(pair, "busy", &[]);
+        refused(serve(pair, "http", &["--listen", &other.addr.to_string()]));
+        other.stop().check_connections();
+    });
+}
+
+#[test]
+fn too_few_descriptors_are_refused_by_every_pair() {
+    on_every_pair(Cell::Works, |pair| {
+        let [_, cure] = refused(with_descriptors(5, &serve(pair, "http", &[])));
+        assert!(cure.contains("ulimit -n"), "{cure}");
+    });
+}
+
+#[test]
+fn a_root_that_cannot_be_served_is_refused() {
+    let pair: &Pair = &pairs::usable()[0];
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let path = file.path().to_str().expect("UTF-8");
+    for root in ["/no/such/directory", path] {
+        let [what, _] = refused(serve(pair, "http", &["--root", root]));
+        assert!(what.contains(root), "{what}");
+    }
+    refused(serve(pair, "blob", &["--root", "/"]));
+}
+
+#[test]
+fn unknown_names_are_refused_with_the_nearest_one() {
+    for (args, nearest) in [
+        (&["htpt"][..], "`http`"),
+        (&["http", "--model", "lopp"], "`loop`"),
+        (&["http", "--mechanism", "epol-et"], "`epoll-et`"),
+    ] {
+        let [what, _] = refused(pitot(args));
+        assert!(what.contains(nearest), "{what}");
+    }
+}
+
+#[test]
+fn pairs_that_make_no_sense_are_refused_with_the_reason() {
+    for (model, mechanism) in
+        [("loop", "blocking"), ("fork", "epoll-et"), ("hybrid", "uring"), ("tokio", "poll")]
+    {
+        let [what, _] = refused(pitot(&["http", "--model", model, "--mechanism", mechanism]));
+        assert!(what.contains(model) && what.contains(mechanism), "{what}");
+    }
+    refused(pitot(&["http", "--model", "loops", "--workers", "0"]));
+    refused(pitot(&["http", "--model", "loop", "--workers", "2"]));
+    refused(pitot(&["http", "--cpus", "4000"]));
+    // An address of documentation, which no host has.
+    refused(pitot(&["http", "--listen", "192.0.2.1:0"]));
+}

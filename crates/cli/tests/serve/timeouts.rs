@@ -1,0 +1,124 @@
+//! Clients who take too long.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::client::{PATIENCE, connect, connect_narrow, expect_end, read_to_end};
+use crate::http::{Http, get};
+use crate::pairs::{Cell, on_every_pair};
+use crate::server::Server;
+
+const ARGS: [&str; 6] = ["--header-timeout", "500ms", "--idle-timeout", "500ms", "--write-timeout", "700ms"];
+
+/// Between two bytes of a client that sends one at a time.
+const DRIBBLE: Duration = Duration::from_millis(60);
+/// Bytes after which such a client must have been cut, at the latest.
+const DRIBBLE_MAX: usize = PATIENCE.as_millis() as usize / DRIBBLE.as_millis() as usize;
+
+/// Sends a byte at a time until the server has had enough, and returns what it said.
+fn dribble(mut stream: TcpStream, bytes: impl Iterator<Item = u8>) -> Vec<u8> {
+    let mut said = vec![0; 4096];
+    for byte in bytes.take(DRIBBLE_MAX) {
+        if stream.write_all(&[byte]).is_err() {
+            return Vec::new();
+        }
+        stream.set_read_timeout(Some(DRIBBLE)).expect("an option");
+        match stream.read(&mut said) {
+            Ok(n) => {
+                said.truncate(n);
+                return said;
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => return Vec::new(),
+        }
+    }
+    panic!("{DRIBBLE_MAX} bytes were taken one at a time");
+}
+
+/// Waits for the reset of a connection whose reply is not read.
+fn expect_cut(stream: &TcpStream) {
+    let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    // Errors are told whether asked for or not.
+    let mut fds = [PollFd::new(stream, PollFlags::empty())];
+    assert_eq!(poll(&mut fds, Some(&patience)), Ok(1), "a reply that nobody reads is still being sent");
+}
+
+#[test]
+fn whoever_takes_too_long_over_http_is_cut() {
+    on_every_pair(Cell::Waits, |pair| {
+        let server = Server::start(pair, "http", &ARGS);
+        let start = |input: &[u8]| {
+            let mut stream = connect(server.addr);
+            stream.write_all(input).expect("the server reads");
+            stream
+        };
+        let mut silent = start(b"");
+        let mut idle = Http::on(start(get("/bytes/10").as_bytes()));
+        assert_eq!(idle.reply().status, 200);
+        let mut in_head = Http::on(start(b"GET / HTTP/1.1\r\nHo"));
+        let mut in_second_head = Http::on(start(format!("{}GET /by", get("/bytes/10")).as_bytes()));
+        let mut in_body = Http::on(start(b"POST /any HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\n123"));
+        let mut never_reads = connect_narrow(server.addr);
+        never_reads.write_all(get("/bytes/1073741824").as_bytes()).expect("the server reads");
+
+        let endless = b"GET / HTTP/1.1\r\nHost: test\r\n".iter().chain(b"X: y\r\n".iter().cycle());
+        let said = dribble(connect(server.addr), endless.copied());
+        assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 408 "), "{}", said.escape_ascii());
+
+        expect_end(&mut silent);
+        expect_end(&mut idle.0);
+        assert_eq!(in_second_head.reply().status, 200);
+        for late in [&mut in_head, &mut in_second_head, &mut in_body] {
+            assert_eq!(late.reply().status, 408);
+            expect_end(&mut late.0);
+        }
+        expect_cut(&never_reads);
+        drop((silent, idle, in_head, in_second_head, in_body, never_reads));
+        let ended = server.stop();
+        let errors =
+            ["idle", "request", "write"].map(|what| ended.count(&format!("/errors/timed_out_{what}")));
+        assert_eq!(errors, [2, 4, 1], "{}", ended.stats);
+        ended.check_connections();
+    });
+}
+
+#[test]
+fn whoever_takes_too_long_over_blob_is_cut() {
+    on_every_pair(Cell::Waits, |pair| {
+        let server = Server::start(pair, "blob", &ARGS);
+        let mut silent = connect(server.addr);
+        let mut in_line = connect(server.addr);
+        in_line.write_all(b"GET 1").expect("the server reads");
+        let mut never_reads = connect_narrow(server.addr);
+        never_reads.write_all(b"GET 1073741824\n").expect("the server reads");
+        // A request line may have no more bytes than are sent before its time is over.
+        assert_eq!(dribble(connect(server.addr), b"GET 00000000000000000000000000".iter().copied()), b"");
+        assert_eq!(read_to_end(&mut silent), b"");
+        assert_eq!(read_to_end(&mut in_line), b"");
+        expect_cut(&never_reads);
+        drop((silent, in_line, never_reads));
+        server.stop().check_connections();
+    });
+}
+
+#[test]
+fn a_slow_reader_who_makes_progress_is_served_to_the_end() {
+    on_every_pair(Cell::Waits, |pair| {
+        // Each pause is shorter than the time-out, all of them together are longer.
+        let server = Server::start(pair, "blob", &["--write-timeout", "1500ms"]);
+        let mut stream = connect_narrow(server.addr);
+        stream.write_all(b"GET 33554432\n").expect("the server reads");
+        let mut pauses = 0;
+        crate::client::expect_pattern(&mut stream, 32 << 20, 64 << 10, |read| {
+            if read >> 20 > pauses && pauses < 24 {
+                pauses += 1;
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        drop(stream);
+        server.stop().check_connections();
+    });
+}
