@@ -38,16 +38,18 @@ pub fn listen(addr: SocketAddr, how: Listen) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Makes sure that no listener has `addr` yet. One that shares its port would join those of another server of the same
-/// user without a word.
+/// `addr` if no listener has it yet; with port 0, a port that nobody has. Listeners that share their port need this
+/// before the first of them is made: they would join those of another server of the same user without a word, even on
+/// a port that the kernel chooses.
 ///
 /// # Errors
 /// As [`listen`].
-pub fn check_free(addr: SocketAddr) -> io::Result<()> {
+pub fn free_addr(addr: SocketAddr) -> io::Result<SocketAddr> {
     let family = if addr.is_ipv4() { net::AddressFamily::INET } else { net::AddressFamily::INET6 };
     let fd = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    sockopt::set_socket_reuseaddr(&fd, true)?;
-    Ok(net::bind(&fd, &addr)?)
+    sockopt::set_socket_reuseaddr(&fd, addr.port() != 0)?;
+    net::bind(&fd, &addr)?;
+    local_addr(&fd)
 }
 
 /// The address to which a socket is bound.
@@ -166,9 +168,10 @@ mod tests {
         let listener = listen("127.0.0.1:0".parse().unwrap(), how).unwrap();
         let addr = local_addr(&listener).unwrap();
         assert!(listen(addr, how).is_ok());
-        assert_eq!(check_free(addr).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(free_addr(addr).unwrap_err().kind(), io::ErrorKind::AddrInUse);
         drop(listener);
-        assert!(check_free(addr).is_ok());
+        assert_eq!(free_addr(addr).unwrap(), addr);
+        assert_ne!(free_addr("127.0.0.1:0".parse().unwrap()).unwrap().port(), 0);
     }
 
     #[test]

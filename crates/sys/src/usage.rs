@@ -17,9 +17,14 @@ pub struct Usage {
     pub switches_involuntary: u64,
 }
 
-/// Of this process, all threads.
+/// Of this process, all threads. The memory is what this program has used, though getrusage(2) counts that of the
+/// program which started it too, until it was executed.
 pub fn of_this_process() -> Usage {
-    usage(libc::RUSAGE_SELF)
+    let usage = usage(libc::RUSAGE_SELF);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+    Usage { rss_peak_bytes: peak.map_or(usage.rss_peak_bytes, |kib: u64| kib << 10), ..usage }
 }
 
 /// Of all children that have ended and been waited for, and their children.

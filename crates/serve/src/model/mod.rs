@@ -81,10 +81,8 @@ impl Listeners {
             reuse_port: plan.model.listens == Listens::Each,
             nonblocking: plan.model.listens != Listens::SharedBlocking,
         };
-        if how.reuse_port {
-            socket::check_free(plan.listen)?;
-        }
-        let first = socket::listen(plan.listen, how)?;
+        let addr = if how.reuse_port { socket::free_addr(plan.listen)? } else { plan.listen };
+        let first = socket::listen(addr, how)?;
         // With port 0 the first chooses.
         let addr = socket::local_addr(&first)?;
         let mut listeners = vec![first];

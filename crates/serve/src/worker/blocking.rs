@@ -164,6 +164,7 @@ impl Conn<'_> {
                 return;
             }
             if !self.set_timeout(env) {
+                env.counters.add(Count::TimedOutRequest, 1);
                 self.session.timed_out(env, out);
                 continue;
             }
