@@ -156,7 +156,13 @@ impl Drop for Server {
             for process in self.processes() {
                 send(process.pid, Signal::KILL);
             }
-            let _ = self.child.wait();
+            let status = self.child.wait();
+            if thread::panicking() {
+                eprintln!(
+                    "the server ended by {status:?} and had said: {:?}",
+                    self.stderr.iter().collect::<Vec<_>>()
+                );
+            }
         }
     }
 }

@@ -60,7 +60,9 @@ fn requests_in_flight_are_finished_before_the_end() {
         assert!(sent > (32 << 20) + LARGE_BYTES, "{sent}");
         let received = ended.count("/bytes/received");
         assert!(received > 5 * 30, "{received}");
-        assert!(ended.count("/rss_peak_bytes") > 1 << 20);
+        // That of the server alone, not of this process, which started it.
+        let memory = ended.count("/rss_peak_bytes");
+        assert!((1 << 20..128 << 20).contains(&memory), "{memory}");
     });
 }
 
