@@ -132,7 +132,7 @@ fn every_engine_is_measured_or_skipped_with_a_reason() {
     for (state, skipped) in [(["--state", "cold"], 0), (["--check", "all"], 0), (["--batch", "1"], 0)]
         .into_iter()
         .map(|(options, skipped)| (options.to_vec(), skipped))
-        .chain([(vec!["--direct"], 5)])
+        .chain([(vec!["--direct"], 4)])
     {
         let result = json(&[&["disk", "read", "--json", "-"], &set[..], &state[..]].concat());
         let runs = result["runs"].as_array().unwrap();

@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use pitot_sys::readiness::{Interest, Readiness, Ready, Trigger};
@@ -15,8 +16,8 @@ use crate::mechanism::{Kind, Mechanism};
 use crate::plan::{ServeError, ServePlan};
 use crate::server::{Env, Server};
 use crate::slots::Slots;
-use crate::worker::AcceptFailure;
 use crate::worker::readiness::SWEEP;
+use crate::worker::{AcceptFailure, Prepared};
 
 pub(super) static HYBRID: Model = Model {
     name: "hybrid",
@@ -57,8 +58,12 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
             Ok(())
         })?;
     }
-    let work = HybridLoop { server, listener: listeners.only(), stop: threads.stop_waker()?, desk };
+    let (tell, told) = channel();
+    let (listener, stop, prepared) = (listeners.only(), threads.stop_waker()?, Prepared::to(&tell));
+    let work = HybridLoop { server, listener, stop, desk, prepared };
     threads.start("loop".into(), plan.cpus.clone(), move || run_hybrid(work))?;
+    drop(tell);
+    threads.wait_until_prepared(&told)?;
     Ok(Box::new(threads))
 }
 
@@ -69,6 +74,7 @@ pub struct HybridLoop {
     listener: OwnedFd,
     stop: Arc<Waker>,
     desk: Arc<Desk>,
+    prepared: Prepared,
 }
 
 /// Where the loop and the pool pass connections to each other. Both queues are bounded by the number of connections.
@@ -182,12 +188,13 @@ struct Loop<R> {
 }
 
 impl<R: Readiness> Loop<R> {
-    fn new(work: HybridLoop) -> io::Result<Loop<R>> {
+    fn new(mut work: HybridLoop) -> io::Result<Loop<R>> {
         let env = Env::new(&work.server, 0);
         let mut mechanism = R::new()?;
         mechanism.watch(work.listener.as_fd(), SOURCE, Interest::Read)?;
         mechanism.watch(work.stop.as_fd(), STOP, Interest::Read)?;
         mechanism.watch(work.desk.returned.as_fd(), RETURNED, Interest::Read)?;
+        std::mem::take(&mut work.prepared).tell();
         let next_sweep = env.clock.tick().after(SWEEP);
         Ok(Loop {
             work,

@@ -1,11 +1,12 @@
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 use super::threads::Threads;
 use super::{Fleet, Listeners, Listens, Model, only_loops};
 use crate::mechanism::Run;
 use crate::plan::{ServeError, ServePlan};
 use crate::server::Server;
-use crate::worker::{LoopWorker, Source};
+use crate::worker::{LoopWorker, Prepared, Source};
 
 pub(super) static LOOP: Model = Model {
     name: "loop",
@@ -31,10 +32,14 @@ pub(super) fn start_loops(
 ) -> Result<Threads, ServeError> {
     let run = run_loop(plan)?;
     let mut threads = Threads::default();
+    let (tell, told) = channel();
     for (index, source) in sources.into_iter().enumerate() {
-        let worker = LoopWorker { server: Arc::clone(server), index, source, stop: threads.stop_waker()? };
+        let (server, stop, prepared) = (Arc::clone(server), threads.stop_waker()?, Prepared::to(&tell));
+        let worker = LoopWorker { server, index, source, stop, prepared };
         threads.start(format!("loop-{index}"), plan.cpus_of(index), move || run(worker))?;
     }
+    drop(tell);
+    threads.wait_until_prepared(&told)?;
     Ok(threads)
 }
 

@@ -10,7 +10,7 @@ use super::processes::Processes;
 use super::{Fleet, Listeners, Listens, Model, only_loops};
 use crate::plan::{ServeError, ServePlan};
 use crate::server::Server;
-use crate::worker::{LoopWorker, Source};
+use crate::worker::{LoopWorker, Prepared, Source};
 
 pub(super) static PRELOOP: Model = Model {
     name: "preloop",
@@ -39,8 +39,8 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
         if !cpus[index].is_empty() && affinity::pin(&cpus[index]).is_err() {
             return 1;
         }
-        let worker =
-            LoopWorker { server: Arc::clone(&server), index, source: Source::Listener(listener), stop };
+        let (server, source) = (Arc::clone(&server), Source::Listener(listener));
+        let worker = LoopWorker { server, index, source, stop, prepared: Prepared::default() };
         match run(worker) {
             Ok(()) => 0,
             Err(e) => {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::thread::{Builder, JoinHandle};
 
 use pitot_sys::{Waker, affinity};
@@ -43,6 +44,17 @@ impl Threads {
         };
         let thread = Builder::new().name(name).spawn(work);
         self.threads.push(thread.map_err(|e| ServeError::starting("a thread could not be started", &e))?);
+        Ok(())
+    }
+
+    /// Waits until every worker that has a sender to this channel has told that it is prepared, so that a server which
+    /// says that it is ready does not fail for want of what its workers take at their start.
+    pub(super) fn wait_until_prepared(&mut self, told: &Receiver<()>) -> Result<(), ServeError> {
+        let workers = self.wakers.len();
+        while told.iter().take(workers).count() < workers {
+            // One has dropped its sender, and ends with the reason.
+            self.tend()?;
+        }
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pitot_sys::Waker;
@@ -67,6 +68,24 @@ impl AsFd for Handoff {
     }
 }
 
+/// Told by a worker to whoever starts it, once it has all that it needs to serve.
+#[derive(Debug, Default)]
+pub struct Prepared(Option<Sender<()>>);
+
+impl Prepared {
+    /// To be told to the other end of a channel. (The default is told to nobody.)
+    pub fn to(starter: &Sender<()>) -> Prepared {
+        Prepared(Some(starter.clone()))
+    }
+
+    /// Tells. A worker that cannot serve drops it instead.
+    pub fn tell(self) {
+        if let Some(starter) = self.0 {
+            let _ = starter.send(());
+        }
+    }
+}
+
 /// A loop that is about to run, on the thread that calls the mechanism with it.
 #[derive(Debug)]
 pub struct LoopWorker {
@@ -78,6 +97,8 @@ pub struct LoopWorker {
     pub source: Source,
     /// How it is stopped: readable from then on.
     pub stop: Arc<Waker>,
+    /// Told when it starts to serve.
+    pub prepared: Prepared,
 }
 
 /// What to do about a failed accept.

@@ -59,11 +59,12 @@ struct Loop<R> {
 
 impl<R: Readiness> Loop<R> {
     fn new(worker: LoopWorker) -> io::Result<Loop<R>> {
-        let LoopWorker { server, index, source, stop } = worker;
+        let LoopWorker { server, index, source, stop, prepared } = worker;
         let env = Env::new(&server, index);
         let mut mechanism = R::new()?;
         mechanism.watch(source_fd(&source), SOURCE, Interest::Read)?;
         mechanism.watch(stop.as_fd(), STOP, Interest::Read)?;
+        prepared.tell();
         let next_sweep = env.clock.tick().after(SWEEP);
         Ok(Loop {
             server,

@@ -84,7 +84,7 @@ struct Loop {
 
 impl Loop {
     fn new(worker: LoopWorker, ring: Ring) -> Loop {
-        let LoopWorker { server, index, source, stop } = worker;
+        let LoopWorker { server, index, source, stop, prepared } = worker;
         let env = Env::new(&server, index);
         let next_sweep = env.clock.tick().after(SWEEP);
         let mut this = Loop {
@@ -103,6 +103,7 @@ impl Loop {
         };
         this.ring.poll(STOP, this.stop.as_fd());
         this.arm_source();
+        prepared.tell();
         this
     }
 
