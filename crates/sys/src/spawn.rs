@@ -12,17 +12,21 @@ use crate::affinity;
 /// descendants can be told by the session), bound to `cpus`, and killed (SIGKILL) when the thread that starts it ends.
 ///
 /// The last holds for the program alone; its own children are its affair. An empty `cpus` leaves the binding alone.
-/// Signals that the starter has blocked, to read them from a descriptor, are not blocked in the program.
+/// Signals that the starter has blocked, to read them from a descriptor, are not blocked in the program, and those that
+/// ask it to stop are not ignored, as they are in what a shell starts in the background.
 pub fn isolate(command: &mut Command, cpus: &[usize]) {
     let cpus = cpus.to_vec();
     let parent = process::getpid();
     let prepare = move || {
         process::setsid()?;
         let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset initialises the set, and both calls may be made between fork and exec (signal-safety(7)).
+        // SAFETY: sigemptyset initialises the set, and all calls may be made between fork and exec (signal-safety(7)).
         unsafe {
             libc::sigemptyset(none.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
         }
         if !cpus.is_empty() {
             affinity::pin(&cpus)?;
