@@ -143,7 +143,10 @@ fn every_engine_is_measured_or_skipped_with_a_reason() {
             assert_eq!(run["latency_ns"]["count"], 300);
             assert!(run["errors"].as_array().unwrap().is_empty(), "{run:#}");
             if state.contains(&"cold") {
-                assert_eq!(run["cache"]["before"]["resident_pages"], 0, "{run:#}");
+                // The kernel may keep a page that it is just writing; the bench tells, and goes on below one in a hundred.
+                let before = &run["cache"]["before"];
+                let (resident, pages) = (before["resident_pages"].as_u64(), before["pages"].as_u64());
+                assert!(resident.unwrap() * 100 <= pages.unwrap(), "{run:#}");
             }
         }
         assert!(!dir.exists());

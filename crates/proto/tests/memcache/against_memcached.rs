@@ -243,7 +243,8 @@ fn every_answer_is_that_of_memcached() {
     let cache = cache();
     let mut differences = Vec::new();
     let scripts = scripts();
-    for script in &scripts {
+    // The end of an answer is told by that to `mn`, so a script cannot hold one.
+    for script in scripts.iter().filter(|script| !script.starts_with(b"mn")) {
         assert_eq!(hear(memcached.address, b"flush_all\r\n"), "OK\r\nMN\r\n");
         assert_eq!(ask(&mut connect(&cache), "flush_all\r\n"), "OK\r\n");
         let theirs = hear(memcached.address, script);
