@@ -55,13 +55,15 @@ pub fn make_cold(file: &DiskFile) -> io::Result<()> {
         if residency([file])?.resident == 0 {
             break;
         }
-        std::thread::yield_now();
+        std::thread::sleep(DROP_PAUSE);
     }
     Ok(())
 }
 
 /// Times that dropping is tried.
-const DROPS_MAX: u32 = 20;
+const DROPS_MAX: u32 = 100;
+/// The pause between two tries.
+const DROP_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// Reads a whole file, so that its pages are in memory.
 ///
