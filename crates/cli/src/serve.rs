@@ -128,13 +128,9 @@ impl Serve {
         let mechanism = match &self.mechanism {
             Some(name) => pitot_serve::find_mechanism(name)
                 .ok_or_else(|| unknown("mechanism", name, "mechanisms", MECHANISMS.iter().map(|m| m.name)))?,
-            None => MECHANISMS
-                .iter()
-                .filter(|mechanism| (model.pairs_with)(mechanism).is_ok())
-                .max_by_key(|mechanism| mechanism.name == "epoll-et")
-                .ok_or_else(|| {
-                    Failure::wrong_use("the model has no mechanism", "name one with --mechanism")
-                })?,
+            None => pitot_serve::default_mechanism(model).ok_or_else(|| {
+                Failure::wrong_use("the model has no mechanism", "name one with --mechanism")
+            })?,
         };
         if self.root.is_some() && !protocol.files {
             return Err(Failure::wrong_use(

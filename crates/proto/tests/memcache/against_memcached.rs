@@ -55,7 +55,9 @@ fn hear(address: SocketAddr, script: &[u8]) -> String {
     socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     socket.write_all(&[script, b"mn\r\n"].concat()).unwrap();
     let (mut all, mut piece) = (Vec::new(), [0; 4096]);
-    while !all.ends_with(END) {
+    // A script that asks for the mark itself gets it once more.
+    let marks = 1 + usize::from(script.starts_with(b"mn"));
+    while all.windows(END.len()).filter(|four| *four == END).count() < marks {
         let n = socket.read(&mut piece).unwrap();
         assert!(n > 0, "memcached hangs up on {:?} after {all:?}", String::from_utf8_lossy(script));
         all.extend_from_slice(&piece[..n]);
@@ -243,8 +245,7 @@ fn every_answer_is_that_of_memcached() {
     let cache = cache();
     let mut differences = Vec::new();
     let scripts = scripts();
-    // The end of an answer is told by that to `mn`, so a script cannot hold one.
-    for script in scripts.iter().filter(|script| !script.starts_with(b"mn")) {
+    for script in &scripts {
         assert_eq!(hear(memcached.address, b"flush_all\r\n"), "OK\r\nMN\r\n");
         assert_eq!(ask(&mut connect(&cache), "flush_all\r\n"), "OK\r\n");
         let theirs = hear(memcached.address, script);
