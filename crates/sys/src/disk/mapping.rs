@@ -81,6 +81,9 @@ impl Mapping {
         // exclusively borrowed slice. Other processes may change them; bytes have no invalid values. A fault on a
         // page that the file lacks is repaired by `on_sigbus`.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
+        // Whether the file still holds the range is part of the answer, so the copy is made even for a caller who
+        // never looks at the bytes; the optimiser would drop it, and the fault with it.
+        std::hint::black_box(into.as_mut_ptr());
         compiler_fence(Ordering::SeqCst);
         COPYING.set(None);
         // Also true if another thread tore it while we copied: its zeros may be among our bytes.
