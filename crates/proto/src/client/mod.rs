@@ -14,6 +14,7 @@ mod http;
 mod memcache;
 mod outgoing;
 mod registry;
+pub mod smtp;
 mod url;
 
 pub use choice::RequestChoice;

@@ -1,6 +1,6 @@
 //! The URL schemes, as data.
 
-use super::{ClientOptions, ClientProtocol, Url, blob, busy, http, memcache};
+use super::{ClientOptions, ClientProtocol, Url, blob, busy, http, memcache, smtp};
 
 /// Builds the requests of a run.
 pub type Build = fn(&Url, &ClientOptions) -> Result<Box<dyn ClientProtocol>, String>;
@@ -62,6 +62,17 @@ pub static CLIENTS: &[ClientEntry] = &[
         port: Some(11211),
         example: "memcache://127.0.0.1:11211/?keys=100k&get=0.9",
         build: memcache::build,
+    },
+    ClientEntry {
+        scheme: "smtp",
+        summary: "mail transactions to any SMTP server, pipelined where it offers that",
+        doc: "A request is a whole transaction, right if every command of it was taken. The URL's query says which: \
+              from= and to= (addresses), recipients=1 (numbered if there are more), size=1KiB (of a generated message; \
+              --body gives one), end=data (or rset, which delivers nothing), pipelining=auto (or off). Messages and \
+              recipients that were taken are counted.",
+        port: Some(25),
+        example: "smtp://127.0.0.1:2525/?recipients=5&size=1KiB",
+        build: smtp::build,
     },
 ];
 

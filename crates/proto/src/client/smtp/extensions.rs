@@ -1,0 +1,63 @@
+//! What a server says it can do, in its reply to EHLO (RFC 5321 section 4.1.1.1).
+
+/// The extensions that a client here makes use of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extensions {
+    /// Commands may be sent without waiting for replies (RFC 2920).
+    pub pipelining: bool,
+    /// The connection can be made private (RFC 3207).
+    pub starttls: bool,
+    /// Bytes above 127 in a message pass unharmed (RFC 6152).
+    pub eight_bit_mime: bool,
+    /// Addresses may hold UTF-8 (RFC 6531).
+    pub smtputf8: bool,
+    /// The client may declare the size of a message (RFC 1870).
+    pub size: bool,
+    /// The largest message that is taken; zero for no limit that is told.
+    pub size_max: u64,
+}
+
+impl Extensions {
+    /// Takes note of one line of the reply, its code aside. The first line greets and names no extension.
+    pub fn note(&mut self, text: &[u8]) {
+        let mut words = text.split(|&b| b == b' ').filter(|word| !word.is_empty());
+        let Some(keyword) = words.next() else { return };
+        let is = |name: &[u8]| keyword.eq_ignore_ascii_case(name);
+        if is(b"PIPELINING") {
+            self.pipelining = true;
+        } else if is(b"STARTTLS") {
+            self.starttls = true;
+        } else if is(b"8BITMIME") {
+            self.eight_bit_mime = true;
+        } else if is(b"SMTPUTF8") {
+            self.smtputf8 = true;
+        } else if is(b"SIZE") {
+            self.size = true;
+            self.size_max = words
+                .next()
+                .and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok())
+                .unwrap_or_default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_are_known_in_any_case_and_others_are_passed_over() {
+        let mut said = Extensions::default();
+        for line in ["mx.test at your service", "pipelining", "SIZE 1000", "X-ODD 1", "8BitMime", "", " "] {
+            said.note(line.as_bytes());
+        }
+        let expected =
+            Extensions { pipelining: true, eight_bit_mime: true, size: true, size_max: 1000, ..said };
+        assert_eq!(said, expected);
+        assert!(!said.starttls && !said.smtputf8);
+        said.note(b"SIZE");
+        assert_eq!((said.size, said.size_max), (true, 0));
+        said.note(b"SIZE -1");
+        assert_eq!(said.size_max, 0);
+    }
+}

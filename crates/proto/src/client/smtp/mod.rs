@@ -1,0 +1,88 @@
+//! The client's side of SMTP: what a mail engine and the load generator share, and the scheme `smtp` of the latter.
+//!
+//! For the load generator a request is a whole transaction: MAIL, as many RCPT as asked for, DATA and the message, or RSET
+//! in its place. Commands go out together where the server offers PIPELINING (RFC 2920), one by one elsewhere. The
+//! transaction is right if every command was taken.
+
+mod conn;
+mod extensions;
+mod message;
+mod options;
+mod reply;
+
+pub use extensions::Extensions;
+pub use message::data_of;
+pub use reply::{EnhancedCode, LINE_BYTES_MAX, Line, REPLY_BYTES_MAX, ReplyReader};
+
+use conn::Conn;
+use options::Options;
+
+use super::{ClientConn, ClientOptions, ClientProtocol, Url};
+
+/// The transaction of a run: built once, shared by all connections, and alive as long as the process.
+#[derive(Debug)]
+struct Transaction {
+    /// MAIL, RCPT ..., and DATA or RSET.
+    commands: Vec<&'static [u8]>,
+    /// The same in one piece.
+    pipelined: &'static [u8],
+    /// The message with its end; none if the transaction ends with RSET.
+    data: Option<&'static [u8]>,
+    /// Use PIPELINING where it is offered.
+    pipelining: bool,
+}
+
+/// Builds the transaction of a URL.
+///
+/// # Errors
+/// A query that is not understood; options that mean nothing here.
+pub(super) fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
+    let [request] = &*options.requests else {
+        return Err("smtp takes its transaction from the URL's query, not from several paths".into());
+    };
+    if request.method != "GET" || !options.headers.is_empty() {
+        return Err("smtp has no methods and headers: its options follow a `?` in the URL".into());
+    }
+    let said = Options::parse(&request.path)?;
+    let mut commands = vec![format!("MAIL FROM:<{}>\r\n", said.from)];
+    for n in 0..said.recipients {
+        let to = if said.recipients == 1 { said.to.clone() } else { format!("{n}-{}", said.to) };
+        commands.push(format!("RCPT TO:<{to}>\r\n"));
+    }
+    commands.push(if said.rset { "RSET\r\n" } else { "DATA\r\n" }.to_owned());
+    let data = (!said.rset).then(|| {
+        let generated = || {
+            let mut message = format!("From: <{}>\r\nTo: <{}>\r\nSubject: pitot\r\n\r\n", said.from, said.to);
+            let line = format!("{}\r\n", "x".repeat(70));
+            let lines = said.bytes.saturating_sub(message.len() as u64) / line.len() as u64;
+            message.push_str(&line.repeat(lines as usize));
+            let rest = (said.bytes as usize).saturating_sub(message.len() + 2);
+            message.push_str(&format!("{}\r\n", "x".repeat(rest)));
+            message.into_bytes()
+        };
+        let message = if request.body.is_empty() { generated() } else { request.body.clone() };
+        &*data_of(&message).leak()
+    });
+    let pipelined = commands.concat().into_bytes().leak();
+    let commands = commands.into_iter().map(|command| &*command.into_bytes().leak()).collect();
+    let transaction = Transaction { commands, pipelined, data, pipelining: said.pipelining };
+    Ok(Box::new(Smtp { transaction: Box::leak(Box::new(transaction)) }))
+}
+
+struct Smtp {
+    transaction: &'static Transaction,
+}
+
+impl ClientProtocol for Smtp {
+    fn connect(&self) -> Box<dyn ClientConn> {
+        Box::new(Conn::new(self.transaction))
+    }
+
+    fn request_bytes_max(&self) -> Option<usize> {
+        let t = self.transaction;
+        Some(t.pipelined.len().max(t.data.map_or(0, <[u8]>::len)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
