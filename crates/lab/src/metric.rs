@@ -161,13 +161,15 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "memory-per-connection",
         title: "memory/conn",
-        summary: "growth of the server's resident memory per open connection",
+        summary: "growth of the server's own memory (pages of no file) per open connection; 0 is below what can be seen",
         unit: Unit::Bytes,
         better: Better::Lower,
         read: |r| {
+            let used = r.resources.as_ref().filter(|u| u.server_private_bytes_max > 0)?;
             let open = r.load.as_ref()?.connections.peak_open;
-            let grown = resident_max(r)?.saturating_sub(r.resources.as_ref()?.server_idle_bytes);
-            (open > 0).then(|| grown as f64 / open as f64)
+            let grown = used.server_private_bytes_max.saturating_sub(used.server_private_bytes_idle);
+            let seen = if grown < GROWTH_BYTES_MIN { 0.0 } else { grown as f64 };
+            (open > 0).then(|| seen / open as f64)
         },
     },
     Metric {
@@ -199,6 +201,10 @@ pub static METRICS: &[Metric] = &[
         read: |r| per_request(r, |u| u.load_cpu_s * 1e9),
     },
 ];
+
+/// Growth below this says nothing of connections: a server touches as much on its first request, for buffers and tables
+/// that all connections share.
+const GROWTH_BYTES_MIN: u64 = 64 * 1024;
 
 /// The metric of that name.
 pub fn find(name: &str) -> Option<&'static Metric> {
@@ -232,6 +238,41 @@ fn resident_max(r: &Repetition) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{LoadResult, Verdict};
+
+    fn repetition(private_idle: u64, private_max: u64, open: u64) -> Repetition {
+        let mut load = LoadResult::default();
+        load.connections.peak_open = open;
+        Repetition {
+            id: 0,
+            block: 0,
+            position: 0,
+            started_at: String::new(),
+            elapsed_s: 0.0,
+            address: String::new(),
+            ready_s: 0.0,
+            verdict: Verdict::default(),
+            load: Some(load),
+            server_stats: None,
+            resources: Some(Resources {
+                server_private_bytes_idle: private_idle,
+                server_private_bytes_max: private_max,
+                ..Resources::default()
+            }),
+            last_words: String::new(),
+            samples: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn memory_per_connection_is_growth_that_is_more_than_a_first_touch() {
+        let read = find("memory-per-connection").unwrap().read;
+        assert_eq!(read(&repetition(1_000_000, 1_640_000, 5_000)), Some(128.0));
+        assert_eq!(read(&repetition(1_000_000, 1_020_000, 64)), Some(0.0), "20 KB may be buffers");
+        assert_eq!(read(&repetition(1_000_000, 900_000, 64)), Some(0.0));
+        assert_eq!(read(&repetition(0, 0, 64)), None, "it was not read");
+        assert_eq!(read(&repetition(1, 1_000_000, 0)), None);
+    }
 
     #[test]
     fn every_metric_is_named_once_and_documented() {

@@ -1,7 +1,7 @@
 //! What a run found, in sentences: the answer, and three to six findings.
 
 use crate::analysis::{Analysis, Cell, Standing, known};
-use crate::number::{figure, spread};
+use crate::number::{figure_of, spread};
 use crate::published::published;
 use crate::words::{capital, list, noun, sentence, superlative, times, versus};
 use pitot_lab::statistics::{Decision, Estimate, judge};
@@ -48,7 +48,7 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
     } else {
         ""
     };
-    let value = format!("{bound}{}", figure(estimate.value, a.headline.unit));
+    let value = format!("{bound}{}", figure_of(a.headline, estimate.value));
     let headline = if leaders.len() > 1 {
         format!(
             "{} {}{}: {value}, and no difference seen between them",
@@ -141,7 +141,7 @@ fn tiles(a: &Analysis<'_>, best: &Cell<'_>) -> Vec<Tile> {
         .into_iter()
         .filter_map(|m| {
             let e = best.estimate(m)?;
-            Some(Tile { label: capital(noun(m)), value: figure(e.value, m.unit), note: spread(e, m.unit) })
+            Some(Tile { label: capital(noun(m)), value: figure_of(m, e.value), note: spread(e, m.unit) })
         })
         .take(4)
         .collect()
@@ -201,7 +201,7 @@ fn widest(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Option<Tol
     let mut text = versus(one, two, metric, &comparison, a.run.plan.tolerance);
     text.push_str(&a.at_load(level));
     if comparison.decision.is_difference() {
-        let of = |cell: &Cell<'_>| cell.estimate(metric).map(|e| figure(e.value, metric.unit));
+        let of = |cell: &Cell<'_>| cell.estimate(metric).map(|e| figure_of(metric, e.value));
         text.push_str(&format!(", {} against {}", of(first)?, of(second)?));
     }
     text.push_str(&cited(a, first, second, metric).unwrap_or_default());

@@ -90,6 +90,7 @@ fn cells(a: &Analysis<'_>) -> Vec<Value> {
             json!({
                 "factors": factors,
                 "verdict": {"kind": cell.verdict.kind.name(), "reason": cell.verdict.reason},
+                "repetitions": {"total": cell.record.repetitions.len(), "failed": cell.record.failures().count()},
                 "standing": standing,
                 "figures": figures,
                 "server_command": cell.record.server_command,

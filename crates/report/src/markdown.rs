@@ -100,7 +100,7 @@ fn results(out: &mut String, a: &Analysis<'_>) {
                 let text = format!("{} {}", e.text, e.note).trim_end().to_owned();
                 if e.best { format!("**{text}**") } else { text }
             }));
-            line.push(row.verdict.name().to_owned());
+            line.push(row.verdict_words());
             rows.push(line);
         }
     }

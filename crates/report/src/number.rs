@@ -1,7 +1,7 @@
 //! Figures as people read them: three significant digits, one unit for a figure and its interval.
 
-use pitot_lab::Unit;
 use pitot_lab::statistics::Estimate;
+use pitot_lab::{Metric, Unit};
 
 /// A divisor and the sign that stands for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,6 +67,14 @@ pub(crate) fn figure(value: f64, unit: Unit) -> String {
     let shown = value * base / scale.divisor;
     let decimals = if scale.divisor == 1.0 && scale.sign == " B" { 0 } else { decimals(shown) };
     format!("{shown:.decimals$}{}", scale.sign)
+}
+
+/// A metric's figure. Memory that a connection does not visibly cost is told in words: it is not nothing.
+pub(crate) fn figure_of(metric: &Metric, value: f64) -> String {
+    if metric.name == "memory-per-connection" && value == 0.0 {
+        return "too small to see".to_owned();
+    }
+    figure(value, metric.unit)
 }
 
 /// The ends of an interval in the unit that [`figure`] gives `value`, with as many decimals as three digits of the
@@ -142,6 +150,14 @@ pub(crate) fn span(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_cannot_be_seen_is_not_called_nothing() {
+        let memory = pitot_lab::metric::find("memory-per-connection").unwrap();
+        assert_eq!(figure_of(memory, 0.0), "too small to see");
+        assert_eq!(figure_of(memory, 128.0), "128 B");
+        assert_eq!(figure_of(pitot_lab::metric::find("error-rate").unwrap(), 0.0), "0%");
+    }
 
     #[test]
     fn figures_have_three_digits_and_the_unit_that_suits() {

@@ -1,7 +1,7 @@
 //! The table of results: the same rows and columns for the terminal, for Markdown and for HTML.
 
 use crate::analysis::{Analysis, Cell, Standing, known};
-use crate::number::{figure, spread};
+use crate::number::{figure_of, spread};
 use crate::words::ratio;
 use pitot_lab::statistics::Decision;
 use pitot_lab::{Better, Metric, VerdictKind};
@@ -50,6 +50,16 @@ pub(crate) struct Row {
     pub entries: Vec<Entry>,
     /// Whether its measurement can be trusted.
     pub verdict: VerdictKind,
+    /// `2 of 6 failed`; empty if none did.
+    pub failures: String,
+}
+
+impl Row {
+    /// The verdict, and how many repetitions it had to leave out.
+    pub(crate) fn verdict_words(&self) -> String {
+        let comma = if self.failures.is_empty() { "" } else { ", " };
+        format!("{}{comma}{}", self.verdict.name(), self.failures)
+    }
 }
 
 /// The rank of a row.
@@ -153,7 +163,7 @@ fn entry(a: &Analysis<'_>, cell: &Cell<'_>, metric: &'static Metric, largest: f6
     let best = a.best_at(cell.level, metric).is_some_and(|b| b.record.id == cell.record.id);
     let alone = a.at_level(cell.level, metric).count() < 2;
     Entry {
-        text: format!("{}{}", if lower_bound { "≥ " } else { "" }, figure(e.value, metric.unit)),
+        text: format!("{}{}", if lower_bound { "≥ " } else { "" }, figure_of(metric, e.value)),
         note: if headline || metric.name == "cpu-per-request" {
             spread(e, metric.unit)
         } else {
@@ -197,5 +207,6 @@ fn row(a: &Analysis<'_>, cell: &Cell<'_>, entries: Vec<Entry>) -> Row {
         },
         entries,
         verdict: cell.verdict.kind,
+        failures: cell.record.failures_in_words().unwrap_or_default(),
     }
 }

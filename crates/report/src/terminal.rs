@@ -42,9 +42,9 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     for outlier in outliers(a) {
         item(&mut out, "- ", &format!("stands out: {outlier}"));
     }
-    for cell in a.cells.iter().filter(|c| c.failed()) {
+    for cell in a.cells.iter().filter(|c| c.record.failures().next().is_some()) {
         item(&mut out, "- ", &format!("{}: {}", a.name_of(cell), cell.verdict.reason));
-        if let Some(last) = cell.record.repetitions.iter().rev().find_map(|r| r.last_words.lines().last()) {
+        if let Some(last) = cell.record.failures().find_map(|r| r.last_words.lines().last()) {
             item(&mut out, "    last words: ", last);
         }
     }
@@ -149,7 +149,7 @@ fn lay_out(table: &Results, layout: &Layout) -> Vec<String> {
             widest.max(head(place).chars().count())
         })
         .collect();
-    let verdict = rows().map(|r| r.verdict.name().len()).max().unwrap_or(0).max("verdict".len());
+    let verdict = rows().map(|r| r.verdict_words().len()).max().unwrap_or(0).max("verdict".len());
     let others: usize = widths.iter().map(|w| w + 2).sum::<usize>() + verdict + 4;
     let longest = rows().map(|r| r.name.chars().count()).max().unwrap_or(0).max("server".len());
     let name_width = longest.min(WIDTH.saturating_sub(others).max(NAME_MIN));
@@ -183,7 +183,7 @@ fn row_line(row: &Row, name_width: usize, widths: &[usize], cell: &dyn Fn(usize,
     for (i, width) in widths.iter().enumerate() {
         let _ = write!(line, "  {:>width$}", cell(i, row));
     }
-    let _ = write!(line, "  {}", row.verdict.name());
+    let _ = write!(line, "  {}", row.verdict_words());
     line
 }
 

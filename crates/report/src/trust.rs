@@ -66,6 +66,17 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
             reasons.push(sentence(&format!("**{}**: {}", a.name_of(first), first.verdict.reason)));
         }
     }
+    let partly: Vec<&Cell<'_>> =
+        a.cells.iter().filter(|c| !c.failed() && c.record.failures().next().is_some()).collect();
+    if !partly.is_empty() {
+        let some = partly.iter().flat_map(|c| c.record.failures()).count();
+        reasons.push(format!(
+            "{some} repetition{} failed and {} left out of the figures of {}; the reasons stand with the cells.",
+            if some == 1 { "" } else { "s" },
+            if some == 1 { "is" } else { "are" },
+            names(&partly)
+        ));
+    }
     let client = of_kind(VerdictKind::ClientBound);
     if !client.is_empty() {
         reasons.push(format!(

@@ -2,7 +2,7 @@
 
 mod support;
 
-use pitot_lab::{Levels, Run};
+use pitot_lab::{Levels, Run, VerdictKind};
 use pitot_report::{Format, Gate, GateOutcome, compare, render, render_comparison};
 use support::{Fixture, SMALL, written};
 
@@ -80,6 +80,32 @@ fn a_failed_baseline_gives_way_to_the_last_and_shows_its_last_words() {
     );
     let text = render(&run, Format::Terminal);
     assert!(text.contains("last words: pitot: fork: Resource temporarily unavailable (EAGAIN)"), "{text}");
+}
+
+#[test]
+fn a_cell_with_some_failed_repetitions_keeps_its_figures_and_says_how_many_failed() {
+    let mut run = written(&SMALL);
+    let cell = run.cells.iter_mut().find(|c| c.label() == "loop+epoll-et, 1000").unwrap();
+    for repetition in &mut cell.repetitions[1..3] {
+        repetition.verdict.kind = VerdictKind::Failed;
+        repetition.verdict.reason = "the server ended by signal SIGSEGV".into();
+        repetition.last_words = "server:\nassertion failed\n".into();
+    }
+    let text = render(&run, Format::Terminal);
+    let row = text.lines().find(|l| l.contains("loop+epoll-et") && l.contains("2 of 6 failed")).unwrap();
+    assert!(row.contains(" k ") && row.contains("valid, 2 of 6 failed"), "{row}");
+    assert!(text.contains("2 of 6 repetitions failed: the server ended by signal SIGSEGV"), "{text}");
+    assert!(text.contains("last words: assertion failed"), "{text}");
+    assert!(text.contains("2 repetitions failed and are left out"), "{text}");
+    all_within_100_columns(&text);
+    let page = render(&run, Format::Html);
+    assert_well_formed(&page);
+    assert!(page.contains("<span class=\"chip failed\">2 of 6 failed</span>"));
+    assert!(render(&run, Format::Markdown).contains("valid, 2 of 6 failed"));
+    assert!(render(&run, Format::Csv).contains("loop+epoll-et,1000,valid,throughput"));
+    let json: serde_json::Value = serde_json::from_str(&render(&run, Format::Json)).unwrap();
+    let told = json["cells"].as_array().unwrap().iter().find(|c| c["repetitions"]["failed"] == 2).unwrap();
+    assert_eq!(told["figures"]["throughput"]["repetitions"], 4);
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub(crate) fn resources(samples: &[Sample], window: Window) -> Option<Resources>
         server_rss_bytes_max: most(|t| t.rss_bytes),
         server_pss_bytes_max: loaded().filter_map(|t| t.pss_bytes).max().unwrap_or(0),
         server_idle_bytes: before_load.map_or(0, |t| t.pss_bytes.unwrap_or(t.rss_bytes)),
+        server_private_bytes_max: loaded().filter_map(|t| t.private_bytes).max().unwrap_or(0),
+        server_private_bytes_idle: before_load.and_then(|t| t.private_bytes).unwrap_or(0),
         server_rss_bytes_mean: rss.iter().sum::<u64>() as f64 / rss.len().max(1) as f64,
         server_switches: (tree_maybe(|t| t.switches_voluntary) + tree_maybe(|t| t.switches_involuntary))
             as u64,
@@ -101,6 +103,7 @@ mod tests {
             system_ns: at_ms * 300_000,
             rss_bytes: 1000 + at_ms,
             pss_bytes: at_ms.is_multiple_of(200).then_some(500 + at_ms),
+            private_bytes: at_ms.is_multiple_of(200).then_some(100 + at_ms),
             ..TreeSample::default()
         };
         Sample {
@@ -143,6 +146,7 @@ mod tests {
         assert_eq!(used.server_rss_bytes_max, 1000 + 1300);
         assert_eq!(used.server_pss_bytes_max, 500 + 2000);
         assert_eq!(used.server_idle_bytes, 500 + 200);
+        assert_eq!((used.server_private_bytes_idle, used.server_private_bytes_max), (100 + 200, 100 + 2000));
     }
 
     #[test]

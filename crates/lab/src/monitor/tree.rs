@@ -83,19 +83,22 @@ impl Tree {
         into.switches_involuntary = Some(self.switches_involuntary);
     }
 
-    /// Adds what is costly to read: proportional memory and the number of open descriptors.
+    /// Adds what is costly to read: memory with shared pages divided, and the number of open descriptors.
     pub(super) fn sample_memory(&self, reader: &mut Reader, into: &mut TreeSample) {
         let mut pss = None;
+        let mut private = None;
         let mut descriptors = None;
         for (pid, _) in &self.members {
-            if let Some(bytes) = reader.read(format_args!("{pid}/smaps_rollup")).and_then(pss_bytes) {
-                *pss.get_or_insert(0) += bytes;
+            if let Some(rollup) = reader.read(format_args!("{pid}/smaps_rollup")).and_then(Rollup::parse) {
+                *pss.get_or_insert(0) += rollup.pss_bytes;
+                *private.get_or_insert(0) += rollup.private_bytes;
             }
             if let Some(count) = open_descriptors(*pid) {
                 *descriptors.get_or_insert(0) += count;
             }
         }
         into.pss_bytes = pss;
+        into.private_bytes = private;
         into.descriptors = descriptors;
     }
 }
@@ -115,10 +118,30 @@ fn thread_counts(reader: &mut Reader, pid: u32, tid: u32) -> Option<ThreadCounts
     })
 }
 
-fn pss_bytes(smaps: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(smaps).ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("Pss:"))?;
-    Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
+/// Sums over a process's mappings, each page divided by the number of its users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rollup {
+    /// All pages.
+    pss_bytes: u64,
+    /// Pages that belong to no file. Those of files say nothing of a server's growth: their share falls whenever
+    /// another process, such as the load generator, maps the same program.
+    private_bytes: u64,
+}
+
+impl Rollup {
+    fn parse(smaps: &[u8]) -> Option<Rollup> {
+        let text = std::str::from_utf8(smaps).ok()?;
+        let bytes = |name: &str| {
+            let line = text.lines().find_map(|l| l.strip_prefix(name))?;
+            Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
+        };
+        // Kernels before 5.9 do not divide by kind.
+        let private_bytes = match (bytes("Pss_Anon:"), bytes("Pss_Shmem:")) {
+            (Some(anonymous), Some(shared)) => anonymous + shared,
+            _ => bytes("Anonymous:")?,
+        };
+        Some(Rollup { pss_bytes: bytes("Pss:")?, private_bytes })
+    }
 }
 
 /// Since Linux 6.2 the size of /proc/PID/fd is the number of open descriptors; before, it is 0 and they are counted.
@@ -148,7 +171,19 @@ mod tests {
         assert!(sample.rss_bytes > 1 << 20 && sample.cpu_ns > 0);
         assert!(sample.switches_voluntary.unwrap() + sample.switches_involuntary.unwrap() > 0);
         assert!(sample.pss_bytes.unwrap() <= sample.rss_bytes * 2);
+        assert!((4096..=sample.pss_bytes.unwrap()).contains(&sample.private_bytes.unwrap()));
         assert!(sample.descriptors.unwrap() >= 3);
+    }
+
+    #[test]
+    fn pages_of_files_are_no_private_memory() {
+        let text = "55-7f ---p 00000000 00:00 0 [rollup]\nRss: 2120 kB\nPss: 554 kB\nPss_Anon: 144 kB\n\
+                    Pss_File: 410 kB\nPss_Shmem: 4 kB\nAnonymous: 150 kB\n";
+        let rollup = Rollup { pss_bytes: 554 << 10, private_bytes: 148 << 10 };
+        assert_eq!(Rollup::parse(text.as_bytes()), Some(rollup));
+        let old = Rollup::parse(b"Pss: 554 kB\nAnonymous: 150 kB\n");
+        assert_eq!(old, Some(Rollup { private_bytes: 150 << 10, ..rollup }));
+        assert_eq!(Rollup::parse(b""), None);
     }
 
     #[test]

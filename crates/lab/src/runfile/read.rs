@@ -189,11 +189,12 @@ fn read_repetition(row: &Row<'_>) -> Result<Repetition, RunFileError> {
 fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, RunFileError> {
     let mut all: HashMap<i64, Vec<Sample>> = HashMap::new();
     let mut query = connection.prepare("SELECT * FROM sample ORDER BY repetition_id, at_ns")?;
+    let column_count = query.column_count();
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let mut columns = Columns { row, next: 0 };
         let repetition = columns.take()?.unwrap_or_default() as i64;
-        let sample = Sample {
+        let mut sample = Sample {
             at_ns: columns.count()?,
             server: columns.tree()?,
             load: columns.tree()?,
@@ -207,6 +208,12 @@ fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, Ru
             pressure_io_ns: columns.count()?,
             cost_ns: columns.count()?,
         };
+        // Layout 1 ends here.
+        if columns.next < column_count
+            && let Some(server) = &mut sample.server
+        {
+            server.private_bytes = columns.take()?;
+        }
         all.entry(repetition).or_default().push(sample);
     }
     Ok(all)
@@ -240,6 +247,7 @@ impl Columns<'_> {
             system_ns: self.count()?,
             rss_bytes: self.count()?,
             pss_bytes: self.take()?,
+            private_bytes: None,
             run_delay_ns: self.take()?,
             switches_voluntary: self.take()?,
             switches_involuntary: self.take()?,

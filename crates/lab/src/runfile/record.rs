@@ -162,22 +162,43 @@ impl CellRecord {
             .collect()
     }
 
-    /// The verdict on the whole cell. It `failed` if any repetition did; otherwise it is the gravest verdict that
-    /// at least a third of the repetitions share (a single disturbed one is what medians are for).
+    /// The repetitions that failed. Their figures are in none of the cell's.
+    pub fn failures(&self) -> impl Iterator<Item = &Repetition> {
+        self.repetitions.iter().filter(|r| r.verdict.kind == VerdictKind::Failed)
+    }
+
+    /// `2 of 6 failed`, if some did.
+    pub fn failures_in_words(&self) -> Option<String> {
+        let failed = self.failures().count();
+        (failed > 0).then(|| format!("{failed} of {} failed", self.repetitions.len()))
+    }
+
+    /// The verdict on the whole cell. It `failed` if more than a third of its repetitions did: what is left then tells
+    /// of the lucky ones. Otherwise it is the gravest verdict that at least a third of the good repetitions share (a
+    /// single disturbed one is what medians are for). The reason always tells of failures first.
     pub fn verdict(&self) -> Verdict {
         let total = self.repetitions.len();
-        let most_grave =
-            [VerdictKind::Failed, VerdictKind::Noisy, VerdictKind::NetworkBound, VerdictKind::ClientBound];
-        for kind in most_grave {
+        let failed = self.failures().count();
+        let failure = self.failures().next().map(|first| {
+            let reason = format!("{failed} of {total} repetitions failed: {}", first.verdict.reason);
+            Verdict { kind: VerdictKind::Failed, reason, figures: first.verdict.figures.clone() }
+        });
+        let grave = [VerdictKind::Noisy, VerdictKind::NetworkBound, VerdictKind::ClientBound];
+        let other = grave.into_iter().find_map(|kind| {
             let mut bearers = self.repetitions.iter().map(|r| &r.verdict).filter(|v| v.kind == kind);
-            let Some(first) = bearers.next() else { continue };
+            let first = bearers.next()?;
             let count = 1 + bearers.count();
-            if kind == VerdictKind::Failed || count * 3 >= total {
-                let reason = format!("{count} of {total} repetitions: {}", first.reason);
-                return Verdict { kind, reason, figures: first.figures.clone() };
+            let reason = format!("{count} of {total} repetitions: {}", first.reason);
+            (count * 3 >= total - failed).then(|| Verdict { kind, reason, figures: first.figures.clone() })
+        });
+        match (failure, other) {
+            (Some(failure), _) if failed * 3 > total => failure,
+            (Some(failure), Some(other)) => {
+                Verdict { reason: format!("{}; {}", failure.reason, other.reason), ..other }
             }
+            (Some(failure), None) => Verdict { kind: VerdictKind::Valid, ..failure },
+            (None, other) => other.unwrap_or_default(),
         }
-        Verdict::default()
     }
 }
 
@@ -289,6 +310,10 @@ pub struct Resources {
     pub server_pss_bytes_max: u64,
     /// Resident memory (PSS, else RSS) of the tree when it was ready and before any load.
     pub server_idle_bytes: u64,
+    /// Most memory of the tree that belongs to no file while the load was on. 0 if it could not be read.
+    pub server_private_bytes_max: u64,
+    /// The same when it was ready and before any load.
+    pub server_private_bytes_idle: u64,
     /// Mean resident memory in the window.
     pub server_rss_bytes_mean: f64,
     /// Context switches of the server's tree.
@@ -369,6 +394,8 @@ pub struct TreeSample {
     pub rss_bytes: u64,
     /// Proportional resident memory. None where it was not read in this sample.
     pub pss_bytes: Option<u64>,
+    /// Its part that belongs to no file: heaps, stacks, shared mappings. None where it was not read in this sample.
+    pub private_bytes: Option<u64>,
     /// Time that threads were runnable and waited for a CPU. None, like the two after it, where the threads were not
     /// walked in this sample (there may be thousands).
     pub run_delay_ns: Option<u64>,
@@ -433,13 +460,31 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_fails_with_one_repetition_and_is_noisy_with_a_third() {
+    fn a_cell_is_noisy_with_a_third_of_its_repetitions() {
         use VerdictKind::*;
-        assert_eq!(cell(&[Valid, Valid, Failed, Valid, Noisy, Noisy]).verdict().kind, Failed);
         assert_eq!(cell(&[Valid, Noisy, Valid, ClientBound, Noisy, Valid]).verdict().kind, Noisy);
         assert_eq!(cell(&[Valid, Noisy, Valid, ClientBound, Valid, ClientBound]).verdict().kind, ClientBound);
         assert_eq!(cell(&[Valid, Noisy, Valid, Valid]).verdict().kind, Valid);
         let reason = cell(&[Valid, Failed, Failed]).verdict().reason;
-        assert_eq!(reason, "2 of 3 repetitions: because of 1");
+        assert_eq!(reason, "2 of 3 repetitions failed: because of 1");
+    }
+
+    #[test]
+    fn a_cell_keeps_its_good_repetitions_and_tells_of_the_failed_ones() {
+        use VerdictKind::*;
+        let one = cell(&[Valid, Valid, Failed, Valid, Valid, Valid]);
+        assert_eq!(one.verdict().kind, Valid);
+        assert_eq!(one.verdict().reason, "1 of 6 repetitions failed: because of 2");
+        assert_eq!(one.failures_in_words().as_deref(), Some("1 of 6 failed"));
+        let disturbed = cell(&[Valid, Noisy, Failed, Noisy, Valid, Valid]).verdict();
+        assert_eq!(disturbed.kind, Noisy);
+        assert_eq!(
+            disturbed.reason,
+            "1 of 6 repetitions failed: because of 2; 2 of 6 repetitions: because of 1"
+        );
+        assert_eq!(cell(&[Valid, Failed, Failed, Valid, Valid, Valid]).verdict().kind, Valid);
+        assert_eq!(cell(&[Valid, Failed, Failed, Failed, Valid, Valid]).verdict().kind, Failed);
+        assert_eq!(cell(&[Failed]).verdict().kind, Failed);
+        assert_eq!(cell(&[Valid, Valid]).failures_in_words(), None);
     }
 }

@@ -7,12 +7,22 @@ use super::RunFileError;
 /// `PRAGMA application_id`: "Pito". file(1) and others tell a run file by it.
 pub(super) const APPLICATION_ID: i64 = 0x5069_746F;
 /// `PRAGMA user_version`: the layout that this version writes.
-pub(super) const LAYOUT: u32 = 1;
+pub(super) const LAYOUT: u32 = 2;
 
 pub(super) fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.execute_batch(include_str!("schema.sql"))?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "user_version", LAYOUT)
+}
+
+/// Brings an older file to the layout of this version, so that a run can be resumed in it.
+pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), rusqlite::Error> {
+    if found < 2 {
+        connection.execute_batch(
+            "BEGIN; ALTER TABLE sample ADD COLUMN server_private_bytes INTEGER; PRAGMA user_version = 2; COMMIT;",
+        )?;
+    }
+    Ok(())
 }
 
 /// The layout of an open file, if it is a run file that can be read here.

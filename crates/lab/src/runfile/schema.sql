@@ -1,4 +1,4 @@
--- Layout 1 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
+-- Layout 2 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
 
 -- One row: the run.
 CREATE TABLE run (
@@ -108,6 +108,7 @@ CREATE TABLE sample (
     pressure_memory_ns         INTEGER NOT NULL,
     pressure_io_ns             INTEGER NOT NULL,
     cost_ns                    INTEGER NOT NULL,
+    server_private_bytes       INTEGER,           -- since layout 2: memory that belongs to no file
     PRIMARY KEY (repetition_id, at_ns)
 ) STRICT, WITHOUT ROWID;
 

@@ -86,7 +86,11 @@ fn repetition() -> Repetition {
         resources: Some(Resources { window_s: 2.0, server_cpu_s: 0.5, ..Resources::default() }),
         last_words: "bye".into(),
         samples: vec![
-            Sample { at_ns: 1, server: Some(tree), ..Sample::default() },
+            Sample {
+                at_ns: 1,
+                server: Some(TreeSample { private_bytes: Some(6), ..tree }),
+                ..Sample::default()
+            },
             Sample { at_ns: 2, load: Some(tree), tcp_retransmits: 4, cost_ns: 8, ..Sample::default() },
         ],
     }
@@ -150,6 +154,29 @@ fn a_run_that_never_finished_is_whole_up_to_its_last_repetition() {
     writer.record(2, &repetition()).unwrap();
     writer.finish(RunState::Interrupted, "2026-01-02T03:05:00Z", &host("performance")).unwrap();
     assert_eq!(Run::open(&copy).unwrap().info.state, RunState::Interrupted);
+}
+
+#[test]
+fn a_run_of_the_first_layout_is_read_and_resumed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let mut writer = create(&path);
+    writer.record(0, &repetition()).unwrap();
+    drop(writer);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch("ALTER TABLE sample DROP COLUMN server_private_bytes; PRAGMA user_version = 1")
+        .unwrap();
+    drop(connection);
+    let private =
+        |run: &Run, cell: usize| run.cells[cell].repetitions[0].samples[0].server.unwrap().private_bytes;
+    let run = Run::open(&path).unwrap();
+    assert_eq!((run.info.schema_version, private(&run, 0)), (1, None));
+    let mut writer = RunWriter::resume(&path).unwrap();
+    writer.record(1, &repetition()).unwrap();
+    drop(writer);
+    let run = Run::open(&path).unwrap();
+    assert_eq!((run.info.schema_version, private(&run, 0), private(&run, 1)), (2, None, Some(6)));
 }
 
 #[test]

@@ -90,7 +90,8 @@ impl RunWriter {
             .open(path)
             .map_err(|e| RunFileError::Open { path: path.into(), reason: e.to_string() })?;
         let writer = RunWriter::open(path, lock)?;
-        schema::check(&writer.connection, path)?;
+        let found = schema::check(&writer.connection, path)?;
+        schema::upgrade(&writer.connection, found)?;
         writer.connection.execute("UPDATE run SET state = 'running', ended_at = NULL", [])?;
         Ok(writer)
     }
@@ -151,7 +152,7 @@ impl RunWriter {
         {
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                                            ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                            ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             )?;
             for sample in &repetition.samples {
                 insert.execute(rusqlite::params_from_iter(sample_row(id, sample)))?;
@@ -256,7 +257,8 @@ fn sample_row(repetition: i64, s: &Sample) -> impl Iterator<Item = Option<i64>> 
         .chain([s.pressure_cpu_ns, s.pressure_memory_ns, s.pressure_io_ns, s.cost_ns])
         .map(|v| Some(v as i64))
         .collect::<Vec<_>>();
-    head.into_iter().chain(tree_row(s.server)).chain(tree_row(s.load)).chain(machine)
+    let private = s.server.and_then(|t| t.private_bytes).map(|v| v as i64);
+    head.into_iter().chain(tree_row(s.server)).chain(tree_row(s.load)).chain(machine).chain([private])
 }
 
 fn tree_row(tree: Option<TreeSample>) -> [Option<i64>; 11] {

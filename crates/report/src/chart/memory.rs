@@ -3,15 +3,16 @@
 use super::{Chart, by_level, pane_per_level};
 use crate::analysis::{Analysis, known};
 use crate::axis::{Axis, Scale};
-use crate::number::{figure, spread};
+use crate::number::{figure, figure_of, spread};
 use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
 use pitot_lab::Unit;
 
 pub(super) const CHART: Chart = Chart {
     name: "memory",
     title: "Memory per connection",
-    summary: "How much the server's resident memory grew for each open connection, pages that processes share counted \
-              once. Memory that the kernel keeps for sockets is not in it.",
+    summary: "How much the server's own memory grew for each open connection: pages of no file, those that processes \
+              share counted once. Buffers that it fills on first use are in it, so the figure is a connection's own only \
+              where there are thousands. Memory that the kernel keeps for sockets is not in it.",
     draw,
 };
 
@@ -23,7 +24,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
     let (per_connection, whole) = (known("memory-per-connection"), known("memory"));
     let mut cells: Vec<_> = a.at_level(level, per_connection).collect();
     cells.sort_by(|x, y| x.1.value.total_cmp(&y.1.value));
-    let show = |value: f64| figure(value, Unit::Bytes);
+    let show = |value: f64| figure_of(per_connection, value);
     let high = cells.iter().map(|c| c.1.span().1).reduce(f64::max)?;
     let low = cells.iter().map(|c| c.1.value).filter(|v| *v > 0.0).reduce(f64::min).unwrap_or(high);
     let mut x = axis(low, high);
@@ -46,7 +47,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
             marks.push(Mark::Reach { series, row, low, high: up });
         }
         marks.push(Mark::Label { series, row, x: up, text: show(e.value) });
-        let all = cell.estimate(whole).map(|m| (None, "whole server".into(), show(m.value)));
+        let all = cell.estimate(whole).map(|m| (None, "whole server".into(), figure(m.value, Unit::Bytes)));
         let mut rows = vec![(
             Some(ink),
             "per connection".into(),
@@ -57,7 +58,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
         stops.push(Stop { at: Place::Row(row), heading, rows });
     }
     let scene = Scene {
-        title: "Resident memory per connection".into(),
+        title: "Memory per connection".into(),
         hint: "lower is better".into(),
         x,
         y: Axis::rows(cells.iter().map(|(cell, _)| a.series_of(cell).to_owned())),

@@ -3,7 +3,7 @@
 use super::{Chart, load_axis, series_legend, stop_row};
 use crate::analysis::{Analysis, known};
 use crate::axis::Axis;
-use crate::number::{figure, spread};
+use crate::number::{figure, figure_of, spread};
 use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
 use crate::words::{capital, noun};
 use pitot_lab::{Better, Metric};
@@ -87,7 +87,7 @@ fn stop(a: &Analysis<'_>, metric: &'static Metric, level: usize, place: f64) -> 
     let rows = cells
         .into_iter()
         .map(|(cell, e)| {
-            stop_row(a, cell, format!("{} {}", figure(e.value, metric.unit), spread(e, metric.unit)))
+            stop_row(a, cell, format!("{} {}", figure_of(metric, e.value), spread(e, metric.unit)))
         })
         .collect();
     Stop { at: Place::X(place), heading: a.load_words(level), rows }

@@ -166,7 +166,7 @@ pub(super) fn results(a: &Analysis<'_>) -> String {
                     }
                 );
             }
-            let _ = write!(html, "<td class=\"left\">{}</td></tr>", chip(row.verdict));
+            let _ = write!(html, "<td class=\"left\">{}</td></tr>", verdict(row.verdict, &row.failures));
         }
         html.push_str("</tbody>");
     }
@@ -191,6 +191,16 @@ pub(super) fn results(a: &Analysis<'_>) -> String {
 
 fn chip(kind: VerdictKind) -> String {
     format!("<span class=\"chip {0}\">{0}</span>", kind.name())
+}
+
+/// A verdict with the number of repetitions that it had to leave out.
+fn verdict(kind: VerdictKind, failures: &str) -> String {
+    let failures = if failures.is_empty() {
+        String::new()
+    } else {
+        format!(" <span class=\"chip failed\">{failures}</span>")
+    };
+    format!("{}{failures}", chip(kind))
 }
 
 /// Every cell with the commands that repeat it, and its repetitions.
@@ -222,7 +232,7 @@ pub(super) fn cells(a: &Analysis<'_>) -> String {
             html,
             "<details{failed}><summary><b>{}</b>{}</summary><div class=\"inside\">",
             escape(a.series_of(cell)),
-            chip(cell.verdict.kind)
+            verdict(cell.verdict.kind, &cell.record.failures_in_words().unwrap_or_default())
         );
         if !cell.verdict.reason.is_empty() {
             let _ = write!(html, "<p>{}</p>", marked(&cell.verdict.reason));
@@ -236,7 +246,7 @@ pub(super) fn cells(a: &Analysis<'_>) -> String {
             );
         }
         html.push_str(&repetitions(a, cell));
-        let words = cell.record.repetitions.iter().rev().find(|r| !r.last_words.is_empty());
+        let words = cell.record.repetitions.iter().find(|r| !r.last_words.is_empty());
         if let Some(repetition) = words {
             let _ = write!(
                 html,
@@ -264,8 +274,8 @@ fn repetitions(a: &Analysis<'_>, cell: &crate::analysis::Cell<'_>) -> String {
     for repetition in &cell.record.repetitions {
         let _ = write!(html, "<tr><td>{}</td>", repetition.block + 1);
         for metric in &metrics {
-            let value = (metric.read)(repetition)
-                .map_or_else(|| "–".into(), |v| crate::number::figure(v, metric.unit));
+            let value =
+                (metric.read)(repetition).map_or_else(|| "–".into(), |v| crate::number::figure_of(metric, v));
             let _ = write!(html, "<td>{}</td>", escape(&value));
         }
         let errors = repetition.load.as_ref().map_or_else(String::new, |l| {

@@ -247,6 +247,8 @@ impl Fixture {
                 server_rss_bytes_max: 3_000_000 + (server.memory * connections) as u64,
                 server_pss_bytes_max: 2_400_000 + (server.memory * connections * noise) as u64,
                 server_idle_bytes: 2_400_000,
+                server_private_bytes_max: 1_300_000 + (server.memory * connections * noise) as u64,
+                server_private_bytes_idle: 1_300_000,
                 server_rss_bytes_mean: 3_000_000.0,
                 server_switches: (requests * 0.4) as u64,
                 load_cpu_s: requests * 5_000.0 / 1e9,
