@@ -16,6 +16,7 @@ mod report;
 mod run;
 mod serve;
 mod serve_memcache;
+mod serve_smtp;
 mod value;
 
 /// Tells which server architecture, event mechanism, disk path, kernel and tuning serve a load best, and proves it.

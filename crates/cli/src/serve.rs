@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, nearest};
 use crate::serve_memcache::MemcacheArgs;
+use crate::serve_smtp::SmtpArgs;
 use crate::value::{self, Cpus};
 
 /// Serve a protocol with a concurrency model and an event mechanism.
@@ -80,6 +81,8 @@ pub(crate) struct Serve {
     stats: Option<Stats>,
     #[command(flatten)]
     memcache: MemcacheArgs,
+    #[command(flatten)]
+    smtp: SmtpArgs,
 }
 
 /// Serve the connection on standard input, as a child of the model `spawn`.
@@ -143,6 +146,7 @@ impl Serve {
             protocol_options: ProtocolOptions {
                 root: self.root.is_some(),
                 memcache: self.memcache.options(),
+                smtp: self.smtp.options()?,
                 ..ProtocolOptions::default()
             },
             model,
@@ -153,6 +157,7 @@ impl Serve {
             cpus: self.cpus.clone().unwrap_or_default().0,
             root: self.root.clone(),
             content_bytes_max: self.keep_files,
+            maildir: self.smtp.maildir()?,
             limits: Limits {
                 header_timeout: self.header_timeout.into(),
                 idle_timeout: self.idle_timeout.into(),
@@ -193,11 +198,12 @@ fn unknown<'a>(kind: &str, word: &str, list: &str, names: impl Iterator<Item = &
 
 fn summary_json(plan: &ServePlan, summary: &Summary) -> Value {
     let count = |name: &str| summary.counts.iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
+    let mail = ["recipients_accepted", "messages", "recipients"];
     let totals = ["accepted", "closed", "requests", "bytes_received", "bytes_sent"];
     let errors: Map<String, Value> = summary
         .counts
         .iter()
-        .filter(|(name, _)| !totals.contains(name))
+        .filter(|(name, _)| !totals.contains(name) && !mail.contains(name))
         .map(|(name, count)| ((*name).to_owned(), json!(count)))
         .collect();
     json!({
@@ -216,6 +222,7 @@ fn summary_json(plan: &ServePlan, summary: &Summary) -> Value {
         },
         "requests": count("requests"),
         "bytes": { "received": count("bytes_received"), "sent": count("bytes_sent") },
+        "mail": mail.map(|name| (name.to_owned(), json!(count(name)))).into_iter().collect::<Map<_, _>>(),
         "errors": errors,
         "cpu_user_s": summary.cpu_user.as_secs_f64(),
         "cpu_system_s": summary.cpu_system.as_secs_f64(),

@@ -10,14 +10,17 @@
 pub mod blob;
 pub mod busy;
 pub mod client;
+mod delivery;
 pub mod harness;
 pub mod http;
 pub mod memcache;
 mod outbox;
 mod registry;
 mod server;
+pub mod smtp;
 
-pub use outbox::{FileHandle, Gathered, Outbox, PATTERN, Segment, pattern_at};
+pub use delivery::{DeliverError, Delivery, Parcel};
+pub use outbox::{Block, FileHandle, Gathered, MailCounts, Outbox, PATTERN, Segment, pattern_at};
 pub use registry::{PROTOCOLS, ProtocolEntry, ProtocolOptions, find};
 pub use server::{
     Context, Derived, FileMeta, Next, OpenError, Opened, Protocol, ServerConn, Step, Violation, ViolationKind,

@@ -7,6 +7,8 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::{Delivery, Next, Parcel};
+
 /// Generated content: byte `i` of any generated body is `PATTERN[i % PATTERN.len()]`.
 ///
 /// It is printable text with line breaks, so that a terminal survives it, and its period of 64 lines of 64 bytes
@@ -89,7 +91,7 @@ const SPARE_CAPACITY_MAX: usize = 16 * 1024;
 /// Shared bytes up to this length are copied rather than pointed at: one send of one buffer is cheaper.
 pub(crate) const COPY_MAX: usize = 4096;
 
-/// Everything that one connection still has to send, in order, and the file it wants opened.
+/// Everything that one connection still has to send, in order, and the file or the delivery that it asks for.
 ///
 /// The front may be lent to the kernel ([`Outbox::take_front`]) while a core appends to the back. An empty outbox
 /// holds at most one small spare buffer and serves one connection after another.
@@ -102,7 +104,20 @@ pub struct Outbox {
     len: u64,
     spare: Vec<u8>,
     wanted_file: Vec<u8>,
+    delivery: Delivery,
     replies: u32,
+    mail: MailCounts,
+}
+
+/// What came of mail, for the server's counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MailCounts {
+    /// Recipients that were accepted, whether or not a message followed.
+    pub recipients_accepted: u32,
+    /// Messages that were acknowledged.
+    pub messages: u32,
+    /// The recipients of these.
+    pub recipients: u32,
 }
 
 /// The start of an outbox as slices for one gathering send (writev(2), sendmsg(2)).
@@ -242,6 +257,35 @@ impl Outbox {
         std::mem::take(&mut self.replies)
     }
 
+    /// Bytes of a message that the next [`Outbox::deliver`] is to append; a core may add to them and clear them.
+    pub fn spool(&mut self) -> &mut Vec<u8> {
+        &mut self.delivery.bytes
+    }
+
+    /// Has the spooled bytes appended to a message in the making, or a new one begun with them.
+    pub fn deliver(&mut self, parcel: Option<Parcel>, is_last: bool) -> Next {
+        self.delivery.parcel = parcel;
+        self.delivery.is_last = is_last;
+        Next::Deliver
+    }
+
+    /// The delivery that was asked for. Whoever does it leaves no bytes in it.
+    pub fn delivery(&mut self) -> &mut Delivery {
+        &mut self.delivery
+    }
+
+    /// Adds to the counts of mail.
+    pub fn count_mail(&mut self, counts: MailCounts) {
+        self.mail.recipients_accepted += counts.recipients_accepted;
+        self.mail.messages += counts.messages;
+        self.mail.recipients += counts.recipients;
+    }
+
+    /// The counts of mail since the last call.
+    pub fn take_mail_counts(&mut self) -> MailCounts {
+        std::mem::take(&mut self.mail)
+    }
+
     /// The start of the outbox up to the first file, as slices. Empty if a file is in front.
     pub fn gather(&self) -> Gathered<'_> {
         let mut gathered = Gathered { slices: [IoSlice::new(&[]); GATHER_MAX], count: 0, more: false };
@@ -335,6 +379,8 @@ impl Outbox {
     pub fn clear(&mut self) {
         self.advance(self.len);
         self.replies = 0;
+        self.delivery.parcel = None;
+        self.delivery.bytes.clear();
     }
 
     /// Keeps a sent buffer for the next bytes.

@@ -1,6 +1,7 @@
 //! The protocols, as data.
 
 use crate::memcache::{self, MemcacheOptions};
+use crate::smtp::{self, SmtpOptions};
 use crate::{Protocol, blob, busy, http};
 
 /// One protocol of the registry.
@@ -31,6 +32,8 @@ pub struct ProtocolOptions {
     pub content_bytes_max: u64,
     /// What is said of the cache of `memcache`.
     pub memcache: MemcacheOptions,
+    /// What is said of the mail server.
+    pub smtp: SmtpOptions,
 }
 
 impl Default for ProtocolOptions {
@@ -41,6 +44,7 @@ impl Default for ProtocolOptions {
             request_line_bytes_max: 8 * 1024,
             content_bytes_max: 1024 * 1024,
             memcache: MemcacheOptions::default(),
+            smtp: SmtpOptions::default(),
         }
     }
 }
@@ -80,6 +84,16 @@ pub static PROTOCOLS: &[ProtocolEntry] = &[
               threads of one process share one cache; a model with several processes has a cache in each of them.",
         files: false,
         build: memcache::build,
+    },
+    ProtocolEntry {
+        name: "smtp",
+        summary: "receives mail for anyone (RFC 5321), to count it or to store it in a Maildir",
+        doc: "A receiving mail server with PIPELINING, SIZE, 8BITMIME, SMTPUTF8 and ENHANCEDSTATUSCODES. It accepts every \
+              recipient and relays nothing: a sink that counts, or, with `--deliver maildir DIR`, one that has each \
+              message safe on disk before it says so. Messages that two servers could see ending in different places \
+              are refused.",
+        files: false,
+        build: smtp::build,
     },
 ];
 

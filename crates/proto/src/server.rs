@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use crate::{FileHandle, Outbox};
+use crate::{DeliverError, FileHandle, Outbox, Parcel};
 
 /// A protocol with the state that all its connections share (a site's options, a cache's items).
 pub trait Protocol: Send + Sync {
@@ -41,6 +41,18 @@ pub trait ServerConn: Send {
         Next::Close
     }
 
+    /// The answer to a [`Next::Deliver`]: the message so far, nothing once it is in its place, or why it could not be
+    /// stored. No `receive` comes in between.
+    fn delivered(
+        &mut self,
+        cx: &Context<'_>,
+        answer: Result<Option<Parcel>, DeliverError>,
+        out: &mut Outbox,
+    ) -> Next {
+        let _ = (cx, answer, out);
+        Next::Close
+    }
+
     /// The peer has finished sending (it may still read). The default closes once everything is sent.
     fn end_of_input(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
         let _ = (cx, out);
@@ -49,6 +61,12 @@ pub trait ServerConn: Send {
 
     /// The peer took too long; a last word may be put in the outbox before the connection is closed.
     fn timed_out(&mut self, cx: &Context<'_>, out: &mut Outbox) {
+        let _ = (cx, out);
+    }
+
+    /// The connection is about to be closed although nothing is wrong with it: it was idle for too long, or the server
+    /// is stopping. What a last word leaves in the outbox is sent as far as the socket takes it at once.
+    fn dismissed(&mut self, cx: &Context<'_>, out: &mut Outbox) {
         let _ = (cx, out);
     }
 
@@ -95,6 +113,8 @@ pub enum Next {
     Flush,
     /// Open the file named by [`Outbox::want_file`], then call `opened`.
     Open,
+    /// Do the delivery in the outbox ([`Outbox::deliver`]), then call `delivered`.
+    Deliver,
     /// Send the outbox, then close.
     Close,
 }

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use pitot_proto::{Context, Outbox, Protocol};
+use pitot_proto::{Context, DeliverError, MailCounts, Outbox, Parcel, Protocol};
 
 use crate::clock::Clock;
 use crate::counters::{Count, Counters, WorkerCounters};
+use crate::disk::{DiskPlan, Route};
 use crate::files::{Files, Root};
+use crate::maildir::Maildir;
 use crate::plan::{ServeError, ServePlan};
 
 /// Bounds on what a connection may take: time, memory, and its share of the loop.
@@ -52,6 +54,12 @@ pub struct Server {
     pub protocol: Box<dyn Protocol>,
     /// The directory that is served.
     pub root: Option<Root>,
+    /// Where mail goes.
+    pub maildir: Option<Maildir>,
+    /// The engine that reads files, if one does, and the route that bodies take.
+    pub disk: Option<DiskPlan>,
+    /// See `disk`.
+    pub route: Route,
     /// Bounds.
     pub limits: Limits,
     /// Counters.
@@ -62,7 +70,7 @@ impl Server {
     /// The server of a plan.
     ///
     /// # Errors
-    /// A root that cannot be opened, options that the protocol refuses.
+    /// A root or a Maildir that cannot be opened, options that the protocol refuses.
     pub fn build(plan: &ServePlan, counters: Counters) -> Result<Server, ServeError> {
         let protocol = (plan.protocol.build)(&plan.protocol_options)
             .map_err(|what| ServeError::new(what, "see `pitot serve --help`"))?;
@@ -75,7 +83,16 @@ impl Server {
             })?),
             None => None,
         };
-        Ok(Server { protocol, root, limits: plan.limits, counters })
+        let maildir = match &plan.maildir {
+            Some(path) => Some(Maildir::open(path).map_err(|e| {
+                ServeError::new(
+                    format!("the Maildir {} cannot be used: {e}", path.display()),
+                    "name a directory in which you may write, or one that can be made",
+                )
+            })?),
+            None => None,
+        };
+        Ok(Server { protocol, root, maildir, limits: plan.limits, counters })
     }
 }
 
@@ -98,10 +115,13 @@ pub struct Env {
     pub clock: Clock,
     /// Its open files.
     pub files: Files,
+    maildir: Option<Maildir>,
     /// Its counters.
     pub counters: WorkerCounters,
     /// Bounds.
     pub limits: Limits,
+    /// How the bodies of files travel.
+    pub route: Route,
     /// The server is stopping.
     pub stopping: bool,
     #[expect(
@@ -116,9 +136,11 @@ impl Env {
     pub fn new(server: &Server, index: usize) -> Env {
         Env {
             clock: Clock::new(),
-            files: Files::new(server.root.clone()),
+            files: Files::new(server.root.clone(), server.engine().map(DiskPlan::file_options)),
+            maildir: server.maildir.clone(),
             counters: server.counters.worker(index),
             limits: server.limits,
+            route: server.route,
             stopping: false,
             outboxes: Vec::new(),
         }
@@ -142,8 +164,24 @@ impl Env {
         }
     }
 
-    /// Counts the replies made in the outbox, and burns the time for them that was asked for.
+    /// Does the step of a delivery that the outbox asks for. It waits for the disk.
+    pub fn deliver(&self, outbox: &mut Outbox) -> Result<Option<Parcel>, DeliverError> {
+        let delivery = outbox.delivery();
+        let answer = self.maildir.as_ref().ok_or(DeliverError::Failed).and_then(|dir| dir.deliver(delivery));
+        if answer.is_err() {
+            self.counters.add(Count::DeliveryFailed, 1);
+        }
+        answer
+    }
+
+    /// Counts the replies and the mail of the outbox, and burns the time for them that was asked for.
     pub fn count_replies(&mut self, outbox: &mut Outbox) {
+        let mail = outbox.take_mail_counts();
+        if mail != MailCounts::default() {
+            self.counters.add(Count::RecipientsAccepted, mail.recipients_accepted.into());
+            self.counters.add(Count::Messages, mail.messages.into());
+            self.counters.add(Count::Recipients, mail.recipients.into());
+        }
         let replies = outbox.take_replies();
         if replies == 0 {
             return;

@@ -1,8 +1,9 @@
 //! The pump: it feeds a protocol core and obeys it. The same for every model and mechanism.
 
-use pitot_proto::{Context, Next, Outbox, Protocol, ServerConn, Violation, ViolationKind};
+use pitot_proto::{Context, Next, OpenError, Outbox, Protocol, ServerConn, Violation, ViolationKind};
 
 use crate::counters::Count;
+use crate::disk::ReadFailure;
 use crate::server::Env;
 
 /// The most input that may wait unconsumed. A core bounds its own appetite well below; this bounds a burst that
@@ -59,7 +60,7 @@ impl Session {
         self.want = match self.obey(next, env, out) {
             Next::Close => Want::Close,
             Next::Flush => Want::Resume,
-            Next::Read | Next::Open => Want::Input,
+            Next::Read | Next::Open | Next::Deliver => Want::Input,
         };
         env.count_replies(out);
     }
@@ -99,6 +100,33 @@ impl Session {
     pub fn timed_out(&mut self, env: &mut Env, out: &mut Outbox) {
         self.core.timed_out(&env.context(), out);
         self.want = Want::CloseGently;
+    }
+
+    /// A file of which a reply is being sent cannot be read. True if an error takes the place of the reply, false if
+    /// it is too late for that.
+    pub fn file_failed(&mut self, env: &mut Env, failure: ReadFailure, out: &mut Outbox) -> bool {
+        let error = match failure {
+            ReadFailure::Truncated => {
+                env.counters.add(Count::FileTruncated, 1);
+                OpenError::Failed
+            }
+            ReadFailure::Failed(error) => {
+                env.counters.add(Count::FileFailed, 1);
+                error
+            }
+            ReadFailure::Socket => {
+                env.counters.add(Count::Reset, 1);
+                return false;
+            }
+        };
+        if !out.revoke() {
+            return false;
+        }
+        self.core.file_failed(&env.context(), error, out);
+        // The reply that was revoked has been counted.
+        out.take_replies();
+        self.want = Want::CloseGently;
+        true
     }
 
     fn end_if_ended(&mut self, env: &mut Env, out: &mut Outbox) {
@@ -156,8 +184,8 @@ impl Session {
             consumed += step.consumed;
             let all_consumed = consumed == input.len();
             match self.obey(step.next, env, out) {
-                Next::Read | Next::Open if step.consumed > 0 && !all_consumed => {}
-                Next::Read | Next::Open => break,
+                Next::Read | Next::Open | Next::Deliver if step.consumed > 0 && !all_consumed => {}
+                Next::Read | Next::Open | Next::Deliver => break,
                 Next::Flush => {
                     self.want = Want::Resume;
                     break;
@@ -173,15 +201,23 @@ impl Session {
         consumed
     }
 
-    /// Opens files for as long as the core wants one, and returns what it wants then.
+    /// Opens files and delivers mail for as long as the core wants that, and returns what it wants then.
     fn obey(&mut self, mut next: Next, env: &mut Env, out: &mut Outbox) -> Next {
-        while next == Next::Open {
-            let Env { files, clock, stopping, .. } = env;
-            let answer = files.open(out.wanted_file(), clock);
-            let cx = Context { unix_s: clock.unix_s(), date: clock.date(), stopping: *stopping };
-            next = self.core.opened(&cx, answer, out);
+        loop {
+            next = match next {
+                Next::Open => {
+                    let Env { files, clock, stopping, .. } = env;
+                    let answer = files.open(out.wanted_file(), clock);
+                    let cx = Context { unix_s: clock.unix_s(), date: clock.date(), stopping: *stopping };
+                    self.core.opened(&cx, answer, out)
+                }
+                Next::Deliver => {
+                    let answer = env.deliver(out);
+                    self.core.delivered(&env.context(), answer, out)
+                }
+                next => return next,
+            };
         }
-        next
     }
 
     fn violated(&mut self, env: &Env, violation: Violation) {

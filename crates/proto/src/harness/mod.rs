@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    Context, Derived, FileHandle, FileMeta, Next, OpenError, Opened, Outbox, Protocol, ServerConn,
-    ViolationKind,
+    Context, DeliverError, Derived, FileHandle, FileMeta, Next, OpenError, Opened, Outbox, Parcel, Protocol,
+    ServerConn, ViolationKind,
 };
 
 /// The time of day in the harness: that of the examples in RFC 9110.
@@ -110,6 +110,10 @@ pub struct Pump<'a> {
     pub sent_len: u64,
     /// The replies that were counted.
     pub replies: u64,
+    /// The messages that were delivered.
+    pub mail: Vec<Vec<u8>>,
+    /// What is to become of deliveries from now on, if they are to fail.
+    pub deliver_error: Option<DeliverError>,
     /// How it ended, if it has.
     pub end: Option<End>,
     /// The server is stopping.
@@ -130,6 +134,8 @@ impl<'a> Pump<'a> {
             kept_max: KEPT_MAX,
             sent_len: 0,
             replies: 0,
+            mail: Vec::new(),
+            deliver_error: None,
             end: None,
             stopping: false,
             unix_s: UNIX_S,
@@ -180,6 +186,15 @@ impl<'a> Pump<'a> {
         self
     }
 
+    /// The connection is closed although nothing is wrong with it.
+    pub fn dismiss(&mut self) -> &mut Pump<'a> {
+        if self.end.is_none() {
+            self.conn.dismissed(&self.context(), &mut self.out);
+            self.after(Next::Close);
+        }
+        self
+    }
+
     /// True if the core says that it is in a request, or input waits that it has not consumed.
     pub fn mid_request(&self) -> bool {
         self.conn.mid_request() || !self.tail.is_empty()
@@ -190,14 +205,41 @@ impl<'a> Pump<'a> {
     }
 
     fn after(&mut self, mut next: Next) {
-        while next == Next::Open {
-            let answer = self.files.open(self.out.wanted_file());
-            next = self.conn.opened(&self.context(), answer, &mut self.out);
+        loop {
+            next = match next {
+                Next::Open => {
+                    let answer = self.files.open(self.out.wanted_file());
+                    self.conn.opened(&self.context(), answer, &mut self.out)
+                }
+                Next::Deliver => {
+                    let answer = self.deliver();
+                    self.conn.delivered(&self.context(), answer, &mut self.out)
+                }
+                _ => break,
+            };
         }
         self.send();
         if next == Next::Close {
             self.end = Some(End::Closed);
         }
+    }
+
+    /// Does a step of a delivery, with a message in memory for a parcel.
+    fn deliver(&mut self) -> Result<Option<Parcel>, DeliverError> {
+        let delivery = self.out.delivery();
+        let mut message = match delivery.parcel.take() {
+            Some(parcel) => *parcel.0.downcast::<Vec<u8>>().expect("the harness made this parcel"),
+            None => Vec::new(),
+        };
+        message.append(&mut delivery.bytes);
+        if let Some(error) = self.deliver_error {
+            return Err(error);
+        }
+        if !delivery.is_last {
+            return Ok(Some(Parcel(Box::new(message))));
+        }
+        self.mail.push(message);
+        Ok(None)
     }
 
     /// Sends all of the outbox, as a server does: gathered slices and file ranges in turn.
@@ -236,6 +278,7 @@ impl<'a> Pump<'a> {
             sent: self.sent.clone(),
             sent_len: self.sent_len,
             replies: self.replies,
+            mail: self.mail.clone(),
             end: self.end,
             mid_request: self.mid_request(),
         }
@@ -251,6 +294,8 @@ pub struct Outcome {
     pub sent_len: u64,
     /// The replies that were counted.
     pub replies: u64,
+    /// The messages that were delivered.
+    pub mail: Vec<Vec<u8>>,
     /// How it ended, if it has.
     pub end: Option<End>,
     /// It is in the middle of a request.

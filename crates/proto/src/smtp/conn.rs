@@ -1,0 +1,392 @@
+//! One connection: from a command to its reply, and from the first line of a message to its place.
+
+use std::sync::Arc;
+
+use memchr::memchr;
+
+use super::command::{self, Fault, Verb};
+use super::content::Content;
+use super::{LINE_BYTES_MAX, Shared, reply};
+use crate::{
+    Context, DeliverError, MailCounts, Next, Outbox, Parcel, ServerConn, Step, Violation, ViolationKind,
+};
+
+/// Bytes of a message that are looked at in one call, which bounds what is spooled.
+const PIECE_BYTES_MAX: usize = 64 << 10;
+/// A session keeps at most this much memory for the next envelope.
+const ENVELOPE_SPARE_MAX: usize = 4096;
+
+/// A connection. Before EHLO it is this and nothing else.
+pub(super) struct Conn {
+    shared: Arc<Shared>,
+    state: State,
+    /// In a line that was refused before its end was there.
+    in_long_line: bool,
+    errors: u32,
+    /// From EHLO on.
+    session: Option<Box<Session>>,
+}
+
+const _: () = assert!(size_of::<Conn>() <= 32, "an idle connection has grown");
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// No EHLO or HELO has been said.
+    Fresh,
+    /// Between transactions.
+    Ready,
+    /// MAIL has been said, and no recipient is accepted yet.
+    Mail,
+    /// There are recipients.
+    Recipients,
+    /// In a message.
+    Content,
+}
+
+/// What is known of a client, and of its transaction.
+struct Session {
+    client: Box<[u8]>,
+    extended: bool,
+    utf8: bool,
+    recipients: u32,
+    /// The fields that go in front of the message, but the last of them, if messages are stored.
+    envelope: Vec<u8>,
+    content: Content,
+    parcel: Option<Parcel>,
+    /// The message is being stored: its envelope has been spooled.
+    storing: bool,
+    /// The message has ended, and its last step is under way.
+    ended: bool,
+    refusal: Option<Refusal>,
+}
+
+/// Why a message is refused once it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    TooLarge,
+    StrayLineEnd,
+    NotStored(DeliverError),
+}
+
+impl Refusal {
+    fn reply(self) -> &'static [u8] {
+        match self {
+            Refusal::TooLarge => reply::TOO_LARGE,
+            Refusal::StrayLineEnd => reply::STRAY_LINE_END,
+            Refusal::NotStored(DeliverError::NoRoom) => reply::NO_ROOM,
+            Refusal::NotStored(DeliverError::Failed) => reply::NOT_STORED,
+        }
+    }
+}
+
+impl Session {
+    fn new(client: &[u8], extended: bool) -> Session {
+        Session {
+            client: client.into(),
+            extended,
+            utf8: false,
+            recipients: 0,
+            envelope: Vec::new(),
+            content: Content::new(),
+            parcel: None,
+            storing: false,
+            ended: false,
+            refusal: None,
+        }
+    }
+
+    /// Forgets the transaction.
+    fn reset(&mut self) {
+        self.utf8 = false;
+        self.recipients = 0;
+        self.envelope.clear();
+        self.envelope.shrink_to(ENVELOPE_SPARE_MAX);
+        self.parcel = None;
+        self.content = Content::new();
+        self.storing = false;
+        self.ended = false;
+        self.refusal = None;
+    }
+
+    /// Adds a field to the envelope. The mailbox was read by the grammar of paths, which has no line end in it.
+    fn add_to_envelope(&mut self, name: &str, open: &str, mailbox: &str, close: &str) {
+        for part in [name, ": ", open, mailbox, close, "\n"] {
+            self.envelope.extend_from_slice(part.as_bytes());
+        }
+    }
+
+    /// Spools what goes in front of the message (RFC 5321 section 4.4).
+    fn write_envelope(&self, cx: &Context<'_>, shared: &Shared, spool: &mut Vec<u8>) {
+        spool.extend_from_slice(&self.envelope);
+        let with = match (self.utf8, self.extended) {
+            (true, _) => "UTF8SMTP",
+            (false, true) => "ESMTP",
+            (false, false) => "SMTP",
+        };
+        // The zone of an IMF-fixdate is written in a way that mail has given up (RFC 5322 section 4.3).
+        let date = cx.date.strip_suffix("GMT").unwrap_or(cx.date);
+        spool.extend_from_slice(b"Received: from ");
+        spool.extend_from_slice(&self.client);
+        for part in ["\n\tby ", &shared.options.name, " with ", with, ";\n\t", date, "+0000\n"] {
+            spool.extend_from_slice(part.as_bytes());
+        }
+    }
+}
+
+impl ServerConn for Conn {
+    fn open(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
+        if cx.stopping {
+            out.fixed(reply::STOPPING);
+            return Next::Close;
+        }
+        out.bytes(&self.shared.greeting);
+        Next::Read
+    }
+
+    fn receive(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation> {
+        if self.state == State::Content {
+            Ok(self.content(cx, input, out))
+        } else {
+            self.line(cx, input, out)
+        }
+    }
+
+    fn delivered(
+        &mut self,
+        cx: &Context<'_>,
+        answer: Result<Option<Parcel>, DeliverError>,
+        out: &mut Outbox,
+    ) -> Next {
+        let Some(session) = &mut self.session else { return Next::Close };
+        match answer {
+            Ok(parcel) => session.parcel = parcel,
+            Err(error) => session.refusal = Some(Refusal::NotStored(error)),
+        }
+        if session.ended { self.message_done(cx, out) } else { Next::Read }
+    }
+
+    fn timed_out(&mut self, _: &Context<'_>, out: &mut Outbox) {
+        out.fixed(reply::TOO_SLOW);
+        self.session = None;
+    }
+
+    fn dismissed(&mut self, cx: &Context<'_>, out: &mut Outbox) {
+        out.fixed(if cx.stopping { reply::STOPPING } else { reply::TOO_SLOW });
+        self.session = None;
+    }
+
+    fn mid_request(&self) -> bool {
+        self.state == State::Content || self.in_long_line
+    }
+}
+
+impl Conn {
+    pub(super) fn new(shared: Arc<Shared>) -> Conn {
+        Conn { shared, state: State::Fresh, in_long_line: false, errors: 0, session: None }
+    }
+
+    /// Takes input that starts with a command line, or with the rest of one that is too long.
+    fn line(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation> {
+        if self.in_long_line {
+            let end = memchr(b'\n', input);
+            self.in_long_line = end.is_none();
+            return Ok(Step::read(end.map_or(input.len(), |end| end + 1)));
+        }
+        let view = &input[..input.len().min(LINE_BYTES_MAX)];
+        let Some(end) = memchr(b'\n', view) else {
+            if view.len() < LINE_BYTES_MAX {
+                return Ok(Step::read(0));
+            }
+            self.in_long_line = true;
+            return self.answer(reply::LINE_TOO_LONG, view.len(), out);
+        };
+        let consumed = end + 1;
+        let line = match view[..end].strip_suffix(b"\r") {
+            Some(line) if memchr(b'\r', line).is_none() => line,
+            _ => return self.answer(reply::LINE_END, consumed, out),
+        };
+        let split = command::split(line);
+        if cx.stopping && !matches!(split, Some((Verb::Quit, _))) {
+            out.fixed(reply::STOPPING);
+            out.reply_done();
+            return Ok(Step { consumed, next: Next::Close });
+        }
+        let Some((verb, arguments)) = split else { return self.answer(reply::UNKNOWN, consumed, out) };
+        let said = match verb {
+            Verb::Mail => self.mail(arguments),
+            Verb::Rcpt => self.rcpt(arguments, out),
+            Verb::Ehlo | Verb::Helo if !command::is_client_name(arguments) => reply::BAD_NAME,
+            Verb::Ehlo => {
+                self.hello(arguments, true);
+                out.bytes(&self.shared.extensions);
+                b""
+            }
+            Verb::Helo => {
+                self.hello(arguments, false);
+                let name = self.shared.options.name.as_bytes();
+                [&b"250 "[..], name, b"\r\n"].into_iter().for_each(|part| out.bytes(part));
+                b""
+            }
+            Verb::Data | Verb::Rset | Verb::Quit if !arguments.is_empty() => reply::NO_ARGUMENTS,
+            Verb::Data => match self.state {
+                State::Recipients => {
+                    self.state = State::Content;
+                    reply::GO_AHEAD
+                }
+                State::Mail => reply::RCPT_FIRST,
+                State::Fresh => reply::HELLO_FIRST,
+                State::Ready | State::Content => reply::MAIL_FIRST,
+            },
+            Verb::Rset => {
+                self.forget_transaction();
+                reply::OK
+            }
+            Verb::Quit => {
+                out.fixed(reply::BYE);
+                out.reply_done();
+                return Ok(Step { consumed, next: Next::Close });
+            }
+            Verb::Noop => reply::OK,
+            Verb::Vrfy if arguments.is_empty() => reply::SYNTAX,
+            Verb::Vrfy => reply::WILL_TRY,
+            Verb::Help => reply::HELP,
+            Verb::NotOffered => reply::NOT_OFFERED,
+        };
+        self.answer(said, consumed, out)
+    }
+
+    /// Sends a reply, which may be there already, and counts it if it refuses something for good.
+    fn answer(&mut self, said: &'static [u8], consumed: usize, out: &mut Outbox) -> Result<Step, Violation> {
+        out.fixed(said);
+        out.reply_done();
+        if said.starts_with(b"5") {
+            self.errors += 1;
+            if self.errors >= self.shared.options.errors_max {
+                out.fixed(reply::TOO_MANY_ERRORS);
+                return Err(ViolationKind::Malformed.into());
+            }
+        }
+        Ok(Step::read(consumed))
+    }
+
+    fn hello(&mut self, client: &[u8], extended: bool) {
+        self.session = Some(Box::new(Session::new(client, extended)));
+        self.state = State::Ready;
+    }
+
+    fn forget_transaction(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.reset();
+            self.state = State::Ready;
+        }
+    }
+
+    fn mail(&mut self, arguments: &[u8]) -> &'static [u8] {
+        let Some(session) = &mut self.session else { return reply::HELLO_FIRST };
+        if self.state != State::Ready {
+            return reply::MAIL_TWICE;
+        }
+        let mail = match command::mail(arguments, session.extended) {
+            Ok(mail) => mail,
+            Err(Fault::Syntax) => return reply::SYNTAX,
+            Err(Fault::Path) => return reply::BAD_SENDER,
+            Err(Fault::Parameter) => return reply::UNKNOWN_PARAMETER,
+        };
+        if mail.size.is_some_and(|size| size > self.shared.options.message_bytes_max) {
+            return reply::TOO_LARGE;
+        }
+        let mailbox = mail.reverse_path.mailbox;
+        if !mailbox.is_ascii() && !mail.utf8 {
+            return reply::NEEDS_UTF8;
+        }
+        session.utf8 = mail.utf8;
+        if self.shared.options.store {
+            session.add_to_envelope("Return-Path", "<", mailbox, ">");
+        }
+        self.state = State::Mail;
+        reply::SENDER_OK
+    }
+
+    fn rcpt(&mut self, arguments: &[u8], out: &mut Outbox) -> &'static [u8] {
+        let Some(session) = &mut self.session else { return reply::HELLO_FIRST };
+        if !matches!(self.state, State::Mail | State::Recipients) {
+            return reply::MAIL_FIRST;
+        }
+        let path = match command::rcpt(arguments) {
+            Ok(path) => path,
+            Err(Fault::Syntax) => return reply::SYNTAX,
+            Err(Fault::Path) => return reply::BAD_RECIPIENT,
+            Err(Fault::Parameter) => return reply::UNKNOWN_PARAMETER,
+        };
+        if !path.mailbox.is_ascii() && !session.utf8 {
+            return reply::NEEDS_UTF8;
+        }
+        if session.recipients >= self.shared.options.recipients_max {
+            return reply::TOO_MANY_RECIPIENTS;
+        }
+        session.recipients += 1;
+        if self.shared.options.store {
+            session.add_to_envelope("Delivered-To", "", path.mailbox, "");
+        }
+        out.count_mail(MailCounts { recipients_accepted: 1, ..MailCounts::default() });
+        self.state = State::Recipients;
+        reply::RECIPIENT_OK
+    }
+
+    /// Takes input in a message.
+    fn content(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Step {
+        let Some(session) = &mut self.session else { return Step { consumed: 0, next: Next::Close } };
+        let input = &input[..input.len().min(PIECE_BYTES_MAX)];
+        let store = self.shared.options.store && session.refusal.is_none();
+        if store && !session.storing && !input.is_empty() {
+            session.storing = true;
+            session.write_envelope(cx, &self.shared, out.spool());
+        }
+        let (consumed, ended) = session.content.take(input, store.then(|| out.spool()));
+        session.ended = ended;
+        if session.refusal.is_none() {
+            let too_large = session.content.size > self.shared.options.message_bytes_max;
+            session.refusal = if session.content.stray {
+                Some(Refusal::StrayLineEnd)
+            } else {
+                too_large.then_some(Refusal::TooLarge)
+            };
+        }
+        let next = if session.refusal.is_some() {
+            // What is there of it is thrown away at once.
+            session.parcel = None;
+            out.spool().clear();
+            if ended { self.message_done(cx, out) } else { Next::Read }
+        } else if store && consumed > 0 {
+            out.deliver(session.parcel.take(), ended)
+        } else if ended {
+            self.message_done(cx, out)
+        } else {
+            Next::Read
+        };
+        Step { consumed, next }
+    }
+
+    /// Answers a message that has ended and is stored, if it was to be.
+    fn message_done(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
+        let Some(session) = &mut self.session else { return Next::Close };
+        match session.refusal {
+            Some(refusal) => out.fixed(refusal.reply()),
+            None => {
+                out.fixed(reply::ACCEPTED);
+                out.count_mail(MailCounts {
+                    messages: 1,
+                    recipients: session.recipients,
+                    recipients_accepted: 0,
+                });
+            }
+        }
+        out.reply_done();
+        self.forget_transaction();
+        if cx.stopping {
+            out.fixed(reply::STOPPING);
+            return Next::Close;
+        }
+        Next::Read
+    }
+}

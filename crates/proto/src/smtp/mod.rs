@@ -1,0 +1,116 @@
+//! `smtp`: a server that receives mail (RFC 5321), for any recipient.
+//!
+//! It offers PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), SMTPUTF8 (RFC 6531) and
+//! ENHANCEDSTATUSCODES (RFC 2034), and takes commands in the standard's order only.
+//!
+//! How it is built, and at what price:
+//! - **A message is never in memory.** What arrives of it is counted and forgotten, or, with [`SmtpOptions::store`],
+//!   handed on piece by piece in [`Delivery`](crate::Delivery) steps, which whoever runs the core carries out. The price
+//!   is a write for each receive. A message is acknowledged when the last step is done, and not before.
+//! - **The answer does not depend on how the input is cut**, and only CR LF ends a line. A message with a carriage
+//!   return or line feed by itself is refused at its end (`content.rs`).
+//! - **A connection is small**: before EHLO it is a pointer and a few bytes, behind it about two hundred bytes more. The
+//!   envelope grows with its recipients, whose number is limited.
+//!
+//! What it does not do, on purpose: relay, look up names, offer TLS or authentication, or know the address of its
+//! client, which is why the `Received` field names the client by its own word alone.
+
+mod command;
+mod conn;
+mod content;
+mod path;
+mod reply;
+
+use std::sync::Arc;
+
+use crate::{Protocol, ProtocolOptions, ServerConn};
+use conn::Conn;
+
+/// The longest command line with its line end: that of RFC 5321 with ample room for parameters.
+pub const LINE_BYTES_MAX: usize = 2048;
+/// The largest message, if nothing is said.
+pub const MESSAGE_BYTES_MAX: u64 = 10 << 20;
+/// The most recipients of a message, if nothing is said. (RFC 5321 asks for at least 100.)
+pub const RECIPIENTS_MAX: u32 = 1000;
+/// The most errors of a session, if nothing is said.
+pub const ERRORS_MAX: u32 = 20;
+
+/// What a user may set for the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmtpOptions {
+    /// The name by which the server greets.
+    pub name: String,
+    /// Messages are to be stored, rather than counted and forgotten.
+    pub store: bool,
+    /// Bytes of the largest message.
+    pub message_bytes_max: u64,
+    /// Recipients of one message.
+    pub recipients_max: u32,
+    /// Commands refused in one session before it is ended.
+    pub errors_max: u32,
+}
+
+impl Default for SmtpOptions {
+    fn default() -> SmtpOptions {
+        SmtpOptions {
+            name: "localhost".into(),
+            store: false,
+            message_bytes_max: MESSAGE_BYTES_MAX,
+            recipients_max: RECIPIENTS_MAX,
+            errors_max: ERRORS_MAX,
+        }
+    }
+}
+
+/// The protocol: what all connections share.
+#[derive(Debug)]
+pub struct Smtp {
+    shared: Arc<Shared>,
+}
+
+/// What a connection has to know of its server.
+#[derive(Debug)]
+struct Shared {
+    options: SmtpOptions,
+    greeting: Box<[u8]>,
+    /// The answer to EHLO.
+    extensions: Box<[u8]>,
+}
+
+impl Smtp {
+    /// A server with these options.
+    ///
+    /// # Errors
+    /// A name that is no domain or address literal; a limit of nothing.
+    pub fn new(options: &SmtpOptions) -> Result<Smtp, String> {
+        let name = &options.name;
+        if !command::is_client_name(name.as_bytes()) {
+            return Err(format!("`{name}` is not a name that a mail server can greet by"));
+        }
+        if options.recipients_max == 0 || options.errors_max == 0 || options.message_bytes_max == 0 {
+            return Err("a limit of smtp is 0, which leaves nothing to serve".into());
+        }
+        let greeting = format!("220 {name} ESMTP Pitot\r\n");
+        let extensions = format!(
+            "250-{name}\r\n250-PIPELINING\r\n250-SIZE {}\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n\
+             250-ENHANCEDSTATUSCODES\r\n250 HELP\r\n",
+            options.message_bytes_max
+        );
+        let (greeting, extensions) = (greeting.into_bytes().into(), extensions.into_bytes().into());
+        Ok(Smtp { shared: Arc::new(Shared { options: options.clone(), greeting, extensions }) })
+    }
+}
+
+impl Protocol for Smtp {
+    fn connect(&self) -> Box<dyn ServerConn> {
+        Box::new(Conn::new(Arc::clone(&self.shared)))
+    }
+}
+
+/// Makes the protocol.
+///
+/// # Errors
+/// As [`Smtp::new`].
+pub(crate) fn build(options: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
+    Ok(Box::new(Smtp::new(&options.smtp)?))
+}

@@ -1,0 +1,196 @@
+//! Delivery into a Maildir: a message is there whole or not at all, and once it is acknowledged a loss of power does
+//! not take it away.
+//!
+//! A message is written to a file in `tmp/` as it arrives. At its end the file is synchronised, renamed into `new/`, and
+//! that directory is synchronised; only then does the protocol hear of it. Whatever goes wrong before, the file is
+//! removed again.
+//!
+//! The price: all this happens in the worker that received the message, which waits for the disk. A worker with one
+//! connection (`thread`, `fork`, `pool`) holds up nobody else, nor does `hybrid`, whose pool does it. A loop holds up all
+//! of its connections for the length of two synchronisations for each message.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::SystemTime;
+
+use pitot_proto::{DeliverError, Delivery, Parcel};
+use pitot_sys::process;
+use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+/// A Maildir.
+#[derive(Clone, Debug)]
+pub struct Maildir {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    tmp: OwnedFd,
+    new: OwnedFd,
+    /// Messages begun by this process.
+    begun: AtomicU64,
+    host: String,
+}
+
+/// A message in `tmp/`, which is removed unless it is finished.
+#[derive(Debug)]
+struct Draft {
+    maildir: Arc<Shared>,
+    file: OwnedFd,
+    name: String,
+    finished: bool,
+}
+
+impl Maildir {
+    /// Opens a Maildir, and makes what is missing of it.
+    ///
+    /// # Errors
+    /// EACCES, ENOTDIR, ENOENT for what is above it, ENOSPC.
+    pub fn open(path: &Path) -> io::Result<Maildir> {
+        for directory in [path, &path.join("tmp"), &path.join("new"), &path.join("cur")] {
+            match std::fs::create_dir(directory) {
+                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+                _ => {}
+            }
+        }
+        let open = |name| {
+            fs::open(path.join(name), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        };
+        // In the name of a file `/` and `:` have meanings of their own.
+        let host = rustix::system::uname().nodename().to_string_lossy().replace(['/', ':'], "_");
+        let shared = Shared { tmp: open("tmp")?, new: open("new")?, begun: AtomicU64::new(0), host };
+        Ok(Maildir { shared: Arc::new(shared) })
+    }
+
+    /// Does one step of a delivery.
+    ///
+    /// # Errors
+    /// Why not; nothing is left of the message then.
+    pub fn deliver(&self, delivery: &mut Delivery) -> Result<Option<Parcel>, DeliverError> {
+        let result = self.step(delivery);
+        delivery.bytes.clear();
+        result.map_err(|e| match e {
+            Errno::NOSPC | Errno::DQUOT => DeliverError::NoRoom,
+            _ => DeliverError::Failed,
+        })
+    }
+
+    fn step(&self, delivery: &mut Delivery) -> Result<Option<Parcel>, Errno> {
+        let parcel = delivery.parcel.take().map(|parcel| parcel.0.downcast::<Draft>());
+        let mut draft = match parcel {
+            Some(Ok(draft)) => draft,
+            Some(Err(_)) => return Err(Errno::INVAL),
+            None => Box::new(self.begin()?),
+        };
+        draft.write(&delivery.bytes)?;
+        if delivery.is_last {
+            draft.finish()?;
+            return Ok(None);
+        }
+        Ok(Some(Parcel(draft)))
+    }
+
+    fn begin(&self) -> Result<Draft, Errno> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        // The process is asked for each time, as workers are forked after the Maildir was opened.
+        let name = format!(
+            "{}.M{}P{}Q{}.{}",
+            now.as_secs(),
+            now.subsec_micros(),
+            process::id(),
+            self.shared.begun.fetch_add(1, Relaxed),
+            self.shared.host
+        );
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = fs::openat(&self.shared.tmp, &name, flags, Mode::RUSR | Mode::WUSR)?;
+        Ok(Draft { maildir: Arc::clone(&self.shared), file, name, finished: false })
+    }
+}
+
+impl Draft {
+    fn write(&self, mut bytes: &[u8]) -> Result<(), Errno> {
+        while !bytes.is_empty() {
+            match rustix::io::write(self.file.as_fd(), bytes) {
+                Ok(n) => bytes = &bytes[n..],
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Errno> {
+        let Shared { tmp, new, .. } = &*self.maildir;
+        fs::fsync(&self.file)?;
+        fs::renameat(tmp, &self.name, new, &self.name)?;
+        self.finished = true;
+        fs::fsync(new).inspect_err(|_| {
+            // It will be sent again, so it must not be here twice.
+            let _ = fs::unlinkat(new, &self.name, AtFlags::empty());
+        })
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = fs::unlinkat(&self.maildir.tmp, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deliver(maildir: &Maildir, parcel: Option<Parcel>, bytes: &[u8], is_last: bool) -> Option<Parcel> {
+        let mut delivery = Delivery { parcel, bytes: bytes.to_vec(), is_last };
+        let answer = maildir.deliver(&mut delivery).expect("a disk with room");
+        assert!(delivery.bytes.is_empty() && delivery.parcel.is_none());
+        answer
+    }
+
+    fn contents(path: &Path) -> Vec<Vec<u8>> {
+        let files = std::fs::read_dir(path).expect("a directory");
+        files.map(|file| std::fs::read(file.expect("an entry").path()).expect("a file")).collect()
+    }
+
+    #[test]
+    fn a_message_is_in_new_when_it_is_whole_and_not_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let maildir = Maildir::open(&dir.path().join("mail")).unwrap();
+        let at = |name: &str| contents(&dir.path().join("mail").join(name));
+        let parcel = deliver(&maildir, None, b"one ", false);
+        assert_eq!((at("tmp"), at("new")), (vec![b"one ".to_vec()], vec![]));
+        assert!(deliver(&maildir, parcel, b"two", true).is_none());
+        assert_eq!((at("tmp"), at("new")), (vec![], vec![b"one two".to_vec()]));
+        assert!(deliver(&maildir, None, b"three", true).is_none());
+        assert_eq!((at("new").len(), at("cur").len()), (2, 0));
+    }
+
+    #[test]
+    fn a_message_that_is_given_up_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let maildir = Maildir::open(dir.path()).unwrap();
+        drop(deliver(&maildir, None, b"half", false));
+        assert!(contents(&dir.path().join("tmp")).is_empty());
+        // What cannot be put in its place is a failure, and is removed too.
+        let parcel = deliver(&maildir, None, b"half", false);
+        std::fs::remove_dir(dir.path().join("new")).unwrap();
+        let mut delivery = Delivery { parcel, bytes: b" more".to_vec(), is_last: true };
+        assert_eq!(maildir.deliver(&mut delivery).unwrap_err(), DeliverError::Failed);
+        assert!(contents(&dir.path().join("tmp")).is_empty());
+    }
+
+    #[test]
+    fn a_path_below_a_file_is_no_maildir() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("file"), b"").unwrap();
+        assert!(Maildir::open(&dir.path().join("file")).is_err());
+        assert!(Maildir::open(&dir.path().join("none/mail")).is_err());
+    }
+}
