@@ -7,7 +7,6 @@ use pitot_proto::{Context, DeliverError, MailCounts, Outbox, Parcel, Protocol};
 
 use crate::clock::Clock;
 use crate::counters::{Count, Counters, WorkerCounters};
-use crate::disk::{DiskPlan, Route};
 use crate::files::{Files, Root};
 use crate::maildir::Maildir;
 use crate::plan::{ServeError, ServePlan};
@@ -56,10 +55,6 @@ pub struct Server {
     pub root: Option<Root>,
     /// Where mail goes.
     pub maildir: Option<Maildir>,
-    /// The engine that reads files, if one does, and the route that bodies take.
-    pub disk: Option<DiskPlan>,
-    /// See `disk`.
-    pub route: Route,
     /// Bounds.
     pub limits: Limits,
     /// Counters.
@@ -120,8 +115,6 @@ pub struct Env {
     pub counters: WorkerCounters,
     /// Bounds.
     pub limits: Limits,
-    /// How the bodies of files travel.
-    pub route: Route,
     /// The server is stopping.
     pub stopping: bool,
     #[expect(
@@ -136,11 +129,10 @@ impl Env {
     pub fn new(server: &Server, index: usize) -> Env {
         Env {
             clock: Clock::new(),
-            files: Files::new(server.root.clone(), server.engine().map(DiskPlan::file_options)),
+            files: Files::new(server.root.clone()),
             maildir: server.maildir.clone(),
             counters: server.counters.worker(index),
             limits: server.limits,
-            route: server.route,
             stopping: false,
             outboxes: Vec::new(),
         }
