@@ -47,10 +47,10 @@ impl Options {
                 pair.split_once('=').ok_or_else(|| format!("`{pair}` is not an option such as size=1KiB"))?;
             let wrong = |wanted: &str| format!("`{pair}`: {name} is {wanted}");
             match name {
-                "from" => {
-                    options.from = address(value).ok_or_else(|| wrong("an address such as a@b.test"))?
+                "from" | "to" => {
+                    let address = address(value).ok_or_else(|| wrong("an address such as a@b.test"))?;
+                    *(if name == "to" { &mut options.to } else { &mut options.from }) = address;
                 }
-                "to" => options.to = address(value).ok_or_else(|| wrong("an address such as a@b.test"))?,
                 "recipients" => {
                     options.recipients = number(value, "", 1)
                         .filter(|n| (1..=RECIPIENTS_MAX).contains(n))
@@ -63,7 +63,9 @@ impl Options {
                         .filter(|n| *n <= BYTES_MAX)
                         .ok_or_else(|| wrong("a size up to 64MiB"))?;
                 }
-                "end" => options.rset = choice(value, "rset", "data").ok_or_else(|| wrong("data or rset"))?,
+                "end" => {
+                    options.rset = choice(value, "rset", "data").ok_or_else(|| wrong("data or rset"))?;
+                }
                 "pipelining" => {
                     options.pipelining = choice(value, "auto", "off").ok_or_else(|| wrong("auto or off"))?;
                 }
