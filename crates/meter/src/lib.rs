@@ -9,4 +9,4 @@ mod nanos;
 pub mod units;
 
 pub use histogram::{DecodeError, Histogram};
-pub use nanos::{Nanos, now};
+pub use nanos::{Nanos, burn, now};
