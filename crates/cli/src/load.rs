@@ -25,7 +25,7 @@ use crate::value::{self, Cpus};
 /// pace that does not wait for the server (-R) the two differ, and both are shown.
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// The target: http://host:port/path, blob://host:port/bytes, busy://host:port ...
+    /// The target: http://host:port/path, http://host:port/files/{0..9999} (a set, see --choice), blob://host:port/bytes, busy://host:port ...
     url: String,
 
     /// Active connections in all; 0 for idle ones only.
@@ -94,12 +94,17 @@ pub(crate) struct Load {
     /// Body of the requests, or @FILE.
     #[arg(long, value_name = "TEXT|@FILE", help_heading = "Requests")]
     body: Option<String>,
-    /// A path, with a weight: /a=3; may be given several times, instead of the URL's path.
+    /// A path, with a weight: /a=3; may be given several times, instead of the URL's path. A range stands for a set of
+    /// paths, here as in the URL: /files/{0..9999}
     #[arg(long = "path", value_name = "PATH[=WEIGHT]", help_heading = "Requests")]
     paths: Vec<String>,
     /// A file of requests to be sent in turn; each line is METHOD PATH, and BODY or @FILE if it has one.
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     requests: Option<PathBuf>,
+    /// How to choose from several requests: turn, uniform (by weight), zipf:0.99 (the nth of the set n^0.99 times less
+    /// often than the first). [default: uniform; turn for a file of requests]
+    #[arg(long, value_name = "CHOICE", help_heading = "Requests")]
+    choice: Option<String>,
     /// Statuses that count as right: 200,204 or 2xx. [default: everything below 400]
     #[arg(long, value_name = "LIST", help_heading = "Requests")]
     expect_status: Option<String>,
@@ -244,6 +249,7 @@ impl Load {
             body: self.body.clone(),
             paths: self.paths.clone(),
             requests_file: self.requests.clone(),
+            choice: self.choice.clone(),
             expect_status: self.expect_status.clone(),
             expect_body: self.expect_body.clone(),
             verify: self.verify,

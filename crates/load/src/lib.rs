@@ -8,6 +8,7 @@
 //! [`Options`] say what the user wants, [`Plan::new`] checks them, [`run`] does it, and [`Report`] is what came out.
 #![forbid(unsafe_code)]
 
+mod choice;
 mod collect;
 mod condition;
 mod engine;
@@ -40,7 +41,8 @@ pub use pace::{PACES, PaceEntry, PaceOptions};
 pub use plan::{Misuse, Plan};
 pub use processes::{Respawn, WorkerSpec, work};
 pub use report::{
-    Bytes, Client, Gate, INTERRUPTED, Latencies, Latency, PERCENTILES, Report, SearchResult, Step, Storm,
+    Bytes, Client, Gate, INTERRUPTED, Latencies, Latency, PERCENTILES, Report, SearchResult, Smoothness,
+    Step, Storm,
 };
 pub use run::{Progress, RunError, Unwatched, Watch, run};
 pub use sample::{Kind, Phase};

@@ -44,10 +44,12 @@ pub struct Options {
     pub headers: Vec<String>,
     /// The body, or `@file`.
     pub body: Option<String>,
-    /// `/path` or `/path=weight`, instead of the URL's path.
+    /// `/path` or `/path=weight`, instead of the URL's path. A range, `/{0..99}`, stands for a set of paths.
     pub paths: Vec<String>,
     /// A file of requests, one a line: `METHOD PATH [BODY or @file]`.
     pub requests_file: Option<PathBuf>,
+    /// How requests are chosen from several: `turn`, `uniform`, `zipf` or `zipf:0.99`; the usual way if none.
+    pub choice: Option<String>,
     /// `200,301` or `2xx`.
     pub expect_status: Option<String>,
     /// A file with the content of every right reply.
@@ -85,6 +87,7 @@ impl Options {
             body: None,
             paths: Vec::new(),
             requests_file: None,
+            choice: None,
             expect_status: None,
             expect_body: None,
             verify: false,

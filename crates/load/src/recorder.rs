@@ -10,6 +10,8 @@ use crate::message::Message;
 use crate::sample::{Kind, Outcome, Phase, Sample};
 use crate::tally::{ErrorRow, Interval, StormEnd, Tally, Window, thread_use};
 
+/// A gap within a reply that is longer than this counts as a stall: a stream with a small buffer stops there.
+pub(crate) const STALL: Nanos = Nanos::from_millis(100);
 /// Lateness that counts as such.
 const LATE: Nanos = Nanos::from_millis(1);
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -172,6 +174,19 @@ impl Recorder {
         match sample.outcome {
             Outcome::Right => self.tally.requests.ok += 1,
             Outcome::Wrong(phase, kind) => self.count_error(phase, kind, sample.done),
+        }
+    }
+
+    /// More of a reply has come, so long after what came before of the same reply.
+    #[inline]
+    pub(crate) fn gap(&mut self, now: Nanos, gap: Nanos) {
+        self.tick(now);
+        if self.measuring {
+            self.tally.gaps.record(gap);
+            self.tally.flow_ns += gap.0;
+            if gap > STALL {
+                self.tally.stalled_ns += gap.0;
+            }
         }
     }
 

@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::collect::Second;
-use crate::tally::{ConnectionCounts, ErrorRow, RequestCounts, ThreadUse, WarmupCounts, Window};
+use crate::recorder::STALL;
+use crate::tally::{ConnectionCounts, ErrorRow, RequestCounts, Tally, ThreadUse, WarmupCounts, Window};
 use crate::verdict::Verdict;
 
 /// The result of a run. Its JSON form keeps the meaning of each field; fields may be added.
@@ -38,6 +39,9 @@ pub struct Report {
     pub asked_rps: Option<f64>,
     /// Latencies by their kind.
     pub latency_ns: Latencies<Latency>,
+    /// How evenly replies flowed; none if each came in one piece.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smoothness: Option<Smoothness>,
     /// Connections.
     pub connections: ConnectionCounts,
     /// Errors by phase and kind, the most frequent first.
@@ -112,6 +116,28 @@ pub struct Latency {
     pub p99_9: u64,
     pub p99_99: u64,
     pub max: u64,
+}
+
+/// How evenly replies flowed: the gaps between arrivals of the same reply, as the client receives them. The wait for
+/// the first byte is not among them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Smoothness {
+    /// The gaps.
+    pub gap_ns: Latency,
+    /// A gap longer than this is a stall.
+    pub stall_ns_min: u64,
+    /// The part of the time between the first and the last bytes of replies that stalls took, 0 to 1.
+    pub stalled_share: f64,
+}
+
+impl Smoothness {
+    pub(crate) fn of(tally: &Tally) -> Option<Smoothness> {
+        (tally.gaps.count() > 0).then(|| Smoothness {
+            gap_ns: Latency::of(&tally.gaps),
+            stall_ns_min: STALL.0,
+            stalled_share: tally.stalled_ns as f64 / tally.flow_ns.max(1) as f64,
+        })
+    }
 }
 
 /// The percentiles of tables: their names and fractions.
@@ -305,6 +331,16 @@ mod tests {
         ] {
             assert_eq!(rfc3339(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)), text);
         }
+    }
+
+    #[test]
+    fn a_stall_counts_for_its_share_of_the_time_in_which_replies_flowed() {
+        let mut tally = Tally::default();
+        assert_eq!(Smoothness::of(&tally), None);
+        tally.gaps.record(Nanos::from_millis(150));
+        (tally.flow_ns, tally.stalled_ns) = (600, 150);
+        let smoothness = Smoothness::of(&tally).unwrap();
+        assert_eq!((smoothness.gap_ns.count, smoothness.stalled_share), (1, 0.25));
     }
 
     #[test]

@@ -5,11 +5,21 @@ use std::path::Path;
 
 use pitot_proto::client::{RequestSpec, Url};
 
+use crate::choice::{self, Choice};
 use crate::options::Options;
 use crate::plan::Misuse;
 
 /// The requests of a run, and whether they come in turn.
 pub(crate) fn specs(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, bool), Misuse> {
+    let choice = options.choice.as_deref().map(Choice::parse).transpose()?;
+    let (mut specs, usual) = listed(options, url)?;
+    let choice = choice.unwrap_or(usual);
+    choice.weigh(&mut specs);
+    Ok((specs, choice == Choice::Turn))
+}
+
+/// The requests as they were written down, and how they are usually chosen.
+fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Misuse> {
     let body = match &options.body {
         Some(text) => content(text)?,
         None => Vec::new(),
@@ -21,25 +31,34 @@ pub(crate) fn specs(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, b
                 "leave them out, or leave --requests out",
             ));
         }
-        return Ok((from_file(file)?, true));
+        return Ok((from_file(file)?, Choice::Turn));
     }
-    let spec = |path: &str, weight| RequestSpec {
-        method: options.method.clone(),
-        path: path.to_owned(),
-        weight,
-        body: body.clone(),
+    let mut specs = Vec::new();
+    // The requests that a range stands for share the weight.
+    let mut add = |pattern: &str, weight: f64| -> Result<(), Misuse> {
+        let paths = choice::paths(pattern)?;
+        let weight = weight / paths.len() as f64;
+        specs.extend(paths.into_iter().map(|path| RequestSpec {
+            method: options.method.clone(),
+            path,
+            weight,
+            body: body.clone(),
+        }));
+        Ok(())
     };
     if options.paths.is_empty() {
-        return Ok((vec![spec(&url.path, 1.0)], false));
+        add(&url.path, 1.0)?;
     }
-    let weighted = |word: &String| match word.rsplit_once('=') {
-        // A path may hold an equals sign of its own, so that only a number behind the last one is a weight.
-        Some((path, weight)) if weight.parse::<f64>().is_ok() => {
-            spec(path, weight.parse().unwrap_or_default())
+    for word in &options.paths {
+        match word.rsplit_once('=') {
+            // A path may hold an equals sign of its own, so that only a number behind the last one is a weight.
+            Some((path, weight)) if weight.parse::<f64>().is_ok() => {
+                add(path, weight.parse().unwrap_or_default())?;
+            }
+            _ => add(word, 1.0)?,
         }
-        _ => spec(word, 1.0),
-    };
-    Ok((options.paths.iter().map(weighted).collect(), false))
+    }
+    Ok((specs, Choice::Uniform))
 }
 
 /// A body: the text itself, or what is in the file behind an at sign.
@@ -112,6 +131,24 @@ mod tests {
     }
 
     #[test]
+    fn a_range_in_the_url_is_a_set_that_is_chosen_from() {
+        let mut options = Options::new("http://h/files/{0..9}");
+        let (set, in_turn) = parse(&options).unwrap();
+        assert_eq!((set.len(), &*set[9].path, set[9].weight, in_turn), (10, "/files/9", 0.1, false));
+        options.choice = Some("zipf:1".into());
+        let (set, _) = parse(&options).unwrap();
+        assert!((set[0].weight / set[9].weight - 10.0).abs() < 1e-9);
+        options.choice = Some("turn".into());
+        assert!(parse(&options).unwrap().1);
+        options.paths = vec!["/a=3".into(), "/{1..3}=3".into()];
+        options.choice = None;
+        let (set, _) = parse(&options).unwrap();
+        assert_eq!(set.iter().map(|s| s.weight).collect::<Vec<_>>(), [3.0, 1.0, 1.0, 1.0]);
+        options.choice = Some("sometimes".into());
+        assert!(parse(&options).unwrap_err().cure.contains("zipf:0.99"));
+    }
+
+    #[test]
     fn a_file_of_requests_keeps_its_order() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         write!(file, "# a comment\nGET /1\n\nPOST /2 some body\n").unwrap();
@@ -120,6 +157,8 @@ mod tests {
         let (specs, in_turn) = parse(&options).unwrap();
         assert!(in_turn);
         assert_eq!((&*specs[1].method, &*specs[1].path, &*specs[1].body), ("POST", "/2", &b"some body"[..]));
+        options.choice = Some("uniform".into());
+        assert!(!parse(&options).unwrap().1);
         options.paths = vec!["/x".into()];
         assert!(parse(&options).is_err());
     }

@@ -12,7 +12,9 @@ use crate::pace::{Pace, Search, constant_at};
 use crate::plan::Plan;
 use crate::prepare::prepare;
 use crate::processes::{Processes, Respawn};
-use crate::report::{self, Bytes, Client, Gate, INTERRUPTED, Latencies, Report, SearchResult, Step, Storm};
+use crate::report::{
+    self, Bytes, Client, Gate, INTERRUPTED, Latencies, Report, SearchResult, Smoothness, Step, Storm,
+};
 use crate::share::Share;
 use crate::tally::Window;
 use crate::threads::Threads;
@@ -387,6 +389,7 @@ impl Measured {
             throughput_rps: self.throughput(),
             asked_rps: self.asked(plan, pace),
             latency_ns: report::figures(&recorded),
+            smoothness: Smoothness::of(tally),
             connections,
             errors: tally.errors.clone(),
             bytes: Bytes { received: collector.received, sent: collector.sent },

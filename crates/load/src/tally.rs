@@ -20,6 +20,13 @@ pub(crate) struct Tally {
     pub(crate) connect: Histogram,
     #[serde(with = "text")]
     pub(crate) first_byte: Histogram,
+    /// Between arrivals of the same reply.
+    #[serde(with = "text")]
+    pub(crate) gaps: Histogram,
+    /// The sum of all gaps.
+    pub(crate) flow_ns: u64,
+    /// The sum of those that are long.
+    pub(crate) stalled_ns: u64,
     /// One entry a thread.
     pub(crate) threads: Vec<ThreadUse>,
     /// What became of a storm of connections.
@@ -185,6 +192,9 @@ impl Tally {
         self.schedule_lag.merge(&other.schedule_lag);
         self.connect.merge(&other.connect);
         self.first_byte.merge(&other.first_byte);
+        self.gaps.merge(&other.gaps);
+        self.flow_ns += other.flow_ns;
+        self.stalled_ns += other.stalled_ns;
         self.threads.extend_from_slice(&other.threads);
         self.storm = match (self.storm, other.storm) {
             (Some(a), Some(b)) => Some(StormEnd {

@@ -188,6 +188,14 @@ impl Fleet {
     /// Bytes have come.
     pub(crate) fn received(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, input: &[u8]) {
         self.recorder.bytes_received(input.len());
+        let s = &mut self.slots[slot as usize];
+        if s.first_byte != Nanos::ZERO {
+            // The reply is under way: this is not its first arrival.
+            let gap = now.since(std::mem::replace(&mut s.last_byte, now));
+            if !self.is_silent(slot) {
+                self.recorder.gap(now, gap);
+            }
+        }
         let taken = if self.slots[slot as usize].tail.is_empty() {
             self.digest(wire, slot, now, input).map(|used| {
                 if used < input.len() {
@@ -216,6 +224,7 @@ impl Fleet {
             let s = &mut self.slots[slot as usize];
             if s.first_byte == Nanos::ZERO && tag.is_some() && used < input.len() {
                 s.first_byte = now;
+                s.last_byte = now;
             }
             self.out.clear();
             let received = match s.conn.receive(tag, &input[used..], &mut self.out) {

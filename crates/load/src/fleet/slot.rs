@@ -12,6 +12,8 @@ pub(super) struct Slot {
     pub(super) since: Nanos,
     /// When the first byte of the oldest request's reply came; zero if it has not.
     pub(super) first_byte: Nanos,
+    /// When the last bytes of that reply came.
+    pub(super) last_byte: Nanos,
     /// When the pause ends; zero if there is none. An alarm for another time is out of date.
     pub(super) wake_at: Nanos,
     /// Replies on the present connection.
@@ -65,6 +67,7 @@ impl Slot {
             tail: Vec::new(),
             since: Nanos::ZERO,
             first_byte: Nanos::ZERO,
+            last_byte: Nanos::ZERO,
             wake_at: Nanos::ZERO,
             served: 0,
             stage: Stage::Closed,

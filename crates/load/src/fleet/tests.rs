@@ -158,6 +158,35 @@ fn a_reply_in_pieces_is_one_reply() {
 }
 
 #[test]
+fn gaps_within_a_reply_are_recorded_and_long_ones_are_stalls() {
+    let mut bench = Bench::started(1, closed(), |plan| plan.timeout = Nanos::from_secs(5));
+    let mut feed = |at_ms: u64, bytes: &[u8]| {
+        bench.fleet.received(&mut bench.wire, 0, START + Nanos(at_ms * MS.0), bytes);
+    };
+    // The wait of 40 ms for the first byte is no gap; one of 10 ms and one of 150 ms follow.
+    feed(40, &REPLY[..5]);
+    feed(50, &REPLY[5..10]);
+    feed(200, &REPLY[10..]);
+    // The next reply comes in one piece.
+    feed(230, REPLY);
+    let (tally, _) = bench.finish(START + Nanos(231 * MS.0));
+    assert_eq!(tally.requests.ok, 2);
+    assert_eq!(tally.gaps.count(), 2);
+    assert!(tally.gaps.min() >= Nanos(9 * MS.0) && tally.gaps.max() >= Nanos(149 * MS.0));
+    assert_eq!((tally.flow_ns, tally.stalled_ns), (160 * MS.0, 150 * MS.0));
+}
+
+#[test]
+fn gaps_of_the_warm_up_are_not_recorded() {
+    let mut bench = Bench::started(1, closed(), |plan| plan.warmup = Nanos(30 * MS.0));
+    for (at_ms, piece) in [(10, &REPLY[..5]), (20, &REPLY[5..10]), (40, &REPLY[10..])] {
+        bench.fleet.received(&mut bench.wire, 0, START + Nanos(at_ms * MS.0), piece);
+    }
+    let (tally, _) = bench.finish(START + Nanos(41 * MS.0));
+    assert_eq!(tally.gaps.count(), 1);
+}
+
+#[test]
 fn the_lateness_of_the_generator_itself_is_recorded_and_told_apart() {
     // Due at 0, 10, 20 ... ms; the loop looks again only after 55 ms although connections are free.
     let mut bench = Bench::started(10, every(Nanos(10 * MS.0)), |_| ());

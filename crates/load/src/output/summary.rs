@@ -114,6 +114,18 @@ fn totals(text: &mut String, report: &Report) {
             bytes(report.bytes.sent)
         );
     }
+    if let Some(smoothness) = &report.smoothness {
+        let gap = &smoothness.gap_ns;
+        let _ = writeln!(
+            text,
+            "  gaps within replies: p50 {}, p99 {}, max {}; {:.2}% of their time in gaps over {}",
+            Nanos(gap.p50),
+            Nanos(gap.p99),
+            Nanos(gap.max),
+            smoothness.stalled_share * 100.0,
+            Nanos(smoothness.stall_ns_min)
+        );
+    }
     if !report.protocol.is_empty() {
         let counts: Vec<String> =
             report.protocol.iter().map(|(name, &count)| format!("{} {name}", grouped(count))).collect();

@@ -18,6 +18,8 @@ pub enum Act {
     WrongBytes,
     /// Answers with less content, and says so.
     ShortBody,
+    /// Answers rightly, with a pause of [`PAUSE`] in the middle.
+    Falter,
     /// Answers rightly and says more.
     Excess,
     /// Sends half an answer and closes in order.
@@ -31,6 +33,9 @@ pub enum Act {
     /// Says nothing and keeps the connection.
     Silence,
 }
+
+/// How long an answer that falters stands still.
+pub const PAUSE: Duration = Duration::from_millis(130);
 
 /// The content of a right answer.
 pub const BODY: &str = "0123456789";
@@ -197,7 +202,7 @@ fn answer(stream: &mut TcpStream, act: Act) -> bool {
     };
     let right = whole("200 OK", BODY);
     let (text, goes_on) = match act {
-        Act::Answer => (right, true),
+        Act::Answer | Act::Falter => (right, true),
         Act::NotFound => (whole("404 Not Found", BODY), true),
         Act::WrongBytes => (whole("200 OK", "9876543210"), true),
         Act::ShortBody => (whole("200 OK", &BODY[..4]), true),
@@ -207,6 +212,15 @@ fn answer(stream: &mut TcpStream, act: Act) -> bool {
         Act::Garbage => ("what do you want?\r\n".to_owned(), true),
         Act::Silence => (String::new(), true),
     };
+    let mut text = text.as_str();
+    if act == Act::Falter {
+        let (first, second) = text.split_at(text.len() - 5);
+        if stream.write_all(first.as_bytes()).is_err() {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+        text = second;
+    }
     if stream.write_all(text.as_bytes()).is_err() {
         return false;
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pitot_load::{Report, Verdict};
 use pitot_meter::{Histogram, Nanos};
 
-use crate::server::{Act, BODY, Freeze, Script, Server};
+use crate::server::{Act, BODY, Freeze, PAUSE, Script, Server};
 use crate::{options, report, with_each_engine};
 
 fn error_rows(report: &Report) -> Vec<(String, String, u64)> {
@@ -247,4 +247,41 @@ fn warm_up_is_counted_apart() {
         assert_eq!(report.warmup.requests + report.requests.attempted, server.requests());
         assert!((report.duration_s - 0.4).abs() < 0.001);
     });
+}
+
+#[test]
+fn a_reply_that_falters_shows_in_the_smoothness_and_nowhere_else() {
+    with_each_engine(|engine| {
+        let acts = vec![Act::Answer, Act::Falter, Act::Answer, Act::Falter];
+        let server = Server::start(Script { acts, ..Script::default() });
+        let mut options = options(server.url(), engine);
+        options.requests = Some(4);
+        let report = report(&options);
+        assert_eq!(report.requests.ok, 4, "{engine}");
+        let smoothness = report.smoothness.unwrap();
+        assert_eq!(smoothness.gap_ns.count, 2, "{engine}");
+        // The histogram keeps three digits.
+        assert!(smoothness.gap_ns.min as f64 >= PAUSE.as_nanos() as f64 * 0.999, "{smoothness:?}");
+        assert_eq!(smoothness.stalled_share, 1.0);
+        let text = pitot_load::output::summary(&report, false);
+        assert!(
+            text.contains("gaps within replies: p50") && text.contains("100.00% of their time"),
+            "{text}"
+        );
+    });
+}
+
+#[test]
+fn a_set_of_paths_is_asked_for_by_zipfs_law() {
+    let server = Server::start(Script::default());
+    let mut options = options(format!("{}files/{{00..99}}", server.url()), "epoll");
+    options.requests = Some(2_000);
+    options.choice = Some("zipf:1".into());
+    assert_eq!(report(&options).requests.ok, 2_000);
+    let lines = server.seen.lines.lock().unwrap();
+    let count = |path: &str| lines.iter().filter(|l| l.contains(path)).count();
+    assert_eq!(count("/files/"), 2_000);
+    // The first of a hundred has 1 / 5.19 of all requests, the tenth a tenth of that.
+    assert!((300..480).contains(&count("/files/00 ")), "{}", count("/files/00 "));
+    assert!((15..75).contains(&count("/files/09 ")), "{}", count("/files/09 "));
 }
