@@ -218,7 +218,8 @@ mod tests {
             if let Some(read) = forward(&input) {
                 prop_assert!(input.ends_with(read.rest));
                 let path = &input[..input.len() - read.rest.len()];
-                prop_assert!(path.ends_with(format!("{}>", read.mailbox).as_bytes()));
+                let end = [read.mailbox.as_bytes(), b">"].concat();
+                prop_assert!(path.ends_with(&end));
                 prop_assert!(!read.mailbox.chars().any(char::is_control));
                 let again = format!("<{}>", read.mailbox);
                 prop_assert_eq!(forward(again.as_bytes()), Some(Path { mailbox: read.mailbox, rest: b"" }));

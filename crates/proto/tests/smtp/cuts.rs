@@ -1,0 +1,39 @@
+//! The answer does not depend on how the input is cut.
+
+use pitot_proto::harness::{self, Outcome};
+
+use crate::support::{NO_FILES, store};
+
+const SCRIPT: &[u8] = b"EHLO client.test\r\nMAIL FROM:<a@b.test> SIZE=10 \r\nRCPT TO:<\"x>\"@c>\r\nRCPT TO:<>\r\nNOOP\n\
+    DATA\r\nSubject: a\r\n\r\n..\r\n.x\r\n.\r\nFOO\rBAR\r\nMAIL FROM:<>\r\nRCPT TO:<Postmaster>\r\nDATA\r\nodd\n.\r\nend\r\n\
+    .\r\n\r\nVRFY a\r\nMAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nRSET\r\nDATA\r\nQUIT\r\n";
+
+fn exchange<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
+    harness::exchange(&store(), &NO_FILES, pieces)
+}
+
+#[test]
+fn one_script_cut_at_every_byte_and_byte_by_byte() {
+    let whole = exchange([SCRIPT]);
+    let said = String::from_utf8(whole.sent.clone()).unwrap();
+    let codes: Vec<&str> =
+        said.lines().filter(|line| line.as_bytes()[3] == b' ').map(|line| &line[..3]).collect();
+    let wanted = "220 250 250 250 501 500 354 250 500 250 250 354 554 500 252 250 250 250 503 221";
+    assert_eq!(codes.join(" "), wanted);
+    assert_eq!(whole.mail.len(), 1);
+    assert!(whole.mail[0].ends_with(b"+0000\nSubject: a\n\n.\nx\n"), "{}", whole.mail[0].escape_ascii());
+    for at in 0..SCRIPT.len() {
+        let (head, tail) = SCRIPT.split_at(at);
+        assert_eq!(exchange([head, tail]), whole, "cut at {at}");
+    }
+    assert_eq!(exchange(SCRIPT.chunks(1)), whole);
+}
+
+#[test]
+fn a_long_line_is_refused_alike_however_it_comes() {
+    let input = [b"EHLO c\r\nNOOP ".to_vec(), vec![b'x'; 5000], b"\r\nNOOP\r\n".to_vec()].concat();
+    let whole = exchange([&input[..]]);
+    for size in [1, 7, 2047, 2048, 2049, 4100] {
+        assert_eq!(exchange(input.chunks(size)), whole, "in pieces of {size}");
+    }
+}
