@@ -13,6 +13,7 @@ use pitot_serve::{Limits, MECHANISMS, MODELS, ServeError, ServePlan, Summary};
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, nearest};
+use crate::serve_dns::{self, DnsArgs};
 use crate::serve_memcache::MemcacheArgs;
 use crate::serve_smtp::SmtpArgs;
 use crate::value::{self, Cpus};
@@ -23,7 +24,7 @@ use crate::value::{self, Cpus};
 /// accepting and finishes the requests in flight. `pitot list` shows the words for PROTOCOL, MODEL and MECHANISM.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
-    /// What to speak: busy, blob, http ...
+    /// What to speak: busy, blob, http, memcache, smtp; or dns, which has an architecture of its own.
     protocol: String,
     /// Where to listen; with port 0 a free one is taken.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
@@ -83,6 +84,8 @@ pub(crate) struct Serve {
     memcache: MemcacheArgs,
     #[command(flatten)]
     smtp: SmtpArgs,
+    #[command(flatten)]
+    dns: DnsArgs,
 }
 
 /// Serve the connection on standard input, as a child of the model `spawn`.
@@ -111,6 +114,9 @@ fn time(text: &str) -> Result<Nanos, String> {
 
 impl Serve {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        if self.protocol == serve_dns::NAME {
+            return self.dns.run(self.listen, self.workers, self.stats.is_some());
+        }
         let plan = self.plan()?;
         let summary = pitot_serve::run(&plan, |addr| {
             // Whoever started the server may have gone away without reading; it serves all the same.
@@ -124,7 +130,12 @@ impl Serve {
 
     fn plan(&self) -> Result<ServePlan, Failure> {
         let protocol = pitot_proto::find(&self.protocol).ok_or_else(|| {
-            unknown("protocol", &self.protocol, "protocols", PROTOCOLS.iter().map(|p| p.name))
+            unknown(
+                "protocol",
+                &self.protocol,
+                "protocols",
+                PROTOCOLS.iter().map(|p| p.name).chain([serve_dns::NAME]),
+            )
         })?;
         let model = pitot_serve::find_model(&self.model)
             .ok_or_else(|| unknown("model", &self.model, "models", MODELS.iter().map(|m| m.name)))?;

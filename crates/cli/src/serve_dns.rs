@@ -1,0 +1,106 @@
+//! `pitot serve dns`: the responder for tests and experiments with mail.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use pitot_dns::{MailHost, Responder, Sockets, ZoneOptions};
+use pitot_meter::units;
+use pitot_sys::signal::{Signal, SignalFd};
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+
+/// The word for it, where protocols are named.
+pub(crate) const NAME: &str = "dns";
+/// Threads for datagrams, if nothing is said.
+const THREADS: usize = 2;
+
+/// The responder of `dns`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    next_help_heading = "Options of dns (a responder for mail, of its own architecture: --workers are its threads)"
+)]
+pub(crate) struct DnsArgs {
+    /// Mail domains to make up.
+    #[arg(long, value_name = "N", value_parser = units::count, default_value = "100")]
+    domains: u64,
+    /// How they are called: {} stands for the number, from 0.
+    #[arg(long, value_name = "NAME", default_value = "d{}.test")]
+    pattern: String,
+    /// A host that takes the domains' mail, with its addresses; several share the domains. The name counts for DNS only:
+    /// the port is the mail client's affair. [default: mx0.sink.test:127.0.0.1]
+    #[arg(long, value_name = "HOST:ADDRESS[,ADDRESS]", value_parser = mail_host, conflicts_with = "mx_addresses")]
+    mx: Vec<MailHost>,
+    /// So many mail hosts, mx0.sink.test ..., with the addresses 127.0.0.1, 127.0.0.2 ...
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    mx_addresses: u32,
+    /// So many of the domains, the last ones, have no MX but an address of their own.
+    #[arg(long, value_name = "N", value_parser = units::count, default_value = "0")]
+    without_mx: u64,
+}
+
+fn mail_host(text: &str) -> Result<MailHost, String> {
+    let (name, addresses) = text.split_once(':').ok_or("a mail host needs an address: mx.test:127.0.0.1")?;
+    let address = |text: &str| text.parse::<IpAddr>().map_err(|_| format!("`{text}` is not an address"));
+    let addresses = addresses.split(',').map(address).collect::<Result<_, _>>()?;
+    Ok(MailHost { name: name.to_owned(), addresses })
+}
+
+impl DnsArgs {
+    /// Answers until SIGINT or SIGTERM.
+    pub(crate) fn run(
+        self,
+        listen: SocketAddr,
+        threads: Option<usize>,
+        stats: bool,
+    ) -> Result<ExitCode, Failure> {
+        let wrong = |what| Failure::wrong_use(what, "see `pitot serve --help`, options of dns");
+        let hosts =
+            if self.mx.is_empty() { MailHost::many(self.mx_addresses).map_err(wrong)? } else { self.mx };
+        let (domains, pattern, without_mx) = (self.domains, self.pattern, self.without_mx);
+        let options = ZoneOptions { domains, pattern, without_mx, hosts };
+        let responder = Arc::new(Responder::new(&options).map_err(wrong)?);
+
+        // Threads inherit that signals are blocked, so they come to this one.
+        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate])
+            .map_err(|e| Failure::run(format!("signals cannot be waited for: {e}"), "raise ulimit -n"))?;
+        let cannot_listen = |e: io::Error| {
+            Failure::wrong_use(
+                format!("cannot answer on {listen}: {e}"),
+                "choose another --listen; a port below 1024 needs privileges",
+            )
+        };
+        let sockets = Sockets::bind(listen).map_err(cannot_listen)?;
+        let addr = sockets.addr().map_err(cannot_listen)?;
+        let started = sockets.start(&responder, threads.unwrap_or(THREADS).max(1));
+        started
+            .map_err(|e| Failure::run(format!("a thread could not be started: {e}"), "raise ulimit -u"))?;
+        // Whoever started it may have gone away without reading; it answers all the same.
+        let _ = writeln!(io::stdout(), "ready {addr}");
+        while signals.wait(None).is_none() {}
+        if stats {
+            let mut counts: Map<String, Value> =
+                responder.counts().iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect();
+            counts.insert("schema".into(), json!("pitot-dns/1"));
+            counts.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
+            let _ = writeln!(io::stdout(), "{}", Value::Object(counts));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mail_hosts_are_a_name_and_addresses() {
+        let host = mail_host("mx.test:127.0.0.1,::1").unwrap();
+        assert_eq!((host.name.as_str(), host.addresses.len()), ("mx.test", 2));
+        assert_eq!(mail_host("mx.test:::1").unwrap().addresses, ["::1".parse::<IpAddr>().unwrap()]);
+        assert!(mail_host("mx.test").is_err() && mail_host("mx.test:").is_err());
+    }
+}
