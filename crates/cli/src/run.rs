@@ -1,5 +1,7 @@
 //! `pitot run`.
 
+mod self_check;
+
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -15,9 +17,6 @@ use pitot_sys::signal::{Signal, SignalFd};
 use crate::catalog::catalog;
 use crate::failure::{Failure, nearest};
 use crate::report;
-
-/// The suite that checks the lab itself.
-const SELF_CHECK: &str = "self-check";
 
 /// Run a plan: start each server afresh, load it, watch it, and write all of it into one file.
 ///
@@ -44,8 +43,9 @@ pub(crate) struct Run {
     /// The seed of the order, instead of the plan's.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Check the lab itself: compare a server with itself, and with one that is slower by a known amount. Exits with 1
-    /// if it sees a difference where there is none, or misses one. Takes about 25 minutes.
+    /// Check the lab itself: compare a server with itself (suite self-check), and with one that is made slower by 5% of
+    /// the CPU time that a reply took there (suite self-check-power, whose file is named after the first). Exits with 1 if
+    /// it sees a difference where there is none, or misses one. Takes about 15 minutes.
     #[arg(long, conflicts_with = "plan")]
     self_check: bool,
 }
@@ -55,21 +55,9 @@ impl Run {
         if self.dry_run {
             return self.dry();
         }
-        // Before anything starts a thread: the guardian is a fork of this process.
-        let guardian = Guardian::start().map_err(|e| {
-            Failure::run(
-                format!("no private directory or process could be made: {e}"),
-                "is the disk full, or TMPDIR wrong?",
-            )
-        })?;
-        let pitot = own_path()?;
-        let command_line = std::env::args().collect::<Vec<_>>().join(" ");
-        let setting = Setting {
-            pitot: &pitot,
-            version: env!("CARGO_PKG_VERSION"),
-            command_line: &command_line,
-            guardian,
-        };
+        // Before anything starts a thread: a guardian is a fork of this process, and each run needs its own.
+        let count = if self.self_check && self.resume.is_none() { 2 } else { 1 };
+        let guardians: Vec<Guardian> = (0..count).map(|_| guardian()).collect::<Result<_, _>>()?;
         let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
             Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
         })?;
@@ -78,27 +66,75 @@ impl Run {
             stopped.set(stopped.get() || signals.next().is_some());
             stopped.get()
         };
+        let mut check = SelfCheck::default();
+        let mut plain_cpu_ns = None;
+        for (guardian, suite) in guardians.into_iter().zip([self_check::SAME, self_check::POWER]) {
+            let outcome = self.carry_out(suite, plain_cpu_ns, guardian, &stop)?;
+            let run = self.conclude(&outcome)?;
+            if self.self_check {
+                check.add(&run).map_err(|e| Failure::run(e, "run it with --self-check alone"))?;
+                plain_cpu_ns = SelfCheck::plain_cpu_ns(&run);
+            }
+        }
+        if !self.self_check {
+            return Ok(ExitCode::SUCCESS);
+        }
+        println!("\n{check}");
+        Ok(if check.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// Runs the plan that the user named, or else the suite; or goes on with a run.
+    fn carry_out(
+        &self,
+        suite: &str,
+        plain_cpu_ns: Option<f64>,
+        guardian: Guardian,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Outcome, Failure> {
+        let pitot = own_path()?;
+        let command_line = std::env::args().collect::<Vec<_>>().join(" ");
+        let setting = Setting {
+            pitot: &pitot,
+            version: env!("CARGO_PKG_VERSION"),
+            command_line: &command_line,
+            guardian,
+        };
         let mut display = Display { terminal: io::stderr().is_terminal() };
         let outcome = match &self.resume {
-            Some(path) => resume(path, &catalog(), setting, &stop, &mut |news| display.show(news))?,
+            Some(path) => resume(path, &catalog(), setting, stop, &mut |news| display.show(news))?,
             None => {
-                let prepared = self.prepared()?;
+                let prepared = self.prepared(suite, plain_cpu_ns)?;
                 announce(&prepared);
-                let output = self.output.clone().unwrap_or_else(|| default_output(&prepared.plan));
-                prepared.run(&output, setting, &stop, &mut |news| display.show(news))?
+                let output = self.output_of(&prepared.plan);
+                prepared.run(&output, setting, stop, &mut |news| display.show(news))?
             }
         };
         display.clear();
-        self.conclude(&outcome)
+        Ok(outcome)
     }
 
-    fn prepared(&self) -> Result<Prepared, Failure> {
+    /// Where a plan's run is written. The second file of a self-check is named after the first.
+    fn output_of(&self, plan: &Plan) -> PathBuf {
+        match &self.output {
+            Some(path) if self.self_check && plan.name == self_check::POWER => {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                path.with_file_name(format!("{stem}-power.pitot"))
+            }
+            Some(path) => path.clone(),
+            None => default_output(plan),
+        }
+    }
+
+    fn prepared(&self, fallback: &str, plain_cpu_ns: Option<f64>) -> Result<Prepared, Failure> {
         let catalog = catalog();
-        let name = self.plan.as_deref().unwrap_or(SELF_CHECK);
-        let (name, text) = match suite(name) {
+        let name = self.plan.as_deref().unwrap_or(fallback);
+        let (name, mut text) = match suite(name) {
             Some(suite) => (format!("{name}.toml"), suite.text.to_owned()),
             None => (name.to_owned(), read_plan(name)?),
         };
+        if let Some(plain_cpu_ns) = plain_cpu_ns {
+            text = self_check::calibrated(&text, plain_cpu_ns);
+        }
         let mut plan = Plan::parse(&name, &text, &catalog)?;
         if let Some(repetitions) = self.repetitions {
             plan.repetitions = repetitions;
@@ -110,7 +146,7 @@ impl Run {
     }
 
     fn dry(&self) -> Result<ExitCode, Failure> {
-        let prepared = self.prepared()?;
+        let prepared = self.prepared(self_check::SAME, None)?;
         let pitot = own_path()?;
         let mut text = String::new();
         for (number, shown) in (1..).zip(prepared.commands(&pitot)) {
@@ -126,7 +162,7 @@ impl Run {
     }
 
     /// Prints the report and writes it as HTML.
-    fn conclude(&self, outcome: &Outcome) -> Result<ExitCode, Failure> {
+    fn conclude(&self, outcome: &Outcome) -> Result<pitot_lab::Run, Failure> {
         let run = report::open(&outcome.path)?;
         if run.cells.iter().any(|c| !c.repetitions.is_empty()) {
             report::summary_and_page(&run)?;
@@ -144,12 +180,7 @@ impl Run {
                 "the reasons and last words are in the report",
             ));
         }
-        if self.self_check {
-            let check = SelfCheck::of(&run).map_err(|e| Failure::run(e, "run it with --self-check alone"))?;
-            println!("\n{check}");
-            return Ok(if check.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-        }
-        Ok(ExitCode::SUCCESS)
+        Ok(run)
     }
 }
 
@@ -165,6 +196,15 @@ fn read_plan(name: &str) -> Result<String, Failure> {
     }
     std::fs::read_to_string(path).map_err(|e| {
         Failure::wrong_use(format!("the plan {name} cannot be read: {e}"), "name a file that can")
+    })
+}
+
+fn guardian() -> Result<Guardian, Failure> {
+    Guardian::start().map_err(|e| {
+        Failure::run(
+            format!("no private directory or process could be made: {e}"),
+            "is the disk full, or TMPDIR wrong?",
+        )
     })
 }
 

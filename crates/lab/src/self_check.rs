@@ -1,14 +1,14 @@
 //! Whether the lab finds what is there and nothing else: A/A comparisons and power, judged as in any other run.
 
 use crate::statistics::{Samples, judge};
-use crate::{CellRecord, REPLICATE_FACTOR, Run, metric};
+use crate::{CellRecord, Levels, REPLICATE_FACTOR, Run, metric};
 
 /// A/A comparisons that may declare a difference, of forty: one of twenty is what 95% certainty allows.
 const FALSE_ALARM_SHARE_MAX: f64 = 2.0 / 40.0;
 /// Comparisons with the slowed server that must declare one, of ten.
 const FOUND_SHARE_MIN: f64 = 9.0 / 10.0;
 
-/// What the suite `self-check` came to.
+/// What the suites `self-check` and `self-check-power` came to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SelfCheck {
     /// Comparisons of a server with itself.
@@ -24,14 +24,15 @@ pub struct SelfCheck {
 }
 
 impl SelfCheck {
-    /// Judges a run of the suite: each comparison for itself, as the run of a single pair would be.
+    /// Adds the judgement of a run of one of the suites: each comparison for itself, as the run of a single pair would
+    /// be.
     ///
     /// # Errors
-    /// A sentence if the run has other servers than the suite.
-    pub fn of(run: &Run) -> Result<SelfCheck, String> {
+    /// A sentence if the run has other servers than the suites.
+    pub fn add(&mut self, run: &Run) -> Result<(), String> {
         let metric =
             metric::find(&run.plan.metric).ok_or_else(|| format!("unknown metric `{}`", run.plan.metric))?;
-        let mut check = SelfCheck::default();
+        let before = self.same + self.slowed;
         let is = |cell: &CellRecord, server: &str| {
             cell.level(crate::SERVER_FACTOR).is_some_and(|l| l.level == server)
         };
@@ -47,23 +48,32 @@ impl SelfCheck {
                 judge(&[samples], run.plan.tolerance).into_iter().next().flatten()
             };
             if let Some(comparison) = beside("again").and_then(compare) {
-                check.same += 1;
-                check.same_declared += usize::from(comparison.decision.is_difference());
+                self.same += 1;
+                self.same_declared += usize::from(comparison.decision.is_difference());
             }
             if let Some(comparison) = beside("slowed").and_then(compare) {
-                check.slowed += 1;
-                check.slowed_declared +=
+                self.slowed += 1;
+                self.slowed_declared +=
                     usize::from(comparison.decision.is_difference() && comparison.ratio > 1.0);
-                check.slowed_ratios.push(comparison.ratio);
+                self.slowed_ratios.push(comparison.ratio);
             }
         }
-        if check.same == 0 || check.slowed == 0 {
+        if self.same + self.slowed == before {
             return Err(format!(
-                "the run of `{}` has nothing to check: it is not the suite `self-check`",
+                "the run of `{}` has nothing to check: it is none of the suites `self-check` and `self-check-power`",
                 run.plan.name
             ));
         }
-        Ok(check)
+        Ok(())
+    }
+
+    /// The CPU time that a reply of the plain server took in a run, nanoseconds: what 5% is to be taken of.
+    pub fn plain_cpu_ns(run: &Run) -> Option<f64> {
+        let cost = metric::find("cpu-per-request")?;
+        let plain = Levels(vec![(crate::SERVER_FACTOR.to_owned(), vec!["plain".to_owned()])]);
+        let cells = run.cells.iter().filter(|c| plain.matches(&c.factors));
+        let figures: Vec<f64> = cells.flat_map(|c| c.figures(cost)).map(|(_, ns)| ns).collect();
+        crate::statistics::median(&figures)
     }
 
     /// True if the lab passes.
@@ -75,23 +85,26 @@ impl SelfCheck {
 
 impl std::fmt::Display for SelfCheck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut ratios = self.slowed_ratios.clone();
-        ratios.sort_by(f64::total_cmp);
-        let slower = (crate::statistics::median(&ratios).unwrap_or(1.0) - 1.0) * 100.0;
-        writeln!(
-            f,
-            "A/A: {} of {} comparisons of a server with itself declare a difference (at most {} may)",
-            self.same_declared,
-            self.same,
-            (self.same as f64 * FALSE_ALARM_SHARE_MAX) as usize
-        )?;
-        write!(
-            f,
-            "power: {} of {} comparisons find the server that is slower by {slower:.1}% (at least {} must)",
-            self.slowed_declared,
-            self.slowed,
-            (self.slowed as f64 * FOUND_SHARE_MIN).ceil() as usize
-        )
+        if self.same > 0 {
+            writeln!(
+                f,
+                "A/A: {} of {} comparisons of a server with itself declare a difference (at most {} may)",
+                self.same_declared,
+                self.same,
+                (self.same as f64 * FALSE_ALARM_SHARE_MAX) as usize
+            )?;
+        }
+        if self.slowed > 0 {
+            let slower = (crate::statistics::median(&self.slowed_ratios).unwrap_or(1.0) - 1.0) * 100.0;
+            writeln!(
+                f,
+                "power: {} of {} comparisons find the server that is slower by {slower:.1}% (at least {} must)",
+                self.slowed_declared,
+                self.slowed,
+                (self.slowed as f64 * FOUND_SHARE_MIN).ceil() as usize
+            )?;
+        }
+        write!(f, "self-check: {}", if self.passes() { "passed" } else { "FAILED" })
     }
 }
 
@@ -117,5 +130,9 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("9 of 10") && text.contains("at least 9"), "{text}");
+        assert!(text.ends_with("self-check: passed"), "{text}");
+        assert!(check(3, 9).to_string().ends_with("self-check: FAILED"));
+        let half = SelfCheck { slowed: 0, slowed_declared: 0, slowed_ratios: Vec::new(), ..check(2, 0) };
+        assert!(half.passes() && !half.to_string().contains("power"));
     }
 }

@@ -1,4 +1,5 @@
-//! The monitor: samples of the server's processes, the load generator's, and the machine, twelve times a second.
+//! The monitor: samples of the server's processes, the load generator's, and the machine, twelve times a second or
+//! more.
 //!
 //! It reads /proc and nothing else, so it needs no privilege and can watch any server. What is cheap is read in every
 //! sample. What grows with the number of processes or threads has a budget each: it is read as often as it may cost
@@ -22,8 +23,18 @@ pub(crate) use strangers::StrangerUse;
 use strangers::Strangers;
 use tree::Tree;
 
-/// Time between samples.
-pub(crate) const INTERVAL: Duration = Duration::from_millis(80);
+/// The longest time between samples.
+const INTERVAL_MAX: Duration = Duration::from_millis(80);
+/// The shortest: a sample costs a few tenths of a millisecond.
+const INTERVAL_MIN: Duration = Duration::from_millis(10);
+/// Samples that a measurement has at least, if they need not be closer than that. What lies between the last of them
+/// and its end is interpolated, and the load stops there: with few samples that would cost several percent.
+const SAMPLES_MIN: f64 = 24.0;
+
+/// Time between samples of a measurement that takes so long.
+pub(crate) fn interval(duration_s: f64) -> Duration {
+    Duration::from_secs_f64(duration_s / SAMPLES_MIN).clamp(INTERVAL_MIN, INTERVAL_MAX)
+}
 
 /// Something that is read no more often than its interval, and not so often that it costs more than its share of
 /// one CPU.
@@ -192,6 +203,13 @@ fn since(now: &Machine, origin: &Machine) -> Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_measurements_are_sampled_more_often() {
+        assert_eq!(interval(0.1), INTERVAL_MIN);
+        assert_eq!(interval(0.48), Duration::from_millis(20));
+        assert_eq!(interval(10.0), INTERVAL_MAX);
+    }
 
     #[test]
     fn a_costly_reading_is_made_less_often() {

@@ -12,7 +12,7 @@ use super::guardian::{COOKIE_NAME, Guardian, sweep};
 use super::process::{Event, Launch, Process, Who, describe};
 use super::verdict::{Evidence, judge};
 use crate::host::{CpuSplit, throttle_count};
-use crate::monitor::{INTERVAL, Monitor, resources};
+use crate::monitor::{Monitor, interval, resources};
 use crate::runfile::{Repetition, Verdict, VerdictKind};
 use crate::{Cell, CellServer, FileContent, LoadResult, Placement, Plan, Ready, Window};
 
@@ -24,6 +24,8 @@ const UNTIMED_S: f64 = 300.0;
 const ORPHANS: Duration = Duration::from_secs(2);
 /// Time between attempts to connect to a server that is to open its port.
 const KNOCK: Duration = Duration::from_millis(5);
+/// How long such an attempt may take.
+const KNOCK_PATIENCE: Duration = Duration::from_millis(80);
 /// Lines of last words of the server, and half as many of the load generator.
 const LAST_LINES: usize = 20;
 
@@ -209,7 +211,7 @@ impl Attempt<'_, '_> {
             }
             self.check_server("before it was ready")?;
             if ready == Some(Ready::Port)
-                && address.parse().is_ok_and(|a| TcpStream::connect_timeout(&a, INTERVAL).is_ok())
+                && address.parse().is_ok_and(|a| TcpStream::connect_timeout(&a, KNOCK_PATIENCE).is_ok())
             {
                 return Ok(address.to_owned());
             }
@@ -231,13 +233,14 @@ impl Attempt<'_, '_> {
         let plan = self.bench.plan;
         let limit_s =
             if self.cell.is_timed() { plan.warmup_s + plan.duration_s + LOAD_GRACE_S } else { UNTIMED_S };
+        let interval = interval(plan.duration_s);
         let begin = Instant::now();
-        let mut next = begin + INTERVAL;
+        let mut next = begin + interval;
         loop {
             let wait = next.saturating_duration_since(Instant::now());
             if wait.is_zero() {
                 self.sample(false);
-                next += INTERVAL;
+                next += interval;
                 // After a long stop of this process it does not catch up with what it has missed.
                 next = next.max(Instant::now());
             } else {
