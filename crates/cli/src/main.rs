@@ -15,6 +15,7 @@ mod load;
 mod report;
 mod run;
 mod serve;
+mod serve_disk;
 mod serve_dns;
 mod serve_memcache;
 mod serve_smtp;

@@ -13,10 +13,14 @@ use pitot_serve::{Limits, MECHANISMS, MODELS, ServeError, ServePlan, Summary};
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, nearest};
+use crate::serve_disk::DiskArgs;
 use crate::serve_dns::{self, DnsArgs};
 use crate::serve_memcache::MemcacheArgs;
 use crate::serve_smtp::SmtpArgs;
 use crate::value::{self, Cpus};
+
+/// What is kept in memory without `--keep-files`.
+const KEEP_FILES_BYTES: u64 = 64 << 10;
 
 /// Serve a protocol with a concurrency model and an event mechanism.
 ///
@@ -45,9 +49,12 @@ pub(crate) struct Serve {
     /// The directory to serve, for protocols that serve files.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Files up to this size are kept in memory once read; 0 keeps none.
-    #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "64KiB")]
-    keep_files: u64,
+    /// Files up to this size are kept in memory once read, by the worker itself; 0 keeps none. [default: 64KiB, or 0
+    /// with --disk]
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    keep_files: Option<u64>,
+    #[command(flatten)]
+    disk: DiskArgs,
     /// The queue of connections that are established and not yet accepted; the kernel caps it at
     /// net.core.somaxconn.
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "4096")]
@@ -152,6 +159,19 @@ impl Serve {
                 "leave --root away, or serve http",
             ));
         }
+        let disk = self.disk.plan()?;
+        if disk.is_some() && self.root.is_none() {
+            return Err(Failure::wrong_use(
+                "an engine has nothing to read without files",
+                "name the directory to serve with --root, or leave --disk away",
+            ));
+        }
+        if disk.is_some() && self.keep_files.is_some_and(|size| size > 0) {
+            return Err(Failure::wrong_use(
+                "files that are kept in memory are read by the worker itself, and not by the engine",
+                "leave --keep-files away, or --disk",
+            ));
+        }
         Ok(ServePlan {
             protocol,
             protocol_options: ProtocolOptions {
@@ -167,7 +187,8 @@ impl Serve {
             workers: self.workers,
             cpus: self.cpus.clone().unwrap_or_default().0,
             root: self.root.clone(),
-            content_bytes_max: self.keep_files,
+            content_bytes_max: self.keep_files.unwrap_or(if disk.is_some() { 0 } else { KEEP_FILES_BYTES }),
+            disk,
             maildir: self.smtp.maildir()?,
             limits: Limits {
                 header_timeout: self.header_timeout.into(),
@@ -223,6 +244,7 @@ fn summary_json(plan: &ServePlan, summary: &Summary) -> Value {
         "protocol": plan.protocol.name,
         "model": plan.model.name,
         "mechanism": plan.mechanism.name,
+        "disk": plan.disk.map(|disk| disk.engine.name),
         "workers": plan.workers(),
         "duration_s": summary.duration.as_secs_f64(),
         "connections": {

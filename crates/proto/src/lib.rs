@@ -20,7 +20,7 @@ mod server;
 pub mod smtp;
 
 pub use delivery::{DeliverError, Delivery, Parcel};
-pub use outbox::{FileHandle, Gathered, MailCounts, Outbox, PATTERN, Segment, pattern_at};
+pub use outbox::{Block, FileHandle, Gathered, MailCounts, Outbox, PATTERN, Segment, pattern_at};
 pub use registry::{PROTOCOLS, ProtocolEntry, ProtocolOptions, find};
 pub use server::{
     Context, Derived, FileMeta, Next, OpenError, Opened, Protocol, ServerConn, Step, Violation, ViolationKind,

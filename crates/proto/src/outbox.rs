@@ -63,7 +63,36 @@ pub enum Segment {
         handle: FileHandle,
         /// Which bytes.
         range: Range<u64>,
+        /// How many of the bytes right before it are the head of the reply that it is the rest of; 0 if they cannot
+        /// be taken back.
+        head_len: usize,
     },
+    /// Bytes of a file that have been read already.
+    Block(Block),
+}
+
+/// A part of a file that has been read into memory, which may belong to a pool.
+#[derive(Clone)]
+pub struct Block {
+    bytes: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    /// Which of the bytes.
+    part: Range<usize>,
+    handle: FileHandle,
+    /// Where in the file the part starts.
+    at: u64,
+}
+
+impl Block {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &(*self.bytes).as_ref()[self.part.clone()]
+    }
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Block({} bytes at {})", self.part.len(), self.at)
+    }
 }
 
 impl Segment {
@@ -75,6 +104,7 @@ impl Segment {
             Segment::Shared(_, range) => range.len() as u64,
             Segment::Pattern { len, .. } => *len,
             Segment::File { range, .. } => range.end - range.start,
+            Segment::Block(block) => block.part.len() as u64,
         }
     }
 
@@ -102,6 +132,8 @@ pub struct Outbox {
     sent_of_front: u64,
     /// Bytes queued in all and not yet sent, taken ones not counted.
     len: u64,
+    /// Files among the segments, so that nobody looks for one in vain.
+    files: usize,
     spare: Vec<u8>,
     wanted_file: Vec<u8>,
     delivery: Delivery,
@@ -216,14 +248,21 @@ impl Outbox {
 
     /// Appends a range of a file.
     pub fn file(&mut self, handle: FileHandle, range: Range<u64>) {
+        self.file_after_head(handle, range, 0);
+    }
+
+    /// Appends a range of a file that ends a reply whose head, the last `head_len` bytes appended, may still be taken
+    /// back if the file turns out to be unreadable; see [`Outbox::revoke`].
+    pub fn file_after_head(&mut self, handle: FileHandle, range: Range<u64>, head_len: usize) {
         assert!(range.start <= range.end);
-        self.push(Segment::File { handle, range });
+        self.push(Segment::File { handle, range, head_len });
     }
 
     /// Appends a segment as it is.
     pub fn push(&mut self, segment: Segment) {
         if !segment.is_empty() {
             self.len += segment.len();
+            self.files += usize::from(matches!(segment, Segment::File { .. }));
             self.segments.push_back(segment);
         }
     }
@@ -290,6 +329,7 @@ impl Outbox {
     pub fn gather(&self) -> Gathered<'_> {
         let mut gathered = Gathered { slices: [IoSlice::new(&[]); GATHER_MAX], count: 0, more: false };
         let mut skip = self.sent_of_front;
+        let mut after_block = false;
         for segment in &self.segments {
             if gathered.count == GATHER_MAX {
                 gathered.more = true;
@@ -311,11 +351,14 @@ impl Outbox {
                     }
                     gathered.more |= left > 0;
                 }
+                Segment::Block(block) => gathered.push(&block.bytes()[from..]),
                 Segment::File { .. } => {
-                    gathered.more = true;
+                    // What follows a block may have to be read first, and nobody should wait for it to send the block.
+                    gathered.more = !after_block;
                     break;
                 }
             }
+            after_block = matches!(segment, Segment::Block(_));
             skip = 0;
         }
         gathered
@@ -324,11 +367,104 @@ impl Outbox {
     /// The file range in front, if a file is in front.
     pub fn front_file(&self) -> Option<(&FileHandle, Range<u64>)> {
         match self.segments.front() {
-            Some(Segment::File { handle, range }) => {
+            Some(Segment::File { handle, range, .. }) => {
                 Some((handle, range.start + self.sent_of_front..range.end))
             }
             _ => None,
         }
+    }
+
+    /// The first range of a file, unless a part of it has been read already and still waits to be sent. Whoever reads
+    /// files into memory gives its bytes back by [`Outbox::fill`].
+    pub fn file_to_read(&self) -> Option<(&FileHandle, Range<u64>)> {
+        if self.files == 0 {
+            return None;
+        }
+        let skip = |i: usize| if i == 0 { self.sent_of_front } else { 0 };
+        self.segments.iter().enumerate().find_map(|(i, segment)| match segment {
+            Segment::Block(_) => Some(None),
+            Segment::File { handle, range, .. } => Some(Some((handle, range.start + skip(i)..range.end))),
+            _ => None,
+        })?
+    }
+
+    /// Puts bytes in the place of the start of the first range of a file, of which they are the content.
+    ///
+    /// # Panics
+    /// If there is none, or the part is longer than it.
+    pub fn fill(&mut self, bytes: Arc<dyn AsRef<[u8]> + Send + Sync>, part: Range<usize>) {
+        let index = self.segments.iter().position(|s| matches!(s, Segment::File { .. }));
+        let index = index.expect("there is a file to be filled in");
+        let sent = if index == 0 { std::mem::take(&mut self.sent_of_front) } else { 0 };
+        let Segment::File { handle, range, head_len } = &mut self.segments[index] else { unreachable!() };
+        let at = range.start + sent;
+        range.start = at + part.len() as u64;
+        *head_len = 0;
+        assert!(!part.is_empty() && range.start <= range.end, "more bytes than the file has");
+        let block = Segment::Block(Block { bytes, part, handle: handle.clone(), at });
+        if range.is_empty() {
+            self.segments[index] = block;
+            self.files -= 1;
+        } else {
+            self.segments.insert(index, block);
+        }
+    }
+
+    /// Gives the first block back: its place is taken by the range of the file that it was read from. False if there
+    /// is none.
+    pub fn unfill(&mut self) -> bool {
+        let Some(index) = self.segments.iter().position(|s| matches!(s, Segment::Block(_))) else {
+            return false;
+        };
+        let sent = if index == 0 { std::mem::take(&mut self.sent_of_front) } else { 0 };
+        let Segment::Block(Block { part, handle, at, .. }) = &self.segments[index] else { unreachable!() };
+        let (handle, start, end) = (handle.clone(), at + sent, at + part.len() as u64);
+        if let Some(Segment::File { handle: next, range, .. }) = self.segments.get_mut(index + 1)
+            && Arc::ptr_eq(&next.0, &handle.0)
+            && range.start == end
+        {
+            range.start = start;
+            self.segments.remove(index);
+        } else {
+            self.segments[index] = Segment::File { handle, range: start..end, head_len: 0 };
+            self.files += 1;
+        }
+        true
+    }
+
+    /// Takes back the reply that the first range of a file belongs to, with all that is queued behind it. False, with
+    /// nothing changed, if a part of it is sent already or its head cannot be told from what is before it.
+    pub fn revoke(&mut self) -> bool {
+        let Some(index) = self.segments.iter().position(|s| matches!(s, Segment::File { .. })) else {
+            return false;
+        };
+        let Segment::File { head_len, range, .. } = &self.segments[index] else { unreachable!() };
+        let (head_len, mut revoked) = (*head_len, range.end - range.start);
+        let before = index.checked_sub(1).and_then(|i| Some((i, self.segments.get(i)?)));
+        let Some((i, Segment::Bytes(bytes))) = before else { return false };
+        let sent = if i == 0 { self.sent_of_front as usize } else { 0 };
+        if head_len == 0 || sent + head_len > bytes.len() {
+            return false;
+        }
+        let kept = bytes.len() - head_len;
+        for segment in self.segments.drain(index + 1..) {
+            revoked += segment.len();
+        }
+        self.segments.pop_back();
+        self.len -= revoked + head_len as u64;
+        self.files = 0;
+        if let Some(Segment::Bytes(bytes)) = self.segments.back_mut() {
+            bytes.truncate(kept);
+        }
+        if kept == sent
+            && let Some(Segment::Bytes(buffer)) = self.segments.pop_back()
+        {
+            if i == 0 {
+                self.sent_of_front = 0;
+            }
+            self.recycle(buffer);
+        }
+        true
     }
 
     /// The first `n` bytes are sent.
@@ -345,9 +481,10 @@ impl Outbox {
                 break;
             }
             self.sent_of_front -= front_len;
-            let done = self.segments.pop_front();
-            if let Some(Segment::Bytes(buffer)) = done {
-                self.recycle(buffer);
+            match self.segments.pop_front() {
+                Some(Segment::Bytes(buffer)) => self.recycle(buffer),
+                Some(Segment::File { .. }) => self.files -= 1,
+                _ => {}
             }
         }
     }
@@ -358,6 +495,7 @@ impl Outbox {
         let front = self.segments.pop_front()?;
         let sent = std::mem::take(&mut self.sent_of_front);
         self.len -= front.len() - sent;
+        self.files -= usize::from(matches!(front, Segment::File { .. }));
         Some((front, sent))
     }
 
@@ -371,6 +509,7 @@ impl Outbox {
             return;
         }
         self.len += segment.len() - sent;
+        self.files += usize::from(matches!(segment, Segment::File { .. }));
         self.sent_of_front = sent;
         self.segments.push_front(segment);
     }
@@ -487,6 +626,70 @@ mod tests {
         assert_eq!(out.front_file().unwrap().1, 7..10);
         out.advance(3);
         assert!(out.is_empty());
+    }
+
+    fn with_file(range: Range<u64>) -> Outbox {
+        let mut out = Outbox::new();
+        out.bytes(b"before");
+        out.bytes(b"head");
+        out.file_after_head(FileHandle(Arc::new(())), range, 4);
+        out
+    }
+
+    #[test]
+    fn blocks_take_the_place_of_what_was_read_of_a_file() {
+        let mut out = with_file(100..110);
+        assert_eq!(out.file_to_read().unwrap().1, 100..110);
+        out.fill(Arc::new(b"xx01234".to_vec()), 2..7);
+        assert!(out.file_to_read().is_none(), "what was read is to be sent first");
+        assert_eq!((out.len(), out.gather().more), (20, false));
+        out.advance(12);
+        assert_eq!(out.len(), 8);
+        out.advance(3);
+        assert_eq!(out.file_to_read().unwrap().1, 105..110);
+        out.advance(1);
+        out.fill(Arc::new(b"6789".to_vec()), 0..4);
+        assert_eq!(drain(&mut out, 3), b"6789");
+        assert!(out.file_to_read().is_none());
+    }
+
+    #[test]
+    fn a_block_given_back_is_a_range_of_its_file_again() {
+        let mut out = with_file(0..10);
+        out.fill(Arc::new(b"01234".to_vec()), 0..5);
+        out.advance(12);
+        assert!(out.unfill() && !out.unfill());
+        assert_eq!((out.file_to_read().unwrap().1, out.len()), (2..10, 8));
+        out.fill(Arc::new(b"23456789".to_vec()), 0..8);
+        out.advance(1);
+        assert!(out.unfill());
+        assert_eq!((out.file_to_read().unwrap().1, out.len()), (3..10, 7));
+        out.clear();
+        assert!(out.is_empty() && out.file_to_read().is_none());
+    }
+
+    #[test]
+    fn a_reply_is_revoked_whole_or_not_at_all() {
+        let mut out = with_file(0..10);
+        out.bytes(b"the next reply");
+        out.file(FileHandle(Arc::new(())), 0..3);
+        assert!(out.revoke());
+        assert_eq!(drain(&mut out, 100), b"before");
+        let mut out = with_file(0..10);
+        out.advance(6);
+        assert!(out.revoke() && out.is_empty());
+        assert_eq!(out.len(), 0);
+        out.bytes(b"error");
+        assert_eq!(drain(&mut out, 2), b"error");
+        for sent in [7, 10, 12] {
+            let mut out = with_file(0..10);
+            out.advance(sent);
+            assert!(!out.revoke());
+            assert_eq!(out.len(), 20 - sent);
+        }
+        let mut out = with_file(0..10);
+        out.fill(Arc::new(b"0".to_vec()), 0..1);
+        assert!(!out.revoke(), "a part of it is on its way");
     }
 
     #[test]

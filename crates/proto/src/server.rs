@@ -70,6 +70,12 @@ pub trait ServerConn: Send {
         let _ = (cx, out);
     }
 
+    /// A file of which a reply was made cannot be read, and that reply was taken out of the outbox again with all that
+    /// followed it: an error reply may be put in its place before the connection is closed.
+    fn file_failed(&mut self, cx: &Context<'_>, error: OpenError, out: &mut Outbox) {
+        let _ = (cx, error, out);
+    }
+
     /// True between the first consumed byte of a request and its last, as in a body. (A request whose bytes are all
     /// still unconsumed need not be told: the caller sees the unconsumed tail.)
     fn mid_request(&self) -> bool {

@@ -38,6 +38,8 @@ pub enum Count {
     TimedOutWrite,
     /// Files that became shorter while they were sent.
     FileTruncated,
+    /// Files that could not be read on.
+    FileFailed,
     /// Connections cut at the end of the grace time.
     CutAtStop,
     /// Receives that found no buffer in the ring (io_uring only); they went on later.
@@ -54,7 +56,7 @@ pub enum Count {
 
 impl Count {
     /// All of them, with the names that the JSON uses.
-    pub const ALL: [(Count, &'static str); 21] = [
+    pub const ALL: [(Count, &'static str); 22] = [
         (Count::Accepted, "accepted"),
         (Count::Closed, "closed"),
         (Count::Requests, "requests"),
@@ -70,6 +72,7 @@ impl Count {
         (Count::TimedOutIdle, "timed_out_idle"),
         (Count::TimedOutWrite, "timed_out_write"),
         (Count::FileTruncated, "file_truncated"),
+        (Count::FileFailed, "file_failed"),
         (Count::CutAtStop, "cut_at_stop"),
         (Count::NoBuffers, "no_buffers"),
         (Count::RecipientsAccepted, "recipients_accepted"),

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pitot_disk::{DiskFile, FileOptions};
 use pitot_proto::{Derived, FileHandle, FileMeta, OpenError, Opened};
 use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -46,6 +47,8 @@ impl Root {
 #[derive(Debug)]
 pub struct Files {
     root: Option<Root>,
+    /// How an engine wants files, if one reads them.
+    engine: Option<FileOptions>,
     entries: HashMap<Box<[u8]>, Entry>,
     content_bytes: u64,
 }
@@ -58,8 +61,8 @@ struct Entry {
 
 impl Files {
     /// The files below `root`, none of them open yet; without a root there are none.
-    pub fn new(root: Option<Root>) -> Files {
-        Files { root, entries: HashMap::new(), content_bytes: 0 }
+    pub fn new(root: Option<Root>, engine: Option<FileOptions>) -> Files {
+        Files { root, engine, entries: HashMap::new(), content_bytes: 0 }
     }
 
     /// The file at a path below the root.
@@ -107,7 +110,10 @@ impl Files {
             self.content_bytes += meta.size;
             meta.content = Some(content);
         } else {
-            handle = FileHandle(Arc::new(file));
+            handle = FileHandle(match &self.engine {
+                Some(options) => Arc::new(DiskFile::from_fd(file, options).map_err(|e| explain_io(&e))?),
+                None => Arc::new(file),
+            });
         }
         let opened = Opened { handle, meta, derived: Derived::default() };
         self.entries.insert(path.into(), Entry { opened, valid_until: Tick::NEVER });
@@ -154,6 +160,10 @@ fn read_all(file: &OwnedFd, size: u64) -> Result<Arc<[u8]>, Errno> {
     Ok(content.into())
 }
 
+fn explain_io(e: &io::Error) -> OpenError {
+    Errno::from_io_error(e).map_or(OpenError::Failed, explain)
+}
+
 fn explain(e: Errno) -> OpenError {
     match e {
         // XDEV: a link that leaves the root.
@@ -179,7 +189,7 @@ mod tests {
         symlink("../small", directory.path().join("sub/inside")).unwrap();
         symlink("/etc/passwd", directory.path().join("outside")).unwrap();
         symlink("../../../../../../etc/passwd", directory.path().join("sub/outside")).unwrap();
-        let files = Files::new(Some(Root::open(directory.path(), 10).unwrap()));
+        let files = Files::new(Some(Root::open(directory.path(), 10).unwrap()), None);
         (directory, files)
     }
 

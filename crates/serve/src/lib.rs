@@ -8,6 +8,7 @@
 mod clock;
 mod conn;
 mod counters;
+mod disk;
 mod files;
 mod maildir;
 mod mechanism;
@@ -21,6 +22,7 @@ mod supervise;
 mod worker;
 
 pub use counters::{Count, Counters};
+pub use disk::{DiskPlan, Route};
 pub use mechanism::{Kind, MECHANISMS, Mechanism, find as find_mechanism};
 pub use model::{Listens, MODELS, Model, find as find_model, serve_standard_input};
 pub use pairs::{Pair, default_mechanism, pairs};

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use pitot_proto::{ProtocolEntry, ProtocolOptions};
 use pitot_sys::Unavailable;
 
+use crate::disk::DiskPlan;
 use crate::mechanism::Mechanism;
 use crate::model::Model;
 use crate::server::Limits;
@@ -34,6 +35,8 @@ pub struct ServePlan {
     pub root: Option<PathBuf>,
     /// Files up to this size are kept in memory.
     pub content_bytes_max: u64,
+    /// The engine that reads the bodies of files; without one they go from the page cache to the socket.
+    pub disk: Option<DiskPlan>,
     /// The Maildir into which mail is delivered, for a protocol that stores messages.
     pub maildir: Option<PathBuf>,
     /// Bounds.

@@ -7,6 +7,7 @@ use pitot_proto::{Context, DeliverError, MailCounts, Outbox, Parcel, Protocol};
 
 use crate::clock::Clock;
 use crate::counters::{Count, Counters, WorkerCounters};
+use crate::disk::{DiskPlan, Route};
 use crate::files::{Files, Root};
 use crate::maildir::Maildir;
 use crate::plan::{ServeError, ServePlan};
@@ -55,6 +56,10 @@ pub struct Server {
     pub root: Option<Root>,
     /// Where mail goes.
     pub maildir: Option<Maildir>,
+    /// The engine that reads files, if one does, and the route that bodies take.
+    pub disk: Option<DiskPlan>,
+    /// See `disk`.
+    pub route: Route,
     /// Bounds.
     pub limits: Limits,
     /// Counters.
@@ -87,7 +92,17 @@ impl Server {
             })?),
             None => None,
         };
-        Ok(Server { protocol, root, maildir, limits: plan.limits, counters })
+        let disk = plan.disk.map(|disk| disk.under(plan.mechanism));
+        let route = disk.map_or(Route::InPlace, |disk| disk.route_under(plan.mechanism));
+        if let (Some(disk), Some(root)) = (&disk, &plan.root) {
+            disk.admit(root)?;
+        }
+        Ok(Server { protocol, root, maildir, disk, route, limits: plan.limits, counters })
+    }
+
+    /// The engine that the workers of this server open, if bodies go by one.
+    pub fn engine(&self) -> Option<&DiskPlan> {
+        self.disk.as_ref().filter(|_| self.route != Route::InPlace)
     }
 }
 
@@ -115,6 +130,8 @@ pub struct Env {
     pub counters: WorkerCounters,
     /// Bounds.
     pub limits: Limits,
+    /// How the bodies of files travel.
+    pub route: Route,
     /// The server is stopping.
     pub stopping: bool,
     #[expect(
@@ -129,10 +146,11 @@ impl Env {
     pub fn new(server: &Server, index: usize) -> Env {
         Env {
             clock: Clock::new(),
-            files: Files::new(server.root.clone()),
+            files: Files::new(server.root.clone(), server.engine().map(DiskPlan::file_options)),
             maildir: server.maildir.clone(),
             counters: server.counters.worker(index),
             limits: server.limits,
+            route: server.route,
             stopping: false,
             outboxes: Vec::new(),
         }
@@ -180,10 +198,7 @@ impl Env {
         }
         self.counters.add(Count::Requests, replies.into());
         if !self.limits.burn.is_zero() {
-            let end = pitot_meter::now() + (self.limits.burn * replies).into();
-            while pitot_meter::now() < end {
-                std::hint::spin_loop();
-            }
+            pitot_meter::burn((self.limits.burn * replies).into());
         }
     }
 }

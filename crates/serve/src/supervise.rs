@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pitot_sys::signal::{Signal, SignalFd};
+use pitot_sys::signal::{self, Signal, SignalFd};
 use pitot_sys::{limits, process, readiness, usage};
 
 use crate::counters::{Count, Counters};
@@ -65,6 +65,10 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
     readiness::block_sigio();
     let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate, Signal::Child])
         .map_err(|e| ServeError::starting("signals cannot be waited for", &e))?;
+    if plan.disk.is_some_and(|disk| disk.engine.name == "posix-aio-thread") {
+        // The library's threads block no signal, so that one of them might get what is meant for this thread.
+        signal::forward_stop();
+    }
     let counters = Counters::new(plan.workers() + 1)
         .map_err(|e| ServeError::starting("memory for the counters cannot be had", &e))?;
     let server = Arc::new(Server::build(plan, counters.clone())?);
@@ -102,6 +106,9 @@ fn check(plan: &ServePlan) -> Result<(), ServeError> {
         ));
     }
     (mechanism.probe)()?;
+    if let Some(disk) = plan.disk {
+        disk.under(mechanism).check(model, mechanism)?;
+    }
     if plan.workers() == 0 {
         return Err(ServeError::new("a server needs at least one worker", "give --workers 1 or more"));
     }

@@ -55,6 +55,7 @@ fn plan(model: &str) -> ServePlan {
         cpus: Vec::new(),
         root: None,
         content_bytes_max: 0,
+        disk: None,
         maildir: None,
         limits: Limits::default(),
         connection_command: [this.into(), OsString::from("connection"), model.name.into()].into(),

@@ -9,11 +9,22 @@ use rustix::process::{self, Pid, WaitOptions};
 #[derive(Clone, Copy, Debug)]
 pub struct SingleThreaded(());
 
+/// How often and at what distance the threads are counted before there are said to be several.
+const LOOKS: u32 = 100;
+const BETWEEN_LOOKS: std::time::Duration = std::time::Duration::from_millis(1);
+
 impl SingleThreaded {
     /// Counts the threads of this process. The caller promises to start none while it holds the proof.
     pub fn check() -> Option<SingleThreaded> {
-        let threads = std::fs::read_dir("/proc/self/task").ok()?.count();
-        (threads == 1).then_some(SingleThreaded(()))
+        // A thread that has been joined may be seen for a moment longer.
+        for _ in 0..LOOKS {
+            let threads = std::fs::read_dir("/proc/self/task").ok()?.count();
+            if threads == 1 {
+                return Some(SingleThreaded(()));
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        None
     }
 
     /// Forks. The child dies (SIGKILL) when this thread does.

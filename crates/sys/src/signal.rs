@@ -93,6 +93,25 @@ pub fn block(signals: &[Signal]) {
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
 }
 
+/// The thread to which [`forward_stop`] sends signals on.
+static FORWARD_TO: AtomicI32 = AtomicI32::new(0);
+
+/// For a process in which others (the C library) start threads that block no signal: SIGTERM and SIGINT that come to one
+/// of those are sent on to the calling thread, which has blocked them and reads them from a [`SignalFd`].
+pub fn forward_stop() {
+    extern "C" fn handler(signal: libc::c_int) {
+        // SAFETY: these system calls are safe in a signal handler (signal-safety(7)), and errno is as before for the code
+        // that was interrupted.
+        unsafe {
+            let errno = *libc::__errno_location();
+            libc::syscall(libc::SYS_tgkill, libc::getpid(), FORWARD_TO.load(Ordering::SeqCst), signal);
+            *libc::__errno_location() = errno;
+        }
+    }
+    FORWARD_TO.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::SeqCst);
+    handle_stop(handler);
+}
+
 /// Set by the handler of [`interrupt_receives`].
 static STOPPING: AtomicBool = AtomicBool::new(false);
 /// The socket on which the process waits for a request, or -1.
@@ -140,15 +159,21 @@ pub fn wake_on_stop(waker: std::sync::Arc<crate::Waker>) {
 
 /// Installs a handler for SIGTERM and SIGINT and unblocks them, as they may be inherited blocked.
 fn on_stop(handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: the action is a valid handler without flags, and both masks are initialised.
+    handle_stop(handler);
+    let set = set(&[Signal::Interrupt, Signal::Terminate]);
+    // SAFETY: the set is initialised.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
+}
+
+/// Installs a handler for SIGTERM and SIGINT.
+fn handle_stop(handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: the action is a valid handler without flags, and its mask is initialised.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as libc::sighandler_t;
         libc::sigemptyset(&raw mut action.sa_mask);
-        let set = set(&[Signal::Interrupt, Signal::Terminate]);
         libc::sigaction(libc::SIGTERM, &raw const action, std::ptr::null_mut());
         libc::sigaction(libc::SIGINT, &raw const action, std::ptr::null_mut());
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
     }
 }
 

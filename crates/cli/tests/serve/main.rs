@@ -15,10 +15,13 @@ mod procfs;
 mod server;
 mod site;
 
+mod cache;
 mod crowds;
 mod descriptors;
+mod engines;
 mod http_clients;
 mod leaks;
+mod mail;
 mod processes;
 mod refusals;
 mod rude;

@@ -16,6 +16,11 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
+    /// A pair by its names, which is thought to be usable.
+    pub(crate) fn named(model: &str, mechanism: &str) -> Pair {
+        Pair { model: model.to_owned(), mechanism: mechanism.to_owned(), usable: true }
+    }
+
     /// Whether each connection, or each few, has a process of its own.
     pub(crate) fn has_processes(&self) -> bool {
         matches!(self.model.as_str(), "fork" | "spawn" | "prefork" | "preloop")
@@ -71,18 +76,24 @@ pub(crate) fn on_every_process_model(cell: Cell, test: impl Fn(&Pair) + Sync) {
 }
 
 fn on_pairs(cell: Cell, pairs: Vec<&Pair>, test: impl Fn(&Pair) + Sync) {
+    on_these(cell, pairs.into_iter().map(|pair| (pair.to_string(), pair)).collect(), test);
+}
+
+/// Runs `test` for all of these, each with its name, a few at a time.
+pub(crate) fn on_these<T: Send>(cell: Cell, these: Vec<(String, T)>, test: impl Fn(T) + Sync) {
     let failed = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        for pair in pairs {
+        for (name, this) in these {
             let (test, failed) = (&test, &failed);
+            let in_thread = name.clone();
             let run = move || {
                 let _place = places(cell).take();
-                if panic::catch_unwind(AssertUnwindSafe(|| test(pair))).is_err() {
-                    failed.lock().unwrap_or_else(PoisonError::into_inner).push(pair.to_string());
+                if panic::catch_unwind(AssertUnwindSafe(|| test(this))).is_err() {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).push(in_thread);
                 }
             };
             // A panic tells the name of its thread.
-            thread::Builder::new().name(pair.to_string()).spawn_scoped(scope, run).expect("a thread");
+            thread::Builder::new().name(name).spawn_scoped(scope, run).expect("a thread");
         }
     });
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -58,25 +58,16 @@ impl ServerConn for Conn {
             }
             Err(error) => error,
         };
-        match error {
-            OpenError::IsDirectory if named == Named::File => {
-                let query = extra.as_ref().and_then(|extra| extra.query.as_deref());
-                add_slash(out, cx, terms, query)
-            }
-            OpenError::NotFound | OpenError::IsDirectory | OpenError::NotRegular | OpenError::NameTooLong => {
-                not_found(out, cx, terms)
-            }
-            OpenError::Forbidden => {
-                reply::explain(out, cx, Status::Forbidden, terms, &[], "the server may not read this file")
-            }
-            OpenError::Unavailable => {
-                let fields: [(&str, &[u8]); 1] = [("Retry-After", b"1")];
-                reply::explain(out, cx, Status::ServiceUnavailable, terms, &fields, "try again in a second")
-            }
-            OpenError::Failed => {
-                reply::explain(out, cx, Status::InternalServerError, terms, &[], "the file could not be read")
-            }
+        if error == OpenError::IsDirectory && named == Named::File {
+            let query = extra.as_ref().and_then(|extra| extra.query.as_deref());
+            return add_slash(out, cx, terms, query);
         }
+        no_file(out, cx, terms, error)
+    }
+
+    fn file_failed(&mut self, cx: &Context<'_>, error: OpenError, out: &mut Outbox) {
+        self.state = IDLE;
+        no_file(out, cx, Terms { head_only: false, connection: Connection::Close }, error);
     }
 
     fn timed_out(&mut self, cx: &Context<'_>, out: &mut Outbox) {
@@ -283,6 +274,26 @@ fn refusal_of(head: &Head<'_>, has_content: bool) -> Option<Refusal> {
             Some(Refusal::new(Status::ExpectationFailed, "the only expectation here is 100-continue"))
         }
         Method::Get | Method::Head | Method::Options | Method::Post => None,
+    }
+}
+
+/// Says why there is no file to answer with.
+#[cold]
+fn no_file(out: &mut Outbox, cx: &Context<'_>, terms: Terms, error: OpenError) -> Next {
+    match error {
+        OpenError::NotFound | OpenError::IsDirectory | OpenError::NotRegular | OpenError::NameTooLong => {
+            not_found(out, cx, terms)
+        }
+        OpenError::Forbidden => {
+            reply::explain(out, cx, Status::Forbidden, terms, &[], "the server may not read this file")
+        }
+        OpenError::Unavailable => {
+            let fields: [(&str, &[u8]); 1] = [("Retry-After", b"1")];
+            reply::explain(out, cx, Status::ServiceUnavailable, terms, &fields, "try again in a second")
+        }
+        OpenError::Failed => {
+            reply::explain(out, cx, Status::InternalServerError, terms, &[], "the file could not be read")
+        }
     }
 }
 

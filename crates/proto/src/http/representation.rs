@@ -164,6 +164,7 @@ impl Representation<'_> {
     }
 
     fn whole(&self, out: &mut Outbox, cx: &Context<'_>, terms: Terms) -> Next {
+        let before = out.len();
         out.write_with(|buf| {
             buf.reserve(128 + self.fields.text.len() + room_for(self.size));
             reply::start(buf, Status::Ok, cx);
@@ -175,7 +176,7 @@ impl Representation<'_> {
             }
         });
         if !terms.head_only {
-            self.content(out, 0..self.size);
+            self.content(out, 0..self.size, (out.len() - before) as usize);
         }
         out.reply_done();
         terms.next()
@@ -192,6 +193,7 @@ impl Representation<'_> {
     }
 
     fn part(&self, out: &mut Outbox, cx: &Context<'_>, terms: Terms, part: Range<u64>) -> Next {
+        let before = out.len();
         out.write_with(|buf| {
             reply::start(buf, Status::PartialContent, cx);
             reply::content_length(buf, part.end - part.start);
@@ -199,7 +201,7 @@ impl Representation<'_> {
             buf.extend_from_slice(&self.fields.lines()[self.fields.type_at..]);
             reply::finish(buf, terms.connection);
         });
-        self.content(out, part);
+        self.content(out, part, (out.len() - before) as usize);
         out.reply_done();
         terms.next()
     }
@@ -232,7 +234,8 @@ impl Representation<'_> {
         let mut start = 0;
         for (part, end) in parts.iter().zip(ends) {
             out.bytes(&part_heads[start..end]);
-            self.content(out, part.clone());
+            // The heads of several parts lie apart, and are not taken back.
+            self.content(out, part.clone(), 0);
             start = end;
         }
         out.bytes(last.as_bytes());
@@ -260,10 +263,11 @@ impl Representation<'_> {
         buf.extend_from_slice(b"\r\n");
     }
 
-    fn content(&self, out: &mut Outbox, range: Range<u64>) {
+    /// Appends content behind a head of that length.
+    fn content(&self, out: &mut Outbox, range: Range<u64>, head_len: usize) {
         match self.source {
             Source::Memory(bytes) => out.shared(bytes, range.start as usize..range.end as usize),
-            Source::File(handle) => out.file(handle.clone(), range),
+            Source::File(handle) => out.file_after_head(handle.clone(), range, head_len),
             Source::Pattern => out.pattern_from(range.start, range.end - range.start),
         }
     }

@@ -41,8 +41,6 @@ pub enum Kind {
     Readiness {
         /// Runs an event loop over it.
         run_loop: Run,
-        /// Runs a loop that only waits, and leaves the work to the threads of `hybrid`.
-        run_hybrid: fn(crate::model::HybridLoop) -> io::Result<()>,
     },
     /// It tells which operations are done.
     Completion {
@@ -59,7 +57,7 @@ impl Mechanism {
     pub fn run_loop(&self) -> Option<Run> {
         match self.kind {
             Kind::Blocking => None,
-            Kind::Readiness { run_loop, .. } | Kind::Completion { run_loop } => Some(run_loop),
+            Kind::Readiness { run_loop } | Kind::Completion { run_loop } => Some(run_loop),
         }
     }
 }

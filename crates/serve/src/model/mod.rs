@@ -27,7 +27,6 @@ mod thread;
 mod threads;
 mod tokio;
 
-pub use hybrid::{HybridLoop, run as run_hybrid};
 pub use spawn::serve_standard_input;
 
 /// One concurrency model.

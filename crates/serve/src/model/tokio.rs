@@ -147,7 +147,13 @@ async fn serve(benches: Arc<Benches>, socket: Arc<TcpStream>, mut told: watch::R
     let mut turn = take_turn(&benches, &mut conn, stopping, &mut time);
     loop {
         let awaited = match turn {
-            Turn::AwaitInput if stopping && conn.is_idle() => break,
+            Turn::AwaitInput if stopping && conn.is_idle() => {
+                if !benches.with(stopping, |env, _| conn.dismiss(env)) {
+                    break;
+                }
+                turn = take_turn(&benches, &mut conn, stopping, &mut time);
+                continue;
+            }
             Turn::AwaitInput => Interest::READABLE,
             Turn::AwaitRoom => Interest::WRITABLE,
             Turn::Again => {
@@ -155,7 +161,8 @@ async fn serve(benches: Arc<Benches>, socket: Arc<TcpStream>, mut told: watch::R
                 turn = take_turn(&benches, &mut conn, stopping, &mut time);
                 continue;
             }
-            Turn::Over => break,
+            // No engine reads files under this model.
+            Turn::AwaitFile | Turn::Over => break,
         };
         turn = tokio::select! {
             biased;

@@ -12,6 +12,7 @@ use pitot_sys::Waker;
 use crate::server::Server;
 
 pub mod blocking;
+pub mod desk;
 pub mod readiness;
 pub mod ring;
 
@@ -99,6 +100,8 @@ pub struct LoopWorker {
     pub stop: Arc<Waker>,
     /// Told when it starts to serve.
     pub prepared: Prepared,
+    /// Where threads wait that take the turns of its connections; without one it takes them itself.
+    pub pool: Option<Arc<desk::Desk>>,
 }
 
 /// What to do about a failed accept.

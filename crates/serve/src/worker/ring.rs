@@ -84,7 +84,7 @@ struct Loop {
 
 impl Loop {
     fn new(worker: LoopWorker, ring: Ring) -> Loop {
-        let LoopWorker { server, index, source, stop, prepared } = worker;
+        let LoopWorker { server, index, source, stop, prepared, .. } = worker;
         let env = Env::new(&server, index);
         let next_sweep = env.clock.tick().after(SWEEP);
         let mut this = Loop {
@@ -435,6 +435,7 @@ impl Loop {
                         out.put_back(Segment::Pattern { at: at + n, len: len - n }, 0);
                     }
                 }
+                Segment::Block(block) => payload.push_bytes(block.bytes().to_vec(), from),
                 file @ Segment::File { .. } => {
                     out.put_back(file, sent);
                     break;
@@ -481,8 +482,17 @@ impl Loop {
             }
         });
         if idle {
-            self.close(token);
+            self.dismiss(token);
         }
+    }
+
+    /// Closes a connection although nothing is wrong with it, once its last word is sent, if it has one.
+    fn dismiss(&mut self, token: Token) {
+        let Some(conn) = self.conns.get(token) else { return };
+        let mut out = conn.out.take().unwrap_or_else(|| self.env.outbox());
+        conn.session.dismiss(&mut self.env, &mut out);
+        conn.out = Some(out);
+        self.advance(token);
     }
 
     /// Closes the socket. The connection's slot is freed when nothing of it is in flight any more.
@@ -533,7 +543,10 @@ impl Loop {
         let Some(conn) = self.conns.get(token) else { return };
         conn.deadline = None;
         match conn.phase {
-            Phase::Idle => self.env.counters.add(Count::TimedOutIdle, 1),
+            Phase::Idle => {
+                self.env.counters.add(Count::TimedOutIdle, 1);
+                return self.dismiss(token);
+            }
             Phase::Reply => self.env.counters.add(Count::TimedOutWrite, 1),
             Phase::Linger => {}
             Phase::Head | Phase::Body => {

@@ -1,0 +1,86 @@
+//! The options of `pitot serve` that choose an engine for the bodies of files.
+
+use clap::{Args, ValueEnum};
+use pitot_disk::{ENGINES, EngineOptions, Told};
+use pitot_meter::units;
+use pitot_serve::DiskPlan;
+
+use crate::failure::{Failure, nearest};
+
+/// A block is at least a page and at most this.
+const BLOCK_BYTES_MAX: u64 = 16 << 20;
+
+/// Ways to the disk.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DiskArgs {
+    /// The engine that reads the bodies of files: pread, pool, nowait, uring ... (`pitot list engines`). [default: none;
+    /// the worker sends them from the page cache by sendfile, or by reads of the ring]
+    #[arg(long, value_name = "ENGINE")]
+    disk: Option<String>,
+    /// Requests that each worker's engine has in flight; it holds twice as many blocks in memory.
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "disk", value_parser = clap::value_parser!(u32).range(1..))]
+    disk_depth: u32,
+    /// Helper threads of each worker's engine.
+    #[arg(long, value_name = "N", default_value_t = 8, requires = "disk", value_parser = clap::value_parser!(u32).range(1..))]
+    disk_threads: u32,
+    /// Bytes that are read at once.
+    #[arg(long, value_name = "SIZE", default_value = "128KiB", requires = "disk", value_parser = block)]
+    disk_block: u64,
+    /// How helper threads tell the loop of completions. [default: eventfd, or pipe under sigio]
+    #[arg(long, value_name = "HOW", requires = "disk")]
+    disk_told: Option<ToldArg>,
+    /// Read around the page cache (O_DIRECT).
+    #[arg(long, requires = "disk")]
+    disk_direct: bool,
+    /// Ask mincore(2) before a mapping is touched.
+    #[arg(long, requires = "disk")]
+    disk_mincore: bool,
+    /// A descriptor of each file for each slot of the queue, as glibc's POSIX AIO wants it.
+    #[arg(long, requires = "disk")]
+    disk_descriptor_per_slot: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ToldArg {
+    /// Through an eventfd.
+    Eventfd,
+    /// Through a pipe.
+    Pipe,
+}
+
+fn block(text: &str) -> Result<u64, String> {
+    match units::size(text) {
+        Ok(size @ 4096..=BLOCK_BYTES_MAX) => Ok(size),
+        Ok(_) => Err("a block has 4KiB to 16MiB".into()),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+impl DiskArgs {
+    /// The plan for the disk, if an engine was asked for.
+    pub(crate) fn plan(&self) -> Result<Option<DiskPlan>, Failure> {
+        let Some(name) = &self.disk else { return Ok(None) };
+        let engine = pitot_disk::find(name).ok_or_else(|| {
+            let hint = nearest(name, ENGINES.iter().map(|e| e.name));
+            Failure::wrong_use(format!("there is no engine `{name}`{hint}"), "`pitot list engines` shows all")
+        })?;
+        let told = match self.disk_told {
+            None | Some(ToldArg::Eventfd) => Told::EventFd,
+            Some(ToldArg::Pipe) => Told::Pipe,
+        };
+        Ok(Some(DiskPlan {
+            engine,
+            options: EngineOptions {
+                depth: self.disk_depth,
+                threads: self.disk_threads,
+                told,
+                direct: self.disk_direct,
+                mincore: self.disk_mincore,
+                descriptor_per_slot: self.disk_descriptor_per_slot,
+                ..EngineOptions::default()
+            },
+            told_is_set: self.disk_told.is_some(),
+            block_bytes: self.disk_block as usize,
+        }))
+    }
+}

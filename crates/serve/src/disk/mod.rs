@@ -1,0 +1,155 @@
+//! File bodies through a disk engine: what a user may ask for, and how a body then travels.
+//!
+//! Without an engine a body goes from the page cache to the socket in the worker itself (sendfile(2), or reads of the
+//! ring on io_uring). With one it takes one of two routes: the engine reads blocks into memory of a bounded pool and the
+//! loop sends them, or the engine itself sends to the socket. In both the loop waits for nothing but its mechanism;
+//! the engine's descriptor is watched beside the sockets.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pitot_disk::{DiskFile, EngineEntry, EngineOptions, FileOptions, Target, Told};
+use pitot_sys::Unavailable;
+
+use crate::mechanism::{Kind, Mechanism};
+use crate::model::Model;
+use crate::plan::ServeError;
+
+mod reader;
+
+pub use reader::{Disk, ReadFailure, Started, file_to_read, fill};
+
+/// Files that are looked at, at most, to see whether the engine can read what is served.
+const SAMPLES_MAX: usize = 200;
+
+/// An engine for file bodies.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskPlan {
+    /// The engine.
+    pub engine: &'static EngineEntry,
+    /// Its options. How completions are told is `None` where that is left to the mechanism.
+    pub options: EngineOptions,
+    /// How completions are told was asked for, not left to the mechanism.
+    pub told_is_set: bool,
+    /// Bytes that are read at once.
+    pub block_bytes: usize,
+}
+
+/// How the body of a file travels from disk to socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The worker sends it from the page cache, or the ring reads it: no engine is involved.
+    InPlace,
+    /// An engine reads it in blocks, which the worker sends.
+    Read,
+    /// An engine sends it to the socket.
+    Send,
+}
+
+impl DiskPlan {
+    /// The route that bodies take with this engine.
+    pub fn route(&self) -> Route {
+        match self.engine.name {
+            // What a worker does anyway, and the ring's own reads.
+            "sendfile" => Route::InPlace,
+            _ if self.engine.delivers_to(Target::Buffer) => Route::Read,
+            _ => Route::Send,
+        }
+    }
+
+    /// The route under a mechanism.
+    pub fn route_under(&self, mechanism: &Mechanism) -> Route {
+        if matches!(mechanism.kind, Kind::Completion { .. }) { Route::InPlace } else { self.route() }
+    }
+
+    /// Whether the caller of the engine reads by itself, so that it may wait for the disk and never has anything to wait
+    /// for afterwards.
+    pub fn reads_in_caller(&self) -> bool {
+        self.engine.blocks_on_cold(&self.options) && self.engine.name != "linux-aio"
+    }
+
+    /// How files are to be opened for it.
+    pub fn file_options(&self) -> FileOptions {
+        let descriptors = if self.options.descriptor_per_slot { self.options.depth } else { 1 };
+        FileOptions { direct: self.options.direct, descriptors, ..FileOptions::default() }
+    }
+
+    /// Completes the plan for a mechanism: realtime signals tell of pipes, and of no eventfd.
+    pub fn under(mut self, mechanism: &Mechanism) -> DiskPlan {
+        self.options.event_loop = true;
+        if mechanism.name == "sigio"
+            && !self.told_is_set
+            && self.engine.heeds.contains(&pitot_disk::Knob::Told)
+        {
+            self.options.told = Told::Pipe;
+        }
+        self
+    }
+
+    /// Checks the engine with its options, with the model and the mechanism, and on this kernel.
+    ///
+    /// # Errors
+    /// What makes no sense or cannot be had, with a cure.
+    pub fn check(&self, model: &Model, mechanism: &Mechanism) -> Result<(), ServeError> {
+        let engine = self.engine;
+        engine.check(&self.options).map_err(|e| {
+            ServeError::new(e.to_string(), "`pitot list engines` shows what each engine takes")
+        })?;
+        if let Err((why, cure)) = self.fits(model, mechanism) {
+            let pair = format!("{}+{}", model.name, mechanism.name);
+            return Err(ServeError::new(format!("{pair} cannot use engine {}: {why}", engine.name), cure));
+        }
+        Ok(engine.probe()?)
+    }
+
+    fn fits(&self, model: &Model, mechanism: &Mechanism) -> Result<(), (&'static str, &'static str)> {
+        let name = self.engine.name;
+        match mechanism.kind {
+            Kind::Completion { .. } if name != "uring" => Err((
+                "a ring reads files itself, and its connections are no descriptors that others could send to",
+                "leave --disk away, or take --mechanism epoll-et",
+            )),
+            Kind::Blocking if !self.reads_in_caller() || self.options.direct => Err((
+                "a worker with one connection has nothing to do while another reads for it",
+                "take pread, mmap or sendfile, or a model with an event loop",
+            )),
+            _ if model.name == "tokio" && name != "sendfile" => Err((
+                "the threads of the runtime share their work, and an engine belongs to one thread",
+                "leave --disk away, or take --model loops",
+            )),
+            _ if mechanism.name == "sigio"
+                && (matches!(name, "uring" | "linux-aio")
+                    || (self.told_is_set && self.options.told == Told::EventFd)) =>
+            {
+                Err((
+                    "realtime signals tell nothing of the eventfd or ring that tells of completions",
+                    "take --disk pool with --disk-told pipe, or --mechanism epoll-et",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the engine can read the files that are to be served, as far as a look at some of them tells.
+    ///
+    /// # Errors
+    /// What their file system lacks.
+    pub fn admit(&self, root: &Path) -> Result<(), Unavailable> {
+        let Ok(disk) = Disk::open(self) else { return Ok(()) };
+        let names = std::fs::read_dir(root).into_iter().flatten().flatten().take(SAMPLES_MAX);
+        let mut files = names.map(|entry| entry.path()).filter(|path| path.is_file());
+        let Some(path) = files.next() else { return Ok(()) };
+        match DiskFile::open(&path, &self.file_options()) {
+            Ok(file) => disk.admit(&Arc::new(file)),
+            Err(e) if self.options.direct && e.kind() == std::io::ErrorKind::InvalidInput => {
+                Err(Unavailable {
+                    what: "direct reads (O_DIRECT) of the files below the root".into(),
+                    cause: "their file system does not offer them".into(),
+                    cure: "leave --disk-direct away, or serve files of a file system on a disk".into(),
+                })
+            }
+            // It may go away, or be none of ours to read.
+            Err(_) => Ok(()),
+        }
+    }
+}

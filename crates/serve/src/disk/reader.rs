@@ -1,0 +1,260 @@
+//! One worker's engine with its memory.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use pitot_disk::{Buffer, BufferPool, Completion, DiskFile, DiskOp, Engine, PAGE, Queued, Transfer, Wait};
+use pitot_proto::{OpenError, Outbox};
+use pitot_sys::{Token, Unavailable};
+
+use super::{DiskPlan, Route};
+
+/// Bytes that an engine sends to one socket before others get their turn.
+const SEND_BYTES: u64 = 1 << 20;
+
+/// An engine with the buffers that its reads fill.
+///
+/// There are twice as many buffers as requests in flight, so that half of them may wait in outboxes for slow clients
+/// while the other half keeps the disk busy. When all wait, those whose sockets are full give theirs back and read again
+/// later, mostly from the page cache: so neither do slow clients keep fast ones waiting, nor do they take more memory.
+pub struct Disk {
+    engine: Box<dyn Engine>,
+    buffers: BufferPool,
+    route: Route,
+    direct: bool,
+    block_bytes: usize,
+    done: Vec<Completion>,
+    /// Connections that found no buffer, or no room in the engine.
+    starved: VecDeque<Token>,
+    /// Connections that hold a block and cannot send it.
+    stalled: VecDeque<Token>,
+    staged: bool,
+    /// The engine took no more since something was reaped.
+    full: bool,
+}
+
+/// What became of a request for the next part of a file.
+#[derive(Debug)]
+pub enum Started {
+    /// It is here, or it failed.
+    Done(Completion),
+    /// It is under way.
+    InFlight,
+    /// There is no room for it at present: it is remembered, and its token comes out of [`Disk::next_starved`].
+    Starved,
+}
+
+/// Why a part of a file could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadFailure {
+    /// The file ends before it should.
+    Truncated,
+    /// The disk says so, or there is no memory for it at present.
+    Failed(OpenError),
+    /// The socket is broken.
+    Socket,
+}
+
+impl ReadFailure {
+    /// What an error of a read means.
+    pub fn of(e: &io::Error) -> ReadFailure {
+        use rustix::io::Errno;
+        ReadFailure::Failed(match Errno::from_io_error(e) {
+            Some(Errno::AGAIN | Errno::NOMEM | Errno::NFILE | Errno::MFILE) => OpenError::Unavailable,
+            _ => OpenError::Failed,
+        })
+    }
+}
+
+impl Disk {
+    /// Opens the engine for the calling thread.
+    ///
+    /// # Errors
+    /// What cannot be had.
+    pub fn open(plan: &DiskPlan) -> Result<Disk, Unavailable> {
+        let route = plan.route();
+        // An engine that only sends needs no memory; one that reads in its caller needs what is on its way out.
+        let (count, size) =
+            if route == Route::Read { (2 * plan.options.depth, plan.block_bytes) } else { (1, PAGE) };
+        let buffers = BufferPool::new(count, size).map_err(|e| Unavailable {
+            what: format!("{count} buffers of {size} bytes"),
+            cause: format!("the kernel says: {e}"),
+            cure: "ask for a smaller --disk-block or --disk-depth".into(),
+        })?;
+        Ok(Disk {
+            engine: (plan.engine.open)(&plan.options, &buffers)?,
+            buffers,
+            route,
+            direct: plan.options.direct,
+            block_bytes: size,
+            done: Vec::new(),
+            starved: VecDeque::new(),
+            stalled: VecDeque::new(),
+            staged: false,
+            full: false,
+        })
+    }
+
+    /// Whether this file can be read in this way.
+    ///
+    /// # Errors
+    /// What its file system lacks.
+    pub fn admit(&self, file: &DiskFile) -> Result<(), Unavailable> {
+        self.engine.admit(file)
+    }
+
+    /// What to wait on for completions, if there is something.
+    pub fn completion_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.engine.completion_fd()
+    }
+
+    /// Something is in flight and nothing will tell of its end.
+    pub fn must_be_asked(&self) -> bool {
+        self.engine.in_flight() > 0 && self.engine.completion_fd().is_none()
+    }
+
+    /// Asks for the next part of a file: into memory or, where the engine does that, to the socket.
+    pub fn start(
+        &mut self,
+        token: Token,
+        file: Arc<DiskFile>,
+        range: Range<u64>,
+        socket: Option<&Arc<OwnedFd>>,
+    ) -> Started {
+        let left = range.end - range.start;
+        let (offset, transfer) = match (self.route, socket) {
+            (Route::Send, Some(socket)) => {
+                let len = left.min(SEND_BYTES) as usize;
+                (range.start, Transfer::Send { socket: Arc::clone(socket), len })
+            }
+            _ => {
+                let Some(buffer) = self.buffers.take() else {
+                    self.starved.push_back(token);
+                    return Started::Starved;
+                };
+                // Around the page cache offset and length must be multiples of the device's block.
+                let offset = if self.direct { range.start & !(PAGE as u64 - 1) } else { range.start };
+                let wanted = range.end - offset;
+                let len = if self.direct { wanted.next_multiple_of(PAGE as u64) } else { wanted };
+                let len = len.min(self.block_bytes as u64) as usize;
+                (offset, Transfer::Read { buffer, len })
+            }
+        };
+        let operation = DiskOp { token: pack(token), file: file.into(), offset, transfer };
+        match self.engine.queue(operation) {
+            Queued::Done(completion) => Started::Done(completion),
+            Queued::InFlight => {
+                self.staged = true;
+                Started::InFlight
+            }
+            Queued::Full(_) => {
+                self.full = true;
+                self.starved.push_back(token);
+                Started::Starved
+            }
+        }
+    }
+
+    /// Sets going what was asked for.
+    ///
+    /// # Errors
+    /// The engine has failed.
+    pub fn commit(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.staged) { self.engine.commit() } else { Ok(()) }
+    }
+
+    /// Takes what is done, each with the token of its connection.
+    ///
+    /// # Errors
+    /// The engine has failed.
+    pub fn reap(&mut self) -> io::Result<Vec<(Token, Completion)>> {
+        self.engine.reap(Wait::No, &mut self.done)?;
+        self.full &= self.done.is_empty();
+        Ok(self.done.drain(..).map(|completion| (unpack(completion.operation.token), completion)).collect())
+    }
+
+    /// True if somebody waits for room.
+    pub fn is_starved(&self) -> bool {
+        !self.starved.is_empty()
+    }
+
+    /// The next connection that found no room, if there may be room for it now.
+    pub fn next_starved(&mut self) -> Option<Token> {
+        if self.full || self.is_short() { None } else { self.starved.pop_front() }
+    }
+
+    /// All memory is in use.
+    pub fn is_short(&self) -> bool {
+        self.buffers.free() == 0
+    }
+
+    /// A connection holds a block and its socket is full. It must not be told twice before it came out of
+    /// [`Disk::next_stalled`].
+    pub fn stalled(&mut self, token: Token) {
+        self.stalled.push_back(token);
+    }
+
+    /// The connection that has been stalled for longest, if all memory is in use and somebody waits for some.
+    pub fn next_stalled(&mut self) -> Option<Token> {
+        if self.is_starved() && self.is_short() { self.stalled.pop_front() } else { None }
+    }
+}
+
+/// The file that an outbox wants read next.
+pub fn file_to_read(out: &Outbox) -> Option<(Arc<DiskFile>, Range<u64>)> {
+    let (handle, range) = out.file_to_read()?;
+    Some((Arc::clone(&handle.0).downcast().ok()?, range))
+}
+
+/// Puts what was read in its place in the outbox.
+///
+/// # Errors
+/// There is nothing to be put there.
+pub fn fill(out: &mut Outbox, completion: Completion) -> Result<(), ReadFailure> {
+    let Completion { operation, result } = completion;
+    let n = match result {
+        Ok(n) => n,
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(()),
+        Err(e) => return Err(ReadFailure::of(&e)),
+    };
+    let Some((_, range)) = out.file_to_read() else { return Ok(()) };
+    let skip = (range.start - operation.offset) as usize;
+    let usable = (n.saturating_sub(skip) as u64).min(range.end - range.start) as usize;
+    match operation.transfer {
+        Transfer::Read { buffer, .. } if usable > 0 => {
+            out.fill(Arc::new(Lent(buffer)), skip..skip + usable);
+            Ok(())
+        }
+        _ => Err(ReadFailure::Truncated),
+    }
+}
+
+/// A buffer in an outbox; dropped, it goes back to its pool.
+struct Lent(Buffer);
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+fn pack(token: Token) -> u64 {
+    u64::from(token.generation()) << 32 | u64::from(token.index())
+}
+
+fn unpack(bits: u64) -> Token {
+    Token::new(bits as u32, (bits >> 32) as u32)
+}
+
+impl std::fmt::Debug for Disk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Disk")
+            .field("route", &self.route)
+            .field("buffers", &self.buffers)
+            .field("in_flight", &self.engine.in_flight())
+            .finish_non_exhaustive()
+    }
+}

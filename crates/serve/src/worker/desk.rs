@@ -1,0 +1,181 @@
+//! Where an event loop and a pool of threads pass connections to each other.
+//!
+//! What each hand-over costs decides what the model `hybrid` is worth, so nobody is woken who is awake: the loop wakes
+//! as many threads as sleep and are needed, and hands over all that one wait has brought at once; a thread wakes the loop only
+//! if the loop has something to do for the connection, and once for all that it gives back until the loop has looked.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pitot_sys::{Token, Waker};
+
+use crate::conn::{Conn, Turn};
+
+/// The two queues. Both are bounded by the number of connections.
+#[derive(Debug)]
+pub struct Desk {
+    jobs: Mutex<Jobs>,
+    more: Condvar,
+    back: Mutex<Back>,
+    /// Tells a loop that waits on it that all is back.
+    all_back: Condvar,
+    returned: Waker,
+}
+
+#[derive(Debug, Default)]
+struct Jobs {
+    queue: VecDeque<Job>,
+    /// Threads that sleep and have not been woken.
+    asleep: usize,
+    stopping: bool,
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Back {
+    done: Vec<Done>,
+    /// Connections that threads have.
+    away: usize,
+    /// The loop waits until all are back.
+    awaited: bool,
+    /// The loop wants to hear of the next one at once.
+    wanted: bool,
+    /// The loop has been woken and has not looked yet.
+    rung: bool,
+}
+
+/// A connection that is to get a turn.
+#[derive(Debug)]
+pub struct Job {
+    /// Its name in the loop.
+    pub token: Token,
+    /// The connection.
+    pub conn: Conn,
+    /// The mechanism watches it, so that the loop has nothing to do for it if it waits for input again.
+    pub watched: bool,
+}
+
+/// A connection that had a turn.
+#[derive(Debug)]
+pub struct Done {
+    /// Its name in the loop.
+    pub token: Token,
+    /// The connection.
+    pub conn: Conn,
+    /// What it waits for.
+    pub turn: Turn,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Desk {
+    /// A desk with nothing on it.
+    ///
+    /// # Errors
+    /// As [`Waker::new`].
+    pub fn new() -> io::Result<Desk> {
+        Ok(Desk {
+            jobs: Mutex::default(),
+            more: Condvar::new(),
+            back: Mutex::default(),
+            all_back: Condvar::new(),
+            returned: Waker::new()?,
+        })
+    }
+
+    /// Hands connections to the threads.
+    pub fn give(&self, batch: &mut Vec<Job>) {
+        if batch.is_empty() {
+            return;
+        }
+        lock(&self.back).away += batch.len();
+        let mut jobs = lock(&self.jobs);
+        let wake = jobs.asleep.min(batch.len());
+        jobs.asleep -= wake;
+        jobs.queue.extend(batch.drain(..));
+        drop(jobs);
+        (0..wake).for_each(|_| self.more.notify_one());
+    }
+
+    /// The next job and whether the server is stopping, or `None` when there will be no more.
+    pub fn take(&self) -> Option<(Job, bool)> {
+        let mut jobs = lock(&self.jobs);
+        loop {
+            if let Some(job) = jobs.queue.pop_front() {
+                return Some((job, jobs.stopping));
+            }
+            if jobs.closed {
+                return None;
+            }
+            jobs.asleep += 1;
+            jobs = self.more.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Gives a connection back. `needs_loop` says that the loop has to do something for it.
+    pub fn give_back(&self, done: Done, needs_loop: bool) {
+        let mut back = lock(&self.back);
+        back.done.push(done);
+        back.away -= 1;
+        if back.awaited {
+            if back.away == 0 {
+                self.all_back.notify_one();
+            }
+        } else if (needs_loop || back.wanted) && !back.rung {
+            back.rung = true;
+            self.returned.wake();
+        }
+    }
+
+    /// Takes what has come back. `rung` says that the loop was woken for it.
+    pub fn take_back(&self, rung: bool) -> Vec<Done> {
+        let mut back = lock(&self.back);
+        if rung {
+            self.returned.reset();
+            back.rung = false;
+        }
+        back.wanted = false;
+        std::mem::take(&mut back.done)
+    }
+
+    /// The loop waits for a connection that is away, and is to be woken when any comes back. False if something is back
+    /// already.
+    pub fn want(&self) -> bool {
+        let mut back = lock(&self.back);
+        back.wanted = true;
+        back.done.is_empty()
+    }
+
+    /// Waits a moment for all connections that are away.
+    pub fn await_all(&self, at_most: Duration) {
+        let mut back = lock(&self.back);
+        back.awaited = back.away > 0;
+        if back.awaited {
+            let waited = self.all_back.wait_timeout_while(back, at_most, |back| back.away > 0);
+            back = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        back.awaited = false;
+    }
+
+    /// Tells the threads that the server is stopping.
+    pub fn stop(&self) {
+        lock(&self.jobs).stopping = true;
+    }
+
+    /// Ends the threads, once they have done what is there.
+    pub fn close(&self) {
+        lock(&self.jobs).closed = true;
+        self.more.notify_all();
+    }
+}
+
+impl AsFd for Desk {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.returned.as_fd()
+    }
+}
