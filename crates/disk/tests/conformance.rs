@@ -12,7 +12,7 @@ use std::sync::Arc;
 use pitot_disk::{Access, DiskFile, DiskOp, FileOptions, Queued, Transfer, Wait, content};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use common::{BLOCK, DEPTH, KEY, Sample, collector, put_one, put_through, read, send, variants, write};
+use common::{BLOCK, DEPTH, KEY, Sample, collector, end, put_one, put_through, read, send, variants, write};
 
 #[test]
 fn a_read_brings_what_stands_at_its_offset() {
@@ -229,7 +229,7 @@ fn a_send_brings_the_file_to_the_socket() {
                 }
                 assert!(at <= to, "{} sent too much", variant.name);
             }
-            drop(socket);
+            end(&socket);
             let bytes = collected.join().unwrap();
             assert_eq!(bytes.len() as u64, to - from, "{}", variant.name);
             assert!(content::is_right(KEY, from, &bytes), "{} from {from}", variant.name);
@@ -246,7 +246,7 @@ fn a_send_ends_with_the_file_and_with_a_full_socket() {
         let (socket, collected) = collector();
         let done = put_one(&mut *engine, send(&file, &socket, (1 << 20) - 100, 5000));
         assert_eq!(done.result.unwrap(), 100, "{}", variant.name);
-        drop((socket, done.operation));
+        end(&socket);
         assert_eq!(collected.join().unwrap().len(), 100, "{}", variant.name);
 
         // Nobody reads: the count told is what the socket has, and the next send takes nothing.
@@ -262,7 +262,7 @@ fn a_send_ends_with_the_file_and_with_a_full_socket() {
             assert!(sent < 1 << 20, "{} sends more than a socket holds", variant.name);
         };
         assert_eq!(error.kind(), ErrorKind::WouldBlock, "{}", variant.name);
-        drop(socket);
+        end(&socket);
         let mut bytes = Vec::new();
         far.read_to_end(&mut bytes).unwrap();
         assert_eq!(bytes.len() as u64, sent, "{}", variant.name);

@@ -6,7 +6,7 @@ use std::fs;
 
 use pitot_disk::{Access, FileOptions};
 
-use common::{BLOCK, DEPTH, Sample, collector, put_one, put_through, read, send, variants, write};
+use common::{BLOCK, DEPTH, Sample, collector, end, put_one, put_through, read, send, variants, write};
 
 fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
@@ -31,7 +31,7 @@ fn one_life() {
                 &mut *engine,
                 [send(&file, &socket, 0, 1000), send(&file, &socket, 1 << 30, 1000)],
             ));
-            drop(socket);
+            end(&socket);
             assert_eq!(collected.join().unwrap().len(), 1000);
         }
         if variant.reads() {

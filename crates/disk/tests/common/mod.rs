@@ -172,3 +172,8 @@ pub(crate) fn collector() -> (Arc<OwnedFd>, JoinHandle<Vec<u8>>) {
     });
     (Arc::new(near.into()), thread)
 }
+
+/// Ends a connection. By shutdown(2), since io_uring may keep the socket open until its ring is entered again.
+pub(crate) fn end(socket: &Arc<OwnedFd>) {
+    rustix::net::shutdown(socket, rustix::net::Shutdown::Write).unwrap();
+}

@@ -1,7 +1,7 @@
 //! Whether a measurement can be trusted.
 //!
-//! The rules, in the order in which they are asked; the first that applies gives the verdict, and the figures of all
-//! of them are recorded whatever the verdict is.
+//! The rules, in the order in which they are asked; the first kind that applies gives the verdict, and the figures of
+//! all of them are recorded whatever the verdict is.
 
 use crate::monitor::StrangerUse;
 use crate::runfile::{Resources, Verdict, VerdictKind};
@@ -81,36 +81,36 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
         figures: figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
     };
 
+    // All that disturbed it is told: what the user can mend must not hide behind what only the hypervisor can.
+    let mut noise = Vec::new();
     if steal > STEAL_SHARE_MAX {
-        return verdict(
-            VerdictKind::Noisy,
-            format!("the hypervisor withheld {} of the CPU time", percent(steal)),
-        );
+        noise.push(format!("the hypervisor withheld {} of the CPU time", percent(steal)));
     }
     if evidence.throttled > 0 {
-        return verdict(
-            VerdictKind::Noisy,
-            format!("the CPUs were throttled {} times, for heat or by a cgroup's quota", evidence.throttled),
-        );
+        noise.push(format!(
+            "the CPUs were throttled {} times, for heat or by a cgroup's quota",
+            evidence.throttled
+        ));
     }
     for (whose, share, strangers) in
         [("server", others, &on_server), ("load generator", load_others, &on_load)]
     {
         if share > OTHERS_SHARE_MAX && strangers.seconds * 100.0 >= OTHERS_TICKS_MIN {
-            let reason = format!(
+            noise.push(format!(
                 "other processes used {} of the {whose}'s CPUs, most of it {}",
                 percent(share),
                 strangers.worst
-            );
-            return verdict(VerdictKind::Noisy, reason);
+            ));
         }
     }
     if unknown > UNKNOWN_SHARE_MAX {
-        let reason = format!(
+        noise.push(format!(
             "{} of the server's CPUs went to the kernel's own threads or to processes too short to be seen",
             percent(unknown)
-        );
-        return verdict(VerdictKind::Noisy, reason);
+        ));
+    }
+    if !noise.is_empty() {
+        return verdict(VerdictKind::Noisy, noise.join("; "));
     }
     if resent > RETRANSMIT_SHARE_MAX || load.client.verdict == "network-bound" {
         let reason =
@@ -275,6 +275,21 @@ mod tests {
             cpus: &split(),
         };
         assert!(judge(&evidence).reason.contains("throttled 2 times"));
+    }
+
+    #[test]
+    fn steal_does_not_hide_a_neighbour() {
+        let stolen = Resources { steal_s: 0.2, server_cpu_s: 0.9, ..used() };
+        let neighbour = StrangerUse {
+            from: Nanos::from_secs(1),
+            to: Nanos::from_secs(3),
+            pid: 7,
+            name: "burner".into(),
+            cpu: 0,
+            cpu_ns: 900_000_000,
+        };
+        let reason = verdict(&stolen, &load(), &[neighbour]).reason;
+        assert!(reason.contains("the hypervisor withheld 5%") && reason.contains("`burner`"), "{reason}");
     }
 
     #[test]

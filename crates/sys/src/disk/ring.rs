@@ -3,6 +3,9 @@
 //! One ring serves one thread, the one that made it (SINGLE_ISSUER, DEFER_TASKRUN). A send is two splices through a
 //! pipe, file to pipe and pipe to socket, repeated until all is sent or the socket takes no more; then what is left in
 //! the pipe is dropped, so that the count told is what the socket has, and the caller may go on from there.
+//!
+//! A completion can be told before the kernel's worker has let go of the request, and the last hold is then dropped by
+//! this thread's next entry. So a socket that was sent to is surely closed only by shutdown(2), or with the ring.
 
 use std::collections::HashMap;
 use std::io;
