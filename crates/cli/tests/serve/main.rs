@@ -18,7 +18,6 @@ mod site;
 mod cache;
 mod crowds;
 mod descriptors;
-mod engines;
 mod http_clients;
 mod leaks;
 mod mail;

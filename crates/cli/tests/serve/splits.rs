@@ -14,7 +14,7 @@ const AT_A_TIME: usize = 32;
 
 /// Sends `input` in two parts, cut at every place where it can be, and has each answer checked. The second part is sent
 /// only when the server has read the first.
-fn cut_everywhere<C>(
+pub(crate) fn cut_everywhere<C>(
     server: &Server,
     input: &[u8],
     open: impl FnMut() -> C,
@@ -34,7 +34,7 @@ fn cut_everywhere<C>(
 }
 
 /// Sends every byte when the server has read the one before.
-fn byte_by_byte(server: &Server, mut stream: &TcpStream, input: &[u8]) {
+pub(crate) fn byte_by_byte(server: &Server, mut stream: &TcpStream, input: &[u8]) {
     for byte in input {
         stream.write_all(&[*byte]).expect("the server reads");
         until_read(server.addr, [stream]);

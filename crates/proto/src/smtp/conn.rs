@@ -165,6 +165,14 @@ impl ServerConn for Conn {
         if session.ended { self.message_done(cx, out) } else { Next::Read }
     }
 
+    fn end_of_input(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
+        if cx.stopping {
+            // A worker in a blocking call is told to stop by an end of input.
+            out.fixed(reply::STOPPING);
+        }
+        Next::Close
+    }
+
     fn timed_out(&mut self, _: &Context<'_>, out: &mut Outbox) {
         out.fixed(reply::TOO_SLOW);
         self.session = None;

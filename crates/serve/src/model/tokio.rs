@@ -161,8 +161,7 @@ async fn serve(benches: Arc<Benches>, socket: Arc<TcpStream>, mut told: watch::R
                 turn = take_turn(&benches, &mut conn, stopping, &mut time);
                 continue;
             }
-            // No engine reads files under this model.
-            Turn::AwaitFile | Turn::Over => break,
+            Turn::Over => break,
         };
         turn = tokio::select! {
             biased;
