@@ -2,13 +2,16 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
+use pitot_disk::Completion;
 use pitot_proto::Outbox;
-use pitot_sys::socket;
+use pitot_sys::{Token, socket};
 
 use crate::clock::Tick;
 use crate::counters::Count;
+use crate::disk::{self, Disk, ReadFailure, Route, Started};
 use crate::server::{Env, Server};
 use crate::session::{Session, Want};
 
@@ -16,6 +19,8 @@ use crate::session::{Session, Want};
 pub const RECEIVE_BYTES: usize = 64 << 10;
 /// Bytes sent or received for one connection before the others get their turn.
 const TURN_BYTES: usize = 1 << 20;
+/// Parts of files that an engine may give one connection at once before the others get their turn.
+const PARTS_PER_TURN: usize = 8;
 /// How long input is thrown away for the sake of a reply on its way.
 pub const LINGER: Duration = Duration::from_secs(2);
 
@@ -26,6 +31,8 @@ pub enum Turn {
     AwaitInput,
     /// Room to write; the socket has none.
     AwaitRoom,
+    /// The next part of a file, for which an engine is to be asked or has been asked.
+    AwaitFile,
     /// Another turn, without waiting: it has had its share.
     Again,
     /// Nothing: the connection is to be dropped.
@@ -68,15 +75,66 @@ impl Phase {
 enum Sent {
     All,
     NoRoom,
+    /// What comes next is for an engine to read or send.
+    File,
     ShareUsed,
     Broken,
 }
 
+/// The socket of a connection.
+#[derive(Debug)]
+pub enum Socket {
+    /// Its own.
+    Own(OwnedFd),
+    /// It has other users, who keep it open: an engine that sends to it, a loop that watches it.
+    Shared(Arc<OwnedFd>),
+}
+
+impl Socket {
+    /// A socket just accepted.
+    pub fn new(fd: OwnedFd, is_shared: bool) -> Socket {
+        if is_shared { Socket::Shared(Arc::new(fd)) } else { Socket::Own(fd) }
+    }
+
+    /// The socket, if it may have several owners.
+    pub fn shared(&self) -> Option<&Arc<OwnedFd>> {
+        match self {
+            Socket::Own(_) => None,
+            Socket::Shared(fd) => Some(fd),
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Own(fd) => fd.as_fd(),
+            Socket::Shared(fd) => fd.as_fd(),
+        }
+    }
+}
+
+/// How it stands with the engine that reads a connection's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// It has not been asked.
+    No,
+    /// It is at work, or will be as soon as it has room.
+    Yes,
+    /// The same, and meanwhile something happened on the socket.
+    YesAndReady,
+    /// It found the socket full.
+    NoRoom,
+    /// What was promised cannot be had.
+    Failed,
+}
+
 /// A connection on a socket, which is a plain descriptor but under a runtime that has a type of its own for it.
 #[derive(Debug)]
-pub struct Conn<S = OwnedFd> {
+pub struct Conn<S = Socket> {
     socket: S,
     session: Session,
+    asked: Asked,
     /// There is one only while something is to be sent, so that an idle connection is small.
     out: Option<Box<Outbox>>,
     phase: Phase,
@@ -92,7 +150,15 @@ impl<S: AsFd> Conn<S> {
         let mut out = env.outbox();
         session.open(env, &mut out);
         let phase = Phase::Idle;
-        let mut conn = Conn { socket, session, out: None, phase, input_ending: false, input_ended: false };
+        let mut conn = Conn {
+            socket,
+            session,
+            asked: Asked::No,
+            out: None,
+            phase,
+            input_ending: false,
+            input_ended: false,
+        };
         conn.keep(env, out);
         conn
     }
@@ -198,12 +264,29 @@ impl<S: AsFd> Conn<S> {
     }
 
     fn take_turn(&mut self, env: &mut Env, scratch: &mut [u8], out: &mut Outbox) -> Turn {
+        match self.asked {
+            Asked::No => {}
+            Asked::Yes | Asked::YesAndReady => return Turn::AwaitFile,
+            Asked::NoRoom => {
+                self.asked = Asked::No;
+                return Turn::AwaitRoom;
+            }
+            Asked::Failed => {
+                let _ = socket::reset_on_close(&self.socket);
+                return Turn::Over;
+            }
+        }
         let mut received = 0;
         let mut drained = false;
         loop {
+            // A reply starts with its first block: then one send takes both, and an error may still be told.
+            if env.route == Route::Read && out.file_to_read().is_some() {
+                return Turn::AwaitFile;
+            }
             match send_all(self.socket.as_fd(), env, out) {
                 Sent::All => {}
                 Sent::NoRoom => return Turn::AwaitRoom,
+                Sent::File => return Turn::AwaitFile,
                 Sent::ShareUsed => return Turn::Again,
                 Sent::Broken => return Turn::Over,
             }
@@ -261,6 +344,111 @@ impl<S: AsFd> Conn<S> {
     }
 }
 
+impl Conn {
+    /// Takes a turn, and further ones for as long as the engine answers at once. Without an engine it comes back when
+    /// one is to be asked.
+    pub fn turn_with(
+        &mut self,
+        token: Token,
+        env: &mut Env,
+        scratch: &mut [u8],
+        mut disk: Option<&mut Disk>,
+    ) -> Turn {
+        for _ in 0..PARTS_PER_TURN {
+            let turn = self.turn(env, scratch);
+            match &mut disk {
+                Some(disk) if turn == Turn::AwaitFile && !self.is_asked() => self.ask(token, env, disk),
+                _ => return turn,
+            }
+            if self.is_asked() {
+                return Turn::AwaitFile;
+            }
+        }
+        Turn::Again
+    }
+
+    /// Asks the engine unless it is at work already. False if it is done at once.
+    pub fn ask_if_not_asked(&mut self, token: Token, env: &mut Env, disk: &mut Disk) -> bool {
+        if !self.is_asked() {
+            self.ask(token, env, disk);
+        }
+        self.is_asked()
+    }
+
+    /// Asks the engine for the next part of the file in front.
+    fn ask(&mut self, token: Token, env: &mut Env, disk: &mut Disk) {
+        let Some((file, range)) = self.out.as_deref().and_then(disk::file_to_read) else { return };
+        match disk.start(token, file, range, self.socket.shared()) {
+            Started::Done(completion) => self.take_part(env, completion),
+            Started::InFlight | Started::Starved => self.asked = Asked::Yes,
+        }
+    }
+
+    /// The engine has been asked, and is not done.
+    pub fn is_asked(&self) -> bool {
+        matches!(self.asked, Asked::Yes | Asked::YesAndReady)
+    }
+
+    /// Something has happened on the socket while the engine is at work.
+    pub fn became_ready(&mut self) {
+        self.asked = Asked::YesAndReady;
+    }
+
+    /// There may be room in the engine, which had none.
+    pub fn ask_again(&mut self) {
+        self.asked = Asked::No;
+    }
+
+    /// The engine is done.
+    pub fn take_part(&mut self, env: &mut Env, completion: Completion) {
+        let was_ready = std::mem::replace(&mut self.asked, Asked::No) == Asked::YesAndReady;
+        let Some(out) = &mut self.out else { return };
+        let taken = if env.route == Route::Read {
+            disk::fill(out, completion)
+        } else {
+            let asked_for = completion.operation.transfer.len();
+            match completion.result {
+                Ok(0) => Err(ReadFailure::Truncated),
+                Ok(n) => {
+                    env.counters.add(Count::BytesSent, n as u64);
+                    out.advance(n as u64);
+                    // Unless the socket has told of room since, there is none.
+                    let full = n < asked_for && !was_ready;
+                    self.asked = if full { Asked::NoRoom } else { Asked::No };
+                    Ok(())
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    self.asked = if was_ready { Asked::No } else { Asked::NoRoom };
+                    Ok(())
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
+                Err(e) if is_of_socket(&e) => Err(ReadFailure::Socket),
+                Err(e) => Err(ReadFailure::of(&e)),
+            }
+        };
+        if let Err(failure) = taken {
+            let replaced = self.session.file_failed(env, failure, out);
+            self.asked = if replaced { Asked::No } else { Asked::Failed };
+        }
+    }
+
+    /// Gives the block back that it cannot send, to read it again later.
+    pub fn give_block_back(&mut self) {
+        if let Some(out) = &mut self.out {
+            out.unfill();
+        }
+    }
+}
+
+/// True for errors that tell of the socket, not of the file.
+fn is_of_socket(e: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(
+        Errno::from_io_error(e),
+        Some(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN | Errno::TIMEDOUT | Errno::HOSTUNREACH)
+    )
+}
+
 impl<S: AsFd> AsFd for Conn<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -273,6 +461,9 @@ fn send_all(fd: BorrowedFd<'_>, env: &Env, out: &mut Outbox) -> Sent {
     while !out.is_empty() {
         if sent >= TURN_BYTES {
             return Sent::ShareUsed;
+        }
+        if env.route != Route::InPlace && out.front_file().is_some() {
+            return Sent::File;
         }
         match send_once(fd, out) {
             Ok(0) => {

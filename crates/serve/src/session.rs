@@ -1,8 +1,9 @@
 //! The pump: it feeds a protocol core and obeys it. The same for every model and mechanism.
 
-use pitot_proto::{Context, Next, Outbox, Protocol, ServerConn, Violation, ViolationKind};
+use pitot_proto::{Context, Next, OpenError, Outbox, Protocol, ServerConn, Violation, ViolationKind};
 
 use crate::counters::Count;
+use crate::disk::ReadFailure;
 use crate::server::Env;
 
 /// The most input that may wait unconsumed. A core bounds its own appetite well below; this bounds a burst that
@@ -99,6 +100,33 @@ impl Session {
     pub fn timed_out(&mut self, env: &mut Env, out: &mut Outbox) {
         self.core.timed_out(&env.context(), out);
         self.want = Want::CloseGently;
+    }
+
+    /// A file of which a reply is being sent cannot be read. True if an error takes the place of the reply, false if
+    /// it is too late for that.
+    pub fn file_failed(&mut self, env: &mut Env, failure: ReadFailure, out: &mut Outbox) -> bool {
+        let error = match failure {
+            ReadFailure::Truncated => {
+                env.counters.add(Count::FileTruncated, 1);
+                OpenError::Failed
+            }
+            ReadFailure::Failed(error) => {
+                env.counters.add(Count::FileFailed, 1);
+                error
+            }
+            ReadFailure::Socket => {
+                env.counters.add(Count::Reset, 1);
+                return false;
+            }
+        };
+        if !out.revoke() {
+            return false;
+        }
+        self.core.file_failed(&env.context(), error, out);
+        // The reply that was revoked has been counted.
+        out.take_replies();
+        self.want = Want::CloseGently;
+        true
     }
 
     /// The connection goes although nothing is wrong with it: the core may say a last word.

@@ -18,6 +18,7 @@ mod site;
 mod cache;
 mod crowds;
 mod descriptors;
+mod engines;
 mod http_clients;
 mod leaks;
 mod mail;

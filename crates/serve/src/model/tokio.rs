@@ -161,7 +161,8 @@ async fn serve(benches: Arc<Benches>, socket: Arc<TcpStream>, mut told: watch::R
                 turn = take_turn(&benches, &mut conn, stopping, &mut time);
                 continue;
             }
-            Turn::Over => break,
+            // No engine reads files under this model.
+            Turn::AwaitFile | Turn::Over => break,
         };
         turn = tokio::select! {
             biased;

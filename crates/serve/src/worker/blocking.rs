@@ -1,18 +1,21 @@
 //! One connection at a time, with calls that wait.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pitot_disk::{DiskFile, EngineOptions};
 use pitot_meter::Nanos;
-use pitot_proto::Outbox;
-use pitot_sys::{signal, socket};
+use pitot_proto::{OpenError, Outbox};
+use pitot_sys::{Token, signal, socket};
 
 use super::AcceptFailure;
 use crate::conn::{LINGER, send_once};
 use crate::counters::{Count, WorkerCounters};
+use crate::disk::{self, Disk, DiskPlan, ReadFailure, Route, Started};
 use crate::server::{Env, Server};
 use crate::session::{Session, Want};
 
@@ -120,6 +123,8 @@ pub fn serve(server: &Server, env: &mut Env, interrupt: &impl Interrupt, fd: Own
     let fd = Arc::new(fd);
     let mut conn = Conn {
         fd: &fd,
+        server,
+        disk: None,
         session: Session::new(&*server.protocol),
         head_started: None,
         timeout: env.limits.idle_timeout,
@@ -137,6 +142,9 @@ pub fn serve(server: &Server, env: &mut Env, interrupt: &impl Interrupt, fd: Own
 
 struct Conn<'a> {
     fd: &'a Arc<OwnedFd>,
+    server: &'a Server,
+    /// Opened when the first file is to be read by it.
+    disk: Option<Disk>,
     session: Session,
     /// When the first byte of the present request's head came.
     head_started: Option<Nanos>,
@@ -203,8 +211,15 @@ impl Conn<'_> {
     }
 
     /// Sends everything. False if the connection has failed.
-    fn send(&self, env: &Env, out: &mut Outbox) -> bool {
+    fn send(&mut self, env: &mut Env, out: &mut Outbox) -> bool {
         while !out.is_empty() {
+            if env.route != Route::InPlace
+                && let Some((file, range)) = disk::file_to_read(out)
+                && let Err(failure) = self.read(file, range, out)
+                && !self.session.file_failed(env, failure, out)
+            {
+                return false;
+            }
             match send_once(self.fd.as_fd(), out) {
                 Ok(0) => {
                     env.counters.add(Count::FileTruncated, 1);
@@ -223,6 +238,25 @@ impl Conn<'_> {
             }
         }
         true
+    }
+
+    /// Reads a part of a file, and waits for it.
+    fn read(&mut self, file: Arc<DiskFile>, range: Range<u64>, out: &mut Outbox) -> Result<(), ReadFailure> {
+        let disk = match &mut self.disk {
+            Some(disk) => disk,
+            none => {
+                let plan = self.server.engine().ok_or(ReadFailure::Failed(OpenError::Failed))?;
+                // One block at a time is on its way.
+                let plan = DiskPlan { options: EngineOptions { depth: 1, ..plan.options }, ..*plan };
+                let disk = Disk::open(&plan).map_err(|_| ReadFailure::Failed(OpenError::Unavailable))?;
+                none.insert(disk)
+            }
+        };
+        match disk.start(Token::default(), file, range, None) {
+            Started::Done(completion) => disk::fill(out, completion),
+            // The engines that a worker of this kind may have answer at once.
+            Started::InFlight | Started::Starved => Err(ReadFailure::Failed(OpenError::Unavailable)),
+        }
     }
 
     /// Sets the time that the next receive may take. False if a request's head has used up its time.

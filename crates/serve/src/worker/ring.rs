@@ -84,7 +84,7 @@ struct Loop {
 
 impl Loop {
     fn new(worker: LoopWorker, ring: Ring) -> Loop {
-        let LoopWorker { server, index, source, stop, prepared } = worker;
+        let LoopWorker { server, index, source, stop, prepared, .. } = worker;
         let env = Env::new(&server, index);
         let next_sweep = env.clock.tick().after(SWEEP);
         let mut this = Loop {
@@ -435,6 +435,7 @@ impl Loop {
                         out.put_back(Segment::Pattern { at: at + n, len: len - n }, 0);
                     }
                 }
+                Segment::Block(block) => payload.push_bytes(block.bytes().to_vec(), from),
                 file @ Segment::File { .. } => {
                     out.put_back(file, sent);
                     break;
