@@ -12,6 +12,7 @@ mod failure;
 mod host;
 mod list;
 mod load;
+mod mail;
 mod report;
 mod run;
 mod serve;
@@ -34,6 +35,7 @@ enum Command {
     Run(run::Run),
     Serve(serve::Serve),
     Load(Box<load::Load>),
+    Mail(Box<mail::Mail>),
     Report(report::Report),
     Compare(compare::Compare),
     Disk(disk::Disk),
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Command::Run(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Load(command) => command.run(),
+        Command::Mail(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Disk(command) => command.run(),

@@ -1,0 +1,271 @@
+//! `pitot mail`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use pitot_mail::address::BadAddress;
+use pitot_mail::journal::JournalError;
+use pitot_mail::{Misuse, Options, Plan, Progress, Report, RunError, TlsPolicy, Watch, output};
+use pitot_meter::{Nanos, units};
+use pitot_sys::signal::{Signal, SignalFd};
+
+use crate::failure::Failure;
+
+/// Bad lines of a list that are shown one by one.
+const BAD_LINES_SHOWN: u64 = 20;
+
+/// Send one message to many recipients, or test how fast that would go.
+///
+/// Recipients are grouped by domain, the domains' mail hosts found by DNS, and each host given as many recipients in a
+/// transaction and transactions on a connection as allowed. A refusal of 5xx is final, 4xx is tried again. With a
+/// journal a run that was stopped or killed goes on where it was: a recipient that has its outcome there is never
+/// written to again, and at most as many as there are connections (-c) may get the message twice.
+///
+/// Exit code 0: every recipient was taken. 1: some were not, or the run ended early. 2: wrong use.
+#[derive(Debug, Args)]
+pub(crate) struct Mail {
+    /// The recipients, one address a line.
+    #[arg(long, value_name = "FILE")]
+    list: PathBuf,
+    /// The message, with its header. Lines may end in LF or CR LF.
+    #[arg(long, value_name = "FILE")]
+    message: PathBuf,
+    /// The sender, to whom bounces go; '<>' for nobody.
+    #[arg(long, value_name = "ADDRESS")]
+    from: String,
+    /// Take every step of a delivery but the last: RSET in place of DATA.
+    #[arg(long)]
+    test_mode: bool,
+    /// Send the message.
+    #[arg(long)]
+    really_send: bool,
+    /// Keep the outcome of each recipient here, and leave out those that have one.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+
+    /// Connections in all, and recipients in doubt at any moment.
+    #[arg(short, long, value_name = "N", value_parser = units::count, default_value = "100", help_heading = "Hosts")]
+    connections: u64,
+    /// Connections to one host. [default: 20, with a relay as many as in all]
+    #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Hosts")]
+    connections_per_host: Option<u64>,
+    /// Recipients in one transaction; when sending, no more than connections.
+    #[arg(long, value_name = "N", value_parser = units::count, default_value = "50", help_heading = "Hosts")]
+    recipients_per_transaction: u64,
+    /// Transactions on one connection.
+    #[arg(long, value_name = "N", value_parser = units::count, default_value = "100", help_heading = "Hosts")]
+    transactions_per_connection: u64,
+    /// Ask this DNS server instead of the system's.
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Hosts")]
+    dns: Option<String>,
+    /// Give all mail to this host, and ask no DNS.
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Hosts")]
+    relay: Option<String>,
+    /// The port of mail hosts that DNS names.
+    #[arg(long, value_name = "PORT", default_value_t = 25, help_heading = "Hosts")]
+    port: u16,
+    /// TLS: auto (where offered, any certificate), require (with a certificate that is checked), off.
+    #[arg(long, value_name = "POLICY", value_parser = tls, default_value = "auto", help_heading = "Hosts")]
+    tls: TlsPolicy,
+    /// The name to greet hosts with. [default: this machine's]
+    #[arg(long, value_name = "NAME", help_heading = "Hosts")]
+    helo: Option<String>,
+
+    /// Attempts after the first one, for what may work later.
+    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Patience")]
+    retries: u8,
+    /// The pause before the second attempt; it doubles with each.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "5m", help_heading = "Patience")]
+    retry_delay: Nanos,
+    /// Wait longer or shorter for hosts than RFC 5321 asks for (5 minutes for most replies).
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, help_heading = "Patience")]
+    timeout_scale: f64,
+    /// Recipients in memory at once.
+    #[arg(long, value_name = "N", value_parser = units::count, default_value = "250k", help_heading = "Patience")]
+    window: u64,
+
+    /// Write the result as one JSON object; - is standard output, which then holds nothing else.
+    #[arg(long, value_name = "PATH|-", help_heading = "Result")]
+    json: Option<PathBuf>,
+}
+
+fn tls(word: &str) -> Result<TlsPolicy, String> {
+    match word {
+        "auto" => Ok(TlsPolicy::Auto),
+        "require" => Ok(TlsPolicy::Require),
+        "off" => Ok(TlsPolicy::Off),
+        _ => Err(format!("`{word}` is not auto, require or off")),
+    }
+}
+
+impl Mail {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let plan = Plan::new(&self.options())?;
+        let machine = |e: io::Error| {
+            Failure::run(
+                format!("signals cannot be taken: {e}"),
+                "raise the limit on descriptors with ulimit -n",
+            )
+        };
+        // Before any thread is there, so that all of them leave the signals to this descriptor.
+        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(machine)?;
+        let allowed = pitot_sys::limits::raise_descriptors().unwrap_or_default();
+        if allowed < self.connections.saturating_add(16) {
+            return Err(Failure::wrong_use(
+                format!("{} connections need more descriptors than the limit of {allowed}", self.connections),
+                "ask for fewer with -c, or raise the limit with ulimit -Hn",
+            ));
+        }
+        // Opened before the run: a name that cannot be written is told before, not after it.
+        let json = self.json.as_deref().map(create).transpose()?;
+        let mut screen =
+            Screen { signals, requests: 0, live: io::stderr().is_terminal(), shown: false, bad: 0 };
+        let result = pitot_mail::run(&plan, &mut screen);
+        screen.clear();
+        if screen.bad > BAD_LINES_SHOWN {
+            screen.note(&format!("{} more lines are no address", screen.bad - BAD_LINES_SHOWN));
+        }
+        let report = result?;
+        if let Some(out) = json {
+            write(out, &report)?;
+        }
+        if self.json.as_deref() != Some(Path::new("-")) {
+            // A reader that has gone away, as `head` does, is no failure.
+            let _ = io::stdout().write_all(output::summary(&report).as_bytes());
+        }
+        match &report.ended_early {
+            Some(why) => Err(Failure::run(
+                format!("the run ended early: {why}"),
+                if self.journal.is_some() {
+                    "run it again with the same journal to go on"
+                } else {
+                    "with --journal FILE the next run would go on from here"
+                },
+            )),
+            None => Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::from(1) }),
+        }
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            list: self.list.clone(),
+            message: self.message.clone(),
+            from: self.from.clone(),
+            dns: self.dns.clone(),
+            relay: self.relay.clone(),
+            port: self.port,
+            connections: self.connections,
+            connections_per_host: self.connections_per_host,
+            recipients_per_transaction: self.recipients_per_transaction,
+            transactions_per_connection: self.transactions_per_connection,
+            retries: self.retries,
+            retry_delay: self.retry_delay,
+            timeout_scale: self.timeout_scale,
+            tls: self.tls,
+            helo: self.helo.clone(),
+            journal: self.journal.clone(),
+            window: self.window,
+            test_mode: self.test_mode,
+            really_send: self.really_send,
+        }
+    }
+}
+
+fn create(path: &Path) -> Result<Box<dyn Write>, Failure> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufWriter::new(io::stdout())));
+    }
+    match File::create(path) {
+        Ok(file) => Ok(Box::new(BufWriter::new(file))),
+        Err(e) => Err(Failure::wrong_use(
+            format!("{} cannot be written: {e}", path.display()),
+            "check the directory and its permissions",
+        )),
+    }
+}
+
+fn write(mut out: Box<dyn Write>, report: &Report) -> Result<(), Failure> {
+    serde_json::to_writer(&mut out, report)
+        .map_err(io::Error::from)
+        .and_then(|()| writeln!(out))
+        .and_then(|()| out.flush())
+        .map_err(|e| Failure::run(format!("the JSON result could not be written: {e}"), "is the disk full?"))
+}
+
+/// Shows progress where somebody looks, tells of bad lines, and hears Ctrl-C.
+struct Screen {
+    signals: SignalFd,
+    requests: u32,
+    /// Standard error is a terminal.
+    live: bool,
+    shown: bool,
+    /// Lines that are no address.
+    bad: u64,
+}
+
+impl Screen {
+    /// Takes the progress line away.
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Watch for Screen {
+    fn progress(&mut self, progress: &Progress) {
+        if self.live {
+            self.shown = true;
+            let _ = write!(io::stderr(), "\r\x1b[K{}", output::progress_line(progress));
+        }
+    }
+
+    fn bad_line(&mut self, line: u64, why: BadAddress) {
+        self.bad += 1;
+        if self.bad <= BAD_LINES_SHOWN {
+            self.note(&format!("line {line} of the list is no address: {why}"));
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        self.clear();
+        let _ = writeln!(io::stderr(), "pitot: {text}");
+    }
+
+    fn stop_requests(&mut self) -> u32 {
+        while self.signals.next().is_some() {
+            self.requests += 1;
+        }
+        self.requests
+    }
+}
+
+impl From<Misuse> for Failure {
+    fn from(misuse: Misuse) -> Failure {
+        Failure::wrong_use(misuse.to_string(), misuse.cure)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Failure {
+        let what = error.to_string();
+        match error {
+            RunError::Journal(JournalError::Foreign(_)) => {
+                Failure::wrong_use(what, "name another journal: this one is another run's")
+            }
+            RunError::Journal(JournalError::Locked(_)) => {
+                Failure::wrong_use(what, "wait for it to end, or name another journal")
+            }
+            RunError::Journal(JournalError::File { .. }) => {
+                Failure::run(what, "check the directory, its permissions and its free space")
+            }
+            RunError::List { .. } => Failure::wrong_use(what, "write --list FILE with one address a line"),
+            RunError::Tls(_) => Failure::run(what, "install ca-certificates, or use --tls auto"),
+            RunError::Dns(_) => Failure::run(what, "name one that can be reached with --dns HOST:PORT"),
+            RunError::System(_) => Failure::run(what, "raise the limit on descriptors with ulimit -n"),
+        }
+    }
+}

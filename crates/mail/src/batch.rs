@@ -1,0 +1,53 @@
+//! The recipients of one transaction and what was said of each.
+
+/// A recipient on its way.
+#[derive(Debug)]
+pub(crate) struct Recipient {
+    pub(crate) local: Box<str>,
+    /// The number of its domain.
+    pub(crate) domain: u32,
+    /// Attempts that have failed.
+    pub(crate) attempts: u8,
+}
+
+/// What a host said to a recipient.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Nothing yet.
+    Open,
+    /// Yes, subject to what becomes of the message.
+    Taken,
+    /// No, with a code of 400 to 599.
+    No(Said),
+    /// Not in this transaction, which has enough recipients (RFC 5321 section 4.5.3.1.10).
+    Overflow,
+}
+
+/// A reply that decides something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) code: u16,
+    pub(crate) text: Box<[u8]>,
+}
+
+/// A transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) recipients: Vec<Recipient>,
+    pub(crate) answers: Vec<Answer>,
+    /// What was said to the sender, or of the message: it decides for all that are open or taken.
+    pub(crate) closing: Option<Said>,
+    /// How many are taken.
+    pub(crate) taken: usize,
+    /// The message was sent to somebody.
+    pub(crate) message_sent: bool,
+    /// The end of the message may have reached the host, and no reply has come.
+    pub(crate) in_doubt: bool,
+}
+
+impl Batch {
+    pub(crate) fn new(recipients: Vec<Recipient>) -> Batch {
+        let answers = vec![Answer::Open; recipients.len()];
+        Batch { recipients, answers, ..Batch::default() }
+    }
+}

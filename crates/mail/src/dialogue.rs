@@ -1,0 +1,426 @@
+//! One conversation with a host, without its socket (RFC 5321): replies in, commands out.
+//!
+//! A transaction is MAIL, a RCPT for each recipient, and DATA with the message, or RSET in its place in test mode. Where
+//! the host offers PIPELINING all of it goes out in one piece and the replies are told apart by their order; elsewhere
+//! each command waits for its reply. Either way one [`Step`] says which reply comes next.
+
+use pitot_proto::client::Fault;
+use pitot_proto::client::smtp::{EnhancedCode, Extensions, Line, ReplyReader};
+
+use crate::batch::{Answer, Batch, Said};
+use crate::letter::{Letter, NO_SMTPUTF8, TlsPolicy};
+use crate::timeouts::Phase;
+
+/// The server closes whatever it is asked (RFC 5321 section 3.8).
+const CLOSING: u16 = 421;
+/// The text of a reply that is kept.
+const TEXT_BYTES_MAX: usize = 256;
+
+/// Which reply is awaited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Banner,
+    Ehlo,
+    Helo,
+    StartTls,
+    /// Of the TLS handshake, in fact.
+    Handshake,
+    /// None: there is no transaction.
+    Idle,
+    /// To an RSET in front of a transaction.
+    Clear,
+    Mail,
+    Rcpt(usize),
+    /// To DATA, or RSET in test mode.
+    End,
+    /// None: the host waits for the message, and the message for its turn.
+    Held,
+    Message,
+    Quit,
+}
+
+/// What input meant.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Nothing yet; more is needed.
+    More,
+    /// A transaction may begin.
+    Ready,
+    /// Make the connection private and call [`Dialogue::secured`].
+    StartTls,
+    /// The host waits for the message: [`Dialogue::send_message`].
+    MaySend,
+    /// The transaction is over: [`Dialogue::take_batch`].
+    Finished,
+    /// The host has said goodbye.
+    Closed,
+    /// The host will not talk, or not on these terms.
+    Unwilling(Said),
+}
+
+/// A conversation.
+#[derive(Debug)]
+pub(crate) struct Dialogue {
+    reader: ReplyReader,
+    extensions: Extensions,
+    step: Step,
+    tls: TlsPolicy,
+    secure: bool,
+    /// The last transaction may have left something behind.
+    unclean: bool,
+    /// A line of the present reply is over.
+    within: bool,
+    batch: Batch,
+    /// The text of the present reply: its first line.
+    text: Vec<u8>,
+}
+
+impl Dialogue {
+    /// The connection is there, or will be; the host speaks first.
+    pub(crate) fn new(tls: TlsPolicy) -> Dialogue {
+        Dialogue {
+            reader: ReplyReader::default(),
+            extensions: Extensions::default(),
+            step: Step::Banner,
+            tls,
+            secure: false,
+            unclean: false,
+            within: false,
+            batch: Batch::default(),
+            text: Vec::new(),
+        }
+    }
+
+    /// What is waited for, to know how long.
+    pub(crate) fn phase(&self) -> Phase {
+        match self.step {
+            Step::Banner => Phase::Banner,
+            Step::Ehlo | Step::Helo | Step::StartTls | Step::Handshake => Phase::Hello,
+            Step::Idle => Phase::Idle,
+            Step::Clear | Step::Mail => Phase::Mail,
+            Step::Rcpt(_) => Phase::Recipient,
+            Step::End => Phase::Data,
+            Step::Held => Phase::Idle,
+            Step::Message => Phase::Message,
+            Step::Quit => Phase::Quit,
+        }
+    }
+
+    /// True from the greetings to the goodbye.
+    pub(crate) fn is_established(&self) -> bool {
+        !matches!(
+            self.step,
+            Step::Banner | Step::Ehlo | Step::Helo | Step::StartTls | Step::Handshake | Step::Quit
+        )
+    }
+
+    /// True once QUIT is said.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.step == Step::Quit
+    }
+
+    /// Recipients of the transaction that the host has taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.batch.taken
+    }
+
+    /// The transaction under way or over, and an empty one instead.
+    pub(crate) fn take_batch(&mut self) -> Batch {
+        std::mem::take(&mut self.batch)
+    }
+
+    /// Begins a transaction; false if nothing of it can be asked of this host, and it is over already.
+    pub(crate) fn begin<'a>(
+        &mut self,
+        mut batch: Batch,
+        letter: &Letter,
+        domain: impl Fn(u32) -> &'a str,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        debug_assert_eq!(self.step, Step::Idle);
+        if let Some((code, text)) = letter.misfit(&self.extensions) {
+            batch.closing = Some(Said { code, text: text.as_bytes().into() });
+            self.batch = batch;
+            return false;
+        }
+        let mut utf8 = false;
+        for (recipient, answer) in batch.recipients.iter().zip(&mut batch.answers) {
+            if !recipient.local.is_ascii() {
+                utf8 = true;
+                if !self.extensions.smtputf8 {
+                    let (code, text) = NO_SMTPUTF8;
+                    *answer = Answer::No(Said { code, text: text.as_bytes().into() });
+                }
+            }
+        }
+        self.batch = batch;
+        let Some(first) = self.next_open(0) else { return false };
+        if self.unclean {
+            out.extend_from_slice(b"RSET\r\n");
+        }
+        self.step = if self.unclean { Step::Clear } else { Step::Mail };
+        self.unclean = false;
+        if self.extensions.pipelining {
+            letter.mail(&self.extensions, utf8, out);
+            let mut place = Some(first);
+            while let Some(n) = place {
+                self.rcpt(n, &domain, out);
+                place = self.next_open(n + 1);
+            }
+            out.extend_from_slice(end_command(letter));
+        } else if self.step == Step::Mail {
+            letter.mail(&self.extensions, utf8, out);
+        }
+        true
+    }
+
+    /// The next recipient that nothing is known of yet.
+    fn next_open(&self, from: usize) -> Option<usize> {
+        let open = self.batch.answers.get(from..)?.iter().position(|answer| *answer == Answer::Open)?;
+        Some(from + open)
+    }
+
+    fn rcpt<'a>(&self, n: usize, domain: impl Fn(u32) -> &'a str, out: &mut Vec<u8>) {
+        let recipient = &self.batch.recipients[n];
+        out.extend_from_slice(b"RCPT TO:<");
+        out.extend_from_slice(recipient.local.as_bytes());
+        out.push(b'@');
+        out.extend_from_slice(domain(recipient.domain).as_bytes());
+        out.extend_from_slice(b">\r\n");
+    }
+
+    /// Sends the message, or nothing but its end if nobody takes it (RFC 2920 section 3.1).
+    pub(crate) fn send_message(&mut self, letter: &Letter, out: &mut Vec<u8>) {
+        debug_assert_eq!(self.step, Step::Held);
+        self.step = Step::Message;
+        self.batch.message_sent = self.batch.taken > 0;
+        self.batch.in_doubt = self.batch.message_sent;
+        out.extend_from_slice(if self.batch.taken > 0 { &letter.data } else { b".\r\n" });
+    }
+
+    /// The connection is private now: what was said before does not count (RFC 3207 section 4.2).
+    pub(crate) fn secured(&mut self, letter: &Letter, out: &mut Vec<u8>) {
+        self.secure = true;
+        self.hello(letter, out);
+    }
+
+    fn hello(&mut self, letter: &Letter, out: &mut Vec<u8>) {
+        self.extensions = Extensions::default();
+        self.step = Step::Ehlo;
+        out.extend_from_slice(format!("EHLO {}\r\n", letter.helo).as_bytes());
+    }
+
+    /// Says goodbye.
+    pub(crate) fn quit(&mut self, out: &mut Vec<u8>) {
+        self.step = Step::Quit;
+        out.extend_from_slice(b"QUIT\r\n");
+    }
+
+    /// Takes input, which starts with what an earlier call left, up to the first event: how many bytes are done with, and
+    /// the event.
+    ///
+    /// # Errors
+    /// Bytes that are no SMTP, or that nobody has asked for.
+    pub(crate) fn receive<'a>(
+        &mut self,
+        input: &[u8],
+        letter: &Letter,
+        domain: impl Fn(u32) -> &'a str,
+        out: &mut Vec<u8>,
+    ) -> Result<(usize, Event), Fault> {
+        let mut consumed = 0;
+        loop {
+            let Some((used, line)) = self.reader.line(&input[consumed..])? else {
+                return Ok((consumed, Event::More));
+            };
+            consumed += used;
+            if std::mem::replace(&mut self.within, !line.last) {
+                if self.step == Step::Ehlo {
+                    self.extensions.note(line.text);
+                }
+            } else if line.code >= 400 || self.step == Step::Message {
+                self.text.clear();
+                self.text.extend_from_slice(&line.text[..line.text.len().min(TEXT_BYTES_MAX)]);
+            }
+            if line.last {
+                let event = self.reply(line, letter, &domain, out)?;
+                if event != Event::More {
+                    return Ok((consumed, event));
+                }
+            }
+        }
+    }
+
+    fn said(&mut self, code: u16) -> Said {
+        Said { code, text: self.text.as_slice().into() }
+    }
+
+    /// Takes a whole reply.
+    fn reply<'a>(
+        &mut self,
+        line: Line<'_>,
+        letter: &Letter,
+        domain: &impl Fn(u32) -> &'a str,
+        out: &mut Vec<u8>,
+    ) -> Result<Event, Fault> {
+        let code = line.code;
+        let done = code / 100 == 2;
+        if code == CLOSING && !matches!(self.step, Step::Idle | Step::Quit) {
+            return Ok(Event::Unwilling(self.said(code)));
+        }
+        match self.step {
+            Step::Banner if done => self.hello(letter, out),
+            Step::Ehlo if done => return Ok(self.greeted(out)),
+            Step::Ehlo if code / 100 == 5 && !self.secure && self.tls != TlsPolicy::Require => {
+                self.step = Step::Helo;
+                out.extend_from_slice(format!("HELO {}\r\n", letter.helo).as_bytes());
+            }
+            Step::Helo if done => return Ok(self.ready()),
+            Step::Banner | Step::Ehlo | Step::Helo => {
+                if code < 400 {
+                    return Err(Fault::Malformed);
+                }
+                return Ok(Event::Unwilling(self.said(code)));
+            }
+            Step::StartTls if code == 220 => {
+                self.step = Step::Handshake;
+                return Ok(Event::StartTls);
+            }
+            Step::StartTls if self.tls == TlsPolicy::Require => {
+                return Ok(Event::Unwilling(no_tls("the host offers STARTTLS and refuses it")));
+            }
+            Step::StartTls => return Ok(self.ready()),
+            Step::Clear => {
+                self.step = Step::Mail;
+                if !self.extensions.pipelining {
+                    let utf8 = self.batch.recipients.iter().any(|r| !r.local.is_ascii());
+                    letter.mail(&self.extensions, utf8, out);
+                }
+            }
+            Step::Mail => {
+                if !done {
+                    self.batch.closing = Some(self.refusal(code)?);
+                    if !self.extensions.pipelining {
+                        return Ok(self.finish());
+                    }
+                }
+                self.ask_next(0, letter, domain, out);
+            }
+            Step::Rcpt(n) => {
+                self.recipient_answered(n, line)?;
+                self.ask_next(n + 1, letter, domain, out);
+                // Nobody is left to send to: the next transaction takes this one back.
+                if self.step == Step::End && self.batch.taken == 0 && !self.extensions.pipelining {
+                    self.unclean = true;
+                    return Ok(self.finish());
+                }
+            }
+            Step::End if letter.test => return Ok(self.finish()),
+            Step::End if code == 354 => {
+                self.step = Step::Held;
+                return Ok(Event::MaySend);
+            }
+            Step::End => {
+                self.unclean = true;
+                if self.batch.closing.is_none() && self.batch.taken > 0 {
+                    self.batch.closing = Some(self.refusal(code)?);
+                }
+                return Ok(self.finish());
+            }
+            Step::Message => {
+                self.batch.in_doubt = false;
+                if self.batch.closing.is_none() {
+                    let said = if done { self.said(code) } else { self.refusal(code)? };
+                    self.batch.closing = Some(said);
+                }
+                return Ok(self.finish());
+            }
+            Step::Quit => return Ok(Event::Closed),
+            // A host may say that it closes an idle connection, and nothing else.
+            Step::Idle if code == CLOSING => return Ok(Event::Closed),
+            Step::Idle | Step::Held | Step::Handshake => return Err(Fault::Unasked),
+        }
+        Ok(Event::More)
+    }
+
+    /// A reply that has to be a refusal.
+    fn refusal(&mut self, code: u16) -> Result<Said, Fault> {
+        if code >= 400 { Ok(self.said(code)) } else { Err(Fault::Malformed) }
+    }
+
+    /// The reply to EHLO is there.
+    fn greeted(&mut self, out: &mut Vec<u8>) -> Event {
+        match self.tls {
+            TlsPolicy::Auto | TlsPolicy::Require if self.extensions.starttls && !self.secure => {
+                self.step = Step::StartTls;
+                out.extend_from_slice(b"STARTTLS\r\n");
+                Event::More
+            }
+            TlsPolicy::Require if !self.secure => {
+                Event::Unwilling(no_tls("the host does not offer STARTTLS, which --tls require wants"))
+            }
+            _ => self.ready(),
+        }
+    }
+
+    fn ready(&mut self) -> Event {
+        self.step = Step::Idle;
+        Event::Ready
+    }
+
+    fn finish(&mut self) -> Event {
+        self.step = Step::Idle;
+        Event::Finished
+    }
+
+    fn recipient_answered(&mut self, n: usize, line: Line<'_>) -> Result<(), Fault> {
+        // What is said to recipients of a sender that was refused says nothing of them.
+        if self.batch.closing.is_some() {
+            return Ok(());
+        }
+        let full = || {
+            line.code == 452 && EnhancedCode::of(&line).is_none_or(|c| (c.subject, c.detail) == (5, 3))
+                || line.code == 552
+                    && EnhancedCode::of(&line).is_some_and(|c| (c.subject, c.detail) == (5, 3))
+        };
+        self.batch.answers[n] = if line.code / 100 == 2 {
+            self.batch.taken += 1;
+            Answer::Taken
+        } else if self.batch.taken > 0 && full() {
+            Answer::Overflow
+        } else {
+            Answer::No(self.refusal(line.code)?)
+        };
+        Ok(())
+    }
+
+    /// Awaits the reply about the next recipient, or the end of the transaction; sends for it unless it is sent.
+    fn ask_next<'a>(
+        &mut self,
+        from: usize,
+        letter: &Letter,
+        domain: &impl Fn(u32) -> &'a str,
+        out: &mut Vec<u8>,
+    ) {
+        let next = self.next_open(from);
+        self.step = next.map_or(Step::End, Step::Rcpt);
+        if !self.extensions.pipelining {
+            match next {
+                Some(n) => self.rcpt(n, domain, out),
+                None if self.batch.taken > 0 || letter.test => out.extend_from_slice(end_command(letter)),
+                None => {}
+            }
+        }
+    }
+}
+
+fn end_command(letter: &Letter) -> &'static [u8] {
+    if letter.test { b"RSET\r\n" } else { b"DATA\r\n" }
+}
+
+fn no_tls(text: &str) -> Said {
+    Said { code: 0, text: text.as_bytes().into() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! The hosts that mail goes to, and the work that waits for each.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use pitot_meter::Nanos;
+use pitot_sys::Token;
+
+/// A host is left alone for at most this long after its first failure, then for twice as long ...
+const DOWN_FIRST_MAX: Nanos = Nanos::from_secs(30);
+const DOWN_DOUBLINGS_MAX: u32 = 5;
+
+/// One address that takes mail. Domains that share it share its connections.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) addr: SocketAddr,
+    /// The name under which it was found first.
+    pub(crate) name: Arc<str>,
+    /// Queues with work for it, each once.
+    pub(crate) ready: VecDeque<u32>,
+    /// The recipients in them.
+    pub(crate) backlog: usize,
+    /// Connections, of any stage.
+    pub(crate) sessions: usize,
+    /// Connections on which the host has not greeted yet.
+    pub(crate) connecting: usize,
+    /// Connections that may take work.
+    pub(crate) established: usize,
+    /// Sessions without work; some may have found some or gone since.
+    pub(crate) idle: Vec<Token>,
+    /// The most connections that it has been seen to take.
+    pub(crate) sessions_max: usize,
+    /// The most recipients of a transaction that it has been seen to take.
+    pub(crate) recipients_max: usize,
+    /// Its TLS does not work; do without.
+    pub(crate) plain: bool,
+    /// It is in the line for connections.
+    pub(crate) in_line: bool,
+    pub(crate) down_until: Nanos,
+    failures: u32,
+}
+
+impl Host {
+    /// It has failed with nobody talking to it: leave it alone for a while, but not longer than until the next attempts.
+    pub(crate) fn went_down(&mut self, now: Nanos, retry_delay: Nanos) {
+        if self.down_until <= now {
+            let first = DOWN_FIRST_MAX.min(Nanos(retry_delay.0 / 2));
+            self.down_until = now + Nanos(first.0 << self.failures.min(DOWN_DOUBLINGS_MAX));
+            self.failures += 1;
+        }
+    }
+
+    /// It talks.
+    pub(crate) fn came_up(&mut self) {
+        self.failures = 0;
+        self.down_until = Nanos::ZERO;
+        self.sessions_max = self.sessions_max.saturating_add(1);
+    }
+}
+
+/// All hosts seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct Hosts {
+    pub(crate) all: Vec<Host>,
+    by_address: HashMap<(IpAddr, Option<Arc<str>>), u32>,
+}
+
+impl Hosts {
+    /// The host at an address. Where certificates are checked (`by_name`) a name is part of what a host is, as a
+    /// connection that was good for one name may not be for another.
+    pub(crate) fn find(&mut self, addr: SocketAddr, name: &Arc<str>, by_name: bool) -> u32 {
+        let key = (addr.ip(), by_name.then(|| Arc::clone(name)));
+        *self.by_address.entry(key).or_insert_with(|| {
+            self.all.push(Host {
+                addr,
+                name: Arc::clone(name),
+                ready: VecDeque::new(),
+                backlog: 0,
+                sessions: 0,
+                connecting: 0,
+                established: 0,
+                idle: Vec::new(),
+                sessions_max: usize::MAX,
+                recipients_max: usize::MAX,
+                plain: false,
+                in_line: false,
+                down_until: Nanos::ZERO,
+                failures: 0,
+            });
+            self.all.len() as u32 - 1
+        })
+    }
+}

@@ -1,0 +1,311 @@
+//! The journal: what became of each recipient, kept so that an engine that was killed goes on where it stopped.
+//!
+//! It is a text file that only grows, a line with a checksum for each recipient that has its final outcome
+//! ([`record`]). Whoever has a line is not written to again.
+//!
+//! **At least once, and at most `-c` twice.** Between the end of a message and its line in the journal an engine can
+//! die, and nobody can know then on which side of the server's reply. Mail's own rule for that gap is to send again
+//! (RFC 5321 section 4.5.4.1), since a message too many does less harm than one too few. What the engine promises is that
+//! the gap is narrow: recipients whose message is under way or whose line is not on the disk yet are never more than
+//! the connections allowed (`-c`), and the next message waits until some of them are ([`crate::doubt`]). That holds for
+//! `kill -9` and for a power cut alike, as a line counts only once fdatasync(2) has returned.
+//!
+//! Writing and syncing are done by a thread of their own, a batch at a time: while one batch is synced the next one
+//! gathers, so that a slow disk makes batches larger and never the loop wait, unless 8 MiB of lines wait already.
+
+pub mod record;
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+
+use pitot_sys::Waker;
+
+use crate::outcome::{Outcome, Settled};
+pub use record::Header;
+
+/// Lines that may wait for the disk, in bytes, before the loop does.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+/// Lines longer than this were never written.
+const LINE_BYTES_MAX: u64 = 4096;
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The file cannot be opened, read or written.
+    #[error("the journal {} cannot be used: {error}", path.display())]
+    File {
+        /// The journal.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Another engine has it.
+    #[error("the journal {} is in use by another engine", .0.display())]
+    Locked(PathBuf),
+    /// It tells of another message, sender or mode, or is no journal at all.
+    #[error("{} is not a journal of this message, sender and mode", .0.display())]
+    Foreign(PathBuf),
+}
+
+/// What a journal held when it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replay {
+    /// Recipients with an outcome.
+    pub settled: u64,
+    /// Lines whose checksum does not fit, other than a torn last one.
+    pub damaged: u64,
+    /// The last line was torn and has been cut off.
+    pub torn: bool,
+}
+
+/// A journal to write to.
+#[derive(Debug)]
+pub struct Journal {
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<io::Result<()>>>,
+    /// Lines of the present turn of the loop.
+    batch: Vec<u8>,
+    /// Records handed out so far, with those of the batch.
+    appended: u64,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// There is something to write, or nothing more will come.
+    work: Condvar,
+    /// Lines were taken or are on the disk.
+    progress: Condvar,
+    waker: Arc<Waker>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<u8>,
+    /// Records up to the end of `waiting`.
+    handed: u64,
+    /// Records on the disk.
+    durable: u64,
+    closing: bool,
+    failed: bool,
+}
+
+impl Journal {
+    /// Opens the journal of a run, or begins it, and calls `settled` for each recipient that has its outcome.
+    ///
+    /// # Errors
+    /// See [`JournalError`].
+    pub fn open(
+        path: &Path,
+        header: &Header,
+        waker: Arc<Waker>,
+        settled: impl FnMut(&str, Outcome),
+    ) -> Result<(Journal, Replay), JournalError> {
+        let failed = |error| JournalError::File { path: path.to_owned(), error };
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(JournalError::Locked(path.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let read = read(&mut file, header, settled).map_err(failed)?;
+        let Some((replay, end)) = read else { return Err(JournalError::Foreign(path.to_owned())) };
+        prepare(&mut file, end, header, path).map_err(failed)?;
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            progress: Condvar::new(),
+            waker,
+        });
+        let writer = std::thread::Builder::new()
+            .name("journal".into())
+            .spawn({
+                let shared = Arc::clone(&shared);
+                move || write_batches(&mut file, &shared)
+            })
+            .map_err(failed)?;
+        Ok((Journal { shared, writer: Some(writer), batch: Vec::new(), appended: 0 }, replay))
+    }
+
+    /// Adds an outcome. It is on its way once [`Journal::hand_over`] is called.
+    pub fn append(&mut self, local: &str, domain: &str, settled: Settled<'_>) {
+        record::append_settled(&mut self.batch, local, domain, settled);
+        self.appended += 1;
+    }
+
+    /// Records added so far.
+    pub fn appended(&self) -> u64 {
+        self.appended
+    }
+
+    /// Gives what was added to the writer, at the end of a turn of the loop.
+    ///
+    /// # Errors
+    /// The disk is full or broken; [`Journal::finish`] tells more.
+    pub fn hand_over(&mut self) -> io::Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let mut state = lock(&self.shared.state);
+        while state.waiting.len() > WAITING_BYTES_MAX && !state.failed {
+            state = wait(&self.shared.progress, state);
+        }
+        if state.failed {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        if state.waiting.is_empty() {
+            std::mem::swap(&mut state.waiting, &mut self.batch);
+        } else {
+            state.waiting.append(&mut self.batch);
+        }
+        state.handed = self.appended;
+        drop(state);
+        self.batch.clear();
+        self.shared.work.notify_one();
+        Ok(())
+    }
+
+    /// Records that will be there after a power cut.
+    pub fn durable(&self) -> u64 {
+        lock(&self.shared.state).durable
+    }
+
+    /// Puts everything on the disk and closes the file.
+    ///
+    /// # Errors
+    /// ENOSPC, EIO, EDQUOT: why writing failed, now or before.
+    pub fn finish(mut self) -> io::Result<()> {
+        let handed = self.hand_over();
+        self.close().and(handed)
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        lock(&self.shared.state).closing = true;
+        self.shared.work.notify_one();
+        match self.writer.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(io::Error::other("its writer has ended")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        let _ = self.hand_over();
+        let _ = self.close();
+    }
+}
+
+/// A panic of the other side leaves nothing half done that matters here.
+fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn wait<'a>(on: &Condvar, state: std::sync::MutexGuard<'a, State>) -> std::sync::MutexGuard<'a, State> {
+    on.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The writer's thread.
+fn write_batches(file: &mut File, shared: &Shared) -> io::Result<()> {
+    let mut batch = Vec::new();
+    loop {
+        let mut state = lock(&shared.state);
+        while state.waiting.is_empty() && !state.closing {
+            state = wait(&shared.work, state);
+        }
+        if state.waiting.is_empty() {
+            return Ok(());
+        }
+        batch.clear();
+        std::mem::swap(&mut batch, &mut state.waiting);
+        let handed = state.handed;
+        drop(state);
+        let written = file.write_all(&batch).and_then(|()| file.sync_data());
+        let mut state = lock(&shared.state);
+        match &written {
+            Ok(()) => state.durable = handed,
+            Err(_) => state.failed = true,
+        }
+        drop(state);
+        shared.progress.notify_one();
+        shared.waker.wake();
+        written?;
+    }
+}
+
+/// Reads the file through: what it holds, and where its last whole line ends. None if it is another run's.
+fn read(
+    file: &mut File,
+    header: &Header,
+    mut settled: impl FnMut(&str, Outcome),
+) -> io::Result<Option<(Replay, u64)>> {
+    let mut input = BufReader::with_capacity(1 << 18, file);
+    let (mut replay, mut at, mut end, mut bad) = (Replay::default(), 0, 0, 0);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let n = io::Read::take(&mut input, LINE_BYTES_MAX).read_until(b'\n', &mut line)? as u64;
+        if n == 0 {
+            break;
+        }
+        let first = at == 0;
+        at += n;
+        let whole = line.strip_suffix(b"\n");
+        if first {
+            match whole {
+                Some(line) if header.is_said_by(line) => end = at,
+                // The engine was killed while it wrote its first line, if that is what there is of it.
+                None if at < LINE_BYTES_MAX && header_prefix(header, &line) => {
+                    return Ok(Some((Replay { torn: true, ..replay }, 0)));
+                }
+                _ => return Ok(None),
+            }
+        } else if let Some((address, outcome)) = whole.and_then(record::settled_of) {
+            settled(address, outcome);
+            replay.settled += 1;
+            replay.damaged += std::mem::take(&mut bad);
+            end = at;
+        } else {
+            bad += 1;
+        }
+    }
+    replay.torn = bad > 0;
+    Ok(Some((replay, end)))
+}
+
+fn header_prefix(header: &Header, line: &[u8]) -> bool {
+    let mut own = Vec::new();
+    header.append_to(&mut own);
+    own.starts_with(line)
+}
+
+/// Cuts off what is behind the last whole line, and writes the first one if there is none.
+fn prepare(file: &mut File, end: u64, header: &Header, path: &Path) -> io::Result<()> {
+    file.set_len(end)?;
+    file.seek(SeekFrom::Start(end))?;
+    if end == 0 {
+        let mut line = Vec::new();
+        header.append_to(&mut line);
+        file.write_all(&line)?;
+    }
+    file.sync_all()?;
+    if end == 0 {
+        // The name of a new file is on the disk once its directory is.
+        let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! The result for people: a summary and a line of progress.
+
+use std::fmt::Write;
+
+use crate::engine::Progress;
+use crate::outcome::Outcome;
+use crate::report::Report;
+
+/// Reasons, and domains, that a summary shows.
+const ROWS_SHOWN: usize = 10;
+
+/// A count with its thousands apart: `1,234,567`.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// One line about the second that is over, to be written over the last one.
+pub fn progress_line(p: &Progress) -> String {
+    format!(
+        "{} recipients done  {}/s  taken {}  waiting {}{}  deferred {}  connections {}",
+        grouped(p.settled),
+        grouped(p.per_second),
+        grouped(p.taken),
+        grouped(p.open),
+        if p.all_read { "" } else { "+" },
+        grouped(p.deferred),
+        grouped(p.connections)
+    )
+}
+
+/// The result as a table.
+pub fn summary(report: &Report) -> String {
+    let r = &report.recipients;
+    let mut text = String::new();
+    let mut row = |name: &str, n: u64, note: &str| {
+        if n > 0 {
+            let _ = writeln!(text, "  {name:24}{:>14}{note}", grouped(n));
+        }
+    };
+    row("recipients in the list", r.read, "");
+    row("lines that are none", r.bad_lines, "");
+    row("duplicates", r.duplicates, "  left out");
+    row("settled before", r.settled_before, "  by an earlier run, left out");
+    row("sent", r.sent, "");
+    row("accepted", r.accepted, "  test mode: nothing was sent");
+    row("refused", r.refused, "");
+    row("given up", r.gave_up, "");
+    row("without an outcome", r.unsettled, "  run it again with the same journal to go on");
+    row("attempts put off", r.deferrals, "");
+    row("in doubt", r.in_doubt, "  the connection broke before the reply: sent again, maybe twice");
+    let c = &report.connections;
+    let _ = writeln!(
+        text,
+        "\n  {:.3} s, {} recipients a second; {} transactions on {} connections, at most {} at once{}",
+        report.duration_s,
+        grouped(report.recipients_per_s.round() as u64),
+        grouped(report.transactions),
+        grouped(c.opened),
+        grouped(c.peak),
+        if c.tls > 0 { format!(", {} with TLS", grouped(c.tls)) } else { String::new() }
+    );
+    if c.failed + c.lost > 0 {
+        let _ = writeln!(
+            text,
+            "  connections that failed: {}, that broke at work: {}",
+            grouped(c.failed),
+            grouped(c.lost)
+        );
+    }
+    if report.dns.questions > 0 {
+        let d = &report.dns;
+        let _ = writeln!(
+            text,
+            "  DNS: {} questions, {} answered, {} failed, {} attempts without an answer",
+            grouped(d.questions),
+            grouped(d.answered),
+            grouped(d.failed),
+            grouped(d.unanswered_attempts)
+        );
+    }
+    let reasons = report.outcomes.iter().filter(|o| matches!(o.outcome, Outcome::Refused | Outcome::GaveUp));
+    for (i, o) in reasons.take(ROWS_SHOWN).enumerate() {
+        let code = if o.code == 0 { String::new() } else { format!("{} ", o.code) };
+        let title = if i == 0 { "\n" } else { "" };
+        let _ =
+            writeln!(text, "{title}  {:>10}  {}: {code}{}", grouped(o.count), o.outcome.word(), o.example);
+    }
+    let troubled = report.domains.iter().filter(|d| d.refused + d.gave_up > 0);
+    for (i, d) in troubled.take(ROWS_SHOWN).enumerate() {
+        let title = if i == 0 { "\n" } else { "" };
+        let _ = writeln!(
+            text,
+            "{title}  {:32} {} recipients, {} taken, {} refused, {} given up",
+            d.domain,
+            grouped(d.recipients),
+            grouped(d.taken),
+            grouped(d.refused),
+            grouped(d.gave_up)
+        );
+    }
+    if let Some(why) = &report.ended_early {
+        let _ = writeln!(text, "\n  ended early: {why}");
+    }
+    text
+}

@@ -1,0 +1,227 @@
+//! What the user asked for, and the same checked.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use pitot_meter::Nanos;
+
+use crate::address::Address;
+use crate::journal::Header;
+use crate::letter::{Letter, TlsPolicy};
+
+/// The longest message; larger ones are for other means.
+const MESSAGE_BYTES_MAX: u64 = 64 << 20;
+
+/// The options of a run as they were given.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The file of recipients, one a line.
+    pub list: PathBuf,
+    /// The file with the message.
+    pub message: PathBuf,
+    /// The sender's address; `<>` for none.
+    pub from: String,
+    /// The DNS server to ask instead of the system's.
+    pub dns: Option<String>,
+    /// Give everything to this host and ask no DNS.
+    pub relay: Option<String>,
+    /// The port of mail hosts.
+    pub port: u16,
+    /// Connections in all.
+    pub connections: u64,
+    /// Connections to one host; without a relay 20 if nothing is said.
+    pub connections_per_host: Option<u64>,
+    /// Recipients of one transaction.
+    pub recipients_per_transaction: u64,
+    /// Transactions of one connection.
+    pub transactions_per_connection: u64,
+    /// Attempts after the first.
+    pub retries: u8,
+    /// The pause before the second attempt; it doubles with each.
+    pub retry_delay: Nanos,
+    /// How much longer or shorter than RFC 5321 says hosts and DNS servers are waited for.
+    pub timeout_scale: f64,
+    /// Whether connections are to be private.
+    pub tls: TlsPolicy,
+    /// The name to greet with, instead of this machine's.
+    pub helo: Option<String>,
+    /// Where outcomes are kept.
+    pub journal: Option<PathBuf>,
+    /// Recipients in memory at once.
+    pub window: u64,
+    /// RSET in place of DATA.
+    pub test_mode: bool,
+    /// Send for real.
+    pub really_send: bool,
+}
+
+/// Wrong use: what is wrong and how to mend it, a line each.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct Misuse {
+    what: String,
+    /// How to mend it.
+    pub cure: &'static str,
+}
+
+impl Misuse {
+    fn new(what: impl Into<String>, cure: &'static str) -> Misuse {
+        Misuse { what: what.into(), cure }
+    }
+}
+
+/// A run that can start.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(crate) list: PathBuf,
+    pub(crate) letter: Letter,
+    pub(crate) dns: Vec<SocketAddr>,
+    /// The relay's addresses, if there is one.
+    pub(crate) relay: Option<(String, Vec<SocketAddr>)>,
+    pub(crate) port: u16,
+    pub(crate) connections: usize,
+    pub(crate) connections_per_host: usize,
+    pub(crate) recipients_per_transaction: usize,
+    pub(crate) transactions_per_connection: u64,
+    pub(crate) retries: u8,
+    pub(crate) retry_delay: Nanos,
+    pub(crate) timeout_scale: f64,
+    pub(crate) journal: Option<PathBuf>,
+    pub(crate) header: Header,
+    pub(crate) window: usize,
+}
+
+impl Plan {
+    /// Checks everything that can be checked before the first connection.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn new(options: &Options) -> Result<Plan, Misuse> {
+        match (options.test_mode, options.really_send) {
+            (false, false) => {
+                return Err(Misuse::new(
+                    "nothing is said of whether to send",
+                    "add --really-send to send the message, or --test-mode to take every step but the last",
+                ));
+            }
+            (true, true) => {
+                return Err(Misuse::new("--test-mode and --really-send exclude each other", "leave one out"));
+            }
+            _ => {}
+        }
+        let from = match &*options.from {
+            "<>" | "" => "",
+            address => match Address::parse(address.as_bytes()) {
+                Ok(_) => address.trim().trim_start_matches('<').trim_end_matches('>'),
+                Err(why) => {
+                    let what = format!("the sender `{address}` is no address: {why}");
+                    return Err(Misuse::new(what, "write --from name@domain, or --from '<>' for none"));
+                }
+            },
+        };
+        let message = read_message(&options.message)?;
+        if options.dns.is_some() && options.relay.is_some() {
+            return Err(Misuse::new(
+                "--dns and --relay exclude each other",
+                "a relay needs no DNS: leave one out",
+            ));
+        }
+        let dns = options.dns.as_deref().map_or(Ok(Vec::new()), |name| resolve(name, "DNS server", 53))?;
+        let relay = match &options.relay {
+            Some(name) => Some((name.clone(), resolve(name, "relay", 25)?)),
+            None => None,
+        };
+        let at_least_one = |n: u64, what: &str| {
+            usize::try_from(n)
+                .ok()
+                .filter(|n| *n > 0)
+                .ok_or_else(|| Misuse::new(format!("{what} is {n}"), "write a number from 1 on"))
+        };
+        let connections = at_least_one(options.connections, "the number of connections")?;
+        let per_host = options.connections_per_host.unwrap_or(if relay.is_some() { u64::MAX } else { 20 });
+        let recipients =
+            at_least_one(options.recipients_per_transaction, "the number of recipients in a transaction")?;
+        if !(options.timeout_scale > 0.0 && options.timeout_scale <= 100.0) {
+            return Err(Misuse::new(
+                format!("time-outs cannot be scaled by {}", options.timeout_scale),
+                "write a number above 0 and up to 100",
+            ));
+        }
+        let helo = options.helo.clone().unwrap_or_else(own_name);
+        if helo.is_empty() || !helo.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(Misuse::new(
+                format!("`{helo}` is no name to greet with"),
+                "write --helo host.domain",
+            ));
+        }
+        let header = Header {
+            mode: if options.test_mode { "test" } else { "send" },
+            from: from.to_owned(),
+            message: (crc32fast::hash(&message), message.len() as u64),
+        };
+        Ok(Plan {
+            list: options.list.clone(),
+            letter: Letter::new(helo, from.to_owned(), &message, options.test_mode, options.tls),
+            dns,
+            relay,
+            port: options.port,
+            connections,
+            connections_per_host: at_least_one(per_host, "the number of connections to a host")?
+                .min(connections),
+            // A whole transaction must fit the bound on recipients in doubt.
+            recipients_per_transaction: if options.test_mode {
+                recipients
+            } else {
+                recipients.min(connections)
+            },
+            transactions_per_connection: at_least_one(
+                options.transactions_per_connection,
+                "the number of transactions of a connection",
+            )? as u64,
+            retries: options.retries,
+            retry_delay: options.retry_delay,
+            timeout_scale: options.timeout_scale,
+            journal: options.journal.clone(),
+            header,
+            window: at_least_one(options.window, "the number of recipients in memory")?,
+        })
+    }
+}
+
+fn read_message(path: &std::path::Path) -> Result<Vec<u8>, Misuse> {
+    let unreadable = |e: std::io::Error| {
+        Misuse::new(format!("the message {} cannot be read: {e}", path.display()), "write --message FILE")
+    };
+    let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
+    if bytes > MESSAGE_BYTES_MAX {
+        let what = format!("the message {} has {bytes} bytes", path.display());
+        return Err(Misuse::new(what, "messages may have up to 64 MiB"));
+    }
+    let message = std::fs::read(path).map_err(unreadable)?;
+    if message.is_empty() {
+        let what = format!("the message {} is empty", path.display());
+        return Err(Misuse::new(what, "a message is a header, an empty line and a body"));
+    }
+    Ok(message)
+}
+
+/// The addresses of `HOST[:PORT]`.
+fn resolve(name: &str, what: &str, port: u16) -> Result<Vec<SocketAddr>, Misuse> {
+    let cure = "write HOST:PORT or ADDRESS:PORT";
+    let has_port =
+        name.parse::<SocketAddr>().is_ok() || name.rsplit_once(':').is_some_and(|(h, _)| !h.contains(':'));
+    let found = if has_port { name.to_socket_addrs() } else { (name, port).to_socket_addrs() };
+    match found.map(Iterator::collect::<Vec<_>>) {
+        Ok(addrs) if !addrs.is_empty() => Ok(addrs),
+        Ok(_) => Err(Misuse::new(format!("the {what} `{name}` has no address"), cure)),
+        Err(e) => Err(Misuse::new(format!("the {what} `{name}` cannot be found: {e}"), cure)),
+    }
+}
+
+fn own_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match name.trim() {
+        "" => "[127.0.0.1]".into(),
+        name => name.to_owned(),
+    }
+}

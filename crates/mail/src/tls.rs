@@ -1,0 +1,122 @@
+//! TLS over a socket that does not block (RFC 3207): rustls turns bytes into bytes, and the session moves them.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+use crate::letter::TlsPolicy;
+
+/// What all private connections share.
+pub(crate) type Config = Arc<ClientConfig>;
+
+/// The settings of a policy.
+///
+/// # Errors
+/// One line, if certificates are to be checked and the system has no authorities to check them by.
+pub(crate) fn config(policy: TlsPolicy) -> Result<Config, String> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|e| e.to_string())?;
+    let config = if policy == TlsPolicy::Require {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            return Err("this system has no certificates of authorities".into());
+        }
+        builder.with_root_certificates(roots).with_no_client_auth()
+    } else {
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+            .with_no_client_auth()
+    };
+    Ok(Arc::new(config))
+}
+
+/// Takes any certificate: opportunistic encryption asks for none (RFC 7435). Signatures are checked all the same, so
+/// that the connection is private to whoever holds the certificate's key.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// One private connection.
+#[derive(Debug)]
+pub(crate) struct Tls(ClientConnection);
+
+impl Tls {
+    /// Begins one with the host of that name; [`Tls::flush`] has the first bytes to send.
+    pub(crate) fn new(config: &Config, name: &str, ip: std::net::IpAddr) -> Result<Tls, String> {
+        let name = ServerName::try_from(name.to_owned()).unwrap_or(ServerName::IpAddress(ip.into()));
+        ClientConnection::new(Arc::clone(config), name).map(Tls).map_err(|e| e.to_string())
+    }
+
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.0.is_handshaking()
+    }
+
+    /// Takes bytes off the wire and appends what they hold to `plain`.
+    pub(crate) fn receive(&mut self, mut input: &[u8], plain: &mut Vec<u8>) -> Result<(), String> {
+        while !input.is_empty() {
+            self.0.read_tls(&mut input).map_err(|e| e.to_string())?;
+            let state = self.0.process_new_packets().map_err(|e| e.to_string())?;
+            let (start, more) = (plain.len(), state.plaintext_bytes_to_read());
+            plain.resize(start + more, 0);
+            self.0.reader().read_exact(&mut plain[start..]).map_err(|e| e.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Appends `plain` as it goes over the wire, and whatever else there is to send, to `out`.
+    pub(crate) fn send(&mut self, plain: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+        self.0.set_buffer_limit(None);
+        self.0.writer().write_all(plain)?;
+        self.flush(out)
+    }
+
+    /// Appends what there is to send to `out`.
+    pub(crate) fn flush(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        while self.0.wants_write() {
+            self.0.write_tls(out)?;
+        }
+        Ok(())
+    }
+}
