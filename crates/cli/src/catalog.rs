@@ -1,12 +1,17 @@
 //! What plans may say, taken from the registries and from the options of this very command line.
 
 use clap::{Command, CommandFactory};
-use pitot_lab::{Catalog, ImpossiblePair, ModelWord, OptionWord};
+use pitot_lab::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
 use pitot_proto::PROTOCOLS;
 use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
 
 /// Models whose connections are spread over many processes.
-const MANY_PROCESSES: &[&str] = &["fork", "spawn", "prefork", "preloop"];
+const MANY_PROCESSES: &[&str] = &["fork", "spawn", "prefork", "preloop", "relay"];
+
+/// What may run in the place of `pitot load`, and whether it needs a server.
+const PROGRAMS: &[(&str, bool)] = &[("disk files", false), ("disk read", false), ("mail", true)];
+/// Protocols of `pitot serve` that are no part of the registry, as they have an architecture of their own.
+const OTHER_PROTOCOLS: &[&str] = &["dns"];
 
 /// The words that a plan may use with this program on this kernel.
 pub(crate) fn catalog() -> Catalog {
@@ -20,12 +25,24 @@ pub(crate) fn catalog() -> Catalog {
         Some(ImpossiblePair { model: pair.model.name.into(), mechanism: pair.mechanism.name.into(), reason })
     });
     Catalog {
-        protocols: PROTOCOLS.iter().map(|p| p.name.to_owned()).collect(),
+        protocols: PROTOCOLS
+            .iter()
+            .map(|p| p.name)
+            .chain(OTHER_PROTOCOLS.iter().copied())
+            .map(str::to_owned)
+            .collect(),
         models: MODELS.iter().map(|model| model_word(model)).collect(),
         mechanisms: MECHANISMS.iter().map(|m| m.name.to_owned()).collect(),
         impossible: impossible.collect(),
         serve_options: options(&command, "serve"),
         load_options: options(&command, "load"),
+        programs: PROGRAMS
+            .iter()
+            .filter_map(|(name, needs_server)| {
+                let options = options_of(find(&command, name)?);
+                Some(ProgramWord { name: (*name).to_owned(), options, needs_server: *needs_server })
+            })
+            .collect(),
         charts: pitot_report::chart::CHARTS.iter().map(|c| c.name.to_owned()).collect(),
     }
 }
@@ -41,7 +58,15 @@ fn model_word(model: &Model) -> ModelWord {
 
 /// The options of a subcommand by their long names.
 fn options(command: &Command, subcommand: &str) -> Vec<OptionWord> {
-    let Some(command) = command.find_subcommand(subcommand) else { return Vec::new() };
+    find(command, subcommand).map(options_of).unwrap_or_default()
+}
+
+/// A subcommand by its words: `disk read`.
+fn find<'a>(command: &'a Command, words: &str) -> Option<&'a Command> {
+    words.split(' ').try_fold(command, |command, word| command.find_subcommand(word))
+}
+
+fn options_of(command: &Command) -> Vec<OptionWord> {
     let word = |arg: &clap::Arg| {
         Some(OptionWord {
             name: arg.get_long()?.to_owned(),
@@ -66,6 +91,8 @@ mod tests {
         assert_eq!(catalog.model("thread").unwrap().default_mechanism, "blocking");
         assert_eq!(catalog.model("loop").unwrap().default_mechanism, "epoll-et");
         assert!(catalog.load_options.iter().any(|o| o.name == "connections"));
+        let disk = catalog.program("disk read").unwrap();
+        assert!(!disk.needs_server && disk.options.iter().any(|o| o.name == "engine" && o.takes_value));
         for name in MANY_PROCESSES {
             assert!(catalog.model(name).is_some(), "{name}");
         }

@@ -20,8 +20,21 @@ pub struct Catalog {
     pub serve_options: Vec<OptionWord>,
     /// Options of `pitot load`.
     pub load_options: Vec<OptionWord>,
+    /// What may run in the place of `pitot load`.
+    pub programs: Vec<ProgramWord>,
     /// Charts.
     pub charts: Vec<String>,
+}
+
+/// A subcommand that may run in the place of `pitot load`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramWord {
+    /// As it is typed: `disk read`.
+    pub name: String,
+    /// Its options.
+    pub options: Vec<OptionWord>,
+    /// False if it is what is measured, so that no server is started beside it.
+    pub needs_server: bool,
 }
 
 /// A concurrency model.
@@ -61,6 +74,11 @@ impl Catalog {
     /// The model of that name.
     pub fn model(&self, name: &str) -> Option<&ModelWord> {
         self.models.iter().find(|m| m.name == name)
+    }
+
+    /// The program of that name.
+    pub fn program(&self, name: &str) -> Option<&ProgramWord> {
+        self.programs.iter().find(|p| p.name == name)
     }
 
     /// Why a pair cannot be run here, if it cannot.

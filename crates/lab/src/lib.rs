@@ -15,6 +15,7 @@ pub mod metric;
 mod monitor;
 mod plan;
 mod procfs;
+mod program_result;
 pub mod runfile;
 mod runner;
 mod self_check;
@@ -22,17 +23,18 @@ pub mod statistics;
 mod suites;
 mod units;
 
-pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord};
+pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
 pub use clock::rfc3339_now;
 pub use host::{CpuSplit, Fact, Fingerprint, HostChange};
 pub use load_result::{
-    Bytes, Client, Connections, Latencies, Latency, LoadError, LoadResult, Requests, Storm, Window,
+    Bytes, Client, Connections, Latencies, Latency, LoadError, LoadResult, OwnCpu, Requests, Smoothness,
+    Storm, Window,
 };
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use plan::{
-    Cell, CellServer, Exclusion, External, Factor, FileContent, HostLimits, Levels, Order, Placement, Plan,
-    PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready, SERVER_FACTOR,
-    ServerSpec, Settings, Statistic, Value, expand, plan_schema,
+    Beside, Cell, CellServer, Exclusion, External, Factor, FileContent, HostLimits, Levels, Order, Placement,
+    Plan, PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready, SERVER_FACTOR,
+    ServerSpec, Settings, Statistic, Takes, Value, expand, plan_schema,
 };
 pub use runfile::{
     CellRecord, CpuSample, FactorLevel, Repetition, Resources, Run, RunFileError, RunInfo, RunState,

@@ -30,6 +30,10 @@ pub struct LoadResult {
     pub throughput_rps: f64,
     /// Latencies.
     pub latency_ns: Latencies,
+    /// How evenly replies flowed, where they came in pieces.
+    pub smoothness: Option<Smoothness>,
+    /// The CPU time that a program counted of itself, where that says more than what was seen of its process.
+    pub own_cpu_s: Option<OwnCpu>,
     /// Connections.
     pub connections: Connections,
     /// Errors by phase and kind.
@@ -51,12 +55,15 @@ impl LoadResult {
     /// Reads the object.
     ///
     /// # Errors
-    /// If it is not JSON, or not the object of a `pitot-load/1` result.
+    /// If it is not JSON, or the object of no program that is known here.
     pub fn parse(text: &str) -> Result<LoadResult, serde_json::Error> {
         let raw: Value = serde_json::from_str(text)?;
-        let mut result = LoadResult::deserialize(&raw)?;
+        let mut result = match crate::program_result::translated(&raw) {
+            Some(translated) => LoadResult::deserialize(&translated)?,
+            None => LoadResult::deserialize(&raw)?,
+        };
         if !result.schema.starts_with("pitot-load/") {
-            return Err(serde::de::Error::custom("the field `schema` is not `pitot-load/1`"));
+            return Err(serde::de::Error::custom("the field `schema` is none that is known here"));
         }
         result.raw = raw;
         Ok(result)
@@ -125,6 +132,28 @@ pub struct Latency {
     pub p99_9: f64,
     pub p99_99: f64,
     pub max: f64,
+}
+
+/// How evenly replies flowed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Smoothness {
+    /// Gaps between arrivals of the same reply.
+    pub gap_ns: Latency,
+    /// A gap longer than this is a stall.
+    pub stall_ns_min: u64,
+    /// The part of the replies' time that stalls took, 0 to 1.
+    pub stalled_share: f64,
+}
+
+/// CPU time in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct OwnCpu {
+    /// In user mode.
+    pub user: f64,
+    /// In the kernel.
+    pub system: f64,
 }
 
 /// Connections of the load generator.

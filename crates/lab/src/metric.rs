@@ -34,6 +34,8 @@ pub enum Unit {
     Percent,
     /// A plain number.
     Count,
+    /// Bytes a second.
+    BytesPerSecond,
 }
 
 /// Which way is better.
@@ -61,7 +63,7 @@ pub static METRICS: &[Metric] = &[
         summary: "CPU time of the server's processes per request",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
-        read: |r| per_request(r, |u| u.server_cpu_s * 1e9),
+        read: |r| own_per_request(r, |own| own.user + own.system, |u| u.server_cpu_s),
     },
     Metric {
         name: "user-per-request",
@@ -69,7 +71,7 @@ pub static METRICS: &[Metric] = &[
         summary: "its part in user mode",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
-        read: |r| per_request(r, |u| u.server_user_s * 1e9),
+        read: |r| own_per_request(r, |own| own.user, |u| u.server_user_s),
     },
     Metric {
         name: "system-per-request",
@@ -77,7 +79,7 @@ pub static METRICS: &[Metric] = &[
         summary: "its part in the kernel",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
-        read: |r| per_request(r, |u| u.server_system_s * 1e9),
+        read: |r| own_per_request(r, |own| own.system, |u| u.server_system_s),
     },
     Metric {
         name: "latency-p50",
@@ -118,6 +120,86 @@ pub static METRICS: &[Metric] = &[
         unit: Unit::Nanoseconds,
         better: Better::Lower,
         read: |r| response(r, |l| l.max),
+    },
+    Metric {
+        name: "transfer-rate",
+        title: "bytes/s",
+        summary: "bytes a second that the client received, or that were read",
+        unit: Unit::BytesPerSecond,
+        better: Better::Higher,
+        read: |r| {
+            let load = r.load.as_ref().filter(|l| l.bytes.received > 0 && l.duration_s > 0.0)?;
+            Some(load.bytes.received as f64 / load.duration_s)
+        },
+    },
+    Metric {
+        name: "cpu-per-megabyte",
+        title: "CPU/MB",
+        summary: "CPU time of the server's processes per million bytes that the client received",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| {
+            let load = r.load.as_ref().filter(|l| l.bytes.received > 0 && l.duration_s > 0.0)?;
+            let used = r.resources.as_ref().filter(|u| u.window_s > 0.0)?;
+            let per_second = load.bytes.received as f64 / load.duration_s;
+            Some(used.server_cpu_s / used.window_s / per_second * 1e15)
+        },
+    },
+    Metric {
+        name: "gap-p99",
+        title: "gap p99",
+        summary: "99th percentile of the gaps between arrivals within a reply",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| Some(r.load.as_ref()?.smoothness?.gap_ns.p99),
+    },
+    Metric {
+        name: "gap-max",
+        title: "gap max",
+        summary: "longest gap between arrivals within a reply",
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        read: |r| Some(r.load.as_ref()?.smoothness?.gap_ns.max),
+    },
+    Metric {
+        name: "stalled",
+        title: "stalled%",
+        summary: "part of the replies' time that passed in gaps longer than 100 ms",
+        unit: Unit::Percent,
+        better: Better::Lower,
+        read: |r| Some(r.load.as_ref()?.smoothness?.stalled_share * 100.0),
+    },
+    Metric {
+        name: "files-time",
+        title: "all files",
+        summary: "time to create, write and read back all files",
+        unit: Unit::Seconds,
+        better: Better::Lower,
+        read: |r| r.load.as_ref().filter(|l| l.raw["command"] == "files").map(|l| l.duration_s),
+    },
+    Metric {
+        name: "create-time",
+        title: "create",
+        summary: "time to create all files",
+        unit: Unit::Seconds,
+        better: Better::Lower,
+        read: |r| phase_s(r, "create"),
+    },
+    Metric {
+        name: "write-time",
+        title: "write",
+        summary: "time to write all files",
+        unit: Unit::Seconds,
+        better: Better::Lower,
+        read: |r| phase_s(r, "write"),
+    },
+    Metric {
+        name: "read-time",
+        title: "read",
+        summary: "time to read all files back",
+        unit: Unit::Seconds,
+        better: Better::Lower,
+        read: |r| phase_s(r, "read"),
     },
     Metric {
         name: "setup-time",
@@ -216,6 +298,30 @@ fn per_request(r: &Repetition, of: impl Fn(&Resources) -> f64) -> Option<f64> {
     let used = r.resources.as_ref()?;
     let requests = r.load.as_ref()?.throughput_rps * used.window_s;
     (requests >= 1.0).then(|| of(used) / requests)
+}
+
+/// Nanoseconds of CPU time per request: those that a program has counted of itself, or those that were seen.
+fn own_per_request(
+    r: &Repetition,
+    own: impl Fn(&crate::OwnCpu) -> f64,
+    seen: impl Fn(&Resources) -> f64,
+) -> Option<f64> {
+    let load = r.load.as_ref()?;
+    match &load.own_cpu_s {
+        Some(counted) => (load.requests.ok > 0).then(|| own(counted) * 1e9 / load.requests.ok as f64),
+        None => per_request(r, |used| seen(used) * 1e9),
+    }
+}
+
+/// The time of a phase of `pitot disk files`, all sizes together.
+fn phase_s(r: &Repetition, name: &str) -> Option<f64> {
+    let sizes = r.load.as_ref()?.raw["sizes"].as_array()?;
+    let phases = sizes.iter().filter_map(|size| size["phases"].as_array()).flatten();
+    let times: Vec<f64> = phases
+        .filter(|phase| phase["phase"] == name)
+        .filter_map(|phase| phase["elapsed_s"].as_f64())
+        .collect();
+    (!times.is_empty()).then(|| times.iter().sum())
 }
 
 fn over_window(r: &Repetition, of: impl Fn(&Resources) -> f64) -> Option<f64> {

@@ -72,6 +72,7 @@ pub(crate) fn unit(unit: Unit) -> &'static str {
         Unit::Nanoseconds => "ns",
         Unit::Seconds => "s",
         Unit::Bytes => "B",
+        Unit::BytesPerSecond => "B/s",
         Unit::Percent => "%",
         Unit::Count => "1",
     }

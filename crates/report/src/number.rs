@@ -28,6 +28,12 @@ const BYTES: &[Scale] = &[
     Scale { divisor: 1024.0, sign: " KiB" },
     Scale { divisor: 1.0, sign: " B" },
 ];
+const RATE: &[Scale] = &[
+    Scale { divisor: 1e9, sign: " GB/s" },
+    Scale { divisor: 1e6, sign: " MB/s" },
+    Scale { divisor: 1e3, sign: " kB/s" },
+    Scale { divisor: 1.0, sign: " B/s" },
+];
 const PERCENT: &[Scale] = &[Scale { divisor: 1.0, sign: "%" }];
 
 /// The figure in the base unit of its scale, with the scale that suits `value`.
@@ -37,6 +43,7 @@ fn scale(value: f64, unit: Unit) -> (f64, Scale) {
         Unit::Nanoseconds => (1e-9, TIME),
         Unit::Seconds => (1.0, TIME),
         Unit::Bytes => (1.0, BYTES),
+        Unit::BytesPerSecond => (1.0, RATE),
         Unit::Percent => (1.0, PERCENT),
     };
     let size = (value * base).abs();

@@ -24,6 +24,14 @@ fn words(metric: &Metric) -> Words {
         "latency-p99" => ("p99 latency", "had", "higher", "lower"),
         "latency-p99.9" => ("p99.9 latency", "had", "higher", "lower"),
         "latency-max" => ("longest latency", "had", "higher", "lower"),
+        "transfer-rate" => ("bytes a second", "carried", "more", "fewer"),
+        "cpu-per-megabyte" => ("CPU time per megabyte", "used", "more", "less"),
+        "gap-p99" => ("p99 gap within a reply", "had", "longer", "shorter"),
+        "gap-max" => ("longest gap within a reply", "had", "longer", "shorter"),
+        "files-time" => ("time for all files", "needed", "more", "less"),
+        "create-time" => ("time to create files", "needed", "more", "less"),
+        "write-time" => ("time to write files", "needed", "more", "less"),
+        "read-time" => ("time to read files", "needed", "more", "less"),
         "setup-time" => ("set-up time", "needed", "more", "less"),
         "server-cpu" => ("CPU", "used", "more", "less"),
         "server-memory" | "memory" => ("memory", "used", "more", "less"),
@@ -44,10 +52,19 @@ pub(crate) fn superlative(metric: &Metric, several: bool) -> String {
     let higher = metric.better == pitot_lab::Better::Higher;
     let (one, many, amount) = match metric.name {
         "throughput" => ("carries", "carry", "most"),
-        "cpu-per-request" | "user-per-request" | "system-per-request" => ("needs", "need", "least"),
-        "setup-time" | "server-cpu" | "server-memory" | "memory" | "memory-per-connection" => {
+        "transfer-rate" => ("carries", "carry", "most"),
+        "cpu-per-request" | "user-per-request" | "system-per-request" | "cpu-per-megabyte" => {
             ("needs", "need", "least")
         }
+        "files-time"
+        | "create-time"
+        | "write-time"
+        | "read-time"
+        | "setup-time"
+        | "server-cpu"
+        | "server-memory"
+        | "memory"
+        | "memory-per-connection" => ("needs", "need", "least"),
         _ if higher => ("has", "have", "highest"),
         _ => ("has", "have", "lowest"),
     };

@@ -72,6 +72,8 @@ impl Budget {
 pub(crate) struct Monitor {
     server_session: u32,
     load_session: Option<u32>,
+    /// Helpers of the load: no strangers, and in neither tree.
+    beside_sessions: Vec<u32>,
     server_cpus: Vec<usize>,
     load_cpus: Vec<usize>,
     machine: MachineReader,
@@ -94,6 +96,7 @@ impl Monitor {
         Monitor {
             server_session,
             load_session: None,
+            beside_sessions: Vec::new(),
             server_cpus: server_cpus.to_vec(),
             load_cpus: load_cpus.to_vec(),
             machine: MachineReader::open(),
@@ -114,6 +117,11 @@ impl Monitor {
     /// From now on the load generator that leads this session is watched too.
     pub(crate) fn watch_load(&mut self, session: u32) {
         self.load_session = Some(session);
+    }
+
+    /// The session of a helper: it is known and belongs to neither side's figures.
+    pub(crate) fn ignore(&mut self, session: u32) {
+        self.beside_sessions.push(session);
     }
 
     /// Takes a sample. `whole`: also of what is not due, as before the load and after it.
@@ -140,11 +148,12 @@ impl Monitor {
         self.server.clear();
         self.load.clear();
         // No process has session 0 but threads of the kernel, which are never the load generator.
-        let wanted = [self.server_session, self.load_session.unwrap_or(self.server_session)];
+        let mut wanted = vec![self.server_session, self.load_session.unwrap_or(self.server_session)];
+        wanted.extend(&self.beside_sessions);
         self.sessions.walk(&mut self.reader, &wanted, |pid, stat| {
             if stat.session == self.server_session {
                 self.server.add(pid, stat);
-            } else {
+            } else if Some(stat.session) == self.load_session {
                 self.load.add(pid, stat);
             }
         });

@@ -1,7 +1,7 @@
 //! From a cell to the commands that run it.
 
 use super::expand::{Cell, CellServer};
-use super::{FileContent, Plan, PlanFile, Settings, Value};
+use super::{Beside, FileContent, Plan, PlanFile, Settings, Value};
 
 /// What the lab chooses for one run of a cell.
 #[derive(Clone, Debug)]
@@ -16,16 +16,20 @@ pub struct Placement {
     pub server_cpus: String,
     /// CPUs of the load generator.
     pub load_cpus: String,
+    /// The helpers of the load: name and address.
+    pub beside: Vec<(String, String)>,
 }
 
 impl Placement {
     /// Puts what was chosen in the place of `{address}`, `{port}`, `{dir}` and `{cpus}`.
     pub fn fill(&self, text: &str) -> String {
         let port = self.address.rsplit_once(':').map_or("", |(_, port)| port);
-        text.replace("{address}", &self.address)
+        let filled = text
+            .replace("{address}", &self.address)
             .replace("{port}", port)
             .replace("{dir}", &self.dir)
-            .replace("{cpus}", &self.server_cpus)
+            .replace("{cpus}", &self.server_cpus);
+        self.beside.iter().fold(filled, |text, (name, address)| text.replace(&format!("{{{name}}}"), address))
     }
 }
 
@@ -33,6 +37,7 @@ impl Cell {
     /// The server's command. Another program is bound to its CPUs by the lab itself.
     pub fn server_argv(&self, at: &Placement) -> Vec<String> {
         match &self.server {
+            CellServer::None => Vec::new(),
             CellServer::External(program) => program.command.iter().map(|word| at.fill(word)).collect(),
             CellServer::Pitot { protocol, options } => {
                 let mut argv = vec![at.pitot.clone(), "serve".into(), protocol.clone()];
@@ -46,25 +51,49 @@ impl Cell {
 
     /// The load generator's command, without `--json`.
     pub fn load_argv(&self, plan: &Plan, at: &Placement) -> Vec<String> {
-        let mut argv = vec![at.pitot.clone(), "load".into(), at.fill(&self.url)];
+        let mut argv = vec![at.pitot.clone()];
+        match &self.program {
+            Some(program) => argv.extend(program.split(' ').map(str::to_owned)),
+            None => argv.extend(["load".into(), at.fill(&self.url)]),
+        }
         push_options(&mut argv, &self.load, at);
         if self.is_timed() {
-            argv.extend(["--warmup".into(), show_duration(plan.warmup_s)]);
+            if self.takes.warmup {
+                argv.extend(["--warmup".into(), show_duration(plan.warmup_s)]);
+            }
             argv.extend(["--duration".into(), show_duration(plan.duration_s)]);
         }
-        argv.extend(["--cpus".into(), at.load_cpus.clone()]);
+        if self.takes.cpus {
+            argv.extend(["--cpus".into(), self.cpus_of_load(at).to_owned()]);
+        }
+        argv
+    }
+
+    /// Where the load runs: by itself it is what is measured, and runs where servers do.
+    fn cpus_of_load<'a>(&self, at: &'a Placement) -> &'a str {
+        if self.server == CellServer::None { &at.server_cpus } else { &at.load_cpus }
+    }
+
+    /// The command of a helper.
+    pub fn beside_argv(&self, helper: &Beside, listen: &str, at: &Placement) -> Vec<String> {
+        let mut argv = vec![at.pitot.clone(), "serve".into(), helper.protocol.clone()];
+        argv.extend(["--listen".into(), listen.to_owned()]);
+        push_options(&mut argv, &helper.options, at);
         argv
     }
 
     /// True if the load lasts for the plan's duration, and not until a number of requests or connections is done.
     pub fn is_timed(&self) -> bool {
         let given = |option: &str| self.load.get(option).is_some_and(|v| *v != Value::Flag(false));
-        !["requests", "stages", "storm"].into_iter().any(given)
+        self.takes.duration && !["requests", "stages", "storm"].into_iter().any(given)
     }
 
     /// The server's command as a user could paste it, files and CPU binding included.
     pub fn server_line(&self, at: &Placement) -> String {
         let mut line: String = self.files.iter().map(|file| file_line(file, at)).collect();
+        if self.server == CellServer::None {
+            return line.trim_end().to_owned();
+        }
         if matches!(self.server, CellServer::External(_)) {
             line.push_str(&format!("taskset -c {} ", at.server_cpus));
         }
@@ -72,10 +101,60 @@ impl Cell {
         line
     }
 
-    /// The load generator's command as a user could paste it.
+    /// The load's command as a user could paste it, its helpers before it.
     pub fn load_line(&self, plan: &Plan, at: &Placement) -> String {
-        shell_line(&self.load_argv(plan, at))
+        let bind = |cpus: &str| format!("taskset -c {cpus} ");
+        let mut line = String::new();
+        for (helper, (_, address)) in self.beside.iter().zip(&at.beside) {
+            line.push_str(&format!(
+                "{}{} &\n",
+                bind(&at.load_cpus),
+                shell_line(&self.beside_argv(helper, address, at))
+            ));
+        }
+        if !self.takes.cpus {
+            line.push_str(&bind(self.cpus_of_load(at)));
+        }
+        line.push_str(&shell_line(&self.load_argv(plan, at)));
+        line
     }
+}
+
+/// A part of a line that has numbers in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part<'a> {
+    /// As it stands.
+    Text(&'a str),
+    /// The line's number, or what is left of it after a division.
+    Number(Option<u64>),
+}
+
+/// Takes a line such as `u{i}@d{i%10}.test` apart. Other braces are text.
+pub(crate) fn line_template(line: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = line;
+    let mut from = 0;
+    while let Some(open) = rest[from..].find("{i").map(|at| at + from) {
+        let close = rest[open..].find('}').map(|at| at + open);
+        let number = close.and_then(|close| match &rest[open + 2..close] {
+            "" => Some(None),
+            inside => inside.strip_prefix('%')?.parse::<u64>().ok().filter(|n| *n > 0).map(Some),
+        });
+        let (Some(close), Some(number)) = (close, number) else {
+            from = open + 2;
+            continue;
+        };
+        if open > 0 {
+            parts.push(Part::Text(&rest[..open]));
+        }
+        parts.push(Part::Number(number));
+        rest = &rest[close + 1..];
+        from = 0;
+    }
+    if !rest.is_empty() {
+        parts.push(Part::Text(rest));
+    }
+    parts
 }
 
 /// Commands that write a file.
@@ -86,6 +165,19 @@ fn file_line(file: &PlanFile, at: &Placement) -> String {
     match &file.content {
         FileContent::Size(bytes) => {
             format!("mkdir -p {folder} && head -c {bytes} /dev/zero | tr '\\0' x > {path}\n")
+        }
+        FileContent::Lines { count, line } => {
+            let line = line_template(line)
+                .into_iter()
+                .map(|part| match part {
+                    Part::Text(text) => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+                    Part::Number(None) => "i".to_owned(),
+                    Part::Number(Some(n)) => format!("i % {n}"),
+                })
+                .collect::<Vec<_>>()
+                .join(" ");
+            let program = shell_word(&format!("BEGIN {{ for (i = 0; i < {count}; i++) print {line} }}"));
+            format!("mkdir -p {folder} && awk {program} > {path}\n")
         }
         FileContent::Text(text) => {
             let text = at.fill(text);
@@ -141,6 +233,21 @@ mod tests {
             .output()
             .unwrap();
         assert_eq!(String::from_utf8(out.stdout).unwrap(), "[a b][it's][][--plain=1][$HOME;{x}]");
+    }
+
+    #[test]
+    fn lines_of_a_file_carry_their_numbers() {
+        let parts = line_template("u{i}@d{i%9113}.{x}{i%0}");
+        let wanted = [
+            Part::Text("u"),
+            Part::Number(None),
+            Part::Text("@d"),
+            Part::Number(Some(9113)),
+            Part::Text(".{x}{i%0}"),
+        ];
+        assert_eq!(parts, wanted);
+        assert_eq!(line_template("{i}"), [Part::Number(None)]);
+        assert_eq!(line_template("{i"), [Part::Text("{i")]);
     }
 
     #[test]

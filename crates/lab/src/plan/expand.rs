@@ -1,9 +1,9 @@
 //! From a plan to cells: pure, so that a dry run, a run and a resumed run see the same.
 
 use super::{
-    External, FactorLevel, Plan, PlanFile, Program, REPLICATE_FACTOR, SERVER_FACTOR, Settings, Value,
+    Beside, External, FactorLevel, Plan, PlanFile, Program, REPLICATE_FACTOR, SERVER_FACTOR, Settings, Value,
 };
-use crate::{Catalog, SkipRecord};
+use crate::{Catalog, ProgramWord, SkipRecord};
 
 /// What of the machine decides whether a cell can be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,32 @@ pub struct Cell {
     pub load: Settings,
     /// What is called, with placeholders.
     pub url: String,
+    /// The subcommand that runs in the place of `pitot load`.
+    pub program: Option<String>,
+    /// Which of the lab's own options it takes.
+    pub takes: Takes,
+    /// Helpers of the load.
+    pub beside: Vec<Beside>,
+}
+
+/// Options that the lab gives to the load, if it has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Takes {
+    /// The length of the measured part.
+    pub duration: bool,
+    /// The time before it.
+    pub warmup: bool,
+    /// The CPUs.
+    pub cpus: bool,
+}
+
+impl Takes {
+    const ALL: Takes = Takes { duration: true, warmup: true, cpus: true };
+
+    fn of(program: &ProgramWord) -> Takes {
+        let has = |name: &str| program.options.iter().any(|o| o.name == name);
+        Takes { duration: has("duration"), warmup: has("warmup"), cpus: has("cpus") }
+    }
 }
 
 /// The server of a cell.
@@ -39,6 +65,8 @@ pub enum CellServer {
     },
     /// Another program.
     External(External),
+    /// None: what runs in the place of the load is what is measured.
+    None,
 }
 
 impl Cell {
@@ -135,11 +163,21 @@ fn build(
     }
     let url = load.take("url").map(|v| v.to_string());
     let size = load.take("size").map_or(1024, |v| pitot_meter::units::size(&v.to_string()).unwrap_or(1024));
+    let program = match &plan.program {
+        Some(name) => {
+            Some(catalog.program(name).ok_or_else(|| format!("this version has no `pitot {name}`"))?)
+        }
+        None => None,
+    };
     let (server, url) = match external {
-        Some(program) => {
-            let own = program.url.clone();
-            let url = own.or(url).ok_or("neither the server nor the plan's `load` has a url")?;
-            (CellServer::External(program), url)
+        _ if program.is_some_and(|p| !p.needs_server) => (CellServer::None, String::new()),
+        Some(server) => {
+            let url = match (server.url.clone().or(url), program) {
+                (Some(url), _) => url,
+                (None, Some(_)) => String::new(),
+                (None, None) => return Err("neither the server nor the plan's `load` has a url".into()),
+            };
+            (CellServer::External(server), url)
         }
         None => {
             let protocol =
@@ -151,7 +189,16 @@ fn build(
         }
     };
     let url = url.replace("{size}", &size.to_string());
-    Ok(Cell { factors: factors.to_vec(), server, files, load, url })
+    Ok(Cell {
+        factors: factors.to_vec(),
+        server,
+        files,
+        load,
+        url,
+        program: plan.program.clone(),
+        takes: program.map_or(Takes::ALL, Takes::of),
+        beside: plan.beside.clone(),
+    })
 }
 
 fn check_pair(catalog: &Catalog, server: &Settings) -> Result<(), String> {

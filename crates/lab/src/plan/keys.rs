@@ -28,6 +28,7 @@ pub(super) enum Kind {
     Files,
     Servers,
     Ready,
+    Beside,
     /// A list of tables with these keys. `Levels` beside them if true.
     Tables(&'static [Key], bool),
 }
@@ -65,7 +66,17 @@ pub(super) const PLAN: &[Key] = &[
     key("charts", Kind::Texts, "The charts wanted, in order; all that fit if it is not given."),
     key("factors", Kind::Factors, "What is varied: `server`, `server.OPTION`, `load.OPTION`, `replicate`."),
     key("server", Kind::Settings, "`protocol` and options of `pitot serve` that all cells share."),
-    key("load", Kind::Settings, "`url`, `size` and options of `pitot load` that all cells share."),
+    key(
+        "load",
+        Kind::Settings,
+        "`url`, `size` and options of `pitot load` that all cells share. `program` names what runs in its place: \
+         `disk files`, `disk read` (then without a server) or `mail`, with options of its own.",
+    ),
+    key(
+        "beside",
+        Kind::Beside,
+        "Helpers of the load by name, each with `protocol` and options of `pitot serve`; {NAME} is the address.",
+    ),
     key("servers", Kind::Servers, "Servers by the names that levels of the factor `server` use."),
     key("files", Kind::Files, "Files written to each server's private directory, {dir}."),
     key("exclude", Kind::Tables(EXCLUDE, true), "Combinations that are left out on purpose."),

@@ -19,7 +19,8 @@ mod words;
 use serde::{Deserialize, Serialize};
 
 pub use command::Placement;
-pub use expand::{Cell, CellServer, HostLimits, expand};
+pub(crate) use command::{Part, line_template};
+pub use expand::{Cell, CellServer, HostLimits, Takes, expand};
 pub use schema::plan_schema;
 pub use source::PlanError;
 
@@ -71,6 +72,10 @@ pub struct Plan {
     pub server: Settings,
     /// Options of `pitot load` that all cells share.
     pub load: Settings,
+    /// The subcommand that runs in the place of `pitot load`.
+    pub program: Option<String>,
+    /// Helpers of the load that are started before it, on its side: `pitot serve` by name.
+    pub beside: Vec<Beside>,
     /// Servers described in the plan, by the names that levels use.
     pub servers: Vec<ServerSpec>,
     /// Files written to each server's private directory before it starts.
@@ -109,6 +114,8 @@ impl Default for Plan {
             factors: Vec::new(),
             server: Settings::default(),
             load: Settings::default(),
+            program: None,
+            beside: Vec::new(),
             servers: Vec::new(),
             files: Vec::new(),
             exclude: Vec::new(),
@@ -258,6 +265,18 @@ pub enum Program {
     External(External),
 }
 
+/// A server that belongs to the load's side, such as the DNS responder that a mailing asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Beside {
+    /// `{NAME}` stands for its address in options of the load.
+    pub name: String,
+    /// What it speaks: a protocol of `pitot serve`.
+    pub protocol: String,
+    /// Its options.
+    pub options: Settings,
+}
+
 /// Another program as a server. In all texts `{port}`, `{address}`, `{cpus}` and `{dir}` (its private directory)
 /// stand for what the lab has chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -303,6 +322,13 @@ pub enum FileContent {
     Text(String),
     /// So many bytes of `x`.
     Size(u64),
+    /// The same line so many times, with numbers in it.
+    Lines {
+        /// How many.
+        count: u64,
+        /// The line. `{i}` is its number, from 0, and `{i%N}` what is left of it after division by N.
+        line: String,
+    },
 }
 
 /// Combinations that are left out on purpose.

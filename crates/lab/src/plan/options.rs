@@ -3,34 +3,38 @@
 use super::Value;
 use super::source::{Item, PlanError, did_you_mean};
 use crate::Catalog;
-use crate::catalog::OptionWord;
+use crate::catalog::{OptionWord, ProgramWord};
 
 /// Whose option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum Side<'a> {
     Server,
     Load,
+    /// Of what runs in the place of `pitot load`.
+    Program(&'a ProgramWord),
 }
 
-impl Side {
+impl<'a> Side<'a> {
     pub(super) fn table(self) -> &'static str {
         match self {
             Side::Server => "server",
-            Side::Load => "load",
+            Side::Load | Side::Program(_) => "load",
         }
     }
 
-    fn command(self) -> &'static str {
+    fn command(self) -> String {
         match self {
-            Side::Server => "pitot serve",
-            Side::Load => "pitot load",
+            Side::Server => "pitot serve".to_owned(),
+            Side::Load => "pitot load".to_owned(),
+            Side::Program(program) => format!("pitot {}", program.name),
         }
     }
 
-    fn options(self, catalog: &Catalog) -> &[OptionWord] {
+    fn options(self, catalog: &'a Catalog) -> &'a [OptionWord] {
         match self {
             Side::Server => &catalog.serve_options,
             Side::Load => &catalog.load_options,
+            Side::Program(program) => &program.options,
         }
     }
 
@@ -38,7 +42,8 @@ impl Side {
     fn own(self) -> &'static [&'static str] {
         match self {
             Side::Server => &["protocol"],
-            Side::Load => &["url", "size"],
+            Side::Load => &["url", "size", "program"],
+            Side::Program(_) => &["program"],
         }
     }
 
@@ -50,7 +55,7 @@ impl Side {
                 ("stats", "the lab always asks for the counters"),
                 ("cpus", "write server-cpus = \"0-3\" at the top of the plan"),
             ],
-            Side::Load => &[
+            Side::Load | Side::Program(_) => &[
                 ("duration", "write duration = \"2s\" at the top of the plan"),
                 ("warmup", "write warmup = \"500ms\" at the top of the plan"),
                 ("json", "the lab always asks for the result"),
@@ -63,7 +68,7 @@ impl Side {
 /// Checks that `option` exists and may be set to `value`, which stands at `item`.
 pub(super) fn check_option(
     catalog: &Catalog,
-    side: Side,
+    side: Side<'_>,
     item: &Item<'_>,
     option: &str,
     value: &Value,

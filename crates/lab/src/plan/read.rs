@@ -6,10 +6,10 @@ use super::keys::{self, names};
 use super::options::{Side, check_option};
 use super::source::{Item, PlanError, Section, Source, did_you_mean};
 use super::{
-    Exclusion, External, Factor, FileContent, Levels, Order, Plan, PlanFile, Program, Published,
+    Beside, Exclusion, External, Factor, FileContent, Levels, Order, Plan, PlanFile, Program, Published,
     PublishedValue, REPLICATE_FACTOR, Ready, SERVER_FACTOR, ServerSpec, Settings, Statistic, Value,
 };
-use crate::{Catalog, METRICS};
+use crate::{Catalog, METRICS, ProgramWord};
 
 /// At most so many repetitions; more is a mistake of typing.
 const REPETITIONS_MAX: i64 = 10_000;
@@ -31,17 +31,32 @@ impl Plan {
         })?;
         let root = Section::root(source, table.get_ref());
         root.check_keys(names(keys::PLAN))?;
-        Reader { catalog }.plan(&root)
+        Reader { catalog, program: None }.plan(&root)
     }
 }
 
 struct Reader<'a> {
     catalog: &'a Catalog,
+    /// What runs in the place of `pitot load`.
+    program: Option<&'a ProgramWord>,
 }
 
 impl Reader<'_> {
-    fn plan(&self, root: &Section<'_>) -> Result<Plan, PlanError> {
+    fn plan(&mut self, root: &Section<'_>) -> Result<Plan, PlanError> {
         let mut plan = Plan { name: stem(root.source.name), ..Plan::default() };
+        // The program comes first: it decides which options the load has.
+        if let Some(item) =
+            root.get("load").map(|l| l.section("`load`")).transpose()?.and_then(|l| l.get("program"))
+        {
+            let name = item.text()?;
+            let known: Vec<&str> = self.catalog.programs.iter().map(|p| p.name.as_str()).collect();
+            self.program = Some(
+                self.catalog
+                    .program(&name)
+                    .ok_or_else(|| item.unknown_value("a program for the load", &known))?,
+            );
+            plan.program = Some(name);
+        }
         // Servers come before factors, factors before all that names levels.
         if let Some(servers) = root.get("servers") {
             for server in servers.section("`servers`")?.items() {
@@ -49,7 +64,13 @@ impl Reader<'_> {
             }
         }
         plan.server = self.settings(root, Side::Server)?;
-        plan.load = self.settings(root, Side::Load)?;
+        plan.load = self.settings(root, self.load_side())?;
+        plan.load.take("program");
+        if let Some(item) = root.get("beside") {
+            for one in item.section("`beside`")?.items() {
+                plan.beside.push(self.beside(&one)?);
+            }
+        }
         let factors =
             root.need("factors", "say what is varied: [factors] with a line such as server = [\"loop\"]")?;
         plan.factors = self.factors(&plan, &factors.section("`factors`")?)?;
@@ -117,16 +138,42 @@ impl Reader<'_> {
             "stop-timeout" => plan.stop_timeout_s = item.duration()?,
             "server-cpus" => plan.server_cpus = Some(cpu_list(item)?),
             "load-cpus" => plan.load_cpus = Some(cpu_list(item)?),
-            _ => {} // servers, server, load and factors are read already; unknown keys are refused before.
+            _ => {} // servers, server, load, beside and factors are read already; unknown keys are refused before.
         }
         Ok(())
     }
 
-    fn settings(&self, root: &Section<'_>, side: Side) -> Result<Settings, PlanError> {
+    fn load_side(&self) -> Side<'_> {
+        self.program.map_or(Side::Load, Side::Program)
+    }
+
+    fn beside(&self, item: &Item<'_>) -> Result<Beside, PlanError> {
+        let section = item.section(format!("`beside.{}`", item.key))?;
+        let reserved = ["address", "port", "dir", "cpus", "size"];
+        if reserved.contains(&item.key.as_str()) {
+            let what = format!("`{{{}}}` has a meaning of its own", item.key);
+            return Err(section.source.error(&item.key_span, what, "choose another name"));
+        }
+        let protocol = section.need("protocol", "say what it speaks: protocol = \"dns\"")?;
+        let mut options = Settings::default();
+        for option in section.items() {
+            let value = option.setting()?;
+            check_option(self.catalog, Side::Server, &option, &option.key, &value)?;
+            if option.key != "protocol" {
+                options.set(&option.key, value);
+            }
+        }
+        Ok(Beside { name: item.key.clone(), protocol: protocol.text()?, options })
+    }
+
+    fn settings(&self, root: &Section<'_>, side: Side<'_>) -> Result<Settings, PlanError> {
         let mut settings = Settings::default();
         if let Some(item) = root.get(side.table()) {
             for option in item.section(format!("`{}`", side.table()))?.items() {
                 let value = option.setting()?;
+                if option.key == "program" && side != Side::Server {
+                    continue;
+                }
                 check_option(self.catalog, side, &option, &option.key, &value)?;
                 settings.set(&option.key, value);
             }
@@ -205,7 +252,7 @@ impl Reader<'_> {
     ) -> Result<(), PlanError> {
         match item.key.split_once('.') {
             Some(("server", option)) => check_option(self.catalog, Side::Server, element, option, value),
-            Some(("load", option)) => check_option(self.catalog, Side::Load, element, option, value),
+            Some(("load", option)) => check_option(self.catalog, self.load_side(), element, option, value),
             None if item.key == SERVER_FACTOR => self.check_server_level(plan, element, value),
             None if item.key == REPLICATE_FACTOR => Ok(()),
             _ => {
@@ -279,6 +326,16 @@ impl Reader<'_> {
                 .servers
                 .iter()
                 .any(|s| matches!(&s.program, Program::Pitot(o) if o.get("protocol").is_some()));
+        if self.program.is_some_and(|p| !p.needs_server) {
+            let is_servers = |f: &&Factor| f.name == SERVER_FACTOR || f.name.starts_with("server.");
+            let by_factor = plan.factors.iter().find(is_servers).and_then(|_| root.get("factors"));
+            let at = root.get("server").or_else(|| root.get("servers")).or(by_factor);
+            return at.map_or(Ok(()), |item| {
+                let name = plan.program.as_deref().unwrap_or_default();
+                let what = format!("`pitot {name}` is measured by itself, without a server");
+                Err(root.source.error(&item.key_span, what, "take the server out"))
+            });
+        }
         if has_pitot_server && !protocol {
             let known: Vec<&str> = self.catalog.protocols.iter().map(String::as_str).collect();
             let cure = format!("write protocol = \"{}\" under [server]", known.join("\" or \""));
@@ -377,12 +434,22 @@ fn files(item: &Item<'_>) -> Result<Vec<PlanFile>, PlanError> {
             Ok(text) => FileContent::Text(text),
             Err(_) => {
                 let section = file.section(format!("the file `{}`", file.key))?;
-                section.check_keys(["size"])?;
-                let size = section.need("size", "write { size = \"1KiB\" }")?;
-                let bytes = pitot_meter::units::size(&size.need_scalar()?.to_string());
-                FileContent::Size(
-                    bytes.map_err(|e| size.error(e.to_string(), "write \"512\", \"4KiB\" or \"1MiB\""))?,
-                )
+                section.check_keys(["size", "lines", "line"])?;
+                if let Some(lines) = section.get("lines") {
+                    let count = pitot_meter::units::count(&lines.need_scalar()?.to_string())
+                        .map_err(|e| lines.error(e.to_string(), "write 200000 or \"200k\""))?;
+                    let line =
+                        section.need("line", "say what stands in each: line = \"user{i}@d{i%10}.test\"")?;
+                    FileContent::Lines { count, line: line.text()? }
+                } else {
+                    let cure = "write { size = \"1KiB\" }, or { lines = 1000, line = \"{i}\" }";
+                    let size = section.need("size", cure)?;
+                    let bytes = pitot_meter::units::size(&size.need_scalar()?.to_string());
+                    FileContent::Size(
+                        bytes
+                            .map_err(|e| size.error(e.to_string(), "write \"512\", \"4KiB\" or \"1MiB\""))?,
+                    )
+                }
             }
         };
         files.push(PlanFile { path: file.key.clone(), content });

@@ -39,11 +39,14 @@ pub fn plan_schema() -> Value {
             },
             "files": {
                 "type": "object",
-                "description": "Contents by path: a text, or { size = \"1KiB\" }.",
+                "description": "Contents by path: a text, { size = \"1KiB\" }, or { lines = 10, line = \"u{i}\" }.",
                 "additionalProperties": {"anyOf": [
                     {"type": "string"},
                     {"type": "object", "properties": {"size": {"type": ["string", "integer"]}},
-                     "required": ["size"], "additionalProperties": false}
+                     "required": ["size"], "additionalProperties": false},
+                    {"type": "object", "properties": {"lines": {"type": ["string", "integer"]},
+                                                      "line": {"type": "string"}},
+                     "required": ["lines", "line"], "additionalProperties": false}
                 ]}
             },
         }),
@@ -91,6 +94,10 @@ fn kind(kind: Kind) -> Value {
             "type": "object",
             "additionalProperties": {"anyOf": [with_required(table(keys::EXTERNAL), &["command"]),
                                                {"$ref": "#/$defs/settings"}]}
+        }),
+        Kind::Beside => json!({
+            "type": "object",
+            "additionalProperties": {"$ref": "#/$defs/settings"}
         }),
         Kind::Ready => json!({"anyOf": [
             {"const": "port"},

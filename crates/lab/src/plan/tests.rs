@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Catalog, ImpossiblePair, ModelWord, OptionWord};
+use crate::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
 
 pub(crate) fn catalog() -> Catalog {
     let words = |list: &[&str]| list.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
@@ -40,6 +40,28 @@ pub(crate) fn catalog() -> Catalog {
             option("duration", true, &[]),
             option("pace", true, &["closed", "poisson"]),
             option("header", true, &[]),
+        ],
+        programs: vec![
+            ProgramWord {
+                name: "disk files".into(),
+                options: vec![
+                    option("count", true, &[]),
+                    option("sizes", true, &[]),
+                    option("json", true, &[]),
+                ],
+                needs_server: false,
+            },
+            ProgramWord {
+                name: "mail".into(),
+                options: vec![
+                    option("list", true, &[]),
+                    option("relay", true, &[]),
+                    option("dns", true, &[]),
+                    option("test-mode", false, &[]),
+                    option("duration", true, &[]),
+                ],
+                needs_server: true,
+            },
         ],
         charts: words(&["power-curve"]),
     }
@@ -110,6 +132,7 @@ fn placement() -> Placement {
         dir: "/tmp/x".into(),
         server_cpus: "0".into(),
         load_cpus: "1".into(),
+        beside: Vec::new(),
     }
 }
 
@@ -338,4 +361,67 @@ fn a_level_that_is_repeated_on_purpose_is_a_replicate() {
     let (cells, _) = expand(&plan, &catalog(), &host());
     assert_eq!(cells.len(), 2);
     assert_eq!(cells[0].server_line(&placement()), cells[1].server_line(&placement()));
+}
+
+#[test]
+fn a_program_runs_in_the_place_of_server_and_load() {
+    let text = "duration = \"2s\"\n[load]\nprogram = \"disk files\"\ncount = 100\n[factors]\nload.sizes = [\"4KiB\"]";
+    let plan = Plan::parse("p.toml", text, &catalog()).unwrap();
+    let (cells, skips) = expand(&plan, &catalog(), &host());
+    assert_eq!((cells.len(), skips.len()), (1, 0));
+    assert_eq!(cells[0].server, CellServer::None);
+    assert!(!cells[0].is_timed());
+    let line = cells[0].load_line(&plan, &placement());
+    assert!(
+        line.starts_with("taskset -c ") && line.ends_with("disk files --count 100 --sizes 4KiB"),
+        "{line}"
+    );
+    assert_eq!(cells[0].server_line(&placement()), "");
+}
+
+#[test]
+fn a_mailing_has_a_server_and_a_helper_beside_it() {
+    let text = r#"
+        [server]
+        protocol = "busy"
+        [load]
+        program = "mail"
+        list = "{dir}/list"
+        relay = "{address}"
+        dns = "{names}"
+        test-mode = true
+        [beside.names]
+        protocol = "http"
+        workers = 1
+        [factors]
+        server = ["loop"]
+        [files]
+        list = { lines = "2k", line = "u{i}@d{i%7}.test" }
+    "#;
+    let plan = Plan::parse("p.toml", text, &catalog()).unwrap();
+    assert_eq!(plan.files[0].content, FileContent::Lines { count: 2000, line: "u{i}@d{i%7}.test".into() });
+    let (cells, _) = expand(&plan, &catalog(), &host());
+    let at = Placement { beside: vec![("names".into(), "127.0.0.1:53".into())], ..placement() };
+    let line = cells[0].load_line(&plan, &at);
+    assert!(line.contains("serve http --listen 127.0.0.1:53 --workers 1 &\n"), "{line}");
+    assert!(line.contains("--dns 127.0.0.1:53 --test-mode") && line.contains("--duration"), "{line}");
+    let script = cells[0].server_line(&at);
+    assert!(script.contains(r#"print "u" i "@d" i % 7 ".test" }"#), "{script}");
+}
+
+#[test]
+fn mistakes_around_programs_are_told_with_their_cure() {
+    let parse = |text: &str| Plan::parse("p.toml", text, &catalog()).unwrap_err();
+    let error = parse("[load]\nprogram = \"disk file\"\n[factors]\nload.sizes = [1]");
+    assert_eq!((error.line, error.cure.as_str()), (2, "did you mean `disk files`?"));
+    let error = parse("[load]\nprogram = \"disk files\"\nsize = 1\n[factors]\nload.sizes = [1]");
+    assert_eq!(error.what, "`size` is not an option of `pitot disk files`");
+    let error = parse("[load]\nprogram = \"disk files\"\n[factors]\nserver = [\"loop\"]");
+    assert_eq!(error.what, "`pitot disk files` is measured by itself, without a server");
+    let error = parse("[load]\nprogram = \"mail\"\n[factors]\nload.duration = [\"1s\"]");
+    assert!(error.what.contains("set by the lab"), "{error}");
+    let error = parse(
+        "[beside.dir]\nprotocol = \"http\"\n[server]\nprotocol=\"http\"\n[factors]\nserver = [\"loop\"]",
+    );
+    assert!(error.what.contains("has a meaning of its own"), "{error}");
 }

@@ -171,6 +171,10 @@ impl Prepared {
             dir: dir.to_string_lossy().into_owned(),
             server_cpus: self.cpus.server_list(),
             load_cpus: self.cpus.load_list(),
+            beside: (SHOWN_PORT + 1..)
+                .zip(&self.plan.beside)
+                .map(|(port, helper)| (helper.name.clone(), format!("127.0.0.1:{port}")))
+                .collect(),
         }
     }
 

@@ -18,6 +18,10 @@ const TOLD_LINES: usize = 10_000;
 pub(super) enum Who {
     Server,
     Load,
+    /// A helper of the load.
+    Beside,
+    /// What runs in the place of server and load.
+    Program,
 }
 
 /// What a program did.

@@ -13,6 +13,7 @@ use super::process::{Event, Launch, Process, Who, describe};
 use super::verdict::{Evidence, judge};
 use crate::host::{CpuSplit, throttle_count};
 use crate::monitor::{Monitor, interval, resources};
+use crate::plan::{Part, line_template};
 use crate::runfile::{Repetition, Verdict, VerdictKind};
 use crate::{Cell, CellServer, FileContent, LoadResult, Placement, Plan, Ready, Window};
 
@@ -66,6 +67,7 @@ pub(super) fn run(bench: &mut Bench<'_>, cell: &Cell, number: usize) -> Option<R
         address: String::new(),
         ready_s: 0.0,
         server: None,
+        beside: Vec::new(),
         load: None,
         monitor: None,
         window: Window::default(),
@@ -98,6 +100,7 @@ struct Attempt<'a, 'b> {
     address: String,
     ready_s: f64,
     server: Option<Process>,
+    beside: Vec<Process>,
     load: Option<Process>,
     monitor: Option<Monitor>,
     /// The measured part.
@@ -116,16 +119,22 @@ impl Attempt<'_, '_> {
             dir: self.dir.to_string_lossy().into_owned(),
             server_cpus: self.bench.cpus.server_list(),
             load_cpus: self.bench.cpus.load_list(),
+            beside: Vec::new(),
         };
         write_files(self.cell, &self.dir, &at)?;
+        if self.cell.server == CellServer::None {
+            return self.measure_program(&at);
+        }
         let begin = Instant::now();
         let server = self.start(Who::Server, &self.cell.server_argv(&at))?;
         let session = server.id();
         self.server = Some(server);
         self.monitor = Some(Monitor::new(session, &self.bench.cpus.server, &self.bench.cpus.load));
-        at.address = self.wait_until_ready(&at.address)?;
+        let said = !matches!(self.cell.server, CellServer::External(_));
+        at.address = self.wait_until_ready(&at.address, said)?;
         self.address.clone_from(&at.address);
         self.ready_s = begin.elapsed().as_secs_f64();
+        self.start_beside(&mut at)?;
         self.sample(true);
 
         let json = self.dir.join("result.json");
@@ -142,6 +151,36 @@ impl Attempt<'_, '_> {
         self.stop_server()
     }
 
+    /// A program that needs no server is itself what is measured: it runs where servers do, and is watched as one.
+    fn measure_program(&mut self, at: &Placement) -> Result<(), Early> {
+        let json = self.dir.join("result.json");
+        let mut argv = self.cell.load_argv(self.bench.plan, at);
+        argv.extend(["--json".to_owned(), json.to_string_lossy().into_owned()]);
+        let program = self.start(Who::Program, &argv)?;
+        self.monitor = Some(Monitor::new(program.id(), &self.bench.cpus.server, &self.bench.cpus.load));
+        self.load = Some(program);
+        self.sample(true);
+        self.wait_for_load()?;
+        self.sample(true);
+        self.result = Some(self.read_result(&json)?);
+        Ok(())
+    }
+
+    /// Starts the helpers of the load, one after the other, and notes where they listen.
+    fn start_beside(&mut self, at: &mut Placement) -> Result<(), Early> {
+        for helper in &self.cell.beside {
+            let argv = self.cell.beside_argv(helper, "127.0.0.1:0", at);
+            let process = self.start(Who::Beside, &argv)?;
+            if let Some(monitor) = &mut self.monitor {
+                monitor.ignore(process.id());
+            }
+            self.beside.push(process);
+            let address = self.wait_until_ready("", true)?;
+            at.beside.push((helper.name.clone(), address));
+        }
+        Ok(())
+    }
+
     fn throttled(&self) -> u64 {
         throttle_count(&self.bench.cpus.server) + throttle_count(&self.bench.cpus.load)
     }
@@ -149,7 +188,7 @@ impl Attempt<'_, '_> {
     /// A server of Pitot takes a port that is free and tells it; for others one is found.
     fn choose_address(&self) -> Result<String, String> {
         match self.cell.server {
-            CellServer::Pitot { .. } => Ok("127.0.0.1:0".to_owned()),
+            CellServer::Pitot { .. } | CellServer::None => Ok("127.0.0.1:0".to_owned()),
             CellServer::External(_) => TcpListener::bind("127.0.0.1:0")
                 .and_then(|listener| listener.local_addr())
                 .map(|address| address.to_string())
@@ -159,8 +198,8 @@ impl Attempt<'_, '_> {
 
     fn start(&mut self, who: Who, argv: &[String]) -> Result<Process, String> {
         let cpus = match who {
-            Who::Server => &self.bench.cpus.server,
-            Who::Load => &self.bench.cpus.load,
+            Who::Server | Who::Program => &self.bench.cpus.server,
+            Who::Load | Who::Beside => &self.bench.cpus.load,
         };
         let cookie = self.bench.guardian.cookie().to_owned();
         let launch = Launch { who, argv, cpus, dir: &self.dir, cookie: (COOKIE_NAME, &cookie) };
@@ -187,18 +226,34 @@ impl Attempt<'_, '_> {
         }
     }
 
-    /// Waits until the server says or shows that it is ready, and returns its address.
-    fn wait_until_ready(&mut self, address: &str) -> Result<String, Early> {
+    /// An error once a helper has ended.
+    fn check_beside(&mut self) -> Result<(), Early> {
+        for (process, helper) in self.beside.iter_mut().zip(&self.cell.beside) {
+            if let Some(status) = process.ended() {
+                return Err(Early::Failed(format!(
+                    "`{}` beside the load ended {}",
+                    helper.name,
+                    describe(status)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the server or the helper that was started last says or shows that it is ready, and returns its
+    /// address. `said`: it says so in the manner of `pitot serve`.
+    fn wait_until_ready(&mut self, address: &str, said: bool) -> Result<String, Early> {
         let patience = self.bench.plan.ready_timeout_s;
         let deadline = Instant::now() + Duration::from_secs_f64(patience);
         let ready = match &self.cell.server {
-            CellServer::Pitot { .. } => None,
-            CellServer::External(program) => Some(program.ready.clone()),
+            CellServer::External(program) if !said => Some(program.ready.clone()),
+            _ => None,
         };
+        let who = if self.beside.is_empty() { Who::Server } else { Who::Beside };
         loop {
             self.check_user()?;
             match self.receiver.recv_timeout(KNOCK) {
-                Ok(Event::Line { who: Who::Server, text, on_stdout }) => match &ready {
+                Ok(Event::Line { who: speaker, text, on_stdout }) if speaker == who => match &ready {
                     None if on_stdout => {
                         if let Some(address) = text.strip_prefix("ready ") {
                             return Ok(address.trim().to_owned());
@@ -210,13 +265,18 @@ impl Attempt<'_, '_> {
                 Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             self.check_server("before it was ready")?;
+            self.check_beside()?;
             if ready == Some(Ready::Port)
                 && address.parse().is_ok_and(|a| TcpStream::connect_timeout(&a, KNOCK_PATIENCE).is_ok())
             {
                 return Ok(address.to_owned());
             }
             if Instant::now() > deadline {
-                return Err(Early::Failed(format!("the server was not ready within {patience} s")));
+                let what = match self.cell.beside.get(self.beside.len().wrapping_sub(1)) {
+                    Some(helper) => format!("`{}` beside the load", helper.name),
+                    None => "the server".to_owned(),
+                };
+                return Err(Early::Failed(format!("{what} was not ready within {patience} s")));
             }
         }
     }
@@ -249,6 +309,7 @@ impl Attempt<'_, '_> {
             self.check_user()?;
             let running_s = begin.elapsed().as_secs_f64();
             self.check_server(&format!("{running_s:.1} s into the load"))?;
+            self.check_beside()?;
             if self.load.as_mut().is_none_or(|load| load.ended().is_some()) {
                 return Ok(());
             }
@@ -288,9 +349,12 @@ impl Attempt<'_, '_> {
         let patience = self.bench.plan.stop_timeout_s;
         let deadline = Instant::now() + Duration::from_secs_f64(patience);
         self.check_server("at the end of the load")?;
+        for helper in &mut self.beside {
+            stop_helper(helper, deadline)?;
+        }
         let Some(server) = &mut self.server else { return Ok(()) };
         let (signal, is_pitot) = match &self.cell.server {
-            CellServer::Pitot { .. } => (Stop::Terminate, true),
+            CellServer::Pitot { .. } | CellServer::None => (Stop::Terminate, true),
             CellServer::External(program) => (stop_signal(&program.stop), false),
         };
         spawn::stop(server.id(), signal);
@@ -325,7 +389,7 @@ impl Attempt<'_, '_> {
     fn clean_up(&mut self) -> Option<String> {
         let mut orderly = true;
         let mut sessions = Vec::new();
-        for process in [&mut self.load, &mut self.server].into_iter().flatten() {
+        for process in [&mut self.load, &mut self.server].into_iter().flatten().chain(&mut self.beside) {
             orderly &= process.ended().is_some();
             sessions.push(process.id());
         }
@@ -343,7 +407,7 @@ impl Attempt<'_, '_> {
             }
         }
         sweep(&sessions, &cookie, ORPHANS);
-        for process in [&mut self.load, &mut self.server].into_iter().flatten() {
+        for process in [&mut self.load, &mut self.server].into_iter().flatten().chain(&mut self.beside) {
             // Killed or ended: either way it is waited for, so that no zombie stays.
             let deadline = Instant::now() + ORPHANS;
             while process.ended().is_none() && Instant::now() < deadline {
@@ -391,10 +455,14 @@ impl Attempt<'_, '_> {
         };
         let mut last_words = String::new();
         if verdict.kind == VerdictKind::Failed {
-            for (name, process, lines) in
+            let helpers = self.cell.beside.iter().zip(&self.beside);
+            let spoke =
                 [("server", &self.server, LAST_LINES), ("load generator", &self.load, LAST_LINES / 2)]
-            {
-                let words = process.as_ref().map(|p| p.last_words(lines)).unwrap_or_default();
+                    .into_iter()
+                    .filter_map(|(name, process, lines)| Some((name, process.as_ref()?, lines)))
+                    .chain(helpers.map(|(helper, process)| (helper.name.as_str(), process, LAST_LINES / 2)));
+            for (name, process, lines) in spoke {
+                let words = process.last_words(lines);
                 if !words.is_empty() {
                     last_words.push_str(&format!("{name}:\n{words}\n"));
                 }
@@ -429,6 +497,7 @@ fn write_files(cell: &Cell, dir: &Path, at: &Placement) -> Result<(), String> {
         }
         let written = match &file.content {
             FileContent::Text(text) => std::fs::write(&path, at.fill(text)),
+            FileContent::Lines { count, line } => write_lines(&path, *count, line),
             FileContent::Size(bytes) => std::fs::File::create(&path)
                 .and_then(|mut f| {
                     std::io::copy(&mut std::io::Read::take(std::io::repeat(b'x'), *bytes), &mut f)
@@ -436,6 +505,38 @@ fn write_files(cell: &Cell, dir: &Path, at: &Placement) -> Result<(), String> {
                 .map(|_| ()),
         };
         written.map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Writes a line so many times, with its numbers.
+fn write_lines(path: &Path, count: u64, line: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    let parts = line_template(line);
+    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+    for i in 0..count {
+        for part in &parts {
+            match part {
+                Part::Text(text) => file.write_all(text.as_bytes())?,
+                Part::Number(None) => write!(file, "{i}")?,
+                Part::Number(Some(n)) => write!(file, "{}", i % n)?,
+            }
+        }
+        file.write_all(b"\n")?;
+    }
+    file.flush()
+}
+
+/// Asks a helper to stop and waits for its end.
+fn stop_helper(helper: &mut Process, deadline: Instant) -> Result<(), String> {
+    if helper.ended().is_none() {
+        spawn::stop(helper.id(), Stop::Terminate);
+    }
+    while helper.ended().is_none() {
+        if Instant::now() > deadline {
+            return Err("a helper of the load did not stop when it was asked to".into());
+        }
+        std::thread::sleep(KNOCK);
     }
     Ok(())
 }

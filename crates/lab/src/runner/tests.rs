@@ -4,7 +4,7 @@ use std::cell::Cell as Counter;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::{ImpossiblePair, ModelWord, OptionWord};
+use crate::{ImpossiblePair, ModelWord, OptionWord, ProgramWord};
 
 /// A stand-in for `pitot`. What it does as a server is its `--model`.
 const FAKE: &str = r#"#!/bin/sh
@@ -26,6 +26,12 @@ if [ "$command" = load ]; then
     echo '{"schema": "pitot-load/1", "throughput_rps": 5000.0, "duration_s": 0.2,
            "requests": {"attempted": 1000, "completed": '$ok', "ok": '$ok'},
            "errors": [{"phase": "receive", "kind": "ECONNRESET", "count": 3}]}' > "$json"
+    exit 0
+fi
+if [ "$command" = disk ]; then
+    echo '{"schema": "pitot-disk/1", "command": "files", "options": {"count": 10},
+           "sizes": [{"elapsed_s": 0.1, "phases": [{"phase": "write", "elapsed_s": 0.05}]}]}' > "$json"
+    sleep 0.15
     exit 0
 fi
 [ "$model" = mute ] && { echo "thinking about it" >&2; sleep 60; }
@@ -94,6 +100,11 @@ fn catalog() -> Catalog {
         }],
         serve_options: vec![option("model"), option("mechanism")],
         load_options: vec![option("connections")],
+        programs: vec![ProgramWord {
+            name: "disk files".into(),
+            options: vec![option("sizes")],
+            needs_server: false,
+        }],
         charts: Vec::new(),
     }
 }
@@ -218,6 +229,47 @@ command = "python3 -m http.server --bind 127.0.0.1 {port}"
     assert!(run.cells[0].server_command.contains("cat > "), "{}", run.cells[0].server_command);
     let knocked = &run.cells[1].repetitions[0];
     assert_ne!(knocked.verdict.kind, VerdictKind::Failed, "{:?} {}", knocked.verdict, knocked.last_words);
+}
+
+#[test]
+fn a_program_without_a_server_is_measured_as_one() {
+    let bed = Bed::new();
+    let text =
+        "repetitions = 1\n[load]\nprogram = \"disk files\"\n[factors]\nload.sizes = [\"4KiB\", \"8KiB\"]\n";
+    let run = bed.run(text);
+    let repetition = only(&run);
+    assert_ne!(
+        repetition.verdict.kind,
+        VerdictKind::Failed,
+        "{:?} {}",
+        repetition.verdict,
+        repetition.last_words
+    );
+    let of = |name: &str| (crate::metric::find(name).unwrap().read)(repetition);
+    assert_eq!((of("throughput"), of("files-time"), of("write-time")), (Some(100.0), Some(0.1), Some(0.05)));
+    assert!(repetition.samples.iter().any(|s| s.server.is_some()));
+    assert_eq!(run.cells[0].server_command, "");
+    assert!(run.cells[1].load_command.contains("disk files --sizes 8KiB"));
+}
+
+#[test]
+fn a_helper_of_the_load_is_started_told_and_stopped() {
+    let bed = Bed::new();
+    let text = plan("server = [\"good\"]\nload.connections = [1]")
+        + "[beside.names]\nprotocol = \"busy\"\nmodel = \"MODEL\"\n";
+    let run = bed.run(&text.replace("MODEL", "good"));
+    let repetition = only(&run);
+    assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{:?}", repetition.verdict);
+    assert!(run.cells[0].load_command.contains("serve busy --listen 127.0.0.1:18081 --model good &"));
+    let bed = Bed::new();
+    let run = bed.run(&text.replace("MODEL", "refuse"));
+    let failed = only(&run);
+    assert!(
+        failed.verdict.reason.starts_with("`names` beside the load ended with exit code 2"),
+        "{:?}",
+        failed.verdict
+    );
+    assert!(failed.last_words.contains("names:\nno such root"), "{}", failed.last_words);
 }
 
 #[test]
