@@ -74,7 +74,7 @@ pub fn settled_of(line: &[u8]) -> Option<(&str, Outcome)> {
     let mut words = body_of(line)?.splitn(4, ' ');
     let outcome = Outcome::find(words.next()?)?;
     let _code = words.next()?;
-    Some((words.next()?, outcome))
+    Some((words.next().filter(|address| address.contains('@'))?, outcome))
 }
 
 #[cfg(test)]

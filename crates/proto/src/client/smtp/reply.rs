@@ -91,6 +91,9 @@ impl EnhancedCode {
     /// The one at the front of a line's text, if there is one that agrees with the line's code.
     pub fn of(line: &Line<'_>) -> Option<EnhancedCode> {
         let word = line.text.split(|&b| b == b' ').next()?;
+        if word.get(1) != Some(&b'.') {
+            return None;
+        }
         let mut numbers = word.split(|&b| b == b'.').map(|digits| match digits.len() {
             1..=3 => digits
                 .iter()
@@ -187,6 +190,7 @@ mod tests {
             (550, "5.1.1.1 no"),
             (550, "5..1 no"),
             (550, "5.1.1000 no"),
+            (550, "05.1.1 no"),
             (354, "3.0.0 go"),
             (550, "no"),
             (550, ""),

@@ -1,0 +1,223 @@
+//! A mail host that does as its script says, and remembers what it was told.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// What a host does when it is spoken to.
+#[derive(Clone)]
+pub struct Script {
+    /// It says nothing at all.
+    pub mute: bool,
+    /// The first line that it says.
+    pub banner: &'static str,
+    /// What it offers beside its name.
+    pub offers: &'static [&'static str],
+    /// The reply to a recipient that is named for the n-th time, from 1.
+    pub rcpt: fn(&str, u32) -> &'static str,
+    /// The reply to the n-th message, from 1; an empty one closes the connection instead.
+    pub message: fn(u32) -> &'static str,
+    /// Closes this many connections where they name their first recipient.
+    pub closes: u32,
+    /// What STARTTLS leads to.
+    pub tls: Option<Tls>,
+}
+
+#[derive(Clone)]
+pub enum Tls {
+    Works(Arc<ServerConfig>),
+    /// The host agrees and then talks nonsense.
+    Broken,
+}
+
+impl Default for Script {
+    fn default() -> Script {
+        Script {
+            mute: false,
+            banner: "220 mx.test\r\n",
+            offers: &["PIPELINING", "8BITMIME", "ENHANCEDSTATUSCODES"],
+            rcpt: |_, _| "250 2.1.5 ok\r\n",
+            message: |_| "250 2.0.0 taken\r\n",
+            closes: 0,
+            tls: None,
+        }
+    }
+}
+
+/// What a host has seen.
+#[derive(Default)]
+pub struct Seen {
+    pub connections: u32,
+    /// Commands that came over TLS.
+    pub private_commands: u32,
+    /// How often each recipient was named.
+    pub named: HashMap<String, u32>,
+    /// How often a message for each recipient was taken. It counts before the client is told.
+    pub taken: HashMap<String, u32>,
+    pub messages: Vec<Vec<u8>>,
+    pub resets: u32,
+    pub quits: u32,
+    closed: u32,
+}
+
+/// A host. Its threads end with the process of the test.
+pub struct Host {
+    pub addr: SocketAddr,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Host {
+    pub fn new(script: Script) -> Host {
+        Host::at("127.0.0.1:0".parse().unwrap(), script)
+    }
+
+    pub fn at(addr: SocketAddr, script: Script) -> Host {
+        let listener = TcpListener::bind(addr).unwrap();
+        let addr = listener.local_addr().unwrap();
+        let seen = Arc::<Mutex<Seen>>::default();
+        let shared = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (script, seen) = (script.clone(), Arc::clone(&shared));
+                std::thread::spawn(move || {
+                    seen.lock().unwrap().connections += 1;
+                    // Errors are the client's affair: it may be killed at any moment.
+                    let _ = serve(stream, &script, &seen);
+                });
+            }
+        });
+        Host { addr, seen }
+    }
+
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap()
+    }
+
+    pub fn name(&self) -> String {
+        self.addr.to_string()
+    }
+}
+
+fn serve(mut stream: TcpStream, script: &Script, seen: &Mutex<Seen>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    if script.mute {
+        return stream.read(&mut [0; 64]).map(drop);
+    }
+    stream.write_all(script.banner.as_bytes())?;
+    let Some(tls) = converse(&mut stream, script, seen, false)? else { return Ok(()) };
+    match tls {
+        Tls::Broken => {
+            stream.write_all(b"this is no TLS\r\n").and_then(|()| stream.read(&mut [0; 64]).map(drop))
+        }
+        Tls::Works(config) => {
+            let connection = ServerConnection::new(config).map_err(io::Error::other)?;
+            converse(&mut StreamOwned::new(connection, stream), script, seen, true).map(drop)
+        }
+    }
+}
+
+/// Talks until the end, or until TLS is to begin.
+fn converse<S: Read + Write>(
+    stream: &mut S,
+    script: &Script,
+    seen: &Mutex<Seen>,
+    private: bool,
+) -> io::Result<Option<Tls>> {
+    let mut reader = BufReader::new(stream);
+    let mut recipients: Vec<String> = Vec::new();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+        let verb = text.split([' ', ':']).next().unwrap_or_default().to_ascii_uppercase();
+        seen.lock().unwrap().private_commands += u32::from(private);
+        let reply = match verb.as_str() {
+            "EHLO" => {
+                let mut lines = vec!["mx.test"];
+                lines.extend(script.offers);
+                lines.extend((script.tls.is_some() && !private).then_some("STARTTLS"));
+                let last = lines.pop().unwrap();
+                lines.iter().map(|l| format!("250-{l}\r\n")).collect::<String>() + &format!("250 {last}\r\n")
+            }
+            "MAIL" => {
+                recipients.clear();
+                "250 2.1.0 ok\r\n".into()
+            }
+            "RCPT" => {
+                let address = text.split(['<', '>']).nth(1).unwrap_or_default().to_owned();
+                let mut seen = seen.lock().unwrap();
+                if seen.closed < script.closes {
+                    seen.closed += 1;
+                    return Ok(None);
+                }
+                let times = seen.named.entry(address.clone()).or_default();
+                *times += 1;
+                let reply = (script.rcpt)(&address, *times);
+                if reply.starts_with('2') {
+                    recipients.push(address);
+                }
+                reply.into()
+            }
+            "DATA" if recipients.is_empty() => "554 5.5.1 no recipients\r\n".into(),
+            "DATA" => {
+                reader.get_mut().write_all(b"354 go\r\n")?;
+                let mut message = Vec::new();
+                while !message.ends_with(b"\r\n.\r\n") {
+                    if reader.read_until(b'\n', &mut message)? == 0 {
+                        return Ok(None);
+                    }
+                }
+                let mut seen = seen.lock().unwrap();
+                seen.messages.push(message);
+                let reply = (script.message)(seen.messages.len() as u32);
+                if reply.is_empty() {
+                    return Ok(None);
+                }
+                if reply.starts_with('2') {
+                    for recipient in recipients.drain(..) {
+                        *seen.taken.entry(recipient).or_default() += 1;
+                    }
+                }
+                reply.into()
+            }
+            "RSET" => {
+                recipients.clear();
+                seen.lock().unwrap().resets += 1;
+                "250 2.0.0 ok\r\n".into()
+            }
+            "QUIT" => {
+                seen.lock().unwrap().quits += 1;
+                reader.get_mut().write_all(b"221 2.0.0 bye\r\n")?;
+                return Ok(None);
+            }
+            "STARTTLS" if script.tls.is_some() => {
+                reader.get_mut().write_all(b"220 go\r\n")?;
+                return Ok(script.tls.clone());
+            }
+            _ => "500 5.5.2 what\r\n".to_owned(),
+        };
+        reader.get_mut().write_all(reply.as_bytes())?;
+        reader.get_mut().flush()?;
+    }
+}
+
+/// TLS with a certificate that nobody has signed.
+pub fn self_signed() -> Tls {
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(signing_key.serialize_der()));
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], key)
+        .unwrap();
+    Tls::Works(Arc::new(config))
+}

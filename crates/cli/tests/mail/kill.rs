@@ -1,0 +1,134 @@
+//! Engines that are killed or stopped in the middle, and those that go on from there.
+
+use std::process::Child;
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::host::{Host, Script};
+use super::{Files, PATIENCE, list, outcomes, recipients, text};
+
+const RECIPIENTS: usize = 4000;
+const CONNECTIONS: usize = 8;
+
+/// A child that is ended with the test, whatever becomes of it.
+pub struct Ending(pub Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits until something holds.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// Starts a run that sends for real and waits until the host has taken so many.
+fn begun(files: &Files, host: &Host, taken: usize) -> Ending {
+    let child = files.command(&arguments(&host.name(), &files.journal())).spawn().unwrap();
+    let child = Ending(child);
+    until("the host takes mail", || host.seen().taken.len() >= taken);
+    child
+}
+
+fn arguments<'a>(relay: &'a str, journal: &'a str) -> Vec<&'a str> {
+    vec![
+        "--really-send",
+        "--relay",
+        relay,
+        "-c",
+        "8",
+        "--recipients-per-transaction",
+        "3",
+        "--journal",
+        journal,
+    ]
+}
+
+#[test]
+fn a_killed_engine_goes_on_and_tells_nobody_twice_but_those_in_doubt() {
+    let host = Host::new(Script::default());
+    let files = Files::new(&list(RECIPIENTS, 100));
+    let mut kills = 0;
+    for share in [RECIPIENTS / 5, RECIPIENTS / 2] {
+        let mut engine = begun(&files, &host, share);
+        engine.0.kill().unwrap();
+        kills += usize::from(!engine.0.wait().unwrap().success());
+    }
+    let journalled = outcomes(&files.path("journal")).len();
+    assert!(kills == 2 && journalled > 0 && journalled < RECIPIENTS, "{journalled}");
+
+    let (report, code) = files.json(&arguments(&host.name(), &files.journal()));
+    assert_eq!(code, 0, "{report}");
+    assert_eq!(recipients(&report, "settled_before") + recipients(&report, "sent"), RECIPIENTS as u64);
+    assert!(report["journal"]["in_doubt_peak"].as_u64().unwrap() <= CONNECTIONS as u64);
+    let outcomes = outcomes(&files.path("journal"));
+    assert_eq!(outcomes.len(), RECIPIENTS);
+    assert!(outcomes.values().all(|o| *o == ["sent"]));
+    let seen = host.seen();
+    let twice: u32 = seen.taken.values().map(|n| n - 1).sum();
+    assert_eq!(seen.taken.len(), RECIPIENTS);
+    assert!(twice as usize <= kills * CONNECTIONS, "{twice} were told twice in {kills} kills");
+}
+
+#[test]
+fn a_stopped_engine_ends_in_order_and_the_next_one_tells_nobody_twice() {
+    let host = Host::new(Script::default());
+    let files = Files::new(&list(RECIPIENTS, 100));
+    let engine = begun(&files, &host, RECIPIENTS / 4);
+    kill_process(Pid::from_child(&engine.0), Signal::INT).unwrap();
+    let mut engine = engine;
+    let mut code = None;
+    until("it ends", || {
+        code = engine.0.try_wait().unwrap();
+        code.is_some()
+    });
+    assert_eq!(code.unwrap().code(), Some(1));
+    // Everything that the host has taken is in the journal: nothing was in doubt.
+    assert_eq!(outcomes(&files.path("journal")).len(), host.seen().taken.len());
+
+    let (report, code) = files.json(&arguments(&host.name(), &files.journal()));
+    assert_eq!(code, 0, "{report}");
+    let seen = host.seen();
+    assert!(seen.taken.len() == RECIPIENTS && seen.taken.values().all(|n| *n == 1));
+}
+
+#[test]
+fn a_journal_serves_one_engine_at_a_time_and_one_message() {
+    let host = Host::new(Script { mute: true, ..Script::default() });
+    let files = Files::new(&list(10, 1));
+    let engine = Ending(files.command(&arguments(&host.name(), &files.journal())).spawn().unwrap());
+    until("it connects", || host.seen().connections > 0);
+    let output = files.mail(&arguments(&host.name(), &files.journal()));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("in use by another engine"), "{}", text(&output.stderr));
+    drop(engine);
+
+    std::fs::write(files.path("message"), "Subject: another\n\n").unwrap();
+    let output = files.mail(&arguments(&host.name(), &files.journal()));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("is not a journal of this message"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_torn_journal_is_mended_and_its_whole_lines_count() {
+    let host = Host::new(Script::default());
+    let files = Files::new(&list(50, 5));
+    assert_eq!(files.json(&arguments(&host.name(), &files.journal())).1, 0);
+    let whole = std::fs::read(files.path("journal")).unwrap();
+    std::fs::write(files.path("journal"), &whole[..whole.len() - 5]).unwrap();
+    let (report, code) = files.json(&arguments(&host.name(), &files.journal()));
+    assert_eq!(
+        (recipients(&report, "settled_before"), recipients(&report, "sent"), code),
+        (49, 1, 0),
+        "{report}"
+    );
+    assert!(outcomes(&files.path("journal")).values().all(|o| o.len() == 1));
+}

@@ -1,0 +1,380 @@
+//! `pitot mail` as a user and a script meet it, against hosts and DNS servers that do as they are told.
+
+mod dns;
+mod host;
+mod kill;
+mod tls;
+
+use std::collections::HashMap;
+use std::net::{TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use dns::Data;
+use host::{Host, Script};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Longer than any of these runs may take, on however slow a machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The files of a run.
+struct Files {
+    directory: TempDir,
+}
+
+impl Files {
+    fn new(list: &str) -> Files {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("list"), list).unwrap();
+        std::fs::write(directory.path().join("message"), "Subject: hello\n\nhi\n.dot\n").unwrap();
+        Files { directory }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        command.args(["mail", "--from", "me@sender.test", "--list"]).arg(self.path("list"));
+        command.arg("--message").arg(self.path("message")).args(arguments);
+        // What goes wrong on a busy machine is tried again at once, and not in five minutes.
+        if !arguments.contains(&"--retry-delay") {
+            command.args(["--retry-delay", "20ms"]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end.
+    fn mail(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs it for its JSON and its exit code.
+    fn json(&self, arguments: &[&str]) -> (Value, i32) {
+        let output = self.mail(&[arguments, &["--json", "-"]].concat());
+        let value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|e| panic!("{e}: {}{}", text(&output.stdout), text(&output.stderr)));
+        (value, output.status.code().unwrap())
+    }
+
+    fn journal(&self) -> String {
+        self.path("journal").display().to_string()
+    }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// `count` recipients at `domains` domains.
+fn list(count: usize, domains: usize) -> String {
+    (0..count).map(|n| format!("r{n}@d{}.test\n", n % domains)).collect()
+}
+
+/// What the journal says of each recipient, and how often.
+fn outcomes(journal: &Path) -> HashMap<String, Vec<&'static str>> {
+    let mut outcomes: HashMap<String, Vec<&'static str>> = HashMap::new();
+    for line in std::fs::read(journal).unwrap().split(|b| *b == b'\n') {
+        if let Some((address, outcome)) = pitot_mail::journal::record::settled_of(line) {
+            outcomes.entry(address.to_owned()).or_default().push(outcome.word());
+        }
+    }
+    outcomes
+}
+
+fn recipients(report: &Value, name: &str) -> u64 {
+    report["recipients"][name].as_u64().unwrap()
+}
+
+#[test]
+fn wrong_use_is_told_in_a_line_with_a_cure_and_exit_code_2() {
+    let files = Files::new("a@b.test\n");
+    std::fs::write(files.path("empty"), "").unwrap();
+    std::fs::write(files.path("other"), "not a journal\n").unwrap();
+    let (empty, other) = (files.path("empty"), files.path("other"));
+    let wrong: &[&[&str]] = &[
+        &[],
+        &["--test-mode", "--really-send"],
+        &["--test-mode", "--from", "nobody"],
+        &["--test-mode", "--message", empty.to_str().unwrap()],
+        &["--test-mode", "--message", "/nonexistent"],
+        &["--test-mode", "--list", "/nonexistent"],
+        &["--test-mode", "--list", "/"],
+        &["--test-mode", "-c", "0"],
+        &["--test-mode", "-c", "100M"],
+        &["--test-mode", "--relay", "no-such-host.invalid:25"],
+        &["--test-mode", "--relay", "127.0.0.1:1", "--dns", "127.0.0.1:1"],
+        &["--test-mode", "--tls", "maybe"],
+        &["--test-mode", "--timeout-scale", "0"],
+        &["--test-mode", "--helo", "a b"],
+        &["--test-mode", "--journal", other.to_str().unwrap()],
+        &["--test-mode", "--json", "/nonexistent/x"],
+    ];
+    for arguments in wrong {
+        // The last of two options with one name counts, which clap refuses: so they replace the usual ones.
+        let mut all = vec!["mail"];
+        let defaults =
+            [("--list", files.path("list")), ("--message", files.path("message")), ("--from", "a@b".into())];
+        let defaults: Vec<(&str, String)> =
+            defaults.iter().map(|(name, value)| (*name, value.display().to_string())).collect();
+        for (name, value) in defaults.iter().filter(|(name, _)| !arguments.contains(name)) {
+            all.extend([*name, value]);
+        }
+        all.extend(*arguments);
+        let output = Command::new(env!("CARGO_BIN_EXE_pitot")).args(&all).output().unwrap();
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+        if error.starts_with("pitot: ") {
+            assert_eq!(error.lines().count(), 2, "{arguments:?}: {error}");
+        }
+    }
+    assert_eq!(std::fs::read_to_string(other).unwrap(), "not a journal\n");
+}
+
+#[test]
+fn test_mode_takes_every_step_but_the_last() {
+    for offers in [&["PIPELINING"][..], &[]] {
+        let host = Host::new(Script { offers, ..Script::default() });
+        let files = Files::new(&list(300, 30));
+        let (report, code) = files.json(&["--test-mode", "--relay", &host.name(), "-c", "5"]);
+        assert_eq!((recipients(&report, "accepted"), code), (300, 0), "{report}");
+        let seen = host.seen();
+        assert_eq!((seen.named.len(), seen.messages.len()), (300, 0));
+        assert_eq!(u64::from(seen.resets), report["transactions"].as_u64().unwrap());
+        // A connection that was still being set up when the last recipient was done has nothing to say goodbye to.
+        assert!(seen.connections <= 5 && (1..=seen.connections).contains(&seen.quits));
+        assert_eq!(report["domains"].as_array().unwrap().len(), 30);
+        assert_eq!(report["domains"][0]["taken"], 10);
+    }
+}
+
+#[test]
+fn a_message_arrives_whole_and_once_for_each_recipient() {
+    let host = Host::new(Script::default());
+    let files = Files::new(&(list(100, 10) + "R0@D0.TEST\nr0@d0.test\n"));
+    let (report, code) = files.json(&["--really-send", "--relay", &host.name(), "-c", "10"]);
+    assert_eq!(
+        (recipients(&report, "sent"), recipients(&report, "duplicates"), code),
+        (101, 1, 0),
+        "{report}"
+    );
+    let seen = host.seen();
+    assert!(seen.taken.len() == 101 && seen.taken.values().all(|n| *n == 1));
+    assert!(seen.messages.iter().all(|m| m == b"Subject: hello\r\n\r\nhi\r\n..dot\r\n.\r\n"));
+}
+
+#[test]
+fn not_now_is_tried_again_and_never_is_final() {
+    let rcpt = |address: &str, times| match &address[..2] {
+        "r1" if times == 1 => "450 4.2.1 not now\r\n",
+        "r2" => "550 5.1.1 no such user\r\n",
+        "r3" => "451 4.7.1 never now\r\n",
+        _ => "250 ok\r\n",
+    };
+    for offers in [&["PIPELINING"][..], &[]] {
+        let host = Host::new(Script { rcpt, offers, ..Script::default() });
+        let files = Files::new(&list(10, 2));
+        let journal = files.journal();
+        let again = ["--retries", "2"];
+        let arguments = ["--really-send", "--relay", &host.name(), "--journal", &journal];
+        let (report, code) = files.json(&[&arguments[..], &again].concat());
+        let counts = ["sent", "refused", "gave_up", "unsettled", "deferrals"].map(|n| recipients(&report, n));
+        assert_eq!((counts, code), ([8, 1, 1, 0, 4], 1), "{report}");
+        let outcomes = outcomes(&files.path("journal"));
+        assert_eq!(outcomes["r1@d1.test"], ["sent"]);
+        assert_eq!(outcomes["r2@d0.test"], ["refused"]);
+        assert_eq!(outcomes["r3@d1.test"], ["gave-up"]);
+        assert_eq!(outcomes.len(), 10);
+        let reason =
+            |code| report["outcomes"].as_array().unwrap().iter().find(|o| o["code"] == code).unwrap().clone();
+        assert_eq!(reason(550)["enhanced"], "5.1.1");
+        assert_eq!(reason(451)["outcome"], "gave-up");
+        assert_eq!(host.seen().named["r3@d1.test"], 3);
+    }
+}
+
+#[test]
+fn a_host_that_takes_few_recipients_at_once_gets_them_all_in_turn() {
+    // Every second new recipient is one too many for its transaction, and welcome when it comes again.
+    let rcpt = |address: &str, times| {
+        let n: u32 = address[1..address.find('@').unwrap()].parse().unwrap();
+        if n % 2 == 1 && times == 1 { "452 4.5.3 too many recipients\r\n" } else { "250 ok\r\n" }
+    };
+    let host = Host::new(Script { rcpt, ..Script::default() });
+    let files = Files::new(&list(40, 1));
+    let (report, code) = files.json(&["--really-send", "--relay", &host.name()]);
+    assert_eq!((recipients(&report, "sent"), recipients(&report, "deferrals"), code), (40, 0, 0), "{report}");
+}
+
+#[test]
+fn connections_that_break_in_the_middle_cost_an_attempt_and_no_recipient() {
+    let host = Host::new(Script { closes: 3, ..Script::default() });
+    let files = Files::new(&list(60, 6));
+    let (report, code) = files.json(&["--really-send", "--relay", &host.name(), "-c", "4"]);
+    assert_eq!((recipients(&report, "sent"), code), (60, 0), "{report}");
+    assert_eq!(report["connections"]["lost"], 3);
+    assert!(host.seen().taken.values().all(|n| *n == 1));
+}
+
+#[test]
+fn a_message_without_a_reply_is_sent_again_and_said_to_be_in_doubt() {
+    let host = Host::new(Script { message: |n| if n == 1 { "" } else { "250 ok\r\n" }, ..Script::default() });
+    let files = Files::new(&list(4, 1));
+    let (report, code) = files.json(&["--really-send", "--relay", &host.name()]);
+    assert_eq!((recipients(&report, "sent"), recipients(&report, "in_doubt"), code), (4, 4, 0), "{report}");
+}
+
+#[test]
+fn a_host_that_never_answers_is_given_up_in_time() {
+    let host = Host::new(Script { mute: true, ..Script::default() });
+    let files = Files::new(&list(20, 4));
+    let patience = ["--timeout-scale", "0.001", "--retries", "1"];
+    let (report, code) = files.json(&[&["--test-mode", "--relay", &host.name()][..], &patience].concat());
+    assert_eq!((recipients(&report, "gave_up"), code), (20, 1), "{report}");
+    let example = report["outcomes"][0]["example"].as_str().unwrap();
+    assert!(example.contains("did not greet in time"), "{example}");
+}
+
+#[test]
+fn hosts_that_refuse_connections_or_greet_with_no_are_given_up() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let rude = Host::new(Script { banner: "554 5.3.2 no service\r\n", ..Script::default() });
+    let other = Host::new(Script { banner: "HTTP/1.1 400 Bad Request\r\n", ..Script::default() });
+    for (relay, word) in
+        [(closed, "ECONNREFUSED"), (rude.name(), "5.3.2 no service"), (other.name(), "does not speak SMTP")]
+    {
+        let files = Files::new(&list(5, 1));
+        let (report, code) = files.json(&["--test-mode", "--relay", &relay, "--retries", "1"]);
+        assert_eq!((recipients(&report, "gave_up"), code), (5, 1), "{report}");
+        let example = report["outcomes"][0]["example"].as_str().unwrap();
+        assert!(example.contains(word), "{example}");
+    }
+}
+
+#[test]
+fn bad_lines_are_told_with_their_numbers_and_end_nothing() {
+    let host = Host::new(Script::default());
+    let files = Files::new("a@x.test\nno address\n\n# note\nb@@x.test\n\u{fc}@x\u{fc}.test\nc@x.test\n");
+    let output = files.mail(&["--test-mode", "--relay", &host.name()]);
+    let errors: Vec<&str> = text(&output.stderr).lines().collect();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(errors.len(), 3, "{errors:?}");
+    for (error, line) in errors.iter().zip([2, 5, 6]) {
+        assert!(error.starts_with(&format!("pitot: line {line} of the list is no address: ")), "{error}");
+    }
+    assert_eq!(host.seen().named.len(), 2);
+
+    let many: String = (0..100).map(|n| format!("bad {n}\n")).collect();
+    let output = Files::new(&many).mail(&["--test-mode", "--relay", &host.name()]);
+    assert_eq!(text(&output.stderr).lines().count(), 21);
+    assert!(text(&output.stderr).ends_with("80 more lines are no address\n"));
+}
+
+#[test]
+fn an_unreachable_dns_server_ends_the_run_with_one_line() {
+    // One that refuses and one that is silent.
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let refusing = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for dns in [silent.local_addr().unwrap(), refusing] {
+        let files = Files::new(&list(50, 25));
+        let journal = files.journal();
+        let output = files.mail(&[
+            "--test-mode",
+            "--dns",
+            &dns.to_string(),
+            "--timeout-scale",
+            "0.02",
+            "--journal",
+            &journal,
+        ]);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        let first = error.lines().next().unwrap();
+        assert!(first.contains(&dns.to_string()) && first.contains("does not answer"), "{error}");
+        assert_eq!(error.lines().count(), 2, "{error}");
+        // Nobody was given up for it: the next run has them all.
+        assert_eq!(outcomes(&files.path("journal")).len(), 0);
+    }
+}
+
+static ZONE: dns::Zone = &[
+    ("two.test", &[Data::Mx(20, "second.test"), Data::Mx(10, "first.test")]),
+    ("same.test", &[Data::Mx(5, "alias-of-first.test")]),
+    ("bare.test", &[Data::A([127, 0, 0, 3])]),
+    ("null.test", &[Data::Mx(0, "")]),
+    ("lame.test", &[Data::Mx(10, "gone.test")]),
+    ("down.test", &[Data::Mx(10, "closed.test"), Data::Mx(20, "second.test")]),
+    ("sick.test", &[Data::Fail]),
+    ("first.test", &[Data::A([127, 0, 0, 2])]),
+    ("alias-of-first.test", &[Data::A([127, 0, 0, 2])]),
+    ("second.test", &[Data::A([127, 0, 0, 3])]),
+    ("closed.test", &[Data::A([127, 0, 0, 4])]),
+];
+
+#[test]
+fn mail_goes_where_dns_says() {
+    let first = Host::at("127.0.0.2:0".parse().unwrap(), Script::default());
+    let port = first.addr.port();
+    let second = Host::at(format!("127.0.0.3:{port}").parse().unwrap(), Script::default());
+    let dns = dns::serve(ZONE).to_string();
+    let domains =
+        ["two", "same", "bare", "null", "lame", "down", "sick", "missing"].map(|d| format!("a@{d}.test\n"));
+    let files = Files::new(&(domains.concat() + "a@[127.0.0.2]\n"));
+    let port = port.to_string();
+    let retry = ["--retries", "1"];
+    let (report, code) =
+        files.json(&[&["--really-send", "--dns", &dns, "--port", &port][..], &retry].concat());
+    let counts = ["sent", "refused", "gave_up"].map(|n| recipients(&report, n));
+    assert_eq!((counts, code), ([5, 3, 1], 1), "{report}");
+    let taken = |host: &Host| {
+        let mut taken: Vec<String> = host.seen().taken.keys().cloned().collect();
+        taken.sort();
+        taken
+    };
+    assert_eq!(taken(&first), ["a@[127.0.0.2]", "a@same.test", "a@two.test"]);
+    assert_eq!(taken(&second), ["a@bare.test", "a@down.test"]);
+    let reasons: Vec<&str> =
+        report["outcomes"].as_array().unwrap().iter().filter_map(|o| o["enhanced"].as_str()).collect();
+    assert!(reasons.contains(&"5.1.10") && reasons.contains(&"5.1.2"), "{reasons:?}");
+    assert_eq!(report["dns"]["unanswered_attempts"], 0);
+}
+
+#[test]
+fn domains_that_share_a_host_share_its_connections_and_no_transaction() {
+    let host = Host::at("127.0.0.2:0".parse().unwrap(), Script::default());
+    let dns = dns::serve(ZONE).to_string();
+    let list: String = (0..40).map(|n| format!("r{n}@{}.test\n", ["two", "same"][n % 2])).collect();
+    let port = host.addr.port().to_string();
+    let arguments = ["--really-send", "--dns", &dns, "--port", &port, "--connections-per-host", "1"];
+    let (report, code) = Files::new(&list).json(&arguments);
+    assert_eq!((recipients(&report, "sent"), code), (40, 0), "{report}");
+    let seen = host.seen();
+    assert_eq!(seen.connections, 1);
+    assert!(seen.messages.len() >= 2);
+}
+
+#[test]
+fn the_debian_sink_takes_what_is_sent() {
+    let sink = Path::new("/usr/sbin/smtp-sink");
+    if !sink.exists() {
+        eprintln!("skipped: smtp-sink is missing; apt-get install postfix");
+        return;
+    }
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let addr = format!("127.0.0.1:{port}");
+    let user = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
+    let mut command = Command::new(sink);
+    command.args(["-u", user.trim(), &addr, "100"]).stdout(Stdio::null());
+    let _sink = kill::Ending(command.spawn().unwrap());
+    kill::until("the sink listens", || std::net::TcpStream::connect(&addr).is_ok());
+    for mode in ["--test-mode", "--really-send"] {
+        let (report, code) = Files::new(&list(2000, 50)).json(&[mode, "--relay", &addr, "-c", "20"]);
+        assert_eq!(recipients(&report, "sent") + recipients(&report, "accepted"), 2000, "{report}");
+        assert_eq!(code, 0);
+    }
+}
