@@ -105,7 +105,7 @@ mod tests {
             let plan = suite.plan(&catalog).unwrap_or_else(|e| panic!("{e}"));
             assert!(!plan.title.is_empty() && !plan.question.is_empty(), "{}", suite.name);
             let (cells, _) =
-                pitot_lab::expand(&plan, &catalog, &pitot_lab::HostLimits { descriptors: 20_000 });
+                pitot_lab::expand(&plan, &catalog, &pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() });
             assert!(!cells.is_empty(), "{}", suite.name);
         }
         let quick = pitot_lab::suite("quick").unwrap().plan(&catalog).unwrap();

@@ -290,11 +290,18 @@ pub(crate) fn factor_title(name: &str) -> &str {
 /// A level in words: `1000 connections` for a number, the word itself for a word.
 pub(crate) fn level_words(factor: &str, level: &str) -> String {
     let number = level.starts_with(|c: char| c.is_ascii_digit());
-    if number { counted(level, factor_title(factor)) } else { level.to_owned() }
+    match level {
+        "true" | "false" => format!("{} {level}", factor_title(factor)),
+        _ if number => counted(level, factor_title(factor)),
+        _ => level.to_owned(),
+    }
 }
 
-/// `1 connection`, `2 connections`.
+/// `1 connection`, `2 connections`; but `size 4KiB`, `depth 16`, which are no counts.
 fn counted(number: &str, things: &str) -> String {
+    if ["size", "sizes", "block", "depth"].contains(&things) {
+        return format!("{} {number}", things.strip_suffix("zes").map_or(things, |_| "size"));
+    }
     let things = if number == "1" { things.strip_suffix('s').unwrap_or(things) } else { things };
     format!("{number} {things}")
 }
@@ -355,8 +362,10 @@ fn series_name(run: &Run, record: &CellRecord, load_factor: Option<&str>) -> Str
         })
         .collect();
     if words.is_empty() {
-        let server = record.level(pitot_lab::SERVER_FACTOR).or(record.factors.first());
-        return server.map_or_else(|| run.plan.name.clone(), |f| f.level.clone());
+        let named = record.level(pitot_lab::SERVER_FACTOR);
+        let other = || record.factors.iter().find(|f| Some(f.name.as_str()) != load_factor);
+        let program = || run.plan.program.clone().unwrap_or_else(|| run.plan.name.clone());
+        return named.or_else(other).map_or_else(program, |f| f.level.clone());
     }
     words.join(", ")
 }

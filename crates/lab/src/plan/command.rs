@@ -163,6 +163,8 @@ fn file_line(file: &PlanFile, at: &Placement) -> String {
     let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
     let (path, folder) = (shell_word(&path), shell_word(folder));
     match &file.content {
+        // The size of the load is put in when a plan is expanded.
+        FileContent::SizeOfLoad => String::new(),
         FileContent::Size(bytes) => {
             format!("mkdir -p {folder} && head -c {bytes} /dev/zero | tr '\\0' x > {path}\n")
         }

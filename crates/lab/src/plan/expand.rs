@@ -1,7 +1,8 @@
 //! From a plan to cells: pure, so that a dry run, a run and a resumed run see the same.
 
 use super::{
-    Beside, External, FactorLevel, Plan, PlanFile, Program, REPLICATE_FACTOR, SERVER_FACTOR, Settings, Value,
+    Beside, External, FactorLevel, FileContent, Plan, PlanFile, Program, REPLICATE_FACTOR, SERVER_FACTOR,
+    Settings, Value,
 };
 use crate::{Catalog, ProgramWord, SkipRecord};
 
@@ -10,6 +11,8 @@ use crate::{Catalog, ProgramWord, SkipRecord};
 pub struct HostLimits {
     /// The hard limit on descriptors of a process.
     pub descriptors: u64,
+    /// Programs that the plan names and that are not installed.
+    pub missing: Vec<String>,
 }
 
 /// A cell: a combination of levels, ready to become commands.
@@ -172,6 +175,9 @@ fn build(
     let (server, url) = match external {
         _ if program.is_some_and(|p| !p.needs_server) => (CellServer::None, String::new()),
         Some(server) => {
+            if let Some(missing) = server.command.first().filter(|p| host.missing.contains(p)) {
+                return Err(format!("`{missing}` is not installed here"));
+            }
             let url = match (server.url.clone().or(url), program) {
                 (Some(url), _) => url,
                 (None, Some(_)) => String::new(),
@@ -189,6 +195,7 @@ fn build(
         }
     };
     let url = url.replace("{size}", &size.to_string());
+    let files = files.into_iter().flat_map(|file| file_set(file, size)).collect();
     Ok(Cell {
         factors: factors.to_vec(),
         server,
@@ -199,6 +206,25 @@ fn build(
         takes: program.map_or(Takes::ALL, Takes::of),
         beside: plan.beside.clone(),
     })
+}
+
+/// The files that a path with a range stands for, with the size of the load where they have it.
+fn file_set(file: PlanFile, size: u64) -> Vec<PlanFile> {
+    let content = match file.content {
+        FileContent::SizeOfLoad => FileContent::Size(size),
+        content => content,
+    };
+    let range = file.path.split_once('{').and_then(|(head, rest)| {
+        let (inside, tail) = rest.split_once('}')?;
+        let (first, last) = inside.split_once("..")?;
+        Some((head, first.parse::<u32>().ok()?..=last.parse().ok()?, tail))
+    });
+    match range {
+        None => vec![PlanFile { path: file.path, content }],
+        Some((head, numbers, tail)) => {
+            numbers.map(|n| PlanFile { path: format!("{head}{n}{tail}"), content: content.clone() }).collect()
+        }
+    }
 }
 
 fn check_pair(catalog: &Catalog, server: &Settings) -> Result<(), String> {

@@ -308,7 +308,7 @@ pub enum Ready {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PlanFile {
-    /// Its path below the directory.
+    /// Its path below the directory. A range, `{0..15}`, makes it a set of files.
     pub path: String,
     /// What is in it.
     pub content: FileContent,
@@ -322,6 +322,8 @@ pub enum FileContent {
     Text(String),
     /// So many bytes of `x`.
     Size(u64),
+    /// As many bytes of `x` as the cell's `load.size` says.
+    SizeOfLoad,
     /// The same line so many times, with numbers in it.
     Lines {
         /// How many.

@@ -444,11 +444,14 @@ fn files(item: &Item<'_>) -> Result<Vec<PlanFile>, PlanError> {
                 } else {
                     let cure = "write { size = \"1KiB\" }, or { lines = 1000, line = \"{i}\" }";
                     let size = section.need("size", cure)?;
-                    let bytes = pitot_meter::units::size(&size.need_scalar()?.to_string());
-                    FileContent::Size(
-                        bytes
-                            .map_err(|e| size.error(e.to_string(), "write \"512\", \"4KiB\" or \"1MiB\""))?,
-                    )
+                    let text = size.need_scalar()?.to_string();
+                    if text == "{size}" {
+                        FileContent::SizeOfLoad
+                    } else {
+                        let cure = "write \"512\", \"4KiB\", \"1MiB\", or \"{size}\" for the load's size";
+                        let bytes = pitot_meter::units::size(&text);
+                        FileContent::Size(bytes.map_err(|e| size.error(e.to_string(), cure))?)
+                    }
                 }
             }
         };

@@ -122,7 +122,7 @@ fn sound() -> Plan {
 }
 
 fn host() -> HostLimits {
-    HostLimits { descriptors: 20_000 }
+    HostLimits { descriptors: 20_000, missing: Vec::new() }
 }
 
 fn placement() -> Placement {
@@ -424,4 +424,24 @@ fn mistakes_around_programs_are_told_with_their_cure() {
         "[beside.dir]\nprotocol = \"http\"\n[server]\nprotocol=\"http\"\n[factors]\nserver = [\"loop\"]",
     );
     assert!(error.what.contains("has a meaning of its own"), "{error}");
+}
+
+#[test]
+fn a_set_of_files_has_the_size_of_the_load() {
+    let text = "[server]\nprotocol = \"http\"\n[factors]\nserver = [\"loop\"]\nload.size = [\"1KiB\", \"4KiB\"]\n\
+                [files]\n\"html/{8..10}.bin\" = { size = \"{size}\" }\n\"{x}\" = \"text\"";
+    let plan = Plan::parse("p.toml", text, &catalog()).unwrap();
+    let (cells, _) = expand(&plan, &catalog(), &host());
+    let files: Vec<_> = cells[1].files.iter().map(|f| (f.path.as_str(), f.content.clone())).collect();
+    let sized = |path| (path, FileContent::Size(4096));
+    assert_eq!(files[..3], [sized("html/8.bin"), sized("html/9.bin"), sized("html/10.bin")]);
+    assert_eq!(files[3].0, "{x}");
+}
+
+#[test]
+fn a_server_that_is_not_installed_is_skipped_with_its_reason() {
+    let plan = Plan::parse("p.toml", SOUND, &catalog()).unwrap();
+    let host = HostLimits { missing: vec!["nginx".into()], ..host() };
+    let (_, skips) = expand(&plan, &catalog(), &host);
+    assert!(skips.iter().any(|s| s.reason == "`nginx` is not installed here"), "{skips:?}");
 }

@@ -117,7 +117,7 @@ pub struct ShownCell {
 pub fn prepare(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared, RunError> {
     let descriptors =
         pitot_sys::limits::raise_descriptors().unwrap_or_else(|_| pitot_sys::limits::descriptors());
-    let (cells, skips) = expand(&plan, catalog, &HostLimits { descriptors });
+    let (cells, skips) = expand(&plan, catalog, &HostLimits { descriptors, missing: missing(&plan) });
     if cells.is_empty() {
         let first = skips.first().map_or("it has no cells", |s| s.reason.as_str());
         return Err(RunError::Impossible(format!(
@@ -355,6 +355,17 @@ pub fn resume(
         ))?;
     }
     prepared.go(writer, &done, run.info.seed, setting, stop, progress)
+}
+
+/// Programs that the plan calls by name and that are in no folder of `PATH`.
+fn missing(plan: &Plan) -> Vec<String> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |name: &str| std::env::split_paths(&folders).any(|folder| folder.join(name).is_file());
+    let commands = plan.servers.iter().filter_map(|s| match &s.program {
+        Program::External(program) => program.command.first(),
+        Program::Pitot(_) => None,
+    });
+    commands.filter(|name| !name.contains(['/', '{']) && !is_there(name)).cloned().collect()
 }
 
 fn nominal_s(plan: &Plan, cell: &Cell) -> f64 {

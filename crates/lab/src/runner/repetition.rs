@@ -497,6 +497,8 @@ fn write_files(cell: &Cell, dir: &Path, at: &Placement) -> Result<(), String> {
         }
         let written = match &file.content {
             FileContent::Text(text) => std::fs::write(&path, at.fill(text)),
+            // The size of the load is put in when a plan is expanded.
+            FileContent::SizeOfLoad => Ok(()),
             FileContent::Lines { count, line } => write_lines(&path, *count, line),
             FileContent::Size(bytes) => std::fs::File::create(&path)
                 .and_then(|mut f| {
