@@ -104,11 +104,34 @@ mod tests {
         for suite in pitot_lab::SUITES {
             let plan = suite.plan(&catalog).unwrap_or_else(|e| panic!("{e}"));
             assert!(!plan.title.is_empty() && !plan.question.is_empty(), "{}", suite.name);
-            let (cells, _) =
-                pitot_lab::expand(&plan, &catalog, &pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() });
+            let (cells, _) = pitot_lab::expand(
+                &plan,
+                &catalog,
+                &pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() },
+            );
             assert!(!cells.is_empty(), "{}", suite.name);
         }
         let quick = pitot_lab::suite("quick").unwrap().plan(&catalog).unwrap();
         assert!(quick.repetitions >= 6, "a median of fewer has no 95% interval");
+    }
+
+    #[test]
+    fn the_page_on_plans_has_every_key_and_an_example_that_is_sound() {
+        let page = include_str!("../../../docs/plans.md");
+        let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let catalog = catalog();
+        let plan = pitot_lab::Plan::parse("plans.md", example, &catalog).unwrap_or_else(|e| panic!("{e}"));
+        let host = pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() };
+        let (cells, skips) = pitot_lab::expand(&plan, &catalog, &host);
+        assert_eq!(cells.len() + skips.len(), 8);
+        assert!(skips.iter().any(|s| s.reason == "a second loop is for crowds"), "{skips:?}");
+        assert_eq!(cells[0].files.iter().filter(|f| f.path.starts_with("html/")).count(), 16);
+        let schema = pitot_lab::plan_schema();
+        for key in schema["properties"].as_object().unwrap().keys() {
+            assert!(page.contains(&format!("`{key}`")), "{key}");
+        }
+        for verdict in ["valid", "client-bound", "network-bound", "noisy", "failed"] {
+            assert!(page.contains(&format!("| `{verdict}` |")), "{verdict}");
+        }
     }
 }

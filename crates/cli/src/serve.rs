@@ -189,6 +189,7 @@ impl Serve {
             root: self.root.clone(),
             content_bytes_max: self.keep_files.unwrap_or(if disk.is_some() { 0 } else { KEEP_FILES_BYTES }),
             disk,
+            links: self.disk.links(model)?,
             maildir: self.smtp.maildir()?,
             limits: Limits {
                 header_timeout: self.header_timeout.into(),
@@ -244,7 +245,7 @@ fn summary_json(plan: &ServePlan, summary: &Summary) -> Value {
         "protocol": plan.protocol.name,
         "model": plan.model.name,
         "mechanism": plan.mechanism.name,
-        "disk": plan.disk.map(|disk| disk.engine.name),
+        "disk": plan.engine().map(|disk| disk.engine.name),
         "workers": plan.workers(),
         "duration_s": summary.duration.as_secs_f64(),
         "connections": {

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use pitot_disk::{ENGINES, EngineOptions, Told};
 use pitot_meter::units;
-use pitot_serve::DiskPlan;
+use pitot_serve::{DiskPlan, Model};
 
 use crate::failure::{Failure, nearest};
 
@@ -38,6 +38,9 @@ pub(crate) struct DiskArgs {
     /// A descriptor of each file for each slot of the queue, as glibc's POSIX AIO wants it.
     #[arg(long, requires = "disk")]
     disk_descriptor_per_slot: bool,
+    /// TCP connections between each relay process and the data process. [default: 1; for --model relay]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    links: Option<u8>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -57,6 +60,17 @@ fn block(text: &str) -> Result<u64, String> {
 }
 
 impl DiskArgs {
+    /// The connections between the processes of a relay.
+    pub(crate) fn links(&self, model: &Model) -> Result<usize, Failure> {
+        match self.links {
+            Some(_) if model.name != "relay" => Err(Failure::wrong_use(
+                format!("model {} has no data process to be linked to", model.name),
+                "leave --links away, or take --model relay",
+            )),
+            links => Ok(links.map_or(1, usize::from)),
+        }
+    }
+
     /// The plan for the disk, if an engine was asked for.
     pub(crate) fn plan(&self) -> Result<Option<DiskPlan>, Failure> {
         let Some(name) = &self.disk else { return Ok(None) };

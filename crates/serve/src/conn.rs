@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pitot_disk::Completion;
-use pitot_proto::Outbox;
+use pitot_proto::{OpenError, Outbox};
 use pitot_sys::{Token, socket};
 
 use crate::clock::Tick;
 use crate::counters::Count;
 use crate::disk::{self, Disk, ReadFailure, Route, Started};
+use crate::relay::{self, Got, Remote};
 use crate::server::{Env, Server};
 use crate::session::{Session, Want};
 
@@ -254,9 +255,9 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Gives the outbox back to the worker if it is empty.
+    /// Gives the outbox back to the worker if nothing is in it, nor the name of a file that is being asked for.
     fn keep(&mut self, env: &mut Env, out: Box<Outbox>) {
-        if out.is_empty() {
+        if out.is_empty() && self.session.want() != Want::File {
             env.recycle(out);
         } else {
             self.out = Some(out);
@@ -296,6 +297,7 @@ impl<S: AsFd> Conn<S> {
                     self.session.resume(env, out);
                     continue;
                 }
+                Want::File => return Turn::AwaitFile,
                 Want::Close => return Turn::Over,
                 Want::CloseGently => {
                     if self.input_ended || !self.linger() {
@@ -352,12 +354,12 @@ impl Conn {
         token: Token,
         env: &mut Env,
         scratch: &mut [u8],
-        mut disk: Option<&mut Disk>,
+        mut reader: Option<&mut dyn Reader>,
     ) -> Turn {
         for _ in 0..PARTS_PER_TURN {
             let turn = self.turn(env, scratch);
-            match &mut disk {
-                Some(disk) if turn == Turn::AwaitFile && !self.is_asked() => self.ask(token, env, disk),
+            match &mut reader {
+                Some(reader) if turn == Turn::AwaitFile && !self.is_asked() => reader.ask(token, env, self),
                 _ => return turn,
             }
             if self.is_asked() {
@@ -368,19 +370,29 @@ impl Conn {
     }
 
     /// Asks the engine unless it is at work already. False if it is done at once.
-    pub fn ask_if_not_asked(&mut self, token: Token, env: &mut Env, disk: &mut Disk) -> bool {
+    pub fn ask_if_not_asked(&mut self, token: Token, env: &mut Env, reader: &mut dyn Reader) -> bool {
         if !self.is_asked() {
-            self.ask(token, env, disk);
+            reader.ask(token, env, self);
         }
         self.is_asked()
     }
 
-    /// Asks the engine for the next part of the file in front.
-    fn ask(&mut self, token: Token, env: &mut Env, disk: &mut Disk) {
-        let Some((file, range)) = self.out.as_deref().and_then(disk::file_to_read) else { return };
-        match disk.start(token, file, range, self.socket.shared()) {
-            Started::Done(completion) => self.take_part(env, completion),
-            Started::InFlight | Started::Starved => self.asked = Asked::Yes,
+    /// What another process has told of the file that is wanted.
+    pub fn file_known(&mut self, env: &mut Env, answer: Result<(), OpenError>) {
+        self.asked = Asked::No;
+        if let Some(mut out) = self.out.take() {
+            self.session.file_known(env, answer, &mut out);
+            self.keep(env, out);
+        }
+    }
+
+    /// The file cannot be read on.
+    pub fn file_failed(&mut self, env: &mut Env, failure: ReadFailure) {
+        self.asked = Asked::No;
+        if let Some(out) = &mut self.out
+            && !self.session.file_failed(env, failure, out)
+        {
+            self.asked = Asked::Failed;
         }
     }
 
@@ -427,8 +439,7 @@ impl Conn {
             }
         };
         if let Err(failure) = taken {
-            let replaced = self.session.file_failed(env, failure, out);
-            self.asked = if replaced { Asked::No } else { Asked::Failed };
+            self.file_failed(env, failure);
         }
     }
 
@@ -436,6 +447,43 @@ impl Conn {
     pub fn give_block_back(&mut self) {
         if let Some(out) = &mut self.out {
             out.unfill();
+        }
+    }
+}
+
+/// What reads files for connections without keeping the loop waiting.
+pub trait Reader {
+    /// Asks for what the connection wants next of its file. What is there already is given to it.
+    fn ask(&mut self, token: Token, env: &mut Env, conn: &mut Conn);
+}
+
+impl Reader for Disk {
+    fn ask(&mut self, token: Token, env: &mut Env, conn: &mut Conn) {
+        let Some((file, range)) = conn.out.as_deref().and_then(disk::file_to_read) else { return };
+        match self.start(token, file, range, conn.socket.shared()) {
+            Started::Done(completion) => conn.take_part(env, completion),
+            Started::InFlight | Started::Starved => conn.asked = Asked::Yes,
+        }
+    }
+}
+
+impl Reader for Remote {
+    fn ask(&mut self, token: Token, env: &mut Env, conn: &mut Conn) {
+        let Some(out) = &mut conn.out else { return };
+        let answer = match relay::file_to_read(out) {
+            Some((file, range)) => self.read(token, &file, range),
+            None => match self.look(token, out.wanted_file()) {
+                Ok(()) => Ok(Got::Nothing),
+                Err(error) => return conn.file_known(env, Err(error)),
+            },
+        };
+        match answer {
+            Ok(Got::Bytes(bytes)) => {
+                let part = 0..bytes.len();
+                out.fill(Arc::new(bytes), part);
+            }
+            Ok(Got::Nothing) => conn.asked = Asked::Yes,
+            Err(error) => conn.file_failed(env, ReadFailure::Failed(error)),
         }
     }
 }

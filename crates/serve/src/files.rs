@@ -17,6 +17,8 @@ use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::clock::{Clock, Tick};
+use crate::relay::RemoteFile;
+use crate::relay::frame::Stat;
 
 /// Files known at one time.
 const ENTRIES_MAX: usize = 1024;
@@ -43,10 +45,21 @@ impl Root {
     }
 }
 
+/// The answer to whether there is a file.
+#[derive(Debug)]
+pub enum Answer<'a> {
+    /// This is it, or why there is none.
+    Is(Result<&'a Opened, OpenError>),
+    /// Another process has to be asked first; what it says is to be told by [`Files::learn`].
+    NotYet,
+}
+
 /// One worker's open files.
 #[derive(Debug)]
 pub struct Files {
     root: Option<Root>,
+    /// The files are those of another process, and what is known of them was learnt from it.
+    remote: bool,
     /// How an engine wants files, if one reads them.
     engine: Option<FileOptions>,
     entries: HashMap<Box<[u8]>, Entry>,
@@ -62,14 +75,40 @@ struct Entry {
 impl Files {
     /// The files below `root`, none of them open yet; without a root there are none.
     pub fn new(root: Option<Root>, engine: Option<FileOptions>) -> Files {
-        Files { root, engine, entries: HashMap::new(), content_bytes: 0 }
+        Files { root, remote: false, engine, entries: HashMap::new(), content_bytes: 0 }
+    }
+
+    /// The files of another process, none of them known yet.
+    pub fn remote() -> Files {
+        Files { remote: true, ..Files::new(None, None) }
+    }
+
+    /// The other process has looked at a file: now it is known for a while.
+    pub fn learn(&mut self, path: &[u8], stat: Stat, clock: &Clock) {
+        let Stat { size, modified_s, modified_ns, inode } = stat;
+        let meta = FileMeta { size, modified_s, modified_ns, inode, content: None };
+        let valid_until = clock.tick().after(VALID);
+        match self.entries.get_mut(path) {
+            Some(entry) if same_file(&meta, &entry.opened.meta) => entry.valid_until = valid_until,
+            _ => {
+                self.make_room();
+                let handle = FileHandle(Arc::new(RemoteFile { path: path.into(), stat }));
+                let opened = Opened { handle, meta, derived: Derived::default() };
+                self.entries.insert(path.into(), Entry { opened, valid_until });
+            }
+        }
     }
 
     /// The file at a path below the root.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub fn open(&mut self, path: &[u8], clock: &Clock) -> Result<&Opened, OpenError> {
+    pub fn open(&mut self, path: &[u8], clock: &Clock) -> Answer<'_> {
+        if self.remote {
+            let known = self.entries.get(path).filter(|entry| entry.valid_until > clock.tick());
+            return known.map_or(Answer::NotYet, |entry| Answer::Is(Ok(&entry.opened)));
+        }
+        Answer::Is(self.open_own(path, clock))
+    }
+
+    fn open_own(&mut self, path: &[u8], clock: &Clock) -> Result<&Opened, OpenError> {
         let Some(root) = &self.root else { return Err(OpenError::NotFound) };
         let known = self.entries.get(path);
         // (Returning the entry from this first look-up is refused by the borrow checker, hence the second.)
@@ -97,13 +136,19 @@ impl Files {
         }
     }
 
-    fn remember(&mut self, path: &[u8], file: OwnedFd, mut meta: FileMeta) -> Result<(), OpenError> {
+    fn make_room(&mut self) {
         while self.entries.len() >= ENTRIES_MAX {
             // Which one goes does not matter much; the iteration order of the map is as good as random.
             let Some(any) = self.entries.keys().next().cloned() else { break };
             self.forget(&any);
         }
-        let small = self.root.as_ref().is_some_and(|root| meta.size <= root.content_max);
+    }
+
+    fn remember(&mut self, path: &[u8], file: OwnedFd, mut meta: FileMeta) -> Result<(), OpenError> {
+        self.make_room();
+        // What an engine reads is not kept, not even that it is empty.
+        let small =
+            self.engine.is_none() && self.root.as_ref().is_some_and(|root| meta.size <= root.content_max);
         let mut handle = FileHandle(Arc::new(()));
         if small && self.content_bytes + meta.size <= CONTENT_BUDGET {
             let content = read_all(&file, meta.size).map_err(explain)?;
@@ -197,9 +242,9 @@ mod tests {
     fn small_files_are_kept_in_memory_and_large_ones_open() {
         let (_site, mut files) = site();
         let clock = Clock::new();
-        let small = files.open(b"small", &clock).unwrap();
+        let small = files.open_own(b"small", &clock).unwrap();
         assert_eq!(small.meta.content.as_deref(), Some(&b"abc"[..]));
-        let large = files.open(b"large", &clock).unwrap();
+        let large = files.open_own(b"large", &clock).unwrap();
         assert_eq!((large.meta.size, &large.meta.content), (100, &None));
         assert!(large.handle.0.is::<OwnedFd>());
     }
@@ -208,30 +253,30 @@ mod tests {
     fn links_lead_anywhere_but_out_of_the_root() {
         let (_site, mut files) = site();
         let clock = Clock::new();
-        assert!(files.open(b"sub/inside", &clock).is_ok());
+        assert!(files.open_own(b"sub/inside", &clock).is_ok());
         for path in [&b"outside"[..], b"sub/outside", b"../etc/passwd", b"sub/../../x", b"/etc/passwd"] {
-            assert_eq!(files.open(path, &clock).err(), Some(OpenError::NotFound), "{path:?}");
+            assert_eq!(files.open_own(path, &clock).err(), Some(OpenError::NotFound), "{path:?}");
         }
-        assert_eq!(files.open(b"sub", &clock).err(), Some(OpenError::IsDirectory));
-        assert_eq!(files.open(b"", &clock).err(), Some(OpenError::IsDirectory));
+        assert_eq!(files.open_own(b"sub", &clock).err(), Some(OpenError::IsDirectory));
+        assert_eq!(files.open_own(b"", &clock).err(), Some(OpenError::IsDirectory));
     }
 
     #[test]
     fn a_file_that_is_replaced_is_noticed_once_the_look_is_old() {
         let (site, mut files) = site();
         let mut clock = Clock::new();
-        assert!(files.open(b"small", &clock).is_ok());
+        assert!(files.open_own(b"small", &clock).is_ok());
         std::fs::write(site.path().join("new"), "defg").unwrap();
         std::fs::rename(site.path().join("new"), site.path().join("small")).unwrap();
         // Another path has not been looked at; this one is remembered for a second.
-        assert_eq!(files.open(b"small", &clock).unwrap().meta.size, 3);
+        assert_eq!(files.open_own(b"small", &clock).unwrap().meta.size, 3);
         files.entries.get_mut(&b"small"[..]).unwrap().valid_until = clock.tick();
         clock.update();
-        assert_eq!(files.open(b"small", &clock).unwrap().meta.content.as_deref(), Some(&b"defg"[..]));
+        assert_eq!(files.open_own(b"small", &clock).unwrap().meta.content.as_deref(), Some(&b"defg"[..]));
         assert_eq!(files.content_bytes, 4);
         std::fs::remove_file(site.path().join("small")).unwrap();
         files.entries.get_mut(&b"small"[..]).unwrap().valid_until = clock.tick();
-        assert_eq!(files.open(b"small", &clock).err(), Some(OpenError::NotFound));
+        assert_eq!(files.open_own(b"small", &clock).err(), Some(OpenError::NotFound));
         assert_eq!(files.content_bytes, 0);
     }
 }

@@ -15,6 +15,7 @@ mod mechanism;
 mod model;
 mod pairs;
 mod plan;
+mod relay;
 mod server;
 mod session;
 mod slots;

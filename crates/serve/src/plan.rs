@@ -37,6 +37,8 @@ pub struct ServePlan {
     pub content_bytes_max: u64,
     /// The engine that reads the bodies of files; without one they go from the page cache to the socket.
     pub disk: Option<DiskPlan>,
+    /// Connections between a relay and its data process.
+    pub links: usize,
     /// The Maildir into which mail is delivered, for a protocol that stores messages.
     pub maildir: Option<PathBuf>,
     /// Bounds.
@@ -47,6 +49,15 @@ pub struct ServePlan {
 }
 
 impl ServePlan {
+    /// The engine that the plan comes to under its mechanism.
+    pub fn engine(&self) -> Option<DiskPlan> {
+        let is_split = self.model.name == "relay";
+        let engine = self.disk.or_else(|| if is_split { DiskPlan::usual() } else { None });
+        engine.map(|engine| {
+            if is_split { engine.under(self.mechanism).framed() } else { engine.under(self.mechanism) }
+        })
+    }
+
     /// The workers that the plan comes to.
     pub fn workers(&self) -> usize {
         self.workers.unwrap_or_else(|| {

@@ -74,8 +74,11 @@ impl Server {
     pub fn build(plan: &ServePlan, counters: Counters) -> Result<Server, ServeError> {
         let protocol = (plan.protocol.build)(&plan.protocol_options)
             .map_err(|what| ServeError::new(what, "see `pitot serve --help`"))?;
+        let disk = plan.engine();
+        // What an engine is to read is not kept.
+        let content_bytes_max = if disk.is_some() { 0 } else { plan.content_bytes_max };
         let root = match &plan.root {
-            Some(path) => Some(Root::open(path, plan.content_bytes_max).map_err(|e| {
+            Some(path) => Some(Root::open(path, content_bytes_max).map_err(|e| {
                 ServeError::new(
                     format!("the root {} cannot be opened: {e}", path.display()),
                     "give --root a directory that you may read",
@@ -92,7 +95,6 @@ impl Server {
             })?),
             None => None,
         };
-        let disk = plan.disk.map(|disk| disk.under(plan.mechanism));
         let route = disk.map_or(Route::InPlace, |disk| disk.route_under(plan.mechanism));
         if let (Some(disk), Some(root)) = (&disk, &plan.root) {
             disk.admit(root)?;

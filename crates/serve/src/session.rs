@@ -4,6 +4,7 @@ use pitot_proto::{Context, Next, OpenError, Outbox, Protocol, ServerConn, Violat
 
 use crate::counters::Count;
 use crate::disk::ReadFailure;
+use crate::files::Answer;
 use crate::server::Env;
 
 /// The most input that may wait unconsumed. A core bounds its own appetite well below; this bounds a burst that
@@ -18,6 +19,8 @@ pub enum Want {
     Input,
     /// To be resumed.
     Resume,
+    /// What another process knows of a file.
+    File,
     /// The end.
     Close,
     /// The end, but input that nobody will read may still arrive: a plain close would answer it with a reset, which
@@ -60,7 +63,8 @@ impl Session {
         self.want = match self.obey(next, env, out) {
             Next::Close => Want::Close,
             Next::Flush => Want::Resume,
-            Next::Read | Next::Open | Next::Deliver => Want::Input,
+            Next::Open => Want::File,
+            Next::Read | Next::Deliver => Want::Input,
         };
         env.count_replies(out);
     }
@@ -76,7 +80,7 @@ impl Session {
                 self.keep(env, input);
                 self.run_tail(env, out);
             }
-            Want::Resume => self.keep(env, input),
+            Want::Resume | Want::File => self.keep(env, input),
             Want::Close | Want::CloseGently => {}
         }
     }
@@ -129,6 +133,32 @@ impl Session {
         true
     }
 
+    /// The other process has told what it knows of the file that was wanted, and it was learnt, or why there is none.
+    pub fn file_known(&mut self, env: &mut Env, answer: Result<(), OpenError>, out: &mut Outbox) {
+        if self.want != Want::File {
+            return;
+        }
+        let next = match answer {
+            Ok(()) => Next::Open,
+            Err(error) => self.core.opened(&env.context(), Err(error), out),
+        };
+        let next = self.obey(next, env, out);
+        env.count_replies(out);
+        self.want = match next {
+            Next::Open => Want::File,
+            Next::Flush => Want::Resume,
+            Next::Close if self.tail.is_empty() => Want::Close,
+            Next::Close => Want::CloseGently,
+            Next::Read | Next::Deliver => {
+                self.want = Want::Input;
+                if !self.tail.is_empty() {
+                    self.run_tail(env, out);
+                }
+                return self.end_if_ended(env, out);
+            }
+        };
+    }
+
     /// The connection goes although nothing is wrong with it: the core may say a last word.
     pub fn dismiss(&mut self, env: &mut Env, out: &mut Outbox) {
         self.core.dismissed(&env.context(), out);
@@ -145,6 +175,7 @@ impl Session {
         let next = self.core.end_of_input(&env.context(), out);
         self.want = match self.obey(next, env, out) {
             Next::Flush => Want::Resume,
+            Next::Open => Want::File,
             _ => Want::Close,
         };
         env.count_replies(out);
@@ -190,8 +221,12 @@ impl Session {
             consumed += step.consumed;
             let all_consumed = consumed == input.len();
             match self.obey(step.next, env, out) {
-                Next::Read | Next::Open | Next::Deliver if step.consumed > 0 && !all_consumed => {}
-                Next::Read | Next::Open | Next::Deliver => break,
+                Next::Read | Next::Deliver if step.consumed > 0 && !all_consumed => {}
+                Next::Read | Next::Deliver => break,
+                Next::Open => {
+                    self.want = Want::File;
+                    break;
+                }
                 Next::Flush => {
                     self.want = Want::Resume;
                     break;
@@ -207,13 +242,14 @@ impl Session {
         consumed
     }
 
-    /// Opens files and delivers mail for as long as the core wants that, and returns what it wants then.
+    /// Opens files and delivers mail for as long as the core wants that, and returns what it wants then: to open a file
+    /// only if another process has to be asked for it.
     fn obey(&mut self, mut next: Next, env: &mut Env, out: &mut Outbox) -> Next {
         loop {
             next = match next {
                 Next::Open => {
                     let Env { files, clock, stopping, .. } = env;
-                    let answer = files.open(out.wanted_file(), clock);
+                    let Answer::Is(answer) = files.open(out.wanted_file(), clock) else { return Next::Open };
                     let cx = Context { unix_s: clock.unix_s(), date: clock.date(), stopping: *stopping };
                     self.core.opened(&cx, answer, out)
                 }

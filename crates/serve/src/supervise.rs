@@ -65,7 +65,7 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
     readiness::block_sigio();
     let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate, Signal::Child])
         .map_err(|e| ServeError::starting("signals cannot be waited for", &e))?;
-    if plan.disk.is_some_and(|disk| disk.engine.name == "posix-aio-thread") {
+    if plan.engine().is_some_and(|disk| disk.engine.name == "posix-aio-thread") {
         // The library's threads block no signal, so that one of them might get what is meant for this thread.
         signal::forward_stop();
     }
@@ -106,8 +106,8 @@ fn check(plan: &ServePlan) -> Result<(), ServeError> {
         ));
     }
     (mechanism.probe)()?;
-    if let Some(disk) = plan.disk {
-        disk.under(mechanism).check(model, mechanism)?;
+    if let Some(disk) = plan.engine() {
+        disk.check(model, mechanism)?;
     }
     if plan.workers() == 0 {
         return Err(ServeError::new("a server needs at least one worker", "give --workers 1 or more"));

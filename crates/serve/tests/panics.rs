@@ -56,6 +56,7 @@ fn plan(model: &str) -> ServePlan {
         root: None,
         content_bytes_max: 0,
         disk: None,
+        links: 1,
         maildir: None,
         limits: Limits::default(),
         connection_command: [this.into(), OsString::from("connection"), model.name.into()].into(),

@@ -18,7 +18,8 @@ use crate::site::Site;
 const MIB: u64 = 1 << 20;
 
 /// The pairs that are tested with every engine.
-const PAIRS: &[(&str, &str)] = &[("loop", "epoll-et"), ("loop", "epoll-lt"), ("hybrid", "epoll-et")];
+const PAIRS: &[(&str, &str)] =
+    &[("loop", "epoll-et"), ("loop", "epoll-lt"), ("hybrid", "epoll-et"), ("relay", "epoll-et")];
 /// Those that are tested with some: each loop, and each way to share work.
 const MORE_PAIRS: &[(&str, &str)] = &[
     ("loop", "poll"),
@@ -29,6 +30,9 @@ const MORE_PAIRS: &[(&str, &str)] = &[
     ("handoff", "epoll-lt"),
     ("preloop", "epoll-et"),
     ("hybrid", "epoll-lt"),
+    ("relay", "epoll-lt"),
+    ("relay", "poll"),
+    ("relay", "sigio"),
     ("thread", "blocking"),
     ("pool", "blocking"),
     ("fork", "blocking"),
@@ -198,7 +202,7 @@ fn a_slow_reader_of_a_large_file_takes_little_memory_and_keeps_nobody_waiting() 
     let site = Site::new();
     sized(&site);
     on_every_engine(|pair, engine| {
-        if !matches!(pair.model.as_str(), "loop" | "hybrid" | "thread") {
+        if !matches!(pair.model.as_str(), "loop" | "hybrid" | "relay" | "thread") {
             // The others run one of these loops.
             return;
         }
@@ -299,6 +303,8 @@ fn engines_that_make_no_sense_are_refused() {
         ("loop", "epoll-et", "pread --disk-mincore"),
         ("loop", "epoll-et", "nowait --disk-direct"),
         ("loop", "epoll-et", "pool --keep-files 1KiB"),
+        ("relay", "epoll-et", "pool-sendfile"),
+        ("loop", "epoll-et", "pool --links 2"),
         ("loop", "epoll-et", "pol"),
     ] {
         let mut command = serve(&Pair::named(model, mechanism), "http", &args(&root, engine, &[]));

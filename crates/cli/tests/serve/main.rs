@@ -24,6 +24,7 @@ mod leaks;
 mod mail;
 mod processes;
 mod refusals;
+mod relay;
 mod rude;
 mod splits;
 mod stopping;

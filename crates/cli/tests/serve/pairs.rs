@@ -23,7 +23,7 @@ impl Pair {
 
     /// Whether each connection, or each few, has a process of its own.
     pub(crate) fn has_processes(&self) -> bool {
-        matches!(self.model.as_str(), "fork" | "spawn" | "prefork" | "preloop")
+        matches!(self.model.as_str(), "fork" | "spawn" | "prefork" | "preloop" | "relay")
     }
 
     /// A worker serves one connection at a time, so that only as many are served at once as there are workers.

@@ -14,6 +14,7 @@ use pitot_sys::Unavailable;
 use crate::mechanism::{Kind, Mechanism};
 use crate::model::Model;
 use crate::plan::ServeError;
+use crate::relay::frame::PAYLOAD_MAX;
 
 mod reader;
 
@@ -74,6 +75,18 @@ impl DiskPlan {
         FileOptions { direct: self.options.direct, descriptors, ..FileOptions::default() }
     }
 
+    /// The engine of a data process where none is named: that of the design note.
+    pub fn usual() -> Option<DiskPlan> {
+        let engine = pitot_disk::find("pool")?;
+        let options = EngineOptions { threads: 8, ..EngineOptions::default() };
+        Some(DiskPlan { engine, options, told_is_set: false, block_bytes: PAYLOAD_MAX })
+    }
+
+    /// The same with blocks that fit into a frame.
+    pub fn framed(self) -> DiskPlan {
+        DiskPlan { block_bytes: self.block_bytes.min(PAYLOAD_MAX), ..self }
+    }
+
     /// Completes the plan for a mechanism: realtime signals tell of pipes, and of no eventfd.
     pub fn under(mut self, mechanism: &Mechanism) -> DiskPlan {
         self.options.event_loop = true;
@@ -112,6 +125,10 @@ impl DiskPlan {
             Kind::Blocking if !self.reads_in_caller() || self.options.direct => Err((
                 "a worker with one connection has nothing to do while another reads for it",
                 "take pread, mmap or sendfile, or a model with an event loop",
+            )),
+            _ if model.name == "relay" && self.route() != Route::Read => Err((
+                "the data process frames what it reads, so that it cannot be sent straight from the file",
+                "take pool, nowait or another engine that reads into memory",
             )),
             _ if model.name == "tokio" && name != "sendfile" => Err((
                 "the threads of the runtime share their work, and an engine belongs to one thread",

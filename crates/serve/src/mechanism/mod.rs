@@ -7,6 +7,7 @@ use std::io;
 
 use pitot_sys::Unavailable;
 
+use crate::relay::DataWorker;
 use crate::worker::LoopWorker;
 
 mod blocking;
@@ -41,6 +42,8 @@ pub enum Kind {
     Readiness {
         /// Runs an event loop over it.
         run_loop: Run,
+        /// Runs the data process of `relay` over it.
+        run_data: fn(DataWorker) -> io::Result<()>,
     },
     /// It tells which operations are done.
     Completion {
@@ -57,7 +60,7 @@ impl Mechanism {
     pub fn run_loop(&self) -> Option<Run> {
         match self.kind {
             Kind::Blocking => None,
-            Kind::Readiness { run_loop } | Kind::Completion { run_loop } => Some(run_loop),
+            Kind::Readiness { run_loop, .. } | Kind::Completion { run_loop } => Some(run_loop),
         }
     }
 }

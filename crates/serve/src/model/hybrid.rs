@@ -3,7 +3,7 @@ use std::sync::mpsc::channel;
 
 use super::threads::Threads;
 use super::{Fleet, Listeners, Listens, Model};
-use crate::conn::{RECEIVE_BYTES, Turn};
+use crate::conn::{RECEIVE_BYTES, Reader, Turn};
 use crate::disk::Disk;
 use crate::mechanism::{Kind, Mechanism};
 use crate::plan::{ServeError, ServePlan};
@@ -53,7 +53,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     let (tell, told) = channel();
     let (stop, prepared) = (threads.stop_waker()?, Prepared::to(&tell));
     let source = Source::Listener(listeners.only());
-    let worker = LoopWorker { server, index: 0, source, stop, prepared, pool: Some(desk) };
+    let worker = LoopWorker { server, index: 0, source, stop, prepared, pool: Some(desk), remote: None };
     threads.start("loop".into(), plan.cpus.clone(), move || run(worker))?;
     drop(tell);
     threads.wait_until_prepared(&told)?;
@@ -66,7 +66,8 @@ fn work(desk: &Desk, mut env: Env, mut disk: Option<Disk>) {
     while let Some((Job { token, mut conn, watched }, stopping)) = desk.take() {
         env.clock.update();
         env.stopping = stopping;
-        let turn = conn.turn_with(token, &mut env, &mut scratch, disk.as_mut());
+        let turn =
+            conn.turn_with(token, &mut env, &mut scratch, disk.as_mut().map(|disk| disk as &mut dyn Reader));
         if disk.as_ref().is_some_and(Disk::is_short) {
             // What slow clients hold is read again; the next turn of another needs memory.
             conn.give_block_back();

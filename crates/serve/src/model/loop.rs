@@ -35,7 +35,7 @@ pub(super) fn start_loops(
     let (tell, told) = channel();
     for (index, source) in sources.into_iter().enumerate() {
         let (server, stop, prepared) = (Arc::clone(server), threads.stop_waker()?, Prepared::to(&tell));
-        let worker = LoopWorker { server, index, source, stop, prepared, pool: None };
+        let worker = LoopWorker { server, index, source, stop, prepared, pool: None, remote: None };
         threads.start(format!("loop-{index}"), plan.cpus_of(index), move || run(worker))?;
     }
     drop(tell);

@@ -22,6 +22,7 @@ mod pool;
 mod prefork;
 mod preloop;
 mod processes;
+mod relay;
 mod spawn;
 mod thread;
 mod threads;
@@ -134,6 +135,7 @@ pub static MODELS: &[&Model] = &[
     &handoff::HANDOFF,
     &preloop::PRELOOP,
     &hybrid::HYBRID,
+    &relay::RELAY,
     &tokio::TOKIO,
 ];
 

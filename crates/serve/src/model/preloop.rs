@@ -40,7 +40,15 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
             return 1;
         }
         let (server, source) = (Arc::clone(&server), Source::Listener(listener));
-        let worker = LoopWorker { server, index, source, stop, prepared: Prepared::default(), pool: None };
+        let worker = LoopWorker {
+            server,
+            index,
+            source,
+            stop,
+            prepared: Prepared::default(),
+            pool: None,
+            remote: None,
+        };
         match run(worker) {
             Ok(()) => 0,
             Err(e) => {

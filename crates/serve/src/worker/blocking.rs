@@ -164,7 +164,8 @@ impl Conn<'_> {
                     self.session.resume(env, out);
                     continue;
                 }
-                Want::Close => return,
+                // Files are those of this process, so that this is never so.
+                Want::Close | Want::File => return,
                 Want::CloseGently => return self.linger(scratch),
             }
             let idle = !self.session.in_head() && !self.session.in_body();

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pitot_sys::Waker;
 
+use crate::relay::RemotePlan;
 use crate::server::Server;
 
 pub mod blocking;
@@ -102,6 +103,8 @@ pub struct LoopWorker {
     pub prepared: Prepared,
     /// Where threads wait that take the turns of its connections; without one it takes them itself.
     pub pool: Option<Arc<desk::Desk>>,
+    /// Where the process is that has the files, if that is another, and what is woken once it has answered.
+    pub remote: Option<(RemotePlan, Arc<Waker>)>,
 }
 
 /// What to do about a failed accept.

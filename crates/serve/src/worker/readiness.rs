@@ -15,9 +15,12 @@ use pitot_sys::{Token, Waker, socket};
 use super::desk::{Desk, Done, Job};
 use super::{AcceptFailure, LoopWorker, Source};
 use crate::clock::Tick;
-use crate::conn::{Conn, RECEIVE_BYTES, Socket, Turn};
+use crate::conn::{Conn, RECEIVE_BYTES, Reader, Socket, Turn};
 use crate::counters::Count;
-use crate::disk::{Disk, Route};
+use crate::disk::{Disk, ReadFailure, Route};
+use crate::files::Files;
+use crate::relay::frame::Failure;
+use crate::relay::{self, Event, LINKS_MAX, RETRY, Remote};
 use crate::server::{Env, Server};
 use crate::slots::Slots;
 
@@ -33,6 +36,8 @@ const SOURCE: Token = Token::new(u32::MAX, 0);
 const STOP: Token = Token::new(u32::MAX - 1, 0);
 const DISK: Token = Token::new(u32::MAX - 2, 0);
 const RETURNED: Token = Token::new(u32::MAX - 3, 0);
+/// The connections to a data process have the numbers from here on.
+const LINKS: u32 = u32::MAX - LINKS_MAX as u32 - 8;
 
 /// Serves until it is told to stop and the requests in flight are done.
 ///
@@ -74,6 +79,9 @@ struct Loop<R> {
     source: Option<Source>,
     stop: Arc<Waker>,
     disk: Option<Disk>,
+    /// The process that has the files, if that is another, and whom to tell that it has answered.
+    remote: Option<Remote>,
+    tell_up: Option<Arc<Waker>>,
     pool: Option<Arc<Desk>>,
     /// Connections on their way to the threads.
     batch: Vec<Job>,
@@ -91,8 +99,15 @@ struct Loop<R> {
 
 impl<R: Readiness> Loop<R> {
     fn new(worker: LoopWorker) -> io::Result<Loop<R>> {
-        let LoopWorker { server, index, source, stop, prepared, pool } = worker;
-        let env = Env::new(&server, index);
+        let LoopWorker { server, index, source, stop, prepared, pool, remote } = worker;
+        let mut env = Env::new(&server, index);
+        let (remote, tell_up) = match remote {
+            Some((plan, up)) => {
+                env.files = Files::remote();
+                (Some(Remote::new(plan)), Some(up))
+            }
+            None => (None, None),
+        };
         let mut mechanism = R::new()?;
         mechanism.watch(source_fd(&source), SOURCE, Interest::Read)?;
         mechanism.watch(stop.as_fd(), STOP, Interest::Read)?;
@@ -100,7 +115,8 @@ impl<R: Readiness> Loop<R> {
             mechanism.watch(desk.as_fd(), RETURNED, Interest::Read)?;
         }
         // An engine that reads in its caller belongs to the threads that may wait, if there are any.
-        let engine = server.engine().filter(|disk| pool.is_none() || !disk.reads_in_caller());
+        let engine =
+            server.engine().filter(|disk| remote.is_none() && (pool.is_none() || !disk.reads_in_caller()));
         let disk = engine.map(Disk::open).transpose();
         let disk = disk.map_err(|e| io::Error::new(io::ErrorKind::Unsupported, e))?;
         if let Some(fd) = disk.as_ref().and_then(Disk::completion_fd) {
@@ -115,6 +131,8 @@ impl<R: Readiness> Loop<R> {
             source: Some(source),
             stop,
             disk,
+            remote,
+            tell_up,
             pool,
             batch: Vec::new(),
             conns: Slots::new(),
@@ -129,6 +147,7 @@ impl<R: Readiness> Loop<R> {
 
     fn serve(&mut self) -> io::Result<()> {
         let mut ready = Vec::new();
+        self.connect_remote();
         while !self.stop_told {
             self.wake_up(&mut ready)?;
         }
@@ -171,6 +190,8 @@ impl<R: Readiness> Loop<R> {
             Some(Duration::ZERO)
         } else if must_ask {
             Some(ASK)
+        } else if self.remote.as_ref().is_some_and(Remote::is_short) {
+            Some(RETRY)
         } else if self.conns.is_empty() && !self.accept_paused {
             None
         } else {
@@ -193,6 +214,7 @@ impl<R: Readiness> Loop<R> {
                 STOP => self.stop_told = true,
                 DISK => reap = true,
                 RETURNED => {}
+                link if link.index() >= LINKS => self.hear(link.index() - LINKS),
                 _ => self.became_ready(ready),
             }
         }
@@ -209,8 +231,93 @@ impl<R: Readiness> Loop<R> {
         if let Some(disk) = &mut self.disk {
             disk.commit()?;
         }
+        self.connect_remote();
+        self.speak();
         self.hand_over();
         Ok(())
+    }
+
+    /// Connects to the data process where a connection is missing.
+    fn connect_remote(&mut self) {
+        let Some(remote) = &mut self.remote else { return };
+        for link in remote.connect() {
+            let token = Token::new(LINKS + link as u32, 0);
+            let Some(peer) = remote.peer(link) else { continue };
+            peer.interest = Interest::ReadWrite;
+            if self.mechanism.watch(peer.as_fd(), token, Interest::ReadWrite).is_err() {
+                remote.give_up(link, &mut Vec::new());
+            }
+        }
+    }
+
+    /// Takes what the data process says.
+    fn hear(&mut self, link: u32) {
+        let Some(remote) = &mut self.remote else { return };
+        let mut events = Vec::new();
+        let is_sound = remote.receive(link as usize, &mut events);
+        if remote.is_up()
+            && let Some(up) = self.tell_up.take()
+        {
+            up.wake();
+        }
+        if !is_sound {
+            self.hang_up(link as usize, &mut events);
+        }
+        self.answer(events);
+    }
+
+    /// Gives up a connection to the data process.
+    fn hang_up(&mut self, link: usize, events: &mut Vec<(Token, Event)>) {
+        if let Some(remote) = &mut self.remote
+            && let Some(peer) = remote.give_up(link, events)
+        {
+            self.mechanism.unwatch(peer.as_fd(), true);
+        }
+    }
+
+    /// Tells connections what has come for them.
+    fn answer(&mut self, events: Vec<(Token, Event)>) {
+        for (token, event) in events {
+            if let Event::Known(path, stat) = &event {
+                self.env.files.learn(path, *stat, &self.env.clock);
+            }
+            // One that is not waiting will ask when it is.
+            let conn = self.conns.get(token).and_then(|entry| entry.conn.as_mut());
+            let Some(conn) = conn.filter(|conn| conn.is_asked()) else { continue };
+            match event {
+                Event::Known(..) => conn.file_known(&mut self.env, Ok(())),
+                Event::NotKnown(error) => conn.file_known(&mut self.env, Err(error)),
+                Event::Bytes => conn.ask_again(),
+                Event::Failed(Failure::Open(error)) => {
+                    conn.file_failed(&mut self.env, ReadFailure::Failed(error));
+                }
+                Event::Failed(Failure::Changed) => conn.file_failed(&mut self.env, ReadFailure::Truncated),
+            }
+            self.turn(token);
+        }
+    }
+
+    /// Sends the data process what connections ask of it.
+    fn speak(&mut self) {
+        let Some(links) = self.remote.as_ref().map(Remote::links) else { return };
+        for link in links {
+            let Some(peer) = self.remote.as_mut().and_then(|remote| remote.peer(link)) else { continue };
+            match relay::flush(peer) {
+                Ok(interest) if R::TRIGGER == Trigger::Level && interest != peer.interest => {
+                    peer.interest = interest;
+                    let _ =
+                        self.mechanism.rewatch(peer.as_fd(), Token::new(LINKS + link as u32, 0), interest);
+                }
+                Ok(_) => {}
+                // Until the connection is made it takes nothing and is not broken.
+                Err(e) if e.kind() == io::ErrorKind::NotConnected => {}
+                Err(_) => {
+                    let mut events = Vec::new();
+                    self.hang_up(link, &mut events);
+                    self.answer(events);
+                }
+            }
+        }
     }
 
     /// Something has happened on a socket.
@@ -391,7 +498,12 @@ impl<R: Readiness> Loop<R> {
             return;
         }
         let Some(conn) = &mut entry.conn else { return };
-        let turn = conn.turn_with(token, &mut self.env, &mut self.scratch, self.disk.as_mut());
+        let reader: Option<&mut dyn Reader> = match (&mut self.disk, &mut self.remote) {
+            (Some(disk), _) => Some(disk),
+            (None, Some(remote)) => Some(remote),
+            (None, None) => None,
+        };
+        let turn = conn.turn_with(token, &mut self.env, &mut self.scratch, reader);
         self.after_turn(token, turn);
     }
 
@@ -465,6 +577,9 @@ impl<R: Readiness> Loop<R> {
                 self.mechanism.unwatch(conn.as_fd(), !conn.is_asked());
             }
             conn.abandon(&mut self.env);
+        }
+        if let Some(remote) = &mut self.remote {
+            remote.cancel(token);
         }
         self.env.counters.closed();
     }

@@ -360,7 +360,8 @@ impl Loop {
                     conn.session.resume(&mut self.env, &mut out);
                     conn.out = Some(out);
                 }
-                Want::Close => return self.close(token),
+                // Files are those of this process, so that the latter is never so.
+                Want::Close | Want::File => return self.close(token),
                 Want::CloseGently if conn.input_ended => return self.close(token),
                 Want::CloseGently => {
                     if conn.phase != Phase::Linger {

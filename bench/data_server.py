@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Compares `pitot serve --disk ENGINE` with nginx on this machine, hot files and cold ones, and prints ratios.
+
+    cargo build --release && python3 bench/data_server.py [hot|cold|all] [--rounds N] [--seconds S] [--servers LIST]
+
+hot   server CPU time per MB of files of 64 KiB and 1 MiB that are in memory, 64 keep-alive connections (wrk), against
+      nginx with sendfile. Wanted: at most 0.9 of nginx's for the best pair.
+cold  100 clients read files of 1 MiB whose pages are dropped all the time (posix_fadvise), while 64 clients ask for a
+      hot file of 1 KiB at a steady rate: their p99. Wanted: at most half of nginx's with its default (blocking) reads,
+      and no worse than nginx's with `aio threads`.
+
+A server is model+mechanism or model+mechanism+engine. Servers run on the first CPU and clients on the last; runs are
+interleaved, and every figure is a median over rounds. nginx and wrk are Debian packages: apt-get install nginx-light wrk.
+Traffic stays on 127.0.0.1.
+"""
+import argparse, contextlib, json, os, pathlib, signal, statistics, subprocess, sys, tempfile, time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import serve
+from serve import CLIENT_CPU, PITOT, Server, cpu_seconds, free_port
+
+COLD_FILES = 400
+MIB = 1 << 20
+
+
+def nginx(site, directory, aio=False):
+    port = free_port()
+    conf = pathlib.Path(directory) / "nginx.conf"
+    text = serve.NGINX.format(dir=directory, site=site, port=port)
+    if aio:
+        text = text.replace("sendfile on;", "sendfile on; aio threads;")
+    conf.write_text(text)
+    name = "nginx aio threads" if aio else "nginx"
+    return Server(name, ["nginx", "-p", directory, "-e", "stderr", "-c", conf], port)
+
+
+def pitot(site, spec):
+    model, mechanism, *engine = spec.split("+")
+    command = [PITOT, "serve", "http", "--root", site, "--model", model, "--mechanism", mechanism]
+    if engine:
+        command += ["--disk", engine[0]]
+    return Server(spec, command)
+
+
+def starts(site, directory, specs, with_aio):
+    servers = [lambda: nginx(site, directory)]
+    if with_aio:
+        servers.append(lambda: nginx(site, directory, aio=True))
+    return servers + [lambda spec=spec: pitot(site, spec) for spec in specs]
+
+
+def wrk(port, connections, seconds, lua):
+    """Starts wrk with a script that says which path comes next."""
+    script = tempfile.NamedTemporaryFile("w", suffix=".lua")
+    script.write(lua + '\ndone = function(s) io.write(string.format("RESULT %d %.0f %d\\n", s.requests, s.bytes, '
+                 "s.errors.status + s.errors.read + s.errors.write + s.errors.timeout + s.errors.connect)) end\n")
+    script.flush()
+    command = ["taskset", "-c", str(CLIENT_CPU), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s",
+               "-s", script.name, f"http://127.0.0.1:{port}/"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process.script = script
+    return process
+
+
+def finished(process):
+    out = process.communicate()[0]
+    requests, size, errors = map(int, next(l for l in out.splitlines() if l.startswith("RESULT")).split()[1:])
+    if errors:
+        sys.exit(f"wrk reports {errors} errors:\n{out}")
+    return requests, size
+
+
+def hot(site, directory, specs, rounds, seconds):
+    for name in ("64k.bin", "1m.bin"):
+        lua = f'request = function() return wrk.format("GET", "/{name}") end'
+        rows = {}
+        for _ in range(rounds):
+            for start in starts(site, directory, specs, False):
+                with start() as server:
+                    finished(wrk(server.port, 64, 1, lua))
+                    before = cpu_seconds(server.process.pid)[0]
+                    _, size = finished(wrk(server.port, 64, seconds, lua))
+                    spent = cpu_seconds(server.process.pid)[0] - before
+                    rows.setdefault(server.name, []).append((spent / (size / 1e6), size / 1e6 / seconds))
+        print(f"\nserver CPU per MB, {name}, hot, 64 connections")
+        print(f"  {'server':28}{'CPU us/MB':>11}{'MB/s':>9}{'CPU ratio':>11}")
+        for name_, runs in rows.items():
+            cpu, rate = (statistics.median(values) for values in zip(*runs))
+            ratio = statistics.median(a[0] / b[0] for a, b in zip(runs, rows["nginx"]))
+            print(f"  {name_:28}{cpu * 1e6:11.1f}{rate:9.0f}{ratio:11.3f}")
+
+
+@contextlib.contextmanager
+def dropping(site):
+    """Drops the pages of the cold files, one after the other, for as long as the block runs."""
+    pid = os.fork()
+    if pid == 0:
+        os.sched_setaffinity(0, {CLIENT_CPU})
+        files = [os.open(f"{site}/cold/{i}.bin", os.O_RDONLY) for i in range(COLD_FILES)]
+        while os.getppid() != 1:
+            for file in files:
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            time.sleep(0.02)
+        os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def cold(site, directory, specs, rounds, seconds):
+    lua = f'request = function() return wrk.format("GET", "/cold/" .. math.random(0, {COLD_FILES - 1}) .. ".bin") end'
+    rows = {}
+    for _ in range(rounds):
+        for start in starts(site, directory, specs, True):
+            with start() as server, dropping(site):
+                crowd = wrk(server.port, 100, seconds + 2, lua)
+                time.sleep(1)
+                load = [PITOT, "load", f"http://127.0.0.1:{server.port}/1k.txt", "-c", "64", "-R", "1000",
+                        "-d", f"{seconds}s", "--json", "-"]
+                out = subprocess.run(["taskset", "-c", str(CLIENT_CPU), *map(str, load)], capture_output=True, text=True)
+                latency = json.loads(out.stdout)["latency_ns"]["response"]
+                _, size = finished(crowd)
+                rows.setdefault(server.name, []).append((latency["p50"], latency["p99"], size / 1e6 / (seconds + 2)))
+    print("\nlatency of 64 clients on a hot 1 KiB file beside 100 clients on cold 1 MiB files")
+    print(f"  {'server':28}{'p50 ms':>9}{'p99 ms':>9}{'cold MB/s':>11}{'p99/nginx':>11}{'p99/nginx aio':>15}")
+    for name, runs in rows.items():
+        p50, p99, rate = (statistics.median(values) for values in zip(*runs))
+        against = [statistics.median(a[1] / b[1] for a, b in zip(runs, rows[n])) for n in ("nginx", "nginx aio threads")]
+        print(f"  {name:28}{p50 / 1e6:9.2f}{p99 / 1e6:9.2f}{rate:11.0f}{against[0]:11.2f}{against[1]:15.2f}")
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("what", nargs="?", default="all", choices=["hot", "cold", "all"])
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--seconds", type=int, default=3)
+    options.add_argument("--servers", default="loop+epoll-et,loop+epoll-et+nowait,loop+epoll-et+pool-sendfile,"
+                         "loop+epoll-et+pool,relay+epoll-et+pool")
+    options.add_argument("--dir", default=None, help="where the files are made; a file system on a disk")
+    options = options.parse_args()
+    specs = options.servers.split(",")
+    with tempfile.TemporaryDirectory(dir=options.dir) as site, tempfile.TemporaryDirectory() as directory:
+        for path in (site, directory):
+            os.chmod(path, 0o755)  # nginx drops its rights as a worker
+        pathlib.Path(site, "1k.txt").write_bytes(os.urandom(1024))
+        pathlib.Path(site, "64k.bin").write_bytes(os.urandom(64 << 10))
+        pathlib.Path(site, "1m.bin").write_bytes(os.urandom(MIB))
+        if options.what in ("hot", "all"):
+            hot(site, directory, specs, options.rounds, options.seconds)
+        if options.what in ("cold", "all"):
+            pathlib.Path(site, "cold").mkdir()
+            for i in range(COLD_FILES):
+                pathlib.Path(site, f"cold/{i}.bin").write_bytes(os.urandom(MIB))
+            os.sync()
+            cold(site, directory, specs, options.rounds, options.seconds)
+
+
+if __name__ == "__main__":
+    main()

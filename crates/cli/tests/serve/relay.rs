@@ -1,0 +1,144 @@
+//! The split data server: its data process may die at any time and no reply that claims success is wrong.
+
+use std::io::{BufRead, Read};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use rustix::process::Signal;
+
+use crate::client::{check_pattern, connect, connect_narrow, eventually};
+use crate::http::{Http, get};
+use crate::pairs::{Cell, Pair, on_these, usable};
+use crate::procfs::Process;
+use crate::server::{Server, send};
+use crate::site::{LARGE_BYTES, Site};
+
+fn relays() -> Vec<(String, &'static Pair)> {
+    let relays = usable().iter().filter(|pair| pair.model == "relay");
+    relays.map(|pair| (pair.to_string(), pair)).collect()
+}
+
+/// The data process: the one that holds no listener of the server's port, started last.
+fn data_process(server: &Server) -> Option<Process> {
+    let mut children = server.processes();
+    children.retain(|process| process.pid != server.processes()[0].pid && !process.has_ended());
+    // The engine's threads tell it from the relay, which has one.
+    children.into_iter().find(|process| process.threads() > 1)
+}
+
+/// A whole reply, or what came instead: `None` if the connection was cut in the middle.
+fn try_get(server: std::net::SocketAddr, path: &str) -> Option<(u16, Vec<u8>)> {
+    let mut stream = connect(server);
+    std::io::Write::write_all(&mut stream, get(path).as_bytes()).ok()?;
+    let mut reader = std::io::BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let status = head.get(9..12)?.parse().ok()?;
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "))?.parse().ok()?;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some((status, body))
+}
+
+#[test]
+fn a_killed_data_process_is_started_anew_and_no_success_was_a_lie() {
+    let site = Site::new();
+    on_these(Cell::Works, relays(), |pair| {
+        for links in ["1", "3"] {
+            let server = Server::start(pair, "http", &["--root", &site.root(), "--links", links]);
+            let addr = server.addr;
+            let (stop, whole, refused) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+            // A client that holds its connection through all of it.
+            let mut patient = Http::connect(addr);
+            assert_eq!(patient.get("/small.txt").status, 200);
+            thread::scope(|scope| {
+                for i in 0..4 {
+                    let (stop, whole, refused) = (&stop, &whole, &refused);
+                    scope.spawn(move || {
+                        while !stop.load(Ordering::Relaxed) {
+                            let path = if i == 0 { "/small.txt" } else { "/large.bin" };
+                            match try_get(addr, path) {
+                                Some((200, body)) if i == 0 => assert_eq!(body, crate::site::SMALL),
+                                Some((200, body)) => {
+                                    assert_eq!(body.len() as u64, LARGE_BYTES);
+                                    check_pattern(0, &body);
+                                    whole.fetch_add(1, Ordering::Relaxed);
+                                }
+                                Some((503, _)) => {
+                                    refused.fetch_add(1, Ordering::Relaxed);
+                                }
+                                Some((status, _)) => panic!("{status}"),
+                                None => {}
+                            }
+                        }
+                    });
+                }
+                for _ in 0..3 {
+                    let before = whole.load(Ordering::Relaxed);
+                    eventually("replies are whole", || whole.load(Ordering::Relaxed) > before + 2);
+                    let mut victim = None;
+                    eventually("there is a data process", || {
+                        victim = data_process(&server);
+                        victim.is_some()
+                    });
+                    let victim = victim.expect("a data process");
+                    send(victim.pid, Signal::KILL);
+                    eventually("it is gone", || victim.is_gone());
+                }
+                let before = whole.load(Ordering::Relaxed);
+                eventually("replies are whole again", || whole.load(Ordering::Relaxed) > before);
+                stop.store(true, Ordering::Relaxed);
+            });
+            eventually("the patient client is served again", || patient.get("/small.txt").status == 200);
+            drop(patient);
+            server.stop().check_connections();
+        }
+    });
+}
+
+#[test]
+fn while_the_data_process_is_away_clients_are_told_so() {
+    let site = Site::new();
+    on_these(Cell::Works, relays(), |pair| {
+        let server = Server::start(pair, "http", &["--root", &site.root()]);
+        let mut http = Http::connect(server.addr);
+        assert_eq!(http.get("/small.txt").status, 200);
+        let (parent, data) = (server.processes()[0].clone(), data_process(&server).expect("a data process"));
+        // Its parent, which would start another, is held meanwhile.
+        send(parent.pid, Signal::STOP);
+        send(data.pid, Signal::KILL);
+        eventually("the relay notices", || http.get("/nothing-new").status == 503);
+        let reply = http.get("/index.html");
+        assert_eq!((reply.status, reply.field("retry-after")), (503, Some("1")));
+        // What needs no file is served as ever.
+        assert_eq!(http.get("/bytes/10").status, 200);
+        send(parent.pid, Signal::CONT);
+        eventually("it is back", || http.get("/index.html").status == 200);
+        drop(http);
+        server.stop().check_connections();
+    });
+}
+
+#[test]
+fn slow_clients_keep_no_others_waiting() {
+    let site = Site::new();
+    on_these(Cell::Works, relays(), |pair| {
+        let server =
+            Server::start(pair, "http", &["--root", &site.root(), "--disk-depth", "2", "--disk", "pool"]);
+        let mut slow: Vec<_> = (0..40).map(|_| Http::on(connect_narrow(server.addr))).collect();
+        slow.iter_mut().for_each(|http| http.ask("/large.bin"));
+        slow.iter_mut().for_each(|http| assert_eq!(http.reply_to_head().status, 200));
+        let mut fast = Http::connect(server.addr);
+        for _ in 0..3 {
+            let body = fast.get("/large.bin").body;
+            assert_eq!(body.len() as u64, LARGE_BYTES);
+            check_pattern(0, &body);
+        }
+        drop((slow, fast));
+        server.stop().check_connections();
+    });
+}

@@ -1,0 +1,118 @@
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pitot_sys::{Waker, affinity, signal, socket};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::r#loop::run_loop;
+use super::processes::Processes;
+use super::{Fleet, Listeners, Listens, Model};
+use crate::mechanism::{Kind, Mechanism};
+use crate::plan::{ServeError, ServePlan};
+use crate::relay::{DataWorker, RemotePlan};
+use crate::server::Server;
+use crate::worker::{LoopWorker, Prepared, Source};
+
+pub(super) static RELAY: Model = Model {
+    name: "relay",
+    summary: "a network process and a data process, joined by a TCP connection",
+    doc: "The relay process holds the clients; a data process looks at files and reads them, by the disk engine `pool` or \
+          the one named with --disk; a TCP connection over loopback (or --links of them) joins the two. Neither disk nor \
+          clients can harm the other side: the data process may die and is started anew while the relay answers 503. The \
+          price is that every byte passes through the kernel twice more. The split data server of a design note of \
+          about 2006.",
+    workers: "relay processes beside the data process; one by default",
+    workers_default: |_| 1,
+    pairs_with,
+    launch,
+    listens: Listens::Each,
+};
+
+/// How long a server waits for its data process before it says that it is ready.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
+    match mechanism.kind {
+        Kind::Blocking => Err("a loop that waits for one connection would serve no other"),
+        Kind::Readiness { .. } => Ok(()),
+        Kind::Completion { .. } => {
+            Err("a ring reads files itself and better than through another process; take loop or preloop")
+        }
+    }
+}
+
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+    let run = run_loop(plan)?;
+    let Kind::Readiness { run_data, .. } = plan.mechanism.kind else {
+        return Err(ServeError::new("relay needs a readiness mechanism", "`pitot list pairs` shows them"));
+    };
+    let starting = |e| ServeError::starting("the data process could not be prepared", &e);
+    let mut secret = [0; _];
+    File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut secret)).map_err(starting)?;
+    let how = socket::Listen { backlog: 128, reuse_port: false, nonblocking: true };
+    let to_data = socket::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), how).map_err(starting)?;
+    let addr = socket::local_addr(&to_data).map_err(starting)?;
+    let to_data = Arc::new(to_data);
+    let remote = RemotePlan { addr, secret, links: plan.links };
+    let relays = plan.workers();
+    let ups =
+        (0..relays).map(|_| Waker::new().map(Arc::new)).collect::<Result<Vec<_>, _>>().map_err(starting)?;
+
+    let mut cpus: Vec<_> = (0..relays).map(|worker| plan.cpus_of(worker)).collect();
+    // The data process has the next CPU, if there is one for it.
+    cpus.push(plan.cpus.get(relays).map_or_else(|| plan.cpus.clone(), |&cpu| vec![cpu]));
+    // The parent keeps every listener open, so that connections wait for the successor of a process that died.
+    let listeners: Vec<_> = listeners.0.into_iter().map(Some).collect();
+    let listeners = Rc::new(RefCell::new(listeners));
+    let to_close = Rc::clone(&listeners);
+    let counters = server.counters.clone();
+    let told = ups.clone();
+    let work = move |index: usize| {
+        let Ok(stop) = Waker::new().map(Arc::new) else { return 1 };
+        signal::wake_on_stop(Arc::clone(&stop));
+        if !cpus[index].is_empty() && affinity::pin(&cpus[index]).is_err() {
+            return 1;
+        }
+        let server = Arc::clone(&server);
+        let listener = take_one(&mut listeners.borrow_mut(), index);
+        let ended = match listener {
+            Some(listener) => {
+                let (source, prepared) = (Source::Listener(listener), Prepared::default());
+                let remote = Some((remote, Arc::clone(&told[index])));
+                run(LoopWorker { server, index, source, stop, prepared, pool: None, remote })
+            }
+            None => run_data(DataWorker { server, index, listener: Arc::clone(&to_data), secret, stop }),
+        };
+        match ended {
+            Ok(()) => 0,
+            Err(e) => {
+                eprintln!("pitot: a process of the relay could not go on: {e}");
+                1
+            }
+        }
+    };
+    let stop = move || to_close.borrow_mut().clear();
+    let fleet = Processes::start(relays + 1, &counters, Box::new(work), Box::new(stop))?;
+    let end = pitot_meter::now() + PATIENCE.into();
+    ups.iter().for_each(|up| wait_for(up, Duration::from(end - pitot_meter::now())));
+    Ok(Box::new(fleet))
+}
+
+/// Waits until a relay has heard from its data process, so that the first clients are not answered 503.
+fn wait_for(up: &Waker, at_most: Duration) {
+    let timeout = Timespec { tv_sec: at_most.as_secs() as i64, tv_nsec: at_most.subsec_nanos().into() };
+    let _ = poll(&mut [PollFd::from_borrowed_fd(up.as_fd(), PollFlags::IN)], Some(&timeout));
+}
+
+/// In a relay: its own listener; in the data process: none. The others are closed.
+fn take_one(listeners: &mut Vec<Option<OwnedFd>>, index: usize) -> Option<OwnedFd> {
+    let own = listeners.get_mut(index).and_then(Option::take);
+    listeners.clear();
+    own
+}
