@@ -19,9 +19,9 @@ use crate::session::{Session, Want};
 use crate::slots::Slots;
 
 /// Bytes of a file that are read in one operation.
-const READ_BYTES: usize = 128 << 10;
+const READ_BYTES: usize = 64 << 10;
 /// File buffers kept for reuse.
-const SPARE_BUFFERS_MAX: usize = 16;
+const SPARE_BUFFERS_MAX: usize = 64;
 /// Direct descriptors, for connections that the ring accepts itself, are as many as the process may have ordinary
 /// ones, up to this.
 const DIRECT_MAX: u64 = 65_536;
@@ -409,13 +409,10 @@ impl Loop {
         conn.sending = true;
         if let Some((handle, range)) = out.front_file() {
             let Ok(file) = Arc::clone(&handle.0).downcast::<OwnedFd>() else { return self.close(token) };
-            let mut buffer = self.spare_buffers.pop().unwrap_or_else(|| Vec::with_capacity(READ_BYTES));
-            // The capacity is how much is read.
-            let left = range.end - range.start;
-            if left < buffer.capacity() as u64 {
-                buffer = Vec::with_capacity(left as usize);
-            }
-            self.ring.read(token, &file, range.start, buffer);
+            // Always of one size, so that each can be used again: the allocator gives such memory back to the kernel.
+            let buffer = self.spare_buffers.pop().unwrap_or_else(|| Vec::with_capacity(READ_BYTES));
+            let len = (range.end - range.start).min(READ_BYTES as u64) as u32;
+            self.ring.read(token, &file, range.start, len, buffer);
             return;
         }
         let mut payload = self.ring.payload();

@@ -292,12 +292,12 @@ impl Ring {
         self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), user_data(Kind::SendStatic, token.bits()));
     }
 
-    /// Reads up to `buffer.capacity()` bytes of a file at `offset` into `buffer`, whose content is dropped.
-    pub fn read(&mut self, token: Token, file: &Arc<OwnedFd>, offset: u64, mut buffer: Vec<u8>) {
+    /// Reads up to `len` bytes of a file at `offset` into `buffer`, whose content is dropped and which grows if need be.
+    pub fn read(&mut self, token: Token, file: &Arc<OwnedFd>, offset: u64, len: u32, mut buffer: Vec<u8>) {
         buffer.clear();
-        let room = u32::try_from(buffer.capacity()).unwrap_or(u32::MAX);
+        buffer.reserve(len as usize);
         let entry =
-            opcode::Read::new(types::Fd(file.as_raw_fd()), buffer.as_mut_ptr(), room).offset(offset).build();
+            opcode::Read::new(types::Fd(file.as_raw_fd()), buffer.as_mut_ptr(), len).offset(offset).build();
         let slot = self.occupy(InFlight::Read { token, buffer, _file: Arc::clone(file) });
         self.push(entry, user_data(Kind::Read, slot.into()));
     }

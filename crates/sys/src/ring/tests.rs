@@ -105,7 +105,7 @@ fn the_end_of_input_is_told_once_and_last() {
 fn a_file_is_read_into_the_buffer_given() {
     let Some(mut ring) = ring() else { return };
     let file = Arc::new(OwnedFd::from(std::fs::File::open("/proc/self/cmdline").unwrap()));
-    ring.read(Token::new(1, 0), &file, 0, Vec::with_capacity(4));
+    ring.read(Token::new(1, 0), &file, 0, 4, Vec::new());
     match next(&mut ring) {
         Completion::Read { result: Ok(4), buffer, .. } => assert_eq!(buffer.len(), 4),
         other => panic!("{other:?}"),
