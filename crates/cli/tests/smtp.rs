@@ -262,20 +262,14 @@ fn with_maildir(
 
 #[test]
 fn swaks_delivers_a_message_with_dots_and_a_pipelined_one() {
-    for extra in ["--no-pipeline-given", "--pipeline"] {
+    for extra in [&[][..], &["--pipeline"]] {
         let ran = with_maildir("swaks", "swaks", "", |addr| {
-            let mut args: Vec<String> = format!(
-                "--server {addr} --from a@a.test --to b@b.test,c@c.test --helo client.test --header Subject:dots \
-                 --body .first\\n..second\\n.\\nlast"
-            )
-            .split(' ')
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect();
-            if extra == "--pipeline" {
-                args.push(extra.to_owned());
-            }
-            args
+            let addr = addr.to_string();
+            let mut args = vec!["--server", &addr, "--from", "a@a.test", "--to", "b@b.test,c@c.test"];
+            args.extend(["--helo", "client.test", "--header", "Subject: dots"]);
+            args.extend(["--body", ".first\\n..second\\n.\\nlast"]);
+            args.extend(extra);
+            args.into_iter().map(str::to_owned).collect()
         });
         let Some((output, messages, stats)) = ran else { return };
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -283,7 +277,7 @@ fn swaks_delivers_a_message_with_dots_and_a_pipelined_one() {
         assert!(
             message.starts_with("Return-Path: <a@a.test>\nDelivered-To: b@b.test\nDelivered-To: c@c.test\n")
         );
-        assert!(message.contains("Subject: dots\n") || message.contains("Subject:dots\n"), "{message}");
+        assert!(message.contains("\nSubject: dots\n"), "{message}");
         assert!(message.contains("\n.first\n..second\n.\nlast\n"), "{message}");
         assert_eq!((&stats["mail"]["messages"], &stats["mail"]["recipients"]), (&1.into(), &2.into()));
     }
