@@ -53,6 +53,12 @@ pub(crate) struct Serve {
     /// with --disk]
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     keep_files: Option<u64>,
+    /// Let clients put files below the root (PUT).
+    #[arg(long, requires = "root")]
+    writable: bool,
+    /// The largest file that may be put.
+    #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "1GiB", requires = "writable")]
+    upload_max: u64,
     #[command(flatten)]
     disk: DiskArgs,
     /// The queue of connections that are established and not yet accepted; the kernel caps it at
@@ -159,6 +165,12 @@ impl Serve {
                 "leave --root away, or serve http",
             ));
         }
+        if self.writable && model.name == "relay" {
+            return Err(Failure::wrong_use(
+                "the data process of relay takes no files",
+                "take --model loop or hybrid for --writable",
+            ));
+        }
         let disk = self.disk.plan()?;
         if disk.is_some() && self.root.is_none() {
             return Err(Failure::wrong_use(
@@ -176,6 +188,8 @@ impl Serve {
             protocol,
             protocol_options: ProtocolOptions {
                 root: self.root.is_some(),
+                writable: self.writable,
+                upload_bytes_max: self.upload_max,
                 memcache: self.memcache.options(),
                 smtp: self.smtp.options()?,
                 ..ProtocolOptions::default()

@@ -32,6 +32,10 @@ impl fmt::Debug for Parcel {
 pub enum DeliverError {
     /// The disk or the quota is full.
     NoRoom,
+    /// The directory is not there.
+    NoPlace,
+    /// The server may not write there.
+    Forbidden,
     /// Anything else the disk said.
     Failed,
 }

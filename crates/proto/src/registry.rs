@@ -30,6 +30,10 @@ pub struct ProtocolOptions {
     pub request_line_bytes_max: usize,
     /// The most bytes of content that a request may carry.
     pub content_bytes_max: u64,
+    /// Files may be put below the root.
+    pub writable: bool,
+    /// The most bytes of a file that is put there.
+    pub upload_bytes_max: u64,
     /// What is said of the cache of `memcache`.
     pub memcache: MemcacheOptions,
     /// What is said of the mail server.
@@ -43,6 +47,8 @@ impl Default for ProtocolOptions {
             head_bytes_max: 16 * 1024,
             request_line_bytes_max: 8 * 1024,
             content_bytes_max: 1024 * 1024,
+            writable: false,
+            upload_bytes_max: 1 << 30,
             memcache: MemcacheOptions::default(),
             smtp: SmtpOptions::default(),
         }

@@ -43,6 +43,11 @@ impl Root {
         let directory = fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Root { directory: Arc::new(directory), content_max })
     }
+
+    /// The directory.
+    pub fn directory(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.directory)
+    }
 }
 
 /// The answer to whether there is a file.
@@ -130,7 +135,8 @@ impl Files {
         self.entries.get(path).map(|entry| &entry.opened).ok_or(OpenError::Failed)
     }
 
-    fn forget(&mut self, path: &[u8]) {
+    /// What was known of a file does not hold any more.
+    pub fn forget(&mut self, path: &[u8]) {
         if let Some(entry) = self.entries.remove(path) {
             self.content_bytes -= entry.opened.meta.content.map_or(0, |content| content.len() as u64);
         }

@@ -20,6 +20,7 @@ mod server;
 mod session;
 mod slots;
 mod supervise;
+mod uploads;
 mod worker;
 
 pub use counters::{Count, Counters};

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use pitot_proto::{Context, DeliverError, MailCounts, Outbox, Parcel, Protocol};
 
+use pitot_sys::signal;
+
 use crate::clock::Clock;
 use crate::counters::{Count, Counters, WorkerCounters};
 use crate::disk::{DiskPlan, Route};
 use crate::files::{Files, Root};
 use crate::maildir::Maildir;
 use crate::plan::{ServeError, ServePlan};
+use crate::uploads::{Stored, Uploads};
 
 /// Bounds on what a connection may take: time, memory, and its share of the loop.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +59,8 @@ pub struct Server {
     pub root: Option<Root>,
     /// Where mail goes.
     pub maildir: Option<Maildir>,
+    /// Where files may be put.
+    pub uploads: Option<Uploads>,
     /// The engine that reads files, if one does, and the route that bodies take.
     pub disk: Option<DiskPlan>,
     /// See `disk`.
@@ -99,7 +104,11 @@ impl Server {
         if let (Some(disk), Some(root)) = (&disk, &plan.root) {
             disk.admit(root)?;
         }
-        Ok(Server { protocol, root, maildir, disk, route, limits: plan.limits, counters })
+        let uploads = root.as_ref().filter(|_| plan.protocol_options.writable).map(|root| {
+            signal::ignore_file_size_limit();
+            Uploads::below(root.directory())
+        });
+        Ok(Server { protocol, root, maildir, uploads, disk, route, limits: plan.limits, counters })
     }
 
     /// The engine that the workers of this server open, if bodies go by one.
@@ -128,6 +137,7 @@ pub struct Env {
     /// Its open files.
     pub files: Files,
     maildir: Option<Maildir>,
+    uploads: Option<Uploads>,
     /// Its counters.
     pub counters: WorkerCounters,
     /// Bounds.
@@ -150,6 +160,7 @@ impl Env {
             clock: Clock::new(),
             files: Files::new(server.root.clone(), server.engine().map(DiskPlan::file_options)),
             maildir: server.maildir.clone(),
+            uploads: server.uploads.clone(),
             counters: server.counters.worker(index),
             limits: server.limits,
             route: server.route,
@@ -176,8 +187,21 @@ impl Env {
         }
     }
 
-    /// Does the step of a delivery that the outbox asks for. It waits for the disk.
-    pub fn deliver(&self, outbox: &mut Outbox) -> Result<Option<Parcel>, DeliverError> {
+    /// Does the step of a delivery or an upload that the outbox asks for. It waits for the disk.
+    pub fn deliver(&mut self, outbox: &mut Outbox) -> Result<Option<Parcel>, DeliverError> {
+        if let Some(uploads) = &self.uploads {
+            return match uploads.store(outbox) {
+                Ok(Stored::Going(parcel)) => Ok(Some(parcel)),
+                Ok(Stored::Done(path)) => {
+                    self.files.forget(&path);
+                    Ok(None)
+                }
+                Err(error) => {
+                    self.counters.add(Count::DeliveryFailed, 1);
+                    Err(error)
+                }
+            };
+        }
         let delivery = outbox.delivery();
         let answer = self.maildir.as_ref().ok_or(DeliverError::Failed).and_then(|dir| dir.deliver(delivery));
         if answer.is_err() {

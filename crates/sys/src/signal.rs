@@ -112,6 +112,12 @@ pub fn forward_stop() {
     handle_stop(handler);
 }
 
+/// From now on a write beyond the limit on the size of files (RLIMIT_FSIZE) fails with EFBIG and ends nobody.
+pub fn ignore_file_size_limit() {
+    // SAFETY: to ignore a signal is sound at any time.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// Set by the handler of [`interrupt_receives`].
 static STOPPING: AtomicBool = AtomicBool::new(false);
 /// The socket on which the process waits for a request, or -1.

@@ -30,3 +30,4 @@ mod splits;
 mod stopping;
 mod streams;
 mod timeouts;
+mod uploads;

@@ -1,10 +1,11 @@
-//! The content of a POST, taken as it comes and counted; nothing of it is kept unless it is to be echoed.
+//! The content of a POST, taken as it comes and counted; nothing of it is kept unless it is to be echoed. The content of a
+//! PUT, handed on as it comes to be stored.
 
 use super::chunked::{ChunkError, Decoder};
 use super::head::{Length, Refusal};
 use super::reply::{self, Status, TEXT, Terms};
 use super::syntax::write_decimal;
-use crate::{Context, Next, Outbox};
+use crate::{Context, Next, Outbox, Parcel};
 
 /// Content on its way in.
 pub(super) struct Body {
@@ -14,12 +15,28 @@ pub(super) struct Body {
     bytes_max: u64,
     /// What is to be sent back.
     echo: Option<Vec<u8>>,
+    /// It is to be stored, by whoever runs the core.
+    pub(super) upload: Option<Upload>,
+}
+
+/// A file that is being put.
+#[derive(Default)]
+pub(super) struct Upload {
+    /// What the runner has made of it so far.
+    pub(super) parcel: Option<Parcel>,
+    /// There was a file of that name before.
+    pub(super) replaces: bool,
+    /// The client waits for leave to send its content.
+    pub(super) waits: bool,
 }
 
 enum Rest {
     Exact(u64),
     Chunked(Decoder),
 }
+
+/// The most that is handed on at once.
+const PIECE_BYTES: usize = 64 << 10;
 
 const TOO_LARGE: Refusal = Refusal::new(Status::ContentTooLarge, "the content is too long");
 
@@ -42,14 +59,46 @@ impl Body {
             Length::Absent => {
                 return Err(Refusal::new(
                     Status::LengthRequired,
-                    "a POST has to say how long its content is",
+                    "a request with content has to say how long it is",
                 ));
             }
             Length::Exact(length) if length > bytes_max => return Err(TOO_LARGE),
             Length::Exact(length) => Rest::Exact(length),
             Length::Chunked => Rest::Chunked(Decoder::default()),
         };
-        Ok(Body { terms, rest, received: 0, bytes_max, echo: echo.then(Vec::new) })
+        Ok(Body { terms, rest, received: 0, bytes_max, echo: echo.then(Vec::new), upload: None })
+    }
+
+    /// Takes what of `input` belongs to the content of a file that is being put, and asks to have it stored.
+    pub(super) fn pass_on(&mut self, input: &[u8], out: &mut Outbox) -> Result<(usize, Next), Refusal> {
+        let input = &input[..input.len().min(PIECE_BYTES)];
+        let Body { rest, received, bytes_max, .. } = self;
+        let spool = out.spool();
+        let mut keep = |data: &[u8]| {
+            *received += data.len() as u64;
+            spool.extend_from_slice(data);
+            if *received > *bytes_max { Err(TOO_LARGE) } else { Ok(()) }
+        };
+        let taken = match rest {
+            Rest::Exact(left) => {
+                let n = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                *left -= n as u64;
+                keep(&input[..n]).map(|()| n)
+            }
+            Rest::Chunked(decoder) => decoder.decode(input, keep),
+        };
+        let taken = taken.inspect_err(|_| out.spool().clear())?;
+        let is_done = self.is_done();
+        if !is_done && out.spool().is_empty() {
+            return Ok((taken, Next::Read));
+        }
+        let parcel = self.upload.as_mut().and_then(|upload| upload.parcel.take());
+        Ok((taken, out.deliver(parcel, is_done)))
+    }
+
+    /// The terms of the request.
+    pub(super) fn terms(&self) -> Terms {
+        self.terms
     }
 
     /// True once all of it is here.

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use super::body::Body;
+use super::body::{Body, Upload};
 use super::head::{self, Expect, Head, Length, Method, Refusal};
-use super::reply::{self, ALLOW, Connection, Status, TEXT, Terms};
+use super::reply::{self, ALLOW, ALLOW_PUT, Connection, Status, TEXT, Terms};
 use super::representation::{self, Request};
 use super::syntax::{decimal, is_token_byte};
 use super::target::{self, Named, Path, PathError, Target};
 use super::{ABOUT, BYTES_MAX, ECHO_BYTES_MAX, Site, conditional::Conditions};
-use crate::{Context, Next, OpenError, Opened, Outbox, ServerConn, Step, Violation, ViolationKind};
+use crate::{
+    Context, DeliverError, Next, OpenError, Opened, Outbox, Parcel, ServerConn, Step, Violation,
+    ViolationKind,
+};
 
 /// A connection. Between requests it is this and nothing else.
 pub(super) struct Conn {
@@ -24,6 +27,10 @@ enum State {
     Head { scanned: u32 },
     /// The file that a request names is being opened.
     Opening { terms: Terms, named: Named, extra: Option<Box<Extra>> },
+    /// It is being looked whether there is a file of the name that one is to be put at.
+    Placing(Box<Body>),
+    /// A piece of a file is being stored.
+    Storing(Box<Body>),
     /// In the content of a request.
     Body(Box<Body>),
 }
@@ -41,14 +48,16 @@ impl ServerConn for Conn {
         let step = match self.state {
             State::Head { scanned } => self.head(cx, scanned as usize, input, out),
             State::Body(_) => self.body(cx, input, out),
-            State::Opening { .. } => Ok(Step::read(0)),
+            State::Opening { .. } | State::Placing(_) | State::Storing(_) => Ok(Step::read(0)),
         };
         step.or_else(|refusal| self.refuse(cx, out, refusal))
     }
 
     fn opened(&mut self, cx: &Context<'_>, answer: Result<&Opened, OpenError>, out: &mut Outbox) -> Next {
-        let State::Opening { terms, named, extra } = std::mem::replace(&mut self.state, IDLE) else {
-            return Next::Close;
+        let (terms, named, extra) = match std::mem::replace(&mut self.state, IDLE) {
+            State::Opening { terms, named, extra } => (terms, named, extra),
+            State::Placing(body) => return self.place(cx, answer.map(|_| ()), body, out),
+            _ => return Next::Close,
         };
         let terms = terms.at(cx);
         let error = match answer {
@@ -68,6 +77,52 @@ impl ServerConn for Conn {
     fn file_failed(&mut self, cx: &Context<'_>, error: OpenError, out: &mut Outbox) {
         self.state = IDLE;
         no_file(out, cx, Terms { head_only: false, connection: Connection::Close }, error);
+    }
+
+    fn delivered(
+        &mut self,
+        cx: &Context<'_>,
+        answer: Result<Option<Parcel>, DeliverError>,
+        out: &mut Outbox,
+    ) -> Next {
+        let State::Storing(mut body) = std::mem::replace(&mut self.state, IDLE) else { return Next::Close };
+        let terms = body.terms().at(cx);
+        let close = Terms { connection: Connection::Close, ..terms };
+        let is_done = body.is_done();
+        let Some(upload) = &mut body.upload else { return Next::Close };
+        match answer {
+            Ok(Some(parcel)) if is_done => {
+                self.state = State::Storing(body);
+                out.deliver(Some(parcel), true)
+            }
+            Ok(Some(parcel)) => {
+                upload.parcel = Some(parcel);
+                if std::mem::take(&mut upload.waits) {
+                    out.fixed(b"HTTP/1.1 100 Continue\r\n\r\n");
+                }
+                self.state = State::Body(body);
+                Next::Read
+            }
+            Ok(None) if upload.replaces => {
+                out.write_with(|buf| {
+                    reply::start(buf, Status::NoContent, cx);
+                    reply::finish(buf, terms.connection);
+                });
+                out.reply_done();
+                terms.next()
+            }
+            Ok(None) => reply::small(out, cx, Status::Created, terms, &[TEXT], b"created\n"),
+            Err(DeliverError::NoRoom) => {
+                reply::explain(out, cx, Status::InsufficientStorage, close, &[], "there is no room for it")
+            }
+            Err(DeliverError::NoPlace) => not_found(out, cx, close),
+            Err(DeliverError::Forbidden) => {
+                reply::explain(out, cx, Status::Forbidden, close, &[], "the server may not write there")
+            }
+            Err(DeliverError::Failed) => {
+                reply::explain(out, cx, Status::InternalServerError, close, &[], "it could not be stored")
+            }
+        }
     }
 
     fn timed_out(&mut self, cx: &Context<'_>, out: &mut Outbox) {
@@ -163,7 +218,7 @@ impl Conn {
     ) -> Result<Next, Refusal> {
         let terms = head.terms.at(cx);
         let has_content = !matches!(head.length, Length::Absent | Length::Exact(0));
-        if let Some(refusal) = refusal_of(&head, has_content) {
+        if let Some(refusal) = refusal_of(&head, has_content, self.site.upload_bytes_max.is_some()) {
             if has_content {
                 // It is not going to be read, so no request can follow it.
                 return Err(refusal);
@@ -175,7 +230,8 @@ impl Conn {
             (Method::Options, _) => {
                 out.write_with(|buf| {
                     reply::start(buf, Status::NoContent, cx);
-                    reply::field(buf, "Allow", ALLOW);
+                    let allow = if self.site.upload_bytes_max.is_some() { ALLOW_PUT } else { ALLOW };
+                    reply::field(buf, "Allow", allow);
                     reply::finish(buf, terms.connection);
                 });
                 out.reply_done();
@@ -193,6 +249,7 @@ impl Conn {
                 self.state = State::Body(Box::new(body));
                 Ok(Next::Read)
             }
+            (Method::Put, Target::Resource { path, .. }) => self.put(cx, &head, terms, (path, alone), out),
             (_, Target::Resource { path, query }) => {
                 Ok(self.get(cx, terms, (path, query), head.conditions, out))
             }
@@ -209,6 +266,15 @@ impl Conn {
     /// Takes input in the content of a request.
     fn body(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Refusal> {
         let State::Body(body) = &mut self.state else { return Ok(Step::read(0)) };
+        if body.upload.is_some() {
+            let (consumed, next) = body.pass_on(input, out)?;
+            if next == Next::Deliver
+                && let State::Body(body) = std::mem::replace(&mut self.state, IDLE)
+            {
+                self.state = State::Storing(body);
+            }
+            return Ok(Step { consumed, next });
+        }
         let consumed = body.take(input)?;
         if !body.is_done() {
             return Ok(Step::read(consumed));
@@ -216,6 +282,65 @@ impl Conn {
         let next = body.answer(out, cx);
         self.state = IDLE;
         Ok(Step { consumed, next })
+    }
+
+    /// Takes a request to store a file. Nothing of it is read before it is known where it goes.
+    fn put(
+        &mut self,
+        cx: &Context<'_>,
+        head: &Head<'_>,
+        terms: Terms,
+        (path, alone): (Path<'_>, bool),
+        out: &mut Outbox,
+    ) -> Result<Next, Refusal> {
+        if head.conditions.is_some() {
+            return Err(Refusal::new(
+                Status::NotImplemented,
+                "a PUT with conditions or ranges is not known here",
+            ));
+        }
+        let mut body = Body::new(head.length, terms, self.site.upload_bytes_max.unwrap_or(0), false)?;
+        let waits = head.expect == Expect::Continue && alone;
+        body.upload = Some(Upload { waits, ..Upload::default() });
+        // What is refused here leaves its content unread, so that no request can follow.
+        let close = Terms { connection: Connection::Close, ..terms };
+        Ok(match out.want_file_with(|file| path.decode(file)) {
+            Ok(Named::File) => {
+                self.state = State::Placing(Box::new(body));
+                Next::Open
+            }
+            Ok(Named::Directory) => {
+                reply::explain(out, cx, Status::Conflict, close, &[], "a directory cannot be put")
+            }
+            Err(PathError::Hidden) => not_found(out, cx, close),
+            Err(PathError::Refused(why)) => reply::explain(out, cx, Status::BadRequest, close, &[], why),
+        })
+    }
+
+    /// It is known whether there is a file where one is to be put: begins to store it.
+    fn place(
+        &mut self,
+        cx: &Context<'_>,
+        answer: Result<(), OpenError>,
+        mut body: Box<Body>,
+        out: &mut Outbox,
+    ) -> Next {
+        let close = Terms { connection: Connection::Close, ..body.terms() };
+        match answer {
+            Ok(()) | Err(OpenError::NotFound) => {
+                if let Some(upload) = &mut body.upload {
+                    upload.replaces = answer.is_ok();
+                }
+                self.state = State::Storing(body);
+                out.spool().clear();
+                out.deliver(None, false)
+            }
+            Err(OpenError::IsDirectory | OpenError::NotRegular) => {
+                let why = "there is something else than a file";
+                reply::explain(out, cx, Status::Conflict, close, &[], why)
+            }
+            Err(error) => no_file(out, cx, close, error),
+        }
     }
 
     /// Answers a GET or HEAD, or asks for the file that answers it.
@@ -262,18 +387,21 @@ impl Conn {
 }
 
 /// Why a request is not served whatever its target, if it is not.
-fn refusal_of(head: &Head<'_>, has_content: bool) -> Option<Refusal> {
+fn refusal_of(head: &Head<'_>, has_content: bool, writable: bool) -> Option<Refusal> {
     match head.method {
         // RFC 9110 section 9.3.1 allows this, for content in a GET is a way to smuggle requests.
         Method::Get | Method::Head | Method::Options if has_content => {
             Some(Refusal::new(Status::BadRequest, "content has no meaning in a request of this method"))
+        }
+        Method::Put if !writable => {
+            Some(Refusal::new(Status::MethodNotAllowed, "nothing here can be changed"))
         }
         Method::NotAllowed => Some(Refusal::new(Status::MethodNotAllowed, "nothing here can be changed")),
         Method::Unknown => Some(Refusal::new(Status::NotImplemented, "the method is not known here")),
         _ if head.expect == Expect::Other => {
             Some(Refusal::new(Status::ExpectationFailed, "the only expectation here is 100-continue"))
         }
-        Method::Get | Method::Head | Method::Options | Method::Post => None,
+        Method::Get | Method::Head | Method::Options | Method::Post | Method::Put => None,
     }
 }
 

@@ -47,6 +47,7 @@ pub(super) enum Method {
     Get,
     Head,
     Post,
+    Put,
     Options,
     /// Known, and not allowed on anything here.
     NotAllowed,
@@ -171,8 +172,9 @@ fn interpret<'a>(request: &httparse::Request<'_, 'a>, bytes: &'a [u8]) -> Result
         "GET" => Method::Get,
         "HEAD" => Method::Head,
         "POST" => Method::Post,
+        "PUT" => Method::Put,
         "OPTIONS" => Method::Options,
-        "PUT" | "DELETE" | "PATCH" | "TRACE" | "CONNECT" => Method::NotAllowed,
+        "DELETE" | "PATCH" | "TRACE" | "CONNECT" => Method::NotAllowed,
         _ => Method::Unknown,
     };
     let connection = match (http10, fields.close, fields.keep_alive) {

@@ -6,6 +6,9 @@ use crate::{Context, Next, Outbox};
 /// The methods that every resource here allows.
 pub(super) const ALLOW: &[u8] = b"GET, HEAD, POST, OPTIONS";
 
+/// The same where files may be put.
+pub(super) const ALLOW_PUT: &[u8] = b"GET, HEAD, POST, PUT, OPTIONS";
+
 /// Declares the statuses; each knows the start of its reply head, up to the date, as one string.
 macro_rules! statuses {
     ($($name:ident $line:literal)*) => {
@@ -36,6 +39,7 @@ macro_rules! statuses {
 
 statuses! {
     Ok "200 OK"
+    Created "201 Created"
     NoContent "204 No Content"
     PartialContent "206 Partial Content"
     MovedPermanently "301 Moved Permanently"
@@ -45,6 +49,7 @@ statuses! {
     NotFound "404 Not Found"
     MethodNotAllowed "405 Method Not Allowed"
     RequestTimeout "408 Request Timeout"
+    Conflict "409 Conflict"
     LengthRequired "411 Length Required"
     PreconditionFailed "412 Precondition Failed"
     ContentTooLarge "413 Content Too Large"
@@ -55,6 +60,7 @@ statuses! {
     InternalServerError "500 Internal Server Error"
     NotImplemented "501 Not Implemented"
     ServiceUnavailable "503 Service Unavailable"
+    InsufficientStorage "507 Insufficient Storage"
     VersionNotSupported "505 HTTP Version Not Supported"
 }
 

@@ -74,7 +74,7 @@ impl Refusal {
             Refusal::TooLarge => reply::TOO_LARGE,
             Refusal::StrayLineEnd => reply::STRAY_LINE_END,
             Refusal::NotStored(DeliverError::NoRoom) => reply::NO_ROOM,
-            Refusal::NotStored(DeliverError::Failed) => reply::NOT_STORED,
+            Refusal::NotStored(_) => reply::NOT_STORED,
         }
     }
 }
