@@ -35,6 +35,8 @@ pub(crate) struct Host {
     pub(crate) recipients_max: usize,
     /// Its TLS does not work; do without.
     pub(crate) plain: bool,
+    /// Its first failure has been told.
+    pub(crate) told: bool,
     /// It is in the line for connections.
     pub(crate) in_line: bool,
     pub(crate) down_until: Nanos,
@@ -84,6 +86,7 @@ impl Hosts {
                 sessions_max: usize::MAX,
                 recipients_max: usize::MAX,
                 plain: false,
+                told: false,
                 in_line: false,
                 down_until: Nanos::ZERO,
                 failures: 0,

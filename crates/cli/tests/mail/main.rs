@@ -234,8 +234,13 @@ fn a_host_that_never_answers_is_given_up_in_time() {
     let host = Host::new(Script { mute: true, ..Script::default() });
     let files = Files::new(&list(20, 4));
     let patience = ["--timeout-scale", "0.001", "--retries", "1"];
-    let (report, code) = files.json(&[&["--test-mode", "--relay", &host.name()][..], &patience].concat());
-    assert_eq!((recipients(&report, "gave_up"), code), (20, 1), "{report}");
+    let output =
+        files.mail(&[&["--test-mode", "--relay", &host.name(), "--json", "-"][..], &patience].concat());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((recipients(&report, "gave_up"), output.status.code()), (20, Some(1)), "{report}");
+    // One line at the first failure, and no more.
+    let errors: Vec<&str> = text(&output.stderr).lines().collect();
+    assert!(errors.len() == 1 && errors[0].contains("did not greet in time"), "{errors:?}");
     let example = report["outcomes"][0]["example"].as_str().unwrap();
     assert!(example.contains("did not greet in time"), "{example}");
 }

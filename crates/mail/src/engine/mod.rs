@@ -45,6 +45,8 @@ const TURN_MAX: Duration = Duration::from_millis(100);
 const IDLE_KEPT: Nanos = Nanos::from_secs(1);
 /// Opening connections pauses for this long when this machine has no port, descriptor or memory left.
 const SHORTAGE_PAUSE: Nanos = Nanos::from_millis(50);
+/// Hosts whose first failure is told at once; of further ones the result tells.
+const HOSTS_TOLD_MAX: u64 = 10;
 /// Transactions under way have this long to end once the run is to stop.
 const STOP_GRACE: Nanos = Nanos::from_secs(10);
 
@@ -128,6 +130,8 @@ struct Engine<'a> {
     doubt: Doubt,
     tally: Tally,
     report: Report,
+    /// Hosts whose failure has been told.
+    told: u64,
     /// Recipients read and without an outcome.
     open: u64,
     now: Nanos,
@@ -229,6 +233,7 @@ impl<'a> Engine<'a> {
             doubt: Doubt::new(plan.connections),
             tally: Tally::default(),
             report,
+            told: 0,
             open: 0,
             now: now(),
             stopping: false,

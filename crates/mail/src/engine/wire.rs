@@ -9,7 +9,7 @@ use pitot_proto::client::Fault;
 use pitot_sys::readiness::{Interest, Readiness, Ready};
 use pitot_sys::{Token, connect, errno, socket};
 
-use super::{Engine, IDLE_KEPT, SHORTAGE_PAUSE};
+use super::{Engine, HOSTS_TOLD_MAX, IDLE_KEPT, SHORTAGE_PAUSE};
 use crate::TlsPolicy;
 use crate::batch::Said;
 use crate::dialogue::Event;
@@ -431,6 +431,7 @@ impl Engine<'_> {
             let said = self.told(host, end);
             if is_lost {
                 self.report.connections.lost += 1;
+                self.tell(host, &said);
             }
             self.batch_over(&mut session, Some(&said));
         } else if !leaving && !matches!(end, End::Done) {
@@ -453,7 +454,24 @@ impl Engine<'_> {
             return;
         }
         let said = self.told(host, end);
+        self.tell(host, &said);
         self.host_failed(host, &said);
+    }
+
+    /// Tells whoever looks on of a host's first failure, so that nobody has to wonder at recipients that wait.
+    fn tell(&mut self, host: u32, said: &Said) {
+        let h = &mut self.hosts.all[host as usize];
+        if std::mem::replace(&mut h.told, true) || self.stopping || self.told >= HOSTS_TOLD_MAX {
+            return;
+        }
+        self.told += 1;
+        let (name, addr) = self.host_name(host);
+        let text = String::from_utf8_lossy(&said.text).replace(char::is_control, " ");
+        let line = match said.code {
+            0 => text,
+            code => format!("{name} at {addr} says {code} {text}"),
+        };
+        self.watch.note(&format!("{line}; what waits for it is tried again"));
     }
 
     /// The end of a session as a reply that the host might have given.
