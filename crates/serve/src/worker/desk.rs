@@ -139,7 +139,8 @@ impl Desk {
             self.returned.reset();
             back.rung = false;
         }
-        back.wanted = false;
+        // Whoever is still away may be the one that is wanted.
+        back.wanted &= back.away > 0;
         std::mem::take(&mut back.done)
     }
 
