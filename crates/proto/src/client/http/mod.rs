@@ -173,8 +173,12 @@ impl Conn {
 
     fn finish(&mut self, tag: Tag) -> Progress {
         let request = &self.site.requests[tag.0 as usize];
-        if self.verdict == Verdict::Right && !request.head_only {
-            self.verdict = request.expected.complete(self.at);
+        // A wrong length is told even where a piece of the body was wrong before: it depends on no cut.
+        if matches!(self.verdict, Verdict::Right | Verdict::Bytes)
+            && !request.head_only
+            && request.expected.complete(self.at) == Verdict::Length
+        {
+            self.verdict = Verdict::Length;
         }
         let persists = self.persists && !matches!(self.state, State::UntilClose);
         self.state = State::Head;

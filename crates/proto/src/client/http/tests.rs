@@ -113,6 +113,17 @@ fn content_is_compared_where_asked() {
 }
 
 #[test]
+fn a_reply_of_wrong_bytes_and_length_is_judged_alike_however_it_is_cut() {
+    let mut o = options(vec![spec("GET", "/bytes/3", b"")]);
+    o.verify = true;
+    let input = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong";
+    let wanted = [Reply { verdict: Verdict::Length, persists: true }];
+    for cut in 1..input.len() {
+        assert_eq!(replies(&o, &[&input[..cut], &input[cut..]]), (wanted.to_vec(), Ok(())), "{cut}");
+    }
+}
+
+#[test]
 fn generated_content_is_verified_by_its_path() {
     let mut o = options(vec![spec("GET", "/bytes/3", b"")]);
     o.verify = true;
