@@ -87,13 +87,15 @@ impl Http {
                  holds no request: the head needs 64 bytes to 1 GiB, the line 16 bytes to as many as the head"
             ));
         }
-        Ok(Http { site: Arc::new(Site {
+        Ok(Http {
+            site: Arc::new(Site {
                 root,
                 head_bytes_max,
                 request_line_bytes_max,
                 content_bytes_max,
                 upload_bytes_max,
-            }) })
+            }),
+        })
     }
 }
 
