@@ -41,8 +41,8 @@ struct Back {
     away: usize,
     /// The loop waits until all are back.
     awaited: bool,
-    /// The loop wants to hear of the next one at once.
-    wanted: bool,
+    /// Those that are away and that the loop wants to hear of at once: something has happened on their sockets.
+    wanted: Vec<Token>,
     /// The loop has been woken and has not looked yet.
     rung: bool,
 }
@@ -120,13 +120,15 @@ impl Desk {
     /// Gives a connection back. `needs_loop` says that the loop has to do something for it.
     pub fn give_back(&self, done: Done, needs_loop: bool) {
         let mut back = lock(&self.back);
+        let place = back.wanted.iter().position(|token| *token == done.token);
+        let wanted = place.map(|place| back.wanted.swap_remove(place)).is_some();
         back.done.push(done);
         back.away -= 1;
         if back.awaited {
             if back.away == 0 {
                 self.all_back.notify_one();
             }
-        } else if (needs_loop || back.wanted) && !back.rung {
+        } else if (needs_loop || wanted) && !back.rung {
             back.rung = true;
             self.returned.wake();
         }
@@ -139,17 +141,19 @@ impl Desk {
             self.returned.reset();
             back.rung = false;
         }
-        // Whoever is still away may be the one that is wanted.
-        back.wanted &= back.away > 0;
         std::mem::take(&mut back.done)
     }
 
-    /// The loop waits for a connection that is away, and is to be woken when any comes back. False if something is back
-    /// already.
-    pub fn want(&self) -> bool {
+    /// The loop waits for a connection that a thread has, and is to be woken when it comes back. False if it has.
+    pub fn want(&self, token: Token) -> bool {
         let mut back = lock(&self.back);
-        back.wanted = true;
-        back.done.is_empty()
+        if back.done.iter().any(|done| done.token == token) {
+            return false;
+        }
+        if !back.wanted.contains(&token) {
+            back.wanted.push(token);
+        }
+        true
     }
 
     /// Waits a moment for all connections that are away.

@@ -348,7 +348,7 @@ impl<R: Readiness> Loop<R> {
                 }
                 entry.ended |= ready.ended;
                 if let Some(desk) = &self.pool
-                    && !desk.want()
+                    && !desk.want(ready.token)
                 {
                     self.take_back(false);
                 }
