@@ -66,7 +66,7 @@ mod tests {
     fn the_suite_has_the_line_that_is_calibrated() {
         let text = pitot_lab::suite(POWER).unwrap().text;
         assert_eq!(text.matches(BURN_LINE).count(), 1);
-        let calibrated = calibrated(text, 1e9);
+        let calibrated = calibrated(text, 10_000.0);
         assert!(!calibrated.contains(BURN_LINE) && calibrated.contains("[servers.slowed]"));
         pitot_lab::Plan::parse("p.toml", &calibrated, &crate::catalog::catalog()).unwrap();
     }
