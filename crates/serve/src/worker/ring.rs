@@ -290,7 +290,8 @@ impl Loop {
                 self.env.counters.add(Count::BytesSent, n as u64);
                 let (out, spare_buffers) = (&mut conn.out, &mut self.spare_buffers);
                 payload.advance(n, |buffer| {
-                    if buffer.capacity() >= READ_BYTES && spare_buffers.len() < SPARE_BUFFERS_MAX {
+                    // Not those of replies, which may be of any size.
+                    if buffer.capacity() == READ_BYTES && spare_buffers.len() < SPARE_BUFFERS_MAX {
                         spare_buffers.push(buffer);
                     } else if let Some(out) = out {
                         out.recycle(buffer);
