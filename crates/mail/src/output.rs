@@ -2,25 +2,14 @@
 
 use std::fmt::Write;
 
+use pitot_meter::units::grouped;
+
 use crate::engine::Progress;
 use crate::outcome::Outcome;
 use crate::report::Report;
 
 /// Reasons, and domains, that a summary shows.
 const ROWS_SHOWN: usize = 10;
-
-/// A count with its thousands apart: `1,234,567`.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// One line about the second that is over, to be written over the last one.
 pub fn progress_line(p: &Progress) -> String {

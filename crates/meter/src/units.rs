@@ -1,4 +1,5 @@
-//! Durations, counts, sizes and rates as people type them: `500ms`, `10k`, `4KiB`, `5000rps`.
+//! Durations, counts, sizes and rates as people type them: `500ms`, `10k`, `4KiB`, `5000rps`; and counts as people read
+//! them.
 //!
 //! A duration always has its unit. Counts are decimal, sizes binary, and neither may be confused with the other.
 
@@ -108,9 +109,27 @@ fn scaled(word: &str, scale: impl Fn(&str) -> Option<f64>, wanted: &'static str)
     exact().ok_or_else(|| UnitError { word: word.to_owned(), wanted })
 }
 
+/// A count with its thousands apart: `1,234,567`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
 
     #[test]
     fn durations() {

@@ -2,6 +2,8 @@
 
 use pitot_lab::statistics::Estimate;
 use pitot_lab::{Metric, Unit};
+/// A count as people read it: `12,345`.
+pub(crate) use pitot_meter::units::grouped as count;
 
 /// A divisor and the sign that stands for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -127,19 +129,6 @@ pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
     let decimals = usize::from(value.abs() < 9.95 && value.fract().abs() > 1e-9);
     format!("{value:.decimals$}%")
-}
-
-/// A count with thin groups of three: `12,345`.
-pub(crate) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 /// A span of seconds in words: `250 ms`, `48 s`, `1 min 32 s`, `2 h 5 min`.

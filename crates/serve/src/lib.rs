@@ -9,6 +9,7 @@ mod clock;
 mod conn;
 mod counters;
 mod disk;
+mod draft;
 mod files;
 mod maildir;
 mod mechanism;

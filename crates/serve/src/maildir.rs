@@ -10,7 +10,7 @@
 //! of its connections for the length of two synchronisations for each message.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,6 +21,8 @@ use pitot_sys::process;
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::draft::Draft;
+
 /// A Maildir.
 #[derive(Clone, Debug)]
 pub struct Maildir {
@@ -29,20 +31,11 @@ pub struct Maildir {
 
 #[derive(Debug)]
 struct Shared {
-    tmp: OwnedFd,
+    tmp: Arc<OwnedFd>,
     new: OwnedFd,
     /// Messages begun by this process.
     begun: AtomicU64,
     host: String,
-}
-
-/// A message in `tmp/`, which is removed unless it is finished.
-#[derive(Debug)]
-struct Draft {
-    maildir: Arc<Shared>,
-    file: OwnedFd,
-    name: String,
-    finished: bool,
 }
 
 impl Maildir {
@@ -62,7 +55,8 @@ impl Maildir {
         };
         // In the name of a file `/` and `:` have meanings of their own.
         let host = rustix::system::uname().nodename().to_string_lossy().replace(['/', ':'], "_");
-        let shared = Shared { tmp: open("tmp")?, new: open("new")?, begun: AtomicU64::new(0), host };
+        let shared =
+            Shared { tmp: Arc::new(open("tmp")?), new: open("new")?, begun: AtomicU64::new(0), host };
         Ok(Maildir { shared: Arc::new(shared) })
     }
 
@@ -88,7 +82,7 @@ impl Maildir {
         };
         draft.write(&delivery.bytes)?;
         if delivery.is_last {
-            draft.finish()?;
+            self.finish(&mut draft)?;
             return Ok(None);
         }
         Ok(Some(Parcel(draft)))
@@ -105,41 +99,17 @@ impl Maildir {
             self.shared.begun.fetch_add(1, Relaxed),
             self.shared.host
         );
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = fs::openat(&self.shared.tmp, &name, flags, Mode::RUSR | Mode::WUSR)?;
-        Ok(Draft { maildir: Arc::clone(&self.shared), file, name, finished: false })
+        Draft::begin(Arc::clone(&self.shared.tmp), name, Mode::RUSR | Mode::WUSR)
     }
-}
 
-impl Draft {
-    fn write(&self, mut bytes: &[u8]) -> Result<(), Errno> {
-        while !bytes.is_empty() {
-            match rustix::io::write(self.file.as_fd(), bytes) {
-                Ok(n) => bytes = &bytes[n..],
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e),
+    fn finish(&self, draft: &mut Draft) -> Result<(), Errno> {
+        let new = &self.shared.new;
+        draft.finish(new, draft.name().to_owned().as_bytes()).inspect_err(|_| {
+            if draft.is_renamed() {
+                // It will be sent again, so it must not be here twice.
+                let _ = fs::unlinkat(new, draft.name(), AtFlags::empty());
             }
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<(), Errno> {
-        let Shared { tmp, new, .. } = &*self.maildir;
-        fs::fsync(&self.file)?;
-        fs::renameat(tmp, &self.name, new, &self.name)?;
-        self.finished = true;
-        fs::fsync(new).inspect_err(|_| {
-            // It will be sent again, so it must not be here twice.
-            let _ = fs::unlinkat(new, &self.name, AtFlags::empty());
         })
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        if !self.finished {
-            let _ = fs::unlinkat(&self.maildir.tmp, &self.name, AtFlags::empty());
-        }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use pitot_meter::units::grouped;
 use pitot_meter::{Histogram, Nanos};
 
-use super::grouped;
 use crate::report::Step;
 
 const BAR_WIDTH: usize = 50;

@@ -9,19 +9,6 @@ pub use csv::write_csv;
 pub use progress::{progress_line, step_line};
 pub use summary::summary;
 
-/// A count with its thousands apart: `1,234,567`.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Bytes with the binary unit that suits: `1.25 GiB`.
 fn bytes(n: u64) -> String {
     let mut value = n as f64;
@@ -39,8 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_for_people() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    fn sizes_for_people() {
         assert_eq!([5, 2048, 3 << 30].map(bytes), ["5 B", "2.00 KiB", "3.00 GiB"]);
     }
 }

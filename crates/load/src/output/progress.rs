@@ -1,6 +1,6 @@
 use pitot_meter::Nanos;
+use pitot_meter::units::grouped;
 
-use super::grouped;
 use crate::report::Step;
 use crate::run::Progress;
 

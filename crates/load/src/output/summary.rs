@@ -1,8 +1,9 @@
 use std::fmt::Write as _;
 
 use pitot_meter::Nanos;
+use pitot_meter::units::grouped;
 
-use super::{bytes, chart, grouped};
+use super::{bytes, chart};
 use crate::report::{Latency, PERCENTILES, Report};
 
 /// The result as text, for whoever knows the output of wrk. `detail` adds how many samples are behind each percentile,
