@@ -165,12 +165,6 @@ impl Serve {
                 "leave --root away, or serve http",
             ));
         }
-        if self.writable && model.name == "relay" {
-            return Err(Failure::wrong_use(
-                "the data process of relay takes no files",
-                "take --model loop or hybrid for --writable",
-            ));
-        }
         let disk = self.disk.plan()?;
         if disk.is_some() && self.root.is_none() {
             return Err(Failure::wrong_use(

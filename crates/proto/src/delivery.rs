@@ -38,4 +38,6 @@ pub enum DeliverError {
     Forbidden,
     /// Anything else the disk said.
     Failed,
+    /// Whoever is to store it is away.
+    Unavailable,
 }

@@ -313,6 +313,11 @@ impl Outbox {
         &mut self.delivery
     }
 
+    /// The same, with the path of the file that it is to become. The path is there at its first step.
+    pub fn upload(&mut self) -> (&[u8], &mut Delivery) {
+        (&self.wanted_file, &mut self.delivery)
+    }
+
     /// Adds to the counts of mail.
     pub fn count_mail(&mut self, counts: MailCounts) {
         self.mail.recipients_accepted += counts.recipients_accepted;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pitot_disk::Completion;
-use pitot_proto::{OpenError, Outbox};
+use pitot_proto::{DeliverError, OpenError, Outbox, Parcel};
 use pitot_sys::{Token, socket};
 
 use crate::clock::Tick;
@@ -255,9 +255,9 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Gives the outbox back to the worker if nothing is in it, nor the name of a file that is being asked for.
+    /// Gives the outbox back to the worker if nothing is in it that is to be sent, asked for or stored.
     fn keep(&mut self, env: &mut Env, out: Box<Outbox>) {
-        if out.is_empty() && self.session.want() != Want::File {
+        if out.is_empty() && !matches!(self.session.want(), Want::File | Want::Store) {
             env.recycle(out);
         } else {
             self.out = Some(out);
@@ -297,7 +297,7 @@ impl<S: AsFd> Conn<S> {
                     self.session.resume(env, out);
                     continue;
                 }
-                Want::File => return Turn::AwaitFile,
+                Want::File | Want::Store => return Turn::AwaitFile,
                 Want::Close => return Turn::Over,
                 Want::CloseGently => {
                     if self.input_ended || !self.linger() {
@@ -386,6 +386,15 @@ impl Conn {
         }
     }
 
+    /// What became of the piece of a file that another process was to store.
+    pub fn stored(&mut self, env: &mut Env, answer: Result<Option<Parcel>, DeliverError>) {
+        self.asked = Asked::No;
+        if let Some(mut out) = self.out.take() {
+            self.session.stored(env, answer, &mut out);
+            self.keep(env, out);
+        }
+    }
+
     /// The file cannot be read on.
     pub fn file_failed(&mut self, env: &mut Env, failure: ReadFailure) {
         self.asked = Asked::No;
@@ -451,7 +460,7 @@ impl Conn {
     }
 }
 
-/// What reads files for connections without keeping the loop waiting.
+/// What reads files for connections, or stores them, without keeping the loop waiting.
 pub trait Reader {
     /// Asks for what the connection wants next of its file. What is there already is given to it.
     fn ask(&mut self, token: Token, env: &mut Env, conn: &mut Conn);
@@ -472,6 +481,10 @@ impl Reader for Remote {
         let Some(out) = &mut conn.out else { return };
         let answer = match relay::file_to_read(out) {
             Some((file, range)) => self.read(token, &file, range),
+            None if conn.session.want() == Want::Store => match self.store(token, out) {
+                Ok(()) => Ok(Got::Nothing),
+                Err(error) => return conn.stored(env, Err(error)),
+            },
             None => match self.look(token, out.wanted_file()) {
                 Ok(()) => Ok(Got::Nothing),
                 Err(error) => return conn.file_known(env, Err(error)),

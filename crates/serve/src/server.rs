@@ -187,27 +187,31 @@ impl Env {
         }
     }
 
-    /// Does the step of a delivery or an upload that the outbox asks for. It waits for the disk.
-    pub fn deliver(&mut self, outbox: &mut Outbox) -> Result<Option<Parcel>, DeliverError> {
-        if let Some(uploads) = &self.uploads {
-            return match uploads.store(outbox) {
-                Ok(Stored::Going(parcel)) => Ok(Some(parcel)),
-                Ok(Stored::Done(path)) => {
-                    self.files.forget(&path);
-                    Ok(None)
-                }
-                Err(error) => {
-                    self.counters.add(Count::DeliveryFailed, 1);
-                    Err(error)
-                }
-            };
+    /// Does the step of a delivery or an upload that the outbox asks for. It waits for the disk. `None` if another
+    /// process has to do it.
+    pub fn deliver(&mut self, outbox: &mut Outbox) -> Option<Result<Option<Parcel>, DeliverError>> {
+        if self.uploads.is_some() && self.files.is_remote() {
+            return None;
         }
-        let delivery = outbox.delivery();
-        let answer = self.maildir.as_ref().ok_or(DeliverError::Failed).and_then(|dir| dir.deliver(delivery));
+        let answer = self.deliver_here(outbox);
         if answer.is_err() {
             self.counters.add(Count::DeliveryFailed, 1);
         }
-        answer
+        Some(answer)
+    }
+
+    fn deliver_here(&mut self, outbox: &mut Outbox) -> Result<Option<Parcel>, DeliverError> {
+        if let Some(uploads) = &self.uploads {
+            let (path, delivery) = outbox.upload();
+            return match uploads.store(path, delivery)? {
+                Stored::Going(parcel) => Ok(Some(parcel)),
+                Stored::Done(path) => {
+                    self.files.forget(&path);
+                    Ok(None)
+                }
+            };
+        }
+        self.maildir.as_ref().ok_or(DeliverError::Failed)?.deliver(outbox.delivery())
     }
 
     /// Counts the replies and the mail of the outbox, and burns the time for them that was asked for.

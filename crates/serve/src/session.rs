@@ -1,6 +1,8 @@
 //! The pump: it feeds a protocol core and obeys it. The same for every model and mechanism.
 
-use pitot_proto::{Context, Next, OpenError, Outbox, Protocol, ServerConn, Violation, ViolationKind};
+use pitot_proto::{
+    Context, DeliverError, Next, OpenError, Outbox, Parcel, Protocol, ServerConn, Violation, ViolationKind,
+};
 
 use crate::counters::Count;
 use crate::disk::ReadFailure;
@@ -21,6 +23,8 @@ pub enum Want {
     Resume,
     /// What another process knows of a file.
     File,
+    /// That another process stores a piece of a file.
+    Store,
     /// The end.
     Close,
     /// The end, but input that nobody will read may still arrive: a plain close would answer it with a reset, which
@@ -64,7 +68,8 @@ impl Session {
             Next::Close => Want::Close,
             Next::Flush => Want::Resume,
             Next::Open => Want::File,
-            Next::Read | Next::Deliver => Want::Input,
+            Next::Deliver => Want::Store,
+            Next::Read => Want::Input,
         };
         env.count_replies(out);
     }
@@ -80,7 +85,7 @@ impl Session {
                 self.keep(env, input);
                 self.run_tail(env, out);
             }
-            Want::Resume | Want::File => self.keep(env, input),
+            Want::Resume | Want::File | Want::Store => self.keep(env, input),
             Want::Close | Want::CloseGently => {}
         }
     }
@@ -142,14 +147,32 @@ impl Session {
             Ok(()) => Next::Open,
             Err(error) => self.core.opened(&env.context(), Err(error), out),
         };
+        self.go_on(next, env, out);
+    }
+
+    /// The other process has stored a piece of a file, or all of it, or could not.
+    pub fn stored(&mut self, env: &mut Env, answer: Result<Option<Parcel>, DeliverError>, out: &mut Outbox) {
+        if self.want != Want::Store {
+            return;
+        }
+        if answer.is_err() {
+            env.counters.add(Count::DeliveryFailed, 1);
+        }
+        let next = self.core.delivered(&env.context(), answer, out);
+        self.go_on(next, env, out);
+    }
+
+    /// Goes on after what was waited for.
+    fn go_on(&mut self, next: Next, env: &mut Env, out: &mut Outbox) {
         let next = self.obey(next, env, out);
         env.count_replies(out);
         self.want = match next {
             Next::Open => Want::File,
+            Next::Deliver => Want::Store,
             Next::Flush => Want::Resume,
             Next::Close if self.tail.is_empty() => Want::Close,
             Next::Close => Want::CloseGently,
-            Next::Read | Next::Deliver => {
+            Next::Read => {
                 self.want = Want::Input;
                 if !self.tail.is_empty() {
                     self.run_tail(env, out);
@@ -176,7 +199,8 @@ impl Session {
         self.want = match self.obey(next, env, out) {
             Next::Flush => Want::Resume,
             Next::Open => Want::File,
-            _ => Want::Close,
+            Next::Deliver => Want::Store,
+            Next::Read | Next::Close => Want::Close,
         };
         env.count_replies(out);
     }
@@ -221,10 +245,14 @@ impl Session {
             consumed += step.consumed;
             let all_consumed = consumed == input.len();
             match self.obey(step.next, env, out) {
-                Next::Read | Next::Deliver if step.consumed > 0 && !all_consumed => {}
-                Next::Read | Next::Deliver => break,
+                Next::Read if step.consumed > 0 && !all_consumed => {}
+                Next::Read => break,
                 Next::Open => {
                     self.want = Want::File;
+                    break;
+                }
+                Next::Deliver => {
+                    self.want = Want::Store;
                     break;
                 }
                 Next::Flush => {
@@ -242,8 +270,8 @@ impl Session {
         consumed
     }
 
-    /// Opens files and delivers mail for as long as the core wants that, and returns what it wants then: to open a file
-    /// only if another process has to be asked for it.
+    /// Opens files, delivers mail and stores files for as long as the core wants that, and returns what it wants then:
+    /// to open or store a file only if another process has to be asked for it.
     fn obey(&mut self, mut next: Next, env: &mut Env, out: &mut Outbox) -> Next {
         loop {
             next = match next {
@@ -254,7 +282,7 @@ impl Session {
                     self.core.opened(&cx, answer, out)
                 }
                 Next::Deliver => {
-                    let answer = env.deliver(out);
+                    let Some(answer) = env.deliver(out) else { return Next::Deliver };
                     self.core.delivered(&env.context(), answer, out)
                 }
                 next => return next,

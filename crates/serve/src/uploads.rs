@@ -4,13 +4,14 @@
 //! client hears of it once it is on the disk under its name.
 //!
 //! The price is that of mail: the worker that receives the content waits for the disk. A loop holds up all of its
-//! connections for two synchronisations per file; `thread`, `fork`, `pool` and `hybrid` hold up nobody else.
+//! connections for two synchronisations per file; `thread`, `fork`, `pool` and `hybrid` hold up nobody else, and nor does
+//! `relay`, whose data process has a thread for this.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use pitot_proto::{DeliverError, Outbox, Parcel};
+use pitot_proto::{DeliverError, Delivery, Parcel};
 use pitot_sys::process;
 use rustix::fs::{self, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -49,18 +50,17 @@ impl Uploads {
         Uploads { root }
     }
 
-    /// Does the step of an upload that the outbox asks for: it begins at the wanted file.
+    /// Does a step of an upload, the first of which begins the file of that path.
     ///
     /// # Errors
     /// Why not; nothing is left of the file then.
-    pub fn store(&self, out: &mut Outbox) -> Result<Stored, DeliverError> {
-        let parcel = out.delivery().parcel.take();
+    pub fn store(&self, path: &[u8], delivery: &mut Delivery) -> Result<Stored, DeliverError> {
+        let parcel = delivery.parcel.take();
         let result = match parcel.map(|parcel| parcel.0.downcast::<Upload>()) {
             Some(Ok(upload)) => Ok(upload),
             Some(Err(_)) => Err(Errno::INVAL),
-            None => self.begin(out.wanted_file()).map(Box::new),
+            None => self.begin(path).map(Box::new),
         };
-        let delivery = out.delivery();
         let stored = result.and_then(|upload| {
             upload.draft.write(&delivery.bytes)?;
             if delivery.is_last {

@@ -124,6 +124,43 @@ fn while_the_data_process_is_away_clients_are_told_so() {
 }
 
 #[test]
+fn an_upload_whose_data_process_dies_is_refused_and_the_next_one_is_stored() {
+    let site = Site::new();
+    on_these(Cell::Works, relays(), |pair| {
+        let server = Server::start(pair, "http", &["--root", &site.root(), "--writable", "--links", "2"]);
+        let mut http = Http::connect(server.addr);
+        http.write("PUT /cut.bin HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n");
+        http.write("Expect: 100-continue\r\n\r\n");
+        // Leave to go on says that the data process has begun the file.
+        assert_eq!(http.reply_to_head().status, 100);
+        http.write(vec![b'c'; 50_000]);
+        let victim = data_process(&server).expect("a data process");
+        send(victim.pid, Signal::KILL);
+        eventually("it is gone", || victim.is_gone());
+        http.write(vec![b'c'; 50_000]);
+        assert_eq!(http.reply().status, 503);
+        assert!(!site.path("cut.bin").exists());
+        let whole = vec![b'w'; 200_000];
+        eventually("the next one is stored", || {
+            let mut http = Http::connect(server.addr);
+            http.write(format!(
+                "PUT /whole.bin HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n",
+                whole.len()
+            ));
+            http.write("Expect: 100-continue\r\n\r\n");
+            if http.reply_to_head().status != 100 {
+                return false;
+            }
+            http.write(&whole);
+            [201, 204].contains(&http.reply().status)
+        });
+        assert_eq!(std::fs::read(site.path("whole.bin")).expect("a file"), whole);
+        drop(http);
+        server.stop().check_connections();
+    });
+}
+
+#[test]
 fn slow_clients_keep_no_others_waiting() {
     let site = Site::new();
     on_these(Cell::Works, relays(), |pair| {

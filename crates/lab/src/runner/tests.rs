@@ -22,8 +22,11 @@ if [ "$command" = load ]; then
     sleep 0.2
     [ "$connections" = 7 ] && { echo "cannot connect" >&2; exit 2; }
     ok=1000
-    [ "$connections" = 8 ] && ok=0
-    echo '{"schema": "pitot-load/1", "throughput_rps": 5000.0, "duration_s": 0.2,
+    rate=5000.0
+    [ "$connections" = 8 ] && { ok=0; rate=0.0; }
+    # Replies take so long that all of them were asked for before the measured part.
+    [ "$connections" = 9 ] && ok=0
+    echo '{"schema": "pitot-load/1", "throughput_rps": '$rate', "duration_s": 0.2,
            "requests": {"attempted": 1000, "completed": '$ok', "ok": '$ok'},
            "errors": [{"phase": "receive", "kind": "ECONNRESET", "count": 3}]}' > "$json"
     exit 0
@@ -158,6 +161,13 @@ fn a_server_that_crashes_fails_with_its_last_words_and_the_run_goes_on() {
     );
     assert!(crashed.last_words.contains("assertion failed: it holds"), "{}", crashed.last_words);
     assert_ne!(run.cells[1].verdict().kind, VerdictKind::Failed);
+}
+
+#[test]
+fn replies_that_were_asked_for_before_the_measured_part_are_replies() {
+    let bed = Bed::new();
+    let run = bed.run(&plan("server = [\"good\"]\nload.connections = [9]"));
+    assert_ne!(only(&run).verdict.kind, VerdictKind::Failed, "{}", only(&run).verdict.reason);
 }
 
 #[test]

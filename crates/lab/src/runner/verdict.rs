@@ -60,7 +60,12 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
         0.0
     });
     let client = load.client.cpu_utilisation.max(used.load_cpu_s / load_time);
-    let requests = (load.throughput_rps * window).max(1.0);
+    // What a storm asks for is connections.
+    let (requests, what) = match &load.storm {
+        Some(storm) => (storm.requested as f64, "connection"),
+        None => (load.throughput_rps * window, "request"),
+    };
+    let requests = requests.max(1.0);
     let resent = used.tcp_retransmits.saturating_sub(used.listen_drops) as f64 / requests;
 
     let figures = [
@@ -116,7 +121,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
     if resent > RETRANSMIT_SHARE_MAX || load.client.verdict == "network-bound" {
         let reason =
-            format!("{} segments were sent again, {} a request", used.tcp_retransmits, percent(resent));
+            format!("{} segments were sent again, {} a {what}", used.tcp_retransmits, percent(resent));
         return verdict(VerdictKind::NetworkBound, reason);
     }
     if load.client.verdict == "client-bound" && client <= CLIENT_BUSY && server < SERVER_BUSY {
@@ -174,6 +179,7 @@ mod tests {
     use pitot_meter::Nanos;
 
     use super::*;
+    use crate::Storm;
 
     fn used() -> Resources {
         Resources {
@@ -298,6 +304,13 @@ mod tests {
     fn lost_segments_are_the_networks_but_an_overflowing_queue_is_the_servers() {
         let lossy = Resources { tcp_retransmits: 5_000, ..used() };
         assert_eq!(verdict(&lossy, &load(), &[]).kind, VerdictKind::NetworkBound);
+        let storm = LoadResult {
+            storm: Some(Storm { requested: 10_000, ..Storm::default() }),
+            throughput_rps: 0.0,
+            ..load()
+        };
+        let lost_one = Resources { tcp_retransmits: 1, ..used() };
+        assert_eq!(verdict(&lost_one, &storm, &[]).kind, VerdictKind::Valid);
         let overflowing = Resources { tcp_retransmits: 5_000, listen_drops: 5_000, ..used() };
         assert_eq!(verdict(&overflowing, &load(), &[]).kind, VerdictKind::Valid);
     }

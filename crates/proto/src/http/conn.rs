@@ -122,6 +122,7 @@ impl ServerConn for Conn {
             Err(DeliverError::Failed) => {
                 reply::explain(out, cx, Status::InternalServerError, close, &[], "it could not be stored")
             }
+            Err(DeliverError::Unavailable) => no_file(out, cx, close, OpenError::Unavailable),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The data process: it looks at files and reads them for relays, by a disk engine.
+//! The data process: it looks at files and reads them for relays, by a disk engine, and stores those that clients put.
 //!
 //! A stream is a range that a relay has asked for. It reads as long as its relay has given credit for it and the link
 //! takes what was read; a link has a bound on what waits to be sent, and streams beyond it wait their turn.
@@ -17,6 +17,7 @@ use pitot_sys::{Token, Waker, socket};
 use super::frame::{Failure, Frame, SECRET_BYTES, Stat};
 use super::peer::Peer;
 use super::remote::flush;
+use super::storing::{Outcome, Storing};
 use crate::disk::{Disk, ReadFailure, Started};
 use crate::files::Answer;
 use crate::server::{Env, Server};
@@ -30,6 +31,7 @@ const ASK: Duration = Duration::from_millis(1);
 const LISTENER: Token = Token::new(u32::MAX, 0);
 const STOP: Token = Token::new(u32::MAX - 1, 0);
 const DISK: Token = Token::new(u32::MAX - 2, 0);
+const STORED: Token = Token::new(u32::MAX - 3, 0);
 
 /// What a data process needs.
 #[derive(Debug)]
@@ -82,6 +84,8 @@ struct Data<R> {
     env: Env,
     mechanism: R,
     disk: Disk,
+    /// Where files are stored, if any may be.
+    storing: Option<Storing>,
     links: Slots<Link>,
     streams: Slots<Stream>,
     stopping: bool,
@@ -94,6 +98,7 @@ enum Wish {
     Read { name: u64, stat: Stat, offset: u64, len: u64, window: u32, path: Box<[u8]> },
     Credit(u64, u32),
     Cancel(u64),
+    Store { name: u64, path: Box<[u8]>, is_last: bool, bytes: Vec<u8> },
     Nonsense,
 }
 
@@ -109,8 +114,12 @@ impl<R: Readiness> Data<R> {
         if let Some(fd) = disk.completion_fd() {
             mechanism.watch(fd, DISK, Interest::Read)?;
         }
+        let storing = worker.server.uploads.clone().map(Storing::start).transpose()?;
+        if let Some(storing) = &storing {
+            mechanism.watch(storing.as_fd(), STORED, Interest::Read)?;
+        }
         let (links, streams) = (Slots::new(), Slots::new());
-        Ok(Data { worker, env, mechanism, disk, links, streams, stopping: false })
+        Ok(Data { worker, env, mechanism, disk, storing, links, streams, stopping: false })
     }
 
     fn serve(&mut self) -> io::Result<()> {
@@ -142,6 +151,7 @@ impl<R: Readiness> Data<R> {
                         self.mechanism.unwatch(self.worker.stop.as_fd(), false);
                     }
                     DISK => reap = true,
+                    STORED => self.have_stored(),
                     link => self.receive(link),
                 }
             }
@@ -187,7 +197,12 @@ impl<R: Readiness> Data<R> {
                 }
                 Frame::Credit(bytes) => Wish::Credit(name, bytes),
                 Frame::Cancel => Wish::Cancel(name),
-                Frame::Welcome | Frame::Known(_) | Frame::Data(_) | Frame::Failed(_) => Wish::Nonsense,
+                Frame::Store { path, is_last, bytes } => {
+                    Wish::Store { name, path: path.into(), is_last, bytes: bytes.into() }
+                }
+                Frame::Welcome | Frame::Known(_) | Frame::Data(_) | Frame::Failed(_) | Frame::Stored => {
+                    Wish::Nonsense
+                }
             });
         });
         for wish in wishes {
@@ -259,7 +274,13 @@ impl<R: Readiness> Data<R> {
             Wish::Cancel(name) => {
                 if let Some(stream) = link.streams.remove(&name) {
                     self.streams.remove(stream);
+                } else if let Some(storing) = &self.storing {
+                    storing.give_up(token, Some(name));
                 }
+            }
+            Wish::Store { name, path, is_last, bytes } => {
+                let Some(storing) = &self.storing else { return false };
+                storing.step(token, name, path, bytes, is_last);
             }
         }
         true
@@ -328,6 +349,25 @@ impl<R: Readiness> Data<R> {
         self.streams.remove(token);
     }
 
+    /// Tells relays what has become of what they had stored.
+    fn have_stored(&mut self) {
+        let Some(storing) = &self.storing else { return };
+        for Outcome { link, name, result } in storing.take() {
+            let answer = match result {
+                Ok(path) => {
+                    if let Some(path) = path {
+                        self.env.files.forget(&path);
+                    }
+                    Frame::Stored
+                }
+                Err(error) => Frame::Failed(Failure::Store(error)),
+            };
+            if let Some(link) = self.links.get(link) {
+                link.peer.write(name, &answer);
+            }
+        }
+    }
+
     /// Sends what waits, and lets those go on that waited for room.
     fn go_on(&mut self) {
         loop {
@@ -370,6 +410,9 @@ impl<R: Readiness> Data<R> {
         self.mechanism.unwatch(link.peer.as_fd(), true);
         for stream in link.streams.into_values() {
             self.streams.remove(stream);
+        }
+        if let Some(storing) = &self.storing {
+            storing.give_up(token, None);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The framing between a relay and its data process, as docs/relay-framing.md has it. No socket is known here.
 
-use pitot_proto::OpenError;
+use pitot_proto::{DeliverError, OpenError};
 
 /// Bytes before each payload.
 pub const HEADER_BYTES: usize = 16;
@@ -31,6 +31,8 @@ pub enum Failure {
     Open(OpenError),
     /// It is not what it was when it was looked at.
     Changed,
+    /// It cannot be stored.
+    Store(DeliverError),
 }
 
 /// One frame.
@@ -69,8 +71,19 @@ pub enum Frame<'a> {
     Credit(u32),
     /// The rest of a range is not wanted any more.
     Cancel,
-    /// A look or a read has failed.
+    /// A look, a read or a step of storing has failed.
     Failed(Failure),
+    /// Has the next bytes of a file stored.
+    Store {
+        /// Below the root, in the first step; empty in those that follow.
+        path: &'a [u8],
+        /// Nothing follows: the file is to be put in its place.
+        is_last: bool,
+        /// What is to be appended.
+        bytes: &'a [u8],
+    },
+    /// That is done.
+    Stored,
 }
 
 /// Bytes that are no frame: the connection is of no use any more.
@@ -86,9 +99,11 @@ const DATA: u8 = 6;
 const CREDIT: u8 = 7;
 const CANCEL: u8 = 8;
 const FAILED: u8 = 9;
+const STORE: u8 = 10;
+const STORED: u8 = 11;
 
 /// The failures, by the byte that stands for them.
-const FAILURES: [Failure; 8] = [
+const FAILURES: [Failure; 13] = [
     Failure::Open(OpenError::NotFound),
     Failure::Open(OpenError::Forbidden),
     Failure::Open(OpenError::IsDirectory),
@@ -97,7 +112,15 @@ const FAILURES: [Failure; 8] = [
     Failure::Open(OpenError::Unavailable),
     Failure::Open(OpenError::Failed),
     Failure::Changed,
+    Failure::Store(DeliverError::NoRoom),
+    Failure::Store(DeliverError::NoPlace),
+    Failure::Store(DeliverError::Forbidden),
+    Failure::Store(DeliverError::Failed),
+    Failure::Store(DeliverError::Unavailable),
 ];
+/// Where among them is the one that says nothing more.
+const OPEN_FAILED: usize = 6;
+const _: () = assert!(matches!(FAILURES[OPEN_FAILED], Failure::Open(OpenError::Failed)));
 
 /// The header of a DATA frame of that length.
 pub fn data_header(stream: u64, len: usize) -> [u8; HEADER_BYTES] {
@@ -149,9 +172,17 @@ pub fn write(out: &mut Vec<u8>, stream: u64, frame: &Frame<'_>) {
         }
         Frame::Cancel => CANCEL,
         Frame::Failed(failure) => {
-            out.push(FAILURES.iter().position(|f| f == failure).unwrap_or(FAILURES.len() - 2) as u8);
+            out.push(FAILURES.iter().position(|f| f == failure).unwrap_or(OPEN_FAILED) as u8);
             FAILED
         }
+        Frame::Store { path, is_last, bytes } => {
+            out.push(u8::from(*is_last));
+            out.extend_from_slice(&(path.len() as u16).to_le_bytes());
+            out.extend_from_slice(path);
+            out.extend_from_slice(bytes);
+            STORE
+        }
+        Frame::Stored => STORED,
     };
     let len = out.len() - start - HEADER_BYTES;
     out[start..start + HEADER_BYTES].copy_from_slice(&header(kind, stream, len));
@@ -198,6 +229,13 @@ pub fn read(input: &[u8]) -> Result<Option<(u64, Frame<'_>, usize)>, Malformed> 
             let [code] = fields.take()?;
             Frame::Failed(*FAILURES.get(usize::from(code)).ok_or(Malformed)?)
         }
+        STORE => {
+            let [is_last @ (0 | 1)] = fields.take::<1>()? else { return Err(Malformed) };
+            let path_len = u16::from_le_bytes(fields.take()?);
+            let path = fields.bytes(path_len.into())?;
+            Frame::Store { path, is_last: is_last == 1, bytes: fields.rest() }
+        }
+        STORED => Frame::Stored,
         _ => return Err(Malformed),
     };
     if fields.0.is_empty() { Ok(Some((stream, frame, HEADER_BYTES + len))) } else { Err(Malformed) }
@@ -226,6 +264,12 @@ impl<'a> Fields<'a> {
         Ok(Stat { size: self.u64()?, modified_s: self.u64()?, modified_ns: self.u32()?, inode: self.u64()? })
     }
 
+    fn bytes(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
+        let (bytes, rest) = self.0.split_at_checked(len).ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
     fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
@@ -249,6 +293,9 @@ mod tests {
             Frame::Data(b"bytes"),
             Frame::Credit(u32::MAX),
             Frame::Cancel,
+            Frame::Store { path: b"a/b", is_last: false, bytes: b"" },
+            Frame::Store { path: b"", is_last: true, bytes: b"bytes" },
+            Frame::Stored,
         ];
         all.extend(FAILURES.map(Frame::Failed));
         all
@@ -285,9 +332,15 @@ mod tests {
         write(&mut long, 1, &Frame::Cancel);
         long[..4].copy_from_slice(&(PAYLOAD_MAX as u32 + 1).to_le_bytes());
         assert_eq!(read(&long), Err(Malformed));
-        for (kind, payload) in
-            [(0, &b""[..]), (CANCEL, b"x"), (CREDIT, b"123"), (FAILED, b"\xff"), (DATA, b"")]
-        {
+        for (kind, payload) in [
+            (0, &b""[..]),
+            (CANCEL, b"x"),
+            (CREDIT, b"123"),
+            (FAILED, b"\xff"),
+            (DATA, b""),
+            (STORE, b"\x02\0\0"),
+            (STORE, b"\0\x02\0x"),
+        ] {
             let mut frame = header(kind, 0, payload.len()).to_vec();
             frame.extend_from_slice(payload);
             assert_eq!(read(&frame), Err(Malformed), "{kind} {payload:?}");

@@ -1,7 +1,8 @@
 //! The split data server: relay processes hold the clients, a data process reads the files, and TCP connections over
 //! loopback join them.
 //!
-//! To a relay's loop the data process is one more asynchronous way to look at files and to read them ([`Remote`]). What
+//! To a relay's loop the data process is one more asynchronous way to look at files, to read and to store them
+//! ([`Remote`]). What
 //! passes between the two is described in docs/relay-framing.md and written and read in [`frame`].
 
 use std::net::SocketAddr;
@@ -10,6 +11,7 @@ mod data;
 pub mod frame;
 mod peer;
 mod remote;
+mod storing;
 
 pub use data::{DataWorker, run as run_data};
 pub use remote::{Event, Got, RETRY, Remote, RemoteFile, file_to_read, flush};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pitot_meter::Nanos;
-use pitot_proto::{OpenError, Outbox};
+use pitot_proto::{DeliverError, OpenError, Outbox, Parcel};
 use pitot_sys::readiness::Interest;
 use pitot_sys::{Token, connect};
 
@@ -55,8 +55,21 @@ struct Stream {
 #[derive(Debug)]
 enum Asked {
     Look(Box<[u8]>),
-    Read { left: u64, arrived: VecDeque<Vec<u8>>, taken: u32 },
+    Read {
+        left: u64,
+        arrived: VecDeque<Vec<u8>>,
+        taken: u32,
+    },
+    /// A file is being stored, all of whose steps go the same way.
+    Store {
+        path: Box<[u8]>,
+        is_last: bool,
+    },
 }
+
+/// What a connection has of a file that the data process has begun to store: nothing but the fact.
+#[derive(Debug)]
+struct Begun;
 
 /// What has come for a connection.
 #[derive(Debug)]
@@ -69,6 +82,12 @@ pub enum Event {
     Bytes,
     /// The range cannot be read on.
     Failed(Failure),
+    /// A piece of a file is stored, and more may follow.
+    Going(Parcel),
+    /// The file at this path is the new one.
+    Stored(Box<[u8]>),
+    /// It is not stored, and nothing is left of it.
+    NotStored(DeliverError),
 }
 
 /// What is there of a range.
@@ -164,6 +183,36 @@ impl Remote {
         Ok(Got::Nothing)
     }
 
+    /// Has the step of an upload done that the outbox asks for.
+    ///
+    /// # Errors
+    /// The data process is away, or was away since the upload began.
+    pub fn store(&mut self, token: Token, out: &mut Outbox) -> Result<(), DeliverError> {
+        let (path, delivery) = out.upload();
+        let begins = delivery.parcel.take().is_none();
+        let link = match self.streams.get_mut(&token) {
+            Some(Stream { link, asked: Asked::Store { is_last, .. } }) if !begins => {
+                *is_last = delivery.is_last;
+                Some(*link)
+            }
+            None if begins => self.link_for(token),
+            _ => None,
+        };
+        let peer = link.and_then(|link| self.links[link].peer.as_mut());
+        let (Some(link), Some(peer)) = (link, peer) else {
+            delivery.bytes.clear();
+            return Err(DeliverError::Unavailable);
+        };
+        let (is_last, bytes) = (delivery.is_last, &delivery.bytes[..]);
+        let first_path = if begins { path } else { &[] };
+        peer.write(pack(token), &Frame::Store { path: first_path, is_last, bytes });
+        if begins {
+            self.streams.insert(token, Stream { link, asked: Asked::Store { path: path.into(), is_last } });
+        }
+        delivery.bytes.clear();
+        Ok(())
+    }
+
     /// A connection is gone, or wants no more.
     pub fn cancel(&mut self, token: Token) {
         if let Some(stream) = self.streams.remove(&token)
@@ -210,6 +259,7 @@ impl Remote {
             events.push(match stream.asked {
                 Asked::Look(_) => (token, Event::NotKnown(OpenError::Unavailable)),
                 Asked::Read { .. } => (token, Event::Failed(Failure::Open(OpenError::Unavailable))),
+                Asked::Store { .. } => (token, Event::NotStored(DeliverError::Unavailable)),
             });
         }
         lost.peer
@@ -232,7 +282,7 @@ fn take(
         (Asked::Look(_), Frame::Failed(failure)) => {
             let error = match failure {
                 Failure::Open(error) => error,
-                Failure::Changed => OpenError::Failed,
+                Failure::Changed | Failure::Store(_) => OpenError::Failed,
             };
             events.push((token, Event::NotKnown(error)));
             streams.remove(&token);
@@ -246,6 +296,22 @@ fn take(
         }
         (Asked::Read { .. }, Frame::Failed(failure)) => {
             events.push((token, Event::Failed(failure)));
+            streams.remove(&token);
+        }
+        (Asked::Store { path, is_last }, Frame::Stored) => {
+            if *is_last {
+                events.push((token, Event::Stored(std::mem::take(path))));
+                streams.remove(&token);
+            } else {
+                events.push((token, Event::Going(Parcel(Box::new(Begun)))));
+            }
+        }
+        (Asked::Store { .. }, Frame::Failed(failure)) => {
+            let error = match failure {
+                Failure::Store(error) => error,
+                Failure::Open(_) | Failure::Changed => DeliverError::Failed,
+            };
+            events.push((token, Event::NotStored(error)));
             streams.remove(&token);
         }
         // A data process that answers what was not asked is of no use, but harms nobody.

@@ -165,7 +165,7 @@ impl Conn<'_> {
                     continue;
                 }
                 // Files are those of this process, so that this is never so.
-                Want::Close | Want::File => return,
+                Want::Close | Want::File | Want::Store => return,
                 Want::CloseGently => return self.linger(scratch),
             }
             let idle = !self.session.in_head() && !self.session.in_body();

@@ -278,8 +278,10 @@ impl<R: Readiness> Loop<R> {
     /// Tells connections what has come for them.
     fn answer(&mut self, events: Vec<(Token, Event)>) {
         for (token, event) in events {
-            if let Event::Known(path, stat) = &event {
-                self.env.files.learn(path, *stat, &self.env.clock);
+            match &event {
+                Event::Known(path, stat) => self.env.files.learn(path, *stat, &self.env.clock),
+                Event::Stored(path) => self.env.files.forget(path),
+                _ => {}
             }
             // One that is not waiting will ask when it is.
             let conn = self.conns.get(token).and_then(|entry| entry.conn.as_mut());
@@ -291,7 +293,12 @@ impl<R: Readiness> Loop<R> {
                 Event::Failed(Failure::Open(error)) => {
                     conn.file_failed(&mut self.env, ReadFailure::Failed(error));
                 }
-                Event::Failed(Failure::Changed) => conn.file_failed(&mut self.env, ReadFailure::Truncated),
+                Event::Failed(Failure::Changed | Failure::Store(_)) => {
+                    conn.file_failed(&mut self.env, ReadFailure::Truncated);
+                }
+                Event::Going(parcel) => conn.stored(&mut self.env, Ok(Some(parcel))),
+                Event::Stored(_) => conn.stored(&mut self.env, Ok(None)),
+                Event::NotStored(error) => conn.stored(&mut self.env, Err(error)),
             }
             self.turn(token);
         }

@@ -362,7 +362,7 @@ impl Loop {
                     conn.out = Some(out);
                 }
                 // Files are those of this process, so that the latter is never so.
-                Want::Close | Want::File => return self.close(token),
+                Want::Close | Want::File | Want::Store => return self.close(token),
                 Want::CloseGently if conn.input_ended => return self.close(token),
                 Want::CloseGently => {
                     if conn.phase != Phase::Linger {
