@@ -4,7 +4,10 @@
     cargo build --release && python3 bench/data_server.py [hot|cold|all] [--rounds N] [--seconds S] [--servers LIST]
 
 hot   server CPU time per MB of files of 64 KiB and 1 MiB that are in memory, 64 keep-alive connections (wrk), against
-      nginx with sendfile. Wanted: at most 0.9 of nginx's for the best pair.
+      nginx with sendfile, with `tcp_nopush` (Debian's own nginx.conf has it) and without. Wanted: at most 0.9 of nginx's
+      for the best pair. Without tcp_nopush the head of a reply is a packet of its own, and on the loopback the rest is
+      then sent for the most part when the client's acknowledgements come, at the cost of the client's CPU: look at the
+      rate and at the client's CPU time too.
 cold  100 clients read files of 1 MiB whose pages are dropped all the time (posix_fadvise), while 64 clients ask for a
       hot file of 1 KiB at a steady rate: their p99. Wanted: at most half of nginx's with its default (blocking) reads,
       and no worse than nginx's with `aio threads`.
@@ -13,7 +16,7 @@ A server is model+mechanism or model+mechanism+engine. Servers run on the first 
 interleaved, and every figure is a median over rounds. nginx and wrk are Debian packages: apt-get install nginx-light wrk.
 Traffic stays on 127.0.0.1.
 """
-import argparse, contextlib, json, os, pathlib, signal, statistics, subprocess, sys, tempfile, time
+import argparse, contextlib, json, os, pathlib, resource, signal, statistics, subprocess, sys, tempfile, time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import serve
@@ -21,16 +24,18 @@ from serve import CLIENT_CPU, PITOT, Server, cpu_seconds, free_port
 
 COLD_FILES = 400
 MIB = 1 << 20
+HOT_NGINX = ["", "tcp_nopush on"]
+COLD_NGINX = ["", "aio threads"]
 
 
-def nginx(site, directory, aio=False):
+def nginx(site, directory, option=""):
     port = free_port()
     conf = pathlib.Path(directory) / "nginx.conf"
     text = serve.NGINX.format(dir=directory, site=site, port=port)
-    if aio:
-        text = text.replace("sendfile on;", "sendfile on; aio threads;")
+    if option:
+        text = text.replace("sendfile on;", f"sendfile on; {option};")
     conf.write_text(text)
-    name = "nginx aio threads" if aio else "nginx"
+    name = f"nginx {option}".strip()
     return Server(name, ["nginx", "-p", directory, "-e", "stderr", "-c", conf], port)
 
 
@@ -42,10 +47,8 @@ def pitot(site, spec):
     return Server(spec, command)
 
 
-def starts(site, directory, specs, with_aio):
-    servers = [lambda: nginx(site, directory)]
-    if with_aio:
-        servers.append(lambda: nginx(site, directory, aio=True))
+def starts(site, directory, specs, nginx_options):
+    servers = [lambda option=option: nginx(site, directory, option) for option in nginx_options]
     return servers + [lambda spec=spec: pitot(site, spec) for spec in specs]
 
 
@@ -62,6 +65,12 @@ def wrk(port, connections, seconds, lua):
     return process
 
 
+def children_cpu():
+    """CPU seconds of the children that have ended: after a run, wrk's are among them."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def finished(process):
     out = process.communicate()[0]
     requests, size, errors = map(int, next(l for l in out.splitlines() if l.startswith("RESULT")).split()[1:])
@@ -75,19 +84,22 @@ def hot(site, directory, specs, rounds, seconds):
         lua = f'request = function() return wrk.format("GET", "/{name}") end'
         rows = {}
         for _ in range(rounds):
-            for start in starts(site, directory, specs, False):
+            for start in starts(site, directory, specs, HOT_NGINX):
                 with start() as server:
                     finished(wrk(server.port, 64, 1, lua))
-                    before = cpu_seconds(server.process.pid)[0]
+                    before, client_before = cpu_seconds(server.process.pid)[0], children_cpu()
                     _, size = finished(wrk(server.port, 64, seconds, lua))
                     spent = cpu_seconds(server.process.pid)[0] - before
-                    rows.setdefault(server.name, []).append((spent / (size / 1e6), size / 1e6 / seconds))
+                    client = children_cpu() - client_before
+                    megabytes = size / 1e6
+                    rows.setdefault(server.name, []).append((spent / megabytes, client / megabytes, megabytes / seconds))
         print(f"\nserver CPU per MB, {name}, hot, 64 connections")
-        print(f"  {'server':28}{'CPU us/MB':>11}{'MB/s':>9}{'CPU ratio':>11}")
+        print(f"  {'server':28}{'CPU us/MB':>11}{'client us/MB':>14}{'MB/s':>9}{'/nginx':>9}{'/nopush':>9}")
         for name_, runs in rows.items():
-            cpu, rate = (statistics.median(values) for values in zip(*runs))
-            ratio = statistics.median(a[0] / b[0] for a, b in zip(runs, rows["nginx"]))
-            print(f"  {name_:28}{cpu * 1e6:11.1f}{rate:9.0f}{ratio:11.3f}")
+            cpu, client, rate = (statistics.median(values) for values in zip(*runs))
+            plain, nopush = (statistics.median(a[0] / b[0] for a, b in zip(runs, rows[f"nginx {option}".strip()]))
+                             for option in HOT_NGINX)
+            print(f"  {name_:28}{cpu * 1e6:11.1f}{client * 1e6:14.1f}{rate:9.0f}{plain:9.3f}{nopush:9.3f}")
 
 
 @contextlib.contextmanager
@@ -113,7 +125,7 @@ def cold(site, directory, specs, rounds, seconds):
     lua = f'request = function() return wrk.format("GET", "/cold/" .. math.random(0, {COLD_FILES - 1}) .. ".bin") end'
     rows = {}
     for _ in range(rounds):
-        for start in starts(site, directory, specs, True):
+        for start in starts(site, directory, specs, COLD_NGINX):
             with start() as server, dropping(site):
                 crowd = wrk(server.port, 100, seconds + 2, lua)
                 time.sleep(1)

@@ -9,8 +9,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use pitot_disk::{Access, DiskFile, DiskOp, FileOptions, Queued, Transfer, Wait, content};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use pitot_disk::{
+    Access, BufferPool, DiskFile, DiskOp, EngineOptions, FileOptions, Queued, Transfer, Wait, content,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::fs::{Advice, fadvise};
 
 use common::{BLOCK, DEPTH, KEY, Sample, collector, end, put_one, put_through, read, send, variants, write};
 
@@ -182,6 +185,55 @@ fn an_event_loop_hears_of_completions() {
             let nothing =
                 poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&Timespec::default()));
             assert_eq!(nothing, Ok(0), "{} rings for nothing", variant.name);
+        }
+    }
+}
+
+#[test]
+fn an_event_loop_that_is_told_once_hears_of_many_cold_reads() {
+    const MANY: u32 = 120;
+    let sample = Sample::new(u64::from(MANY) * BLOCK as u64);
+    for variant in variants().iter().filter(|v| v.reads() && v.options.event_loop && v.entry.joins_event_loop)
+    {
+        let options = EngineOptions { depth: MANY, ..variant.options };
+        let pool = BufferPool::new(MANY, BLOCK).unwrap();
+        let mut engine = (variant.entry.open)(&options, &pool).unwrap();
+        let file = sample.open(&FileOptions { descriptors: 1, ..variant.file_options() });
+        let told = engine.completion_fd().map(|fd| {
+            let told = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+            let edge = epoll::EventFlags::IN | epoll::EventFlags::ET;
+            epoll::add(&told, fd, epoll::EventData::new_u64(0), edge).unwrap();
+            told
+        });
+        for _ in 0..3 {
+            // One after the other while they are read, so that some are gone again before they are copied.
+            let cold = std::fs::File::open(sample.path()).unwrap();
+            cold.sync_all().unwrap();
+            fadvise(&cold, 0, None, Advice::DontNeed).unwrap();
+            let mut done = Vec::new();
+            for i in 0..MANY {
+                let read = read(&file, &pool, u64::from(i) * BLOCK as u64, BLOCK);
+                if let Queued::Done(completion) = engine.queue(read) {
+                    done.push(completion);
+                }
+            }
+            engine.commit().unwrap();
+            fadvise(&cold, 0, None, Advice::DontNeed).unwrap();
+            while done.len() < MANY as usize {
+                let told = told.as_ref().expect("an engine that does not complete at once has a descriptor");
+                let mut events =
+                    [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }];
+                let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
+                match epoll::wait(told, &mut events, Some(&patience)) {
+                    Ok(0) => panic!("{}: {} of {MANY} were told of", variant.name, done.len()),
+                    Ok(_) => engine.reap(Wait::No, &mut done).unwrap(),
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(e) => panic!("{e}"),
+                }
+            }
+            for completion in done {
+                assert_eq!(completion.result.unwrap(), BLOCK, "{}", variant.name);
+            }
         }
     }
 }

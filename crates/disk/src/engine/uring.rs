@@ -18,6 +18,7 @@ pub(crate) fn open(options: &EngineOptions, pool: &BufferPool) -> Result<Box<dyn
         depth: options.depth,
         buffers: options.fixed_buffers.then(|| pool.clone()),
         files: if options.fixed_files { FIXED_FILES } else { 0 },
+        told: options.event_loop,
     })?;
     Ok(Box::new(Uring(ring)))
 }
@@ -44,6 +45,6 @@ impl Engine for Uring {
     }
 
     fn completion_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.0.completion_fd())
+        self.0.completion_fd()
     }
 }

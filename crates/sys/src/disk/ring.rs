@@ -15,8 +15,11 @@ use io_uring::{IoUring, opcode, squeue, types};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::{BufferPool, Finished, Operation, Refused, Transfer, Wait};
-use crate::Unavailable;
 use crate::ring::explain;
+use crate::{EventFd, Unavailable};
+
+/// The kernel does so many pieces of deferred work in one entry, at least (IO_LOCAL_TW_DEFAULT_MAX).
+const WORK_PER_ENTER: usize = 20;
 
 /// What a ring is made with.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +32,9 @@ pub struct RingOptions {
     /// Files to register with the kernel, so that it need not look their descriptors up: at most this many at a time,
     /// 0 for none. A registered file stays open until it is displaced or the ring is dropped.
     pub files: u32,
+    /// Completions are told of through an eventfd that an event loop can wait for. (The ring's own descriptor does not
+    /// do: while work is deferred to the ring's thread, nobody who waits for that descriptor is woken.)
+    pub told: bool,
 }
 
 /// Operations in flight through io_uring. Dropping it cancels what can be cancelled and waits for the rest.
@@ -41,6 +47,7 @@ pub struct DiskRing<F> {
     buffers: Option<BufferPool>,
     files: Option<FileTable<F>>,
     spare_pipes: Vec<Pipe>,
+    told: Option<EventFd>,
 }
 
 struct InFlight<F> {
@@ -115,6 +122,19 @@ impl<F: AsFd + Clone> DiskRing<F> {
                 cure: "use Linux 5.19 or later, raise ulimit -n, or leave fixed files out".into(),
             })?;
         }
+        let mut told = None;
+        if options.told {
+            let tell = |ring: &IoUring| {
+                let fd = EventFd::new()?;
+                ring.submitter().register_eventfd(fd.as_fd().as_raw_fd())?;
+                Ok(fd)
+            };
+            told = Some(tell(&ring).map_err(|e: io::Error| Unavailable {
+                what: "an eventfd for io_uring".into(),
+                cause: format!("the kernel says: {e}"),
+                cure: "raise the limit on open files (ulimit -n)".into(),
+            })?);
+        }
         Ok(DiskRing {
             ring,
             slots: (0..depth).map(|_| None).collect(),
@@ -127,6 +147,7 @@ impl<F: AsFd + Clone> DiskRing<F> {
                 hand: 0,
             }),
             spare_pipes: Vec::new(),
+            told,
         })
     }
 
@@ -175,6 +196,10 @@ impl<F: AsFd + Clone> DiskRing<F> {
     /// Those of io_uring_enter(2) that do not pass by themselves.
     pub fn reap(&mut self, wait: Wait, done: &mut Vec<Finished<F>>) -> io::Result<()> {
         let before = done.len();
+        // First, so that what comes from now on tells of itself again.
+        if let Some(told) = &self.told {
+            told.reset();
+        }
         self.collect(done);
         match wait {
             Wait::ForOne => {
@@ -183,13 +208,17 @@ impl<F: AsFd + Clone> DiskRing<F> {
                     self.collect(done);
                 }
             }
-            // Only a hint, to be followed once: the kernel may raise the flag just after it has done all the work that
-            // the flag stands for, and then does not lower it before there is more.
-            Wait::No if self.ring.submission().taskrun() => {
-                self.enter(0)?;
-                self.collect(done);
+            // What the kernel leaves undone it flags, and the descriptor does not tell of it again. But the flag is only a
+            // hint: it may be raised just after all the work that it stands for is done, and then stays until there is more.
+            Wait::No => {
+                for _ in 0..=self.in_flight() / WORK_PER_ENTER {
+                    if !self.ring.submission().taskrun() {
+                        break;
+                    }
+                    self.enter(0)?;
+                    self.collect(done);
+                }
             }
-            Wait::No => {}
         }
         // The next steps of sends that were just collected.
         self.commit()
@@ -200,10 +229,9 @@ impl<F: AsFd + Clone> DiskRing<F> {
         self.slots.len() - self.free.len()
     }
 
-    /// The ring itself: readable when there are completions to reap.
-    pub fn completion_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the ring owns its descriptor and is borrowed as long as the result lives.
-        unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
+    /// What becomes readable when there is something to reap, if that was asked for.
+    pub fn completion_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.told.as_ref().map(AsFd::as_fd)
     }
 
     /// Takes completions; a send may push its next step.
