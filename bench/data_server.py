@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares `pitot serve --disk ENGINE` with nginx on this machine, hot files and cold ones, and prints ratios.
 
-    cargo build --release && python3 bench/data_server.py [hot|cold|all] [--rounds N] [--seconds S] [--servers LIST]
+    cargo build --release && python3 bench/data_server.py [hot|cold|slow|all] [--rounds N] [--seconds S] [--servers LIST]
 
 hot   server CPU time per MB of files of 64 KiB and 1 MiB that are in memory, 64 keep-alive connections (wrk), against
       nginx with sendfile, with `tcp_nopush` (Debian's own nginx.conf has it) and without. Wanted: at most 0.9 of nginx's
@@ -11,12 +11,14 @@ hot   server CPU time per MB of files of 64 KiB and 1 MiB that are in memory, 64
 cold  100 clients read files of 1 MiB whose pages are dropped all the time (posix_fadvise), while 64 clients ask for a
       hot file of 1 KiB at a steady rate: their p99. Wanted: at most half of nginx's with its default (blocking) reads,
       and no worse than nginx's with `aio threads`.
+slow  what a client costs in memory (its share of the processes', without the page cache) that reads a file of 100 MiB at
+      10 KB/s, seen with 20 of them. Wanted: under 1 MiB each.
 
 A server is model+mechanism or model+mechanism+engine. Servers run on the first CPU and clients on the last; runs are
 interleaved, and every figure is a median over rounds. nginx and wrk are Debian packages: apt-get install nginx-light wrk.
 Traffic stays on 127.0.0.1.
 """
-import argparse, contextlib, json, os, pathlib, resource, signal, statistics, subprocess, sys, tempfile, time
+import argparse, contextlib, json, os, pathlib, resource, signal, socket, statistics, subprocess, sys, tempfile, time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import serve
@@ -26,6 +28,7 @@ COLD_FILES = 400
 MIB = 1 << 20
 HOT_NGINX = ["", "tcp_nopush on"]
 COLD_NGINX = ["", "aio threads"]
+SLOW_CLIENTS = 20
 
 
 def nginx(site, directory, option=""):
@@ -143,13 +146,45 @@ def cold(site, directory, specs, rounds, seconds):
         print(f"  {name:28}{p50 / 1e6:9.2f}{p99 / 1e6:9.2f}{rate:11.0f}{against[0]:11.2f}{against[1]:15.2f}")
 
 
+def slow(site, directory, specs, seconds):
+    print(f"\nmemory of a client that reads a file of 100 MiB at 10 KB/s, mean of {SLOW_CLIENTS}")
+    for start in starts(site, directory, specs, [""]):
+        with start() as server:
+            clients = []
+            with contextlib.closing(fetch(server.port, "/1m.bin")) as first:
+                while first.recv(1 << 20):
+                    pass
+            before = private_bytes(server.process.pid)
+            clients = [fetch(server.port, "/100m.bin") for _ in range(SLOW_CLIENTS)]
+            for _ in range(10 * seconds):
+                time.sleep(0.1)
+                for client in clients:
+                    client.recv(1000)
+            cost = (private_bytes(server.process.pid) - before) / SLOW_CLIENTS
+            for client in clients:
+                client.close()
+        print(f"  {server.name:28}{cost / 1024:11.1f} KiB")
+
+
+def fetch(port, path):
+    client = socket.create_connection(("127.0.0.1", port))
+    client.sendall(f"GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n".encode())
+    return client
+
+
+def private_bytes(pid):
+    """Pages of the process tree that no file backs."""
+    lines = "".join(pathlib.Path(f"/proc/{p}/smaps_rollup").read_text() for p in serve.processes_of(pid)).splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss_Anon:"))
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("what", nargs="?", default="all", choices=["hot", "cold", "all"])
+    options.add_argument("what", nargs="?", default="all", choices=["hot", "cold", "slow", "all"])
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--seconds", type=int, default=3)
     options.add_argument("--servers", default="loop+epoll-et,loop+epoll-et+nowait,loop+epoll-et+pool-sendfile,"
-                         "loop+epoll-et+pool,relay+epoll-et+pool")
+                         "loop+epoll-et+pool,loop+epoll-et+uring,loop+uring,relay+epoll-et+pool")
     options.add_argument("--dir", default=None, help="where the files are made; a file system on a disk")
     options = options.parse_args()
     specs = options.servers.split(",")
@@ -161,6 +196,10 @@ def main():
         pathlib.Path(site, "1m.bin").write_bytes(os.urandom(MIB))
         if options.what in ("hot", "all"):
             hot(site, directory, specs, options.rounds, options.seconds)
+        if options.what in ("slow", "all"):
+            with open(f"{site}/100m.bin", "wb") as file:
+                file.truncate(100 * MIB)
+            slow(site, directory, specs, options.seconds)
         if options.what in ("cold", "all"):
             pathlib.Path(site, "cold").mkdir()
             for i in range(COLD_FILES):

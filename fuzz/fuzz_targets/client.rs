@@ -16,7 +16,7 @@ static CLIENT_PROTOCOLS: LazyLock<Vec<Box<dyn ClientProtocol>>> = LazyLock::new(
         let path = match entry.scheme {
             "http" => "/bytes/5".into(),
             "blob" => "/5".into(),
-            "memcache" => "/?keys=1&key=1&value=5&get=1".into(),
+            "memcache" | "redis" => "/?keys=1&key=1&value=5&get=1".into(),
             _ => url.path.clone(),
         };
         let request = |method: &str| RequestSpec {

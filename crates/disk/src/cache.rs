@@ -60,6 +60,9 @@ pub fn make_cold(file: &DiskFile) -> io::Result<()> {
     Ok(())
 }
 
+/// Files count as cold with at most this share of their pages in memory.
+pub(crate) const COLD_SHARE_MAX: f64 = 0.01;
+
 /// Times that dropping is tried.
 const DROPS_MAX: u32 = 100;
 /// The pause between two tries.

@@ -153,9 +153,6 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> FilesError + '_ {
     move |error| FilesError::Io { path: path.to_owned(), error }
 }
 
-/// More than this share of the pages in memory is not cold.
-const COLD_SHARE_MAX: f64 = 0.01;
-
 /// Does it all and leaves nothing behind, whatever happens. `told` hears of each size, and how long it took without the
 /// removal, when it is done.
 ///
@@ -406,7 +403,7 @@ fn make_cold(plan: &FilesPlan, dir: &Path) -> Result<Residency, FilesError> {
         sum.total += one.total;
     }
     match found {
-        Some(found) if found.share() <= COLD_SHARE_MAX => Ok(found),
+        Some(found) if found.share() <= cache::COLD_SHARE_MAX => Ok(found),
         found => Err(FilesError::StayedHot(found.map_or(0.0, |f| f.share() * 100.0))),
     }
 }

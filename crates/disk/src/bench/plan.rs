@@ -70,8 +70,6 @@ impl State {
 
 /// A set that is cold by a memory limit is at least this many times as large as the memory.
 pub const LIMIT_FACTOR: u64 = 4;
-/// A set counts as cold with at most this share in memory.
-pub(super) const COLD_SHARE_MAX: f64 = 0.01;
 /// A set counts as hot with at least this share in memory.
 pub(super) const HOT_SHARE_MIN: f64 = 0.99;
 /// A run with more errors than this has nothing to tell.

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::drain::Drain;
 use super::order::{Block, Order};
-use super::plan::{COLD_SHARE_MAX, ERRORS_MAX, HOT_SHARE_MIN, failed};
+use super::plan::{ERRORS_MAX, HOT_SHARE_MIN, failed};
 use super::{BenchError, Check, Pattern, ReadPlan, ReadReport, State, Until};
 use crate::cache::{self, Residency};
 use crate::set::{FileSet, SetError};
@@ -67,7 +67,7 @@ fn bring_about(state: State, files: &[Arc<DiskFile>]) -> Result<Residency, Bench
     let found = residency(files)?;
     let right = match state {
         State::Hot => found.share() >= HOT_SHARE_MIN,
-        State::ColdByDrop => found.share() <= COLD_SHARE_MAX,
+        State::ColdByDrop => found.share() <= cache::COLD_SHARE_MAX,
         State::AsIs | State::ColdByDirect | State::ColdByLimit => true,
     };
     if right {

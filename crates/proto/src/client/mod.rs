@@ -9,10 +9,12 @@
 
 mod blob;
 mod busy;
+mod cache;
 mod choice;
 mod http;
 mod memcache;
 mod outgoing;
+mod redis;
 mod registry;
 pub mod smtp;
 mod url;

@@ -1,6 +1,6 @@
 //! The URL schemes, as data.
 
-use super::{ClientOptions, ClientProtocol, Url, blob, busy, http, memcache, smtp};
+use super::{ClientOptions, ClientProtocol, Url, blob, busy, http, memcache, redis, smtp};
 
 /// Builds the requests of a run.
 pub type Build = fn(&Url, &ClientOptions) -> Result<Box<dyn ClientProtocol>, String>;
@@ -62,6 +62,16 @@ pub static CLIENTS: &[ClientEntry] = &[
         port: Some(11211),
         example: "memcache://127.0.0.1:11211/?keys=100k&get=0.9",
         build: memcache::build,
+    },
+    ClientEntry {
+        scheme: "redis",
+        summary: "the protocol of Redis and its kin: the same mix, as GET, MGET and SET",
+        doc: "The mix is that of memcache and follows in the URL's query too. Pitot has no server of this protocol: it is \
+              there to set Redis, Valkey and others beside a cache that speaks memcached's. Lengths are always checked, \
+              bytes with --verify; hits and misses are counted.",
+        port: Some(6379),
+        example: "redis://127.0.0.1:6379/?keys=100k&get=0.9",
+        build: redis::build,
     },
     ClientEntry {
         scheme: "smtp",

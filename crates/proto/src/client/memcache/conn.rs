@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use super::keyspace::Value;
-use super::{SET, Workload};
+use super::write_request;
+use crate::client::cache::{Counts, Incoming, Workload, is_set};
 use crate::client::{ClientConn, Draw, Fault, Opening, Outgoing, Progress, Received, Reply, Tag, Verdict};
 use crate::memcache::unsigned;
 
@@ -22,23 +22,11 @@ pub(super) struct Conn {
     counts: Counts,
 }
 
-/// Over all requests.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    hits: u64,
-    misses: u64,
-    sets: u64,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Line,
-    /// In a data block with its line end, from byte `at`.
-    Block {
-        value: Value,
-        len: u64,
-        at: u64,
-    },
+    /// In a data block.
+    Block(Incoming),
 }
 
 impl Conn {
@@ -56,7 +44,7 @@ impl ClientConn for Conn {
 
     fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag {
         let tag = self.workload.tag(draw);
-        self.workload.write_request(tag, out);
+        write_request(&self.workload, tag, out);
         tag
     }
 
@@ -81,42 +69,39 @@ impl ClientConn for Conn {
                         return Ok(Received { consumed, progress: self.finish(tag) });
                     }
                 }
-                State::Block { value, len, at } => {
-                    let n = (len + 2 - at).min(rest.len() as u64);
-                    if n == 0 {
+                State::Block(mut block) => {
+                    if rest.is_empty() {
                         return Ok(Received { consumed, progress: Progress::More });
                     }
-                    self.block(value, len, at, &rest[..n as usize])?;
-                    consumed += n as usize;
-                    let at = at + n;
-                    self.state = if at == len + 2 { State::Line } else { State::Block { value, len, at } };
+                    let verify = self.workload.verify && self.verdict == Verdict::Right;
+                    let piece = block.take(rest, verify)?;
+                    if !piece.matches {
+                        self.worsen(Verdict::Bytes);
+                    }
+                    consumed += piece.consumed;
+                    self.state = if block.is_done() { State::Line } else { State::Block(block) };
                 }
             }
         }
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
-        let Counts { hits, misses, sets } = self.counts;
-        vec![("hits", hits), ("misses", misses), ("sets", sets)]
+        self.counts.list()
     }
 }
 
 impl Conn {
     /// Takes a line of a reply; true if it is the last.
     fn line(&mut self, tag: Tag, line: &[u8]) -> Result<bool, Fault> {
-        let is_set = tag.0 & SET != 0;
+        let is_set = is_set(tag);
         match line {
             b"STORED" if is_set => return Ok(true),
             b"END" if !is_set => return Ok(true),
             _ => {}
         }
         if let Some(rest) = line.strip_prefix(b"VALUE ").filter(|_| !is_set) {
-            let (value, len) = self.value(tag, rest)?;
-            if len != value.len {
-                self.worsen(Verdict::Length);
-            }
+            self.state = State::Block(self.value(tag, rest)?);
             self.hits += 1;
-            self.state = State::Block { value, len, at: 0 };
             return Ok(false);
         }
         let refusal = match line {
@@ -132,7 +117,7 @@ impl Conn {
 
     /// Reads what follows `VALUE`: `<key> <flags> <bytes>`. The key must be the next of those that were asked for, or
     /// one behind it.
-    fn value(&mut self, tag: Tag, line: &[u8]) -> Result<(Value, u64), Fault> {
+    fn value(&mut self, tag: Tag, line: &[u8]) -> Result<Incoming, Fault> {
         let workload = &*self.workload;
         let mut words = line.split(|&b| b == b' ');
         let key = words.next().unwrap_or_default();
@@ -140,17 +125,11 @@ impl Conn {
         let asked = (self.place..workload.multiget).find(|&place| workload.key_of(tag, place) == number);
         self.place = asked.ok_or(Fault::Unasked)? + 1;
         let len = words.nth(1).and_then(unsigned).ok_or(Fault::Malformed)?;
-        Ok((workload.keys.value(number), len))
-    }
-
-    /// Takes a piece of a data block and its line end.
-    fn block(&mut self, value: Value, len: u64, at: u64, piece: &[u8]) -> Result<(), Fault> {
-        let (data, end) = piece.split_at(piece.len().min(len.saturating_sub(at) as usize));
-        if self.workload.verify && self.verdict == Verdict::Right && !value.matches(at, data) {
-            self.worsen(Verdict::Bytes);
+        let value = workload.keys.value(number);
+        if len != value.len {
+            self.worsen(Verdict::Length);
         }
-        let end_at = (at + data.len() as u64 - len.min(at + data.len() as u64)) as usize;
-        if end == &b"\r\n"[end_at..end_at + end.len()] { Ok(()) } else { Err(Fault::Malformed) }
+        Ok(Incoming::new(value, len))
     }
 
     /// The first thing that is wrong with a reply is what is told.
@@ -161,7 +140,7 @@ impl Conn {
     }
 
     fn finish(&mut self, tag: Tag) -> Progress {
-        if tag.0 & SET != 0 {
+        if is_set(tag) {
             self.counts.sets += 1;
         } else if !matches!(self.verdict, Verdict::Refused(_)) {
             self.counts.hits += self.hits;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Workload;
+use super::write_set;
 use crate::client::Preparation;
+use crate::client::cache::Workload;
 
 /// Bytes of one batch. A batch ends with a question whose answer tells that all of it is done.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -45,7 +46,7 @@ impl Preparation for Fill {
             return Ok(true);
         }
         while self.next < self.workload.keys.count && out.len() < BATCH_BYTES {
-            self.workload.write_set(self.next, true, |bytes| out.extend_from_slice(bytes));
+            write_set(&self.workload, self.next, true, |bytes| out.extend_from_slice(bytes));
             self.next += 1;
         }
         out.extend_from_slice(b"version\r\n");

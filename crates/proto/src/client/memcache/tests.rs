@@ -3,6 +3,7 @@ use super::super::{
     Verdict,
 };
 use super::*;
+use crate::client::cache::Stream;
 use crate::harness::{Files, Pump};
 use crate::memcache::{Memcache as Server, MemcacheOptions};
 

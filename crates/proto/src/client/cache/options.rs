@@ -1,4 +1,4 @@
-//! What the query of a `memcache://` URL says.
+//! What the query of a cache's URL says.
 
 use super::size::Size;
 use crate::memcache::{KEY_BYTES_MAX, VALUE_BYTES};
@@ -12,20 +12,20 @@ const ETC_VALUE_MAX: u64 = VALUE_BYTES - 1024;
 
 /// The options, checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Options {
-    pub(super) keys: u64,
-    pub(super) key: Size,
-    pub(super) value: Size,
-    pub(super) value_bytes_max: u64,
+pub(in crate::client) struct Options {
+    pub(in crate::client) keys: u64,
+    pub(in crate::client) key: Size,
+    pub(in crate::client) value: Size,
+    pub(in crate::client) value_bytes_max: u64,
     /// The share of requests that read.
-    pub(super) get: f64,
-    pub(super) multiget: u64,
+    pub(in crate::client) get: f64,
+    pub(in crate::client) multiget: u64,
     /// The exponent of Zipf's law; without one all keys are alike.
-    pub(super) zipf: Option<f64>,
+    pub(in crate::client) zipf: Option<f64>,
     /// Seconds that a value lives; 0 is for ever.
-    pub(super) expire_s: u64,
+    pub(in crate::client) expire_s: u64,
     /// Write every key once before the run.
-    pub(super) fill: bool,
+    pub(in crate::client) fill: bool,
 }
 
 impl Default for Options {
@@ -49,10 +49,10 @@ impl Options {
     ///
     /// # Errors
     /// One line on what is not understood.
-    pub(super) fn parse(path: &str) -> Result<Options, String> {
+    pub(in crate::client) fn parse(path: &str) -> Result<Options, String> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         if !matches!(path, "" | "/") {
-            return Err(format!("memcache has no paths, and the URL names `{path}`: options follow a `?`"));
+            return Err(format!("a cache has no paths, and the URL names `{path}`: options follow a `?`"));
         }
         let mut options = Options::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {

@@ -11,9 +11,9 @@ const FILLER: [u8; KEY_BYTES_MAX] = [b'-'; KEY_BYTES_MAX];
 
 /// The keys and their values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Keyspace {
+pub(in crate::client) struct Keyspace {
     /// How many keys there are, 1 to 2^30.
-    pub(super) count: u64,
+    pub(in crate::client) count: u64,
     /// Digits of a key's number.
     digits: usize,
     key: Size,
@@ -23,32 +23,32 @@ pub(super) struct Keyspace {
 
 /// A key as it is sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Key {
+pub(in crate::client) struct Key {
     bytes: [u8; KEY_BYTES_MAX],
     len: usize,
 }
 
 impl Key {
-    pub(super) fn as_slice(&self) -> &[u8] {
+    pub(in crate::client) fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
 
 /// A value: so many bytes of generated content from a place of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Value {
-    pub(super) len: u64,
+pub(in crate::client) struct Value {
+    pub(in crate::client) len: u64,
     start: usize,
 }
 
 impl Keyspace {
-    pub(super) fn new(count: u64, key: Size, value: Size, value_bytes_max: u64) -> Keyspace {
+    pub(in crate::client) fn new(count: u64, key: Size, value: Size, value_bytes_max: u64) -> Keyspace {
         let digits = (count - 1).checked_ilog10().map_or(1, |n| n as usize + 1);
         Keyspace { count, digits, key, value, value_bytes_max }
     }
 
     /// A key: its number in so many digits that no two are alike, and what fills it up to its length.
-    pub(super) fn key(&self, number: u64) -> Key {
+    pub(in crate::client) fn key(&self, number: u64) -> Key {
         let len = match self.key {
             Size::Fixed(len) => len,
             other => other.draw(&mut Stream::new(number)),
@@ -64,7 +64,7 @@ impl Keyspace {
     }
 
     /// The number of a key, if it is one of these.
-    pub(super) fn number(&self, key: &[u8]) -> Option<u64> {
+    pub(in crate::client) fn number(&self, key: &[u8]) -> Option<u64> {
         let number = key.get(..self.digits)?.iter().try_fold(0u64, |n, &b| {
             let digit = b.wrapping_sub(b'0');
             (digit < 10).then(|| n * 10 + u64::from(digit))
@@ -73,7 +73,7 @@ impl Keyspace {
     }
 
     /// What is stored under a key.
-    pub(super) fn value(&self, number: u64) -> Value {
+    pub(in crate::client) fn value(&self, number: u64) -> Value {
         let mut random = Stream::new(!number);
         let start = random.below(PATTERN.len() as u64) as usize;
         Value { len: self.value.draw(&mut random).min(self.value_bytes_max), start }
@@ -82,7 +82,7 @@ impl Keyspace {
 
 impl Value {
     /// Gives the bytes from `at` on, `len` of them, in pieces.
-    pub(super) fn pieces(self, at: u64, len: usize) -> impl Iterator<Item = &'static [u8]> {
+    pub(in crate::client) fn pieces(self, at: u64, len: usize) -> impl Iterator<Item = &'static [u8]> {
         let mut start = ((self.start as u64 + at) % PATTERN.len() as u64) as usize;
         let mut left = len;
         std::iter::from_fn(move || {
@@ -95,7 +95,7 @@ impl Value {
     }
 
     /// True if `bytes` is what stands at `at`.
-    pub(super) fn matches(self, at: u64, mut bytes: &[u8]) -> bool {
+    pub(in crate::client) fn matches(self, at: u64, mut bytes: &[u8]) -> bool {
         for piece in self.pieces(at, bytes.len()) {
             let (head, rest) = bytes.split_at(piece.len());
             if head != piece {

@@ -4,7 +4,7 @@ use super::random::Stream;
 
 /// How requests spread over the keys.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Popularity {
+pub(in crate::client) enum Popularity {
     /// Each key as often.
     Uniform,
     /// By Zipf's law.
@@ -14,7 +14,7 @@ pub(super) enum Popularity {
 impl Popularity {
     /// The number of a key, below `keys`.
     #[inline]
-    pub(super) fn draw(&self, keys: u64, random: &mut Stream) -> u64 {
+    pub(in crate::client) fn draw(&self, keys: u64, random: &mut Stream) -> u64 {
         match self {
             Popularity::Uniform => random.below(keys),
             Popularity::Zipf(zipf) => zipf.draw(random),
@@ -28,7 +28,7 @@ impl Popularity {
 /// discrete distributions", 1996): the area under the curve is inverted and a wrong guess, which is rare, is thrown away.
 /// It needs no table, however many keys there are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Zipf {
+pub(in crate::client) struct Zipf {
     exponent: f64,
     last: f64,
     /// The area up to half behind the first key, less the first key's own weight, and up to half behind the last.
@@ -38,14 +38,14 @@ pub(super) struct Zipf {
 
 impl Zipf {
     /// A distribution over `keys` keys, by an exponent above 0.
-    pub(super) fn new(keys: u64, exponent: f64) -> Zipf {
+    pub(in crate::client) fn new(keys: u64, exponent: f64) -> Zipf {
         let mut zipf = Zipf { exponent, last: keys as f64, area_first: 0.0, area_last: 0.0 };
         zipf.area_first = zipf.area(1.5) - 1.0;
         zipf.area_last = zipf.area(zipf.last + 0.5);
         zipf
     }
 
-    pub(super) fn draw(&self, random: &mut Stream) -> u64 {
+    pub(in crate::client) fn draw(&self, random: &mut Stream) -> u64 {
         loop {
             let area = self.area_last + random.unit() * (self.area_first - self.area_last);
             let rank = self.inverse(area).round().clamp(1.0, self.last);

@@ -4,7 +4,7 @@ use super::random::Stream;
 
 /// A distribution of lengths.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Size {
+pub(in crate::client) enum Size {
     /// Always this.
     Fixed(u64),
     /// From the first to the last, each as often.
@@ -24,7 +24,7 @@ const ETC_SHORT_VALUES: [f64; 15] = [
 
 impl Size {
     /// A length.
-    pub(super) fn draw(self, random: &mut Stream) -> u64 {
+    pub(in crate::client) fn draw(self, random: &mut Stream) -> u64 {
         match self {
             Size::Fixed(n) => n,
             Size::Uniform(first, last) => first + random.below(last - first + 1),

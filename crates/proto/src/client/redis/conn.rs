@@ -1,0 +1,156 @@
+//! One connection of the client.
+
+use std::sync::Arc;
+
+use memchr::memchr;
+
+use super::write_request;
+use crate::client::cache::{Counts, Incoming, Workload, is_set};
+use crate::client::{ClientConn, Draw, Fault, Opening, Outgoing, Progress, Received, Reply, Tag, Verdict};
+use crate::memcache::unsigned;
+
+/// The longest line of a reply: an error, which may be wordy.
+const LINE_BYTES_MAX: usize = 1024;
+
+pub(super) struct Conn {
+    workload: Arc<Workload>,
+    state: State,
+    /// Keys of the present reply that are answered.
+    place: u64,
+    hits: u64,
+    verdict: Verdict,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Before the first line of a reply.
+    Start,
+    /// Between the values of an array.
+    Array,
+    /// In a value.
+    Block(Incoming),
+}
+
+impl Conn {
+    pub(super) fn new(workload: Arc<Workload>) -> Conn {
+        let counts = Counts::default();
+        Conn { workload, state: State::Start, place: 0, hits: 0, verdict: Verdict::Right, counts }
+    }
+}
+
+impl ClientConn for Conn {
+    fn open(&mut self, _: &mut Outgoing) -> Opening {
+        (self.state, self.place, self.hits, self.verdict) = (State::Start, 0, 0, Verdict::Right);
+        Opening::Ready
+    }
+
+    fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag {
+        let tag = self.workload.tag(draw);
+        write_request(&self.workload, tag, out);
+        tag
+    }
+
+    fn receive(&mut self, tag: Option<Tag>, input: &[u8], _: &mut Outgoing) -> Result<Received, Fault> {
+        let Some(tag) = tag else { return Err(Fault::Unasked) };
+        let mut consumed = 0;
+        loop {
+            let rest = &input[consumed..];
+            let is_last = match self.state {
+                State::Start | State::Array => {
+                    let view = &rest[..rest.len().min(LINE_BYTES_MAX)];
+                    let Some(end) = memchr(b'\n', view) else {
+                        return if view.len() < LINE_BYTES_MAX {
+                            Ok(Received { consumed, progress: Progress::More })
+                        } else {
+                            Err(Fault::TooLarge)
+                        };
+                    };
+                    let line = view[..end].strip_suffix(b"\r").ok_or(Fault::Malformed)?;
+                    consumed += end + 1;
+                    self.line(tag, line)?
+                }
+                State::Block(mut block) => {
+                    if rest.is_empty() {
+                        return Ok(Received { consumed, progress: Progress::More });
+                    }
+                    let verify = self.workload.verify && self.verdict == Verdict::Right;
+                    let piece = block.take(rest, verify)?;
+                    if !piece.matches {
+                        self.worsen(Verdict::Bytes);
+                    }
+                    consumed += piece.consumed;
+                    self.state = if block.is_done() { State::Array } else { State::Block(block) };
+                    block.is_done() && self.place == self.workload.multiget
+                }
+            };
+            if is_last {
+                return Ok(Received { consumed, progress: self.finish(tag) });
+            }
+        }
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        self.counts.list()
+    }
+}
+
+impl Conn {
+    /// Takes a line of a reply; true if it is the last.
+    fn line(&mut self, tag: Tag, line: &[u8]) -> Result<bool, Fault> {
+        let (kind, rest) = line.split_first().ok_or(Fault::Malformed)?;
+        let (is_set, multiget) = (is_set(tag), self.workload.multiget);
+        let in_array = self.state == State::Array;
+        match kind {
+            b'+' if is_set && rest == b"OK" => Ok(true),
+            b'-' if !in_array => {
+                self.worsen(Verdict::Refused(match rest.split(|&b| b == b' ').next() {
+                    Some(b"OOM") => "oom",
+                    Some(b"NOAUTH") => "noauth",
+                    Some(b"LOADING") => "loading",
+                    _ => "error",
+                }));
+                Ok(true)
+            }
+            b'*' if !is_set && !in_array && multiget > 1 && unsigned(rest) == Some(multiget) => {
+                self.state = State::Array;
+                Ok(false)
+            }
+            b'$' if !is_set && in_array == (multiget > 1) => {
+                let number = self.workload.key_of(tag, self.place);
+                self.place += 1;
+                if rest == b"-1" {
+                    return Ok(self.place == multiget);
+                }
+                let len = unsigned(rest).ok_or(Fault::Malformed)?;
+                let value = self.workload.keys.value(number);
+                if len != value.len {
+                    self.worsen(Verdict::Length);
+                }
+                self.hits += 1;
+                self.state = State::Block(Incoming::new(value, len));
+                Ok(false)
+            }
+            _ => Err(Fault::Malformed),
+        }
+    }
+
+    /// The first thing that is wrong with a reply is what is told.
+    fn worsen(&mut self, verdict: Verdict) {
+        if self.verdict == Verdict::Right {
+            self.verdict = verdict;
+        }
+    }
+
+    fn finish(&mut self, tag: Tag) -> Progress {
+        if is_set(tag) {
+            self.counts.sets += 1;
+        } else if !matches!(self.verdict, Verdict::Refused(_)) {
+            self.counts.hits += self.hits;
+            self.counts.misses += self.workload.multiget - self.hits;
+        }
+        (self.state, self.place, self.hits) = (State::Start, 0, 0);
+        let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
+        Progress::Reply(Reply { verdict, persists: true })
+    }
+}

@@ -1,0 +1,62 @@
+//! Writing every key once before a run.
+
+use std::sync::Arc;
+
+use memchr::memchr;
+
+use super::write_set;
+use crate::client::Preparation;
+use crate::client::cache::Workload;
+
+/// Bytes of one batch, all of whose writes are answered before the next.
+const BATCH_BYTES: usize = 256 * 1024;
+/// The longest answer.
+const LINE_BYTES_MAX: usize = 1024;
+
+/// Fills the cache, batch by batch.
+pub(super) struct Fill {
+    workload: Arc<Workload>,
+    next: u64,
+    input: Vec<u8>,
+    /// Writes that are not answered.
+    unanswered: u64,
+}
+
+impl Fill {
+    pub(super) fn new(workload: Arc<Workload>) -> Fill {
+        Fill { workload, next: 0, input: Vec::new(), unanswered: 0 }
+    }
+}
+
+impl Preparation for Fill {
+    fn step(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<bool, String> {
+        self.input.extend_from_slice(input);
+        let mut at = 0;
+        while self.unanswered > 0 {
+            let rest = &self.input[at..];
+            let Some(end) = memchr(b'\n', rest) else {
+                if rest.len() > LINE_BYTES_MAX {
+                    return Err("the server does not speak the protocol of Redis".into());
+                }
+                self.input.drain(..at);
+                return Ok(false);
+            };
+            if rest[0] != b'+' {
+                let line = String::from_utf8_lossy(&rest[..end.min(LINE_BYTES_MAX)]).trim_end().to_owned();
+                return Err(format!("the server will not be filled; it says `{line}`"));
+            }
+            at += end + 1;
+            self.unanswered -= 1;
+        }
+        self.input.drain(..at);
+        if self.next == self.workload.keys.count {
+            return Ok(true);
+        }
+        while self.next < self.workload.keys.count && out.len() < BATCH_BYTES {
+            write_set(&self.workload, self.next, |bytes| out.extend_from_slice(bytes));
+            self.next += 1;
+            self.unanswered += 1;
+        }
+        Ok(false)
+    }
+}
