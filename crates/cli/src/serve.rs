@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use pitot_meter::{Nanos, units};
 use pitot_proto::{PROTOCOLS, ProtocolOptions};
-use pitot_serve::{Limits, MECHANISMS, MODELS, ServeError, ServePlan, Summary};
+use pitot_serve::{Kind, Limits, MECHANISMS, MODELS, ServeError, ServePlan, Summary};
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, nearest};
@@ -19,8 +19,10 @@ use crate::serve_memcache::MemcacheArgs;
 use crate::serve_smtp::SmtpArgs;
 use crate::value::{self, Cpus};
 
-/// What is kept in memory without `--keep-files`.
-const KEEP_FILES_BYTES: u64 = 64 << 10;
+/// What is kept in memory without `--keep-files`: files of up to the size from which sendfile(2) is cheaper than a copy...
+const KEEP_FILES_BYTES: u64 = 16 << 10;
+/// ... and where a ring reads files, which copies as well, as much as it reads at once.
+const KEEP_FILES_BYTES_RING: u64 = 64 << 10;
 
 /// Serve a protocol with a concurrency model and an event mechanism.
 ///
@@ -49,8 +51,8 @@ pub(crate) struct Serve {
     /// The directory to serve, for protocols that serve files.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Files up to this size are kept in memory once read, by the worker itself; 0 keeps none. [default: 64KiB, or 0
-    /// with --disk]
+    /// Files up to this size are kept in memory once read, by the worker itself; 0 keeps none. [default: 16KiB, 64KiB
+    /// with --mechanism uring, 0 with --disk]
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     keep_files: Option<u64>,
     /// Let clients put files below the root (PUT).
@@ -195,7 +197,11 @@ impl Serve {
             workers: self.workers,
             cpus: self.cpus.clone().unwrap_or_default().0,
             root: self.root.clone(),
-            content_bytes_max: self.keep_files.unwrap_or(if disk.is_some() { 0 } else { KEEP_FILES_BYTES }),
+            content_bytes_max: self.keep_files.unwrap_or(match mechanism.kind {
+                _ if disk.is_some() => 0,
+                Kind::Completion { .. } => KEEP_FILES_BYTES_RING,
+                Kind::Blocking | Kind::Readiness { .. } => KEEP_FILES_BYTES,
+            }),
             disk,
             links: self.disk.links(model)?,
             maildir: self.smtp.maildir()?,

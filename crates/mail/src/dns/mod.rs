@@ -1,6 +1,6 @@
 //! A stub resolver inside the event loop.
 //!
-//! It asks a server that recurses, over UDP with EDNS (RFC 6891) and over TCP where an answer does not fit, several
+//! It asks a server that recurses, over UDP with EDNS (RFC 6891) and over TCP where an answer does not fit, up to two
 //! hundred questions at a time. A library's resolver would bring a runtime of its own, or a thread that waits for each
 //! question; what is needed here is small, and only the message format, where the traps are, is hickory's.
 
@@ -22,8 +22,9 @@ use serde::Serialize;
 
 pub use message::{Kind, Lookup, Records};
 
-/// Questions that are under way at once; others wait.
-const UNDER_WAY_MAX: usize = 512;
+/// Questions that are under way at once; others wait. A socket that nobody has tuned holds some 270 small datagrams (208
+/// KiB in net.core.rmem_default, 768 bytes each): with more than that a burst is lost, and costs a second.
+const UNDER_WAY_MAX: usize = 200;
 /// Questions over TCP at once, each in a thread of its own.
 const TCP_MAX: usize = 16;
 /// How long the first, second and third attempt of a question waits for its answer.
