@@ -49,7 +49,9 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
         ""
     };
     let value = format!("{bound}{}", figure_of(a.headline, estimate.value));
-    let headline = if leaders.len() > 1 {
+    let headline = if a.series.len() == 1 {
+        alone(a, best, level, &value)
+    } else if leaders.len() > 1 {
         format!(
             "{} {}{}: {value}, and no difference seen between them",
             list(&leaders),
@@ -63,6 +65,16 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
     details.extend(against_others(a, best, level, &leaders));
     details.extend(elsewhere(a, level, &leaders));
     Answer { headline: sentence(&headline), details, tiles: tiles(a, best) }
+}
+
+/// What there is to say where nothing is compared but the loads: the figure at the top, and at the bottom.
+fn alone(a: &Analysis<'_>, only: &Cell<'_>, level: usize, value: &str) -> String {
+    let top = format!("{} of **{}**{}: {value}", noun(a.headline), a.series_of(only), a.at_load(level));
+    let bottom = (0..level).find_map(|level| {
+        let estimate = a.best_at(level, a.headline)?.estimate(a.headline)?;
+        Some(format!("{}{}", figure_of(a.headline, estimate.value), a.at_load(level)))
+    });
+    bottom.map_or(top.clone(), |bottom| format!("{top}; {bottom}"))
 }
 
 /// The names of the best of a level and of those that do not differ from it.
