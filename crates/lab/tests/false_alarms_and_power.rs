@@ -1,16 +1,16 @@
 //! The promise of the statistics, simulated: equal servers look equal, and one slowed by 5% is found.
 //!
 //! The noise is that of CPU time per request on a shared machine: the machine drifts by several percent from block to
-//! block, which the cells of a block share; each server process adds 2.5% of its own, or twice as much on a busy virtual
-//! machine; and one repetition in twenty is disturbed by up to 15%. The same is measured with real servers by the suites
+//! block, which the cells of a block share; each server process adds 2.5% of its own, or three times as much on a busy
+//! virtual machine; and one repetition in twenty is disturbed by up to 15%. The same is measured with real servers by the suites
 //! `self-check` and `self-check-power`, whose repetitions are those of this test.
 
 use pitot_lab::statistics::{Decision, Random, Samples, judge};
 
 /// The repetitions and the tolerance of a plan that has to find 5%: see the table in `pitot_lab::statistics`.
 const REPETITIONS: usize = 20;
-/// The repetitions of a plan that has to find it where the noise is twice as large.
-const REPETITIONS_BUSY: usize = 60;
+/// The repetitions of a plan that has to find it where the noise is three times as large.
+const REPETITIONS_BUSY: usize = 120;
 const TOLERANCE: f64 = 0.01;
 const OWN_NOISE: f64 = 0.025;
 
@@ -91,8 +91,8 @@ fn a_server_slowed_by_5_percent_is_found_in_19_of_20_runs() {
 }
 
 #[test]
-fn twice_the_noise_needs_three_times_the_repetitions() {
-    let power = |repetitions| found_by(repetitions, 100, 6, 1.05, 2.0 * OWN_NOISE, Samples::Paired);
+fn three_times_the_noise_needs_six_times_the_repetitions() {
+    let power = |repetitions| found_by(repetitions, 100, 6, 1.05, 3.0 * OWN_NOISE, Samples::Paired);
     assert!(power(REPETITIONS_BUSY) >= 0.95, "{}", power(REPETITIONS_BUSY));
     assert!(power(REPETITIONS) < 0.9, "{}", power(REPETITIONS));
 }

@@ -49,7 +49,8 @@ fn a_killed_data_process_is_started_anew_and_no_success_was_a_lie() {
     let site = Site::new();
     on_these(Cell::Works, relays(), |pair| {
         for links in ["1", "3"] {
-            let server = Server::start(pair, "http", &["--root", &site.root(), "--links", links]);
+            let args = ["--root", &site.root(), "--links", links, "--idle-timeout", "600s"];
+            let server = Server::start(pair, "http", &args);
             let addr = server.addr;
             let (stop, whole, refused) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
             // A client that holds its connection through all of it.

@@ -35,7 +35,7 @@ pub enum Act {
 }
 
 /// How long an answer that falters stands still.
-pub const PAUSE: Duration = Duration::from_millis(130);
+pub const PAUSE: Duration = Duration::from_millis(400);
 
 /// The content of a right answer.
 pub const BODY: &str = "0123456789";

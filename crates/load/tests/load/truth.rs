@@ -260,8 +260,8 @@ fn a_reply_that_falters_shows_in_the_smoothness_and_nowhere_else() {
         assert_eq!(report.requests.ok, 4, "{engine}");
         let smoothness = report.smoothness.unwrap();
         assert_eq!(smoothness.gap_ns.count, 2, "{engine}");
-        // The histogram keeps three digits.
-        assert!(smoothness.gap_ns.min as f64 >= PAUSE.as_nanos() as f64 * 0.999, "{smoothness:?}");
+        // The gap begins when the first piece is read, which a busy machine may delay.
+        assert!(u128::from(smoothness.gap_ns.min) >= PAUSE.as_nanos() / 2, "{smoothness:?}");
         assert_eq!(smoothness.stalled_share, 1.0);
         let text = pitot_load::output::summary(&report, false);
         assert!(
