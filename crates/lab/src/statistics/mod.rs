@@ -22,9 +22,10 @@
 //! | ... of up to 23 comparisons | 6 |
 //! | ... of up to 85 comparisons | 7 |
 //! | find 5% CPU per request in 19 of 20 runs: tolerance 1%, repetitions that differ by 2.5% within a block | 20 |
+//! | ... with repetitions that differ by 7.5%, as on a busy virtual machine | 150 |
 //!
 //! [`repetitions_needed`] computes the middle rows: the smallest p-value that a rank test of so few values can give
-//! has to survive the correction. The last row is simulated by the test `false_alarms_and_power`, where a run without
+//! has to survive the correction. The last rows are simulated by the test `false_alarms_and_power`, where a run without
 //! a difference raises an alarm one time in two hundred. Many short repetitions beat few long ones, since most of the
 //! variance lies between server processes and in the machine's drift.
 
