@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares `pitot serve --disk ENGINE` with nginx on this machine, hot files and cold ones, and prints ratios.
 
-    cargo build --release && python3 bench/data_server.py [hot|cold|slow|all] [--rounds N] [--seconds S] [--servers LIST]
+    cargo build --release && python3 bench/data_server.py [hot|cold|put|slow|all] [--rounds N] [--seconds S] [--servers LIST]
 
 hot   server CPU time per MB of files of 64 KiB and 1 MiB that are in memory, 64 keep-alive connections (wrk), against
       nginx with sendfile, with `tcp_nopush` (Debian's own nginx.conf has it) and without. Wanted: at most 0.9 of nginx's
@@ -11,6 +11,9 @@ hot   server CPU time per MB of files of 64 KiB and 1 MiB that are in memory, 64
 cold  100 clients read files of 1 MiB whose pages are dropped all the time (posix_fadvise), while 64 clients ask for a
       hot file of 1 KiB at a steady rate: their p99. Wanted: at most half of nginx's with its default (blocking) reads,
       and no worse than nginx's with `aio threads`.
+put   8 clients put files of 64 KiB, one after the other in the place of 50, each on the disk before it is answered,
+      while 64 clients ask for a hot file of 1 KiB at a steady rate: files stored a second, and the p50 and p99 of those
+      64. (nginx, whose PUT does not wait for the disk, is not asked.)
 slow  what a client costs in memory (its share of the processes', without the page cache) that reads a file of 100 MiB at
       10 KB/s, seen with 20 of them. Wanted: under 1 MiB each.
 
@@ -42,9 +45,9 @@ def nginx(site, directory, option=""):
     return Server(name, ["nginx", "-p", directory, "-e", "stderr", "-c", conf], port)
 
 
-def pitot(site, spec):
+def pitot(site, spec, *options):
     model, mechanism, *engine = spec.split("+")
-    command = [PITOT, "serve", "http", "--root", site, "--model", model, "--mechanism", mechanism]
+    command = [PITOT, "serve", "http", "--root", site, "--model", model, "--mechanism", mechanism, *options]
     if engine:
         command += ["--disk", engine[0]]
     return Server(spec, command)
@@ -124,6 +127,32 @@ def dropping(site):
         os.waitpid(pid, 0)
 
 
+def latency_of_others(port, seconds):
+    """Response times of 64 clients that ask for a hot file at a steady rate."""
+    load = [PITOT, "load", f"http://127.0.0.1:{port}/1k.txt", "-c", "64", "-R", "1000", "-d", f"{seconds}s", "--json", "-"]
+    out = subprocess.run(["taskset", "-c", str(CLIENT_CPU), *map(str, load)], capture_output=True, text=True)
+    return json.loads(out.stdout)["latency_ns"]["response"]
+
+
+def put(site, specs, rounds, seconds):
+    lua = (f'local body = string.rep("x", {64 << 10})\n'
+           'request = function() return wrk.format("PUT", "/put-" .. math.random(0, 49), nil, body) end')
+    rows = {}
+    for _ in range(rounds):
+        for spec in specs:
+            with pitot(site, spec, "--writable") as server:
+                writers = wrk(server.port, 8, seconds + 2, lua)
+                time.sleep(1)
+                latency = latency_of_others(server.port, seconds)
+                stored, _ = finished(writers)
+                rows.setdefault(spec, []).append((latency["p50"], latency["p99"], stored / (seconds + 2)))
+    print("\nlatency of 64 clients on a hot 1 KiB file beside 8 clients that put files of 64 KiB")
+    print(f"  {'server':28}{'p50 ms':>9}{'p99 ms':>9}{'stored/s':>11}")
+    for name, runs in rows.items():
+        p50, p99, rate = (statistics.median(values) for values in zip(*runs))
+        print(f"  {name:28}{p50 / 1e6:9.2f}{p99 / 1e6:9.2f}{rate:11.0f}")
+
+
 def cold(site, directory, specs, rounds, seconds):
     lua = f'request = function() return wrk.format("GET", "/cold/" .. math.random(0, {COLD_FILES - 1}) .. ".bin") end'
     rows = {}
@@ -132,10 +161,7 @@ def cold(site, directory, specs, rounds, seconds):
             with start() as server, dropping(site):
                 crowd = wrk(server.port, 100, seconds + 2, lua)
                 time.sleep(1)
-                load = [PITOT, "load", f"http://127.0.0.1:{server.port}/1k.txt", "-c", "64", "-R", "1000",
-                        "-d", f"{seconds}s", "--json", "-"]
-                out = subprocess.run(["taskset", "-c", str(CLIENT_CPU), *map(str, load)], capture_output=True, text=True)
-                latency = json.loads(out.stdout)["latency_ns"]["response"]
+                latency = latency_of_others(server.port, seconds)
                 _, size = finished(crowd)
                 rows.setdefault(server.name, []).append((latency["p50"], latency["p99"], size / 1e6 / (seconds + 2)))
     print("\nlatency of 64 clients on a hot 1 KiB file beside 100 clients on cold 1 MiB files")
@@ -180,7 +206,7 @@ def private_bytes(pid):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("what", nargs="?", default="all", choices=["hot", "cold", "slow", "all"])
+    options.add_argument("what", nargs="?", default="all", choices=["hot", "cold", "put", "slow", "all"])
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--seconds", type=int, default=3)
     options.add_argument("--servers", default="loop+epoll-et,loop+epoll-et+nowait,loop+epoll-et+pool-sendfile,"
@@ -200,6 +226,8 @@ def main():
             with open(f"{site}/100m.bin", "wb") as file:
                 file.truncate(100 * MIB)
             slow(site, directory, specs, options.seconds)
+        if options.what in ("put", "all"):
+            put(site, specs, options.rounds, options.seconds)
         if options.what in ("cold", "all"):
             pathlib.Path(site, "cold").mkdir()
             for i in range(COLD_FILES):

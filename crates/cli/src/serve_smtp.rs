@@ -13,8 +13,7 @@ use crate::failure::Failure;
 #[command(next_help_heading = "Options of smtp")]
 pub(crate) struct SmtpArgs {
     /// What becomes of messages: `discard` counts and forgets them; `maildir DIR` has each in DIR/new, synchronised with
-    /// the disk, before it is acknowledged. The worker that received a message waits for the disk, so a loop holds up
-    /// all its connections meanwhile; the models thread and hybrid do not.
+    /// the disk, before it is acknowledged. A loop has threads for this, and waits for none of them.
     #[arg(long, num_args = 1..=2, value_names = ["WAY", "DIR"], default_value = "discard")]
     deliver: Vec<String>,
     /// The name by which the mail server greets.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pitot_disk::Completion;
-use pitot_proto::{DeliverError, OpenError, Outbox, Parcel};
+use pitot_proto::{DeliverError, Delivery, OpenError, Outbox, Parcel};
 use pitot_sys::{Token, socket};
 
 use crate::clock::Tick;
@@ -15,6 +15,7 @@ use crate::disk::{self, Disk, ReadFailure, Route, Started};
 use crate::relay::{self, Got, Remote};
 use crate::server::{Env, Server};
 use crate::session::{Session, Want};
+use crate::storing::Storing;
 
 /// Bytes that a worker receives at most in one call.
 pub const RECEIVE_BYTES: usize = 64 << 10;
@@ -255,6 +256,26 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
+    /// The step of storing that it waits for, once all before it is sent, and the path of the file if that is one. Who
+    /// takes it says what became of it by [`Conn::stored`].
+    pub fn take_step(&mut self, env: &mut Env) -> Option<(Box<[u8]>, Delivery)> {
+        if self.session.want() != Want::Store || self.asked != Asked::No {
+            return None;
+        }
+        let out = self.out.as_deref_mut().filter(|out| out.is_empty())?;
+        self.asked = Asked::Yes;
+        Some(env.take_step(out))
+    }
+
+    /// What became of the step of storing.
+    pub fn stored(&mut self, env: &mut Env, answer: Result<Option<Parcel>, DeliverError>) {
+        self.asked = Asked::No;
+        if let Some(mut out) = self.out.take() {
+            self.session.stored(env, answer, &mut out);
+            self.keep(env, out);
+        }
+    }
+
     /// Gives the outbox back to the worker if nothing is in it that is to be sent, asked for or stored.
     fn keep(&mut self, env: &mut Env, out: Box<Outbox>) {
         if out.is_empty() && !matches!(self.session.want(), Want::File | Want::Store) {
@@ -386,15 +407,6 @@ impl Conn {
         }
     }
 
-    /// What became of the piece of a file that another process was to store.
-    pub fn stored(&mut self, env: &mut Env, answer: Result<Option<Parcel>, DeliverError>) {
-        self.asked = Asked::No;
-        if let Some(mut out) = self.out.take() {
-            self.session.stored(env, answer, &mut out);
-            self.keep(env, out);
-        }
-    }
-
     /// The file cannot be read on.
     pub fn file_failed(&mut self, env: &mut Env, failure: ReadFailure) {
         self.asked = Asked::No;
@@ -460,10 +472,34 @@ impl Conn {
     }
 }
 
-/// What reads files for connections, or stores them, without keeping the loop waiting.
+/// What reads files for connections, or stores what they send, without keeping the loop waiting.
 pub trait Reader {
     /// Asks for what the connection wants next of its file. What is there already is given to it.
     fn ask(&mut self, token: Token, env: &mut Env, conn: &mut Conn);
+}
+
+/// All that a loop has of them.
+pub struct Helpers<'a> {
+    /// The engine that reads files.
+    pub disk: Option<&'a mut Disk>,
+    /// The process that has the files, if that is another.
+    pub remote: Option<&'a mut Remote>,
+    /// The threads that store.
+    pub storing: Option<&'a mut Storing<Token>>,
+}
+
+impl Reader for Helpers<'_> {
+    fn ask(&mut self, token: Token, env: &mut Env, conn: &mut Conn) {
+        if let Some(storing) = &mut self.storing
+            && let Some((path, delivery)) = conn.take_step(env)
+        {
+            storing.step(token, path, delivery);
+        } else if let Some(disk) = &mut self.disk {
+            disk.ask(token, env, conn);
+        } else if let Some(remote) = &mut self.remote {
+            remote.ask(token, env, conn);
+        }
+    }
 }
 
 impl Reader for Disk {
@@ -483,7 +519,10 @@ impl Reader for Remote {
             Some((file, range)) => self.read(token, &file, range),
             None if conn.session.want() == Want::Store => match self.store(token, out) {
                 Ok(()) => Ok(Got::Nothing),
-                Err(error) => return conn.stored(env, Err(error)),
+                Err(error) => {
+                    let answer = env.stored(Err(error));
+                    return conn.stored(env, answer);
+                }
             },
             None => match self.look(token, out.wanted_file()) {
                 Ok(()) => Ok(Got::Nothing),

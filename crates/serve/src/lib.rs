@@ -8,6 +8,7 @@
 mod clock;
 mod conn;
 mod counters;
+mod depot;
 mod disk;
 mod draft;
 mod files;
@@ -20,6 +21,7 @@ mod relay;
 mod server;
 mod session;
 mod slots;
+mod storing;
 mod supervise;
 mod uploads;
 mod worker;

@@ -5,9 +5,8 @@
 //! that directory is synchronised; only then does the protocol hear of it. Whatever goes wrong before, the file is
 //! removed again.
 //!
-//! The price: all this happens in the worker that received the message, which waits for the disk. A worker with one
-//! connection (`thread`, `fork`, `pool`) holds up nobody else, nor does `hybrid`, whose pool does it. A loop holds up all
-//! of its connections for the length of two synchronisations for each message.
+//! Each step may wait for the disk, and each message waits for two synchronisations: see [`storing`](crate::storing) for
+//! who does.
 
 use std::io;
 use std::os::fd::OwnedFd;

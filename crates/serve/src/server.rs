@@ -3,17 +3,18 @@
 use std::fmt;
 use std::time::Duration;
 
-use pitot_proto::{Context, DeliverError, MailCounts, Outbox, Parcel, Protocol};
+use pitot_proto::{Context, DeliverError, Delivery, MailCounts, Outbox, Parcel, Protocol};
 
 use pitot_sys::signal;
 
 use crate::clock::Clock;
 use crate::counters::{Count, Counters, WorkerCounters};
+use crate::depot::{Depot, Stored};
 use crate::disk::{DiskPlan, Route};
 use crate::files::{Files, Root};
 use crate::maildir::Maildir;
 use crate::plan::{ServeError, ServePlan};
-use crate::uploads::{Stored, Uploads};
+use crate::uploads::Uploads;
 
 /// Bounds on what a connection may take: time, memory, and its share of the loop.
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +58,8 @@ pub struct Server {
     pub protocol: Box<dyn Protocol>,
     /// The directory that is served.
     pub root: Option<Root>,
-    /// Where mail goes.
-    pub maildir: Option<Maildir>,
-    /// Where files may be put.
-    pub uploads: Option<Uploads>,
+    /// Where mail goes, or where files may be put.
+    pub depot: Option<Depot>,
     /// The engine that reads files, if one does, and the route that bodies take.
     pub disk: Option<DiskPlan>,
     /// See `disk`.
@@ -91,24 +90,24 @@ impl Server {
             })?),
             None => None,
         };
-        let maildir = match &plan.maildir {
-            Some(path) => Some(Maildir::open(path).map_err(|e| {
+        let depot = match (&plan.maildir, &root) {
+            (Some(path), _) => Some(Depot::Maildir(Maildir::open(path).map_err(|e| {
                 ServeError::new(
                     format!("the Maildir {} cannot be used: {e}", path.display()),
                     "name a directory in which you may write, or one that can be made",
                 )
-            })?),
-            None => None,
+            })?)),
+            (None, Some(root)) if plan.protocol_options.writable => {
+                signal::ignore_file_size_limit();
+                Some(Depot::Uploads(Uploads::below(root.directory())))
+            }
+            _ => None,
         };
         let route = disk.map_or(Route::InPlace, |disk| disk.route_under(plan.mechanism));
         if let (Some(disk), Some(root)) = (&disk, &plan.root) {
             disk.admit(root)?;
         }
-        let uploads = root.as_ref().filter(|_| plan.protocol_options.writable).map(|root| {
-            signal::ignore_file_size_limit();
-            Uploads::below(root.directory())
-        });
-        Ok(Server { protocol, root, maildir, uploads, disk, route, limits: plan.limits, counters })
+        Ok(Server { protocol, root, depot, disk, route, limits: plan.limits, counters })
     }
 
     /// The engine that the workers of this server open, if bodies go by one.
@@ -136,8 +135,9 @@ pub struct Env {
     pub clock: Clock,
     /// Its open files.
     pub files: Files,
-    maildir: Option<Maildir>,
-    uploads: Option<Uploads>,
+    depot: Option<Depot>,
+    /// What is stored is not stored by this worker, which must not wait for the disk.
+    pub stores_elsewhere: bool,
     /// Its counters.
     pub counters: WorkerCounters,
     /// Bounds.
@@ -159,8 +159,8 @@ impl Env {
         Env {
             clock: Clock::new(),
             files: Files::new(server.root.clone(), server.engine().map(DiskPlan::file_options)),
-            maildir: server.maildir.clone(),
-            uploads: server.uploads.clone(),
+            depot: server.depot.clone(),
+            stores_elsewhere: false,
             counters: server.counters.worker(index),
             limits: server.limits,
             route: server.route,
@@ -187,31 +187,43 @@ impl Env {
         }
     }
 
-    /// Does the step of a delivery or an upload that the outbox asks for. It waits for the disk. `None` if another
-    /// process has to do it.
+    /// Does the step of a delivery or an upload that the outbox asks for. It waits for the disk. `None` if somebody else
+    /// has to do it, whose outcome goes to [`Env::stored`].
     pub fn deliver(&mut self, outbox: &mut Outbox) -> Option<Result<Option<Parcel>, DeliverError>> {
-        if self.uploads.is_some() && self.files.is_remote() {
+        if self.stores_elsewhere {
             return None;
         }
-        let answer = self.deliver_here(outbox);
-        if answer.is_err() {
-            self.counters.add(Count::DeliveryFailed, 1);
-        }
-        Some(answer)
+        let (path, delivery) = outbox.upload();
+        let result = match &self.depot {
+            Some(depot) => depot.store(path, delivery),
+            None => Err(DeliverError::Failed),
+        };
+        Some(self.stored(result))
     }
 
-    fn deliver_here(&mut self, outbox: &mut Outbox) -> Result<Option<Parcel>, DeliverError> {
-        if let Some(uploads) = &self.uploads {
-            let (path, delivery) = outbox.upload();
-            return match uploads.store(path, delivery)? {
-                Stored::Going(parcel) => Ok(Some(parcel)),
-                Stored::Done(path) => {
-                    self.files.forget(&path);
-                    Ok(None)
-                }
-            };
+    /// Takes the step of a delivery or an upload out of the outbox, for somebody else to do.
+    pub fn take_step(&mut self, outbox: &mut Outbox) -> (Box<[u8]>, Delivery) {
+        let (path, delivery) = outbox.upload();
+        if delivery.parcel.is_none() {
+            // To close the file that is replaced after it was frees its blocks, and that waits for the disk.
+            self.files.forget(path);
         }
-        self.maildir.as_ref().ok_or(DeliverError::Failed)?.deliver(outbox.delivery())
+        (path.into(), std::mem::take(delivery))
+    }
+
+    /// Takes notice of what a step of storing came to, and says what the core is to know of it.
+    pub fn stored(&mut self, result: Result<Stored, DeliverError>) -> Result<Option<Parcel>, DeliverError> {
+        match result {
+            Ok(Stored::Going(parcel)) => Ok(Some(parcel)),
+            Ok(Stored::Done(path)) => {
+                self.files.forget(&path);
+                Ok(None)
+            }
+            Err(error) => {
+                self.counters.add(Count::DeliveryFailed, 1);
+                Err(error)
+            }
+        }
     }
 
     /// Counts the replies and the mail of the outbox, and burns the time for them that was asked for.

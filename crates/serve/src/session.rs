@@ -23,7 +23,7 @@ pub enum Want {
     Resume,
     /// What another process knows of a file.
     File,
-    /// That another process stores a piece of a file.
+    /// That a piece of a file or of a message is stored, which this worker does not do itself.
     Store,
     /// The end.
     Close,
@@ -54,6 +54,11 @@ impl Session {
     /// In the middle of a request's head.
     pub fn in_head(&self) -> bool {
         self.want == Want::Input && !self.tail.is_empty()
+    }
+
+    /// Input waits for the session to be done with what it was given before.
+    pub fn holds_input(&self) -> bool {
+        !self.tail.is_empty()
     }
 
     /// In the middle of a request's body.
@@ -150,16 +155,17 @@ impl Session {
         self.go_on(next, env, out);
     }
 
-    /// The other process has stored a piece of a file, or all of it, or could not.
+    /// What was to be stored is stored, or could not be.
     pub fn stored(&mut self, env: &mut Env, answer: Result<Option<Parcel>, DeliverError>, out: &mut Outbox) {
         if self.want != Want::Store {
             return;
         }
-        if answer.is_err() {
-            env.counters.add(Count::DeliveryFailed, 1);
-        }
         let next = self.core.delivered(&env.context(), answer, out);
         self.go_on(next, env, out);
+        if self.want == Want::Close {
+            // What was to be stored may go on behind what has been received: no more was taken meanwhile.
+            self.want = Want::CloseGently;
+        }
     }
 
     /// Goes on after what was waited for.
@@ -271,7 +277,7 @@ impl Session {
     }
 
     /// Opens files, delivers mail and stores files for as long as the core wants that, and returns what it wants then:
-    /// to open or store a file only if another process has to be asked for it.
+    /// to open or store something only if that is not done here.
     fn obey(&mut self, mut next: Next, env: &mut Env, out: &mut Outbox) -> Next {
         loop {
             next = match next {

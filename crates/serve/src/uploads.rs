@@ -3,9 +3,8 @@
 //! The content goes to a file with a hidden name in the directory of the target, where a rename is sure to work, and the
 //! client hears of it once it is on the disk under its name.
 //!
-//! The price is that of mail: the worker that receives the content waits for the disk. A loop holds up all of its
-//! connections for two synchronisations per file; `thread`, `fork`, `pool` and `hybrid` hold up nobody else, and nor does
-//! `relay`, whose data process has a thread for this.
+//! Each step may wait for the disk, and each file waits for two synchronisations: see [`storing`](crate::storing) for who
+//! does.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use pitot_sys::process;
 use rustix::fs::{self, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use crate::depot::Stored;
 use crate::draft::Draft;
 
 /// Uploads begun by this process.
@@ -33,15 +33,6 @@ struct Upload {
     draft: Draft,
     directory: Arc<OwnedFd>,
     path: Box<[u8]>,
-}
-
-/// What a step came to.
-#[derive(Debug)]
-pub enum Stored {
-    /// More is to come.
-    Going(Parcel),
-    /// The file at this path is the new one.
-    Done(Box<[u8]>),
 }
 
 impl Uploads {

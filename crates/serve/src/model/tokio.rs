@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use pitot_proto::{DeliverError, Delivery};
 use pitot_sys::{Waker, affinity};
 
 use super::threads::Threads;
@@ -17,6 +18,7 @@ use super::{Fleet, Listeners, Listens, Model};
 use crate::clock::Tick;
 use crate::conn::{Conn, RECEIVE_BYTES, Turn};
 use crate::counters::Count;
+use crate::depot::Stored;
 use crate::mechanism::Mechanism;
 use crate::plan::{ServeError, ServePlan};
 use crate::server::{Env, Server};
@@ -83,9 +85,10 @@ struct Benches {
 impl Benches {
     fn take(&self) -> Bench {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut bench = free.unwrap_or_else(|| Bench {
-            env: Env::new(&self.server, 0),
-            scratch: vec![0; RECEIVE_BYTES].into_boxed_slice(),
+        let mut bench = free.unwrap_or_else(|| {
+            let mut env = Env::new(&self.server, 0);
+            env.stores_elsewhere = self.server.depot.is_some();
+            Bench { env, scratch: vec![0; RECEIVE_BYTES].into_boxed_slice() }
         });
         bench.env.clock.update();
         bench
@@ -161,8 +164,19 @@ async fn serve(benches: Arc<Benches>, socket: Arc<TcpStream>, mut told: watch::R
                 turn = take_turn(&benches, &mut conn, stopping, &mut time);
                 continue;
             }
-            // No engine reads files under this model.
-            Turn::AwaitFile | Turn::Over => break,
+            // No engine reads files under this model, so that it is something to be stored.
+            Turn::AwaitFile => {
+                let step = benches.with(stopping, |env, _| conn.take_step(env));
+                let Some((path, delivery)) = step else { break };
+                let result = store(&benches.server, path, delivery).await;
+                benches.with(stopping, |env, _| {
+                    let answer = env.stored(result);
+                    conn.stored(env, answer);
+                });
+                turn = take_turn(&benches, &mut conn, stopping, &mut time);
+                continue;
+            }
+            Turn::Over => break,
         };
         turn = tokio::select! {
             biased;
@@ -190,6 +204,13 @@ async fn serve(benches: Arc<Benches>, socket: Arc<TcpStream>, mut told: watch::R
     }
     benches.with(stopping, |env, _| conn.abandon(env));
     counters.closed();
+}
+
+/// Does a step of storing on one of the threads that the runtime has for what blocks.
+async fn store(server: &Server, path: Box<[u8]>, mut delivery: Delivery) -> Result<Stored, DeliverError> {
+    let depot = server.depot.clone().ok_or(DeliverError::Failed)?;
+    let result = tokio::task::spawn_blocking(move || depot.store(&path, &mut delivery)).await;
+    result.unwrap_or(Err(DeliverError::Failed))
 }
 
 /// When a connection's time is over.

@@ -10,18 +10,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pitot_disk::{Completion, DiskFile, Transfer};
-use pitot_proto::{FileMeta, OpenError};
+use pitot_proto::{Delivery, FileMeta, OpenError, Parcel};
 use pitot_sys::readiness::{Interest, Readiness, Ready, Trigger};
 use pitot_sys::{Token, Waker, socket};
 
 use super::frame::{Failure, Frame, SECRET_BYTES, Stat};
 use super::peer::Peer;
 use super::remote::flush;
-use super::storing::{Outcome, Storing};
 use crate::disk::{Disk, ReadFailure, Started};
 use crate::files::Answer;
 use crate::server::{Env, Server};
 use crate::slots::Slots;
+use crate::storing::{Outcome, Storing};
 
 /// What may wait to be sent on one link before no more is read for it.
 const LINK_BYTES: usize = 2 << 20;
@@ -66,6 +66,9 @@ struct Link {
     waiting: VecDeque<Token>,
 }
 
+/// A file that is being stored: the link that it comes by, and the name of the stream there.
+type UploadName = (Token, u64);
+
 struct Stream {
     link: Token,
     name: u64,
@@ -84,8 +87,10 @@ struct Data<R> {
     env: Env,
     mechanism: R,
     disk: Disk,
-    /// Where files are stored, if any may be.
-    storing: Option<Storing>,
+    /// Who stores files, if any may be stored.
+    storing: Option<Storing<UploadName>>,
+    /// The files that are being stored. One of which a step is under way has nothing here but its name.
+    uploads: HashMap<UploadName, Option<Parcel>>,
     links: Slots<Link>,
     streams: Slots<Stream>,
     stopping: bool,
@@ -114,12 +119,13 @@ impl<R: Readiness> Data<R> {
         if let Some(fd) = disk.completion_fd() {
             mechanism.watch(fd, DISK, Interest::Read)?;
         }
-        let storing = worker.server.uploads.clone().map(Storing::start).transpose()?;
+        let storing = worker.server.depot.clone().map(Storing::new).transpose()?;
         if let Some(storing) = &storing {
             mechanism.watch(storing.as_fd(), STORED, Interest::Read)?;
         }
         let (links, streams) = (Slots::new(), Slots::new());
-        Ok(Data { worker, env, mechanism, disk, storing, links, streams, stopping: false })
+        let uploads = HashMap::new();
+        Ok(Data { worker, env, mechanism, disk, storing, uploads, links, streams, stopping: false })
     }
 
     fn serve(&mut self) -> io::Result<()> {
@@ -274,13 +280,22 @@ impl<R: Readiness> Data<R> {
             Wish::Cancel(name) => {
                 if let Some(stream) = link.streams.remove(&name) {
                     self.streams.remove(stream);
-                } else if let Some(storing) = &self.storing {
-                    storing.give_up(token, Some(name));
                 }
+                self.uploads.remove(&(token, name));
             }
             Wish::Store { name, path, is_last, bytes } => {
-                let Some(storing) = &self.storing else { return false };
-                storing.step(token, name, path, bytes, is_last);
+                let Some(storing) = &mut self.storing else { return false };
+                let parcel = match self.uploads.insert((token, name), None) {
+                    Some(Some(parcel)) => Some(parcel),
+                    // The step before is not done, so that this one has no place.
+                    Some(None) => return false,
+                    None if path.is_empty() => return false,
+                    None => {
+                        self.env.files.forget(&path);
+                        None
+                    }
+                };
+                storing.step((token, name), path, Delivery { parcel, bytes, is_last });
             }
         }
         true
@@ -352,15 +367,24 @@ impl<R: Readiness> Data<R> {
     /// Tells relays what has become of what they had stored.
     fn have_stored(&mut self) {
         let Some(storing) = &self.storing else { return };
-        for Outcome { link, name, result } in storing.take() {
-            let answer = match result {
-                Ok(path) => {
-                    if let Some(path) = path {
-                        self.env.files.forget(&path);
-                    }
+        for Outcome { of, result } in storing.take() {
+            let answer = self.env.stored(result);
+            // One that was given up meanwhile is removed again, unless it is in its place already.
+            let Some(was_begun) = self.uploads.get_mut(&of) else { continue };
+            let (link, name) = of;
+            let answer = match answer {
+                Ok(Some(parcel)) => {
+                    *was_begun = Some(parcel);
                     Frame::Stored
                 }
-                Err(error) => Frame::Failed(Failure::Store(error)),
+                Ok(None) => {
+                    self.uploads.remove(&of);
+                    Frame::Stored
+                }
+                Err(error) => {
+                    self.uploads.remove(&of);
+                    Frame::Failed(Failure::Store(error))
+                }
             };
             if let Some(link) = self.links.get(link) {
                 link.peer.write(name, &answer);
@@ -411,9 +435,7 @@ impl<R: Readiness> Data<R> {
         for stream in link.streams.into_values() {
             self.streams.remove(stream);
         }
-        if let Some(storing) = &self.storing {
-            storing.give_up(token, None);
-        }
+        self.uploads.retain(|(link, _), _| *link != token);
     }
 }
 

@@ -11,7 +11,6 @@ mod data;
 pub mod frame;
 mod peer;
 mod remote;
-mod storing;
 
 pub use data::{DataWorker, run as run_data};
 pub use remote::{Event, Got, RETRY, Remote, RemoteFile, file_to_read, flush};

@@ -14,6 +14,7 @@ use pitot_sys::{Token, connect};
 use super::RemotePlan;
 use super::frame::{Failure, Frame, Stat};
 use super::peer::{Peer, Received};
+use crate::depot::Stored;
 
 /// What may come of one file, for one connection, before it is given on: the bound on its memory in the relay.
 const WINDOW_BYTES: u32 = 256 << 10;
@@ -82,12 +83,8 @@ pub enum Event {
     Bytes,
     /// The range cannot be read on.
     Failed(Failure),
-    /// A piece of a file is stored, and more may follow.
-    Going(Parcel),
-    /// The file at this path is the new one.
-    Stored(Box<[u8]>),
-    /// It is not stored, and nothing is left of it.
-    NotStored(DeliverError),
+    /// What a step of storing came to.
+    Stored(Result<Stored, DeliverError>),
 }
 
 /// What is there of a range.
@@ -259,7 +256,7 @@ impl Remote {
             events.push(match stream.asked {
                 Asked::Look(_) => (token, Event::NotKnown(OpenError::Unavailable)),
                 Asked::Read { .. } => (token, Event::Failed(Failure::Open(OpenError::Unavailable))),
-                Asked::Store { .. } => (token, Event::NotStored(DeliverError::Unavailable)),
+                Asked::Store { .. } => (token, Event::Stored(Err(DeliverError::Unavailable))),
             });
         }
         lost.peer
@@ -300,10 +297,10 @@ fn take(
         }
         (Asked::Store { path, is_last }, Frame::Stored) => {
             if *is_last {
-                events.push((token, Event::Stored(std::mem::take(path))));
+                events.push((token, Event::Stored(Ok(Stored::Done(std::mem::take(path))))));
                 streams.remove(&token);
             } else {
-                events.push((token, Event::Going(Parcel(Box::new(Begun)))));
+                events.push((token, Event::Stored(Ok(Stored::Going(Parcel(Box::new(Begun)))))));
             }
         }
         (Asked::Store { .. }, Frame::Failed(failure)) => {
@@ -311,7 +308,7 @@ fn take(
                 Failure::Store(error) => error,
                 Failure::Open(_) | Failure::Changed => DeliverError::Failed,
             };
-            events.push((token, Event::NotStored(error)));
+            events.push((token, Event::Stored(Err(error))));
             streams.remove(&token);
         }
         // A data process that answers what was not asked is of no use, but harms nobody.

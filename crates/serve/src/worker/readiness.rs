@@ -9,20 +9,23 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pitot_proto::DeliverError;
 use pitot_sys::readiness::{Interest, Readiness, Ready, Trigger};
 use pitot_sys::{Token, Waker, socket};
 
 use super::desk::{Desk, Done, Job};
 use super::{AcceptFailure, LoopWorker, Source};
 use crate::clock::Tick;
-use crate::conn::{Conn, RECEIVE_BYTES, Reader, Socket, Turn};
+use crate::conn::{Conn, Helpers, RECEIVE_BYTES, Socket, Turn};
 use crate::counters::Count;
+use crate::depot::{Depot, Stored};
 use crate::disk::{Disk, ReadFailure, Route};
 use crate::files::Files;
 use crate::relay::frame::Failure;
 use crate::relay::{self, Event, LINKS_MAX, RETRY, Remote};
 use crate::server::{Env, Server};
 use crate::slots::Slots;
+use crate::storing::{Outcome, Storing};
 
 /// How often the loop looks at time-outs and tries to accept again after it ran out of descriptors.
 pub const SWEEP: Duration = Duration::from_millis(250);
@@ -36,6 +39,7 @@ const SOURCE: Token = Token::new(u32::MAX, 0);
 const STOP: Token = Token::new(u32::MAX - 1, 0);
 const DISK: Token = Token::new(u32::MAX - 2, 0);
 const RETURNED: Token = Token::new(u32::MAX - 3, 0);
+const STORED: Token = Token::new(u32::MAX - 4, 0);
 /// The connections to a data process have the numbers from here on.
 const LINKS: u32 = u32::MAX - LINKS_MAX as u32 - 8;
 
@@ -82,6 +86,8 @@ struct Loop<R> {
     /// The process that has the files, if that is another, and whom to tell that it has answered.
     remote: Option<Remote>,
     tell_up: Option<Arc<Waker>>,
+    /// The threads that store what connections send, unless those of the pool do it or another process.
+    storing: Option<Storing<Token>>,
     pool: Option<Arc<Desk>>,
     /// Connections on their way to the threads.
     batch: Vec<Job>,
@@ -122,6 +128,16 @@ impl<R: Readiness> Loop<R> {
         if let Some(fd) = disk.as_ref().and_then(Disk::completion_fd) {
             mechanism.watch(fd, DISK, Interest::Read)?;
         }
+        let is_with_files = |depot: &Depot| matches!(depot, Depot::Uploads(_));
+        let depot = server
+            .depot
+            .clone()
+            .filter(|depot| pool.is_none() && !(remote.is_some() && is_with_files(depot)));
+        let storing = depot.map(Storing::new).transpose()?;
+        if let Some(storing) = &storing {
+            mechanism.watch(storing.as_fd(), STORED, Interest::Read)?;
+        }
+        env.stores_elsewhere = storing.is_some() || remote.is_some();
         prepared.tell();
         let next_sweep = env.clock.tick().after(SWEEP);
         Ok(Loop {
@@ -133,6 +149,7 @@ impl<R: Readiness> Loop<R> {
             disk,
             remote,
             tell_up,
+            storing,
             pool,
             batch: Vec::new(),
             conns: Slots::new(),
@@ -213,6 +230,7 @@ impl<R: Readiness> Loop<R> {
                 SOURCE => accept = true,
                 STOP => self.stop_told = true,
                 DISK => reap = true,
+                STORED => self.take_stored(),
                 RETURNED => {}
                 link if link.index() >= LINKS => self.hear(link.index() - LINKS),
                 _ => self.became_ready(ready),
@@ -275,32 +293,48 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Tells connections what has come for them.
+    /// Acts on what has come from the data process.
     fn answer(&mut self, events: Vec<(Token, Event)>) {
         for (token, event) in events {
-            match &event {
-                Event::Known(path, stat) => self.env.files.learn(path, *stat, &self.env.clock),
-                Event::Stored(path) => self.env.files.forget(path),
-                _ => {}
-            }
-            // One that is not waiting will ask when it is.
-            let conn = self.conns.get(token).and_then(|entry| entry.conn.as_mut());
-            let Some(conn) = conn.filter(|conn| conn.is_asked()) else { continue };
             match event {
-                Event::Known(..) => conn.file_known(&mut self.env, Ok(())),
-                Event::NotKnown(error) => conn.file_known(&mut self.env, Err(error)),
-                Event::Bytes => conn.ask_again(),
-                Event::Failed(Failure::Open(error)) => {
-                    conn.file_failed(&mut self.env, ReadFailure::Failed(error));
+                Event::Known(path, stat) => {
+                    self.env.files.learn(&path, stat, &self.env.clock);
+                    self.tell(token, |conn, env| conn.file_known(env, Ok(())));
                 }
-                Event::Failed(Failure::Changed | Failure::Store(_)) => {
-                    conn.file_failed(&mut self.env, ReadFailure::Truncated);
+                Event::NotKnown(error) => self.tell(token, |conn, env| conn.file_known(env, Err(error))),
+                Event::Bytes => self.tell(token, |conn, _| conn.ask_again()),
+                Event::Failed(failure) => {
+                    let failure = match failure {
+                        Failure::Open(error) => ReadFailure::Failed(error),
+                        Failure::Changed | Failure::Store(_) => ReadFailure::Truncated,
+                    };
+                    self.tell(token, |conn, env| conn.file_failed(env, failure));
                 }
-                Event::Going(parcel) => conn.stored(&mut self.env, Ok(Some(parcel))),
-                Event::Stored(_) => conn.stored(&mut self.env, Ok(None)),
-                Event::NotStored(error) => conn.stored(&mut self.env, Err(error)),
+                Event::Stored(result) => self.have_stored(token, result),
             }
+        }
+    }
+
+    /// Tells a connection what it waits for, and gives it a turn. One that is not waiting will ask when it is.
+    fn tell(&mut self, token: Token, what: impl FnOnce(&mut Conn, &mut Env)) {
+        let conn = self.conns.get(token).and_then(|entry| entry.conn.as_mut());
+        if let Some(conn) = conn.filter(|conn| conn.is_asked()) {
+            what(conn, &mut self.env);
             self.turn(token);
+        }
+    }
+
+    /// Takes notice of a step of storing that is done, though its connection may be gone.
+    fn have_stored(&mut self, token: Token, result: Result<Stored, DeliverError>) {
+        let answer = self.env.stored(result);
+        self.tell(token, |conn, env| conn.stored(env, answer));
+    }
+
+    /// Takes what the threads that store have done.
+    fn take_stored(&mut self) {
+        let Some(storing) = &self.storing else { return };
+        for Outcome { of, result } in storing.take() {
+            self.have_stored(of, result);
         }
     }
 
@@ -505,12 +539,12 @@ impl<R: Readiness> Loop<R> {
             return;
         }
         let Some(conn) = &mut entry.conn else { return };
-        let reader: Option<&mut dyn Reader> = match (&mut self.disk, &mut self.remote) {
-            (Some(disk), _) => Some(disk),
-            (None, Some(remote)) => Some(remote),
-            (None, None) => None,
+        let mut helpers = Helpers {
+            disk: self.disk.as_mut(),
+            remote: self.remote.as_mut(),
+            storing: self.storing.as_mut(),
         };
-        let turn = conn.turn_with(token, &mut self.env, &mut self.scratch, reader);
+        let turn = conn.turn_with(token, &mut self.env, &mut self.scratch, Some(&mut helpers));
         self.after_turn(token, turn);
     }
 

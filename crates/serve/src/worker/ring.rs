@@ -17,6 +17,7 @@ use crate::counters::Count;
 use crate::server::{Env, Server};
 use crate::session::{Session, Want};
 use crate::slots::Slots;
+use crate::storing::{Outcome, Storing};
 
 /// Bytes of a file that are read in one operation.
 const READ_BYTES: usize = 64 << 10;
@@ -28,6 +29,7 @@ const DIRECT_MAX: u64 = 65_536;
 
 const SOURCE: Token = Token::new(u32::MAX, 0);
 const STOP: Token = Token::new(u32::MAX - 1, 0);
+const STORED: Token = Token::new(u32::MAX - 2, 0);
 
 /// Serves until it is told to stop and the requests in flight are done.
 ///
@@ -43,7 +45,7 @@ pub fn run(worker: LoopWorker) -> io::Result<()> {
     };
     let ring =
         Ring::new(sizes).map_err(|unavailable| io::Error::new(io::ErrorKind::Unsupported, unavailable))?;
-    let mut this = Loop::new(worker, ring);
+    let mut this = Loop::new(worker, ring)?;
     this.serve()?;
     this.finish()
 }
@@ -58,6 +60,8 @@ struct Conn {
     receiving: bool,
     /// A send or a read of a file is in flight.
     sending: bool,
+    /// A step of storing is under way.
+    storing: bool,
     input_ended: bool,
     /// The receive was ended so that a slow reader's requests do not pile up.
     held: bool,
@@ -69,6 +73,8 @@ struct Loop {
     ring: Ring,
     source: Option<Source>,
     stop: Arc<Waker>,
+    /// The threads that store what connections send, if anything may be stored.
+    storing: Option<Storing<Token>>,
     conns: Slots<Conn>,
     /// No descriptor was left; the source is armed again at the next sweep.
     accept_paused: bool,
@@ -83,9 +89,11 @@ struct Loop {
 }
 
 impl Loop {
-    fn new(worker: LoopWorker, ring: Ring) -> Loop {
+    fn new(worker: LoopWorker, ring: Ring) -> io::Result<Loop> {
         let LoopWorker { server, index, source, stop, prepared, .. } = worker;
-        let env = Env::new(&server, index);
+        let mut env = Env::new(&server, index);
+        let storing = server.depot.clone().map(Storing::new).transpose()?;
+        env.stores_elsewhere = storing.is_some();
         let next_sweep = env.clock.tick().after(SWEEP);
         let mut this = Loop {
             server,
@@ -93,6 +101,7 @@ impl Loop {
             ring,
             source: Some(source),
             stop,
+            storing,
             conns: Slots::new(),
             accept_paused: false,
             accepting: false,
@@ -103,8 +112,9 @@ impl Loop {
         };
         this.ring.poll(STOP, this.stop.as_fd());
         this.arm_source();
+        this.arm_storing();
         prepared.tell();
-        this
+        Ok(this)
     }
 
     fn serve(&mut self) -> io::Result<()> {
@@ -167,6 +177,7 @@ impl Loop {
             Completion::Accepted { result, last, .. } => self.accepted(result, last),
             Completion::Read { token, result, buffer } => self.read(token, result, buffer),
             Completion::Readable { token: STOP } => self.stop_told = true,
+            Completion::Readable { token: STORED } => self.take_stored(),
             Completion::Readable { .. } => self.take_handed_over(),
             Completion::Connected { .. } => {}
         }
@@ -181,6 +192,39 @@ impl Loop {
             Some(Source::Handoff(handoff)) => self.ring.poll(SOURCE, handoff.as_fd()),
             None => {}
         }
+    }
+
+    fn arm_storing(&mut self) {
+        if let Some(storing) = &self.storing {
+            self.ring.poll(STORED, storing.as_fd());
+        }
+    }
+
+    /// Takes what the threads that store have done. A connection may be gone meanwhile.
+    fn take_stored(&mut self) {
+        let Some(storing) = &self.storing else { return };
+        for Outcome { of: token, result } in storing.take() {
+            let answer = self.env.stored(result);
+            let Some(conn) = self.conns.get(token).filter(|conn| conn.storing) else { continue };
+            conn.storing = false;
+            conn.deadline = None;
+            if let Some(mut out) = conn.out.take() {
+                conn.session.stored(&mut self.env, answer, &mut out);
+                conn.out = Some(out);
+            }
+            self.advance(token);
+            self.close_if_done_for(token);
+        }
+        self.arm_storing();
+    }
+
+    /// Has the step of storing done that a connection wants.
+    fn start_storing(&mut self, token: Token) {
+        let Some(conn) = self.conns.get(token) else { return };
+        let (Some(storing), Some(out)) = (&mut self.storing, &mut conn.out) else { return self.close(token) };
+        conn.storing = true;
+        let (path, delivery) = self.env.take_step(out);
+        storing.step(token, path, delivery);
     }
 
     fn accepted(&mut self, result: io::Result<RingFd>, last: bool) {
@@ -231,6 +275,7 @@ impl Loop {
             deadline: None,
             receiving: false,
             sending: false,
+            storing: false,
             input_ended: false,
             held: false,
         };
@@ -347,7 +392,7 @@ impl Loop {
             if conn.fd.is_none() {
                 return self.drop_if_done(token);
             }
-            if conn.sending {
+            if conn.sending || conn.storing {
                 break;
             }
             if conn.out.as_ref().is_some_and(|out| !out.is_empty()) {
@@ -361,8 +406,12 @@ impl Loop {
                     conn.session.resume(&mut self.env, &mut out);
                     conn.out = Some(out);
                 }
+                Want::Store => {
+                    self.start_storing(token);
+                    break;
+                }
                 // Files are those of this process, so that the latter is never so.
-                Want::Close | Want::File | Want::Store => return self.close(token),
+                Want::Close | Want::File => return self.close(token),
                 Want::CloseGently if conn.input_ended => return self.close(token),
                 Want::CloseGently => {
                     if conn.phase != Phase::Linger {
@@ -377,6 +426,7 @@ impl Loop {
         }
         let Some(conn) = self.conns.get(token) else { return };
         if !conn.sending
+            && !conn.storing
             && let Some(out) = conn.out.take_if(|out| out.is_empty())
         {
             self.env.recycle(out);
@@ -395,7 +445,9 @@ impl Loop {
                 conn.receiving = true;
                 self.ring.receive(token, fd);
             }
-            Want::Resume if conn.receiving && !conn.held => {
+            // What has arrived behind a message that is being stored is kept, and no more is taken.
+            Want::Store if !conn.session.holds_input() => {}
+            Want::Resume | Want::Store if conn.receiving && !conn.held => {
                 conn.held = true;
                 self.ring.cancel_receive(token);
             }
@@ -448,7 +500,7 @@ impl Loop {
         let Some(conn) = self.conns.get(token) else { return };
         let phase = if conn.phase == Phase::Linger {
             Phase::Linger
-        } else if conn.sending {
+        } else if conn.sending || conn.storing {
             Phase::Reply
         } else if conn.session.in_head() {
             Phase::Head
@@ -476,7 +528,7 @@ impl Loop {
 
     fn close_if_idle(&mut self, token: Token) {
         let idle = self.conns.get(token).is_some_and(|conn| {
-            conn.fd.is_some() && !conn.sending && conn.phase != Phase::Linger && {
+            conn.fd.is_some() && !conn.sending && !conn.storing && conn.phase != Phase::Linger && {
                 !conn.session.in_head() && !conn.session.in_body()
             }
         });
