@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 use crate::{DeliverError, FileHandle, Outbox, Parcel};
@@ -10,6 +11,11 @@ use crate::{DeliverError, FileHandle, Outbox, Parcel};
 pub trait Protocol: Send + Sync {
     /// The state of one new connection. It should stay small: an idle connection is little more than this.
     fn connect(&self) -> Box<dyn ServerConn>;
+
+    /// Its connections want to know whom they speak to, which costs the caller a system call for each of them.
+    fn wants_peer(&self) -> bool {
+        false
+    }
 }
 
 /// The server's side of one connection: bytes in, bytes and wishes out.
@@ -18,6 +24,11 @@ pub trait Protocol: Send + Sync {
 /// that it can ask to see again. `dyn` is deliberate: one indirect call per read costs about a nanosecond, and it
 /// keeps a protocol to one file and one registry entry.
 pub trait ServerConn: Send {
+    /// The address of the peer, told before all else if the protocol wants it and it can be had.
+    fn peer_is(&mut self, peer: IpAddr) {
+        let _ = peer;
+    }
+
     /// Called once, before any input. A protocol in which the server speaks first greets here.
     fn open(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
         let _ = (cx, out);

@@ -148,7 +148,7 @@ pub struct Conn<S = Socket> {
 impl<S: AsFd> Conn<S> {
     /// A connection just accepted. The caller has counted it, and gives it a first turn.
     pub fn open(server: &Server, env: &mut Env, socket: S) -> Conn<S> {
-        let mut session = Session::new(&*server.protocol);
+        let mut session = Session::new(&*server.protocol, Some(socket.as_fd()));
         let mut out = env.outbox();
         session.open(env, &mut out);
         let phase = Phase::Idle;

@@ -1,8 +1,11 @@
 //! The pump: it feeds a protocol core and obeys it. The same for every model and mechanism.
 
+use std::os::fd::BorrowedFd;
+
 use pitot_proto::{
     Context, DeliverError, Next, OpenError, Outbox, Parcel, Protocol, ServerConn, Violation, ViolationKind,
 };
+use pitot_sys::socket;
 
 use crate::counters::Count;
 use crate::disk::ReadFailure;
@@ -41,9 +44,15 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session with a new connection's core.
-    pub fn new(protocol: &dyn Protocol) -> Session {
-        Session { core: protocol.connect(), tail: Vec::new(), want: Want::Input, input_ended: false }
+    /// A session with a new connection's core. The socket is asked for the peer if the protocol wants to know it.
+    pub fn new(protocol: &dyn Protocol, socket: Option<BorrowedFd<'_>>) -> Session {
+        let mut core = protocol.connect();
+        if let Some(socket) = socket.filter(|_| protocol.wants_peer())
+            && let Ok(peer) = socket::peer_addr(socket)
+        {
+            core.peer_is(peer.ip());
+        }
+        Session { core, tail: Vec::new(), want: Want::Input, input_ended: false }
     }
 
     /// What it waits for.

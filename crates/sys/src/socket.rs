@@ -60,6 +60,15 @@ pub fn local_addr(fd: impl AsFd) -> io::Result<SocketAddr> {
     Ok(SocketAddr::try_from(net::getsockname(fd)?)?)
 }
 
+/// The address of the peer.
+///
+/// # Errors
+/// ENOTCONN; EINVAL for a socket that is not of the internet.
+pub fn peer_addr(fd: impl AsFd) -> io::Result<SocketAddr> {
+    let peer = net::getpeername(fd)?.ok_or(io::ErrorKind::NotConnected)?;
+    Ok(SocketAddr::try_from(peer)?)
+}
+
 /// The next established connection.
 ///
 /// # Errors

@@ -85,7 +85,12 @@ fn mail_is_in_its_maildir_when_it_is_acknowledged() {
             for (n, client) in clients.iter_mut().enumerate() {
                 expect(client, "250 250 354 250");
                 let whole = format!("\nSubject: {n}-{round}.\n\n{}", body.replace('\r', ""));
-                assert!(files(&maildir.join("new")).iter().any(|message| message.ends_with(&whole)));
+                let messages = files(&maildir.join("new"));
+                let message = messages.iter().find(|message| message.ends_with(&whole)).expect("the message");
+                assert!(
+                    message.contains("\nReceived: from client.test ([127.0.0.1])\n\tby "),
+                    "{message:.300}"
+                );
             }
         }
         // What is cut off leaves nothing.

@@ -6,6 +6,7 @@ pub mod http;
 pub mod memcache;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::{
@@ -143,6 +144,11 @@ impl<'a> Pump<'a> {
         let next = pump.conn.open(&pump.context(), &mut pump.out);
         pump.after(next);
         pump
+    }
+
+    /// Tells whom the connection is with.
+    pub fn peer_is(&mut self, peer: IpAddr) {
+        self.conn.peer_is(peer);
     }
 
     /// Input arrives. After the end it is dropped.

@@ -1,5 +1,6 @@
 //! One connection: from a command to its reply, and from the first line of a message to its place.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use memchr::memchr;
@@ -23,6 +24,8 @@ pub(super) struct Conn {
     /// In a line that was refused before its end was there.
     in_long_line: bool,
     errors: u32,
+    /// Known only where messages are stored, which name it.
+    peer: Option<Box<IpAddr>>,
     /// From EHLO on.
     session: Option<Box<Session>>,
 }
@@ -116,7 +119,7 @@ impl Session {
     }
 
     /// Spools what goes in front of the message (RFC 5321 section 4.4).
-    fn write_envelope(&self, cx: &Context<'_>, shared: &Shared, spool: &mut Vec<u8>) {
+    fn write_envelope(&self, cx: &Context<'_>, shared: &Shared, peer: Option<&IpAddr>, spool: &mut Vec<u8>) {
         spool.extend_from_slice(&self.envelope);
         let with = match (self.utf8, self.extended) {
             (true, _) => "UTF8SMTP",
@@ -127,13 +130,22 @@ impl Session {
         let date = cx.date.strip_suffix("GMT").unwrap_or(cx.date);
         spool.extend_from_slice(b"Received: from ");
         spool.extend_from_slice(&self.client);
-        for part in ["\n\tby ", &shared.options.name, " with ", with, ";\n\t", date, "+0000\n"] {
+        let address = match peer.map(IpAddr::to_canonical) {
+            Some(IpAddr::V4(peer)) => format!(" ([{peer}])"),
+            Some(IpAddr::V6(peer)) => format!(" ([IPv6:{peer}])"),
+            None => String::new(),
+        };
+        for part in [&address, "\n\tby ", &shared.options.name, " with ", with, ";\n\t", date, "+0000\n"] {
             spool.extend_from_slice(part.as_bytes());
         }
     }
 }
 
 impl ServerConn for Conn {
+    fn peer_is(&mut self, peer: IpAddr) {
+        self.peer = Some(Box::new(peer));
+    }
+
     fn open(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
         if cx.stopping {
             out.fixed(reply::STOPPING);
@@ -190,7 +202,7 @@ impl ServerConn for Conn {
 
 impl Conn {
     pub(super) fn new(shared: Arc<Shared>) -> Conn {
-        Conn { shared, state: State::Fresh, in_long_line: false, errors: 0, session: None }
+        Conn { shared, state: State::Fresh, in_long_line: false, errors: 0, peer: None, session: None }
     }
 
     /// Takes input that starts with a command line, or with the rest of one that is too long.
@@ -348,7 +360,7 @@ impl Conn {
         let store = self.shared.options.store && session.refusal.is_none();
         if store && !session.storing && !input.is_empty() {
             session.storing = true;
-            session.write_envelope(cx, &self.shared, out.spool());
+            session.write_envelope(cx, &self.shared, self.peer.as_deref(), out.spool());
         }
         let (consumed, ended) = session.content.take(input, store.then(|| out.spool()));
         session.ended = ended;

@@ -12,8 +12,8 @@
 //! - **A connection is small**: before EHLO it is a pointer and a few bytes, behind it about two hundred bytes more. The
 //!   envelope grows with its recipients, whose number is limited.
 //!
-//! What it does not do, on purpose: relay, look up names, offer TLS or authentication, or know the address of its
-//! client, which is why the `Received` field names the client by its own word alone.
+//! What it does not do, on purpose: relay, look up names (so that the `Received` field has the client's address without
+//! a name of it, beside the one that it gave itself), offer TLS or authentication.
 
 mod command;
 mod conn;
@@ -104,6 +104,10 @@ impl Smtp {
 impl Protocol for Smtp {
     fn connect(&self) -> Box<dyn ServerConn> {
         Box::new(Conn::new(Arc::clone(&self.shared)))
+    }
+
+    fn wants_peer(&self) -> bool {
+        self.shared.options.store
     }
 }
 

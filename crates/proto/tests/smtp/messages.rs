@@ -37,6 +37,26 @@ fn a_stored_message_starts_with_its_envelope_and_its_trace() {
 }
 
 #[test]
+fn the_trace_has_the_address_of_the_client_where_it_is_known() {
+    let server = store();
+    for (peer, told) in [
+        ("192.0.2.1", "([192.0.2.1])"),
+        ("::ffff:192.0.2.1", "([192.0.2.1])"),
+        ("2001:db8::1", "([IPv6:2001:db8::1])"),
+    ] {
+        let mut pump = connect(&server);
+        pump.peer_is(peer.parse().unwrap());
+        let said = "HELO client.test\r\nMAIL FROM:<>\r\nRCPT TO:<postmaster>\r\nDATA\r\n.\r\n";
+        assert_eq!(codes(&mut pump, said), "250 250 250 354 250");
+        let message = String::from_utf8_lossy(&pump.mail[0]);
+        assert!(
+            message.contains(&format!("Received: from client.test {told}\n\tby mx.test with")),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn a_message_of_many_pieces_is_stored_whole() {
     let server = store();
     let mut pump = in_message(&server);

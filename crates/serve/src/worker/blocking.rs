@@ -125,7 +125,7 @@ pub fn serve(server: &Server, env: &mut Env, interrupt: &impl Interrupt, fd: Own
         fd: &fd,
         server,
         disk: None,
-        session: Session::new(&*server.protocol),
+        session: Session::new(&*server.protocol, Some(fd.as_fd())),
         head_started: None,
         timeout: env.limits.idle_timeout,
     };

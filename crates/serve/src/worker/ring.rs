@@ -186,7 +186,9 @@ impl Loop {
     fn arm_source(&mut self) {
         match &self.source {
             Some(Source::Listener(listener)) => {
-                self.ring.accept(SOURCE, listener.as_fd(), true);
+                // A slot of the ring cannot be asked whom it is connected to.
+                let direct = !self.server.protocol.wants_peer();
+                self.ring.accept(SOURCE, listener.as_fd(), direct);
                 self.accepting = true;
             }
             Some(Source::Handoff(handoff)) => self.ring.poll(SOURCE, handoff.as_fd()),
@@ -264,7 +266,13 @@ impl Loop {
             self.ring.close(fd);
             return;
         }
-        let mut session = Session::new(&*self.server.protocol);
+        let mut session = Session::new(
+            &*self.server.protocol,
+            match &fd {
+                RingFd::Plain(fd) => Some(fd.as_fd()),
+                RingFd::Direct(_) => None,
+            },
+        );
         let mut out = self.env.outbox();
         session.open(&mut self.env, &mut out);
         let conn = Conn {
