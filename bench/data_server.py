@@ -210,7 +210,8 @@ def main():
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--seconds", type=int, default=3)
     options.add_argument("--servers", default="loop+epoll-et,loop+epoll-et+nowait,loop+epoll-et+pool-sendfile,"
-                         "loop+epoll-et+pool,loop+epoll-et+uring,loop+uring,relay+epoll-et+pool")
+                         "loop+epoll-et+pool,loop+epoll-et+uring,loop+uring,relay+epoll-et+pool,"
+                         "relay+epoll-et+nowait")
     options.add_argument("--dir", default=None, help="where the files are made; a file system on a disk")
     options = options.parse_args()
     specs = options.servers.split(",")
