@@ -22,11 +22,12 @@ use crate::worker::{LoopWorker, Prepared, Source};
 pub(super) static RELAY: Model = Model {
     name: "relay",
     summary: "a network process and a data process, joined by a TCP connection",
-    doc: "The relay process holds the clients; a data process looks at files and reads them, by the disk engine `pool` or \
-          the one named with --disk (with `nowait` hot files do not wait behind cold ones), and stores what clients put, \
-          in threads of its own; a TCP connection over loopback (or --links of them) joins the two. Neither disk nor clients can harm the other side: the data process may die \
-          and is started anew while the relay answers 503. The price is that every byte passes through the kernel twice \
-          more. The split data server of a design note of about 2006.",
+    doc: "The relay process holds the clients; a data process looks at files and reads them, by the disk engine `pool` \
+          or the one named with --disk (with `nowait` hot files do not wait behind cold ones), and stores what clients \
+          put, in threads of its own; a TCP connection over loopback (or --links of them) joins the two. Neither disk \
+          nor clients can harm the other side: the data process may die and is started anew while the relay answers \
+          503. The price is that every byte passes through the kernel twice more. The split data server of a design \
+          note of about 2006.",
     workers: "relay processes beside the data process; one by default",
     workers_default: |_| 1,
     pairs_with,
