@@ -3,7 +3,7 @@ use std::sync::mpsc::channel;
 
 use super::threads::Threads;
 use super::{Fleet, Listeners, Listens, Model};
-use crate::conn::{RECEIVE_BYTES, Reader, Turn};
+use crate::conn::{Helper, RECEIVE_BYTES, Turn};
 use crate::disk::Disk;
 use crate::mechanism::{Kind, Mechanism};
 use crate::plan::{ServeError, ServePlan};
@@ -67,7 +67,7 @@ fn work(desk: &Desk, mut env: Env, mut disk: Option<Disk>) {
         env.clock.update();
         env.stopping = stopping;
         let turn =
-            conn.turn_with(token, &mut env, &mut scratch, disk.as_mut().map(|disk| disk as &mut dyn Reader));
+            conn.turn_with(token, &mut env, &mut scratch, disk.as_mut().map(|disk| disk as &mut dyn Helper));
         if disk.as_ref().is_some_and(Disk::is_short) {
             // What slow clients hold is read again; the next turn of another needs memory.
             conn.give_block_back();

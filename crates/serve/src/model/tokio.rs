@@ -165,7 +165,7 @@ async fn serve(benches: Arc<Benches>, socket: Arc<TcpStream>, mut told: watch::R
                 continue;
             }
             // No engine reads files under this model, so that it is something to be stored.
-            Turn::AwaitFile => {
+            Turn::AwaitHelper => {
                 let step = benches.with(stopping, |env, _| conn.take_step(env));
                 let Some((path, delivery)) = step else { break };
                 let result = store(&benches.server, path, delivery).await;

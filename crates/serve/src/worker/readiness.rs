@@ -452,7 +452,7 @@ impl<R: Readiness> Loop<R> {
                 let conn = self.conns.get(token).and_then(|entry| entry.conn.as_mut());
                 if conn.map(Conn::ask_again).is_some() {
                     if self.pool.is_some() {
-                        self.after_turn(token, Turn::AwaitFile);
+                        self.after_turn(token, Turn::AwaitHelper);
                     } else {
                         self.turn(token);
                     }
@@ -552,7 +552,7 @@ impl<R: Readiness> Loop<R> {
         let Some(entry) = self.conns.get(token) else { return };
         let Some(conn) = &mut entry.conn else { return };
         if self.pool.is_some() {
-            if turn == Turn::AwaitFile
+            if turn == Turn::AwaitHelper
                 && let Some(disk) = &mut self.disk
                 && !conn.ask_if_not_asked(token, &mut self.env, disk)
             {
@@ -568,7 +568,7 @@ impl<R: Readiness> Loop<R> {
             Turn::AwaitInput => Interest::Read,
             Turn::AwaitRoom => Interest::Write,
             // What it waits for is no affair of the mechanism.
-            Turn::AwaitFile => entry.interest,
+            Turn::AwaitHelper => entry.interest,
             Turn::Again => {
                 self.again.push(token);
                 Interest::Nothing
@@ -578,7 +578,7 @@ impl<R: Readiness> Loop<R> {
         if self.env.stopping && turn == Turn::AwaitInput && conn.is_idle() {
             return if conn.dismiss(&mut self.env) { self.turn(token) } else { self.close(token) };
         }
-        let watch = if turn == Turn::AwaitFile {
+        let watch = if turn == Turn::AwaitHelper {
             Ok(())
         } else if !entry.watched {
             // With an edge trigger this tells of whatever has happened since the turn.
