@@ -307,6 +307,8 @@ fn an_unreachable_dns_server_ends_the_run_with_one_line() {
     }
 }
 
+const LOCALHOST_6: [u8; 16] = std::net::Ipv6Addr::LOCALHOST.octets();
+
 static ZONE: dns::Zone = &[
     ("two.test", &[Data::Mx(20, "second.test"), Data::Mx(10, "first.test")]),
     ("same.test", &[Data::Mx(5, "alias-of-first.test")]),
@@ -315,6 +317,10 @@ static ZONE: dns::Zone = &[
     ("lame.test", &[Data::Mx(10, "gone.test")]),
     ("down.test", &[Data::Mx(10, "closed.test"), Data::Mx(20, "second.test")]),
     ("sick.test", &[Data::Fail]),
+    ("long.test", &[Data::Long, Data::Mx(10, "first.test")]),
+    ("new.test", &[Data::Mx(10, "sixth.test")]),
+    ("newer.test", &[Data::Aaaa(LOCALHOST_6)]),
+    ("sixth.test", &[Data::Aaaa(LOCALHOST_6)]),
     ("first.test", &[Data::A([127, 0, 0, 2])]),
     ("alias-of-first.test", &[Data::A([127, 0, 0, 2])]),
     ("second.test", &[Data::A([127, 0, 0, 3])]),
@@ -347,6 +353,33 @@ fn mail_goes_where_dns_says() {
         report["outcomes"].as_array().unwrap().iter().filter_map(|o| o["enhanced"].as_str()).collect();
     assert!(reasons.contains(&"5.1.10") && reasons.contains(&"5.1.2"), "{reasons:?}");
     assert_eq!(report["dns"]["unanswered_attempts"], 0);
+}
+
+#[test]
+fn an_answer_too_long_for_a_datagram_is_fetched_over_tcp() {
+    let host = Host::at("127.0.0.2:0".parse().unwrap(), Script::default());
+    let dns = dns::serve(ZONE).to_string();
+    let port = host.addr.port().to_string();
+    let arguments = ["--really-send", "--dns", &dns, "--port", &port];
+    let (report, code) = Files::new("a@long.test\nb@long.test\nc@two.test\n").json(&arguments);
+    assert_eq!((recipients(&report, "sent"), code), (3, 0), "{report}");
+    assert_eq!(report["dns"]["over_tcp"], 1, "{report}");
+    assert_eq!(host.seen().taken.len(), 3);
+}
+
+#[test]
+fn hosts_with_addresses_of_version_six_only_are_reached() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        eprintln!("skipped: this machine has no IPv6");
+        return;
+    }
+    let host = Host::at("[::1]:0".parse().unwrap(), Script::default());
+    let dns = dns::serve(ZONE).to_string();
+    let port = host.addr.port().to_string();
+    let arguments = ["--really-send", "--dns", &dns, "--port", &port];
+    let (report, code) = Files::new("a@new.test\nb@newer.test\nc@[IPv6:::1]\n").json(&arguments);
+    assert_eq!((recipients(&report, "sent"), code), (3, 0), "{report}");
+    assert_eq!(host.seen().taken.len(), 3);
 }
 
 #[test]
