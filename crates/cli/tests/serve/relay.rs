@@ -3,6 +3,7 @@
 use std::io::{BufRead, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -24,6 +25,14 @@ fn data_process(server: &Server) -> Option<Process> {
     children.retain(|process| process.pid != server.processes()[0].pid && !process.has_ended());
     // The engine's threads tell it from the relay, which has one.
     children.into_iter().find(|process| process.threads() > 1)
+}
+
+struct SetWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A whole reply, or what came instead: `None` if the connection was cut in the middle.
@@ -57,10 +66,15 @@ fn a_killed_data_process_is_started_anew_and_no_success_was_a_lie() {
             let mut patient = Http::connect(addr);
             assert_eq!(patient.get("/small.txt").status, 200);
             thread::scope(|scope| {
+                // Whatever comes, the clients end with this block.
+                let _end = SetWhenDropped(&stop);
                 for i in 0..4 {
                     let (stop, whole, refused) = (&stop, &whole, &refused);
                     scope.spawn(move || {
                         while !stop.load(Ordering::Relaxed) {
+                            // At full speed the ports of closed connections would soon be used up, and the search for
+                            // a free one would take the CPUs from the servers.
+                            thread::sleep(Duration::from_millis(2));
                             let path = if i == 0 { "/small.txt" } else { "/large.bin" };
                             match try_get(addr, path) {
                                 Some((200, body)) if i == 0 => assert_eq!(body, crate::site::SMALL),
@@ -92,7 +106,6 @@ fn a_killed_data_process_is_started_anew_and_no_success_was_a_lie() {
                 }
                 let before = whole.load(Ordering::Relaxed);
                 eventually("replies are whole again", || whole.load(Ordering::Relaxed) > before);
-                stop.store(true, Ordering::Relaxed);
             });
             eventually("the patient client is served again", || patient.get("/small.txt").status == 200);
             drop(patient);
