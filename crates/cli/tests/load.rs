@@ -316,7 +316,9 @@ fn a_generator_whose_cpu_is_taken_away_does_not_call_itself_valid() {
         for _ in 0..4 {
             scope.spawn(|| {
                 pitot_sys::affinity::pin(&[cpu]).unwrap();
-                while !over.load(Ordering::Relaxed) {
+                // Bounded, for the time when what follows fails.
+                let start = Instant::now();
+                while !over.load(Ordering::Relaxed) && start.elapsed() < PATIENCE {
                     std::hint::spin_loop();
                 }
             });
