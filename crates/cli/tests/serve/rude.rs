@@ -23,6 +23,22 @@ fn check_serves(server: &Server, protocol: &str) {
 }
 
 #[test]
+fn who_is_bidden_farewell_harms_nobody_who_comes_after() {
+    on_every_pair(Cell::Works, |pair| {
+        let server = Server::start(pair, "http", &[]);
+        for _ in 0..100 {
+            // What follows the last request is thrown away until the client goes.
+            let mut talkative = Http::connect(server.addr);
+            talkative.write("GET /bytes/10 HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\nand more");
+            assert_eq!(talkative.reply().status, 200);
+            drop(talkative);
+            check_serves(&server, "http");
+        }
+        server.stop().check_connections();
+    });
+}
+
+#[test]
 fn resets_at_any_time_cost_the_connection_and_nothing_else() {
     on_every_pair(Cell::Works, |pair| {
         for protocol in ["busy", "blob", "http"] {

@@ -208,7 +208,10 @@ fn handle(
                 }
             }
         }
-        Completion::Accepted { .. } | Completion::Read { .. } | Completion::Readable { .. } => {}
+        Completion::Accepted { .. }
+        | Completion::FinishedSending { .. }
+        | Completion::Read { .. }
+        | Completion::Readable { .. } => {}
     }
 }
 

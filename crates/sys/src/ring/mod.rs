@@ -100,6 +100,11 @@ pub enum Completion {
         /// Done, or why not.
         result: io::Result<()>,
     },
+    /// From [`Ring::finish_sending`], whatever came of it.
+    FinishedSending {
+        /// The connection's token.
+        token: Token,
+    },
     /// From [`Ring::poll`]: the descriptor is readable. Told once for each arming.
     Readable {
         /// The token given.
@@ -119,7 +124,8 @@ enum Kind {
     Connect,
     Poll,
     SendStatic,
-    /// Closes, shutdowns and cancellations: nobody waits for them.
+    Shutdown,
+    /// Closes and cancellations: nobody waits for them.
     Forget,
 }
 
@@ -320,13 +326,15 @@ impl Ring {
         self.push(entry, user_data(Kind::Poll, token.bits()));
     }
 
-    /// Tells the peer that nothing more will be sent.
-    pub fn finish_sending(&mut self, fd: &RingFd) {
+    /// Tells the peer that nothing more will be sent. The kernel does this on a thread of its own, which looks the socket
+    /// up by its number when it comes to it: the socket must not be closed before the completion, or the operation may
+    /// meet the one that has its number next.
+    pub fn finish_sending(&mut self, token: Token, fd: &RingFd) {
         let entry = match target(fd) {
             Target::Fd(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
             Target::Fixed(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
         };
-        self.push_forget(entry);
+        self.push(entry, user_data(Kind::Shutdown, token.bits()));
     }
 
     /// Breaks a connection: the peer gets a reset, and what it was to get is forgotten. Only closing is left to do.
@@ -454,6 +462,9 @@ impl Ring {
                 unreachable!("a connect")
             };
             return Some(Completion::Connected { token, result: check(result).map(|_| ()) });
+        }
+        if kind == Kind::Shutdown as u8 {
+            return Some(Completion::FinishedSending { token });
         }
         (kind == Kind::Poll as u8).then_some(Completion::Readable { token })
     }
