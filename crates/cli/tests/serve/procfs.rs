@@ -5,6 +5,9 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
 /// A process, as it was when it was looked at.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
@@ -43,7 +46,7 @@ impl Process {
 
     /// It has ended and its parent has taken note.
     pub(crate) fn is_gone(&self) -> bool {
-        Process::read(self.pid).is_none_or(|now| now.started != self.started)
+        is_gone(self.pid)
     }
 
     /// Its threads but those that the kernel makes for io_uring (iou-wrk), which come and go as it sees fit.
@@ -74,19 +77,33 @@ impl Process {
     }
 }
 
-/// A process and all that descend from it.
+/// A process and all that descend from it. It looks at no others (CONFIG_PROC_CHILDREN), which may be those of another
+/// test and about to be reaped.
 pub(crate) fn tree(root: i32) -> Vec<Process> {
-    let all: Vec<Process> = fs::read_dir("/proc")
-        .expect("/proc is mounted")
-        .filter_map(|entry| Process::read(entry.ok()?.file_name().to_str()?.parse().ok()?))
-        .collect();
-    let mut tree: Vec<Process> = all.iter().filter(|process| process.pid == root).cloned().collect();
+    let mut tree: Vec<Process> = Process::read(root).into_iter().collect();
     let mut next = 0;
     while let Some(parent) = tree.get(next).map(|process| process.pid) {
-        tree.extend(all.iter().filter(|process| process.parent == parent).cloned());
+        tree.extend(
+            children(parent).into_iter().filter_map(Process::read).filter(|child| child.parent == parent),
+        );
         next += 1;
     }
     tree
+}
+
+/// True if there is no such process, not even a zombie. This does not look into /proc, where whoever looks at a process
+/// that is just being reaped holds up its parent.
+pub(crate) fn is_gone(pid: i32) -> bool {
+    Pid::from_raw(pid).is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+}
+
+/// The children of a process, in the order in which they were started. Nothing is looked at but the parent.
+pub(crate) fn children(parent: i32) -> Vec<i32> {
+    let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
 }
 
 /// True if the server has received all that these clients (IPv4 addresses) have sent.

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::client::{check_pattern, connect, connect_narrow, eventually};
 use crate::http::{Http, get};
 use crate::pairs::{Cell, Pair, on_these, usable};
-use crate::procfs::Process;
+use crate::procfs::{children, is_gone};
 use crate::server::{Server, send};
 use crate::site::{LARGE_BYTES, Site};
 
@@ -20,12 +20,12 @@ fn relays() -> Vec<(String, &'static Pair)> {
     relays.map(|pair| (pair.to_string(), pair)).collect()
 }
 
-/// The data process: the one that holds no listener of the server's port, started last.
-fn data_process(server: &Server) -> Option<Process> {
-    let mut children = server.processes();
-    children.retain(|process| process.pid != server.processes()[0].pid && !process.has_ended());
-    // The engine's threads tell it from the relay, which has one.
-    children.into_iter().find(|process| process.threads() > 1)
+/// The number of the data process: the last that was started, at first and whenever it is started anew.
+fn data_process(server: &Server) -> Option<i32> {
+    match children(server.pid())[..] {
+        [_relay, data] => Some(data),
+        _ => None,
+    }
 }
 
 struct SetWhenDropped<'a>(&'a AtomicBool);
@@ -103,8 +103,8 @@ fn a_killed_data_process_is_started_anew_and_no_success_was_a_lie() {
                         victim.is_some()
                     });
                     let victim = victim.expect("a data process");
-                    send(victim.pid, Signal::KILL);
-                    eventually("it is gone", || victim.is_gone());
+                    send(victim, Signal::KILL);
+                    eventually("it is gone", || is_gone(victim));
                 }
                 let before = whole.load(Ordering::Relaxed);
                 eventually("replies are whole again", || whole.load(Ordering::Relaxed) > before);
@@ -123,16 +123,16 @@ fn while_the_data_process_is_away_clients_are_told_so() {
         let server = Server::start(pair, "http", &["--root", &site.root()]);
         let mut http = Http::connect(server.addr);
         assert_eq!(http.get("/small.txt").status, 200);
-        let (parent, data) = (server.processes()[0].clone(), data_process(&server).expect("a data process"));
+        let (parent, data) = (server.pid(), data_process(&server).expect("a data process"));
         // Its parent, which would start another, is held meanwhile.
-        send(parent.pid, Signal::STOP);
-        send(data.pid, Signal::KILL);
+        send(parent, Signal::STOP);
+        send(data, Signal::KILL);
         eventually("the relay notices", || http.get("/nothing-new").status == 503);
         let reply = http.get("/index.html");
         assert_eq!((reply.status, reply.field("retry-after")), (503, Some("1")));
         // What needs no file is served as ever.
         assert_eq!(http.get("/bytes/10").status, 200);
-        send(parent.pid, Signal::CONT);
+        send(parent, Signal::CONT);
         eventually("it is back", || http.get("/index.html").status == 200);
         drop(http);
         server.stop().check_connections();
@@ -151,8 +151,8 @@ fn an_upload_whose_data_process_dies_is_refused_and_the_next_one_is_stored() {
         assert_eq!(http.reply_to_head().status, 100);
         http.write(vec![b'c'; 50_000]);
         let victim = data_process(&server).expect("a data process");
-        send(victim.pid, Signal::KILL);
-        eventually("it is gone", || victim.is_gone());
+        send(victim, Signal::KILL);
+        eventually("it is gone", || is_gone(victim));
         http.write(vec![b'c'; 50_000]);
         assert_eq!(http.reply().status, 503);
         assert!(!site.path("cut.bin").exists());
