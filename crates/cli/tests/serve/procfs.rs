@@ -77,15 +77,16 @@ impl Process {
     }
 }
 
-/// A process and all that descend from it. It looks at no others (CONFIG_PROC_CHILDREN), which may be those of another
-/// test and about to be reaped.
+/// A process and all that descend from it.
 pub(crate) fn tree(root: i32) -> Vec<Process> {
-    let mut tree: Vec<Process> = Process::read(root).into_iter().collect();
+    let all: Vec<Process> = fs::read_dir("/proc")
+        .expect("/proc is mounted")
+        .filter_map(|entry| Process::read(entry.ok()?.file_name().to_str()?.parse().ok()?))
+        .collect();
+    let mut tree: Vec<Process> = all.iter().filter(|process| process.pid == root).cloned().collect();
     let mut next = 0;
     while let Some(parent) = tree.get(next).map(|process| process.pid) {
-        tree.extend(
-            children(parent).into_iter().filter_map(Process::read).filter(|child| child.parent == parent),
-        );
+        tree.extend(all.iter().filter(|process| process.parent == parent).cloned());
         next += 1;
     }
     tree
