@@ -208,10 +208,7 @@ fn handle(
                 }
             }
         }
-        Completion::Accepted { .. }
-        | Completion::FinishedSending { .. }
-        | Completion::Read { .. }
-        | Completion::Readable { .. } => {}
+        Completion::Accepted { .. } | Completion::Read { .. } | Completion::Readable { .. } => {}
     }
 }
 

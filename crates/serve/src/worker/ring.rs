@@ -62,10 +62,6 @@ struct Conn {
     sending: bool,
     /// A step of storing is under way.
     storing: bool,
-    /// The peer is being told that nothing more comes; until then the socket must stay open.
-    finishing: bool,
-    /// It is to be closed as soon as that is done.
-    doomed: bool,
     input_ended: bool,
     /// The receive was ended so that a slow reader's requests do not pile up.
     held: bool,
@@ -183,7 +179,6 @@ impl Loop {
             Completion::Readable { token: STOP } => self.stop_told = true,
             Completion::Readable { token: STORED } => self.take_stored(),
             Completion::Readable { .. } => self.take_handed_over(),
-            Completion::FinishedSending { token } => self.finished_sending(token),
             Completion::Connected { .. } => {}
         }
     }
@@ -289,8 +284,6 @@ impl Loop {
             receiving: false,
             sending: false,
             storing: false,
-            finishing: false,
-            doomed: false,
             input_ended: false,
             held: false,
         };
@@ -432,8 +425,7 @@ impl Loop {
                     if conn.phase != Phase::Linger {
                         conn.phase = Phase::Linger;
                         if let Some(fd) = &conn.fd {
-                            conn.finishing = true;
-                            self.ring.finish_sending(token, fd);
+                            self.ring.finish_sending(fd);
                         }
                     }
                     break;
@@ -565,10 +557,6 @@ impl Loop {
     /// Closes the socket. The connection's slot is freed when nothing of it is in flight any more.
     fn close(&mut self, token: Token) {
         let Some(conn) = self.conns.get(token) else { return };
-        if conn.finishing {
-            conn.doomed = true;
-            return;
-        }
         if let Some(fd) = conn.fd.take() {
             if conn.receiving || conn.sending {
                 self.ring.cancel_all(&fd);
@@ -582,14 +570,6 @@ impl Loop {
             self.conns.set_deadline(token, Tick::NEVER);
         }
         self.drop_if_done(token);
-    }
-
-    fn finished_sending(&mut self, token: Token) {
-        let Some(conn) = self.conns.get(token) else { return };
-        conn.finishing = false;
-        if conn.doomed {
-            self.close(token);
-        }
     }
 
     fn drop_if_done(&mut self, token: Token) {

@@ -9,6 +9,7 @@
 //! completion that is the last of its operation says so (`last`), and no buffer, slot or descriptor may be counted
 //! as free before that.
 
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -100,11 +101,6 @@ pub enum Completion {
         /// Done, or why not.
         result: io::Result<()>,
     },
-    /// From [`Ring::finish_sending`], whatever came of it.
-    FinishedSending {
-        /// The connection's token.
-        token: Token,
-    },
     /// From [`Ring::poll`]: the descriptor is readable. Told once for each arming.
     Readable {
         /// The token given.
@@ -161,6 +157,10 @@ pub struct Ring {
     free: u32,
     /// Operations in flight that own memory.
     owning: usize,
+    /// Sockets whose shutdown is in flight, by number, and those of them that are to be closed then. The kernel shuts
+    /// down on a thread of its own, which looks the socket up by its number when it comes to it: were that closed
+    /// before, it might be the next connection's by then.
+    shutting_down: HashMap<u64, Option<RingFd>>,
     /// Completions taken from the kernel and not yet told.
     arrived: Vec<(u64, i32, u32)>,
     told: usize,
@@ -200,6 +200,7 @@ impl Ring {
             in_flight: Vec::new(),
             free: NO_SLOT,
             owning: 0,
+            shutting_down: HashMap::new(),
             arrived: Vec::with_capacity(sizes.completions as usize),
             told: 0,
             spare_payloads: Vec::new(),
@@ -326,15 +327,14 @@ impl Ring {
         self.push(entry, user_data(Kind::Poll, token.bits()));
     }
 
-    /// Tells the peer that nothing more will be sent. The kernel does this on a thread of its own, which looks the socket
-    /// up by its number when it comes to it: the socket must not be closed before the completion, or the operation may
-    /// meet the one that has its number next.
-    pub fn finish_sending(&mut self, token: Token, fd: &RingFd) {
+    /// Tells the peer that nothing more will be sent; once for each connection.
+    pub fn finish_sending(&mut self, fd: &RingFd) {
         let entry = match target(fd) {
             Target::Fd(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
             Target::Fixed(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
         };
-        self.push(entry, user_data(Kind::Shutdown, token.bits()));
+        self.shutting_down.insert(number(fd), None);
+        self.push(entry, user_data(Kind::Shutdown, number(fd)));
     }
 
     /// Breaks a connection: the peer gets a reset, and what it was to get is forgotten. Only closing is left to do.
@@ -354,6 +354,10 @@ impl Ring {
     /// Closes a socket. What is in flight must be cancelled first: until its last completion it keeps the connection
     /// open.
     pub fn close(&mut self, fd: RingFd) {
+        if let Some(then_close) = self.shutting_down.get_mut(&number(&fd)) {
+            *then_close = Some(fd);
+            return;
+        }
         let entry = match fd {
             RingFd::Plain(fd) => {
                 opcode::Close::new(types::Fd(std::os::fd::IntoRawFd::into_raw_fd(fd))).build()
@@ -464,7 +468,10 @@ impl Ring {
             return Some(Completion::Connected { token, result: check(result).map(|_| ()) });
         }
         if kind == Kind::Shutdown as u8 {
-            return Some(Completion::FinishedSending { token });
+            if let Some(Some(fd)) = self.shutting_down.remove(&(data & !(u64::from(u8::MAX) << KIND_SHIFT))) {
+                self.close(fd);
+            }
+            return None;
         }
         (kind == Kind::Poll as u8).then_some(Completion::Readable { token })
     }
@@ -544,6 +551,14 @@ fn target(fd: &RingFd) -> Target {
     match fd {
         RingFd::Plain(fd) => Target::Fd(types::Fd(fd.as_raw_fd())),
         RingFd::Direct(slot) => Target::Fixed(types::Fixed(*slot)),
+    }
+}
+
+/// What tells a socket from all others of the ring.
+fn number(fd: &RingFd) -> u64 {
+    match fd {
+        RingFd::Plain(fd) => fd.as_raw_fd() as u64,
+        RingFd::Direct(slot) => 1 << 32 | u64::from(*slot),
     }
 }
 

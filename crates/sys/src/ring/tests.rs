@@ -140,3 +140,33 @@ fn a_ring_may_be_dropped_with_everything_in_flight() {
     }
     ring.wait(Some(Duration::from_millis(1))).unwrap();
 }
+
+#[test]
+fn a_shutdown_meets_its_own_socket_and_not_the_next_of_its_number() {
+    for direct in [false, true] {
+        let Some(mut ring) = ring() else { return };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        ring.accept(Token::new(9, 0), listener.as_fd(), direct);
+        let connect = |ring: &mut Ring| {
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            match next(ring) {
+                Completion::Accepted { result: Ok(fd), .. } => (client, fd),
+                other => panic!("{other:?}"),
+            }
+        };
+        for _ in 0..200 {
+            let (mut first, fd) = connect(&mut ring);
+            ring.finish_sending(&fd);
+            ring.close(fd);
+            let (mut second, fd) = connect(&mut ring);
+            let mut payload = ring.payload();
+            payload.push_static(b"hello");
+            ring.send(Token::new(1, 0), &fd, payload, false);
+            let Completion::Sent { result, .. } = next(&mut ring) else { panic!("not a send") };
+            assert_eq!(result.unwrap(), 5);
+            second.read_exact(&mut [0; 5]).unwrap();
+            assert_eq!(first.read(&mut [0]).unwrap(), 0);
+            ring.close(fd);
+        }
+    }
+}
