@@ -5,9 +5,10 @@
 
 hot   server CPU time per MB of files of 64 KiB and 1 MiB that are in memory, 64 keep-alive connections (wrk), against
       nginx with sendfile, with `tcp_nopush` (Debian's own nginx.conf has it) and without. Wanted: at most 0.9 of nginx's
-      for the best pair. Without tcp_nopush the head of a reply is a packet of its own, and on the loopback the rest is
-      then sent for the most part when the client's acknowledgements come, at the cost of the client's CPU: look at the
-      rate and at the client's CPU time too.
+      for the best pair. Without tcp_nopush the head of a reply is a packet of its own, as with `--no-cork`, which is asked
+      too. Where the congestion control is BBR, that makes it let little into the loopback at a time, and the rest is
+      sent when the client's acknowledgements come, at the cost of the client's CPU: look at the rate and at the
+      client's CPU time too. `--congestion cubic` has none of that, and no timers that pace.
 cold  100 clients read files of 1 MiB whose pages are dropped all the time (posix_fadvise), while 64 clients ask for a
       hot file of 1 KiB at a steady rate: their p99. Wanted: at most half of nginx's with its default (blocking) reads,
       and no worse than nginx's with `aio threads`.
@@ -17,8 +18,8 @@ put   8 clients put files of 64 KiB, one after the other in the place of 50, eac
 slow  what a client costs in memory (its share of the processes', without the page cache) that reads a file of 100 MiB at
       10 KB/s, seen with 20 of them. Wanted: under 1 MiB each.
 
-A server is model+mechanism or model+mechanism+engine. Servers run on the first CPU and clients on the last; runs are
-interleaved, and every figure is a median over rounds. nginx and wrk are Debian packages: apt-get install nginx-light wrk.
+A server is model+mechanism or model+mechanism+engine, and options may follow after a space. Servers run on the first CPU
+and clients on the last; runs are interleaved, and every figure is a median over them. nginx and wrk are Debian packages: apt-get install nginx-light wrk.
 Traffic stays on 127.0.0.1.
 """
 import argparse, contextlib, json, os, pathlib, resource, signal, socket, statistics, subprocess, sys, tempfile, time
@@ -30,6 +31,7 @@ from serve import CLIENT_CPU, PITOT, Server, cpu_seconds, free_port
 COLD_FILES = 400
 MIB = 1 << 20
 HOT_NGINX = ["", "tcp_nopush on"]
+HOT_TUNED = ["loop+epoll-et --no-cork", "loop+epoll-et --no-cork --congestion cubic"]
 COLD_NGINX = ["", "aio threads"]
 SLOW_CLIENTS = 20
 
@@ -46,8 +48,9 @@ def nginx(site, directory, option=""):
 
 
 def pitot(site, spec, *options):
-    model, mechanism, *engine = spec.split("+")
-    command = [PITOT, "serve", "http", "--root", site, "--model", model, "--mechanism", mechanism, *options]
+    pair, *own_options = spec.split()
+    model, mechanism, *engine = pair.split("+")
+    command = [PITOT, "serve", "http", "--root", site, "--model", model, "--mechanism", mechanism, *own_options, *options]
     if engine:
         command += ["--disk", engine[0]]
     return Server(spec, command)
@@ -85,27 +88,33 @@ def finished(process):
     return requests, size
 
 
-def hot(site, directory, specs, rounds, seconds):
-    for name in ("64k.bin", "1m.bin"):
-        lua = f'request = function() return wrk.format("GET", "/{name}") end'
-        rows = {}
-        for _ in range(rounds):
-            for start in starts(site, directory, specs, HOT_NGINX):
-                with start() as server:
-                    finished(wrk(server.port, 64, 1, lua))
+def hot(site, directory, specs, slices):
+    with contextlib.ExitStack() as stack:
+        servers = []
+        for option in HOT_NGINX:
+            own = stack.enter_context(tempfile.TemporaryDirectory(dir=directory))
+            os.chmod(own, 0o755)
+            servers.append(stack.enter_context(nginx(site, own, option)))
+        servers += [stack.enter_context(pitot(site, spec)) for spec in specs + HOT_TUNED]
+        for name in ("64k.bin", "1m.bin"):
+            lua = f'request = function() return wrk.format("GET", "/{name}") end'
+            rows = {server.name: [] for server in servers}
+            for server in servers:
+                finished(wrk(server.port, 64, 1, lua))
+            for i in range(slices):
+                # Back and forth, so that a drift of the machine falls on none of them.
+                for server in servers if i % 2 == 0 else servers[::-1]:
                     before, client_before = cpu_seconds(server.process.pid)[0], children_cpu()
-                    _, size = finished(wrk(server.port, 64, seconds, lua))
-                    spent = cpu_seconds(server.process.pid)[0] - before
-                    client = children_cpu() - client_before
-                    megabytes = size / 1e6
-                    rows.setdefault(server.name, []).append((spent / megabytes, client / megabytes, megabytes / seconds))
-        print(f"\nserver CPU per MB, {name}, hot, 64 connections")
-        print(f"  {'server':28}{'CPU us/MB':>11}{'client us/MB':>14}{'MB/s':>9}{'/nginx':>9}{'/nopush':>9}")
-        for name_, runs in rows.items():
-            cpu, client, rate = (statistics.median(values) for values in zip(*runs))
-            plain, nopush = (statistics.median(a[0] / b[0] for a, b in zip(runs, rows[f"nginx {option}".strip()]))
-                             for option in HOT_NGINX)
-            print(f"  {name_:28}{cpu * 1e6:11.1f}{client * 1e6:14.1f}{rate:9.0f}{plain:9.3f}{nopush:9.3f}")
+                    megabytes = finished(wrk(server.port, 64, 1, lua))[1] / 1e6
+                    spent, client = cpu_seconds(server.process.pid)[0] - before, children_cpu() - client_before
+                    rows[server.name].append((spent / megabytes, client / megabytes, megabytes))
+            print(f"\nserver CPU per MB, {name}, hot, 64 connections, {slices} slices of 1 s each")
+            print(f"  {'server':42}{'CPU us/MB':>11}{'client us/MB':>14}{'MB/s':>9}{'/nginx':>9}{'/nopush':>9}")
+            for name_, runs in rows.items():
+                cpu, client, rate = (statistics.median(values) for values in zip(*runs))
+                plain, nopush = (statistics.median(a[0] / b[0] for a, b in zip(runs, rows[f"nginx {option}".strip()]))
+                                 for option in HOT_NGINX)
+                print(f"  {name_:42}{cpu * 1e6:11.1f}{client * 1e6:14.1f}{rate:9.0f}{plain:9.3f}{nopush:9.3f}")
 
 
 @contextlib.contextmanager
@@ -222,7 +231,7 @@ def main():
         pathlib.Path(site, "64k.bin").write_bytes(os.urandom(64 << 10))
         pathlib.Path(site, "1m.bin").write_bytes(os.urandom(MIB))
         if options.what in ("hot", "all"):
-            hot(site, directory, specs, options.rounds, options.seconds)
+            hot(site, directory, specs, options.rounds * options.seconds)
         if options.what in ("slow", "all"):
             with open(f"{site}/100m.bin", "wb") as file:
                 file.truncate(100 * MIB)

@@ -67,6 +67,14 @@ pub(crate) struct Serve {
     /// net.core.somaxconn.
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "4096")]
     backlog: u64,
+    /// The congestion control of the connections: bbr, cubic, reno ... [default: the kernel's,
+    /// net.ipv4.tcp_congestion_control]
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+    /// Send the head of a reply at once, and not in one packet with the first bytes of its file (MSG_MORE; what nginx
+    /// does without tcp_nopush).
+    #[arg(long)]
+    no_cork: bool,
     /// Connections at one time, in all workers; the next ones are closed at once. [default: no limit but that on
     /// descriptors]
     #[arg(long, value_name = "N", value_parser = units::count)]
@@ -194,6 +202,8 @@ impl Serve {
             mechanism,
             listen: self.listen,
             backlog: u32::try_from(self.backlog).unwrap_or(u32::MAX),
+            congestion: self.congestion.clone(),
+            cork: !self.no_cork,
             workers: self.workers,
             cpus: self.cpus.clone().unwrap_or_default().0,
             root: self.root.clone(),

@@ -27,6 +27,10 @@ pub struct ServePlan {
     pub listen: SocketAddr,
     /// The queue of connections that are established and not yet accepted.
     pub backlog: u32,
+    /// The congestion control of its connections; `None` is the kernel's own choice.
+    pub congestion: Option<String>,
+    /// The head of a reply waits for the first bytes of its file, to share a packet with them (MSG_MORE).
+    pub cork: bool,
     /// Processes, threads or loops; `None` is the model's own default.
     pub workers: Option<usize>,
     /// CPUs to which it is bound; empty means all.

@@ -64,6 +64,8 @@ pub struct Server {
     pub disk: Option<DiskPlan>,
     /// See `disk`.
     pub route: Route,
+    /// See [`ServePlan::cork`].
+    pub cork: bool,
     /// Bounds.
     pub limits: Limits,
     /// Counters.
@@ -107,7 +109,7 @@ impl Server {
         if let (Some(disk), Some(root)) = (&disk, &plan.root) {
             disk.admit(root)?;
         }
-        Ok(Server { protocol, root, depot, disk, route, limits: plan.limits, counters })
+        Ok(Server { protocol, root, depot, disk, route, cork: plan.cork, limits: plan.limits, counters })
     }
 
     /// The engine that the workers of this server open, if bodies go by one.
@@ -144,6 +146,8 @@ pub struct Env {
     pub limits: Limits,
     /// How the bodies of files travel.
     pub route: Route,
+    /// See [`ServePlan::cork`].
+    pub cork: bool,
     /// The server is stopping.
     pub stopping: bool,
     #[expect(
@@ -164,6 +168,7 @@ impl Env {
             counters: server.counters.worker(index),
             limits: server.limits,
             route: server.route,
+            cork: server.cork,
             stopping: false,
             outboxes: Vec::new(),
         }

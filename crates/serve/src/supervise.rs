@@ -72,8 +72,8 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
     let counters = Counters::new(plan.workers() + 1)
         .map_err(|e| ServeError::starting("memory for the counters cannot be had", &e))?;
     let server = Arc::new(Server::build(plan, counters.clone())?);
-    let listeners = Listeners::bind(plan).map_err(|e| explain_listen(plan.listen, &e))?;
-    let addr = listeners.addr().map_err(|e| explain_listen(plan.listen, &e))?;
+    let listeners = Listeners::bind(plan).map_err(|e| explain_listen(plan, &e))?;
+    let addr = listeners.addr().map_err(|e| explain_listen(plan, &e))?;
 
     let started = pitot_meter::now();
     let mut fleet = (plan.model.launch)(plan, server, listeners)?;
@@ -147,8 +147,18 @@ fn wind_down(signals: &SignalFd, fleet: &mut dyn Fleet, patience: Duration) -> b
     false
 }
 
-fn explain_listen(addr: SocketAddr, e: &std::io::Error) -> ServeError {
+fn explain_listen(plan: &ServePlan, e: &std::io::Error) -> ServeError {
     use rustix::io::Errno;
+    let addr = plan.listen;
+    if let (Some(name), Some(Errno::NOENT | Errno::PERM)) = (&plan.congestion, Errno::from_io_error(e)) {
+        return ServeError::new(
+            format!("connections cannot have the congestion control {name}: {e}"),
+            format!(
+                "give --congestion one that `sysctl net.ipv4.tcp_allowed_congestion_control` shows; as root, \
+                 `modprobe tcp_{name}` may add it"
+            ),
+        );
+    }
     let cure = match Errno::from_io_error(e) {
         Some(Errno::ADDRINUSE) => {
             format!("choose another port, or find who has it with `ss -ltnp 'sport = :{}'`", addr.port())

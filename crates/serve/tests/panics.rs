@@ -51,6 +51,8 @@ fn plan(model: &str) -> ServePlan {
         mechanism: default_mechanism(model).expect("a mechanism"),
         listen: ([127, 0, 0, 1], 0).into(),
         backlog: 16,
+        congestion: None,
+        cork: true,
         workers: (model.name != "loop").then_some(2),
         cpus: Vec::new(),
         root: None,

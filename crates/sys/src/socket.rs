@@ -11,20 +11,22 @@ use rustix::net::{
 
 /// How to listen.
 #[derive(Clone, Copy, Debug)]
-pub struct Listen {
+pub struct Listen<'a> {
     /// The length of the queue of connections that are established and not yet accepted (listen(2)).
     pub backlog: u32,
     /// Share the port with other listeners; the kernel spreads connections over them (SO_REUSEPORT).
     pub reuse_port: bool,
     /// accept(2) returns EAGAIN instead of waiting.
     pub nonblocking: bool,
+    /// The congestion control of its connections (TCP_CONGESTION, tcp(7)), if not the kernel's own choice.
+    pub congestion: Option<&'a str>,
 }
 
 /// A listening socket on `addr`, with TCP_NODELAY set, which accepted connections inherit.
 ///
 /// # Errors
-/// EADDRINUSE, EACCES (ports below 1024), EADDRNOTAVAIL, EMFILE.
-pub fn listen(addr: SocketAddr, how: Listen) -> io::Result<OwnedFd> {
+/// EADDRINUSE, EACCES (ports below 1024), EADDRNOTAVAIL, EMFILE; for the congestion control ENOENT and EPERM.
+pub fn listen(addr: SocketAddr, how: Listen<'_>) -> io::Result<OwnedFd> {
     let family = if addr.is_ipv4() { net::AddressFamily::INET } else { net::AddressFamily::INET6 };
     let nonblocking = if how.nonblocking { SocketFlags::NONBLOCK } else { SocketFlags::empty() };
     let fd = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | nonblocking, None)?;
@@ -33,6 +35,9 @@ pub fn listen(addr: SocketAddr, how: Listen) -> io::Result<OwnedFd> {
         sockopt::set_socket_reuseport(&fd, true)?;
     }
     sockopt::set_tcp_nodelay(&fd, true)?;
+    if let Some(name) = how.congestion {
+        sockopt::set_tcp_congestion(&fd, name)?;
+    }
     net::bind(&fd, &addr)?;
     net::listen(&fd, i32::try_from(how.backlog).unwrap_or(i32::MAX))?;
     Ok(fd)
@@ -165,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_shut_down_listener_lets_no_accept_wait() {
-        let how = Listen { backlog: 5, reuse_port: false, nonblocking: false };
+        let how = Listen { backlog: 5, reuse_port: false, nonblocking: false, congestion: None };
         let listener = listen("127.0.0.1:0".parse().unwrap(), how).unwrap();
         stop_receiving(&listener).unwrap();
         assert_eq!(accept(&listener, false).unwrap_err().kind(), io::ErrorKind::InvalidInput);
@@ -173,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_port_that_is_shared_is_not_free() {
-        let how = Listen { backlog: 5, reuse_port: true, nonblocking: true };
+        let how = Listen { backlog: 5, reuse_port: true, nonblocking: true, congestion: None };
         let listener = listen("127.0.0.1:0".parse().unwrap(), how).unwrap();
         let addr = local_addr(&listener).unwrap();
         assert!(listen(addr, how).is_ok());
@@ -184,8 +189,19 @@ mod tests {
     }
 
     #[test]
+    fn connections_have_the_congestion_control_of_their_listener() {
+        let how = Listen { backlog: 5, reuse_port: false, nonblocking: false, congestion: Some("reno") };
+        let listener = listen("127.0.0.1:0".parse().unwrap(), how).unwrap();
+        let _client = std::net::TcpStream::connect(local_addr(&listener).unwrap()).unwrap();
+        assert_eq!(sockopt::tcp_congestion(accept(&listener, false).unwrap()).unwrap(), "reno");
+        let how = Listen { congestion: Some("no such"), ..how };
+        let refused = listen("127.0.0.1:0".parse().unwrap(), how).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
     fn bytes_pass_in_several_slices() {
-        let how = Listen { backlog: 5, reuse_port: true, nonblocking: true };
+        let how = Listen { backlog: 5, reuse_port: true, nonblocking: true, congestion: None };
         let listener = listen("127.0.0.1:0".parse().unwrap(), how).unwrap();
         assert_eq!(accept(&listener, true).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         let client = std::net::TcpStream::connect(local_addr(&listener).unwrap()).unwrap();

@@ -80,6 +80,8 @@ fn pairs_that_make_no_sense_are_refused_with_the_reason() {
     refused(pitot(&["http", "--model", "loops", "--workers", "0"]));
     refused(pitot(&["http", "--model", "loop", "--workers", "2"]));
     refused(pitot(&["http", "--cpus", "4000"]));
+    let [what, cure] = refused(pitot(&["http", "--congestion", "nagel"]));
+    assert!(what.contains("nagel") && cure.contains("--congestion"), "{what} {cure}");
     // An address of documentation, which no host has.
     refused(pitot(&["http", "--listen", "192.0.2.1:0"]));
 }

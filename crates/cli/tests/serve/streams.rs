@@ -61,6 +61,25 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
+fn files_are_whole_however_tcp_is_tuned() {
+    let site = Site::new();
+    on_every_pair(Cell::Works, |pair| {
+        let args = ["--root", &site.root(), "--no-cork", "--congestion", "reno", "--keep-files", "0"];
+        let server = Server::start(pair, "http", &args);
+        let mut http = Http::connect(server.addr);
+        for _ in 0..2 {
+            assert_eq!(http.get("/small.txt").body, SMALL);
+            http.ask("/large.bin");
+            let head = http.reply_to_head();
+            assert_eq!(head.field("content-length"), Some(&*LARGE_BYTES.to_string()));
+            expect_pattern(&mut http.0, LARGE_BYTES, 1 << 16, |_| ());
+        }
+        drop(http);
+        server.stop().check_connections();
+    });
+}
+
+#[test]
 fn a_large_reply_reaches_a_slow_reader_whole_and_takes_no_memory() {
     let site = Site::new();
     on_every_pair(Cell::Works, |pair| {

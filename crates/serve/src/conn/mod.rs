@@ -382,7 +382,7 @@ fn send_all(fd: BorrowedFd<'_>, env: &Env, out: &mut Outbox) -> Sent {
         if env.route != Route::InPlace && out.front_file().is_some() {
             return Sent::File;
         }
-        match send_once(fd, out) {
+        match send_once(fd, out, env.cork) {
             Ok(0) => {
                 env.counters.add(Count::FileTruncated, 1);
                 let _ = socket::reset_on_close(fd);
@@ -404,13 +404,51 @@ fn send_all(fd: BorrowedFd<'_>, env: &Env, out: &mut Outbox) -> Sent {
     Sent::All
 }
 
-/// Sends the start of the outbox by one system call. 0 means that a file is shorter than it was said to be.
-pub fn send_once(fd: BorrowedFd<'_>, out: &Outbox) -> io::Result<usize> {
+/// Sends the start of the outbox by one system call; with `cork`, a head waits for its file. 0 means that a file is
+/// shorter than it was said to be.
+pub fn send_once(fd: BorrowedFd<'_>, out: &Outbox, cork: bool) -> io::Result<usize> {
     if let Some((handle, range)) = out.front_file() {
         let file = handle.0.downcast_ref::<OwnedFd>().ok_or(io::ErrorKind::InvalidInput)?;
         let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX).min(TURN_BYTES);
         return socket::send_file(fd, file, range.start, count);
     }
     let gathered = out.gather();
-    socket::send(fd, gathered.slices(), gathered.more)
+    socket::send(fd, gathered.slices(), gathered.more && cork)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Read;
+    use std::net::TcpStream;
+    use std::sync::Arc;
+
+    use pitot_proto::FileHandle;
+
+    use super::*;
+
+    #[test]
+    fn a_corked_head_waits_for_its_file_and_another_does_not() {
+        let how = socket::Listen { backlog: 1, reuse_port: false, nonblocking: false, congestion: None };
+        let listener = socket::listen(([127, 0, 0, 1], 0).into(), how).unwrap();
+        let file = File::open(std::env::current_exe().unwrap()).unwrap();
+        for cork in [true, false] {
+            let mut client = TcpStream::connect(socket::local_addr(&listener).unwrap()).unwrap();
+            let server = socket::accept(&listener, true).unwrap();
+            let mut out = Outbox::new();
+            out.bytes(b"head");
+            out.file(FileHandle(Arc::new(OwnedFd::from(file.try_clone().unwrap()))), 0..100);
+            assert_eq!(send_once(server.as_fd(), &out, cork).unwrap(), 4);
+            out.advance(4);
+            if cork {
+                client.set_nonblocking(true).unwrap();
+                assert_eq!(client.read(&mut [0; 8]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+                client.set_nonblocking(false).unwrap();
+            } else {
+                assert_eq!(client.read(&mut [0; 8]).unwrap(), 4);
+            }
+            assert_eq!(send_once(server.as_fd(), &out, cork).unwrap(), 100);
+            client.read_exact(&mut [0; 100]).unwrap();
+        }
+    }
 }

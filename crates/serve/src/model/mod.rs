@@ -80,6 +80,7 @@ impl Listeners {
             backlog: plan.backlog,
             reuse_port: plan.model.listens == Listens::Each,
             nonblocking: plan.model.listens != Listens::SharedBlocking,
+            congestion: plan.congestion.as_deref(),
         };
         let addr = if how.reuse_port { socket::free_addr(plan.listen)? } else { plan.listen };
         let first = socket::listen(addr, how)?;

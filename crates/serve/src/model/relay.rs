@@ -56,7 +56,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     let starting = |e| ServeError::starting("the data process could not be prepared", &e);
     let mut secret = [0; _];
     File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut secret)).map_err(starting)?;
-    let how = socket::Listen { backlog: 128, reuse_port: false, nonblocking: true };
+    let how = socket::Listen { backlog: 128, reuse_port: false, nonblocking: true, congestion: None };
     let to_data = socket::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), how).map_err(starting)?;
     let addr = socket::local_addr(&to_data).map_err(starting)?;
     let to_data = Arc::new(to_data);

@@ -221,7 +221,7 @@ impl Conn<'_> {
             {
                 return false;
             }
-            match send_once(self.fd.as_fd(), out) {
+            match send_once(self.fd.as_fd(), out, env.cork) {
                 Ok(0) => {
                     env.counters.add(Count::FileTruncated, 1);
                     return false;

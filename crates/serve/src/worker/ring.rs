@@ -501,7 +501,7 @@ impl Loop {
                 }
             }
         }
-        self.ring.send(token, fd, payload, !out.is_empty());
+        self.ring.send(token, fd, payload, !out.is_empty() && self.env.cork);
     }
 
     fn set_deadline(&mut self, token: Token) {
