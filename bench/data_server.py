@@ -1,26 +1,27 @@
 #!/usr/bin/env python3
 """Compares `pitot serve --disk ENGINE` with nginx on this machine, hot files and cold ones, and prints ratios.
 
-    cargo build --release && python3 bench/data_server.py [hot|cold|put|slow|all] [--rounds N] [--seconds S] [--servers LIST]
+    cargo build --release && python3 bench/data_server.py [hot|cold|put|slow|all] [--rounds N] [--seconds S]
+                                                          [--servers LIST]
 
 hot   server CPU time per MB of files of 64 KiB and 1 MiB that are in memory, 64 keep-alive connections (wrk), against
-      nginx with sendfile, with `tcp_nopush` (Debian's own nginx.conf has it) and without. Wanted: at most 0.9 of nginx's
-      for the best pair. Without tcp_nopush the head of a reply is a packet of its own, as with `--no-cork`, which is asked
-      too. Where the congestion control is BBR, that makes it let little into the loopback at a time, and the rest is
-      sent when the client's acknowledgements come, at the cost of the client's CPU: look at the rate and at the
-      client's CPU time too. `--congestion cubic` has none of that, and no timers that pace.
+      nginx with sendfile, with `tcp_nopush` (Debian's own nginx.conf has it) and without. Wanted: at most 0.9 of
+      nginx's for the best pair. Without tcp_nopush the head of a reply is a packet of its own, as with `--no-cork`,
+      which is asked too. BBR then keeps its congestion window at about 12 segments of 64 KiB where it is 25 otherwise
+      (`ss -ti`), and what does not fit of a file of 1 MiB is sent when acknowledgements come: on the loopback, at the
+      cost of the client's CPU. Look at the rate and at the client's CPU time too.
 cold  100 clients read files of 1 MiB whose pages are dropped all the time (posix_fadvise), while 64 clients ask for a
       hot file of 1 KiB at a steady rate: their p99. Wanted: at most half of nginx's with its default (blocking) reads,
       and no worse than nginx's with `aio threads`.
 put   8 clients put files of 64 KiB, one after the other in the place of 50, each on the disk before it is answered,
-      while 64 clients ask for a hot file of 1 KiB at a steady rate: files stored a second, and the p50 and p99 of those
-      64. (nginx, whose PUT does not wait for the disk, is not asked.)
-slow  what a client costs in memory (its share of the processes', without the page cache) that reads a file of 100 MiB at
-      10 KB/s, seen with 20 of them. Wanted: under 1 MiB each.
+      while 64 clients ask for a hot file of 1 KiB at a steady rate: files stored a second, and the p50 and p99 of
+      those 64. (nginx, whose PUT does not wait for the disk, is not asked.)
+slow  what a client costs in memory (its share of the processes', without the page cache) that reads a file of 100 MiB
+      at 10 KB/s, seen with 20 of them. Wanted: under 1 MiB each.
 
-A server is model+mechanism or model+mechanism+engine, and options may follow after a space. Servers run on the first CPU
-and clients on the last; runs are interleaved, and every figure is a median over them. nginx and wrk are Debian packages: apt-get install nginx-light wrk.
-Traffic stays on 127.0.0.1.
+A server is model+mechanism or model+mechanism+engine, and options may follow after a space. Servers run on the first
+CPU and clients on the last; runs are interleaved, and every figure is a median over them. nginx and wrk are Debian
+packages: apt-get install nginx-light wrk. Traffic stays on 127.0.0.1.
 """
 import argparse, contextlib, json, os, pathlib, resource, signal, socket, statistics, subprocess, sys, tempfile, time
 

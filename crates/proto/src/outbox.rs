@@ -308,13 +308,9 @@ impl Outbox {
         Next::Deliver
     }
 
-    /// The delivery that was asked for. Whoever does it leaves no bytes in it.
-    pub fn delivery(&mut self) -> &mut Delivery {
-        &mut self.delivery
-    }
-
-    /// The same, with the path of the file that it is to become. The path is there at its first step.
-    pub fn upload(&mut self) -> (&[u8], &mut Delivery) {
+    /// The delivery that was asked for, and the path of the file if it is to become one, which is there at its first
+    /// step. Whoever does it leaves no bytes in it.
+    pub fn delivery(&mut self) -> (&[u8], &mut Delivery) {
         (&self.wanted_file, &mut self.delivery)
     }
 

@@ -88,11 +88,6 @@ impl Files {
         Files { remote: true, ..Files::new(None, None) }
     }
 
-    /// The files are those of another process.
-    pub fn is_remote(&self) -> bool {
-        self.remote
-    }
-
     /// The other process has looked at a file: now it is known for a while.
     pub fn learn(&mut self, path: &[u8], stat: Stat, clock: &Clock) {
         let Stat { size, modified_s, modified_ns, inode } = stat;

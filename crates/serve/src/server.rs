@@ -198,7 +198,7 @@ impl Env {
         if self.stores_elsewhere {
             return None;
         }
-        let (path, delivery) = outbox.upload();
+        let (path, delivery) = outbox.delivery();
         let result = match &self.depot {
             Some(depot) => depot.store(path, delivery),
             None => Err(DeliverError::Failed),
@@ -208,7 +208,7 @@ impl Env {
 
     /// Takes the step of a delivery or an upload out of the outbox, for somebody else to do.
     pub fn take_step(&mut self, outbox: &mut Outbox) -> (Box<[u8]>, Delivery) {
-        let (path, delivery) = outbox.upload();
+        let (path, delivery) = outbox.delivery();
         if delivery.parcel.is_none() {
             // To close the file that is replaced after it was frees its blocks, and that waits for the disk.
             self.files.forget(path);

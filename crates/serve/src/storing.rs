@@ -9,14 +9,12 @@
 //!
 //! What they hold is bounded by the connections: each has one step under way.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pitot_proto::{DeliverError, Delivery};
-use pitot_sys::Waker;
+use pitot_sys::{Crew, Waker};
 
 use crate::depot::{Depot, Stored};
 
@@ -26,25 +24,15 @@ const THREADS_MAX: usize = 16;
 /// The threads, as their loop sees them. `K` is what it calls the source of a step by.
 #[derive(Debug)]
 pub struct Storing<K> {
+    crew: Crew<Job<K>>,
     shared: Arc<Shared<K>>,
-    threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
 struct Shared<K> {
     depot: Depot,
-    jobs: Mutex<Jobs<K>>,
-    more: Condvar,
     outcomes: Mutex<Vec<Outcome<K>>>,
     waker: Waker,
-}
-
-#[derive(Debug)]
-struct Jobs<K> {
-    queue: VecDeque<Job<K>>,
-    /// Threads that wait for a job.
-    idle: usize,
-    closing: bool,
 }
 
 #[derive(Debug)]
@@ -63,62 +51,46 @@ pub struct Outcome<K> {
     pub result: Result<Stored, DeliverError>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl<K: Send + 'static> Storing<K> {
     /// Threads that store in this place; none is started yet.
     ///
     /// # Errors
     /// As [`Waker::new`].
     pub fn new(depot: Depot) -> io::Result<Storing<K>> {
-        let shared = Shared {
-            depot,
-            jobs: Mutex::new(Jobs { queue: VecDeque::new(), idle: 0, closing: false }),
-            more: Condvar::new(),
-            outcomes: Mutex::default(),
-            waker: Waker::new()?,
-        };
-        Ok(Storing { shared: Arc::new(shared), threads: Vec::new() })
+        let shared = Shared { depot, outcomes: Mutex::default(), waker: Waker::new()? };
+        Ok(Storing { crew: Crew::default(), shared: Arc::new(shared) })
     }
 
     /// Has a step done, the first of which names the path of a file. An outcome follows.
     pub fn step(&mut self, of: K, path: Box<[u8]>, delivery: Delivery) {
-        let mut jobs = lock(&self.shared.jobs);
-        jobs.queue.push_back(Job { of, path, delivery });
-        let all_at_work = jobs.queue.len() > jobs.idle;
-        drop(jobs);
-        self.shared.more.notify_one();
-        if all_at_work && self.threads.len() < THREADS_MAX {
-            self.start_thread();
+        let waiting = self.crew.push([Job { of, path, delivery }]);
+        if waiting > 0 && self.crew.threads() < THREADS_MAX {
+            let shared = Arc::clone(&self.shared);
+            let started = self.crew.start("store", move |job| shared.store(job));
+            // If there are others, they do it later.
+            if started.is_err() && self.crew.threads() == 0 {
+                for Job { of, .. } in self.crew.take_back() {
+                    self.shared.tell(Outcome { of, result: Err(DeliverError::Failed) });
+                }
+            }
         }
     }
 
     /// The outcomes since the last call.
     pub fn take(&self) -> Vec<Outcome<K>> {
         self.shared.waker.reset();
-        std::mem::take(&mut *lock(&self.shared.outcomes))
-    }
-
-    fn start_thread(&mut self) {
-        let shared = Arc::clone(&self.shared);
-        match thread::Builder::new().name("store".into()).spawn(move || work(&shared)) {
-            Ok(thread) => self.threads.push(thread),
-            // The others do it later.
-            Err(_) if !self.threads.is_empty() => {}
-            Err(_) => {
-                for Job { of, .. } in std::mem::take(&mut lock(&self.shared.jobs).queue) {
-                    self.shared.tell(Outcome { of, result: Err(DeliverError::Failed) });
-                }
-            }
-        }
+        std::mem::take(&mut *self.shared.outcomes())
     }
 }
 
 impl<K> Shared<K> {
+    fn store(&self, Job { of, path, mut delivery }: Job<K>) {
+        let result = self.depot.store(&path, &mut delivery);
+        self.tell(Outcome { of, result });
+    }
+
     fn tell(&self, outcome: Outcome<K>) {
-        let mut outcomes = lock(&self.outcomes);
+        let mut outcomes = self.outcomes();
         let is_first = outcomes.is_empty();
         outcomes.push(outcome);
         drop(outcomes);
@@ -126,44 +98,15 @@ impl<K> Shared<K> {
             self.waker.wake();
         }
     }
+
+    fn outcomes(&self) -> MutexGuard<'_, Vec<Outcome<K>>> {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<K> AsFd for Storing<K> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.waker.as_fd()
-    }
-}
-
-impl<K> Drop for Storing<K> {
-    /// Throws away what waits, lets the threads finish what they are at, and ends them.
-    fn drop(&mut self) {
-        let mut jobs = lock(&self.shared.jobs);
-        jobs.closing = true;
-        jobs.queue.clear();
-        drop(jobs);
-        self.shared.more.notify_all();
-        for thread in self.threads.drain(..) {
-            // One that has panicked has been reported by the panic itself.
-            let _ = thread.join();
-        }
-    }
-}
-
-fn work<K>(shared: &Shared<K>) {
-    let mut jobs = lock(&shared.jobs);
-    loop {
-        if let Some(Job { of, path, mut delivery }) = jobs.queue.pop_front() {
-            drop(jobs);
-            let result = shared.depot.store(&path, &mut delivery);
-            shared.tell(Outcome { of, result });
-            jobs = lock(&shared.jobs);
-        } else if jobs.closing {
-            return;
-        } else {
-            jobs.idle += 1;
-            jobs = shared.more.wait(jobs).unwrap_or_else(PoisonError::into_inner);
-            jobs.idle -= 1;
-        }
     }
 }
 
@@ -212,7 +155,7 @@ mod tests {
             storing.step(of, Box::default(), delivery);
         }
         assert!(outcomes(&storing, 200).values().all(|result| matches!(result, Ok(Stored::Done(_)))));
-        assert!((1..=THREADS_MAX).contains(&storing.threads.len()), "{} threads", storing.threads.len());
+        assert!((1..=THREADS_MAX).contains(&storing.crew.threads()), "{} threads", storing.crew.threads());
         assert_eq!((names(&dir.path().join("tmp")), names(&dir.path().join("new"))), (0, 200));
     }
 

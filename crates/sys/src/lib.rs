@@ -5,6 +5,7 @@
 
 pub mod affinity;
 pub mod connect;
+mod crew;
 pub mod disk;
 pub mod errno;
 pub mod ethtool;
@@ -23,6 +24,7 @@ mod unavailable;
 pub mod usage;
 mod waker;
 
+pub use crew::Crew;
 pub use eventfd::EventFd;
 pub use shared::SharedMemory;
 pub use token::Token;

@@ -54,6 +54,8 @@ pub struct Seen {
     pub connections: u32,
     /// Commands that came over TLS.
     pub private_commands: u32,
+    /// Messages that were begun without.
+    pub begun_in_clear: u32,
     /// How often each recipient was named.
     pub named: HashMap<String, u32>,
     /// How often a message for each recipient was taken. It counts before the client is told.
@@ -148,6 +150,7 @@ fn converse<S: Read + Write>(
             }
             "MAIL" => {
                 recipients.clear();
+                seen.lock().unwrap().begun_in_clear += u32::from(!private);
                 "250 2.1.0 ok\r\n".into()
             }
             "RCPT" => {

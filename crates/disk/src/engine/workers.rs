@@ -4,14 +4,12 @@
 //! ring the bell when the list was empty, so a burst of completions costs one ring. Both hand-overs are what such a
 //! pool costs over a plain pread, and they are meant to be measured, not hidden.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pitot_sys::Unavailable;
 use pitot_sys::disk::Wait;
+use pitot_sys::{Crew, Unavailable};
 
 use super::bell::Bell;
 use crate::{Completion, DiskOp, EngineOptions, Queued};
@@ -25,61 +23,42 @@ struct Job {
 /// How a worker carries a request out, of which the given number of bytes are moved already.
 pub(super) type Execute = fn(&mut DiskOp, usize) -> io::Result<usize>;
 
-struct Shared {
-    execute: Execute,
-    queue: Mutex<Queue>,
-    work: Condvar,
-    done: Mutex<Vec<Completion>>,
+/// The way back from the threads.
+struct Done {
+    completions: Mutex<Vec<Completion>>,
     bell: Bell,
-}
-
-struct Queue {
-    jobs: VecDeque<Job>,
-    /// Workers that wait for a job.
-    idle: usize,
-    closing: bool,
 }
 
 /// The threads and what they share with their one user.
 pub(super) struct Workers {
-    shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    crew: Crew<Job>,
+    done: Arc<Done>,
     staged: Vec<Job>,
     in_flight: usize,
     depth: usize,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Workers {
     pub(super) fn new(options: &EngineOptions, execute: Execute) -> Result<Workers, Unavailable> {
         let depth = options.depth as usize;
-        let shared = Arc::new(Shared {
-            execute,
-            queue: Mutex::new(Queue { jobs: VecDeque::with_capacity(depth), idle: 0, closing: false }),
-            work: Condvar::new(),
-            done: Mutex::new(Vec::with_capacity(depth)),
+        let done = Arc::new(Done {
+            completions: Mutex::new(Vec::with_capacity(depth)),
             bell: Bell::new(options.told)?,
         });
-        let mut workers = Workers {
-            shared,
-            threads: Vec::with_capacity(options.threads as usize),
-            staged: Vec::with_capacity(depth),
-            in_flight: 0,
-            depth,
-        };
+        let mut crew = Crew::default();
         for _ in 0..options.threads {
-            let shared = Arc::clone(&workers.shared);
-            let thread = std::thread::Builder::new().name("disk".into()).spawn(move || work(&shared));
-            workers.threads.push(thread.map_err(|e| Unavailable {
+            let done = Arc::clone(&done);
+            let started = crew.start("disk", move |Job { mut operation, done: moved }| {
+                let result = execute(&mut operation, moved);
+                done.tell(Completion { operation, result });
+            });
+            started.map_err(|e| Unavailable {
                 what: format!("a pool of {} threads", options.threads),
                 cause: format!("a thread could not be started: {e}"),
                 cure: "ask for fewer threads, or raise the limit: ulimit -u".into(),
-            })?);
+            })?;
         }
-        Ok(workers)
+        Ok(Workers { crew, done, staged: Vec::with_capacity(depth), in_flight: 0, depth })
     }
 
     pub(super) fn queue(&mut self, operation: DiskOp, done: usize) -> Queued {
@@ -92,35 +71,27 @@ impl Workers {
     }
 
     pub(super) fn commit(&mut self) {
-        if self.staged.is_empty() {
-            return;
-        }
-        let mut queue = lock(&self.shared.queue);
-        let wake = queue.idle.min(self.staged.len());
-        queue.jobs.extend(self.staged.drain(..));
-        assert!(queue.jobs.len() <= self.depth, "the queue is bounded by the depth");
-        drop(queue);
-        for _ in 0..wake {
-            self.shared.work.notify_one();
+        if !self.staged.is_empty() {
+            self.crew.push(self.staged.drain(..));
         }
     }
 
     pub(super) fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> io::Result<()> {
         self.commit();
         loop {
-            let mut finished = lock(&self.shared.done);
-            if !finished.is_empty() {
-                self.in_flight -= finished.len();
-                done.append(&mut finished);
+            let mut completions = self.done.completions();
+            if !completions.is_empty() {
+                self.in_flight -= completions.len();
+                done.append(&mut completions);
                 // Under the lock, so that a ring for what comes next is not silenced with this one.
-                self.shared.bell.silence();
+                self.done.bell.silence();
                 return Ok(());
             }
-            drop(finished);
+            drop(completions);
             if wait == Wait::No || self.in_flight == 0 {
                 return Ok(());
             }
-            self.shared.bell.wait()?;
+            self.done.bell.wait()?;
         }
     }
 
@@ -129,45 +100,21 @@ impl Workers {
     }
 
     pub(super) fn completion_fd(&self) -> BorrowedFd<'_> {
-        self.shared.bell.as_fd()
+        self.done.bell.as_fd()
     }
 }
 
-fn work(shared: &Shared) {
-    let mut queue = lock(&shared.queue);
-    loop {
-        if let Some(Job { mut operation, done }) = queue.jobs.pop_front() {
-            drop(queue);
-            let result = (shared.execute)(&mut operation, done);
-            let mut finished = lock(&shared.done);
-            let first = finished.is_empty();
-            finished.push(Completion { operation, result });
-            if first {
-                shared.bell.ring();
-            }
-            drop(finished);
-            queue = lock(&shared.queue);
-        } else if queue.closing {
-            return;
-        } else {
-            queue.idle += 1;
-            queue = shared.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
-            queue.idle -= 1;
+impl Done {
+    fn tell(&self, completion: Completion) {
+        let mut completions = self.completions();
+        let is_first = completions.is_empty();
+        completions.push(completion);
+        if is_first {
+            self.bell.ring();
         }
     }
-}
 
-impl Drop for Workers {
-    /// Drops what waits, lets the workers finish what they are at, and ends them.
-    fn drop(&mut self) {
-        let mut queue = lock(&self.shared.queue);
-        queue.closing = true;
-        queue.jobs.clear();
-        drop(queue);
-        self.shared.work.notify_all();
-        for thread in self.threads.drain(..) {
-            // A worker that has panicked has been reported by the panic itself.
-            let _ = thread.join();
-        }
+    fn completions(&self) -> MutexGuard<'_, Vec<Completion>> {
+        self.completions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -232,7 +232,7 @@ impl<'a> Pump<'a> {
 
     /// Does a step of a delivery, with a message in memory for a parcel.
     fn deliver(&mut self) -> Result<Option<Parcel>, DeliverError> {
-        let delivery = self.out.delivery();
+        let (_, delivery) = self.out.delivery();
         let mut message = match delivery.parcel.take() {
             Some(parcel) => *parcel.0.downcast::<Vec<u8>>().expect("the harness made this parcel"),
             None => Vec::new(),

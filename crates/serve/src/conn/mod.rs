@@ -56,6 +56,21 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// What the connection is doing now, `replying` or what its session says.
+    pub fn next(self, replying: bool, session: &Session) -> Phase {
+        if self == Phase::Linger {
+            Phase::Linger
+        } else if replying {
+            Phase::Reply
+        } else if session.in_head() {
+            Phase::Head
+        } else if session.in_body() {
+            Phase::Body
+        } else {
+            Phase::Idle
+        }
+    }
+
     /// The time-out of the phase.
     pub fn timeout(self, env: &Env) -> Duration {
         match self {
@@ -183,17 +198,7 @@ impl<S: AsFd> Conn<S> {
 
     /// The time at which [`Conn::expire`] is to be called, after a turn. `before` is the deadline set so far.
     pub fn deadline(&mut self, env: &Env, before: Option<Tick>) -> Tick {
-        let phase = if self.phase == Phase::Linger {
-            Phase::Linger
-        } else if self.out.is_some() {
-            Phase::Reply
-        } else if self.session.in_head() {
-            Phase::Head
-        } else if self.session.in_body() {
-            Phase::Body
-        } else {
-            Phase::Idle
-        };
+        let phase = self.phase.next(self.out.is_some(), &self.session);
         let from_start = phase == self.phase && phase.counts_from_start();
         self.phase = phase;
         match before {

@@ -185,7 +185,7 @@ impl Remote {
     /// # Errors
     /// The data process is away, or was away since the upload began.
     pub fn store(&mut self, token: Token, out: &mut Outbox) -> Result<(), DeliverError> {
-        let (path, delivery) = out.upload();
+        let (path, delivery) = out.delivery();
         let begins = delivery.parcel.take().is_none();
         let link = match self.streams.get_mut(&token) {
             Some(Stream { link, asked: Asked::Store { is_last, .. } }) if !begins => {

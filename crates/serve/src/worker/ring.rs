@@ -506,17 +506,7 @@ impl Loop {
 
     fn set_deadline(&mut self, token: Token) {
         let Some(conn) = self.conns.get(token) else { return };
-        let phase = if conn.phase == Phase::Linger {
-            Phase::Linger
-        } else if conn.sending || conn.storing {
-            Phase::Reply
-        } else if conn.session.in_head() {
-            Phase::Head
-        } else if conn.session.in_body() {
-            Phase::Body
-        } else {
-            Phase::Idle
-        };
+        let phase = conn.phase.next(conn.sending || conn.storing, &conn.session);
         // A reply's deadline moves only with its progress, which clears it.
         let keeps = phase.counts_from_start() || phase == Phase::Reply;
         if conn.deadline.is_none() || phase != conn.phase || !keeps {

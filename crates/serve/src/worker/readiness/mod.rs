@@ -129,11 +129,9 @@ impl<R: Readiness> Loop<R> {
         if let Some(fd) = disk.as_ref().and_then(Disk::completion_fd) {
             mechanism.watch(fd, DISK, Interest::Read)?;
         }
-        let is_with_files = |depot: &Depot| matches!(depot, Depot::Uploads(_));
-        let depot = server
-            .depot
-            .clone()
-            .filter(|depot| pool.is_none() && !(remote.is_some() && is_with_files(depot)));
+        // A pool's threads store by themselves, and what goes among the files of another process is stored by that.
+        let is_stored_here = |depot: &Depot| remote.is_none() || matches!(depot, Depot::Maildir(_));
+        let depot = server.depot.clone().filter(|depot| pool.is_none() && is_stored_here(depot));
         let storing = depot.map(Storing::new).transpose()?;
         if let Some(storing) = &storing {
             mechanism.watch(storing.as_fd(), STORED, Interest::Read)?;
