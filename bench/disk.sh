@@ -21,6 +21,11 @@
 # read to the end of the next, so its own 0.1 us (a check of the contents included) is part of its latency. Per read
 # of 4 KiB in memory, which takes 0.6 to 0.9 us, pitot is therefore ahead by up to a fifth; at 64 KiB, or with the
 # device in the way, both agree. The last section shows the former and carries no verdict.
+#
+# glibc's POSIX AIO has one helper thread serve a file, and its speed hangs on how often that has to wake the caller.
+# After a completion fio takes so long that the next one is often there too: it sleeps in aio_suspend(3) for 0.46 of
+# its reads of 64 KiB in memory. pitot is back at once and sleeps for each (`perf stat -a -e sched:sched_wakeup`), for
+# which it is 5 to 15% behind.
 set -euo pipefail
 
 pitot=$(realpath "${PITOT:-target/release/pitot}")
