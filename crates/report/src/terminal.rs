@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 /// The width that a terminal is sure to have, near enough.
 pub(crate) const WIDTH: usize = 100;
-/// A server's name longer than this is cut where the table would not fit otherwise.
+/// A server's name is cut to this where the table would not fit otherwise.
 const NAME_MIN: usize = 16;
 
 /// The report of a run.
@@ -118,20 +118,31 @@ impl Layout {
 
 fn results(out: &mut String, a: &Analysis<'_>) {
     let table = Results::of(a);
-    let mut lines = Vec::new();
-    for layout in Layout::all(&table) {
-        lines = lay_out(&table, &layout);
-        if lines.iter().all(|line| line.chars().count() <= WIDTH) {
-            break;
-        }
-    }
-    for line in lines {
+    let layouts = Layout::all(&table);
+    let fits = |lines: &Vec<String>| lines.iter().all(|line| line.chars().count() <= WIDTH);
+    // Whole names are worth more than a third column.
+    let with_whole_names = layouts
+        .iter()
+        .filter(|layout| layout.columns.len() >= table.columns.len().min(2))
+        .map(|layout| lay_out(&table, layout, usize::MAX))
+        .find(fits);
+    let with_cut_names = || {
+        let mut all = layouts.iter().map(|layout| lay_out(&table, layout, NAME_MIN));
+        all.find(fits).or_else(|| layouts.last().map(|layout| lay_out(&table, layout, NAME_MIN)))
+    };
+    let lines = with_whole_names.or_else(with_cut_names).unwrap_or_default();
+    for line in &lines {
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    paragraph(out, "", &table.legend);
+    let ratio = table.columns.iter().find(|column| column.title == "ratio");
+    match ratio.filter(|ratio| lines.first().is_some_and(|head| !head.contains(&ratio.hint))) {
+        Some(ratio) => paragraph(out, "", &format!("{} The ratio is {}.", table.legend, ratio.hint)),
+        None => paragraph(out, "", &table.legend),
+    }
 }
 
-fn lay_out(table: &Results, layout: &Layout) -> Vec<String> {
+/// The lines of the table, in which names longer than `name_max` are cut where a line would be too long otherwise.
+fn lay_out(table: &Results, layout: &Layout, name_max: usize) -> Vec<String> {
     let rows = || table.groups.iter().flat_map(|g| &g.rows);
     let cell = |place: usize, row: &Row| -> String {
         let entry = &row.entries[layout.columns[place]];
@@ -139,20 +150,20 @@ fn lay_out(table: &Results, layout: &Layout) -> Vec<String> {
         let note = if place < layout.notes { entry.note.as_str() } else { "" };
         format!("{}{best} {note}", entry.text).trim_end().to_owned()
     };
+    let widest = |place: usize| rows().map(|r| cell(place, r).chars().count()).max().unwrap_or(0);
+    // What a ratio is to has a long name at times, and no column is made wider for it: it is told below the table.
     let head = |place: usize| -> String {
         let column = &table.columns[layout.columns[place]];
-        if column.title == "ratio" { format!("ratio {}", column.hint) } else { column.title.clone() }
+        let with_hint = format!("ratio {}", column.hint);
+        let fits = with_hint.chars().count() <= widest(place);
+        if column.title == "ratio" && fits { with_hint } else { column.title.clone() }
     };
-    let widths: Vec<usize> = (0..layout.columns.len())
-        .map(|place| {
-            let widest = rows().map(|r| cell(place, r).chars().count()).max().unwrap_or(0);
-            widest.max(head(place).chars().count())
-        })
-        .collect();
+    let widths: Vec<usize> =
+        (0..layout.columns.len()).map(|place| widest(place).max(head(place).chars().count())).collect();
     let verdict = rows().map(|r| r.verdict_words().len()).max().unwrap_or(0).max("verdict".len());
     let others: usize = widths.iter().map(|w| w + 2).sum::<usize>() + verdict + 4;
     let longest = rows().map(|r| r.name.chars().count()).max().unwrap_or(0).max("server".len());
-    let name_width = longest.min(WIDTH.saturating_sub(others).max(NAME_MIN));
+    let name_width = longest.min(WIDTH.saturating_sub(others).max(name_max));
     let mut line = format!("  {:<name_width$}", "server");
     for (place, width) in widths.iter().enumerate() {
         let _ = write!(line, "  {:>width$}", head(place));
@@ -174,17 +185,23 @@ fn row_line(row: &Row, name_width: usize, widths: &[usize], cell: &dyn Fn(usize,
         Mark::Level => "≈",
         Mark::None => " ",
     };
-    let mut name: String = row.name.chars().take(name_width).collect();
-    if name.chars().count() < row.name.chars().count() {
-        name.pop();
-        name.push('…');
-    }
-    let mut line = format!("{mark} {name:<name_width$}");
+    let mut line = format!("{mark} {:<name_width$}", shortened(&row.name, name_width));
     for (i, width) in widths.iter().enumerate() {
         let _ = write!(line, "  {:>width$}", cell(i, row));
     }
     let _ = write!(line, "  {}", row.verdict_words());
     line
+}
+
+/// A name of at most `width` characters. It is cut in the middle, since names that start alike differ at the end.
+fn shortened(name: &str, width: usize) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    if chars.len() <= width {
+        return name.to_owned();
+    }
+    let end = width.saturating_sub(1) / 2;
+    let start = width.saturating_sub(1 + end);
+    chars[..start].iter().chain(&['…']).chain(&chars[chars.len() - end..]).collect()
 }
 
 fn published_tables(out: &mut String, a: &Analysis<'_>) {
@@ -207,5 +224,18 @@ fn published_tables(out: &mut String, a: &Analysis<'_>) {
             );
             let _ = writeln!(out, "{}", line.trim_end());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_start_alike_are_told_apart_when_they_are_cut() {
+        assert_eq!(shortened("pool, direct true", 17), "pool, direct true");
+        assert_eq!(shortened("pool, direct true", 12), "pool, … true");
+        assert_eq!(shortened("pool, direct false", 12), "pool, … false");
+        assert!((1..12).all(|width| shortened("größer als ein Zeichen", width).chars().count() == width));
     }
 }
