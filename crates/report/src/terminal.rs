@@ -235,7 +235,7 @@ mod tests {
     fn names_that_start_alike_are_told_apart_when_they_are_cut() {
         assert_eq!(shortened("pool, direct true", 17), "pool, direct true");
         assert_eq!(shortened("pool, direct true", 12), "pool, … true");
-        assert_eq!(shortened("pool, direct false", 12), "pool, … false");
+        assert_eq!(shortened("pool, direct false", 12), "pool, …false");
         assert!((1..12).all(|width| shortened("größer als ein Zeichen", width).chars().count() == width));
     }
 }
