@@ -20,8 +20,8 @@ pub(crate) struct DiskArgs {
     /// Requests that each worker's engine has in flight; it holds twice as many blocks in memory.
     #[arg(long, value_name = "N", default_value_t = 64, requires = "disk", value_parser = clap::value_parser!(u32).range(1..))]
     disk_depth: u32,
-    /// Helper threads of each worker's engine.
-    #[arg(long, value_name = "N", default_value_t = 8, requires = "disk", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Helper threads of each worker's engine at most; pools start them as they are needed.
+    #[arg(long, value_name = "N", default_value_t = 32, requires = "disk", value_parser = clap::value_parser!(u32).range(1..))]
     disk_threads: u32,
     /// Bytes that are read at once.
     #[arg(long, value_name = "SIZE", default_value = "128KiB", requires = "disk", value_parser = block)]

@@ -21,6 +21,10 @@ fn args<'a>(pair: &Pair, root: &'a str) -> Vec<&'a str> {
     if pair.has_fixed_places() {
         args.extend(["--workers", "16"]);
     }
+    // One thread from the start: others would be started by a storm and stay.
+    if pair.model == "relay" {
+        args.extend(["--disk", "pool", "--disk-threads", "1"]);
+    }
     args
 }
 

@@ -1,4 +1,5 @@
-//! A bounded pool of threads that carry requests out.
+//! A bounded pool of threads that carry requests out. The first is started with the pool, so that a limit on threads is
+//! told, and others as requests find all of them at work.
 //!
 //! The caller stages requests and hands them over at `commit` under one lock; workers put what is done on a list and
 //! ring the bell when the list was empty, so a burst of completions costs one ring. Both hand-overs are what such a
@@ -32,6 +33,8 @@ struct Done {
 /// The threads and what they share with their one user.
 pub(super) struct Workers {
     crew: Crew<Job>,
+    threads_max: usize,
+    execute: Execute,
     done: Arc<Done>,
     staged: Vec<Job>,
     in_flight: usize,
@@ -45,20 +48,29 @@ impl Workers {
             completions: Mutex::new(Vec::with_capacity(depth)),
             bell: Bell::new(options.told)?,
         });
-        let mut crew = Crew::default();
-        for _ in 0..options.threads {
-            let done = Arc::clone(&done);
-            let started = crew.start("disk", move |Job { mut operation, done: moved }| {
-                let result = execute(&mut operation, moved);
-                done.tell(Completion { operation, result });
-            });
-            started.map_err(|e| Unavailable {
-                what: format!("a pool of {} threads", options.threads),
-                cause: format!("a thread could not be started: {e}"),
-                cure: "ask for fewer threads, or raise the limit: ulimit -u".into(),
-            })?;
-        }
-        Ok(Workers { crew, done, staged: Vec::with_capacity(depth), in_flight: 0, depth })
+        let mut workers = Workers {
+            crew: Crew::default(),
+            threads_max: options.threads as usize,
+            execute,
+            done,
+            staged: Vec::with_capacity(depth),
+            in_flight: 0,
+            depth,
+        };
+        workers.start_thread().map_err(|e| Unavailable {
+            what: format!("a pool of {} threads", options.threads),
+            cause: format!("a thread could not be started: {e}"),
+            cure: "raise the limit: ulimit -u".into(),
+        })?;
+        Ok(workers)
+    }
+
+    fn start_thread(&mut self) -> io::Result<()> {
+        let (execute, done) = (self.execute, Arc::clone(&self.done));
+        self.crew.start("disk", move |Job { mut operation, done: moved }| {
+            let result = execute(&mut operation, moved);
+            done.tell(Completion { operation, result });
+        })
     }
 
     pub(super) fn queue(&mut self, operation: DiskOp, done: usize) -> Queued {
@@ -71,8 +83,15 @@ impl Workers {
     }
 
     pub(super) fn commit(&mut self) {
-        if !self.staged.is_empty() {
-            self.crew.push(self.staged.drain(..));
+        if self.staged.is_empty() {
+            return;
+        }
+        let waiting = self.crew.push(self.staged.drain(..));
+        for _ in 0..waiting.min(self.threads_max.saturating_sub(self.crew.threads())) {
+            if self.start_thread().is_err() {
+                // Those that are there do it later.
+                break;
+            }
         }
     }
 

@@ -78,7 +78,7 @@ impl DiskPlan {
     /// The engine of a data process where none is named: that of the design note.
     pub fn usual() -> Option<DiskPlan> {
         let engine = pitot_disk::find("pool")?;
-        let options = EngineOptions { threads: 8, ..EngineOptions::default() };
+        let options = EngineOptions { threads: 32, ..EngineOptions::default() };
         Some(DiskPlan { engine, options, told_is_set: false, block_bytes: PAYLOAD_MAX })
     }
 
