@@ -28,7 +28,7 @@ impl Told {
 pub struct EngineOptions {
     /// Requests that may be in flight.
     pub depth: u32,
-    /// Helper threads.
+    /// Helper threads at most. Pools start them as requests wait for one.
     pub threads: u32,
     /// How helper threads tell of completions.
     pub told: Told,

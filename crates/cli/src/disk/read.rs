@@ -69,7 +69,7 @@ pub(crate) struct Read {
     /// How much of what was read into memory is checked.
     #[arg(long, value_enum, default_value = "ends")]
     check: CheckArg,
-    /// Helper threads.
+    /// Helper threads at most.
     #[arg(long, default_value_t = 4)]
     threads: u32,
     /// How helper threads tell of completions.

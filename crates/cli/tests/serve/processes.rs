@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::client::{connect_narrow, eventually, expect_pattern, read_to_end};
+use crate::client::{connect_narrow, eventually, expect_pattern, read_to_end, until_read};
 use crate::http::{Http, get_and_close};
 use crate::pairs::{Cell, on_every_pair, on_every_process_model};
 use crate::server::{Server, send, serve};
@@ -15,6 +15,8 @@ fn connections(server: &Server) -> Vec<Http> {
     assert_eq!(idle.get("/bytes/10").status, 200);
     let mut in_head = Http::connect(server.addr);
     in_head.write("GET / HT");
+    // Until then it might wait to be accepted, and be the connection of whoever comes after a worker that is killed.
+    until_read(server.addr, [in_head.stream()]);
     let mut in_reply = Http::on(connect_narrow(server.addr));
     in_reply.ask("/bytes/1073741824");
     assert_eq!(in_reply.reply_to_head().status, 200);
