@@ -96,7 +96,8 @@ impl Fleet {
                 return;
             }
             let intended = self.start_at + *due;
-            if intended > now {
+            // What is due after the end never is, even if the loop has not noticed the end yet.
+            if intended > now || intended >= self.end_at {
                 *starved = false;
                 return;
             }

@@ -366,6 +366,27 @@ fn a_loop_waits_no_longer_than_until_the_next_arrival() {
 }
 
 #[test]
+fn arrivals_after_the_end_are_not_begun_however_late_the_loop_notices() {
+    let mut bench = Bench::started(1, every(MS), |plan| plan.duration = Some(Nanos(10 * MS.0)));
+    let late = START + Nanos(30 * MS.0);
+    loop {
+        let sends = bench.take();
+        if sends.is_empty() {
+            break;
+        }
+        for did in sends {
+            match did {
+                Did::Send(slot) => bench.reply(slot, late),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(bench.tick(late), Next::Over);
+    let (tally, _) = bench.finish(late);
+    assert_eq!((tally.requests.attempted, tally.requests.missed), (10, 0));
+}
+
+#[test]
 fn samples_before_the_measured_part_are_counted_apart() {
     let mut bench = Bench::started(1, closed(), |plan| plan.warmup = Nanos::from_secs(1));
     let half = Nanos::from_millis(500);
