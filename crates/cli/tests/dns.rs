@@ -150,6 +150,10 @@ fn nonsense_is_survived_and_silence_is_kept() {
         .take(len)
         .collect();
         socket.send(&bytes).expect("it listens");
+        // The kernel drops what finds no room while the responder is not on a CPU; an answer says that all is read.
+        if len % 32 == 31 {
+            responder.ask("mx299.sink.test", A);
+        }
     }
     let silent = responder.socket();
     silent.send(&query("silent.test", MX)).expect("it listens");
