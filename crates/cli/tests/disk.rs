@@ -136,7 +136,12 @@ fn every_engine_is_measured_or_skipped_with_a_reason() {
         .map(|(options, skipped)| (options.to_vec(), skipped))
         .chain([(vec!["--direct"], 4)])
     {
-        let result = json(&[&["disk", "read", "--json", "-"], &set[..], &state[..]].concat());
+        let arguments = [&["disk", "read", "--json", "-"], &set[..], &state[..]].concat();
+        // A socket that was sent to may hold more than that for a while, which the bench refuses to call cold.
+        let is_held =
+            |output: &Output| String::from_utf8_lossy(&output.stderr).contains("the set is not cold");
+        let output = std::iter::repeat_with(|| run(&arguments)).take(10).find(|output| !is_held(output));
+        let result: Value = serde_json::from_slice(&output.expect("a cold set").stdout).unwrap();
         let runs = result["runs"].as_array().unwrap();
         assert_eq!(result["skipped"].as_array().unwrap().len(), skipped, "{:?}", result["skipped"]);
         assert_eq!(runs.len() + skipped, pitot_disk::ENGINES.len());
