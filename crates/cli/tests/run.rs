@@ -6,6 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use pitot_lab::{Run, RunState, VerdictKind};
+use pitot_needs::needs;
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 
@@ -197,12 +198,9 @@ fn another_process_on_the_servers_cpu_makes_a_cell_noisy() {
     }
 }
 
+#[needs("nginx")]
 #[test]
 fn nginx_is_a_cell_beside_the_built_in_servers() {
-    if Command::new("nginx").arg("-v").output().is_err() {
-        eprintln!("nginx is not installed: nothing to test");
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let output = Command::new(PITOT)
         .args(["run", "nginx", "--repetitions", "1", "-o", "run.pitot"])

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::process::Command;
 use std::time::Duration;
 
+use pitot_needs::needs;
 use ureq::http::StatusCode;
 use ureq::{Agent, SendBody};
 
@@ -113,12 +114,9 @@ fn paths_that_climb_are_not_followed() {
     });
 }
 
+#[needs("curl")]
 #[test]
 fn curl_gets_what_it_asks_for() {
-    if Command::new("curl").arg("--version").output().is_err() {
-        println!("skipped: curl is not installed (the package is named curl)");
-        return;
-    }
     let site = Site::new();
     on_every_pair(Cell::Works, |pair| {
         let server = Server::start(pair, "http", &["--root", &site.root()]);

@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pitot_needs::needs;
+
 use crate::support::{ask, cache, connect};
 
 /// A memcached of its own, which dies with this value.
@@ -16,15 +18,14 @@ struct Memcached {
 }
 
 impl Memcached {
-    /// Starts it; none if it is not installed.
-    fn start() -> Option<Memcached> {
+    fn start() -> Memcached {
         let ports = std::env::temp_dir().join(format!("memcached-{}-port", std::process::id()));
         let child = Command::new("memcached")
             .args(["-p", "-1", "-l", "127.0.0.1", "-U", "0", "-u", "root", "-t", "1"])
             .env("MEMCACHED_PORT_FILENAME", &ports)
             .stderr(Stdio::null())
             .spawn()
-            .ok()?;
+            .expect("memcached starts");
         let mut this = Memcached { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
         let end = Instant::now() + Duration::from_secs(10);
         while this.address.port() == 0 {
@@ -37,7 +38,7 @@ impl Memcached {
             thread::sleep(Duration::from_millis(5));
         }
         fs::remove_file(ports).unwrap();
-        Some(this)
+        this
     }
 }
 
@@ -236,12 +237,10 @@ fn scripts() -> Vec<Vec<u8>> {
     scripts
 }
 
+#[needs("memcached")]
 #[test]
 fn every_answer_is_that_of_memcached() {
-    let Some(memcached) = Memcached::start() else {
-        println!("skipped: memcached is not installed (apt-get install memcached)");
-        return;
-    };
+    let memcached = Memcached::start();
     let cache = cache();
     let mut differences = Vec::new();
     let scripts = scripts();

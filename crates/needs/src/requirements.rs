@@ -1,0 +1,107 @@
+//! What tests can need of the machine. The build script looks for it; the macro quotes the cure.
+
+#![allow(dead_code, reason = "the build script and the macro each use a part")]
+
+use std::env;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Something that a machine has or lacks.
+pub(crate) struct Requirement {
+    /// What a test writes in its `#[needs]`. For a program, the name of its file.
+    pub(crate) name: &'static str,
+    /// What to do where it is missing, in one line.
+    pub(crate) cure: &'static str,
+    probe: Probe,
+}
+
+enum Probe {
+    /// A file of the requirement's name in a directory of programs.
+    Program,
+    /// A file that exists.
+    File(&'static str),
+    /// A property of the running kernel.
+    Kernel(fn() -> bool),
+}
+
+/// Every requirement that a test may name, by name.
+pub(crate) const REQUIREMENTS: &[Requirement] = &[
+    Requirement {
+        name: "ca-certificates",
+        cure: "apt-get install ca-certificates",
+        probe: Probe::File("/etc/ssl/certs/ca-certificates.crt"),
+    },
+    program("curl", "apt-get install curl"),
+    Requirement {
+        name: "ipv6",
+        cure: "sysctl net.ipv6.conf.lo.disable_ipv6=0",
+        probe: Probe::Kernel(has_ipv6),
+    },
+    program("memcached", "apt-get install memcached"),
+    program("nginx", "apt-get install nginx-light"),
+    program("python3", "apt-get install python3"),
+    program("smtp-sink", "apt-get install postfix"),
+    program("smtp-source", "apt-get install postfix"),
+    program("swaks", "apt-get install swaks"),
+    Requirement {
+        name: "user-namespaces",
+        cure: "apt-get install util-linux; sysctl user.max_user_namespaces=1000",
+        probe: Probe::Kernel(has_user_namespaces),
+    },
+];
+
+const fn program(name: &'static str, cure: &'static str) -> Requirement {
+    Requirement { name, cure, probe: Probe::Program }
+}
+
+impl Requirement {
+    /// Whether this machine has it now.
+    pub(crate) fn is_met(&self) -> bool {
+        match self.probe {
+            Probe::Program => program_directories().any(|directory| directory.join(self.name).is_file()),
+            Probe::File(path) => Path::new(path).exists(),
+            Probe::Kernel(probe) => probe(),
+        }
+    }
+
+    /// Whether a file appears when it is installed.
+    pub(crate) fn is_watchable(&self) -> bool {
+        !matches!(self.probe, Probe::Kernel(_))
+    }
+}
+
+/// Where programs are looked for: `PATH`, and the directories of daemons, which Debian leaves out of a user's `PATH`.
+pub(crate) fn program_directories() -> impl Iterator<Item = PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let directories: Vec<PathBuf> = env::split_paths(&path).filter(|path| path.is_absolute()).collect();
+    directories.into_iter().chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from))
+}
+
+fn has_ipv6() -> bool {
+    TcpListener::bind("[::1]:0").is_ok()
+}
+
+/// Whether an ordinary user can mount a file system in a namespace of their own.
+fn has_user_namespaces() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_unique() {
+        assert!(REQUIREMENTS.windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
+
+    #[test]
+    fn a_program_is_found_and_an_unknown_one_is_not() {
+        assert!(program("sh", "").is_met());
+        assert!(!program("no-such-program-of-pitot", "").is_met());
+    }
+}
