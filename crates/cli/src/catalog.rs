@@ -44,6 +44,7 @@ pub(crate) fn catalog() -> Catalog {
             })
             .collect(),
         charts: pitot_report::chart::CHARTS.iter().map(|c| c.name.to_owned()).collect(),
+        metrics: pitot_lab::METRICS.iter().map(|m| m.name.to_owned()).collect(),
     }
 }
 
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(cells.len() + skips.len(), 8);
         assert!(skips.iter().any(|s| s.reason == "a second loop is for crowds"), "{skips:?}");
         assert_eq!(cells[0].files.iter().filter(|f| f.path.starts_with("html/")).count(), 16);
-        let schema = pitot_lab::plan_schema();
+        let schema = pitot_lab::plan_schema(&catalog);
         for key in schema["properties"].as_object().unwrap().keys() {
             assert!(page.contains(&format!("`{key}`")), "{key}");
         }

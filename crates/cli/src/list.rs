@@ -67,7 +67,7 @@ impl List {
         };
         let rows = match self.what {
             What::PlanSchema => {
-                println!("{:#}", pitot_lab::plan_schema());
+                println!("{:#}", pitot_lab::plan_schema(&crate::catalog::catalog()));
                 return Ok(ExitCode::SUCCESS);
             }
             What::Paces => PACES.iter().map(|p| named(p.name, p.summary, p.doc)).collect(),

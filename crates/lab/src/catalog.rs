@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// All words that a plan may use for `pitot serve`, `pitot load` and charts.
+/// All words that a plan may use for `pitot serve`, `pitot load`, charts and metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Catalog {
     /// Protocols of `pitot serve`.
@@ -24,6 +24,8 @@ pub struct Catalog {
     pub programs: Vec<ProgramWord>,
     /// Charts.
     pub charts: Vec<String>,
+    /// Metrics.
+    pub metrics: Vec<String>,
 }
 
 /// A subcommand that may run in the place of `pitot load`.

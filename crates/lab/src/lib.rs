@@ -9,6 +9,7 @@
 
 mod catalog;
 mod clock;
+mod figures;
 mod host;
 mod load_result;
 pub mod metric;
@@ -16,6 +17,7 @@ mod monitor;
 mod plan;
 mod procfs;
 mod program_result;
+mod record;
 pub mod runfile;
 mod runner;
 mod self_check;
@@ -32,14 +34,16 @@ pub use load_result::{
 };
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use plan::{
-    Beside, Cell, CellServer, Exclusion, External, Factor, FileContent, HostLimits, Levels, Order, Placement,
-    Plan, PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready, SERVER_FACTOR,
-    ServerSpec, Settings, Statistic, Takes, Value, expand, plan_schema,
+    Beside, Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, HostLimits, Levels,
+    Order, Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready,
+    SERVER_FACTOR, ServerSpec, Settings, SkipRecord, Takes, Value, expand, plan_schema,
 };
-pub use runfile::{
-    CellRecord, CpuSample, FactorLevel, Repetition, Resources, Run, RunFileError, RunInfo, RunState,
-    RunWriter, Sample, SkipRecord, TreeSample, Verdict, VerdictKind,
+pub use record::{
+    CellRecord, CpuSample, Repetition, Resources, Run, RunInfo, RunState, Sample, TreeSample, Verdict,
+    VerdictKind,
 };
+pub use runfile::{RunFileError, RunWriter};
 pub use runner::{Guardian, Outcome, Prepared, Progress, RunError, Setting, ShownCell, prepare, resume};
 pub use self_check::SelfCheck;
+pub use statistics::Statistic;
 pub use suites::{SUITES, Suite, suite};

@@ -1,6 +1,6 @@
 //! The figures that cells are compared by, as data.
 
-use crate::runfile::{Repetition, Resources};
+use crate::record::{Repetition, Resources};
 
 /// One figure of a repetition.
 #[derive(Debug)]

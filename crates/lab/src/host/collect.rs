@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::cpu_list::show_cpu_list;
+use super::files::{names, read};
 use super::fingerprint::Fingerprint;
-use super::{network, show_cpu_list, sysctl};
+use super::{network, sysctl, throttle};
 
 impl Fingerprint {
     /// What this machine is and how it is set, as far as this user may read it. Nothing in it changes from one moment
@@ -20,21 +22,6 @@ impl Fingerprint {
         sysctl::collect(&mut print);
         print
     }
-}
-
-/// The trimmed content of a small file.
-pub(super) fn read(path: impl AsRef<Path>) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// The names in a directory, sorted.
-pub(super) fn names(path: impl AsRef<Path>) -> Vec<String> {
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
 }
 
 /// The value behind `name:` in a file of such lines.
@@ -185,7 +172,7 @@ fn limits(print: &mut Fingerprint) {
             }
         }
     }
-    if let Some(dir) = super::throttle::cgroup_dir() {
+    if let Some(dir) = throttle::cgroup_dir() {
         group.add("control group", Some(dir.clone()));
         for file in
             ["cpu.max", "cpu.weight", "cpuset.cpus.effective", "memory.max", "memory.high", "pids.max"]

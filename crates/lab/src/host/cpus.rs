@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use super::{parse_cpu_list, show_cpu_list};
+use super::cpu_list::{parse_cpu_list, show_cpu_list};
 
 /// CPUs of the servers and of the load generator.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,58 +1,16 @@
 //! What a machine is, and how much of it a run may use.
 
 mod collect;
+mod cpu_list;
 mod cpus;
+mod files;
 mod fingerprint;
 mod network;
 mod sysctl;
 mod throttle;
 
 pub(crate) use collect::memory_total_bytes;
+pub(crate) use cpu_list::parse_cpu_list;
 pub use cpus::{CpuSplit, split_cpus};
 pub use fingerprint::{Fact, Fingerprint, HostChange};
 pub(crate) use throttle::throttle_count;
-
-/// The CPUs of a list as the kernel writes it: `0-3,8`.
-pub(crate) fn parse_cpu_list(text: &str) -> Option<Vec<usize>> {
-    let mut cpus = Vec::new();
-    for part in text.trim().split(',').filter(|p| !p.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        if first > last || last > 65_535 {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Some(cpus)
-}
-
-/// The list of CPUs as the kernel writes it. `cpus` must ascend.
-pub(crate) fn show_cpu_list(cpus: &[usize]) -> String {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for &cpu in cpus {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == cpu => *last = cpu,
-            _ => runs.push((cpu, cpu)),
-        }
-    }
-    let parts: Vec<String> =
-        runs.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
-    parts.join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cpu_lists_are_read_and_written_as_the_kernel_does() {
-        assert_eq!(parse_cpu_list("0-2,8,4-4\n"), Some(vec![0, 1, 2, 4, 8]));
-        assert_eq!(show_cpu_list(&[0, 1, 2, 4, 8]), "0-2,4,8");
-        assert_eq!(parse_cpu_list(""), Some(vec![]));
-        for wrong in ["a", "3-1", "1-", "0-99999999"] {
-            assert_eq!(parse_cpu_list(wrong), None, "{wrong}");
-        }
-    }
-}

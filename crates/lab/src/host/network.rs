@@ -1,6 +1,6 @@
 //! Network interfaces: driver, queues, offloads, and the congestion control.
 
-use super::collect::{names, read};
+use super::files::{names, read};
 use super::fingerprint::Fingerprint;
 
 pub(super) fn collect(print: &mut Fingerprint) {

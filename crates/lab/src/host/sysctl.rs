@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use super::files::names;
 use super::fingerprint::Fingerprint;
 
 /// Not settings but states: they differ from one moment to the next. A star ends a prefix.
@@ -39,7 +40,7 @@ pub(super) fn collect(print: &mut Fingerprint) {
 }
 
 fn walk(print: &mut Fingerprint, dir: &Path, prefix: &str) {
-    for name in super::collect::names(dir) {
+    for name in names(dir) {
         let path = dir.join(&name);
         // A dot in a file's name (an interface such as eth0.5) is written as a slash, as sysctl(8) does.
         let key = format!("{prefix}.{}", name.replace('.', "/"));

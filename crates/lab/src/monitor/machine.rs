@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use crate::procfs::TICK_NS;
-use crate::runfile::CpuSample;
+use crate::record::CpuSample;
 
 /// Counters of the machine at one moment, since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

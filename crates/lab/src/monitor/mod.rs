@@ -16,7 +16,7 @@ use std::time::Duration;
 use pitot_meter::{Nanos, now};
 
 use crate::procfs::{Reader, Sessions};
-use crate::runfile::{CpuSample, Sample, TreeSample};
+use crate::record::{CpuSample, Sample, TreeSample};
 use machine::{Machine, MachineReader};
 pub(crate) use resources::resources;
 pub(crate) use strangers::StrangerUse;

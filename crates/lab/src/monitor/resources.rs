@@ -1,7 +1,7 @@
 //! From samples to sums over the measured part.
 
 use crate::Window;
-use crate::runfile::{CpuSample, Resources, Sample, TreeSample};
+use crate::record::{CpuSample, Resources, Sample, TreeSample};
 
 /// What a repetition used between `window.start` and `window.end`, as far as the samples cover it. `None` if they do
 /// not.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::procfs::{Reader, Stat, TICK_NS};
-use crate::runfile::TreeSample;
+use crate::record::TreeSample;
 
 /// One tree over time: what it is now, and what is counted of members that are gone.
 #[derive(Debug, Default)]

@@ -1,10 +1,19 @@
 //! From a plan to cells: pure, so that a dry run, a run and a resumed run see the same.
 
-use super::{
-    Beside, External, FactorLevel, FileContent, Plan, PlanFile, Program, REPLICATE_FACTOR, SERVER_FACTOR,
-    Settings, Value,
-};
-use crate::{Catalog, ProgramWord, SkipRecord};
+use super::definition::Plan;
+use super::levels::{FactorLevel, REPLICATE_FACTOR, SERVER_FACTOR, label};
+use super::server::{Beside, External, FileContent, PlanFile, Program};
+use super::value::{Settings, Value};
+use crate::catalog::{Catalog, ProgramWord};
+
+/// A combination of levels that did not become a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SkipRecord {
+    /// The levels.
+    pub factors: Vec<FactorLevel>,
+    /// Why.
+    pub reason: String,
+}
 
 /// What of the machine decides whether a cell can be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +84,7 @@ pub enum CellServer {
 impl Cell {
     /// The levels joined; unique within a plan.
     pub fn label(&self) -> String {
-        crate::runfile::label(&self.factors)
+        label(&self.factors)
     }
 }
 

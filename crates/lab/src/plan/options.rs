@@ -1,9 +1,8 @@
 //! Options of `pitot serve` and `pitot load` in plans: which there are, and which are the lab's own.
 
-use super::Value;
 use super::source::{Item, PlanError, did_you_mean};
-use crate::Catalog;
-use crate::catalog::{OptionWord, ProgramWord};
+use super::value::Value;
+use crate::catalog::{Catalog, OptionWord, ProgramWord};
 
 /// Whose option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,16 @@
 
 use toml::de::DeTable;
 
+use super::definition::{Order, Plan};
 use super::keys::{self, names};
+use super::levels::{Factor, Levels, REPLICATE_FACTOR, SERVER_FACTOR};
 use super::options::{Side, check_option};
+use super::published::{Exclusion, Published, PublishedValue};
+use super::server::{Beside, External, FileContent, PlanFile, Program, Ready, ServerSpec};
 use super::source::{Item, PlanError, Section, Source, did_you_mean};
-use super::{
-    Beside, Exclusion, External, Factor, FileContent, Levels, Order, Plan, PlanFile, Program, Published,
-    PublishedValue, REPLICATE_FACTOR, Ready, SERVER_FACTOR, ServerSpec, Settings, Statistic, Value,
-};
-use crate::{Catalog, METRICS, ProgramWord};
+use super::value::{Settings, Value};
+use crate::catalog::{Catalog, ProgramWord};
+use crate::statistics::Statistic;
 
 /// At most so many repetitions; more is a mistake of typing.
 const REPETITIONS_MAX: i64 = 10_000;
@@ -106,7 +108,7 @@ impl Reader<'_> {
             "seed" => plan.seed = Some(item.integer(0, i64::MAX)? as u64),
             "statistic" => plan.statistic = statistic(item)?,
             "tolerance" => plan.tolerance = item.share()?,
-            "metric" => plan.metric = metric(item)?,
+            "metric" => plan.metric = metric(item, self.catalog)?,
             "baseline" => {
                 plan.baseline = Some(levels(&item.section("`baseline`")?, &[], &plan.factors, Strict::All)?);
             }
@@ -131,7 +133,7 @@ impl Reader<'_> {
             }
             "published" => {
                 for one in item.list()? {
-                    plan.published.push(published(&one.section("`published`")?, plan)?);
+                    plan.published.push(published(&one.section("`published`")?, plan, self.catalog)?);
                 }
             }
             "ready-timeout" => plan.ready_timeout_s = item.duration()?,
@@ -365,12 +367,13 @@ fn statistic(item: &Item<'_>) -> Result<Statistic, PlanError> {
         .ok_or_else(|| item.unknown_value("a statistic", &["median", "trimmed-mean(1)"]))
 }
 
-fn metric(item: &Item<'_>) -> Result<String, PlanError> {
+fn metric(item: &Item<'_>, catalog: &Catalog) -> Result<String, PlanError> {
     let name = item.text()?;
-    if METRICS.iter().any(|m| m.name == name) {
+    if catalog.metrics.contains(&name) {
         return Ok(name);
     }
-    Err(item.unknown_value("a metric", &METRICS.iter().map(|m| m.name).collect::<Vec<_>>()))
+    let known: Vec<&str> = catalog.metrics.iter().map(String::as_str).collect();
+    Err(item.unknown_value("a metric", &known))
 }
 
 fn cpu_list(item: &Item<'_>) -> Result<String, PlanError> {
@@ -503,12 +506,12 @@ fn levels(
     Ok(result)
 }
 
-fn published(section: &Section<'_>, plan: &Plan) -> Result<Published, PlanError> {
+fn published(section: &Section<'_>, plan: &Plan, catalog: &Catalog) -> Result<Published, PlanError> {
     section.check_keys(names(keys::PUBLISHED))?;
     let mut published = Published {
         source: section.need("source", "say who published it: source = \"...\"")?.text()?,
         year: section.need("year", "say when: year = 2001")?.integer(1900, 2200)? as i32,
-        metric: section.get("metric").map_or(Ok(plan.metric.clone()), |i| metric(&i))?,
+        metric: section.get("metric").map_or(Ok(plan.metric.clone()), |i| metric(&i, catalog))?,
         ..Published::default()
     };
     if let Some(title) = section.get("title") {

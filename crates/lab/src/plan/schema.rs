@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::{self, Key, Kind};
-use crate::METRICS;
+use crate::catalog::Catalog;
 
 /// The JSON Schema (draft 2020-12) of a plan, with the words of `catalog` where they are known.
-pub fn plan_schema() -> Value {
-    let mut schema = table(keys::PLAN);
+pub fn plan_schema(catalog: &Catalog) -> Value {
+    let mut schema = table(keys::PLAN, catalog);
     let head = [
         ("$schema", "https://json-schema.org/draft/2020-12/schema"),
         ("title", "A plan of Pitot"),
@@ -54,20 +54,21 @@ pub fn plan_schema() -> Value {
     schema
 }
 
-fn table(keys: &[Key]) -> Value {
-    let properties: Map<String, Value> = keys.iter().map(|k| (k.name.to_owned(), property(k))).collect();
+fn table(keys: &[Key], catalog: &Catalog) -> Value {
+    let properties: Map<String, Value> =
+        keys.iter().map(|k| (k.name.to_owned(), property(k, catalog))).collect();
     json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
 
-fn property(key: &Key) -> Value {
-    let mut schema = kind(key.kind);
+fn property(key: &Key, catalog: &Catalog) -> Value {
+    let mut schema = kind(key.kind, catalog);
     if let Some(object) = schema.as_object_mut() {
         object.insert("description".into(), json!(key.doc));
     }
     schema
 }
 
-fn kind(kind: Kind) -> Value {
+fn kind(kind: Kind, catalog: &Catalog) -> Value {
     match kind {
         Kind::Text => json!({"type": "string"}),
         Kind::Texts => json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
@@ -79,7 +80,7 @@ fn kind(kind: Kind) -> Value {
         ]}),
         Kind::Choice(words) => json!({"enum": words}),
         Kind::Statistic => json!({"type": "string", "pattern": r"^(median|trimmed-mean\([0-9]+\))$"}),
-        Kind::Metric => json!({"enum": METRICS.iter().map(|m| m.name).collect::<Vec<_>>()}),
+        Kind::Metric => json!({"enum": catalog.metrics}),
         Kind::Settings => json!({"$ref": "#/$defs/settings"}),
         Kind::Levels => json!({"$ref": "#/$defs/levels"}),
         Kind::Factors => json!({
@@ -92,7 +93,7 @@ fn kind(kind: Kind) -> Value {
         Kind::Files => json!({"$ref": "#/$defs/files"}),
         Kind::Servers => json!({
             "type": "object",
-            "additionalProperties": {"anyOf": [with_required(table(keys::EXTERNAL), &["command"]),
+            "additionalProperties": {"anyOf": [with_required(table(keys::EXTERNAL, catalog), &["command"]),
                                                {"$ref": "#/$defs/settings"}]}
         }),
         Kind::Beside => json!({
@@ -105,7 +106,7 @@ fn kind(kind: Kind) -> Value {
              "additionalProperties": false}
         ]}),
         Kind::Tables(keys, with_levels) => {
-            let mut item = table(keys);
+            let mut item = table(keys, catalog);
             if with_levels {
                 item["additionalProperties"] = json!(true);
             }
@@ -122,21 +123,22 @@ fn with_required(mut schema: Value, keys: &[&str]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::tests::catalog;
 
     #[test]
     fn the_schema_describes_every_key_of_a_plan() {
-        let schema = plan_schema();
+        let schema = plan_schema(&catalog());
         for key in keys::PLAN {
             let told = &schema["properties"][key.name]["description"];
             assert_eq!(told, key.doc, "{}", key.name);
         }
-        assert_eq!(schema["properties"]["metric"]["enum"][0], METRICS[0].name);
+        assert_eq!(schema["properties"]["metric"]["enum"][0], "throughput");
         assert_eq!(schema["properties"]["published"]["items"]["properties"]["year"]["type"], "integer");
     }
 
     #[test]
     fn every_reference_in_the_schema_has_its_definition() {
-        let schema = plan_schema();
+        let schema = plan_schema(&catalog());
         let text = schema.to_string();
         for part in text.split("#/$defs/").skip(1) {
             let name = part.split('"').next().unwrap();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Value;
+use super::value::Value;
 use super::words::nearest;
 
 /// What is wrong with a plan, where, and how to mend it.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::statistics::Statistic;
 use crate::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
 
 pub(crate) fn catalog() -> Catalog {
@@ -64,6 +65,7 @@ pub(crate) fn catalog() -> Catalog {
             },
         ],
         charts: words(&["power-curve"]),
+        metrics: words(&["throughput", "cpu-per-request"]),
     }
 }
 

@@ -4,12 +4,14 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde::de::DeserializeOwned;
 
-use super::record::{
-    CellRecord, CpuSample, FactorLevel, Repetition, Run, RunInfo, RunState, Sample, SkipRecord, TreeSample,
-    Verdict, VerdictKind,
+use super::error::RunFileError;
+use super::schema;
+use crate::LoadResult;
+use crate::host::Fingerprint;
+use crate::plan::{FactorLevel, SkipRecord};
+use crate::record::{
+    CellRecord, CpuSample, Repetition, Run, RunInfo, RunState, Sample, TreeSample, Verdict, VerdictKind,
 };
-use super::{RunFileError, schema};
-use crate::{Fingerprint, LoadResult};
 
 impl Run {
     /// Reads a run file as a whole. It may be finished, interrupted, or still being written by another process.

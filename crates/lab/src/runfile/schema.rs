@@ -2,7 +2,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::RunFileError;
+use super::error::RunFileError;
 
 /// `PRAGMA application_id`: "Pito". file(1) and others tell a run file by it.
 pub(super) const APPLICATION_ID: i64 = 0x5069_746F;

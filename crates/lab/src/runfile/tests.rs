@@ -1,7 +1,10 @@
 use std::path::Path;
 
 use super::*;
-use crate::{Factor, Fingerprint, LoadResult, Plan, Value};
+use crate::record::{
+    CellRecord, Repetition, Resources, Run, RunState, Sample, TreeSample, Verdict, VerdictKind,
+};
+use crate::{Factor, FactorLevel, Fingerprint, LoadResult, Plan, SkipRecord, Value};
 
 fn factors(server: &str, connections: i64) -> Vec<FactorLevel> {
     vec![FactorLevel::new("server", server), FactorLevel::new("load.connections", &connections.to_string())]

@@ -3,9 +3,11 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::record::{FactorLevel, Repetition, RunState, Sample, SkipRecord, TreeSample};
-use super::{RunFileError, schema};
-use crate::{Fingerprint, Plan};
+use super::error::RunFileError;
+use super::schema;
+use crate::host::Fingerprint;
+use crate::plan::{FactorLevel, Plan, SkipRecord};
+use crate::record::{Repetition, RunState, Sample, TreeSample};
 
 /// What is known of a run before its first repetition.
 #[derive(Clone, Debug)]

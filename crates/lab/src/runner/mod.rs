@@ -19,7 +19,8 @@ use schedule::{Turn, schedule};
 
 use crate::clock::rfc3339_now;
 use crate::host::{memory_total_bytes, split_cpus};
-use crate::runfile::{NewCell, NewRun, label};
+use crate::plan::label;
+use crate::runfile::{NewCell, NewRun};
 use crate::{
     Catalog, Cell, CpuSplit, Fingerprint, HostLimits, Placement, Plan, Program, REPLICATE_FACTOR, Repetition,
     Run, RunFileError, RunState, RunWriter, SkipRecord, VerdictKind, expand,

@@ -14,7 +14,7 @@ use super::verdict::{Evidence, judge};
 use crate::host::{CpuSplit, throttle_count};
 use crate::monitor::{Monitor, interval, resources};
 use crate::plan::{Part, line_template};
-use crate::runfile::{Repetition, Verdict, VerdictKind};
+use crate::record::{Repetition, Verdict, VerdictKind};
 use crate::{Cell, CellServer, FileContent, LoadResult, Placement, Plan, Ready, Window};
 
 /// How long a load generator may take beyond warm-up and duration, to connect, to drain and to write its result.

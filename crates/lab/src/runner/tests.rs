@@ -109,6 +109,7 @@ fn catalog() -> Catalog {
             needs_server: false,
         }],
         charts: Vec::new(),
+        metrics: vec!["throughput".into()],
     }
 }
 

@@ -4,7 +4,7 @@
 //! all of them are recorded whatever the verdict is.
 
 use crate::monitor::StrangerUse;
-use crate::runfile::{Resources, Verdict, VerdictKind};
+use crate::record::{Resources, Verdict, VerdictKind};
 use crate::{CpuSplit, LoadResult, Window};
 
 /// The hypervisor withheld more than this share of the CPUs' time: noisy.

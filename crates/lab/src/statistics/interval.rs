@@ -10,9 +10,8 @@
 //! repetitions, and its coverage is exact and known. With fewer than [`MEDIAN_REPETITIONS_MIN`] repetitions even
 //! the whole range covers the median with less than 95%: then there is no interval, and a report has to say so.
 
-use super::location::{quantile_of_sorted, sorted};
+use super::location::{Statistic, quantile_of_sorted, sorted};
 use super::random::Random;
-use crate::Statistic;
 use serde::Serialize;
 
 /// The confidence level of every interval in a report.

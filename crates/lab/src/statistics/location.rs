@@ -1,6 +1,26 @@
 //! Where a sample lies: median, trimmed mean, quantiles, and the spread around them.
 
-use crate::Statistic;
+use serde::{Deserialize, Serialize};
+
+/// How the repetitions of a cell become one figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// The median.
+    #[default]
+    Median,
+    /// The mean of what is left without the `n` largest and the `n` smallest: `trimmed-mean(1)`.
+    TrimmedMean(u32),
+}
+
+impl std::fmt::Display for Statistic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Statistic::Median => f.write_str("median"),
+            Statistic::TrimmedMean(n) => write!(f, "trimmed-mean({n})"),
+        }
+    }
+}
 
 impl Statistic {
     /// The figure for `values`; `None` if there are too few of them.

@@ -2,7 +2,7 @@
 //!
 //! Pure functions over numbers; nothing here knows a plan or a file. The choices, and their price:
 //!
-//! - **A cell's figure** is a median or a trimmed mean ([`Statistic`](crate::Statistic)) with a percentile bootstrap
+//! - **A cell's figure** is a median or a trimmed mean ([`Statistic`]) with a percentile bootstrap
 //!   interval ([`Estimate`]). Fewer than [`MEDIAN_REPETITIONS_MIN`] repetitions give no 95% interval of a median.
 //! - **A comparison** is a ratio paired by block: the Hodges-Lehmann estimate of the log ratios, with the interval
 //!   and the p-value of Wilcoxon's signed-rank test ([`judge`]). In a randomised block two equal servers can be
@@ -44,7 +44,7 @@ pub use holm::holm;
 pub use interval::{
     Estimate, Interval, LEVEL, MEDIAN_REPETITIONS_MIN, bootstrap_interval, order_statistic_interval,
 };
-pub use location::{median, median_absolute_deviation, quantile, trimmed_mean};
+pub use location::{Statistic, median, median_absolute_deviation, quantile, trimmed_mean};
 pub use mann_whitney::{mann_whitney, shift, shift_interval};
 pub use noise::{STEADY_MAX, Spread};
 pub use random::Random;

@@ -1,0 +1,115 @@
+//! A plan, as plain data.
+
+use serde::{Deserialize, Serialize};
+
+use super::levels::{Factor, Levels};
+use super::published::{Exclusion, Published};
+use super::server::{Beside, PlanFile, ServerSpec};
+use super::value::Settings;
+use crate::statistics::Statistic;
+
+/// A plan, checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Plan {
+    /// A short name: the suite's, or the file's stem.
+    pub name: String,
+    /// The headline of the report.
+    pub title: String,
+    /// The question that the run is to answer, in a sentence or two; the report opens with it.
+    pub question: String,
+    /// What a reader should know of the method: what differs from the published experiment, and why.
+    pub notes: Vec<String>,
+    /// How often each cell is repeated, each time with a fresh server process.
+    pub repetitions: u32,
+    /// Seconds of load before the measurement.
+    pub warmup_s: f64,
+    /// Seconds of measurement.
+    pub duration_s: f64,
+    /// In which order repetitions run.
+    pub order: Order,
+    /// The seed of the order; drawn anew where the plan names none, and recorded either way.
+    pub seed: Option<u64>,
+    /// How the repetitions of a cell become one figure.
+    pub statistic: Statistic,
+    /// Differences up to this share (0.02 is 2%) do not count, however significant.
+    pub tolerance: f64,
+    /// The figure that answers the question: a name in [`METRICS`](crate::METRICS).
+    pub metric: String,
+    /// The cell or cells that others are compared with: levels of some factors. Cells that agree in all other
+    /// factors are compared with each other. None: no cell is special.
+    pub baseline: Option<Levels>,
+    /// The charts wanted, in order; empty leaves the choice to the report.
+    pub charts: Vec<String>,
+    /// The factors, in the order of the file; the last one varies fastest.
+    pub factors: Vec<Factor>,
+    /// Options of `pitot serve` that all cells share.
+    pub server: Settings,
+    /// Options of `pitot load` that all cells share.
+    pub load: Settings,
+    /// The subcommand that runs in the place of `pitot load`.
+    pub program: Option<String>,
+    /// Helpers of the load that are started before it, on its side: `pitot serve` by name.
+    pub beside: Vec<Beside>,
+    /// Servers described in the plan, by the names that levels use.
+    pub servers: Vec<ServerSpec>,
+    /// Files written to each server's private directory before it starts.
+    pub files: Vec<PlanFile>,
+    /// Combinations that are left out on purpose.
+    pub exclude: Vec<Exclusion>,
+    /// Figures published by others, to be set beside those of this run.
+    pub published: Vec<Published>,
+    /// Seconds that a server may take until it is ready.
+    pub ready_timeout_s: f64,
+    /// Seconds that a server may take to stop.
+    pub stop_timeout_s: f64,
+    /// CPUs of the servers as a list (`0-3,8`); one half of the cores if none.
+    pub server_cpus: Option<String>,
+    /// CPUs of the load generator; the other half if none.
+    pub load_cpus: Option<String>,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            name: String::new(),
+            title: String::new(),
+            question: String::new(),
+            notes: Vec::new(),
+            repetitions: 8,
+            warmup_s: 0.5,
+            duration_s: 3.0,
+            order: Order::Interleaved,
+            seed: None,
+            statistic: Statistic::Median,
+            tolerance: 0.02,
+            metric: "throughput".into(),
+            baseline: None,
+            charts: Vec::new(),
+            factors: Vec::new(),
+            server: Settings::default(),
+            load: Settings::default(),
+            program: None,
+            beside: Vec::new(),
+            servers: Vec::new(),
+            files: Vec::new(),
+            exclude: Vec::new(),
+            published: Vec::new(),
+            ready_timeout_s: 10.0,
+            stop_timeout_s: 10.0,
+            server_cpus: None,
+            load_cpus: None,
+        }
+    }
+}
+
+/// In which order repetitions run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Block by block: each block holds every cell once, shuffled, so that a drift of the machine hits all alike.
+    #[default]
+    Interleaved,
+    /// Cell by cell, in the order of the plan.
+    Sequential,
+}

@@ -1,0 +1,97 @@
+//! What a plan says of servers, of the load's helpers, and of the files that they find.
+
+use serde::{Deserialize, Serialize};
+
+use super::value::Settings;
+
+/// A server that the plan describes itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ServerSpec {
+    /// The name that levels use.
+    pub name: String,
+    /// One line for readers.
+    pub summary: String,
+    /// Its files, beside the plan's.
+    pub files: Vec<PlanFile>,
+    /// What is started.
+    pub program: Program,
+}
+
+/// What is started as a server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Program {
+    /// `pitot serve` with these options.
+    Pitot(Settings),
+    /// Any other program.
+    External(External),
+}
+
+/// A server that belongs to the load's side, such as the DNS responder that a mailing asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Beside {
+    /// `{NAME}` stands for its address in options of the load.
+    pub name: String,
+    /// What it speaks: a protocol of `pitot serve`.
+    pub protocol: String,
+    /// Its options.
+    pub options: Settings,
+}
+
+/// Another program as a server. In all texts `{port}`, `{address}`, `{cpus}` and `{dir}` (its private directory)
+/// stand for what the lab has chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct External {
+    /// The program and its arguments; it must stay in the foreground.
+    pub command: Vec<String>,
+    /// How it shows that it is ready.
+    pub ready: Ready,
+    /// The signal that stops it: `TERM`, `INT` or `QUIT`.
+    pub stop: String,
+    /// What the load generator is to call; the plan's `load.url` if none.
+    pub url: Option<String>,
+    /// A command whose output tells the program's version.
+    pub version: Vec<String>,
+}
+
+/// How an external server shows that it is ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ready {
+    /// Its port accepts a connection.
+    Port,
+    /// It prints a line, on stdout or stderr, that contains this text.
+    Line(String),
+}
+
+/// A file that a server finds in its private directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PlanFile {
+    /// Its path below the directory. A range, `{0..15}`, makes it a set of files.
+    pub path: String,
+    /// What is in it.
+    pub content: FileContent,
+}
+
+/// What is in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileContent {
+    /// A text; placeholders are replaced as in commands.
+    Text(String),
+    /// So many bytes of `x`.
+    Size(u64),
+    /// As many bytes of `x` as the cell's `load.size` says.
+    SizeOfLoad,
+    /// The same line so many times, with numbers in it.
+    Lines {
+        /// How many.
+        count: u64,
+        /// The line. `{i}` is its number, from 0, and `{i%N}` what is left of it after division by N.
+        line: String,
+    },
+}

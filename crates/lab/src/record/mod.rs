@@ -1,0 +1,15 @@
+//! What a run file holds, as plain data: written by the runner, read by reports.
+
+mod cell;
+mod repetition;
+mod resources;
+mod run;
+mod sample;
+mod verdict;
+
+pub use cell::CellRecord;
+pub use repetition::Repetition;
+pub use resources::Resources;
+pub use run::{Run, RunInfo, RunState};
+pub use sample::{CpuSample, Sample, TreeSample};
+pub use verdict::{Verdict, VerdictKind};

@@ -1,0 +1,37 @@
+//! One repetition of a cell, as it is recorded.
+
+use super::resources::Resources;
+use super::sample::Sample;
+use super::verdict::Verdict;
+use crate::LoadResult;
+
+/// One repetition: a fresh server, a warm-up, a measurement.
+#[derive(Clone, Debug)]
+pub struct Repetition {
+    /// Its row in the file.
+    pub id: i64,
+    /// Its block, from 0. Comparisons between cells are paired by block.
+    pub block: u32,
+    /// Its place in the order of the whole run, from 0.
+    pub position: u32,
+    /// When it started, RFC 3339.
+    pub started_at: String,
+    /// How long it took in all, start and stop included.
+    pub elapsed_s: f64,
+    /// The address that the server listened on.
+    pub address: String,
+    /// Time from the server's start until it was ready.
+    pub ready_s: f64,
+    /// Whether the measurement can be trusted.
+    pub verdict: Verdict,
+    /// What the load generator printed. None if it printed nothing that could be read.
+    pub load: Option<LoadResult>,
+    /// What the server printed when it stopped (`--stats json`).
+    pub server_stats: Option<serde_json::Value>,
+    /// Resources over the measured part. None if there was no measured part.
+    pub resources: Option<Resources>,
+    /// The last lines that the server and the load generator printed, where something went wrong.
+    pub last_words: String,
+    /// The monitor's samples, oldest first, from before the load until after it.
+    pub samples: Vec<Sample>,
+}

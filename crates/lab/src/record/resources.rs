@@ -1,0 +1,69 @@
+//! What a repetition used over its measured part.
+
+use serde::{Deserialize, Serialize};
+
+/// Resources over the measured part of a repetition. Times are sums over all processes or CPUs that are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Resources {
+    /// Length of the part that these figures cover: the samples nearest to the measured part.
+    pub window_s: f64,
+    /// Samples within it.
+    pub samples: u32,
+    /// CPU time of the server's process tree.
+    pub server_cpu_s: f64,
+    /// Its part in user mode.
+    pub server_user_s: f64,
+    /// Its part in the kernel, softirq excluded.
+    pub server_system_s: f64,
+    /// Interrupt time (hard and soft) on the server's CPUs: on a loopback most of it is network work done for both.
+    pub server_softirq_s: f64,
+    /// Time that the server's threads were runnable and waited for a CPU.
+    pub server_run_delay_s: f64,
+    /// Most processes of the tree.
+    pub server_processes_max: u64,
+    /// Most threads of the tree.
+    pub server_threads_max: u64,
+    /// Most open descriptors of the tree.
+    pub server_descriptors_max: u64,
+    /// Most resident memory, pages shared between processes counted for each of them.
+    pub server_rss_bytes_max: u64,
+    /// Most resident memory with shared pages divided among their users. 0 if it could not be read.
+    pub server_pss_bytes_max: u64,
+    /// Resident memory (PSS, else RSS) of the tree when it was ready and before any load.
+    pub server_idle_bytes: u64,
+    /// Most memory of the tree that belongs to no file while the load was on. 0 if it could not be read.
+    pub server_private_bytes_max: u64,
+    /// The same when it was ready and before any load.
+    pub server_private_bytes_idle: u64,
+    /// Mean resident memory in the window.
+    pub server_rss_bytes_mean: f64,
+    /// Context switches of the server's tree.
+    pub server_switches: u64,
+    /// The involuntary ones among them.
+    pub server_switches_involuntary: u64,
+    /// CPU time of the load generator's process tree.
+    pub load_cpu_s: f64,
+    /// Time that the load generator's threads were runnable and waited for a CPU.
+    pub load_run_delay_s: f64,
+    /// How many CPUs the servers had.
+    pub server_cpus: u32,
+    /// How many CPUs the load generator had.
+    pub load_cpus: u32,
+    /// Busy time of the server's CPUs, whoever used them.
+    pub server_cpus_busy_s: f64,
+    /// Busy time of the load generator's CPUs.
+    pub load_cpus_busy_s: f64,
+    /// Time that the hypervisor withheld, on all CPUs of both.
+    pub steal_s: f64,
+    /// TCP segments that the machine sent again.
+    pub tcp_retransmits: u64,
+    /// Connections refused because an accept queue was full.
+    pub listen_overflows: u64,
+    /// SYNs dropped by listeners for whatever reason.
+    pub listen_drops: u64,
+    /// Physical memory of the machine.
+    pub memory_total_bytes: u64,
+    /// Share of one CPU that the monitor itself used.
+    pub monitor_cpu_share: f64,
+}

@@ -1,0 +1,73 @@
+//! What the monitor saw at one moment.
+
+/// One sample of the monitor. Counters count from the repetition's first sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// `CLOCK_MONOTONIC`, nanoseconds.
+    pub at_ns: u64,
+    /// The server's process tree. None where it was too costly to walk at every sample (thousands of processes).
+    pub server: Option<TreeSample>,
+    /// The load generator's process tree; none before it starts and after it ends.
+    pub load: Option<TreeSample>,
+    /// The CPUs of the servers.
+    pub server_cpus: CpuSample,
+    /// The CPUs of the load generator.
+    pub load_cpus: CpuSample,
+    /// TCP segments sent again.
+    pub tcp_retransmits: u64,
+    /// Accept queue overflows.
+    pub listen_overflows: u64,
+    /// SYNs dropped by listeners.
+    pub listen_drops: u64,
+    /// Time that some task waited for a CPU (PSI), nanoseconds.
+    pub pressure_cpu_ns: u64,
+    /// Time that some task waited for memory (PSI).
+    pub pressure_memory_ns: u64,
+    /// Time that some task waited for a disk (PSI).
+    pub pressure_io_ns: u64,
+    /// What this sample cost the monitor, CPU nanoseconds.
+    pub cost_ns: u64,
+}
+
+/// A process tree at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TreeSample {
+    /// Processes.
+    pub processes: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Open descriptors. None where they were not counted in this sample.
+    pub descriptors: Option<u64>,
+    /// CPU time.
+    pub cpu_ns: u64,
+    /// Its part in user mode.
+    pub user_ns: u64,
+    /// Its part in the kernel.
+    pub system_ns: u64,
+    /// Resident memory.
+    pub rss_bytes: u64,
+    /// Proportional resident memory. None where it was not read in this sample.
+    pub pss_bytes: Option<u64>,
+    /// Its part that belongs to no file: heaps, stacks, shared mappings. None where it was not read in this sample.
+    pub private_bytes: Option<u64>,
+    /// Time that threads were runnable and waited for a CPU. None, like the two after it, where the threads were not
+    /// walked in this sample (there may be thousands).
+    pub run_delay_ns: Option<u64>,
+    /// Voluntary context switches.
+    pub switches_voluntary: Option<u64>,
+    /// Involuntary ones.
+    pub switches_involuntary: Option<u64>,
+}
+
+/// CPU time of a set of CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuSample {
+    /// User mode, nice included.
+    pub user_ns: u64,
+    /// Kernel mode without interrupts.
+    pub system_ns: u64,
+    /// Hard and soft interrupts.
+    pub softirq_ns: u64,
+    /// Withheld by the hypervisor.
+    pub steal_ns: u64,
+}
