@@ -103,7 +103,7 @@ fn a_run_ends_in_a_file_a_summary_and_a_page() {
                 VerdictKind::Failed,
                 "{:?} {}",
                 repetition.verdict,
-                repetition.last_words
+                repetition.output_tail
             );
             let load = repetition.load.as_ref().unwrap();
             assert!(load.throughput_rps > 0.0 && load.histograms.contains_key("response"));
@@ -218,7 +218,7 @@ fn nginx_is_a_cell_beside_the_built_in_servers() {
             VerdictKind::Failed,
             "{:?} {}",
             repetition.verdict,
-            repetition.last_words
+            repetition.output_tail
         );
         assert!(repetition.resources.unwrap().server_cpu_s > 0.0);
         assert_eq!(repetition.load.as_ref().unwrap().error_count(), 0);

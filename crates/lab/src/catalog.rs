@@ -35,7 +35,7 @@ pub struct ProgramWord {
     pub name: String,
     /// Its options.
     pub options: Vec<OptionWord>,
-    /// False if it is what is measured, so that no server is started beside it.
+    /// False if it is what is measured, so that no server is started for it.
     pub needs_server: bool,
 }
 

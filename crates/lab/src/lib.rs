@@ -34,7 +34,7 @@ pub use load_result::{
 };
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use plan::{
-    Beside, Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, HostLimits, Levels,
+    Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Helper, HostLimits, Levels,
     Order, Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready,
     SERVER_FACTOR, ServerSpec, Settings, SkipRecord, Takes, Value, expand, plan_schema,
 };

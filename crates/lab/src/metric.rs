@@ -365,7 +365,7 @@ mod tests {
                 server_private_bytes_max: private_max,
                 ..Resources::default()
             }),
-            last_words: String::new(),
+            output_tail: String::new(),
             samples: Vec::new(),
         }
     }

@@ -124,7 +124,7 @@ impl Sessions {
     }
 
     /// The processes outside the sessions, as of the last walk, without threads of the kernel.
-    pub(crate) fn strangers(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn others(&self) -> impl Iterator<Item = u32> {
         self.others.iter().filter(|(_, kernel)| !**kernel).map(|(pid, _)| *pid)
     }
 }

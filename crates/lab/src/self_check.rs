@@ -38,7 +38,7 @@ impl SelfCheck {
         };
         for plain in run.cells.iter().filter(|c| is(c, "plain")) {
             let replicate = plain.level(REPLICATE_FACTOR).map(|l| &l.level);
-            let beside = |server: &str| {
+            let partner = |server: &str| {
                 run.cells
                     .iter()
                     .find(|c| is(c, server) && c.level(REPLICATE_FACTOR).map(|l| &l.level) == replicate)
@@ -47,11 +47,11 @@ impl SelfCheck {
                 let samples = Samples::by_block(&cell.figures(metric), &plain.figures(metric));
                 judge(&[samples], run.plan.tolerance).into_iter().next().flatten()
             };
-            if let Some(comparison) = beside("again").and_then(compare) {
+            if let Some(comparison) = partner("again").and_then(compare) {
                 self.same += 1;
                 self.same_declared += usize::from(comparison.decision.is_difference());
             }
-            if let Some(comparison) = beside("slowed").and_then(compare) {
+            if let Some(comparison) = partner("slowed").and_then(compare) {
                 self.slowed += 1;
                 self.slowed_declared +=
                     usize::from(comparison.decision.is_difference() && comparison.ratio > 1.0);

@@ -25,13 +25,13 @@ fn a_run_of_layout_2_has_its_figures_samples_and_reasons() {
     assert!(first.resources.unwrap().server_cpu_s > 0.0);
     assert!(first.server_stats.is_some());
     assert_eq!(broken.verdict().kind, VerdictKind::Failed);
-    assert_eq!(broken.repetitions[0].last_words, "server:\nassertion failed: it holds\n");
+    assert_eq!(broken.repetitions[0].output_tail, "server:\nassertion failed: it holds\n");
 }
 
 #[test]
 fn a_mailing_of_layout_2_has_its_helper() {
     let run = open("layout-2-mail.pitot");
-    assert_eq!(run.plan.beside[0].name, "dns");
+    assert_eq!(run.plan.helpers[0].name, "dns");
     let mailed = run.cells[0].repetitions[0].load.as_ref().unwrap();
     assert_eq!((mailed.requests.ok, mailed.requests.missed), (100, 0));
 }

@@ -44,7 +44,7 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     }
     for cell in a.cells.iter().filter(|c| c.record.failures().next().is_some()) {
         item(&mut out, "- ", &format!("{}: {}", a.name_of(cell), cell.verdict.reason));
-        if let Some(last) = cell.record.failures().find_map(|r| r.last_words.lines().last()) {
+        if let Some(last) = cell.record.failures().find_map(|r| r.output_tail.lines().last()) {
             item(&mut out, "    last words: ", last);
         }
     }

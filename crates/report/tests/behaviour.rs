@@ -89,7 +89,7 @@ fn a_cell_with_some_failed_repetitions_keeps_its_figures_and_says_how_many_faile
     for repetition in &mut cell.repetitions[1..3] {
         repetition.verdict.kind = VerdictKind::Failed;
         repetition.verdict.reason = "the server ended by signal SIGSEGV".into();
-        repetition.last_words = "server:\nassertion failed\n".into();
+        repetition.output_tail = "server:\nassertion failed\n".into();
     }
     let text = render(&run, Format::Terminal);
     let row = text.lines().find(|l| l.contains("loop+epoll-et") && l.contains("2 of 6 failed")).unwrap();

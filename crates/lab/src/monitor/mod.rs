@@ -7,8 +7,8 @@
 //! not read in a sample is told as such. The monitor runs on the load generator's CPUs and records its own cost.
 
 mod machine;
+mod other_processes;
 mod resources;
-mod strangers;
 mod tree;
 
 use std::time::Duration;
@@ -18,9 +18,9 @@ use pitot_meter::{Nanos, now};
 use crate::procfs::{Reader, Sessions};
 use crate::record::{CpuSample, Sample, TreeSample};
 use machine::{Machine, MachineReader};
+pub(crate) use other_processes::OtherProcessUse;
+use other_processes::OtherProcesses;
 pub(crate) use resources::resources;
-pub(crate) use strangers::StrangerUse;
-use strangers::Strangers;
 use tree::Tree;
 
 /// The longest time between samples.
@@ -72,8 +72,8 @@ impl Budget {
 pub(crate) struct Monitor {
     server_session: u32,
     load_session: Option<u32>,
-    /// Helpers of the load: no strangers, and in neither tree.
-    beside_sessions: Vec<u32>,
+    /// Helpers of the load: known processes that count for neither tree.
+    helper_sessions: Vec<u32>,
     server_cpus: Vec<usize>,
     load_cpus: Vec<usize>,
     machine: MachineReader,
@@ -82,7 +82,7 @@ pub(crate) struct Monitor {
     sessions: Sessions,
     server: Tree,
     load: Tree,
-    strangers: Strangers,
+    other_processes: OtherProcesses,
     walk: Budget,
     threads: Budget,
     memory: Budget,
@@ -96,7 +96,7 @@ impl Monitor {
         Monitor {
             server_session,
             load_session: None,
-            beside_sessions: Vec::new(),
+            helper_sessions: Vec::new(),
             server_cpus: server_cpus.to_vec(),
             load_cpus: load_cpus.to_vec(),
             machine: MachineReader::open(),
@@ -105,7 +105,7 @@ impl Monitor {
             sessions: Sessions::default(),
             server: Tree::default(),
             load: Tree::default(),
-            strangers: Strangers::default(),
+            other_processes: OtherProcesses::default(),
             walk: Budget::new(0, 50),
             threads: Budget::new(0, 100),
             memory: Budget::new(400, 200),
@@ -121,7 +121,7 @@ impl Monitor {
 
     /// The session of a helper: it is known and belongs to neither side's figures.
     pub(crate) fn ignore(&mut self, session: u32) {
-        self.beside_sessions.push(session);
+        self.helper_sessions.push(session);
     }
 
     /// Takes a sample. `whole`: also of what is not due, as before the load and after it.
@@ -136,7 +136,7 @@ impl Monitor {
         }
         if self.others.is_due(start) {
             let from = thread_cpu();
-            self.strangers.sample(&mut self.reader, self.sessions.strangers(), start);
+            self.other_processes.sample(&mut self.reader, self.sessions.others(), start);
             self.others.spent(start, from);
         }
         sample.cost_ns = thread_cpu().since(cpu_start).0;
@@ -149,7 +149,7 @@ impl Monitor {
         self.load.clear();
         // No process has session 0 but threads of the kernel, which are never the load generator.
         let mut wanted = vec![self.server_session, self.load_session.unwrap_or(self.server_session)];
-        wanted.extend(&self.beside_sessions);
+        wanted.extend(&self.helper_sessions);
         self.sessions.walk(&mut self.reader, &wanted, |pid, stat| {
             if stat.session == self.server_session {
                 self.server.add(pid, stat);
@@ -177,8 +177,8 @@ impl Monitor {
     }
 
     /// The samples, and what other processes used meanwhile.
-    pub(crate) fn finish(self) -> (Vec<Sample>, Vec<StrangerUse>) {
-        (self.samples, self.strangers.finish())
+    pub(crate) fn finish(self) -> (Vec<Sample>, Vec<OtherProcessUse>) {
+        (self.samples, self.other_processes.finish())
     }
 }
 

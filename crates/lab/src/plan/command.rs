@@ -2,7 +2,7 @@
 
 use super::definition::Plan;
 use super::expand::{Cell, CellServer};
-use super::server::{Beside, FileContent, PlanFile};
+use super::server::{FileContent, Helper, PlanFile};
 use super::template::{Part, line_template};
 use super::value::{Settings, Value};
 
@@ -20,7 +20,7 @@ pub struct Placement {
     /// CPUs of the load generator.
     pub load_cpus: String,
     /// The helpers of the load: name and address.
-    pub beside: Vec<(String, String)>,
+    pub helpers: Vec<(String, String)>,
 }
 
 impl Placement {
@@ -32,7 +32,9 @@ impl Placement {
             .replace("{port}", port)
             .replace("{dir}", &self.dir)
             .replace("{cpus}", &self.server_cpus);
-        self.beside.iter().fold(filled, |text, (name, address)| text.replace(&format!("{{{name}}}"), address))
+        self.helpers
+            .iter()
+            .fold(filled, |text, (name, address)| text.replace(&format!("{{{name}}}"), address))
     }
 }
 
@@ -78,7 +80,7 @@ impl Cell {
     }
 
     /// The command of a helper.
-    pub fn beside_argv(&self, helper: &Beside, listen: &str, at: &Placement) -> Vec<String> {
+    pub fn helper_argv(&self, helper: &Helper, listen: &str, at: &Placement) -> Vec<String> {
         let mut argv = vec![at.pitot.clone(), "serve".into(), helper.protocol.clone()];
         argv.extend(["--listen".into(), listen.to_owned()]);
         push_options(&mut argv, &helper.options, at);
@@ -108,11 +110,11 @@ impl Cell {
     pub fn load_line(&self, plan: &Plan, at: &Placement) -> String {
         let bind = |cpus: &str| format!("taskset -c {cpus} ");
         let mut line = String::new();
-        for (helper, (_, address)) in self.beside.iter().zip(&at.beside) {
+        for (helper, (_, address)) in self.helpers.iter().zip(&at.helpers) {
             line.push_str(&format!(
                 "{}{} &\n",
                 bind(&at.load_cpus),
-                shell_line(&self.beside_argv(helper, address, at))
+                shell_line(&self.helper_argv(helper, address, at))
             ));
         }
         if !self.takes.cpus {

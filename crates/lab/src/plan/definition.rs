@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::levels::{Factor, Levels};
 use super::published::{Exclusion, Published};
-use super::server::{Beside, PlanFile, ServerSpec};
+use super::server::{Helper, PlanFile, ServerSpec};
 use super::value::Settings;
 use crate::statistics::Statistic;
 
@@ -50,14 +50,15 @@ pub struct Plan {
     /// The subcommand that runs in the place of `pitot load`.
     pub program: Option<String>,
     /// Helpers of the load that are started before it, on its side: `pitot serve` by name.
-    pub beside: Vec<Beside>,
+    #[serde(alias = "beside")] // Its name up to layout 2 of the run file.
+    pub helpers: Vec<Helper>,
     /// Servers described in the plan, by the names that levels use.
     pub servers: Vec<ServerSpec>,
     /// Files written to each server's private directory before it starts.
     pub files: Vec<PlanFile>,
     /// Combinations that are left out on purpose.
     pub exclude: Vec<Exclusion>,
-    /// Figures published by others, to be set beside those of this run.
+    /// Figures published by others, to be shown with those of this run.
     pub published: Vec<Published>,
     /// Seconds that a server may take until it is ready.
     pub ready_timeout_s: f64,
@@ -90,7 +91,7 @@ impl Default for Plan {
             server: Settings::default(),
             load: Settings::default(),
             program: None,
-            beside: Vec::new(),
+            helpers: Vec::new(),
             servers: Vec::new(),
             files: Vec::new(),
             exclude: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::definition::Plan;
 use super::levels::{FactorLevel, REPLICATE_FACTOR, SERVER_FACTOR, label};
-use super::server::{Beside, External, FileContent, PlanFile, Program};
+use super::server::{External, FileContent, Helper, PlanFile, Program};
 use super::value::{Settings, Value};
 use crate::catalog::{Catalog, ProgramWord};
 
@@ -42,7 +42,7 @@ pub struct Cell {
     /// Which of the lab's own options it takes.
     pub takes: Takes,
     /// Helpers of the load.
-    pub beside: Vec<Beside>,
+    pub helpers: Vec<Helper>,
 }
 
 /// Options that the lab gives to the load, if it has them.
@@ -88,7 +88,7 @@ impl Cell {
     }
 }
 
-/// How many descriptors a server may need beside one for each connection.
+/// How many descriptors a server may need besides one for each connection.
 const DESCRIPTORS_SPARE: u64 = 64;
 
 /// Crosses the factors of a plan: the cells that can be run, and the combinations that cannot or shall not be, each
@@ -213,7 +213,7 @@ fn build(
         url,
         program: plan.program.clone(),
         takes: program.map_or(Takes::ALL, Takes::of),
-        beside: plan.beside.clone(),
+        helpers: plan.helpers.clone(),
     })
 }
 

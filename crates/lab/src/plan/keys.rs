@@ -28,8 +28,8 @@ pub(super) enum Kind {
     Files,
     Servers,
     Ready,
-    Beside,
-    /// A list of tables with these keys. `Levels` beside them if true.
+    Helper,
+    /// A list of tables with these keys. `Levels` among them if true.
     Tables(&'static [Key], bool),
 }
 
@@ -73,8 +73,8 @@ pub(super) const PLAN: &[Key] = &[
          `disk files`, `disk read` (then without a server) or `mail`, with options of its own.",
     ),
     key(
-        "beside",
-        Kind::Beside,
+        "helpers",
+        Kind::Helper,
         "Helpers of the load by name, each with `protocol` and options of `pitot serve`; {NAME} is the address.",
     ),
     key("servers", Kind::Servers, "Servers by the names that levels of the factor `server` use."),
@@ -83,7 +83,7 @@ pub(super) const PLAN: &[Key] = &[
     key(
         "published",
         Kind::Tables(PUBLISHED, false),
-        "Figures published by others, set beside those of the run.",
+        "Figures published by others, shown with those of the run.",
     ),
     key("ready-timeout", Kind::Duration, "How long a server may take until it is ready (default 10s)."),
     key("stop-timeout", Kind::Duration, "How long a server may take to stop (default 10s)."),
@@ -110,7 +110,7 @@ pub(super) const EXTERNAL: &[Key] = &[
     key("files", Kind::Files, "Files written to its private directory, {dir}."),
 ];
 
-/// In a table of `exclude`, beside levels.
+/// In a table of `exclude`, besides levels.
 pub(super) const EXCLUDE: &[Key] = &[key("reason", Kind::Text, "Why it is left out.")];
 
 /// In a table of `published`.
@@ -131,12 +131,15 @@ pub(super) const PUBLISHED: &[Key] = &[
     ),
 ];
 
-/// In an element of `published.values`, beside levels.
+/// In an element of `published.values`, besides levels.
 pub(super) const PUBLISHED_VALUE: &[Key] = &[key(
     "value",
     Kind::Number,
     "The figure, in the metric's unit: seconds, bytes, a second, percent; or a ratio.",
 )];
+
+/// Keys of a plan that were renamed: the old name and the new one.
+pub(super) const RENAMED: &[(&str, &str)] = &[("beside", "helpers")];
 
 /// The names of a table's keys.
 pub(super) fn names(keys: &'static [Key]) -> impl Iterator<Item = &'static str> {

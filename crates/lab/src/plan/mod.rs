@@ -29,7 +29,7 @@ pub(crate) use levels::label;
 pub use levels::{Factor, FactorLevel, Levels, REPLICATE_FACTOR, SERVER_FACTOR};
 pub use published::{Exclusion, Published, PublishedValue};
 pub use schema::plan_schema;
-pub use server::{Beside, External, FileContent, PlanFile, Program, Ready, ServerSpec};
+pub use server::{External, FileContent, Helper, PlanFile, Program, Ready, ServerSpec};
 pub use source::PlanError;
 pub(crate) use template::{Part, line_template};
 pub use value::{Settings, Value};

@@ -1,4 +1,4 @@
-//! Combinations that a plan leaves out, and figures of others that it sets beside its own.
+//! Combinations that a plan leaves out, and figures of others that it shows with its own.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ use super::keys::{self, names};
 use super::levels::{Factor, Levels, REPLICATE_FACTOR, SERVER_FACTOR};
 use super::options::{Side, check_option};
 use super::published::{Exclusion, Published, PublishedValue};
-use super::server::{Beside, External, FileContent, PlanFile, Program, Ready, ServerSpec};
+use super::server::{External, FileContent, Helper, PlanFile, Program, Ready, ServerSpec};
 use super::source::{Item, PlanError, Section, Source, did_you_mean};
 use super::value::{Settings, Value};
 use crate::catalog::{Catalog, ProgramWord};
@@ -32,6 +32,12 @@ impl Plan {
             )
         })?;
         let root = Section::root(source, table.get_ref());
+        for (old, new) in keys::RENAMED {
+            if let Some(item) = root.get(old) {
+                let what = format!("`{old}` is now called `{new}`");
+                return Err(source.error(&item.key_span, what, format!("write `{new}` in its place")));
+            }
+        }
         root.check_keys(names(keys::PLAN))?;
         Reader { catalog, program: None }.plan(&root)
     }
@@ -68,9 +74,9 @@ impl Reader<'_> {
         plan.server = self.settings(root, Side::Server)?;
         plan.load = self.settings(root, self.load_side())?;
         plan.load.take("program");
-        if let Some(item) = root.get("beside") {
-            for one in item.section("`beside`")?.items() {
-                plan.beside.push(self.beside(&one)?);
+        if let Some(item) = root.get("helpers") {
+            for one in item.section("`helpers`")?.items() {
+                plan.helpers.push(self.helper(&one)?);
             }
         }
         let factors =
@@ -140,7 +146,7 @@ impl Reader<'_> {
             "stop-timeout" => plan.stop_timeout_s = item.duration()?,
             "server-cpus" => plan.server_cpus = Some(cpu_list(item)?),
             "load-cpus" => plan.load_cpus = Some(cpu_list(item)?),
-            _ => {} // servers, server, load, beside and factors are read already; unknown keys are refused before.
+            _ => {} // servers, server, load, helpers and factors are read already; unknown keys are refused before.
         }
         Ok(())
     }
@@ -149,8 +155,8 @@ impl Reader<'_> {
         self.program.map_or(Side::Load, Side::Program)
     }
 
-    fn beside(&self, item: &Item<'_>) -> Result<Beside, PlanError> {
-        let section = item.section(format!("`beside.{}`", item.key))?;
+    fn helper(&self, item: &Item<'_>) -> Result<Helper, PlanError> {
+        let section = item.section(format!("`helpers.{}`", item.key))?;
         let reserved = ["address", "port", "dir", "cpus", "size"];
         if reserved.contains(&item.key.as_str()) {
             let what = format!("`{{{}}}` has a meaning of its own", item.key);
@@ -165,7 +171,7 @@ impl Reader<'_> {
                 options.set(&option.key, value);
             }
         }
-        Ok(Beside { name: item.key.clone(), protocol: protocol.text()?, options })
+        Ok(Helper { name: item.key.clone(), protocol: protocol.text()?, options })
     }
 
     fn settings(&self, root: &Section<'_>, side: Side<'_>) -> Result<Settings, PlanError> {

@@ -96,7 +96,7 @@ fn kind(kind: Kind, catalog: &Catalog) -> Value {
             "additionalProperties": {"anyOf": [with_required(table(keys::EXTERNAL, catalog), &["command"]),
                                                {"$ref": "#/$defs/settings"}]}
         }),
-        Kind::Beside => json!({
+        Kind::Helper => json!({
             "type": "object",
             "additionalProperties": {"$ref": "#/$defs/settings"}
         }),

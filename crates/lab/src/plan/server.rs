@@ -31,7 +31,7 @@ pub enum Program {
 /// A server that belongs to the load's side, such as the DNS responder that a mailing asks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Beside {
+pub struct Helper {
     /// `{NAME}` stands for its address in options of the load.
     pub name: String,
     /// What it speaks: a protocol of `pitot serve`.

@@ -134,7 +134,7 @@ fn placement() -> Placement {
         dir: "/tmp/x".into(),
         server_cpus: "0".into(),
         load_cpus: "1".into(),
-        beside: Vec::new(),
+        helpers: Vec::new(),
     }
 }
 
@@ -392,7 +392,7 @@ fn a_mailing_has_a_server_and_a_helper_beside_it() {
         relay = "{address}"
         dns = "{names}"
         test-mode = true
-        [beside.names]
+        [helpers.names]
         protocol = "http"
         workers = 1
         [factors]
@@ -403,7 +403,7 @@ fn a_mailing_has_a_server_and_a_helper_beside_it() {
     let plan = Plan::parse("p.toml", text, &catalog()).unwrap();
     assert_eq!(plan.files[0].content, FileContent::Lines { count: 2000, line: "u{i}@d{i%7}.test".into() });
     let (cells, _) = expand(&plan, &catalog(), &host());
-    let at = Placement { beside: vec![("names".into(), "127.0.0.1:53".into())], ..placement() };
+    let at = Placement { helpers: vec![("names".into(), "127.0.0.1:53".into())], ..placement() };
     let line = cells[0].load_line(&plan, &at);
     assert!(line.contains("serve http --listen 127.0.0.1:53 --workers 1 &\n"), "{line}");
     assert!(line.contains("--dns 127.0.0.1:53 --test-mode") && line.contains("--duration"), "{line}");
@@ -423,7 +423,7 @@ fn mistakes_around_programs_are_told_with_their_cure() {
     let error = parse("[load]\nprogram = \"mail\"\n[factors]\nload.duration = [\"1s\"]");
     assert!(error.what.contains("set by the lab"), "{error}");
     let error = parse(
-        "[beside.dir]\nprotocol = \"http\"\n[server]\nprotocol=\"http\"\n[factors]\nserver = [\"loop\"]",
+        "[helpers.dir]\nprotocol = \"http\"\n[server]\nprotocol=\"http\"\n[factors]\nserver = [\"loop\"]",
     );
     assert!(error.what.contains("has a meaning of its own"), "{error}");
 }
@@ -446,4 +446,10 @@ fn a_server_that_is_not_installed_is_skipped_with_its_reason() {
     let host = HostLimits { missing: vec!["nginx".into()], ..host() };
     let (_, skips) = expand(&plan, &catalog(), &host);
     assert!(skips.iter().any(|s| s.reason == "`nginx` is not installed here"), "{skips:?}");
+}
+
+#[test]
+fn a_renamed_key_is_refused_with_its_new_name() {
+    let error = Plan::parse("p.toml", "\n[beside.dns]\nprotocol = \"http\"", &catalog()).unwrap_err();
+    assert_eq!((error.line, error.what.as_str()), (2, "`beside` is now called `helpers`"));
 }

@@ -87,7 +87,7 @@ mod tests {
             load: None,
             server_stats: None,
             resources: None,
-            last_words: String::new(),
+            output_tail: String::new(),
             samples: Vec::new(),
         }
     }

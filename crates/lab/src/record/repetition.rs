@@ -31,7 +31,7 @@ pub struct Repetition {
     /// Resources over the measured part. None if there was no measured part.
     pub resources: Option<Resources>,
     /// The last lines that the server and the load generator printed, where something went wrong.
-    pub last_words: String,
+    pub output_tail: String,
     /// The monitor's samples, oldest first, from before the load until after it.
     pub samples: Vec<Sample>,
 }

@@ -32,7 +32,7 @@ impl Run {
         let host_before = read_facts(&transaction, "before")?;
         let host_after = Some(read_facts(&transaction, "after")?).filter(|after| !after.facts.is_empty());
         let host_changes = host_after.as_ref().map(|after| host_before.changes_to(after)).unwrap_or_default();
-        let cells = read_cells(&transaction)?;
+        let cells = read_cells(&transaction, schema_version)?;
         let skips = read_skips(&transaction)?;
         Ok(Run { path: path.into(), info, plan, host_before, host_after, host_changes, cells, skips })
     }
@@ -123,7 +123,7 @@ fn read_skips(connection: &Connection) -> Result<Vec<SkipRecord>, RunFileError> 
     Ok(skips)
 }
 
-fn read_cells(connection: &Connection) -> Result<Vec<CellRecord>, RunFileError> {
+fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, RunFileError> {
     let mut cells = Vec::new();
     let mut query = connection.prepare("SELECT id, server_command, load_command FROM cell ORDER BY id")?;
     let mut rows = query.query([])?;
@@ -152,14 +152,14 @@ fn read_cells(connection: &Connection) -> Result<Vec<CellRecord>, RunFileError> 
     let mut query = connection.prepare("SELECT * FROM repetition ORDER BY cell_id, block")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
-        let mut repetition = read_repetition(row)?;
+        let mut repetition = read_repetition(row, layout)?;
         repetition.samples = samples.remove(&repetition.id).unwrap_or_default();
         cells[place_of(row.get("cell_id")?)?].repetitions.push(repetition);
     }
     Ok(cells)
 }
 
-fn read_repetition(row: &Row<'_>) -> Result<Repetition, RunFileError> {
+fn read_repetition(row: &Row<'_>, layout: u32) -> Result<Repetition, RunFileError> {
     let verdict: String = row.get("verdict")?;
     let kind = VerdictKind::from_name(&verdict)
         .ok_or_else(|| RunFileError::Damaged(format!("`{verdict}` is not a verdict")))?;
@@ -183,7 +183,7 @@ fn read_repetition(row: &Row<'_>) -> Result<Repetition, RunFileError> {
         load: load.map_err(|e| RunFileError::Damaged(format!("a load result: {e}")))?,
         server_stats: stats.map(|text| from_json("the server's counters", &text)).transpose()?,
         resources: resources.map(|text| from_json("the resources", &text)).transpose()?,
-        last_words: row.get("last_words")?,
+        output_tail: row.get(schema::output_tail_column(layout))?,
         samples: Vec::new(),
     })
 }

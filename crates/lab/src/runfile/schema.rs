@@ -7,7 +7,7 @@ use super::error::RunFileError;
 /// `PRAGMA application_id`: "Pito". file(1) and others tell a run file by it.
 pub(super) const APPLICATION_ID: i64 = 0x5069_746F;
 /// `PRAGMA user_version`: the layout that this version writes.
-pub(super) const LAYOUT: u32 = 2;
+pub(super) const LAYOUT: u32 = 3;
 
 pub(super) fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.execute_batch(include_str!("schema.sql"))?;
@@ -17,12 +17,19 @@ pub(super) fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
 
 /// Brings an older file to the layout of this version, so that a run can be resumed in it.
 pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), rusqlite::Error> {
-    if found < 2 {
-        connection.execute_batch(
-            "BEGIN; ALTER TABLE sample ADD COLUMN server_private_bytes INTEGER; PRAGMA user_version = 2; COMMIT;",
-        )?;
+    let steps = [
+        (2, "ALTER TABLE sample ADD COLUMN server_private_bytes INTEGER"),
+        (3, "ALTER TABLE repetition RENAME COLUMN last_words TO output_tail"),
+    ];
+    for (layout, step) in steps.iter().filter(|(layout, _)| *layout > found) {
+        connection.execute_batch(&format!("BEGIN; {step}; PRAGMA user_version = {layout}; COMMIT;"))?;
     }
     Ok(())
+}
+
+/// The column of `repetition` with the output of programs that failed, in a file of this layout.
+pub(super) fn output_tail_column(layout: u32) -> &'static str {
+    if layout < 3 { "last_words" } else { "output_tail" }
 }
 
 /// The layout of an open file, if it is a run file that can be read here.

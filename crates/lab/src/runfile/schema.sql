@@ -1,4 +1,4 @@
--- Layout 2 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
+-- Layout 3 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
 
 -- One row: the run.
 CREATE TABLE run (
@@ -63,7 +63,7 @@ CREATE TABLE repetition (
     load         TEXT,                  -- what `pitot load --json` printed, histograms included
     server_stats TEXT,                  -- what the server printed with `--stats json`
     resources    TEXT,                  -- JSON: sums over the measured part
-    last_words   TEXT NOT NULL,
+    output_tail  TEXT NOT NULL,         -- last lines that server, load and helpers printed, where it failed
     UNIQUE (cell_id, block)
 ) STRICT;
 

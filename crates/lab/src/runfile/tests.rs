@@ -87,7 +87,7 @@ fn repetition() -> Repetition {
         load: Some(LoadResult::parse(load).unwrap()),
         server_stats: Some(serde_json::json!({"accepted": 64})),
         resources: Some(Resources { window_s: 2.0, server_cpu_s: 0.5, ..Resources::default() }),
-        last_words: "bye".into(),
+        output_tail: "bye".into(),
         samples: vec![
             Sample {
                 at_ns: 1,
@@ -125,7 +125,7 @@ fn what_was_recorded_is_read_back() {
     assert_eq!(read.server_stats, wrote.server_stats);
     assert_eq!(read.resources, wrote.resources);
     assert_eq!(read.samples, wrote.samples);
-    assert_eq!((read.block, read.position, read.last_words.as_str()), (2, 5, "bye"));
+    assert_eq!((read.block, read.position, read.output_tail.as_str()), (2, 5, "bye"));
     let cpu = crate::metric::find("cpu-per-request").unwrap();
     assert_eq!(run.cells[1].figures(cpu), [(2, 250_000.0)]);
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
@@ -160,26 +160,36 @@ fn a_run_that_never_finished_is_whole_up_to_its_last_repetition() {
 }
 
 #[test]
-fn a_run_of_the_first_layout_is_read_and_resumed() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.pitot");
-    let mut writer = create(&path);
-    writer.record(0, &repetition()).unwrap();
-    drop(writer);
-    let connection = rusqlite::Connection::open(&path).unwrap();
-    connection
-        .execute_batch("ALTER TABLE sample DROP COLUMN server_private_bytes; PRAGMA user_version = 1")
-        .unwrap();
-    drop(connection);
-    let private =
-        |run: &Run, cell: usize| run.cells[cell].repetitions[0].samples[0].server.unwrap().private_bytes;
-    let run = Run::open(&path).unwrap();
-    assert_eq!((run.info.schema_version, private(&run, 0)), (1, None));
-    let mut writer = RunWriter::resume(&path).unwrap();
-    writer.record(1, &repetition()).unwrap();
-    drop(writer);
-    let run = Run::open(&path).unwrap();
-    assert_eq!((run.info.schema_version, private(&run, 0), private(&run, 1)), (2, None, Some(6)));
+fn a_run_of_an_earlier_layout_is_read_and_resumed() {
+    for (layout, undo) in [
+        (
+            1,
+            "ALTER TABLE sample DROP COLUMN server_private_bytes; ALTER TABLE repetition RENAME output_tail TO last_words",
+        ),
+        (2, "ALTER TABLE repetition RENAME output_tail TO last_words"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.pitot");
+        let mut writer = create(&path);
+        writer.record(0, &repetition()).unwrap();
+        drop(writer);
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.execute_batch(&format!("{undo}; PRAGMA user_version = {layout}")).unwrap();
+        drop(connection);
+        let of = |run: &Run, cell: usize| {
+            let repetition = &run.cells[cell].repetitions[0];
+            (repetition.samples[0].server.unwrap().private_bytes, repetition.output_tail.clone())
+        };
+        let kept = ((layout > 1).then_some(6), "bye".to_owned());
+        let run = Run::open(&path).unwrap();
+        assert_eq!((run.info.schema_version, of(&run, 0)), (layout, kept.clone()));
+        let mut writer = RunWriter::resume(&path).unwrap();
+        writer.record(1, &repetition()).unwrap();
+        drop(writer);
+        let run = Run::open(&path).unwrap();
+        assert_eq!(run.info.schema_version, 3);
+        assert_eq!((of(&run, 0), of(&run, 1)), (kept, (Some(6), "bye".to_owned())));
+    }
 }
 
 #[test]

@@ -131,7 +131,7 @@ impl RunWriter {
         let transaction = self.connection.transaction()?;
         transaction.execute(
             "INSERT INTO repetition (cell_id, block, position, started_at, elapsed_s, address, ready_s, verdict, reason,
-                 figures, load, server_stats, resources, last_words)
+                 figures, load, server_stats, resources, output_tail)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
             params![
                 cell_id(cell),
@@ -147,7 +147,7 @@ impl RunWriter {
                 repetition.load.as_ref().map(|l| l.raw.to_string()),
                 repetition.server_stats.as_ref().map(ToString::to_string),
                 repetition.resources.as_ref().map(json),
-                repetition.last_words,
+                repetition.output_tail,
             ],
         )?;
         let id = transaction.last_insert_rowid();

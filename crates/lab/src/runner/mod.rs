@@ -26,7 +26,7 @@ use crate::{
     Run, RunFileError, RunState, RunWriter, SkipRecord, VerdictKind, expand,
 };
 
-/// Seconds that a repetition takes beside warm-up and measurement: two processes start, connect, and stop.
+/// Seconds that a repetition takes besides warm-up and measurement: two processes start, connect, and stop.
 const OVERHEAD_S: f64 = 0.3;
 /// Seconds that a load takes that has no duration.
 const UNTIMED_GUESS_S: f64 = 0.5;
@@ -61,7 +61,7 @@ pub struct Prepared {
     pub warnings: Vec<String>,
 }
 
-/// What a run needs beside its plan.
+/// What a run needs besides its plan.
 #[derive(Debug)]
 pub struct Setting<'a> {
     /// How `pitot` is started: a path.
@@ -172,8 +172,8 @@ impl Prepared {
             dir: dir.to_string_lossy().into_owned(),
             server_cpus: self.cpus.server_list(),
             load_cpus: self.cpus.load_list(),
-            beside: (SHOWN_PORT + 1..)
-                .zip(&self.plan.beside)
+            helpers: (SHOWN_PORT + 1..)
+                .zip(&self.plan.helpers)
                 .map(|(port, helper)| (helper.name.clone(), format!("127.0.0.1:{port}")))
                 .collect(),
         }

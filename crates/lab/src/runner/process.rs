@@ -19,7 +19,7 @@ pub(super) enum Who {
     Server,
     Load,
     /// A helper of the load.
-    Beside,
+    Helper,
     /// What runs in the place of server and load.
     Program,
 }
@@ -131,7 +131,7 @@ impl Process {
     }
 
     /// Its last `lines` lines, stderr's after stdout's.
-    pub(super) fn last_words(&self, lines: usize) -> String {
+    pub(super) fn output_tail(&self, lines: usize) -> String {
         let last = |text: String| -> Vec<String> {
             let all: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
             all[all.len().saturating_sub(lines)..].iter().map(|l| clip(l)).collect()

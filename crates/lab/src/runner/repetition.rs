@@ -67,7 +67,7 @@ pub(super) fn run(bench: &mut Bench<'_>, cell: &Cell, number: usize) -> Option<R
         address: String::new(),
         ready_s: 0.0,
         server: None,
-        beside: Vec::new(),
+        helpers: Vec::new(),
         load: None,
         monitor: None,
         window: Window::default(),
@@ -100,7 +100,7 @@ struct Attempt<'a, 'b> {
     address: String,
     ready_s: f64,
     server: Option<Process>,
-    beside: Vec<Process>,
+    helpers: Vec<Process>,
     load: Option<Process>,
     monitor: Option<Monitor>,
     /// The measured part.
@@ -119,7 +119,7 @@ impl Attempt<'_, '_> {
             dir: self.dir.to_string_lossy().into_owned(),
             server_cpus: self.bench.cpus.server_list(),
             load_cpus: self.bench.cpus.load_list(),
-            beside: Vec::new(),
+            helpers: Vec::new(),
         };
         write_files(self.cell, &self.dir, &at)?;
         if self.cell.server == CellServer::None {
@@ -134,7 +134,7 @@ impl Attempt<'_, '_> {
         at.address = self.wait_until_ready(&at.address, said)?;
         self.address.clone_from(&at.address);
         self.ready_s = begin.elapsed().as_secs_f64();
-        self.start_beside(&mut at)?;
+        self.start_helpers(&mut at)?;
         self.sample(true);
 
         let json = self.dir.join("result.json");
@@ -167,16 +167,16 @@ impl Attempt<'_, '_> {
     }
 
     /// Starts the helpers of the load, one after the other, and notes where they listen.
-    fn start_beside(&mut self, at: &mut Placement) -> Result<(), Early> {
-        for helper in &self.cell.beside {
-            let argv = self.cell.beside_argv(helper, "127.0.0.1:0", at);
-            let process = self.start(Who::Beside, &argv)?;
+    fn start_helpers(&mut self, at: &mut Placement) -> Result<(), Early> {
+        for helper in &self.cell.helpers {
+            let argv = self.cell.helper_argv(helper, "127.0.0.1:0", at);
+            let process = self.start(Who::Helper, &argv)?;
             if let Some(monitor) = &mut self.monitor {
                 monitor.ignore(process.id());
             }
-            self.beside.push(process);
+            self.helpers.push(process);
             let address = self.wait_until_ready("", true)?;
-            at.beside.push((helper.name.clone(), address));
+            at.helpers.push((helper.name.clone(), address));
         }
         Ok(())
     }
@@ -199,7 +199,7 @@ impl Attempt<'_, '_> {
     fn start(&mut self, who: Who, argv: &[String]) -> Result<Process, String> {
         let cpus = match who {
             Who::Server | Who::Program => &self.bench.cpus.server,
-            Who::Load | Who::Beside => &self.bench.cpus.load,
+            Who::Load | Who::Helper => &self.bench.cpus.load,
         };
         let cookie = self.bench.guardian.cookie().to_owned();
         let launch = Launch { who, argv, cpus, dir: &self.dir, cookie: (COOKIE_NAME, &cookie) };
@@ -227,8 +227,8 @@ impl Attempt<'_, '_> {
     }
 
     /// An error once a helper has ended.
-    fn check_beside(&mut self) -> Result<(), Early> {
-        for (process, helper) in self.beside.iter_mut().zip(&self.cell.beside) {
+    fn check_helpers(&mut self) -> Result<(), Early> {
+        for (process, helper) in self.helpers.iter_mut().zip(&self.cell.helpers) {
             if let Some(status) = process.ended() {
                 return Err(Early::Failed(format!(
                     "`{}` beside the load ended {}",
@@ -249,7 +249,7 @@ impl Attempt<'_, '_> {
             CellServer::External(program) if !said => Some(program.ready.clone()),
             _ => None,
         };
-        let who = if self.beside.is_empty() { Who::Server } else { Who::Beside };
+        let who = if self.helpers.is_empty() { Who::Server } else { Who::Helper };
         loop {
             self.check_user()?;
             match self.receiver.recv_timeout(KNOCK) {
@@ -265,14 +265,14 @@ impl Attempt<'_, '_> {
                 Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             self.check_server("before it was ready")?;
-            self.check_beside()?;
+            self.check_helpers()?;
             if ready == Some(Ready::Port)
                 && address.parse().is_ok_and(|a| TcpStream::connect_timeout(&a, KNOCK_PATIENCE).is_ok())
             {
                 return Ok(address.to_owned());
             }
             if Instant::now() > deadline {
-                let what = match self.cell.beside.get(self.beside.len().wrapping_sub(1)) {
+                let what = match self.cell.helpers.get(self.helpers.len().wrapping_sub(1)) {
                     Some(helper) => format!("`{}` beside the load", helper.name),
                     None => "the server".to_owned(),
                 };
@@ -309,7 +309,7 @@ impl Attempt<'_, '_> {
             self.check_user()?;
             let running_s = begin.elapsed().as_secs_f64();
             self.check_server(&format!("{running_s:.1} s into the load"))?;
-            self.check_beside()?;
+            self.check_helpers()?;
             if self.load.as_mut().is_none_or(|load| load.ended().is_some()) {
                 return Ok(());
             }
@@ -354,7 +354,7 @@ impl Attempt<'_, '_> {
         let patience = self.bench.plan.stop_timeout_s;
         let deadline = Instant::now() + Duration::from_secs_f64(patience);
         self.check_server("at the end of the load")?;
-        for helper in &mut self.beside {
+        for helper in &mut self.helpers {
             stop_helper(helper, deadline)?;
         }
         let Some(server) = &mut self.server else { return Ok(()) };
@@ -394,7 +394,7 @@ impl Attempt<'_, '_> {
     fn clean_up(&mut self) -> Option<String> {
         let mut orderly = true;
         let mut sessions = Vec::new();
-        for process in [&mut self.load, &mut self.server].into_iter().flatten().chain(&mut self.beside) {
+        for process in [&mut self.load, &mut self.server].into_iter().flatten().chain(&mut self.helpers) {
             orderly &= process.ended().is_some();
             sessions.push(process.id());
         }
@@ -412,7 +412,7 @@ impl Attempt<'_, '_> {
             }
         }
         sweep(&sessions, &cookie, ORPHANS);
-        for process in [&mut self.load, &mut self.server].into_iter().flatten().chain(&mut self.beside) {
+        for process in [&mut self.load, &mut self.server].into_iter().flatten().chain(&mut self.helpers) {
             // Killed or ended: either way it is waited for, so that no zombie stays.
             let deadline = Instant::now() + ORPHANS;
             while process.ended().is_none() && Instant::now() < deadline {
@@ -435,7 +435,7 @@ impl Attempt<'_, '_> {
     fn into_repetition(self, failure: Option<String>, throttled: u64, elapsed: Duration) -> Repetition {
         let told = self.result.as_ref().map_or_else(Window::default, |r| r.clock_ns);
         let window = if told.end > told.start { told } else { self.window };
-        let (samples, strangers) = self.monitor.map(Monitor::finish).unwrap_or_default();
+        let (samples, other_processes) = self.monitor.map(Monitor::finish).unwrap_or_default();
         let used = resources(&samples, window).map(|mut used| {
             used.server_cpus = self.bench.cpus.server.len() as u32;
             used.load_cpus = self.bench.cpus.load.len() as u32;
@@ -447,7 +447,7 @@ impl Attempt<'_, '_> {
             (None, Some(load), Some(used)) => judge(&Evidence {
                 load,
                 used,
-                strangers: &strangers,
+                other_processes: &other_processes,
                 window,
                 throttled,
                 cpus: self.bench.cpus,
@@ -458,18 +458,18 @@ impl Attempt<'_, '_> {
                 figures: Vec::new(),
             },
         };
-        let mut last_words = String::new();
+        let mut output_tail = String::new();
         if verdict.kind == VerdictKind::Failed {
-            let helpers = self.cell.beside.iter().zip(&self.beside);
+            let helpers = self.cell.helpers.iter().zip(&self.helpers);
             let spoke =
                 [("server", &self.server, LAST_LINES), ("load generator", &self.load, LAST_LINES / 2)]
                     .into_iter()
                     .filter_map(|(name, process, lines)| Some((name, process.as_ref()?, lines)))
                     .chain(helpers.map(|(helper, process)| (helper.name.as_str(), process, LAST_LINES / 2)));
             for (name, process, lines) in spoke {
-                let words = process.last_words(lines);
+                let words = process.output_tail(lines);
                 if !words.is_empty() {
-                    last_words.push_str(&format!("{name}:\n{words}\n"));
+                    output_tail.push_str(&format!("{name}:\n{words}\n"));
                 }
             }
         }
@@ -485,7 +485,7 @@ impl Attempt<'_, '_> {
             load: self.result,
             server_stats: self.server_stats,
             resources: used,
-            last_words,
+            output_tail,
             samples,
         }
     }

@@ -160,7 +160,7 @@ fn a_server_that_crashes_fails_with_its_last_words_and_the_run_goes_on() {
         "{}",
         crashed.verdict.reason
     );
-    assert!(crashed.last_words.contains("assertion failed: it holds"), "{}", crashed.last_words);
+    assert!(crashed.output_tail.contains("assertion failed: it holds"), "{}", crashed.output_tail);
     assert_ne!(run.cells[1].verdict().kind, VerdictKind::Failed);
 }
 
@@ -194,7 +194,7 @@ fn each_way_to_fail_is_told_apart() {
         let repetition = only(&run);
         assert_eq!(repetition.verdict.kind, VerdictKind::Failed, "{factors}");
         assert!(repetition.verdict.reason.starts_with(reason), "{factors}: {}", repetition.verdict.reason);
-        assert!(repetition.last_words.contains(words), "{factors}: {}", repetition.last_words);
+        assert!(repetition.output_tail.contains(words), "{factors}: {}", repetition.output_tail);
     }
 }
 
@@ -233,13 +233,13 @@ command = "python3 -m http.server --bind 127.0.0.1 {port}"
         VerdictKind::Failed,
         "{:?} {}",
         repetition.verdict,
-        repetition.last_words
+        repetition.output_tail
     );
     assert!(repetition.server_stats.is_none());
     assert_eq!(run.info.server_versions[1], ("other".into(), "other/1.2".into()));
     assert!(run.cells[0].server_command.contains("cat > "), "{}", run.cells[0].server_command);
     let knocked = &run.cells[1].repetitions[0];
-    assert_ne!(knocked.verdict.kind, VerdictKind::Failed, "{:?} {}", knocked.verdict, knocked.last_words);
+    assert_ne!(knocked.verdict.kind, VerdictKind::Failed, "{:?} {}", knocked.verdict, knocked.output_tail);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn a_program_without_a_server_is_measured_as_one() {
         VerdictKind::Failed,
         "{:?} {}",
         repetition.verdict,
-        repetition.last_words
+        repetition.output_tail
     );
     let of = |name: &str| (crate::metric::find(name).unwrap().read)(repetition);
     assert_eq!((of("throughput"), of("files-time"), of("write-time")), (Some(100.0), Some(0.1), Some(0.05)));
@@ -267,7 +267,7 @@ fn a_program_without_a_server_is_measured_as_one() {
 fn a_helper_of_the_load_is_started_told_and_stopped() {
     let bed = Bed::new();
     let text = plan("server = [\"good\"]\nload.connections = [1]")
-        + "[beside.names]\nprotocol = \"busy\"\nmodel = \"MODEL\"\n";
+        + "[helpers.names]\nprotocol = \"busy\"\nmodel = \"MODEL\"\n";
     let run = bed.run(&text.replace("MODEL", "good"));
     let repetition = only(&run);
     assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{:?}", repetition.verdict);
@@ -280,7 +280,7 @@ fn a_helper_of_the_load_is_started_told_and_stopped() {
         "{:?}",
         failed.verdict
     );
-    assert!(failed.last_words.contains("names:\nno such root"), "{}", failed.last_words);
+    assert!(failed.output_tail.contains("names:\nno such root"), "{}", failed.output_tail);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! The rules, in the order in which they are asked; the first kind that applies gives the verdict, and the figures of
 //! all of them are recorded whatever the verdict is.
 
-use crate::monitor::StrangerUse;
+use crate::monitor::OtherProcessUse;
 use crate::record::{Resources, Verdict, VerdictKind};
 use crate::{CpuSplit, LoadResult, Window};
 
@@ -27,7 +27,7 @@ const SERVER_BUSY: f64 = 0.90;
 pub(super) struct Evidence<'a> {
     pub(super) load: &'a LoadResult,
     pub(super) used: &'a Resources,
-    pub(super) strangers: &'a [StrangerUse],
+    pub(super) other_processes: &'a [OtherProcessUse],
     pub(super) window: Window,
     /// Times that the processor was slowed for heat, or the cgroup for its quota.
     pub(super) throttled: u64,
@@ -43,10 +43,10 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let all_time = if shared { server_time } else { server_time + load_time };
 
     let steal = used.steal_s / if shared { 2.0 * all_time } else { all_time };
-    let on_server = Strangers::on(&evidence.cpus.server, evidence);
+    let on_server = OtherProcesses::on(&evidence.cpus.server, evidence);
     let others_s = on_server.seconds;
     let others = others_s / server_time;
-    let on_load = Strangers::on(&evidence.cpus.load, evidence);
+    let on_load = OtherProcesses::on(&evidence.cpus.load, evidence);
     let load_others = on_load.seconds / load_time;
     let known_s = used.server_cpu_s + others_s + if shared { used.load_cpu_s } else { 0.0 };
     // Interrupt time is left out on this side: whether a process's own time holds it depends on the kernel.
@@ -97,14 +97,14 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
             evidence.throttled
         ));
     }
-    for (whose, share, strangers) in
+    for (whose, share, other_processes) in
         [("server", others, &on_server), ("load generator", load_others, &on_load)]
     {
-        if share > OTHERS_SHARE_MAX && strangers.seconds * 100.0 >= OTHERS_TICKS_MIN {
+        if share > OTHERS_SHARE_MAX && other_processes.seconds * 100.0 >= OTHERS_TICKS_MIN {
             noise.push(format!(
                 "other processes used {} of the {whose}'s CPUs, most of it {}",
                 percent(share),
-                strangers.worst
+                other_processes.worst
             ));
         }
     }
@@ -143,21 +143,21 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
 
 /// Other processes on some CPUs within the window.
 #[derive(Debug, Default)]
-struct Strangers {
+struct OtherProcesses {
     seconds: f64,
     /// The one that used most.
     worst: String,
 }
 
-impl Strangers {
-    fn on(cpus: &[usize], evidence: &Evidence<'_>) -> Strangers {
+impl OtherProcesses {
+    fn on(cpus: &[usize], evidence: &Evidence<'_>) -> OtherProcesses {
         let Window { start, end } = evidence.window;
         let mut sums: Vec<(String, f64)> = Vec::new();
-        for stranger in evidence.strangers.iter().filter(|s| cpus.contains(&s.cpu)) {
-            let (from, to) = (stranger.from.0, stranger.to.0);
+        for other in evidence.other_processes.iter().filter(|s| cpus.contains(&s.cpu)) {
+            let (from, to) = (other.from.0, other.to.0);
             let inside = to.min(end).saturating_sub(from.max(start)) as f64 / (to - from).max(1) as f64;
-            let seconds = stranger.cpu_ns as f64 * inside / 1e9;
-            let name = format!("`{}` (process {})", stranger.name, stranger.pid);
+            let seconds = other.cpu_ns as f64 * inside / 1e9;
+            let name = format!("`{}` (process {})", other.name, other.pid);
             match sums.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, sum)) => *sum += seconds,
                 None => sums.push((name, seconds)),
@@ -166,7 +166,7 @@ impl Strangers {
         let seconds = sums.iter().map(|(_, s)| s).sum();
         let worst =
             sums.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name).unwrap_or_default();
-        Strangers { seconds, worst }
+        OtherProcesses { seconds, worst }
     }
 }
 
@@ -203,9 +203,9 @@ mod tests {
         CpuSplit { server: vec![0], load: vec![1] }
     }
 
-    fn verdict(used: &Resources, load: &LoadResult, strangers: &[StrangerUse]) -> Verdict {
+    fn verdict(used: &Resources, load: &LoadResult, other_processes: &[OtherProcessUse]) -> Verdict {
         let window = Window { start: 1_000_000_000, end: 3_000_000_000 };
-        judge(&Evidence { load, used, strangers, window, throttled: 0, cpus: &split() })
+        judge(&Evidence { load, used, other_processes, window, throttled: 0, cpus: &split() })
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn another_process_on_the_servers_cpu_is_named() {
-        let stranger = |pid: u32, from_s: u64, cpu_ms: u64| StrangerUse {
+        let other = |pid: u32, from_s: u64, cpu_ms: u64| OtherProcessUse {
             from: Nanos::from_secs(from_s),
             to: Nanos::from_secs(from_s + 1),
             pid,
@@ -252,19 +252,19 @@ mod tests {
             cpu: 0,
             cpu_ns: cpu_ms * 1_000_000,
         };
-        let strangers = [stranger(7, 0, 900), stranger(7, 1, 500), stranger(7, 2, 500), stranger(8, 1, 10)];
+        let other_processes = [other(7, 0, 900), other(7, 1, 500), other(7, 2, 500), other(8, 1, 10)];
         let busy = Resources { server_cpu_s: 0.98, ..used() };
-        let found = verdict(&busy, &load(), &strangers);
+        let found = verdict(&busy, &load(), &other_processes);
         assert_eq!(found.kind, VerdictKind::Noisy);
         assert!(
             found.reason.contains("50% of the server's CPUs, most of it `burner` (process 7)"),
             "{}",
             found.reason
         );
-        let beside = [StrangerUse { cpu: 1, ..stranger(9, 1, 400) }];
-        let found = verdict(&used(), &load(), &beside);
+        let neighbour = [OtherProcessUse { cpu: 1, ..other(9, 1, 400) }];
+        let found = verdict(&used(), &load(), &neighbour);
         assert!(found.reason.contains("20% of the load generator's CPUs"), "{}", found.reason);
-        let quiet = [stranger(8, 1, 60)];
+        let quiet = [other(8, 1, 60)];
         assert_eq!(verdict(&used(), &load(), &quiet).kind, VerdictKind::Valid, "3% is no noise");
         assert_eq!(verdict(&busy, &load(), &[]).kind, VerdictKind::Noisy, "nor need the process be seen");
     }
@@ -277,7 +277,7 @@ mod tests {
         let evidence = Evidence {
             load: &load,
             used: &used,
-            strangers: &[],
+            other_processes: &[],
             window: Window::default(),
             throttled: 2,
             cpus: &split(),
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn steal_does_not_hide_a_neighbour() {
         let stolen = Resources { steal_s: 0.2, server_cpu_s: 0.9, ..used() };
-        let neighbour = StrangerUse {
+        let neighbour = OtherProcessUse {
             from: Nanos::from_secs(1),
             to: Nanos::from_secs(3),
             pid: 7,

@@ -246,13 +246,13 @@ pub(super) fn cells(a: &Analysis<'_>) -> String {
             );
         }
         html.push_str(&repetitions(a, cell));
-        let words = cell.record.repetitions.iter().find(|r| !r.last_words.is_empty());
+        let words = cell.record.repetitions.iter().find(|r| !r.output_tail.is_empty());
         if let Some(repetition) = words {
             let _ = write!(
                 html,
                 "<h3>Last words, block {}</h3><pre class=\"words\">{}</pre>",
                 repetition.block + 1,
-                escape(&repetition.last_words)
+                escape(&repetition.output_tail)
             );
         }
         html.push_str("</div></details>");

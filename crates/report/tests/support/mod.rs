@@ -257,7 +257,7 @@ impl Fixture {
                 memory_total_bytes: 16 << 30,
                 ..Resources::default()
             }),
-            last_words: if failed {
+            output_tail: if failed {
                 "pitot: fork: Resource temporarily unavailable (EAGAIN)".into()
             } else {
                 String::new()

@@ -8,7 +8,7 @@ use crate::procfs::{Reader, TICK_NS};
 
 /// What another process used of a CPU between two looks at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StrangerUse {
+pub(crate) struct OtherProcessUse {
     pub(crate) from: Nanos,
     pub(crate) to: Nanos,
     pub(crate) pid: u32,
@@ -20,14 +20,14 @@ pub(crate) struct StrangerUse {
 
 /// What is known of other processes.
 #[derive(Debug, Default)]
-pub(super) struct Strangers {
+pub(super) struct OtherProcesses {
     /// When a process was last looked at, and the ticks it had used by then, those of its ended children included: a
     /// compiler that starts hundreds of short programs is seen in their parent.
     known: HashMap<u32, (Nanos, u64)>,
-    uses: Vec<StrangerUse>,
+    uses: Vec<OtherProcessUse>,
 }
 
-impl Strangers {
+impl OtherProcesses {
     /// Looks at the processes. A process counts for the CPU on which it is found.
     pub(super) fn sample(&mut self, reader: &mut Reader, pids: impl Iterator<Item = u32>, at: Nanos) {
         let own = std::process::id();
@@ -38,7 +38,7 @@ impl Strangers {
             if let Some(&(from, before)) = self.known.get(&pid)
                 && ticks > before
             {
-                self.uses.push(StrangerUse {
+                self.uses.push(OtherProcessUse {
                     from,
                     to: at,
                     pid,
@@ -53,7 +53,7 @@ impl Strangers {
         self.known = now;
     }
 
-    pub(super) fn finish(self) -> Vec<StrangerUse> {
+    pub(super) fn finish(self) -> Vec<OtherProcessUse> {
         self.uses
     }
 }
