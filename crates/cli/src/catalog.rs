@@ -73,6 +73,7 @@ fn options_of(command: &Command) -> Vec<OptionWord> {
             name: arg.get_long()?.to_owned(),
             takes_value: arg.get_action().takes_values(),
             values: arg.get_possible_values().iter().map(|v| v.get_name().to_owned()).collect(),
+            renamed_to: crate::renamed::new_name(arg.get_long()?).map(str::to_owned),
         })
     };
     command.get_arguments().filter_map(word).filter(|o| o.takes_value || o.name != "help").collect()

@@ -160,7 +160,7 @@ fn engines() -> Vec<Row> {
         let options = EngineOptions::default();
         let unavailable = e.probe().err();
         let delivers: Vec<&str> = e.delivers.iter().map(|target| target.name()).collect();
-        let heeds: Vec<&str> = e.heeds.iter().map(|knob| knob.name()).collect();
+        let supports: Vec<&str> = e.supports.iter().map(|option| option.name()).collect();
         let mut text = format!(
             "{} (delivers to: {}; a page that is not in memory blocks the caller: {})",
             e.summary,
@@ -175,9 +175,9 @@ fn engines() -> Vec<Row> {
             text,
             json: json!({
                 "name": e.name, "summary": e.summary, "doc": e.doc, "needs": e.needs, "limits": e.limits,
-                "delivers": delivers, "options": heeds, "depth_max": e.depth_max,
+                "delivers": delivers, "options": supports, "depth_max": e.depth_max,
                 "blocks_on_cold": e.blocks_on_cold(&options), "blocks": e.blocks.words(),
-                "joins_event_loop": e.joins_event_loop, "available": unavailable.is_none(),
+                "joins_event_loop": e.joins_event_loop(), "available": unavailable.is_none(),
                 "cause": unavailable.as_ref().map(|u| &u.cause), "cure": unavailable.as_ref().map(|u| &u.cure),
             }),
         }

@@ -13,6 +13,7 @@ mod host;
 mod list;
 mod load;
 mod mail;
+mod renamed;
 mod report;
 mod run;
 mod serve;

@@ -1,41 +1,44 @@
 //! The options of `pitot serve` that choose an engine for the bodies of files.
 
 use clap::{Args, ValueEnum};
-use pitot_disk::{ENGINES, EngineOptions, Told};
+use pitot_disk::{ENGINES, EngineOptions, NotifyBy};
 use pitot_meter::units;
 use pitot_serve::{DiskPlan, Model};
 
 use crate::failure::{Failure, nearest};
+use crate::renamed::refusal;
 
 /// A block is at least a page and at most this.
 const BLOCK_BYTES_MAX: u64 = 16 << 20;
 
-/// Ways to the disk.
+/// Disk engines.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DiskArgs {
-    /// The engine that reads the bodies of files: pread, pool, nowait, uring ... (`pitot list engines`). [default: none;
-    /// the worker sends them from the page cache by sendfile, or by reads of the ring]
+    /// The engine that reads the bodies of files: pread, pool, nowait, uring ... (`pitot list engines`). [default: none:
+    /// the worker sends them from the page cache with sendfile(2), or its ring reads them]
     #[arg(long, value_name = "ENGINE")]
     disk: Option<String>,
     /// Requests that each worker's engine has in flight; it holds twice as many blocks in memory.
     #[arg(long, value_name = "N", default_value_t = 64, requires = "disk", value_parser = clap::value_parser!(u32).range(1..))]
     disk_depth: u32,
-    /// Helper threads of each worker's engine at most; pools start them as they are needed.
+    /// Helper threads of each worker's engine at most; pools start them on demand.
     #[arg(long, value_name = "N", default_value_t = 32, requires = "disk", value_parser = clap::value_parser!(u32).range(1..))]
     disk_threads: u32,
     /// Bytes that are read at once.
     #[arg(long, value_name = "SIZE", default_value = "128KiB", requires = "disk", value_parser = block)]
     disk_block: u64,
-    /// How helper threads tell the loop of completions. [default: eventfd, or pipe under sigio]
+    /// How helper threads notify the loop of completions. [default: eventfd, or pipe under sigio]
     #[arg(long, value_name = "HOW", requires = "disk")]
-    disk_told: Option<ToldArg>,
+    disk_notify: Option<NotifyArg>,
+    #[arg(long = "disk-told", hide = true, value_parser = refuse_disk_told)]
+    _disk_told: Option<String>,
     /// Read around the page cache (O_DIRECT).
     #[arg(long, requires = "disk")]
     disk_direct: bool,
     /// Ask mincore(2) before a mapping is touched.
     #[arg(long, requires = "disk")]
     disk_mincore: bool,
-    /// A descriptor of each file for each slot of the queue, as glibc's POSIX AIO wants it.
+    /// Open each file once per slot of the queue, for glibc's POSIX AIO, which serves one request per descriptor.
     #[arg(long, requires = "disk")]
     disk_descriptor_per_slot: bool,
     /// TCP connections between each relay process and the data process. [default: 1; for --model relay]
@@ -44,11 +47,16 @@ pub(crate) struct DiskArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ToldArg {
+enum NotifyArg {
     /// Through an eventfd.
     Eventfd,
     /// Through a pipe.
     Pipe,
+}
+
+/// The value parser of `--disk-told`.
+fn refuse_disk_told(_: &str) -> Result<String, String> {
+    Err(refusal("disk-told"))
 }
 
 fn block(text: &str) -> Result<u64, String> {
@@ -64,8 +72,8 @@ impl DiskArgs {
     pub(crate) fn links(&self, model: &Model) -> Result<usize, Failure> {
         match self.links {
             Some(_) if model.name != "relay" => Err(Failure::wrong_use(
-                format!("model {} has no data process to be linked to", model.name),
-                "leave --links away, or take --model relay",
+                format!("model {} has no data process to connect to", model.name),
+                "leave out --links, or use --model relay",
             )),
             links => Ok(links.map_or(1, usize::from)),
         }
@@ -78,22 +86,22 @@ impl DiskArgs {
             let hint = nearest(name, ENGINES.iter().map(|e| e.name));
             Failure::wrong_use(format!("there is no engine `{name}`{hint}"), "`pitot list engines` shows all")
         })?;
-        let told = match self.disk_told {
-            None | Some(ToldArg::Eventfd) => Told::EventFd,
-            Some(ToldArg::Pipe) => Told::Pipe,
+        let notify = match self.disk_notify {
+            None | Some(NotifyArg::Eventfd) => NotifyBy::EventFd,
+            Some(NotifyArg::Pipe) => NotifyBy::Pipe,
         };
         Ok(Some(DiskPlan {
             engine,
             options: EngineOptions {
                 depth: self.disk_depth,
                 threads: self.disk_threads,
-                told,
+                notify,
                 direct: self.disk_direct,
                 mincore: self.disk_mincore,
                 descriptor_per_slot: self.disk_descriptor_per_slot,
                 ..EngineOptions::default()
             },
-            told_is_set: self.disk_told.is_some(),
+            notify_is_set: self.disk_notify.is_some(),
             block_bytes: self.disk_block as usize,
         }))
     }

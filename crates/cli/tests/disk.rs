@@ -125,6 +125,20 @@ fn wrong_use_is_told_in_two_lines_and_changes_nothing() {
 }
 
 #[test]
+fn the_old_names_of_options_are_refused_with_the_new_ones() {
+    for (arguments, new) in [
+        (&["disk", "read", "--told", "pipe"][..], "`--told` is now called `--notify`"),
+        (&["serve", "http", "--disk-told", "pipe"], "`--disk-told` is now called `--disk-notify`"),
+    ] {
+        let output = run(arguments);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(new), "{text}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
 fn every_engine_is_measured_or_skipped_with_a_reason() {
     let tmp = on_disk();
     let dir = tmp.path().join("set");

@@ -7,8 +7,8 @@
 //! dangles when the connection that wanted it is gone, and dropping an engine cancels, waits and then frees.
 //!
 //! An engine is one file in `engine/` and one entry in [`ENGINES`]; its needs and limits are data there. The rest of
-//! the crate is what measures engines: sets of files with known contents ([`set`]), a cache made cold or hot, with
-//! proof ([`cache`]), the read bench ([`mod@bench`]), and the 2001 experiment on many small files ([`files`]).
+//! the crate is what measures engines: sets of files with known contents ([`set`]), a page cache made cold or hot, and
+//! verified ([`cache`]), the read bench ([`mod@bench`]), and the 2001 experiment on many small files ([`files`]).
 #![forbid(unsafe_code)]
 
 pub mod bench;
@@ -17,15 +17,15 @@ pub mod content;
 mod contract;
 mod engine;
 mod file;
+pub mod file_system;
 pub mod files;
 mod options;
-pub mod place;
 mod registry;
 pub mod set;
 
 pub use contract::{Completion, DiskOp, Engine, Queued};
 pub use file::{Access, DiskFile, FileOptions, FileRef};
-pub use options::{EngineOptions, Knob, Told};
+pub use options::{EngineOption, EngineOptions, NotifyBy};
 pub use pitot_sys::Unavailable;
 pub use pitot_sys::disk::{Buffer, BufferPool, PAGE, Transfer, Wait};
-pub use registry::{Blocks, ENGINES, EngineEntry, Open, OptionsError, Target, find};
+pub use registry::{Blocks, Completes, ENGINES, EngineEntry, Open, OptionsError, Route, Target, find};

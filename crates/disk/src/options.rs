@@ -1,8 +1,8 @@
 //! What a user may set for an engine.
 
-/// How helper threads tell an event loop of completions.
+/// How helper threads notify an event loop of completions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Told {
+pub enum NotifyBy {
     /// Through an eventfd(2).
     #[default]
     EventFd,
@@ -10,28 +10,25 @@ pub enum Told {
     Pipe,
 }
 
-impl Told {
-    /// All of them, by the word that users type.
-    pub const NAMES: &'static [(&'static str, Told)] = &[("eventfd", Told::EventFd), ("pipe", Told::Pipe)];
-
+impl NotifyBy {
     /// The word that users type.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
-            Told::EventFd => "eventfd",
-            Told::Pipe => "pipe",
+            NotifyBy::EventFd => "eventfd",
+            NotifyBy::Pipe => "pipe",
         }
     }
 }
 
-/// Options of engines. Each engine heeds those that its entry lists, and refuses others that were changed.
+/// Options of engines. Each engine supports those that its entry lists, and refuses others that were changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
     /// Requests that may be in flight.
     pub depth: u32,
     /// Helper threads at most. Pools start them as requests wait for one.
     pub threads: u32,
-    /// How helper threads tell of completions.
-    pub told: Told,
+    /// How helper threads notify of completions.
+    pub notify: NotifyBy,
     /// A descriptor of the file for each slot of the queue; see [`FileOptions`](crate::FileOptions). The engine's user
     /// opens files accordingly.
     pub descriptor_per_slot: bool,
@@ -41,9 +38,10 @@ pub struct EngineOptions {
     pub fixed_buffers: bool,
     /// Register files with the kernel.
     pub fixed_files: bool,
-    /// Files are read around the page cache (O_DIRECT).
+    /// Read files around the page cache (O_DIRECT).
     pub direct: bool,
-    /// An event loop will wait on the engine's completion descriptor; without it an engine may save itself the bell.
+    /// An event loop will wait on the engine's completion descriptor. Without it an engine may skip notifications that
+    /// cost extra.
     pub event_loop: bool,
 }
 
@@ -52,7 +50,7 @@ impl Default for EngineOptions {
         EngineOptions {
             depth: 64,
             threads: 4,
-            told: Told::EventFd,
+            notify: NotifyBy::EventFd,
             descriptor_per_slot: false,
             mincore: false,
             fixed_buffers: false,
@@ -63,15 +61,15 @@ impl Default for EngineOptions {
     }
 }
 
-/// An option by name, as entries list what they heed.
+/// An option by name, as entries list those that they support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Knob {
+pub enum EngineOption {
     /// [`EngineOptions::depth`].
     Depth,
     /// [`EngineOptions::threads`].
     Threads,
-    /// [`EngineOptions::told`].
-    Told,
+    /// [`EngineOptions::notify`].
+    Notify,
     /// [`EngineOptions::descriptor_per_slot`].
     DescriptorPerSlot,
     /// [`EngineOptions::mincore`].
@@ -84,45 +82,47 @@ pub enum Knob {
     Direct,
 }
 
-impl Knob {
-    /// All of them.
-    pub const ALL: &'static [Knob] = &[
-        Knob::Depth,
-        Knob::Threads,
-        Knob::Told,
-        Knob::DescriptorPerSlot,
-        Knob::Mincore,
-        Knob::FixedBuffers,
-        Knob::FixedFiles,
-        Knob::Direct,
-    ];
-
+impl EngineOption {
     /// The word that users type, after `--` on the command line.
     pub const fn name(self) -> &'static str {
         match self {
-            Knob::Depth => "depth",
-            Knob::Threads => "threads",
-            Knob::Told => "told",
-            Knob::DescriptorPerSlot => "descriptor-per-slot",
-            Knob::Mincore => "mincore",
-            Knob::FixedBuffers => "fixed-buffers",
-            Knob::FixedFiles => "fixed-files",
-            Knob::Direct => "direct",
+            EngineOption::Depth => "depth",
+            EngineOption::Threads => "threads",
+            EngineOption::Notify => "notify",
+            EngineOption::DescriptorPerSlot => "descriptor-per-slot",
+            EngineOption::Mincore => "mincore",
+            EngineOption::FixedBuffers => "fixed-buffers",
+            EngineOption::FixedFiles => "fixed-files",
+            EngineOption::Direct => "direct",
         }
     }
+}
 
-    /// True if `options` set it to something else than the default. Depth and threads are bounds that every caller
-    /// sets and an engine without a queue or threads keeps to anyway, so they never count.
-    pub fn is_changed(self, options: &EngineOptions) -> bool {
-        let default = EngineOptions::default();
-        match self {
-            Knob::Depth | Knob::Threads => false,
-            Knob::Told => options.told != default.told,
-            Knob::DescriptorPerSlot => options.descriptor_per_slot,
-            Knob::Mincore => options.mincore,
-            Knob::FixedBuffers => options.fixed_buffers,
-            Knob::FixedFiles => options.fixed_files,
-            Knob::Direct => options.direct,
-        }
+impl EngineOptions {
+    /// The options that differ from their defaults and that an engine without support for them must refuse. Depth and
+    /// threads are bounds which an engine without a queue or threads keeps to anyway, and `event_loop` describes the
+    /// engine's user, so these three never count.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = EngineOption> + use<> {
+        // Taken apart field by field, so that a new option cannot be forgotten here.
+        let EngineOptions {
+            depth: _,
+            threads: _,
+            notify,
+            descriptor_per_slot,
+            mincore,
+            fixed_buffers,
+            fixed_files,
+            direct,
+            event_loop: _,
+        } = *self;
+        let changed = [
+            (EngineOption::Notify, notify != NotifyBy::default()),
+            (EngineOption::DescriptorPerSlot, descriptor_per_slot),
+            (EngineOption::Mincore, mincore),
+            (EngineOption::FixedBuffers, fixed_buffers),
+            (EngineOption::FixedFiles, fixed_files),
+            (EngineOption::Direct, direct),
+        ];
+        changed.into_iter().filter_map(|(option, is_changed)| is_changed.then_some(option))
     }
 }

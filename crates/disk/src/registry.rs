@@ -7,7 +7,7 @@ use crate::engine::{
     linux_aio, mmap, nowait, pool, pool_sendfile, posix_aio_poll, posix_aio_signal, posix_aio_thread, pread,
     sendfile, uring,
 };
-use crate::{Engine, EngineOptions, Knob};
+use crate::{Engine, EngineOption, EngineOptions, NotifyBy};
 
 /// Opens an engine for the calling thread. Requests may use buffers of the pool, which some engines register, and
 /// others.
@@ -24,17 +24,24 @@ pub struct EngineEntry {
     pub doc: &'static str,
     /// Where it can deliver a file's bytes, the better one first.
     pub delivers: &'static [Target],
+    /// How a server uses it for the bodies of files.
+    pub route: Route,
+    /// True if the server's own io_uring makes these requests itself, so that the mechanism `uring` needs no engine for
+    /// them.
+    pub native_to_ring: bool,
     /// Whether its caller waits for the disk.
     pub blocks: Blocks,
-    /// True if it can always give an event loop a descriptor to wait on, or completes everything in `queue`. Without
-    /// one a loop has to reap on a timer.
-    pub joins_event_loop: bool,
+    /// How its user learns of completions.
+    pub completes: Completes,
+    /// True if the library makes threads for it that block no signals. A signal for the process may then be delivered
+    /// to one of them, and must be passed on.
+    pub threads_take_signals: bool,
     /// What it needs of kernel and library.
     pub needs: &'static str,
     /// What it cannot do, and what to know before its figures are believed.
     pub limits: &'static str,
-    /// The options that it heeds.
-    pub heeds: &'static [Knob],
+    /// The options that it supports.
+    pub supports: &'static [EngineOption],
     /// The largest depth.
     pub depth_max: u32,
     /// Opens it.
@@ -58,6 +65,17 @@ impl Target {
             Target::Socket => "socket",
         }
     }
+}
+
+/// How a server sends the body of a file with an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The worker sends it from the page cache, or its ring reads it: no engine is involved.
+    InPlace,
+    /// The engine reads it in blocks, which the worker sends.
+    Read,
+    /// The engine sends it to the socket.
+    Send,
 }
 
 /// When the caller of `queue` or `commit` waits for the disk to read.
@@ -85,16 +103,36 @@ impl Blocks {
     }
 }
 
+/// How the user of an engine learns that a request is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completes {
+    /// `queue` returns it complete: there is never anything to wait for.
+    InQueue,
+    /// The same, unless mincore(2) is asked first and a helper thread reads what is not in memory. Those notify through
+    /// a descriptor of the user's choice.
+    InQueueUnlessMincore,
+    /// A helper thread notifies through an eventfd or a pipe, as the user chooses.
+    ByNotifier,
+    /// Through a pipe.
+    ByPipe,
+    /// Through an eventfd.
+    ByEventFd,
+    /// The descriptor of a ring becomes readable.
+    ByRing,
+    /// Only by a call to `reap`: an event loop must call it on a timer.
+    WhenAsked,
+}
+
 /// Options that an engine cannot take: wrong use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// An option that means nothing to this engine.
-    #[error("the engine {engine} has no option --{}", .knob.name())]
-    NotHeeded {
+    /// An option that the engine does not support.
+    #[error("the engine {engine} does not support --{}", .option.name())]
+    Unsupported {
         /// The engine's name.
         engine: &'static str,
         /// The option.
-        knob: Knob,
+        option: EngineOption,
     },
     /// A depth of zero or beyond its limit.
     #[error("the engine {engine} takes a depth from 1 to {max}, not {depth}")]
@@ -121,33 +159,39 @@ pub static ENGINES: &[EngineEntry] = &[
     EngineEntry {
         name: "pread",
         summary: "blocking pread(2) in the caller",
-        doc: "The plainest way: the caller reads, and waits if the bytes are not in memory. Nothing is cheaper for a \
-              file that the page cache holds, and nothing blocks an event loop more surely for one that it does not. \
-              The yardstick for the others.",
+        doc: "The simplest way: the caller reads, and waits if the bytes are not in memory. Nothing is cheaper for a \
+              file in the page cache; a file that is not there blocks the event loop until the disk answers. The \
+              baseline for the others.",
         delivers: &[Target::Buffer],
+        route: Route::Read,
+        native_to_ring: false,
         blocks: Blocks::OnCold,
-        joins_event_loop: true,
+        completes: Completes::InQueue,
+        threads_take_signals: false,
         needs: "nothing",
         limits: "One request at a time: the depth is 1 in effect.",
-        heeds: &[Knob::Direct],
+        supports: &[EngineOption::Direct],
         depth_max: DEPTH_MAX,
         open: pread::open,
     },
     EngineEntry {
         name: "mmap",
-        summary: "copy from a mapping of the file, with or without asking mincore(2) first",
+        summary: "copy from a mapping of the file; with --mincore, ask mincore(2) first",
         doc: "Each file is mapped once and read by copying; a page that is not in memory is a fault that blocks the \
               caller. With --mincore it first asks whether the pages are in memory and lets a thread of a pool touch \
               them if not, as the Flash server did (Pai, Druschel, Zwaenepoel 1999), at the price of a system call \
-              per read. A file truncated under the mapping is a short read, not a crash: the fault is caught, and \
-              the size is asked for whenever the last byte copied is a zero, as bytes behind the end would be.",
+              per read. A file truncated under the mapping gives a short read, not a crash: the fault is caught, and \
+              the size is checked whenever the last byte copied is zero, as bytes past the end are.",
         delivers: &[Target::Buffer],
+        route: Route::Read,
+        native_to_ring: false,
         blocks: Blocks::UnlessMincore,
-        joins_event_loop: true,
+        completes: Completes::InQueueUnlessMincore,
+        threads_take_signals: false,
         needs: "nothing; for --mincore, since Linux 5.2, files that the user owns or may write",
         limits: "Writes and syncs are pwrite(2) and fsync(2), in the caller or, with --mincore, in the pool. It \
-                 installs a handler for SIGBUS. Between mincore's answer and the copy a page may still be thrown out.",
-        heeds: &[Knob::Depth, Knob::Threads, Knob::Told, Knob::Mincore],
+                 installs a handler for SIGBUS. A page may still be evicted between mincore's answer and the copy.",
+        supports: &[EngineOption::Depth, EngineOption::Threads, EngineOption::Notify, EngineOption::Mincore],
         depth_max: DEPTH_MAX,
         open: mmap::open,
     },
@@ -158,134 +202,182 @@ pub static ENGINES: &[EngineEntry] = &[
               waits for the disk where pages are missing, whatever the socket's flags say; this is what nginx does \
               with sendfile on and aio off.",
         delivers: &[Target::Socket],
+        route: Route::InPlace,
+        native_to_ring: false,
         blocks: Blocks::OnCold,
-        joins_event_loop: true,
+        completes: Completes::InQueue,
+        threads_take_signals: false,
         needs: "nothing",
         limits: "Delivers to sockets only. Writes and syncs are pwrite(2) and fsync(2) in the caller.",
-        heeds: &[],
+        supports: &[],
         depth_max: DEPTH_MAX,
         open: sendfile::open,
     },
     EngineEntry {
         name: "pool",
         summary: "a pool of threads that call pread(2); completions through an eventfd or a pipe",
-        doc: "Requests go to a queue, threads take and execute them, the event loop hears of completions through a \
-              descriptor. The best of what was measured for the design note of about 2006, and what most event-driven \
-              servers do today. It pays when the disk is waited for and costs two hand-overs per request when it is \
-              not.",
+        doc: "Threads take requests from a queue and execute them; a descriptor notifies the event loop of \
+              completions. The best of what was measured for the design note of about 2006, and what most event-driven \
+              servers do today. It pays off when reads wait for the disk; when they do not, each request costs two \
+              hand-overs between threads.",
         delivers: &[Target::Buffer],
+        route: Route::Read,
+        native_to_ring: false,
         blocks: Blocks::Never,
-        joins_event_loop: true,
+        completes: Completes::ByNotifier,
+        threads_take_signals: false,
         needs: "nothing",
-        limits: "As many requests reach the disk at once as there are threads.",
-        heeds: &[Knob::Depth, Knob::Threads, Knob::Told, Knob::Direct],
+        limits: "The disk sees at most as many requests at once as there are threads.",
+        supports: &[EngineOption::Depth, EngineOption::Threads, EngineOption::Notify, EngineOption::Direct],
         depth_max: DEPTH_MAX,
         open: pool::open,
     },
     EngineEntry {
         name: "pool-sendfile",
         summary: "a pool of threads that call sendfile(2) straight to the client's socket",
-        doc: "The unified data server of the design note: a worker sends the file to the socket itself, so neither \
-              the loop nor a buffer is in the way, and a cold page blocks the worker only. When the socket takes no \
-              more the request comes back with a short count; the loop queues the rest once the socket is writable.",
+        doc: "The unified data server of the design note: a helper thread sends the file to the socket itself, without \
+              a buffer and without the loop, and a page that is not in memory blocks that thread only. When the socket \
+              is full the request completes with a short count, and the loop queues the rest once it is writable.",
         delivers: &[Target::Socket],
+        route: Route::Send,
+        native_to_ring: false,
         blocks: Blocks::Never,
-        joins_event_loop: true,
+        completes: Completes::ByNotifier,
+        threads_take_signals: false,
         needs: "nothing",
         limits: "Delivers to sockets only. Writes and syncs are pwrite(2) and fsync(2) in the pool.",
-        heeds: &[Knob::Depth, Knob::Threads, Knob::Told],
+        supports: &[EngineOption::Depth, EngineOption::Threads, EngineOption::Notify],
         depth_max: DEPTH_MAX,
         open: pool_sendfile::open,
     },
     EngineEntry {
         name: "nowait",
         summary: "preadv2(2) with RWF_NOWAIT in the caller; a thread pool for what is not in memory",
-        doc: "Asks the page cache first: a read that it can answer is as cheap as pread, one that it cannot fails at \
-              once and goes to a pool. What fits a file set of which much, but not all, is hot. Misses are counted.",
+        doc: "Asks the page cache first: a read that it can answer costs as little as pread, one that it cannot fails \
+              at once and goes to a pool. Suits a set of files most of which are in memory. Misses are counted.",
         delivers: &[Target::Buffer],
+        route: Route::Read,
+        native_to_ring: false,
         blocks: Blocks::Never,
-        joins_event_loop: true,
+        completes: Completes::ByNotifier,
+        threads_take_signals: false,
         needs: "Linux 4.14 and a file system with FMODE_NOWAIT reads (ext4, xfs, btrfs; not all others)",
-        limits: "With O_DIRECT nothing is ever in memory, so it is refused.",
-        heeds: &[Knob::Depth, Knob::Threads, Knob::Told],
+        limits: "--direct is refused, since O_DIRECT reads are never in the page cache.",
+        supports: &[EngineOption::Depth, EngineOption::Threads, EngineOption::Notify],
         depth_max: DEPTH_MAX,
         open: nowait::open,
     },
     EngineEntry {
         name: "posix-aio-signal",
-        summary: "aio_read(3), completions told by a realtime signal",
-        doc: "POSIX AIO as the design note tried it first. In glibc it is a pool of threads in the library, and each \
+        summary: "aio_read(3), completions reported by a realtime signal",
+        doc: "POSIX AIO as the design note tried it first. In glibc it is a pool of threads in the library. Each \
               completion is a realtime signal, which interrupts whatever the process does: system calls return EINTR \
-              or start again. The handler writes to a pipe that an event loop can wait on.",
+              or restart. The handler writes to a pipe that an event loop can wait on.",
         delivers: &[Target::Buffer],
+        route: Route::Read,
+        native_to_ring: false,
         blocks: Blocks::Never,
-        joins_event_loop: true,
-        needs: "glibc; the last but one realtime signal",
-        limits: "glibc serves one request at a time per descriptor: see --descriptor-per-slot. The helper threads \
-                 belong to the whole process. At most 64 instances per process.",
-        heeds: &[Knob::Depth, Knob::Threads, Knob::DescriptorPerSlot, Knob::Direct],
+        completes: Completes::ByPipe,
+        threads_take_signals: false,
+        needs: "glibc; the realtime signal SIGRTMAX-1",
+        limits: "glibc serves one request at a time per descriptor: see --descriptor-per-slot. All instances of a process \
+                 share the helper threads. At most 64 instances per process.",
+        supports: &[
+            EngineOption::Depth,
+            EngineOption::Threads,
+            EngineOption::DescriptorPerSlot,
+            EngineOption::Direct,
+        ],
         depth_max: POSIX_AIO_DEPTH_MAX,
         open: posix_aio_signal::open,
     },
     EngineEntry {
         name: "posix-aio-thread",
-        summary: "aio_read(3), completions told by a thread made for each (SIGEV_THREAD)",
-        doc: "POSIX AIO with the other notice of the standard: glibc creates a thread per completion, which here \
+        summary: "aio_read(3), completions reported by a new thread for each (SIGEV_THREAD)",
+        doc: "POSIX AIO with the standard's other notification: glibc creates a thread for each completion, which \
               writes to a pipe that an event loop can wait on, and ends.",
         delivers: &[Target::Buffer],
+        route: Route::Read,
+        native_to_ring: false,
         blocks: Blocks::Never,
-        joins_event_loop: true,
+        completes: Completes::ByPipe,
+        threads_take_signals: true,
         needs: "glibc",
-        limits: "A thread is made per completion. glibc serves one request at a time per descriptor: see \
+        limits: "A thread is created per completion. glibc serves one request at a time per descriptor: see \
                  --descriptor-per-slot. At most 64 instances per process.",
-        heeds: &[Knob::Depth, Knob::Threads, Knob::DescriptorPerSlot, Knob::Direct],
+        supports: &[
+            EngineOption::Depth,
+            EngineOption::Threads,
+            EngineOption::DescriptorPerSlot,
+            EngineOption::Direct,
+        ],
         depth_max: POSIX_AIO_DEPTH_MAX,
         open: posix_aio_thread::open,
     },
     EngineEntry {
         name: "posix-aio-poll",
-        summary: "aio_read(3), completions asked for with aio_error(3) and aio_suspend(3)",
-        doc: "POSIX AIO without notice. Waiting for nothing else it is the cheapest of the three (aio_suspend(3)), \
-              but an event loop has nothing to wait on and must ask on a timer, as the design note found.",
+        summary: "aio_read(3), completions polled with aio_error(3) and aio_suspend(3)",
+        doc: "POSIX AIO without notification. The cheapest of the three for a caller that waits for nothing else \
+              (aio_suspend(3)), but an event loop has nothing to wait on and must poll on a timer, as the design note \
+              found.",
         delivers: &[Target::Buffer],
+        route: Route::Read,
+        native_to_ring: false,
         blocks: Blocks::Never,
-        joins_event_loop: false,
+        completes: Completes::WhenAsked,
+        threads_take_signals: false,
         needs: "glibc",
         limits: "No descriptor for an event loop. glibc serves one request at a time per descriptor: see \
                  --descriptor-per-slot.",
-        heeds: &[Knob::Depth, Knob::Threads, Knob::DescriptorPerSlot, Knob::Direct],
+        supports: &[
+            EngineOption::Depth,
+            EngineOption::Threads,
+            EngineOption::DescriptorPerSlot,
+            EngineOption::Direct,
+        ],
         depth_max: POSIX_AIO_DEPTH_MAX,
         open: posix_aio_poll::open,
     },
     EngineEntry {
         name: "linux-aio",
         summary: "io_submit(2) and io_getevents(2); asynchronous with O_DIRECT only",
-        doc: "The kernel's own asynchronous interface of 2.6. With --direct requests go to the device and io_submit \
-              returns; with the page cache io_submit does the read itself, so the interface is asynchronous in name \
-              only. An event loop hears of completions through an eventfd.",
+        doc: "The kernel's asynchronous interface of Linux 2.6. With --direct, requests go to the device and io_submit \
+              returns; without it io_submit reads through the page cache itself, so that the interface is asynchronous \
+              in name only. An eventfd notifies an event loop of completions.",
         delivers: &[Target::Buffer],
+        route: Route::Read,
+        native_to_ring: false,
         blocks: Blocks::UnlessDirect,
-        joins_event_loop: true,
+        completes: Completes::ByEventFd,
+        threads_take_signals: false,
         needs: "CONFIG_AIO; room under fs.aio-max-nr",
         limits: "Without --direct it blocks like pread. With it offsets, lengths and memory must be aligned.",
-        heeds: &[Knob::Depth, Knob::Direct],
+        supports: &[EngineOption::Depth, EngineOption::Direct],
         depth_max: DEPTH_MAX,
         open: linux_aio::open,
     },
     EngineEntry {
         name: "uring",
         summary: "io_uring(7), with registered buffers and files as options; splice to sockets",
-        doc: "Requests go to the kernel in batches through shared memory, cached reads complete at once and others \
-              later, with or without the page cache. --fixed-buffers and --fixed-files register memory and files, \
-              which saves pinning and look-ups per request. A send is two splices through a pipe, which the kernel \
-              carries out on its own worker threads, so reading into memory is the better way for small files.",
+        doc: "Requests go to the kernel in batches through shared memory. Reads that the page cache can answer \
+              complete at once, others later. --fixed-buffers and --fixed-files register memory and files, which saves \
+              pinning and look-ups per request. A send is two splices through a pipe, which the kernel executes on its \
+              own worker threads, so reading into memory is better for small files.",
         delivers: &[Target::Buffer, Target::Socket],
+        route: Route::Read,
+        native_to_ring: true,
         blocks: Blocks::Never,
-        joins_event_loop: true,
-        needs: "Linux 5.6, better 6.1; not switched off (kernel.io_uring_disabled) nor filtered by a container",
+        completes: Completes::ByRing,
+        threads_take_signals: false,
+        needs: "Linux 5.6, better 6.1; not disabled by kernel.io_uring_disabled or by a container's seccomp filter",
         limits: "Registered buffers count against the limit on locked memory (ulimit -l). Registered files stay open \
-                 until they are displaced.",
-        heeds: &[Knob::Depth, Knob::FixedBuffers, Knob::FixedFiles, Knob::Direct],
+                 until others replace them.",
+        supports: &[
+            EngineOption::Depth,
+            EngineOption::FixedBuffers,
+            EngineOption::FixedFiles,
+            EngineOption::Direct,
+        ],
         depth_max: DEPTH_MAX,
         open: uring::open,
     },
@@ -305,6 +397,36 @@ impl EngineEntry {
             Blocks::UnlessDirect => !options.direct,
             Blocks::UnlessMincore => !options.mincore,
             Blocks::Never => false,
+        }
+    }
+
+    /// True if every request is complete when `queue` returns.
+    pub fn completes_in_queue(&self, options: &EngineOptions) -> bool {
+        match self.completes {
+            Completes::InQueue => true,
+            Completes::InQueueUnlessMincore => !options.mincore,
+            Completes::ByNotifier
+            | Completes::ByPipe
+            | Completes::ByEventFd
+            | Completes::ByRing
+            | Completes::WhenAsked => false,
+        }
+    }
+
+    /// True if it gives an event loop a descriptor to wait on, or completes everything in `queue`. Without one a loop
+    /// has to reap on a timer.
+    pub fn joins_event_loop(&self) -> bool {
+        self.completes != Completes::WhenAsked
+    }
+
+    /// True if signal-driven I/O (fcntl(2), O_ASYNC) reports its completions: it does so for pipes, but not for eventfds
+    /// and rings.
+    pub fn raises_sigio(&self, options: &EngineOptions) -> bool {
+        match self.completes {
+            Completes::InQueue | Completes::ByPipe | Completes::WhenAsked => true,
+            Completes::InQueueUnlessMincore => !options.mincore || options.notify == NotifyBy::Pipe,
+            Completes::ByNotifier => options.notify == NotifyBy::Pipe,
+            Completes::ByEventFd | Completes::ByRing => false,
         }
     }
 
@@ -332,8 +454,8 @@ impl EngineEntry {
     /// The first option that the engine cannot take.
     pub fn check(&self, options: &EngineOptions) -> Result<(), OptionsError> {
         let engine = self.name;
-        if let Some(&knob) = Knob::ALL.iter().find(|k| k.is_changed(options) && !self.heeds.contains(k)) {
-            return Err(OptionsError::NotHeeded { engine, knob });
+        if let Some(option) = options.changed().find(|option| !self.supports.contains(option)) {
+            return Err(OptionsError::Unsupported { engine, option });
         }
         if options.depth == 0 || options.depth > self.depth_max {
             return Err(OptionsError::Depth { engine, depth: options.depth, max: self.depth_max });
@@ -365,10 +487,13 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_an_engine_does_not_heed_is_refused() {
+    fn an_option_that_an_engine_does_not_support_is_refused() {
         let options = EngineOptions { mincore: true, ..EngineOptions::default() };
         let refused = find("pread").unwrap().check(&options);
-        assert_eq!(refused, Err(OptionsError::NotHeeded { engine: "pread", knob: Knob::Mincore }));
+        assert_eq!(
+            refused,
+            Err(OptionsError::Unsupported { engine: "pread", option: EngineOption::Mincore })
+        );
         assert!(find("mmap").unwrap().check(&options).is_ok());
     }
 

@@ -84,7 +84,7 @@ fn more_requests_than_the_depth_all_come_back_once() {
                 assert_eq!(done.result.unwrap(), BLOCK, "{}", variant.name);
                 let bytes = done.operation.transfer.buffer().unwrap();
                 assert!(content::is_right(KEY, done.operation.offset, bytes), "{}", variant.name);
-                assert!(seen.insert(done.operation.token), "{} told twice of one request", variant.name);
+                assert!(seen.insert(done.operation.token), "{} completed one request twice", variant.name);
             }
         }
         assert_eq!(seen.len(), 64, "{}", variant.name);
@@ -100,7 +100,7 @@ fn a_cold_file_is_read_right_and_a_reap_that_does_not_wait_returns() {
         file.expect_order(true).unwrap();
         for _ in 0..3 {
             pitot_disk::cache::make_cold(&file).unwrap();
-            let (mut done, mut told) = (Vec::new(), 0);
+            let (mut done, mut completed) = (Vec::new(), 0);
             for i in 0..32 {
                 match engine.queue(read(&file, &pool, i * 65_536, BLOCK)) {
                     Queued::Done(completion) => done.push(completion),
@@ -115,13 +115,13 @@ fn a_cold_file_is_read_right_and_a_reap_that_does_not_wait_returns() {
                     assert_eq!(done.result.unwrap(), BLOCK, "{}", variant.name);
                     let bytes = done.operation.transfer.buffer().unwrap();
                     assert!(content::is_right(KEY, done.operation.offset, bytes), "{}", variant.name);
-                    told += 1;
+                    completed += 1;
                 }
             }
             while engine.in_flight() > 0 {
                 engine.reap(Wait::ForOne, &mut done).unwrap();
             }
-            assert_eq!(told + done.len(), 32, "{}", variant.name);
+            assert_eq!(completed + done.len(), 32, "{}", variant.name);
         }
     }
 }
@@ -151,7 +151,7 @@ fn the_depth_is_a_bound() {
 }
 
 #[test]
-fn an_event_loop_hears_of_completions() {
+fn an_event_loop_is_notified_of_completions() {
     let sample = Sample::new(1 << 20);
     for variant in variants().iter().filter(|v| v.reads() && v.options.event_loop) {
         let (mut engine, pool) = variant.open();
@@ -163,47 +163,48 @@ fn an_event_loop_hears_of_completions() {
                 Queued::InFlight => engine.commit().unwrap(),
                 Queued::Full(_) => panic!("{} is full of nothing", variant.name),
             }
-            while done.is_empty() && variant.entry.joins_event_loop {
+            while done.is_empty() && variant.entry.joins_event_loop() {
                 let fd = engine.completion_fd().expect("an engine that does not complete at once has one");
-                let patience = Timespec { tv_sec: 5, tv_nsec: 0 };
-                match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&patience)) {
-                    Ok(0) => panic!("{} does not tell of a completion", variant.name),
+                let timeout = Timespec { tv_sec: 5, tv_nsec: 0 };
+                match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&timeout)) {
+                    Ok(0) => panic!("{} does not notify of a completion", variant.name),
                     Ok(_) => engine.reap(Wait::No, &mut done).unwrap(),
                     Err(rustix::io::Errno::INTR) => {}
                     Err(e) => panic!("{e}"),
                 }
             }
-            if !variant.entry.joins_event_loop {
+            if !variant.entry.joins_event_loop() {
                 assert!(engine.completion_fd().is_none(), "{}", variant.name);
                 engine.reap(Wait::ForOne, &mut done).unwrap();
             }
             assert_eq!(done.len(), 1, "{}", variant.name);
             assert_eq!(engine.in_flight(), 0, "{}", variant.name);
         }
-        // Nothing is left to hear of.
+        // No notification is left.
         if let Some(fd) = engine.completion_fd() {
             let nothing =
                 poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&Timespec::default()));
-            assert_eq!(nothing, Ok(0), "{} rings for nothing", variant.name);
+            assert_eq!(nothing, Ok(0), "{} notifies of nothing", variant.name);
         }
     }
 }
 
 #[test]
-fn an_event_loop_that_is_told_once_hears_of_many_cold_reads() {
+fn one_edge_is_enough_for_many_cold_reads() {
     const MANY: u32 = 120;
     let sample = Sample::new(u64::from(MANY) * BLOCK as u64);
-    for variant in variants().iter().filter(|v| v.reads() && v.options.event_loop && v.entry.joins_event_loop)
+    for variant in
+        variants().iter().filter(|v| v.reads() && v.options.event_loop && v.entry.joins_event_loop())
     {
         let options = EngineOptions { depth: MANY, ..variant.options };
         let pool = BufferPool::new(MANY, BLOCK).unwrap();
         let mut engine = (variant.entry.open)(&options, &pool).unwrap();
         let file = sample.open(&FileOptions { descriptors: 1, ..variant.file_options() });
-        let told = engine.completion_fd().map(|fd| {
-            let told = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let edges = engine.completion_fd().map(|fd| {
+            let edges = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
             let edge = epoll::EventFlags::IN | epoll::EventFlags::ET;
-            epoll::add(&told, fd, epoll::EventData::new_u64(0), edge).unwrap();
-            told
+            epoll::add(&edges, fd, epoll::EventData::new_u64(0), edge).unwrap();
+            edges
         });
         for _ in 0..3 {
             // One after the other while they are read, so that some are gone again before they are copied.
@@ -220,12 +221,13 @@ fn an_event_loop_that_is_told_once_hears_of_many_cold_reads() {
             engine.commit().unwrap();
             fadvise(&cold, 0, None, Advice::DontNeed).unwrap();
             while done.len() < MANY as usize {
-                let told = told.as_ref().expect("an engine that does not complete at once has a descriptor");
+                let edges =
+                    edges.as_ref().expect("an engine that does not complete at once has a descriptor");
                 let mut events =
                     [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }];
-                let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
-                match epoll::wait(told, &mut events, Some(&patience)) {
-                    Ok(0) => panic!("{}: {} of {MANY} were told of", variant.name, done.len()),
+                let timeout = Timespec { tv_sec: 10, tv_nsec: 0 };
+                match epoll::wait(edges, &mut events, Some(&timeout)) {
+                    Ok(0) => panic!("{}: {} of {MANY} were reported", variant.name, done.len()),
                     Ok(_) => engine.reap(Wait::No, &mut done).unwrap(),
                     Err(rustix::io::Errno::INTR) => {}
                     Err(e) => panic!("{e}"),
@@ -301,7 +303,7 @@ fn a_send_ends_with_the_file_and_with_a_full_socket() {
         end(&socket);
         assert_eq!(collected.join().unwrap().len(), 100, "{}", variant.name);
 
-        // Nobody reads: the count told is what the socket has, and the next send takes nothing.
+        // Nobody reads: the count reported is what the socket has, and the next send takes nothing.
         let (near, mut far) = UnixStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
         let socket: Arc<OwnedFd> = Arc::new(near.into());

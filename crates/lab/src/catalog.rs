@@ -70,6 +70,9 @@ pub struct OptionWord {
     pub takes_value: bool,
     /// The only words that it takes; empty if it takes others.
     pub values: Vec<String>,
+    /// Its new name, if this one is refused.
+    #[serde(default)]
+    pub renamed_to: Option<String>,
 }
 
 impl Catalog {

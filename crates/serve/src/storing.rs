@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pitot_proto::{DeliverError, Delivery};
-use pitot_sys::{Crew, Waker};
+use pitot_sys::{ThreadPool, Waker};
 
 use crate::depot::{Depot, Stored};
 
@@ -24,7 +24,7 @@ const THREADS_MAX: usize = 16;
 /// The threads, as their loop sees them. `K` is what it calls the source of a step by.
 #[derive(Debug)]
 pub struct Storing<K> {
-    crew: Crew<Job<K>>,
+    pool: ThreadPool<Job<K>>,
     shared: Arc<Shared<K>>,
 }
 
@@ -58,18 +58,18 @@ impl<K: Send + 'static> Storing<K> {
     /// As [`Waker::new`].
     pub fn new(depot: Depot) -> io::Result<Storing<K>> {
         let shared = Shared { depot, outcomes: Mutex::default(), waker: Waker::new()? };
-        Ok(Storing { crew: Crew::default(), shared: Arc::new(shared) })
+        Ok(Storing { pool: ThreadPool::default(), shared: Arc::new(shared) })
     }
 
     /// Has a step done, the first of which names the path of a file. An outcome follows.
     pub fn step(&mut self, of: K, path: Box<[u8]>, delivery: Delivery) {
-        let waiting = self.crew.push([Job { of, path, delivery }]);
-        if waiting > 0 && self.crew.threads() < THREADS_MAX {
+        let waiting = self.pool.push([Job { of, path, delivery }]);
+        if waiting > 0 && self.pool.threads() < THREADS_MAX {
             let shared = Arc::clone(&self.shared);
-            let started = self.crew.start("store", move |job| shared.store(job));
+            let started = self.pool.start("store", move |job| shared.store(job));
             // If there are others, they do it later.
-            if started.is_err() && self.crew.threads() == 0 {
-                for Job { of, .. } in self.crew.take_back() {
+            if started.is_err() && self.pool.threads() == 0 {
+                for Job { of, .. } in self.pool.take_back() {
                     self.shared.tell(Outcome { of, result: Err(DeliverError::Failed) });
                 }
             }
@@ -155,7 +155,7 @@ mod tests {
             storing.step(of, Box::default(), delivery);
         }
         assert!(outcomes(&storing, 200).values().all(|result| matches!(result, Ok(Stored::Done(_)))));
-        assert!((1..=THREADS_MAX).contains(&storing.crew.threads()), "{} threads", storing.crew.threads());
+        assert!((1..=THREADS_MAX).contains(&storing.pool.threads()), "{} threads", storing.pool.threads());
         assert_eq!((names(&dir.path().join("tmp")), names(&dir.path().join("new"))), (0, 200));
     }
 

@@ -65,7 +65,7 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
     readiness::block_sigio();
     let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate, Signal::Child])
         .map_err(|e| ServeError::starting("signals cannot be waited for", &e))?;
-    if plan.engine().is_some_and(|disk| disk.engine.name == "posix-aio-thread") {
+    if plan.engine().is_some_and(|disk| disk.engine.threads_take_signals) {
         // The library's threads block no signal, so that one of them might get what is meant for this thread.
         signal::forward_stop();
     }

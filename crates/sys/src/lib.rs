@@ -5,7 +5,6 @@
 
 pub mod affinity;
 pub mod connect;
-mod crew;
 pub mod disk;
 pub mod errno;
 pub mod ethtool;
@@ -19,14 +18,15 @@ mod shared;
 pub mod signal;
 pub mod socket;
 pub mod spawn;
+mod thread_pool;
 mod token;
 mod unavailable;
 pub mod usage;
 mod waker;
 
-pub use crew::Crew;
 pub use eventfd::EventFd;
 pub use shared::SharedMemory;
+pub use thread_pool::ThreadPool;
 pub use token::Token;
 pub use unavailable::Unavailable;
 pub use waker::Waker;

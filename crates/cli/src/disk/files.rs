@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use pitot_disk::file_system;
 use pitot_disk::files::{self, FilesError, FilesPlan, Phase, SizeReport};
-use pitot_disk::place;
 use pitot_lab::rfc3339_now;
 use pitot_meter::units;
 use serde_json::{Value, json};
@@ -71,9 +71,9 @@ impl Files {
         let started_at = rfc3339_now();
         let stop = stop_on_signals()?;
         let reports = run(&plan, &stop, sink.quiet)?;
-        // The directory may be gone, but what it was in is not.
-        let place = plan.dir.canonicalize().ok().or_else(|| plan.dir.parent().map(|p| p.join(".")));
-        let file_system = place.and_then(|place| place::file_system(&place).ok()).unwrap_or_default();
+        // The directory may be removed by now, but its parent is still there.
+        let dir = plan.dir.canonicalize().ok().or_else(|| plan.dir.parent().map(|p| p.join(".")));
+        let file_system = dir.and_then(|dir| file_system::name(&dir).ok()).unwrap_or_default();
         sink.write(
             &summary(&plan, &reports, &file_system),
             &as_json(&plan, &reports, &file_system, &started_at),
@@ -83,12 +83,12 @@ impl Files {
 }
 
 fn run(plan: &FilesPlan, stop: &AtomicBool, quiet: bool) -> Result<Vec<SizeReport>, Failure> {
-    let told = |bytes, elapsed| {
+    let report = |bytes, elapsed| {
         if !quiet {
             eprintln!("{}: {elapsed}", size(bytes));
         }
     };
-    files::run(plan, stop, told).map_err(|error| {
+    files::run(plan, stop, report).map_err(|error| {
         let what = error.to_string();
         match error {
             FilesError::Plan => Failure::wrong_use(what, "set --count, --sizes and --parallel to at least 1"),

@@ -8,28 +8,29 @@ use clap::{Args, ValueEnum};
 use pitot_disk::bench::{self, BenchError, Check, Pattern, ReadPlan, ReadReport, State, Until};
 use pitot_disk::cache::Residency;
 use pitot_disk::set::{FileSet, SetError, SetPlan};
-use pitot_disk::{ENGINES, EngineEntry, EngineOptions, Target, Told, place};
+use pitot_disk::{ENGINES, EngineEntry, EngineOptions, NotifyBy, Target, file_system};
 use pitot_lab::rfc3339_now;
 use pitot_meter::{Nanos, units};
 use serde_json::{Value, json};
 
 use super::{SCHEMA, Sink, latency, size, stop_on_signals, table};
 use crate::failure::{Failure, nearest};
+use crate::renamed::refusal;
 
 /// Read a set of files by one engine or several: throughput, latency, CPU per read.
 ///
-/// The files have known contents and every read is checked. Whether they are in the page cache is brought about by a
-/// stated method and proved with cachestat(2) or mincore(2). Several engines are measured one after another; one that
-/// cannot take an option is skipped, and the reason is told.
+/// The files have known contents and every read is checked. The page cache is brought into the state asked
+/// for, and cachestat(2) or mincore(2) verifies it. Several engines are measured one after another; one that
+/// does not support an option is skipped, and the reason is printed.
 #[derive(Debug, Args)]
 pub(crate) struct Read {
-    /// Engines, or `all`; `pitot list engines` tells of each.
+    /// Engines, or `all`; `pitot list engines` describes each.
     #[arg(long, value_delimiter = ',', default_value = "pread", value_name = "NAMES")]
     engine: Vec<String>,
     /// The order of reads.
     #[arg(long, value_enum, default_value = "random")]
     pattern: PatternArg,
-    /// The state of the page cache; with --direct it is gone around, and this must not be given.
+    /// The state of the page cache; not with --direct, which bypasses it.
     #[arg(long, value_enum, conflicts_with = "direct")]
     state: Option<StateArg>,
     /// Bytes per read.
@@ -47,11 +48,11 @@ pub(crate) struct Read {
     /// Bytes in each file.
     #[arg(long, default_value = "256MiB", value_parser = units::size)]
     file_size: u64,
-    /// Where the files are made, or are from an earlier --keep: a directory that is missing, empty or holds just such
-    /// a set. [default: a new one in the present directory]
+    /// The directory of the files: a missing or empty one, or one in which an earlier --keep left the same set.
+    /// [default: a new one in the current directory]
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Leave the files there.
+    /// Do not remove the files.
     #[arg(long)]
     keep: bool,
     /// Measure for this long. [default: 5s]
@@ -63,7 +64,7 @@ pub(crate) struct Read {
     /// Read this long before anything is counted.
     #[arg(long, default_value = "0s", value_parser = units::duration)]
     warmup: Nanos,
-    /// Where the bytes go. [default: what the engine is best at]
+    /// Where the bytes go. [default: what the engine does best]
     #[arg(long, value_enum)]
     target: Option<TargetArg>,
     /// How much of what was read into memory is checked.
@@ -72,13 +73,15 @@ pub(crate) struct Read {
     /// Helper threads at most.
     #[arg(long, default_value_t = 4)]
     threads: u32,
-    /// How helper threads tell of completions.
+    /// How helper threads notify of completions.
     #[arg(long, value_enum, default_value = "eventfd")]
-    told: ToldArg,
+    notify: NotifyArg,
+    #[arg(long = "told", hide = true, value_parser = refuse_told)]
+    _told: Option<String>,
     /// Read around the page cache (O_DIRECT).
     #[arg(long)]
     direct: bool,
-    /// A descriptor of each file for each slot of the queue.
+    /// Open each file once per slot of the queue.
     #[arg(long)]
     descriptor_per_slot: bool,
     /// Ask mincore(2) before a mapping is touched.
@@ -90,10 +93,10 @@ pub(crate) struct Read {
     /// Register the files with the kernel.
     #[arg(long)]
     fixed_files: bool,
-    /// Have completions told to a descriptor, as an event loop would want it, also where that costs extra.
+    /// Notify of completions through a descriptor, as an event loop needs it, even where that costs extra.
     #[arg(long)]
     event_loop: bool,
-    /// Of the contents and the order.
+    /// The seed of the contents and of the order.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Write the results as JSON to this file, or to standard output with `-`.
@@ -103,7 +106,7 @@ pub(crate) struct Read {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PatternArg {
-    /// Each block once per pass, in an order that looks random.
+    /// Each block once per pass, in a pseudo-random order.
     Random,
     /// File after file from start to end.
     Sequential,
@@ -111,9 +114,9 @@ enum PatternArg {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum StateArg {
-    /// Whatever it is.
+    /// As found.
     AsIs,
-    /// Everything was read before.
+    /// All of it is read before.
     Hot,
     /// Dropped (POSIX_FADV_DONTNEED) before each pass.
     Cold,
@@ -138,11 +141,16 @@ enum CheckArg {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ToldArg {
+enum NotifyArg {
     /// Through an eventfd.
     Eventfd,
     /// Through a pipe.
     Pipe,
+}
+
+/// The value parser of `--told`.
+fn refuse_told(_: &str) -> Result<String, String> {
+    Err(refusal("told"))
 }
 
 /// What became of one engine.
@@ -171,7 +179,7 @@ impl Read {
             keep: self.keep,
         };
         let set = FileSet::prepare(set, &stop).map_err(|e| fail(e.into()))?;
-        let file_system = place::file_system(set.dir()).unwrap_or_default();
+        let file_system = file_system::name(set.dir()).unwrap_or_default();
         let outcomes = measure(&plans, &set, &stop, sink.quiet)?;
         sink.write(
             &self.summary(&outcomes, &file_system),
@@ -201,9 +209,9 @@ impl Read {
         let options = EngineOptions {
             depth: self.depth,
             threads: self.threads,
-            told: match self.told {
-                ToldArg::Eventfd => Told::EventFd,
-                ToldArg::Pipe => Told::Pipe,
+            notify: match self.notify {
+                NotifyArg::Eventfd => NotifyBy::EventFd,
+                NotifyArg::Pipe => NotifyBy::Pipe,
             },
             descriptor_per_slot: self.descriptor_per_slot,
             mincore: self.mincore,
@@ -325,7 +333,7 @@ fn measure(
         }
         outcomes.push(match bench::run(plan, set, stop) {
             Ok(report) => Outcome::Measured(Box::new((plan.clone(), report))),
-            // Among several engines, one that cannot is told of and left out.
+            // Among several engines, one that cannot run is reported and skipped.
             Err(error @ (BenchError::Options(_) | BenchError::Plan(_) | BenchError::Unavailable(_)))
                 if plans.len() > 1 =>
             {
@@ -402,7 +410,7 @@ fn run_json(plan: &ReadPlan, report: &ReadReport) -> Value {
             "depth": options.depth,
             "batch": plan.batch,
             "threads": options.threads,
-            "told": options.told.name(),
+            "notify": options.notify.name(),
             "descriptor_per_slot": options.descriptor_per_slot,
             "mincore": options.mincore,
             "fixed_buffers": options.fixed_buffers,

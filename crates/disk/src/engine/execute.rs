@@ -1,4 +1,4 @@
-//! Carrying a request out at once, on whatever thread calls.
+//! Executing a request at once, on the calling thread.
 
 use std::io;
 
@@ -9,11 +9,11 @@ use rustix::{fs, io as sys};
 use crate::DiskOp;
 
 /// Reads, writes or syncs with the plain system calls. A read goes on until the length or the end of the file.
-pub(super) fn plainly(operation: &mut DiskOp) -> io::Result<usize> {
+pub(super) fn whole(operation: &mut DiskOp) -> io::Result<usize> {
     from(operation, 0)
 }
 
-/// As [`plainly`], for a request of which the first `done` bytes are moved.
+/// As [`whole`], for a request of which the first `done` bytes are moved.
 pub(super) fn from(operation: &mut DiskOp, done: usize) -> io::Result<usize> {
     let (file, offset) = (&operation.file, operation.offset);
     match &mut operation.transfer {
@@ -39,12 +39,12 @@ pub(super) fn sending(operation: &mut DiskOp) -> io::Result<usize> {
             fs::sendfile(socket, &operation.file, Some(&mut offset), len - at)
         }),
         Transfer::Read { .. } => Err(io::ErrorKind::Unsupported.into()),
-        Transfer::Write { .. } | Transfer::Sync { .. } => plainly(operation),
+        Transfer::Write { .. } | Transfer::Sync { .. } => whole(operation),
     }
 }
 
 /// Repeats `step`, which moves bytes from where the last one ended, until `len` are moved or one moves none. An error
-/// counts only if nothing was moved before it: it will come again for whoever asks for the rest.
+/// counts only if nothing was moved before it: whoever asks for the rest will meet it again.
 fn moved(
     mut done: usize,
     len: usize,

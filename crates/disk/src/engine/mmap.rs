@@ -1,9 +1,9 @@
-//! `mmap`: copies from a mapping of the file, by itself or after mincore(2) was asked.
+//! `mmap`: copies from a mapping of the file, directly or after asking mincore(2).
 //!
-//! What the mapping says is checked so that a file that shrinks gives a short read and never false bytes. A page that
-//! is gone altogether makes the mapping torn, and then pread(2) says what there is. A page that is cut reads as zeros
-//! behind the end; so if the last byte copied is a zero the file is asked for its size, *after* the copy. Where that
-//! byte is none, the file reached beyond it when it was copied, and the question is saved.
+//! A file that shrinks must give a short read and never false bytes. A page past the new end makes the mapping torn, and
+//! pread(2) then finds what is left. The last page reads as zeros past the end; so if the last byte copied is zero the
+//! file's size is checked, *after* the copy. If that byte is not zero, the file reached beyond it when it was copied, and
+//! the check is saved.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,50 +12,50 @@ use pitot_sys::Unavailable;
 use pitot_sys::disk::{BufferPool, Mapping, Transfer, Wait};
 
 use super::execute;
-use super::workers::Workers;
+use super::helpers::Helpers;
 use crate::{Completion, DiskFile, DiskOp, Engine, EngineOptions, Queued};
 
 struct Mmap {
     /// For what is not in memory, if mincore is asked.
-    workers: Option<Workers>,
+    helpers: Option<Helpers>,
     misses: u64,
 }
 
 pub(crate) fn open(options: &EngineOptions, _: &BufferPool) -> Result<Box<dyn Engine>, Unavailable> {
-    let workers = options.mincore.then(|| Workers::new(options, |operation, _| carry_out(operation)));
-    Ok(Box::new(Mmap { workers: workers.transpose()?, misses: 0 }))
+    let helpers = options.mincore.then(|| Helpers::new(options, |operation, _| map_or_read(operation)));
+    Ok(Box::new(Mmap { helpers: helpers.transpose()?, misses: 0 }))
 }
 
 impl Engine for Mmap {
     fn queue(&mut self, mut operation: DiskOp) -> Queued {
-        if let Some(workers) = &mut self.workers
+        if let Some(helpers) = &mut self.helpers
             && !is_quick(&operation)
         {
-            let queued = workers.queue(operation, 0);
+            let queued = helpers.queue(operation, 0);
             self.misses += u64::from(matches!(queued, Queued::InFlight));
             return queued;
         }
-        let result = carry_out(&mut operation);
+        let result = map_or_read(&mut operation);
         Queued::Done(Completion { operation, result })
     }
 
     fn commit(&mut self) -> io::Result<()> {
-        if let Some(workers) = &mut self.workers {
-            workers.commit();
+        if let Some(helpers) = &mut self.helpers {
+            helpers.commit();
         }
         Ok(())
     }
 
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> io::Result<()> {
-        self.workers.as_mut().map_or(Ok(()), |workers| workers.reap(wait, done))
+        self.helpers.as_mut().map_or(Ok(()), |helpers| helpers.reap(wait, done))
     }
 
     fn in_flight(&self) -> usize {
-        self.workers.as_ref().map_or(0, Workers::in_flight)
+        self.helpers.as_ref().map_or(0, Helpers::in_flight)
     }
 
     fn completion_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.workers.as_ref().map(Workers::completion_fd)
+        self.helpers.as_ref().map(Helpers::completion_fd)
     }
 
     fn misses(&self) -> u64 {
@@ -76,15 +76,15 @@ fn is_quick(operation: &DiskOp) -> bool {
     }
 }
 
-fn carry_out(operation: &mut DiskOp) -> io::Result<usize> {
+fn map_or_read(operation: &mut DiskOp) -> io::Result<usize> {
     let Transfer::Read { buffer, len } = &mut operation.transfer else {
-        return execute::plainly(operation);
+        return execute::whole(operation);
     };
     match copy(operation.file.file(), operation.offset, &mut buffer[..*len])? {
         Some(count) => Ok(count),
         None => {
             operation.file.file().unmap();
-            execute::plainly(operation)
+            execute::whole(operation)
         }
     }
 }
@@ -100,7 +100,7 @@ fn copy(file: &DiskFile, offset: u64, into: &mut [u8]) -> io::Result<Option<usiz
         mapping.copy(offset as usize, &mut into[..count]).ok().map(|()| count)
     })?;
     match copied {
-        // No mapping is made of an empty file.
+        // An empty file cannot be mapped.
         None | Some(Some(0)) => Ok(Some(0)),
         Some(None) => Ok(None),
         Some(Some(count)) if Mapping::ends_inside(&into[..count]) => {

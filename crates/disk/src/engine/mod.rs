@@ -1,9 +1,10 @@
 //! The engines, one per file, and what several of them share.
 
-mod bell;
 mod execute;
+mod helpers;
 pub(crate) mod linux_aio;
 pub(crate) mod mmap;
+mod notifier;
 pub(crate) mod nowait;
 pub(crate) mod pool;
 pub(crate) mod pool_sendfile;
@@ -14,4 +15,3 @@ pub(crate) mod posix_aio_thread;
 pub(crate) mod pread;
 pub(crate) mod sendfile;
 pub(crate) mod uring;
-mod workers;

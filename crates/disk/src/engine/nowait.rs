@@ -8,16 +8,16 @@ use pitot_sys::disk::{BufferPool, Transfer, Wait};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use super::execute;
-use super::workers::Workers;
+use super::helpers::Helpers;
 use crate::{Completion, DiskFile, DiskOp, Engine, EngineOptions, Queued};
 
 struct Nowait {
-    workers: Workers,
+    helpers: Helpers,
     misses: u64,
 }
 
 pub(crate) fn open(options: &EngineOptions, _: &BufferPool) -> Result<Box<dyn Engine>, Unavailable> {
-    Ok(Box::new(Nowait { workers: Workers::new(options, execute::from)?, misses: 0 }))
+    Ok(Box::new(Nowait { helpers: Helpers::new(options, execute::from)?, misses: 0 }))
 }
 
 impl Engine for Nowait {
@@ -27,7 +27,7 @@ impl Engine for Nowait {
                 let mut into = [IoSliceMut::new(&mut buffer[..*len])];
                 preadv2(&operation.file, &mut into, operation.offset, ReadWriteFlags::NOWAIT)
             }
-            Transfer::Write { .. } | Transfer::Sync { .. } => return self.workers.queue(operation, 0),
+            Transfer::Write { .. } | Transfer::Sync { .. } => return self.helpers.queue(operation, 0),
             Transfer::Send { .. } => Err(Errno::OPNOTSUPP),
         };
         let done = match answer {
@@ -35,31 +35,31 @@ impl Engine for Nowait {
             Ok(n) if n == operation.transfer.len() || n == 0 => {
                 return Queued::Done(Completion { operation, result: Ok(n) });
             }
-            // The rest is not in memory, or the file ends there: a worker finds out.
+            // The rest is not in memory, or the file ends there: a helper finds out.
             Ok(n) => n,
             Err(Errno::AGAIN | Errno::INTR) => 0,
             Err(error) => return Queued::Done(Completion { operation, result: Err(error.into()) }),
         };
-        let queued = self.workers.queue(operation, done);
+        let queued = self.helpers.queue(operation, done);
         self.misses += u64::from(matches!(queued, Queued::InFlight));
         queued
     }
 
     fn commit(&mut self) -> io::Result<()> {
-        self.workers.commit();
+        self.helpers.commit();
         Ok(())
     }
 
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> io::Result<()> {
-        self.workers.reap(wait, done)
+        self.helpers.reap(wait, done)
     }
 
     fn in_flight(&self) -> usize {
-        self.workers.in_flight()
+        self.helpers.in_flight()
     }
 
     fn completion_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.workers.completion_fd())
+        Some(self.helpers.completion_fd())
     }
 
     fn admit(&self, file: &DiskFile) -> Result<(), Unavailable> {

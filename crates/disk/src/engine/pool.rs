@@ -7,18 +7,18 @@ use pitot_sys::Unavailable;
 use pitot_sys::disk::{BufferPool, Wait};
 
 use super::execute;
-use super::workers::{Execute, Workers};
+use super::helpers::{Execute, Helpers};
 use crate::{Completion, DiskOp, Engine, EngineOptions, Queued};
 
-struct Pool(Workers);
+struct Pool(Helpers);
 
 pub(crate) fn open(options: &EngineOptions, _: &BufferPool) -> Result<Box<dyn Engine>, Unavailable> {
     with(options, execute::from)
 }
 
-/// A pool whose workers do `execute`.
+/// A pool whose helpers call `execute`.
 pub(super) fn with(options: &EngineOptions, execute: Execute) -> Result<Box<dyn Engine>, Unavailable> {
-    Ok(Box::new(Pool(Workers::new(options, execute)?)))
+    Ok(Box::new(Pool(Helpers::new(options, execute)?)))
 }
 
 impl Engine for Pool {

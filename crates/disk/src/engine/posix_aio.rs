@@ -1,11 +1,11 @@
-//! What the three `posix-aio-*` engines share: all but how they are told.
+//! What the three `posix-aio-*` engines share: everything but how completions are reported.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Once;
 
 use pitot_sys::Unavailable;
-use pitot_sys::disk::{Notice, PosixAio, Refused, Wait, set_helper_threads};
+use pitot_sys::disk::{Notification, PosixAio, Refused, Wait, set_helper_threads};
 
 use crate::{Completion, DiskOp, Engine, EngineOptions, FileRef, Queued};
 
@@ -17,9 +17,12 @@ struct Posix {
     turn: usize,
 }
 
-pub(super) fn with(options: &EngineOptions, notice: Notice) -> Result<Box<dyn Engine>, Unavailable> {
+pub(super) fn with(
+    options: &EngineOptions,
+    notification: Notification,
+) -> Result<Box<dyn Engine>, Unavailable> {
     let helpers = Some((options.threads, options.depth));
-    Ok(Box::new(Posix { aio: PosixAio::new(options.depth, notice)?, helpers, turn: 0 }))
+    Ok(Box::new(Posix { aio: PosixAio::new(options.depth, notification)?, helpers, turn: 0 }))
 }
 
 impl Engine for Posix {

@@ -1,11 +1,11 @@
-//! `posix-aio-poll`: POSIX AIO, its completions asked for.
+//! `posix-aio-poll`: POSIX AIO, completions polled.
 
 use pitot_sys::Unavailable;
-use pitot_sys::disk::{BufferPool, Notice};
+use pitot_sys::disk::{BufferPool, Notification};
 
 use super::posix_aio;
 use crate::{Engine, EngineOptions};
 
 pub(crate) fn open(options: &EngineOptions, _: &BufferPool) -> Result<Box<dyn Engine>, Unavailable> {
-    posix_aio::with(options, Notice::Poll)
+    posix_aio::with(options, Notification::Poll)
 }

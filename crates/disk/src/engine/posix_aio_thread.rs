@@ -1,11 +1,11 @@
-//! `posix-aio-thread`: POSIX AIO, its completions told by a thread made for each completion.
+//! `posix-aio-thread`: POSIX AIO, completions reported by a new thread for each.
 
 use pitot_sys::Unavailable;
-use pitot_sys::disk::{BufferPool, Notice};
+use pitot_sys::disk::{BufferPool, Notification};
 
 use super::posix_aio;
 use crate::{Engine, EngineOptions};
 
 pub(crate) fn open(options: &EngineOptions, _: &BufferPool) -> Result<Box<dyn Engine>, Unavailable> {
-    posix_aio::with(options, Notice::Thread)
+    posix_aio::with(options, Notification::Thread)
 }

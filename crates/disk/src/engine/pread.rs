@@ -14,7 +14,7 @@ pub(crate) fn open(_: &EngineOptions, _: &BufferPool) -> Result<Box<dyn Engine>,
 
 impl Engine for Pread {
     fn queue(&mut self, mut operation: DiskOp) -> Queued {
-        let result = execute::plainly(&mut operation);
+        let result = execute::whole(&mut operation);
         Queued::Done(Completion { operation, result })
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn open(options: &EngineOptions, pool: &BufferPool) -> Result<Box<dyn
         depth: options.depth,
         buffers: options.fixed_buffers.then(|| pool.clone()),
         files: if options.fixed_files { FIXED_FILES } else { 0 },
-        told: options.event_loop,
+        notify: options.event_loop,
     })?;
     Ok(Box::new(Uring(ring)))
 }

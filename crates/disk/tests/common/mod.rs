@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use pitot_disk::{
-    BufferPool, Completion, DiskFile, DiskOp, ENGINES, Engine, EngineEntry, EngineOptions, FileOptions, Knob,
-    Queued, Target, Told, Transfer, Wait, content,
+    BufferPool, Completion, DiskFile, DiskOp, ENGINES, Engine, EngineEntry, EngineOption, EngineOptions,
+    FileOptions, NotifyBy, Queued, Target, Transfer, Wait, content,
 };
 
 /// The depth in tests: small, so that more requests than that are easily made.
@@ -25,7 +25,7 @@ pub(crate) struct Variant {
     pub(crate) name: String,
 }
 
-/// Every engine of the registry: as it is by default, told to an event loop, and with each option that it heeds.
+/// Every engine of the registry: with the defaults, in an event loop, and with each option that it supports.
 pub(crate) fn variants() -> Vec<Variant> {
     let base = EngineOptions { depth: DEPTH, threads: 2, ..EngineOptions::default() };
     let mut all = Vec::new();
@@ -35,18 +35,18 @@ pub(crate) fn variants() -> Vec<Variant> {
         };
         add("default", base);
         add("event loop", EngineOptions { event_loop: true, ..base });
-        for knob in entry.heeds {
-            let options = match knob {
-                Knob::Depth => EngineOptions { depth: 1, ..base },
-                Knob::Threads => EngineOptions { threads: 1, ..base },
-                Knob::Told => EngineOptions { told: Told::Pipe, ..base },
-                Knob::DescriptorPerSlot => EngineOptions { descriptor_per_slot: true, ..base },
-                Knob::Mincore => EngineOptions { mincore: true, ..base },
-                Knob::FixedBuffers => EngineOptions { fixed_buffers: true, ..base },
-                Knob::FixedFiles => EngineOptions { fixed_files: true, ..base },
-                Knob::Direct => EngineOptions { direct: true, ..base },
+        for option in entry.supports {
+            let options = match option {
+                EngineOption::Depth => EngineOptions { depth: 1, ..base },
+                EngineOption::Threads => EngineOptions { threads: 1, ..base },
+                EngineOption::Notify => EngineOptions { notify: NotifyBy::Pipe, ..base },
+                EngineOption::DescriptorPerSlot => EngineOptions { descriptor_per_slot: true, ..base },
+                EngineOption::Mincore => EngineOptions { mincore: true, ..base },
+                EngineOption::FixedBuffers => EngineOptions { fixed_buffers: true, ..base },
+                EngineOption::FixedFiles => EngineOptions { fixed_files: true, ..base },
+                EngineOption::Direct => EngineOptions { direct: true, ..base },
             };
-            add(knob.name(), options);
+            add(option.name(), options);
         }
     }
     all

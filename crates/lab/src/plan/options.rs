@@ -109,12 +109,21 @@ pub(super) fn check_option(
         return if known.contains(&value.to_string().as_str()) { Ok(()) } else { refuse(kind, &known) };
     }
     let Some(word) = side.options(catalog).iter().find(|o| o.name == option) else {
-        let mut known: Vec<&str> = side.options(catalog).iter().map(|o| o.name.as_str()).collect();
+        let mut known: Vec<&str> = side
+            .options(catalog)
+            .iter()
+            .filter(|o| o.renamed_to.is_none())
+            .map(|o| o.name.as_str())
+            .collect();
         known.retain(|name| side.reserved().iter().all(|(reserved, _)| reserved != name));
         known.extend(side.own());
         let what = format!("`{option}` is not an option of `{}`", side.command());
         return Err(item.source.error(&item.key_span, what, did_you_mean(option, &known)));
     };
+    if let Some(new) = &word.renamed_to {
+        let what = format!("`{option}` is now called `{new}`");
+        return Err(item.source.error(&item.key_span, what, format!("write {new} = ...")));
+    }
     match value {
         Value::Flag(_) if word.takes_value => Err(item
             .error(format!("`{option}` takes a value, not a switch"), format!("write {option} = \"...\""))),

@@ -8,6 +8,7 @@ pub(crate) fn catalog() -> Catalog {
         name: name.into(),
         takes_value,
         values: words(values),
+        renamed_to: (name == "disk-told").then(|| "disk-notify".to_owned()),
     };
     let model = |name: &str, default_mechanism: &str, one_process: bool| ModelWord {
         name: name.into(),
@@ -29,6 +30,8 @@ pub(crate) fn catalog() -> Catalog {
         }],
         serve_options: vec![
             option("listen", true, &[]),
+            option("disk-told", true, &[]),
+            option("disk-notify", true, &[]),
             option("model", true, &[]),
             option("mechanism", true, &[]),
             option("workers", true, &[]),
@@ -271,6 +274,12 @@ fn every_kind_of_mistake_is_told_with_its_place_and_its_cure() {
             "rot = \"{dir}/html\"",
             "`rot` is not an option of `pitot serve`",
             "did you mean `root`?",
+        ),
+        (
+            "root = \"{dir}/html\"",
+            "disk-told = \"pipe\"",
+            "`disk-told` is now called `disk-notify`",
+            "write disk-notify = ...",
         ),
         (
             "root = \"{dir}/html\"",

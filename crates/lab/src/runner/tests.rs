@@ -85,7 +85,12 @@ impl Bed {
 
 fn catalog() -> Catalog {
     let models = ["good", "mute", "refuse", "crash", "hang", "litter"];
-    let option = |name: &str| OptionWord { name: name.into(), takes_value: true, values: Vec::new() };
+    let option = |name: &str| OptionWord {
+        name: name.into(),
+        takes_value: true,
+        values: Vec::new(),
+        renamed_to: None,
+    };
     Catalog {
         protocols: vec!["busy".into()],
         models: models

@@ -8,7 +8,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pitot_disk::{DiskFile, EngineEntry, EngineOptions, FileOptions, Target, Told};
+pub use pitot_disk::Route;
+use pitot_disk::{DiskFile, EngineEntry, EngineOptions, FileOptions, NotifyBy};
 use pitot_sys::Unavailable;
 
 use crate::mechanism::{Kind, Mechanism};
@@ -28,34 +29,18 @@ const SAMPLES_MAX: usize = 200;
 pub struct DiskPlan {
     /// The engine.
     pub engine: &'static EngineEntry,
-    /// Its options. How completions are told is `None` where that is left to the mechanism.
+    /// Its options.
     pub options: EngineOptions,
-    /// How completions are told was asked for, not left to the mechanism.
-    pub told_is_set: bool,
+    /// The user chose how helper threads notify; otherwise the mechanism decides.
+    pub notify_is_set: bool,
     /// Bytes that are read at once.
     pub block_bytes: usize,
-}
-
-/// How the body of a file travels from disk to socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
-    /// The worker sends it from the page cache, or the ring reads it: no engine is involved.
-    InPlace,
-    /// An engine reads it in blocks, which the worker sends.
-    Read,
-    /// An engine sends it to the socket.
-    Send,
 }
 
 impl DiskPlan {
     /// The route that bodies take with this engine.
     pub fn route(&self) -> Route {
-        match self.engine.name {
-            // What a worker does anyway, and the ring's own reads.
-            "sendfile" => Route::InPlace,
-            _ if self.engine.delivers_to(Target::Buffer) => Route::Read,
-            _ => Route::Send,
-        }
+        self.engine.route
     }
 
     /// The route under a mechanism.
@@ -66,7 +51,7 @@ impl DiskPlan {
     /// Whether the caller of the engine reads by itself, so that it may wait for the disk and never has anything to wait
     /// for afterwards.
     pub fn reads_in_caller(&self) -> bool {
-        self.engine.blocks_on_cold(&self.options) && self.engine.name != "linux-aio"
+        self.engine.completes_in_queue(&self.options)
     }
 
     /// How files are to be opened for it.
@@ -79,7 +64,7 @@ impl DiskPlan {
     pub fn usual() -> Option<DiskPlan> {
         let engine = pitot_disk::find("pool")?;
         let options = EngineOptions { threads: 32, ..EngineOptions::default() };
-        Some(DiskPlan { engine, options, told_is_set: false, block_bytes: PAYLOAD_MAX })
+        Some(DiskPlan { engine, options, notify_is_set: false, block_bytes: PAYLOAD_MAX })
     }
 
     /// The same with blocks that fit into a frame.
@@ -87,14 +72,14 @@ impl DiskPlan {
         DiskPlan { block_bytes: self.block_bytes.min(PAYLOAD_MAX), ..self }
     }
 
-    /// Completes the plan for a mechanism: realtime signals tell of pipes, and of no eventfd.
+    /// Completes the plan for a mechanism: realtime signals report pipes, but no eventfds.
     pub fn under(mut self, mechanism: &Mechanism) -> DiskPlan {
         self.options.event_loop = true;
         if mechanism.name == "sigio"
-            && !self.told_is_set
-            && self.engine.heeds.contains(&pitot_disk::Knob::Told)
+            && !self.notify_is_set
+            && self.engine.supports.contains(&pitot_disk::EngineOption::Notify)
         {
-            self.options.told = Told::Pipe;
+            self.options.notify = NotifyBy::Pipe;
         }
         self
     }
@@ -116,9 +101,8 @@ impl DiskPlan {
     }
 
     fn fits(&self, model: &Model, mechanism: &Mechanism) -> Result<(), (&'static str, &'static str)> {
-        let name = self.engine.name;
         match mechanism.kind {
-            Kind::Completion { .. } if name != "uring" => Err((
+            Kind::Completion { .. } if !self.engine.native_to_ring => Err((
                 "a ring reads files itself, and its connections are no descriptors that others could send to",
                 "leave --disk away, or take --mechanism epoll-et",
             )),
@@ -130,17 +114,14 @@ impl DiskPlan {
                 "the data process frames what it reads, so that it cannot be sent straight from the file",
                 "take pool, nowait or another engine that reads into memory",
             )),
-            _ if model.name == "tokio" && name != "sendfile" => Err((
+            _ if model.name == "tokio" && self.route() != Route::InPlace => Err((
                 "the threads of the runtime share their work, and an engine belongs to one thread",
                 "leave --disk away, or take --model loops",
             )),
-            _ if mechanism.name == "sigio"
-                && (matches!(name, "uring" | "linux-aio")
-                    || (self.told_is_set && self.options.told == Told::EventFd)) =>
-            {
+            _ if mechanism.name == "sigio" && !self.engine.raises_sigio(&self.under(mechanism).options) => {
                 Err((
-                    "realtime signals tell nothing of the eventfd or ring that tells of completions",
-                    "take --disk pool with --disk-told pipe, or --mechanism epoll-et",
+                    "realtime signals do not report the eventfd or ring that notifies of its completions",
+                    "take --disk pool with --disk-notify pipe, or --mechanism epoll-et",
                 ))
             }
             _ => Ok(()),

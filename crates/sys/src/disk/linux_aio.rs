@@ -33,18 +33,18 @@ pub struct LinuxAio<F> {
     staged: VecDeque<u32>,
     /// In the kernel.
     submitted: usize,
-    /// What io_submit refused, to be told of by the next reap.
+    /// What io_submit refused; the next reap returns it.
     refused: Vec<(u32, io::Error)>,
     events: Box<[Event]>,
     bell: Option<EventFd>,
 }
 
 impl<F: AsFd> LinuxAio<F> {
-    /// Room for `depth` operations; `told` gives it an eventfd that an event loop can wait for.
+    /// Room for `depth` operations; `notify` gives it an eventfd that an event loop can wait for.
     ///
     /// # Errors
     /// ENOSYS without CONFIG_AIO, EAGAIN beyond the system's bound, no descriptors.
-    pub fn new(depth: u32, told: bool) -> Result<LinuxAio<F>, Unavailable> {
+    pub fn new(depth: u32, notify: bool) -> Result<LinuxAio<F>, Unavailable> {
         let depth = depth.clamp(1, 65_536);
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes one integer, a zero before, as io_setup(2) wants it.
@@ -66,7 +66,7 @@ impl<F: AsFd> LinuxAio<F> {
             events: vec![Event::default(); depth.min(256) as usize].into(),
             bell: None,
         };
-        if told {
+        if notify {
             aio.bell = Some(EventFd::new().map_err(|e| Unavailable {
                 what: "notice of Linux AIO completions".into(),
                 cause: format!("no eventfd: {e}"),

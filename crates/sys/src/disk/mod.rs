@@ -18,5 +18,5 @@ pub use buffer::{Buffer, BufferPool, PAGE};
 pub use linux_aio::LinuxAio;
 pub use mapping::{Mapping, Torn};
 pub use operation::{Finished, Operation, Refused, Transfer, Wait};
-pub use posix_aio::{DEPTH_MAX as POSIX_AIO_DEPTH_MAX, Notice, PosixAio, set_helper_threads};
+pub use posix_aio::{DEPTH_MAX as POSIX_AIO_DEPTH_MAX, Notification, PosixAio, set_helper_threads};
 pub use ring::{DiskRing, RingOptions};

@@ -34,7 +34,7 @@ pub struct RingOptions {
     pub files: u32,
     /// Completions are told of through an eventfd that an event loop can wait for. (The ring's own descriptor does not
     /// do: while work is deferred to the ring's thread, nobody who waits for that descriptor is woken.)
-    pub told: bool,
+    pub notify: bool,
 }
 
 /// Operations in flight through io_uring. Dropping it cancels what can be cancelled and waits for the rest.
@@ -47,7 +47,7 @@ pub struct DiskRing<F> {
     buffers: Option<BufferPool>,
     files: Option<FileTable<F>>,
     spare_pipes: Vec<Pipe>,
-    told: Option<EventFd>,
+    eventfd: Option<EventFd>,
 }
 
 struct InFlight<F> {
@@ -122,14 +122,14 @@ impl<F: AsFd + Clone> DiskRing<F> {
                 cure: "use Linux 5.19 or later, raise ulimit -n, or leave fixed files out".into(),
             })?;
         }
-        let mut told = None;
-        if options.told {
-            let tell = |ring: &IoUring| {
+        let mut eventfd = None;
+        if options.notify {
+            let register_eventfd = |ring: &IoUring| {
                 let fd = EventFd::new()?;
                 ring.submitter().register_eventfd(fd.as_fd().as_raw_fd())?;
                 Ok(fd)
             };
-            told = Some(tell(&ring).map_err(|e: io::Error| Unavailable {
+            eventfd = Some(register_eventfd(&ring).map_err(|e: io::Error| Unavailable {
                 what: "an eventfd for io_uring".into(),
                 cause: format!("the kernel says: {e}"),
                 cure: "raise the limit on open files (ulimit -n)".into(),
@@ -147,7 +147,7 @@ impl<F: AsFd + Clone> DiskRing<F> {
                 hand: 0,
             }),
             spare_pipes: Vec::new(),
-            told,
+            eventfd,
         })
     }
 
@@ -197,8 +197,8 @@ impl<F: AsFd + Clone> DiskRing<F> {
     pub fn reap(&mut self, wait: Wait, done: &mut Vec<Finished<F>>) -> io::Result<()> {
         let before = done.len();
         // First, so that what comes from now on tells of itself again.
-        if let Some(told) = &self.told {
-            told.reset();
+        if let Some(eventfd) = &self.eventfd {
+            eventfd.reset();
         }
         self.collect(done);
         match wait {
@@ -231,7 +231,7 @@ impl<F: AsFd + Clone> DiskRing<F> {
 
     /// What becomes readable when there is something to reap, if that was asked for.
     pub fn completion_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.told.as_ref().map(AsFd::as_fd)
+        self.eventfd.as_ref().map(AsFd::as_fd)
     }
 
     /// Takes completions; a send may push its next step.

@@ -1,38 +1,38 @@
-//! A bounded pool of threads that carry requests out. The first is started with the pool, so that a limit on threads is
-//! told, and others as requests find all of them at work.
+//! A bounded pool of helper threads that execute requests. The first is started with the pool, so that a limit on
+//! threads is reported when the engine is opened, and others when requests find all of them busy.
 //!
-//! The caller stages requests and hands them over at `commit` under one lock; workers put what is done on a list and
-//! ring the bell when the list was empty, so a burst of completions costs one ring. Both hand-overs are what such a
-//! pool costs over a plain pread, and they are meant to be measured, not hidden.
+//! The caller stages requests and hands them over at `commit` under one lock. Helpers append completions to a list and
+//! notify when the list was empty, so that a burst of completions costs one notification. Both hand-overs are what such
+//! a pool costs over a plain pread, and they are meant to be measured, not hidden.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pitot_sys::disk::Wait;
-use pitot_sys::{Crew, Unavailable};
+use pitot_sys::{ThreadPool, Unavailable};
 
-use super::bell::Bell;
+use super::notifier::Notifier;
 use crate::{Completion, DiskOp, EngineOptions, Queued};
 
-/// A request and how many of its bytes somebody else has moved already.
+/// A request, and how many of its bytes are moved already.
 struct Job {
     operation: DiskOp,
     done: usize,
 }
 
-/// How a worker carries a request out, of which the given number of bytes are moved already.
+/// Executes a request of which the given number of bytes are moved already.
 pub(super) type Execute = fn(&mut DiskOp, usize) -> io::Result<usize>;
 
-/// The way back from the threads.
+/// What the threads have completed.
 struct Done {
     completions: Mutex<Vec<Completion>>,
-    bell: Bell,
+    notifier: Notifier,
 }
 
 /// The threads and what they share with their one user.
-pub(super) struct Workers {
-    crew: Crew<Job>,
+pub(super) struct Helpers {
+    pool: ThreadPool<Job>,
     threads_max: usize,
     execute: Execute,
     done: Arc<Done>,
@@ -41,15 +41,15 @@ pub(super) struct Workers {
     depth: usize,
 }
 
-impl Workers {
-    pub(super) fn new(options: &EngineOptions, execute: Execute) -> Result<Workers, Unavailable> {
+impl Helpers {
+    pub(super) fn new(options: &EngineOptions, execute: Execute) -> Result<Helpers, Unavailable> {
         let depth = options.depth as usize;
         let done = Arc::new(Done {
             completions: Mutex::new(Vec::with_capacity(depth)),
-            bell: Bell::new(options.told)?,
+            notifier: Notifier::new(options.notify)?,
         });
-        let mut workers = Workers {
-            crew: Crew::default(),
+        let mut helpers = Helpers {
+            pool: ThreadPool::default(),
             threads_max: options.threads as usize,
             execute,
             done,
@@ -57,19 +57,19 @@ impl Workers {
             in_flight: 0,
             depth,
         };
-        workers.start_thread().map_err(|e| Unavailable {
+        helpers.start_thread().map_err(|e| Unavailable {
             what: format!("a pool of {} threads", options.threads),
             cause: format!("a thread could not be started: {e}"),
             cure: "raise the limit: ulimit -u".into(),
         })?;
-        Ok(workers)
+        Ok(helpers)
     }
 
     fn start_thread(&mut self) -> io::Result<()> {
         let (execute, done) = (self.execute, Arc::clone(&self.done));
-        self.crew.start("disk", move |Job { mut operation, done: moved }| {
+        self.pool.start("disk", move |Job { mut operation, done: moved }| {
             let result = execute(&mut operation, moved);
-            done.tell(Completion { operation, result });
+            done.push(Completion { operation, result });
         })
     }
 
@@ -86,10 +86,10 @@ impl Workers {
         if self.staged.is_empty() {
             return;
         }
-        let waiting = self.crew.push(self.staged.drain(..));
-        for _ in 0..waiting.min(self.threads_max.saturating_sub(self.crew.threads())) {
+        let waiting = self.pool.push(self.staged.drain(..));
+        for _ in 0..waiting.min(self.threads_max.saturating_sub(self.pool.threads())) {
             if self.start_thread().is_err() {
-                // Those that are there do it later.
+                // Those that are running do it later.
                 break;
             }
         }
@@ -102,15 +102,15 @@ impl Workers {
             if !completions.is_empty() {
                 self.in_flight -= completions.len();
                 done.append(&mut completions);
-                // Under the lock, so that a ring for what comes next is not silenced with this one.
-                self.done.bell.silence();
+                // Under the lock, so that the notification for what comes next is not drained with this one.
+                self.done.notifier.drain();
                 return Ok(());
             }
             drop(completions);
             if wait == Wait::No || self.in_flight == 0 {
                 return Ok(());
             }
-            self.done.bell.wait()?;
+            self.done.notifier.wait()?;
         }
     }
 
@@ -119,17 +119,17 @@ impl Workers {
     }
 
     pub(super) fn completion_fd(&self) -> BorrowedFd<'_> {
-        self.done.bell.as_fd()
+        self.done.notifier.as_fd()
     }
 }
 
 impl Done {
-    fn tell(&self, completion: Completion) {
+    fn push(&self, completion: Completion) {
         let mut completions = self.completions();
         let is_first = completions.is_empty();
         completions.push(completion);
         if is_first {
-            self.bell.ring();
+            self.notifier.notify();
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a directory is on.
+//! Which file system a directory is on.
 
 use std::io;
 use std::path::Path;
@@ -23,11 +23,11 @@ const FILE_SYSTEMS: &[(u32, &str)] = &[
     (0x4d44, "vfat"),
 ];
 
-/// The name of the file system that holds `path` (ext2 and ext3 have the number of ext4), or its number.
+/// The name of the file system that holds `path` (ext2 and ext3 share the number of ext4), or its number.
 ///
 /// # Errors
 /// Those of statfs(2).
-pub fn file_system(path: &Path) -> io::Result<String> {
+pub fn name(path: &Path) -> io::Result<String> {
     let magic = statfs(path)?.f_type as u32;
     let known = FILE_SYSTEMS.iter().find(|(number, _)| *number == magic);
     Ok(known.map_or_else(|| format!("file system {magic:#x}"), |(_, name)| (*name).to_owned()))
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_file_system_has_a_name() {
-        assert!(!file_system(Path::new("/")).unwrap().is_empty());
-        assert!(file_system(Path::new("/nowhere/at/all")).is_err());
+        assert!(!name(Path::new("/")).unwrap().is_empty());
+        assert!(name(Path::new("/nowhere/at/all")).is_err());
     }
 }

@@ -1,14 +1,14 @@
-//! Threads that work off one queue.
+//! A pool of threads with one queue.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// Threads, started one by one, that share a queue of jobs `J` and take them in order. Who is told of what became of a
-/// job, and how, is up to what the threads do with it.
+/// Threads, started one by one, that share a queue of jobs `J` and take them in order. The pool reports no results: that
+/// is left to what the threads do with a job.
 #[derive(Debug)]
-pub struct Crew<J> {
+pub struct ThreadPool<J> {
     shared: Arc<Shared<J>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -33,19 +33,19 @@ impl<J> Shared<J> {
     }
 }
 
-impl<J> Default for Crew<J> {
-    /// A crew without threads.
-    fn default() -> Crew<J> {
+impl<J> Default for ThreadPool<J> {
+    /// A pool that has no threads yet.
+    fn default() -> ThreadPool<J> {
         let queue = Queue { jobs: VecDeque::new(), idle: 0, closing: false };
-        Crew {
+        ThreadPool {
             shared: Arc::new(Shared { queue: Mutex::new(queue), more: Condvar::new() }),
             threads: Vec::new(),
         }
     }
 }
 
-impl<J> Crew<J> {
-    /// Adds a thread that does `work` with every job it takes.
+impl<J> ThreadPool<J> {
+    /// Adds a thread that calls `work` with every job it takes.
     ///
     /// # Errors
     /// EAGAIN, ENOMEM.
@@ -58,13 +58,12 @@ impl<J> Crew<J> {
         Ok(())
     }
 
-    /// The threads it has.
+    /// How many threads were started.
     pub fn threads(&self) -> usize {
         self.threads.len()
     }
 
-    /// Queues jobs, and wakes as many threads as they need. The result is how many of those in the queue no waiting
-    /// thread is there for.
+    /// Queues jobs, and wakes as many threads as they need. Returns how many queued jobs exceed the idle threads.
     pub fn push(&self, jobs: impl IntoIterator<Item = J>) -> usize {
         let mut queue = self.shared.queue();
         let before = queue.jobs.len();
@@ -75,14 +74,14 @@ impl<J> Crew<J> {
         queued.saturating_sub(idle)
     }
 
-    /// Takes back the jobs that no thread has taken.
+    /// Removes and returns the jobs that no thread has taken.
     pub fn take_back(&self) -> VecDeque<J> {
         std::mem::take(&mut self.shared.queue().jobs)
     }
 }
 
-impl<J> Drop for Crew<J> {
-    /// Drops what waits, lets the threads finish what they are at, and ends them.
+impl<J> Drop for ThreadPool<J> {
+    /// Drops the queued jobs, lets the threads finish theirs, and joins them.
     fn drop(&mut self) {
         let mut queue = self.shared.queue();
         queue.closing = true;
@@ -121,33 +120,33 @@ mod tests {
 
     #[test]
     fn every_job_is_done_once_and_the_waiting_are_counted() {
-        let mut crew = Crew::default();
-        assert_eq!(crew.push([0, 1]), 2);
+        let mut pool = ThreadPool::default();
+        assert_eq!(pool.push([0, 1]), 2);
         let (done, results) = mpsc::channel();
         for _ in 0..3 {
             let done = done.clone();
-            crew.start("crew", move |job: u32| done.send(job).unwrap()).unwrap();
+            pool.start("pool", move |job: u32| done.send(job).unwrap()).unwrap();
         }
-        crew.push(2..100);
+        pool.push(2..100);
         let mut all: Vec<_> = results.iter().take(100).collect();
         all.sort_unstable();
-        assert_eq!((all, crew.threads()), ((0..100).collect(), 3));
+        assert_eq!((all, pool.threads()), ((0..100).collect(), 3));
     }
 
     #[test]
     fn what_waits_may_be_taken_back_and_is_dropped_at_the_end() {
-        let crew = Crew::default();
+        let pool = ThreadPool::default();
         let job = Arc::new(());
-        crew.push([Arc::clone(&job)]);
-        assert_eq!(crew.take_back().len(), 1);
-        assert_eq!(crew.push([Arc::clone(&job), Arc::clone(&job)]), 2);
-        drop(crew);
+        pool.push([Arc::clone(&job)]);
+        assert_eq!(pool.take_back().len(), 1);
+        assert_eq!(pool.push([Arc::clone(&job), Arc::clone(&job)]), 2);
+        drop(pool);
         assert_eq!(Arc::strong_count(&job), 1);
     }
 
     #[test]
     fn a_job_under_way_is_finished_at_the_end() {
-        let mut crew = Crew::default();
+        let mut pool = ThreadPool::default();
         let (begun, begins) = mpsc::channel();
         let (done, ends) = mpsc::channel();
         let work = move |()| {
@@ -155,10 +154,10 @@ mod tests {
             thread::yield_now();
             done.send(()).unwrap();
         };
-        crew.start("crew", work).unwrap();
-        crew.push([()]);
+        pool.start("pool", work).unwrap();
+        pool.push([()]);
         begins.recv().unwrap();
-        drop(crew);
+        drop(pool);
         ends.try_recv().unwrap();
     }
 }
