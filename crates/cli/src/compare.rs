@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_report::{Format, Gate, GateOutcome, compare, render_comparison};
+use pitot_results::Failure;
 
-use crate::failure::Failure;
 use crate::report::{open, write_to};
 
 /// Compare two runs, cell by cell: from two versions, two kernels, two hosts.
@@ -76,9 +76,5 @@ impl Compare {
 }
 
 fn gate(text: &str) -> Result<Gate, Failure> {
-    text.parse::<Gate>().map_err(|error| {
-        let text = error.to_string();
-        let (what, cure) = text.split_once('\n').unwrap_or((&text, "write METRIC < -5%"));
-        Failure::wrong_use(what, cure)
-    })
+    Ok(text.parse::<Gate>()?)
 }

@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, Subcommand};
 use pitot_meter::Histogram;
+use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
 use serde_json::{Value, json};
-
-use crate::failure::Failure;
 
 mod files;
 mod read;
@@ -79,7 +78,7 @@ impl Sink {
             }
             Some(path) => Some(Box::new(File::create(path).map_err(|e| {
                 let what = format!("{} cannot be written: {e}", path.display());
-                Failure::wrong_use(what, "check the directory and its permissions")
+                Failure::misuse(what, "check the directory and its permissions")
             })?)),
         };
         Ok(Sink { json, quiet: false })

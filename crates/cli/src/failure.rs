@@ -1,31 +1,13 @@
-//! How every subcommand fails: one line of what is wrong, one of how to mend it, and an exit code.
+//! How a failed command is reported, and the name that a misspelt word most likely meant.
 
 use std::process::ExitCode;
 
-/// Why a command failed.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    what: String,
-    cure: String,
-    code: u8,
-}
+use pitot_results::Failure;
 
-impl Failure {
-    /// Wrong use: exit code 2.
-    pub(crate) fn wrong_use(what: impl Into<String>, cure: impl Into<String>) -> Failure {
-        Failure { what: what.into(), cure: cure.into(), code: 2 }
-    }
-
-    /// The run itself failed: exit code 1.
-    pub(crate) fn run(what: impl Into<String>, cure: impl Into<String>) -> Failure {
-        Failure { what: what.into(), cure: cure.into(), code: 1 }
-    }
-
-    /// Prints it and gives the exit code.
-    pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("pitot: {}\n  {}", self.what, self.cure);
-        ExitCode::from(self.code)
-    }
+/// Prints a failure to standard error, what is wrong and how to mend it on a line each, and gives the exit code.
+pub(crate) fn print(failure: &Failure) -> ExitCode {
+    eprintln!("pitot: {}\n  {}", failure.what, failure.cure);
+    ExitCode::from(failure.exit_code())
 }
 
 /// The name that was most likely meant, as a hint: ` (did you mean "epoll-et"?)`, or nothing.

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use pitot_lab::{Fingerprint, HostChange, Run, RunError};
+use pitot_lab::{Fingerprint, HostChange, Run};
+use pitot_results::Failure;
 use serde_json::{Value, json};
-
-use crate::failure::Failure;
 
 /// Show what this machine is and how it is set: what every run file holds of it.
 ///
@@ -103,14 +102,14 @@ fn changes_text(changes: &[HostChange]) -> String {
 
 fn fingerprint(path: &Path) -> Result<Fingerprint, Failure> {
     let unreadable = |why: &dyn std::fmt::Display| {
-        Failure::wrong_use(
+        Failure::misuse(
             format!("{} holds no fingerprint: {why}", path.display()),
             "name a run file, or the output of `pitot host --format json`",
         )
     };
     let bytes = std::fs::read(path).map_err(|e| unreadable(&e))?;
     if !bytes.starts_with(b"{") {
-        let run = Run::open(path).map_err(RunError::from)?;
+        let run = Run::open(path)?;
         return Ok(run.host_before);
     }
     let value: Value = serde_json::from_slice(&bytes).map_err(|e| unreadable(&e))?;

@@ -9,10 +9,9 @@ use pitot_load::{PACES, WORKLOADS};
 use pitot_proto::PROTOCOLS;
 use pitot_proto::client::CLIENTS;
 use pitot_report::chart::CHARTS;
+use pitot_results::Failure;
 use pitot_serve::{MECHANISMS, MODELS, Pair, pairs};
 use serde_json::{Value, json};
-
-use crate::failure::Failure;
 
 /// Show what there is: models, mechanisms, protocols, and which of them go together here.
 #[derive(Debug, Args)]

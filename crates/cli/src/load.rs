@@ -8,14 +8,14 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use pitot_load::{
-    Misuse, Options, PaceOptions, Plan, Progress, Report, Respawn, RunError, Step, Verdict, Watch,
-    WorkerSpec, WorkloadOptions, output,
+    Options, PaceOptions, Plan, Progress, Report, Respawn, Step, Verdict, Watch, WorkerSpec, WorkloadOptions,
+    output,
 };
 use pitot_meter::hlog::LogWriter;
 use pitot_meter::{Nanos, units};
+use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
 
-use crate::failure::Failure;
 use crate::value::{self, Cpus};
 
 /// Put load on a server and tell the truth about what came of it.
@@ -279,7 +279,7 @@ impl Files {
     fn create(load: &Load) -> Result<Files, Failure> {
         let create = |path: &PathBuf| {
             File::create(path).map(BufWriter::new).map_err(|e| {
-                Failure::wrong_use(
+                Failure::misuse(
                     format!("{} cannot be written: {e}", path.display()),
                     "check the directory and its permissions",
                 )
@@ -403,17 +403,5 @@ impl Screen {
         if std::mem::take(&mut self.shown) {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
-    }
-}
-
-impl From<Misuse> for Failure {
-    fn from(misuse: Misuse) -> Failure {
-        Failure::wrong_use(misuse.to_string(), misuse.cure)
-    }
-}
-
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Failure {
-        Failure::run(error.to_string(), "the load generator itself could not go on")
     }
 }

@@ -7,12 +7,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use pitot_mail::address::BadAddress;
-use pitot_mail::journal::JournalError;
-use pitot_mail::{Misuse, Options, Plan, Progress, Report, RunError, TlsPolicy, Watch, output};
+use pitot_mail::{Options, Plan, Progress, Report, TlsPolicy, Watch, output};
 use pitot_meter::{Nanos, units};
+use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
-
-use crate::failure::Failure;
 
 /// Bad lines of a list that are shown one by one.
 const BAD_LINES_SHOWN: u64 = 20;
@@ -114,7 +112,7 @@ impl Mail {
         let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(machine)?;
         let allowed = pitot_sys::limits::raise_descriptors().unwrap_or_default();
         if allowed < self.connections.saturating_add(16) {
-            return Err(Failure::wrong_use(
+            return Err(Failure::misuse(
                 format!("{} connections need more descriptors than the limit of {allowed}", self.connections),
                 "ask for fewer with -c, or raise the limit with ulimit -Hn",
             ));
@@ -180,7 +178,7 @@ fn create(path: &Path) -> Result<Box<dyn Write>, Failure> {
     }
     match File::create(path) {
         Ok(file) => Ok(Box::new(BufWriter::new(file))),
-        Err(e) => Err(Failure::wrong_use(
+        Err(e) => Err(Failure::misuse(
             format!("{} cannot be written: {e}", path.display()),
             "check the directory and its permissions",
         )),
@@ -240,32 +238,5 @@ impl Watch for Screen {
             self.requests += 1;
         }
         self.requests
-    }
-}
-
-impl From<Misuse> for Failure {
-    fn from(misuse: Misuse) -> Failure {
-        Failure::wrong_use(misuse.to_string(), misuse.cure)
-    }
-}
-
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Failure {
-        let what = error.to_string();
-        match error {
-            RunError::Journal(JournalError::Foreign(_)) => {
-                Failure::wrong_use(what, "name another journal: this one is another run's")
-            }
-            RunError::Journal(JournalError::Locked(_)) => {
-                Failure::wrong_use(what, "wait for it to end, or name another journal")
-            }
-            RunError::Journal(JournalError::File { .. }) => {
-                Failure::run(what, "check the directory, its permissions and its free space")
-            }
-            RunError::List { .. } => Failure::wrong_use(what, "write --list FILE with one address a line"),
-            RunError::Tls(_) => Failure::run(what, "install ca-certificates, or use --tls auto"),
-            RunError::Dns(_) => Failure::run(what, "name one that can be reached with --dns HOST:PORT"),
-            RunError::System(_) => Failure::run(what, "raise the limit on descriptors with ulimit -n"),
-        }
     }
 }

@@ -59,5 +59,5 @@ fn main() -> ExitCode {
         Command::List(command) => command.run(),
         Command::ServeConnection(command) => command.run(),
     };
-    result.unwrap_or_else(|failure| failure.report())
+    result.unwrap_or_else(|failure| failure::print(&failure))
 }

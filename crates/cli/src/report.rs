@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pitot_lab::{Run, RunFileError};
+use pitot_lab::Run;
 use pitot_report::{Format, render};
-
-use crate::failure::Failure;
+use pitot_results::Failure;
 
 /// Show what a run found.
 ///
@@ -80,14 +79,7 @@ pub(crate) fn summary_and_page(run: &Run) -> Result<(), Failure> {
 
 /// Opens a run file.
 pub(crate) fn open(path: &Path) -> Result<Run, Failure> {
-    Run::open(path).map_err(|error| {
-        let text = error.to_string();
-        let (what, cure) = text.split_once('\n').unwrap_or((&text, "name a file that `pitot run` wrote"));
-        match error {
-            RunFileError::Damaged(_) | RunFileError::Database(_) => Failure::run(what, cure),
-            _ => Failure::wrong_use(what, cure),
-        }
-    })
+    Ok(Run::open(path)?)
 }
 
 /// Writes to a file, or to the standard output for none and for `-`.

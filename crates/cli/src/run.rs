@@ -9,13 +9,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use pitot_lab::{
-    Guardian, Outcome, Plan, PlanError, Prepared, Progress, RunError, RunState, SUITES, SelfCheck, Setting,
-    SkipRecord, VerdictKind, metric, prepare, resume, suite,
+    Guardian, Outcome, Plan, Prepared, Progress, RunState, SUITES, SelfCheck, Setting, SkipRecord,
+    VerdictKind, metric, prepare, resume, suite,
 };
+use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::catalog::catalog;
-use crate::failure::{Failure, nearest};
+use crate::failure::nearest;
 use crate::report;
 
 /// Run a plan: start each server afresh, load it, watch it, and write all of it into one file.
@@ -142,7 +143,7 @@ impl Run {
         if self.seed.is_some() {
             plan.seed = self.seed;
         }
-        Ok(prepare(plan, text, &catalog)?)
+        prepare(plan, text, &catalog)
     }
 
     fn dry(&self) -> Result<ExitCode, Failure> {
@@ -189,14 +190,13 @@ fn read_plan(name: &str) -> Result<String, Failure> {
     if !path.exists() && path.extension().is_none() {
         let hint = nearest(name, SUITES.iter().map(|s| s.name));
         let all: Vec<&str> = SUITES.iter().map(|s| s.name).collect();
-        return Err(Failure::wrong_use(
+        return Err(Failure::misuse(
             format!("there is no suite `{name}`{hint}"),
             format!("suites are {}; a plan of your own is a file that ends in .toml", all.join(", ")),
         ));
     }
-    std::fs::read_to_string(path).map_err(|e| {
-        Failure::wrong_use(format!("the plan {name} cannot be read: {e}"), "name a file that can")
-    })
+    std::fs::read_to_string(path)
+        .map_err(|e| Failure::misuse(format!("the plan {name} cannot be read: {e}"), "name a file that can"))
 }
 
 fn guardian() -> Result<Guardian, Failure> {
@@ -305,29 +305,6 @@ impl Display {
     fn clear(&self) {
         if self.terminal {
             eprint!("\r\x1b[K");
-        }
-    }
-}
-
-impl From<PlanError> for Failure {
-    fn from(error: PlanError) -> Failure {
-        let place = format!("{}:{}:{}", error.name, error.line, error.column);
-        Failure::wrong_use(format!("{place}: {}", error.what), error.cure)
-    }
-}
-
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Failure {
-        use pitot_lab::RunFileError;
-        let text = error.to_string();
-        let (what, cure) =
-            text.split_once('\n').unwrap_or((&text, "is there room on the disk, and may it be written?"));
-        match error {
-            RunError::RunFile(RunFileError::Database(cause)) => {
-                Failure::run(format!("{what}: {cause}"), cure)
-            }
-            RunError::RunFile(RunFileError::Damaged(_)) => Failure::run(what, cure),
-            RunError::RunFile(_) | RunError::Impossible(_) => Failure::wrong_use(what, cure),
         }
     }
 }

@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use pitot_meter::{Nanos, units};
 use pitot_proto::{PROTOCOLS, ProtocolOptions};
-use pitot_serve::{Kind, Limits, MECHANISMS, MODELS, ServeError, ServePlan, Summary};
+use pitot_results::Failure;
+use pitot_serve::{Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary};
 use serde_json::{Map, Value, json};
 
-use crate::failure::{Failure, nearest};
+use crate::failure::nearest;
 use crate::serve_disk::DiskArgs;
 use crate::serve_dns::{self, DnsArgs};
 use crate::serve_memcache::MemcacheArgs;
@@ -165,25 +166,24 @@ impl Serve {
         let mechanism = match &self.mechanism {
             Some(name) => pitot_serve::find_mechanism(name)
                 .ok_or_else(|| unknown("mechanism", name, "mechanisms", MECHANISMS.iter().map(|m| m.name)))?,
-            None => pitot_serve::default_mechanism(model).ok_or_else(|| {
-                Failure::wrong_use("the model has no mechanism", "name one with --mechanism")
-            })?,
+            None => pitot_serve::default_mechanism(model)
+                .ok_or_else(|| Failure::misuse("the model has no mechanism", "name one with --mechanism"))?,
         };
         if self.root.is_some() && !protocol.files {
-            return Err(Failure::wrong_use(
+            return Err(Failure::misuse(
                 format!("protocol {} serves no files", protocol.name),
                 "leave --root away, or serve http",
             ));
         }
         let disk = self.disk.plan()?;
         if disk.is_some() && self.root.is_none() {
-            return Err(Failure::wrong_use(
+            return Err(Failure::misuse(
                 "an engine has nothing to read without files",
                 "name the directory to serve with --root, or leave --disk away",
             ));
         }
         if disk.is_some() && self.keep_files.is_some_and(|size| size > 0) {
-            return Err(Failure::wrong_use(
+            return Err(Failure::misuse(
                 "files that are kept in memory are read by the worker itself, and not by the engine",
                 "leave --keep-files away, or --disk",
             ));
@@ -250,7 +250,7 @@ fn connection_command() -> Result<Vec<OsString>, Failure> {
 
 fn unknown<'a>(kind: &str, word: &str, list: &str, names: impl Iterator<Item = &'a str>) -> Failure {
     let hint = nearest(word, names);
-    Failure::wrong_use(format!("there is no {kind} `{word}`{hint}"), format!("`pitot list {list}` shows all"))
+    Failure::misuse(format!("there is no {kind} `{word}`{hint}"), format!("`pitot list {list}` shows all"))
 }
 
 fn summary_json(plan: &ServePlan, summary: &Summary) -> Value {
@@ -288,10 +288,4 @@ fn summary_json(plan: &ServePlan, summary: &Summary) -> Value {
         "worker_rss_peak_bytes": summary.worker_rss_peak_bytes,
         "forced": summary.forced,
     })
-}
-
-impl From<ServeError> for Failure {
-    fn from(error: ServeError) -> Failure {
-        Failure::wrong_use(error.what, error.cure)
-    }
 }

@@ -3,9 +3,10 @@
 use clap::{Args, ValueEnum};
 use pitot_disk::{ENGINES, EngineOptions, NotifyBy};
 use pitot_meter::units;
+use pitot_results::Failure;
 use pitot_serve::{DiskPlan, Model};
 
-use crate::failure::{Failure, nearest};
+use crate::failure::nearest;
 use crate::renamed::refusal;
 
 /// A block is at least a page and at most this.
@@ -71,7 +72,7 @@ impl DiskArgs {
     /// The connections between the processes of a relay.
     pub(crate) fn links(&self, model: &Model) -> Result<usize, Failure> {
         match self.links {
-            Some(_) if model.name != "relay" => Err(Failure::wrong_use(
+            Some(_) if model.name != "relay" => Err(Failure::misuse(
                 format!("model {} has no data process to connect to", model.name),
                 "leave out --links, or use --model relay",
             )),
@@ -84,7 +85,7 @@ impl DiskArgs {
         let Some(name) = &self.disk else { return Ok(None) };
         let engine = pitot_disk::find(name).ok_or_else(|| {
             let hint = nearest(name, ENGINES.iter().map(|e| e.name));
-            Failure::wrong_use(format!("there is no engine `{name}`{hint}"), "`pitot list engines` shows all")
+            Failure::misuse(format!("there is no engine `{name}`{hint}"), "`pitot list engines` shows all")
         })?;
         let notify = match self.disk_notify {
             None | Some(NotifyArg::Eventfd) => NotifyBy::EventFd,

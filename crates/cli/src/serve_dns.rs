@@ -8,10 +8,9 @@ use std::sync::Arc;
 use clap::Args;
 use pitot_dns::{MailHost, Responder, Sockets, ZoneOptions};
 use pitot_meter::units;
+use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
 use serde_json::{Map, Value, json};
-
-use crate::failure::Failure;
 
 /// The word for it, where protocols are named.
 pub(crate) const NAME: &str = "dns";
@@ -57,7 +56,7 @@ impl DnsArgs {
         threads: Option<usize>,
         stats: bool,
     ) -> Result<ExitCode, Failure> {
-        let wrong = |what| Failure::wrong_use(what, "see `pitot serve --help`, options of dns");
+        let wrong = |what| Failure::misuse(what, "see `pitot serve --help`, options of dns");
         let hosts =
             if self.mx.is_empty() { MailHost::many(self.mx_addresses).map_err(wrong)? } else { self.mx };
         let (domains, pattern, without_mx) = (self.domains, self.pattern, self.without_mx);
@@ -68,7 +67,7 @@ impl DnsArgs {
         let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate])
             .map_err(|e| Failure::run(format!("signals cannot be waited for: {e}"), "raise ulimit -n"))?;
         let cannot_listen = |e: io::Error| {
-            Failure::wrong_use(
+            Failure::misuse(
                 format!("cannot answer on {listen}: {e}"),
                 "choose another --listen; a port below 1024 needs privileges",
             )

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pitot_meter::units;
 use pitot_proto::smtp::SmtpOptions;
-
-use crate::failure::Failure;
+use pitot_results::Failure;
 
 /// The mail server.
 #[derive(Clone, Debug, Args)]
@@ -46,10 +45,8 @@ impl SmtpArgs {
         match self.deliver.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["discard"] => Ok(None),
             ["maildir", directory] => Ok(Some(directory.into())),
-            ["maildir"] => {
-                Err(Failure::wrong_use("a Maildir needs a directory", "say --deliver maildir DIR"))
-            }
-            _ => Err(Failure::wrong_use(
+            ["maildir"] => Err(Failure::misuse("a Maildir needs a directory", "say --deliver maildir DIR")),
+            _ => Err(Failure::misuse(
                 format!("mail cannot be delivered by `{}`", self.deliver.join(" ")),
                 "say --deliver discard, or --deliver maildir DIR",
             )),

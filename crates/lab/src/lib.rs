@@ -43,7 +43,7 @@ pub use record::{
     VerdictKind,
 };
 pub use runfile::{RunFileError, RunWriter};
-pub use runner::{Guardian, Outcome, Prepared, Progress, RunError, Setting, ShownCell, prepare, resume};
+pub use runner::{Guardian, Outcome, Prepared, Progress, Setting, ShownCell, prepare, resume};
 pub use self_check::SelfCheck;
 pub use statistics::Statistic;
 pub use suites::{SUITES, Suite, suite};

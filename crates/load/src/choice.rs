@@ -1,8 +1,7 @@
 //! Sets of requests: a range in a path stands for many, and a choice says how often each of them is made.
 
 use pitot_proto::client::RequestSpec;
-
-use crate::plan::Misuse;
+use pitot_results::Failure;
 
 /// At most so many requests are made of ranges: each is kept in memory, built.
 const REQUESTS_MAX: u64 = 1_000_000;
@@ -20,9 +19,9 @@ pub(crate) enum Choice {
 
 impl Choice {
     /// Reads `turn`, `uniform`, `zipf` or `zipf:0.99`.
-    pub(crate) fn parse(text: &str) -> Result<Choice, Misuse> {
+    pub(crate) fn parse(text: &str) -> Result<Choice, Failure> {
         let wrong = || {
-            Misuse::new(
+            Failure::misuse(
                 format!("`{text}` is not a choice"),
                 "write --choice turn, uniform, zipf or zipf:0.99",
             )
@@ -51,18 +50,18 @@ impl Choice {
 
 /// The paths that a path with ranges stands for: `/{1..3}` is `/1`, `/2` and `/3`. A leading zero keeps the width:
 /// `/{00..99}`.
-pub(crate) fn paths(pattern: &str) -> Result<Vec<String>, Misuse> {
+pub(crate) fn paths(pattern: &str) -> Result<Vec<String>, Failure> {
     let mut paths = vec![String::new()];
     let mut rest = pattern;
     while let Some((before, range, after)) = next_range(rest) {
         let count = range.last.checked_sub(range.first).and_then(|n| n.checked_add(1)).ok_or_else(|| {
-            Misuse::new(
+            Failure::misuse(
                 format!("the range in `{pattern}` runs backwards"),
                 "write the smaller number first: {0..99}",
             )
         })?;
         if count.saturating_mul(paths.len() as u64) > REQUESTS_MAX {
-            return Err(Misuse::new(
+            return Err(Failure::misuse(
                 format!("`{pattern}` stands for more than {REQUESTS_MAX} requests"),
                 "take a smaller range",
             ));

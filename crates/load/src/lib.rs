@@ -38,13 +38,13 @@ pub use condition::{Condition, ConditionError, Figures};
 pub use engine::{ENGINES, EngineEntry};
 pub use options::Options;
 pub use pace::{PACES, PaceEntry, PaceOptions};
-pub use plan::{Misuse, Plan};
+pub use plan::Plan;
 pub use processes::{Respawn, WorkerSpec, work};
 pub use report::{
     Bytes, Client, Gate, INTERRUPTED, Latencies, Latency, PERCENTILES, Report, SearchResult, Smoothness,
     Step, Storm,
 };
-pub use run::{Progress, RunError, Unwatched, Watch, run};
+pub use run::{Progress, Unwatched, Watch, run};
 pub use sample::{Kind, Phase};
 pub use tally::{ConnectionCounts, ErrorRow, RequestCounts, ThreadUse, WarmupCounts, Window};
 pub use verdict::Verdict;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pitot_meter::Nanos;
 use pitot_proto::client::{self, ClientOptions, ClientProtocol, Url};
+use pitot_results::Failure;
 use pitot_sys::limits;
 use serde_json::{Value, json};
 
@@ -18,21 +19,6 @@ use crate::pace::{self, PACES, Pace};
 use crate::requests_file;
 use crate::share::Share;
 use crate::workload::{self, Group, Opening, Usage};
-
-/// A wrong use: what is wrong, and how to mend it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}")]
-pub struct Misuse {
-    what: String,
-    /// One line for the user.
-    pub cure: String,
-}
-
-impl Misuse {
-    pub(crate) fn new(what: impl Into<String>, cure: impl Into<String>) -> Misuse {
-        Misuse { what: what.into(), cure: cure.into() }
-    }
-}
 
 /// Descriptors that are not for connections: standard streams, the engine's own, pipes of several processes.
 const DESCRIPTORS_RESERVED: u64 = 64;
@@ -71,8 +57,8 @@ impl Plan {
     /// Checks the options. The target's name is resolved; nothing is sent to an address that needs no resolving.
     ///
     /// # Errors
-    /// [`Misuse`], with what is wrong and how to mend it.
-    pub fn new(options: &Options) -> Result<Plan, Misuse> {
+    /// [`Failure`], with what is wrong and how to mend it.
+    pub fn new(options: &Options) -> Result<Plan, Failure> {
         let (url, entry) = target(&options.url)?;
         let see_help = "see pitot load --help";
         let pace_entry = match &options.pace {
@@ -81,16 +67,16 @@ impl Plan {
             }
             None => pace::implied(&options.pacing),
         };
-        let pace = (pace_entry.build)(&options.pacing).map_err(|what| Misuse::new(what, see_help))?;
+        let pace = (pace_entry.build)(&options.pacing).map_err(|what| Failure::misuse(what, see_help))?;
         let engine = match &options.engine {
             Some(name) => {
                 engine::find(name).ok_or_else(|| unknown("engine", name, ENGINES.iter().map(|e| e.name)))?
             }
             None => &ENGINES[0],
         };
-        (engine.available)().map_err(|e| Misuse::new(e.to_string(), e.cure.clone()))?;
+        (engine.available)().map_err(|e| Failure::misuse(e.to_string(), e.cure.clone()))?;
 
-        let protocol = |single_request| -> Result<Box<dyn ClientProtocol>, Misuse> {
+        let protocol = |single_request| -> Result<Box<dyn ClientProtocol>, Failure> {
             let (requests, in_turn) = requests_file::specs(options, &url)?;
             let client_options = ClientOptions {
                 requests,
@@ -101,14 +87,14 @@ impl Plan {
                 verify: options.verify,
                 single_request,
             };
-            (entry.build)(&url, &client_options).map_err(|what| Misuse::new(what, see_help))
+            (entry.build)(&url, &client_options).map_err(|what| Failure::misuse(what, see_help))
         };
         let asked = options.workload.requests_per_connection;
         let built = protocol(asked == Some(1))?;
         let mut workload = options.workload.clone();
         workload.requests_per_connection = match (asked, built.requests_per_connection_max()) {
             (Some(asked), Some(most)) if asked > most => {
-                return Err(Misuse::new(
+                return Err(Failure::misuse(
                     format!(
                         "{} carries at most {most} request per connection, and {asked} are asked for",
                         url.scheme
@@ -118,7 +104,7 @@ impl Plan {
             }
             (asked, most) => asked.or(most),
         };
-        let groups = workload::groups(&workload).map_err(|what| Misuse::new(what, see_help))?;
+        let groups = workload::groups(&workload).map_err(|what| Failure::misuse(what, see_help))?;
         let limit = workload.requests_per_connection.unwrap_or(u64::MAX);
         check_pipeline(options, &pace, limit)?;
 
@@ -129,7 +115,9 @@ impl Plan {
             Pace::Closed { .. } | Pace::Search(_) => None,
         };
         let duration = match (options.duration, options.requests) {
-            (Some(Nanos::ZERO), _) => return Err(Misuse::new("the duration is zero", "give a longer -d")),
+            (Some(Nanos::ZERO), _) => {
+                return Err(Failure::misuse("the duration is zero", "give a longer -d"));
+            }
             (Some(duration), _) => Some(duration),
             (None, _) if storm => Some(STORM_DURATION),
             (None, _) if scheduled.is_some() => scheduled.map(|length| length - options.warmup),
@@ -137,17 +125,17 @@ impl Plan {
             (None, _) => Some(DURATION),
         };
         if duration == Some(Nanos::ZERO) {
-            return Err(Misuse::new("the warm-up is as long as all stages together", "shorten --warmup"));
+            return Err(Failure::misuse("the warm-up is as long as all stages together", "shorten --warmup"));
         }
         if options.requests == Some(0) {
-            return Err(Misuse::new("-n asks for no request", "ask for one at least, or leave -n out"));
+            return Err(Failure::misuse("-n asks for no request", "ask for one at least, or leave -n out"));
         }
         if options.timeout == Nanos::ZERO {
-            return Err(Misuse::new("the time-out is zero", "give a longer --timeout"));
+            return Err(Failure::misuse("the time-out is zero", "give a longer --timeout"));
         }
         let total: u64 = groups.iter().map(|(_, group)| group.connections).sum();
         if total > u64::from(u32::MAX) / u64::from(options.pipeline) {
-            return Err(Misuse::new(
+            return Err(Failure::misuse(
                 format!("{total} connections are more than can be told apart"),
                 "ask for fewer",
             ));
@@ -155,7 +143,10 @@ impl Plan {
         let processes = processes(options.processes, total)?;
         let threads = options.threads.unwrap_or(1);
         if !(1..=THREADS_MAX).contains(&threads) {
-            return Err(Misuse::new(format!("{threads} threads"), format!("-t takes 1 to {THREADS_MAX}")));
+            return Err(Failure::misuse(
+                format!("{threads} threads"),
+                format!("-t takes 1 to {THREADS_MAX}"),
+            ));
         }
         // A thread without a connection would have a share of the rate that nobody sends.
         let fewest = groups
@@ -169,7 +160,7 @@ impl Plan {
         let sources = options.source.as_deref().map(sources).transpose()?;
         let address = resolve(&url, entry.port, options.timeout)?;
         if sources.is_some() && address.is_ipv6() {
-            return Err(Misuse::new(
+            return Err(Failure::misuse(
                 "--source is for IPv4 and the target is IPv6",
                 "name the target by its IPv4 address",
             ));
@@ -178,18 +169,18 @@ impl Plan {
         if !options.cpus.is_empty() {
             let allowed = pitot_sys::affinity::allowed().unwrap_or_default();
             if let Some(cpu) = options.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-                return Err(Misuse::new(
+                return Err(Failure::misuse(
                     format!("CPU {cpu} may not be used"),
                     format!("--cpus may name {allowed:?}"),
                 ));
             }
         }
-        let conditions = |texts: &[String], flag: &str| -> Result<Vec<Condition>, Misuse> {
+        let conditions = |texts: &[String], flag: &str| -> Result<Vec<Condition>, Failure> {
             texts
                 .iter()
                 .map(|text| {
                     Condition::parse(text)
-                        .map_err(|e| Misuse::new(e.to_string(), format!("{flag} 'p99 > 5ms'")))
+                        .map_err(|e| Failure::misuse(e.to_string(), format!("{flag} 'p99 > 5ms'")))
                 })
                 .collect()
         };
@@ -297,24 +288,24 @@ impl Plan {
 }
 
 /// The line that tells of an unknown name.
-fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Misuse {
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
     let known: Vec<&str> = known.collect();
-    Misuse::new(format!("there is no {what} `{name}`"), format!("choose one of {}", known.join(", ")))
+    Failure::misuse(format!("there is no {what} `{name}`"), format!("choose one of {}", known.join(", ")))
 }
 
-fn target(word: &str) -> Result<(Url, &'static client::ClientEntry), Misuse> {
+fn target(word: &str) -> Result<(Url, &'static client::ClientEntry), Failure> {
     let example = || format!("write it like {}", client::CLIENTS[0].example);
     let url =
-        Url::parse(word).map_err(|e| Misuse::new(format!("`{word}` is not a target: {e}"), example()))?;
+        Url::parse(word).map_err(|e| Failure::misuse(format!("`{word}` is not a target: {e}"), example()))?;
     let entry = client::find(&url.scheme).ok_or_else(|| {
         let known: Vec<String> = client::CLIENTS.iter().map(|c| format!("{}://", c.scheme)).collect();
-        Misuse::new(
+        Failure::misuse(
             format!("the scheme `{}://` is not spoken here", url.scheme),
             format!("choose one of {}", known.join(", ")),
         )
     })?;
     if url.port.or(entry.port).is_none() {
-        return Err(Misuse::new(
+        return Err(Failure::misuse(
             format!("`{word}` names no port, and {} has no usual one", entry.scheme),
             format!("write it like {}", entry.example),
         ));
@@ -323,15 +314,15 @@ fn target(word: &str) -> Result<(Url, &'static client::ClientEntry), Misuse> {
 }
 
 /// The first address of the host that can be reached; if there is only one it is not tried.
-fn resolve(url: &Url, port: Option<u16>, timeout: Nanos) -> Result<SocketAddr, Misuse> {
+fn resolve(url: &Url, port: Option<u16>, timeout: Nanos) -> Result<SocketAddr, Failure> {
     let port = url.port.or(port).unwrap_or_default();
     let cure = "check the name, or write the address";
     let addresses: Vec<SocketAddr> = (url.host.as_str(), port)
         .to_socket_addrs()
-        .map_err(|e| Misuse::new(format!("the host `{}` cannot be resolved: {e}", url.host), cure))?
+        .map_err(|e| Failure::misuse(format!("the host `{}` cannot be resolved: {e}", url.host), cure))?
         .collect();
     match addresses.as_slice() {
-        [] => Err(Misuse::new(format!("the host `{}` has no address", url.host), cure)),
+        [] => Err(Failure::misuse(format!("the host `{}` has no address", url.host), cure)),
         [only] => Ok(*only),
         several => {
             let patience = Duration::from(timeout).min(Duration::from_secs(1));
@@ -341,17 +332,20 @@ fn resolve(url: &Url, port: Option<u16>, timeout: Nanos) -> Result<SocketAddr, M
     }
 }
 
-fn header(text: &str) -> Result<(String, String), Misuse> {
-    let (name, value) = text
-        .split_once(':')
-        .ok_or_else(|| Misuse::new(format!("`{text}` is not a header"), "write it as -H 'Name: value'"))?;
+fn header(text: &str) -> Result<(String, String), Failure> {
+    let (name, value) = text.split_once(':').ok_or_else(|| {
+        Failure::misuse(format!("`{text}` is not a header"), "write it as -H 'Name: value'")
+    })?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// `200,301`, `2xx`, `200-299`.
-fn statuses(text: &str) -> Result<Vec<RangeInclusive<u16>>, Misuse> {
+fn statuses(text: &str) -> Result<Vec<RangeInclusive<u16>>, Failure> {
     let bad = |word: &str| {
-        Misuse::new(format!("`{word}` is not a status"), "write --expect-status 200,204 or 2xx or 200-299")
+        Failure::misuse(
+            format!("`{word}` is not a status"),
+            "write --expect-status 200,204 or 2xx or 200-299",
+        )
     };
     let number = |word: &str| word.parse().ok().filter(|s| (100..1000).contains(s)).ok_or_else(|| bad(word));
     text.split(',')
@@ -366,39 +360,45 @@ fn statuses(text: &str) -> Result<Vec<RangeInclusive<u16>>, Misuse> {
         .collect()
 }
 
-fn check_pipeline(options: &Options, pace: &Pace, requests_per_connection: u64) -> Result<(), Misuse> {
+fn check_pipeline(options: &Options, pace: &Pace, requests_per_connection: u64) -> Result<(), Failure> {
     let cure = "leave --pipeline out";
     if options.pipeline == 0 || options.pipeline > 1024 {
-        return Err(Misuse::new(format!("a pipeline of {}", options.pipeline), "--pipeline takes 1 to 1024"));
+        return Err(Failure::misuse(
+            format!("a pipeline of {}", options.pipeline),
+            "--pipeline takes 1 to 1024",
+        ));
     }
     if options.pipeline > 1 && matches!(pace, Pace::Closed { think } if *think > Nanos::ZERO) {
-        return Err(Misuse::new("--think pauses after each reply, which leaves nothing to pipeline", cure));
+        return Err(Failure::misuse(
+            "--think pauses after each reply, which leaves nothing to pipeline",
+            cure,
+        ));
     }
     if u64::from(options.pipeline) > requests_per_connection {
         let what = format!(
             "{} requests are to be under way on a connection that carries {requests_per_connection}",
             options.pipeline
         );
-        return Err(Misuse::new(what, cure));
+        return Err(Failure::misuse(what, cure));
     }
     Ok(())
 }
 
 /// How many processes hold so many connections.
-fn processes(asked: Option<u64>, connections: u64) -> Result<u64, Misuse> {
+fn processes(asked: Option<u64>, connections: u64) -> Result<u64, Failure> {
     let limit = limits::raise_descriptors().unwrap_or_else(|_| limits::descriptors());
     let each = limit.saturating_sub(DESCRIPTORS_RESERVED).max(1);
     let needed = connections.div_ceil(each).max(1);
     match asked {
-        Some(n) if !(1..=PROCESSES_MAX).contains(&n) => Err(Misuse::new(
+        Some(n) if !(1..=PROCESSES_MAX).contains(&n) => Err(Failure::misuse(
             format!("{n} processes"),
             format!("--processes takes auto or 1 to {PROCESSES_MAX}"),
         )),
-        Some(n) if n < needed => Err(Misuse::new(
+        Some(n) if n < needed => Err(Failure::misuse(
             format!("{connections} connections do not fit in {n} process(es) with {limit} descriptors each"),
             format!("use --processes auto or at least {needed}, or raise the limit with ulimit -n"),
         )),
-        None if needed > PROCESSES_MAX => Err(Misuse::new(
+        None if needed > PROCESSES_MAX => Err(Failure::misuse(
             format!("{connections} connections need {needed} processes with {limit} descriptors each"),
             "raise the limit with ulimit -n, or ask for fewer connections",
         )),
@@ -407,8 +407,9 @@ fn processes(asked: Option<u64>, connections: u64) -> Result<u64, Misuse> {
 }
 
 /// `127.0.0.0/28`, or one address.
-fn sources(text: &str) -> Result<Sources, Misuse> {
-    let bad = || Misuse::new(format!("`{text}` is not a range of addresses"), "write --source 127.0.0.0/28");
+fn sources(text: &str) -> Result<Sources, Failure> {
+    let bad =
+        || Failure::misuse(format!("`{text}` is not a range of addresses"), "write --source 127.0.0.0/28");
     let (address, bits) = match text.split_once('/') {
         Some((address, bits)) => {
             (address, bits.parse::<u32>().ok().filter(|b| (8..=32).contains(b)).ok_or_else(bad)?)
@@ -428,7 +429,7 @@ fn sources(text: &str) -> Result<Sources, Misuse> {
 }
 
 /// The kernel gives a connection a port from a range, and none twice to one destination.
-fn check_ports(connections: u64, sources: Option<Sources>) -> Result<(), Misuse> {
+fn check_ports(connections: u64, sources: Option<Sources>) -> Result<(), Failure> {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let mut bounds = range.split_ascii_whitespace().filter_map(|word| word.parse::<u64>().ok());
     let (Some(low), Some(high)) = (bounds.next(), bounds.next()) else { return Ok(()) };
@@ -437,7 +438,7 @@ fn check_ports(connections: u64, sources: Option<Sources>) -> Result<(), Misuse>
     if connections <= ports * addresses {
         return Ok(());
     }
-    Err(Misuse::new(
+    Err(Failure::misuse(
         format!(
             "{connections} connections need more local ports than the {ports} of each of {addresses} address(es)"
         ),

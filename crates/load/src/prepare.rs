@@ -5,8 +5,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use pitot_results::Failure;
+
 use crate::plan::Plan;
-use crate::run::{RunError, Watch};
+use crate::run::Watch;
 
 const RECEIVE_BYTES: usize = 64 * 1024;
 /// How often the user's wish is looked at while the server is silent.
@@ -16,9 +18,14 @@ const GLANCE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// The server cannot be reached, goes away, takes longer than the time-out over a step, or will not have it.
-pub(crate) fn prepare(plan: &Plan, watch: &mut dyn Watch) -> Result<bool, RunError> {
+pub(crate) fn prepare(plan: &Plan, watch: &mut dyn Watch) -> Result<bool, Failure> {
     let Some(mut preparation) = plan.protocol.prepare() else { return Ok(true) };
-    let failed = |what: String| RunError::Failed(format!("the server could not be prepared: {what}"));
+    let failed = |what: String| {
+        Failure::run(
+            format!("the server could not be prepared: {what}"),
+            "check that it is running and takes writes, or give it more time with --timeout",
+        )
+    };
     let io = |e: std::io::Error| failed(e.to_string());
     let timeout = Duration::from(plan.timeout);
     let mut socket = TcpStream::connect_timeout(&plan.address, timeout).map_err(io)?;

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use pitot_proto::client::{RequestSpec, Url};
+use pitot_results::Failure;
 
 use crate::choice::{self, Choice};
 use crate::options::Options;
-use crate::plan::Misuse;
 
 /// The requests of a run, and whether they come in turn.
-pub(crate) fn specs(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, bool), Misuse> {
+pub(crate) fn specs(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, bool), Failure> {
     let choice = options.choice.as_deref().map(Choice::parse).transpose()?;
     let (mut specs, usual) = listed(options, url)?;
     let choice = choice.unwrap_or(usual);
@@ -19,14 +19,14 @@ pub(crate) fn specs(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, b
 }
 
 /// The requests as they were written down, and how they are usually chosen.
-fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Misuse> {
+fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Failure> {
     let body = match &options.body {
         Some(text) => content(text)?,
         None => Vec::new(),
     };
     if let Some(file) = &options.requests_file {
         if options.body.is_some() || !options.paths.is_empty() || options.method != "GET" {
-            return Err(Misuse::new(
+            return Err(Failure::misuse(
                 "--requests names whole requests, so that --method, --path and --body have no meaning beside it",
                 "leave them out, or leave --requests out",
             ));
@@ -35,7 +35,7 @@ fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Mi
     }
     let mut specs = Vec::new();
     // The requests that a range stands for share the weight.
-    let mut add = |pattern: &str, weight: f64| -> Result<(), Misuse> {
+    let mut add = |pattern: &str, weight: f64| -> Result<(), Failure> {
         let paths = choice::paths(pattern)?;
         let weight = weight / paths.len() as f64;
         specs.extend(paths.into_iter().map(|path| RequestSpec {
@@ -62,7 +62,7 @@ fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Mi
 }
 
 /// A body: the text itself, or what is in the file behind an at sign.
-fn content(text: &str) -> Result<Vec<u8>, Misuse> {
+fn content(text: &str) -> Result<Vec<u8>, Failure> {
     match text.strip_prefix('@') {
         Some(file) => read(Path::new(file)),
         None => Ok(text.as_bytes().to_vec()),
@@ -70,19 +70,22 @@ fn content(text: &str) -> Result<Vec<u8>, Misuse> {
 }
 
 /// A file that an option names.
-pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Misuse> {
+pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(file).map_err(|e| {
-        Misuse::new(
+        Failure::misuse(
             format!("the file {} cannot be read: {e}", file.display()),
             "check its name and its permissions",
         )
     })
 }
 
-fn from_file(file: &Path) -> Result<Vec<RequestSpec>, Misuse> {
+fn from_file(file: &Path) -> Result<Vec<RequestSpec>, Failure> {
     let bytes = read(file)?;
     let text = String::from_utf8(bytes).map_err(|_| {
-        Misuse::new(format!("the file {} is not text", file.display()), "write one request a line: GET /path")
+        Failure::misuse(
+            format!("the file {} is not text", file.display()),
+            "write one request a line: GET /path",
+        )
     })?;
     let mut specs = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -92,7 +95,7 @@ fn from_file(file: &Path) -> Result<Vec<RequestSpec>, Misuse> {
         }
         let mut words = line.splitn(3, char::is_whitespace);
         let (Some(method), Some(path)) = (words.next(), words.next()) else {
-            return Err(Misuse::new(
+            return Err(Failure::misuse(
                 format!("line {} of {} is not a request: `{line}`", number + 1, file.display()),
                 "write METHOD PATH, and behind it a body or @file where there is one",
             ));
@@ -101,7 +104,7 @@ fn from_file(file: &Path) -> Result<Vec<RequestSpec>, Misuse> {
         specs.push(RequestSpec { method: method.to_owned(), path: path.to_owned(), weight: 1.0, body });
     }
     if specs.is_empty() {
-        return Err(Misuse::new(
+        return Err(Failure::misuse(
             format!("the file {} holds no request", file.display()),
             "write one request a line: GET /path",
         ));
@@ -115,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    fn parse(options: &Options) -> Result<(Vec<RequestSpec>, bool), Misuse> {
+    fn parse(options: &Options) -> Result<(Vec<RequestSpec>, bool), Failure> {
         specs(options, &Url::parse(&options.url).unwrap())
     }
 

@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime};
 
 use pitot_meter::{Histogram, Nanos, now};
+use pitot_results::Failure;
 
 use crate::collect::{Collector, Second};
 use crate::condition::{Condition, Figures};
@@ -61,15 +62,9 @@ pub struct Progress<'a> {
     pub trying_rps: Option<f64>,
 }
 
-/// Why there is no report.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// A thread or process could not go on.
-    #[error("{0}")]
-    Failed(String),
-    /// Several processes are needed and this caller cannot start any.
-    #[error("{0} processes are needed, and the program to start is not known")]
-    NoRespawn(u64),
+/// The load generator itself could not go on.
+fn stopped(why: impl Into<String>) -> Failure {
+    Failure::run(why, "check the limits on descriptors, processes and memory (ulimit -a), then run it again")
 }
 
 /// How often the user's wish is looked at.
@@ -81,10 +76,13 @@ const HEADSTART_PROCESSES: Nanos = Nanos::from_millis(20);
 /// Runs the plan to its end.
 ///
 /// # Errors
-/// [`RunError`]. A server that does not answer is not one of them: that is in the report.
-pub fn run(plan: &Plan, respawn: Option<&Respawn>, watch: &mut dyn Watch) -> Result<Report, RunError> {
+/// A thread or process could not go on. A server that does not answer is not one of them: that is in the report.
+pub fn run(plan: &Plan, respawn: Option<&Respawn>, watch: &mut dyn Watch) -> Result<Report, Failure> {
     if !prepare(plan, watch)? {
-        return Err(RunError::Failed("interrupted while the server was being prepared".into()));
+        return Err(Failure::run(
+            "interrupted while the server was being prepared",
+            "run it again for a result",
+        ));
     }
     match &plan.pace {
         Pace::Search(search) => run_search(plan, search, respawn, watch),
@@ -98,7 +96,7 @@ fn run_search(
     search: &Search,
     respawn: Option<&Respawn>,
     watch: &mut dyn Watch,
-) -> Result<Report, RunError> {
+) -> Result<Report, Failure> {
     let mut explorer = search.explore();
     let mut steps = Vec::new();
     let mut best: Option<Report> = None;
@@ -132,8 +130,7 @@ fn run_search(
         }
     }
     let ended_early = last.as_ref().and_then(|report| report.ended_early.clone());
-    let mut report =
-        best.or(last).ok_or_else(|| RunError::Failed("the search has not made a single run".into()))?;
+    let mut report = best.or(last).ok_or_else(|| stopped("the search has not made a single run"))?;
     report.ended_early = ended_early;
     report.search = Some(SearchResult { conditions: search.describe(), found_rps: explorer.found(), steps });
     Ok(report)
@@ -175,11 +172,16 @@ fn measure(
     rate: Option<f64>,
     respawn: Option<&Respawn>,
     watch: &mut dyn Watch,
-) -> Result<Measured, RunError> {
+) -> Result<Measured, Failure> {
     let (sender, messages) = channel();
     let (crew, sources) = if plan.processes > 1 {
-        let respawn = respawn.ok_or(RunError::NoRespawn(plan.processes))?;
-        let processes = Processes::start(respawn, plan.processes, rate, &sender).map_err(RunError::Failed)?;
+        let respawn = respawn.ok_or_else(|| {
+            Failure::run(
+                format!("{} processes are needed, and the program to start is not known", plan.processes),
+                "use fewer --connections, so that one process is enough",
+            )
+        })?;
+        let processes = Processes::start(respawn, plan.processes, rate, &sender).map_err(stopped)?;
         (Crew::Processes(processes), plan.processes)
     } else {
         (Crew::Threads(Threads::start(plan, pace, Share::WHOLE, &sender)), plan.threads)
@@ -199,7 +201,7 @@ fn measure(
     run.follow(&messages)?;
     let Run { crew, mut collector, start_at, ended_early, .. } = run;
     if let Crew::Threads(threads) = crew {
-        threads.join().map_err(RunError::Failed)?;
+        threads.join().map_err(stopped)?;
     }
     collector.tally.errors.sort_by_key(|e| std::cmp::Reverse(e.count));
     let end = now().0;
@@ -223,13 +225,13 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Takes messages until all sources have ended.
-    fn follow(&mut self, messages: &Receiver<Message>) -> Result<(), RunError> {
+    fn follow(&mut self, messages: &Receiver<Message>) -> Result<(), Failure> {
         while !self.collector.is_complete() {
             match messages.recv_timeout(GLANCE) {
                 Ok(message) => self.take(message)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(RunError::Failed("a thread of the load generator has failed".into()));
+                    return Err(stopped("a thread of the load generator has failed"));
                 }
             }
             if self.ended_early.is_none() && self.watch.interrupted() {
@@ -244,7 +246,7 @@ impl Run<'_> {
         self.crew.stop();
     }
 
-    fn take(&mut self, message: Message) -> Result<(), RunError> {
+    fn take(&mut self, message: Message) -> Result<(), Failure> {
         match message {
             Message::Ready { opened } => {
                 self.ready += 1;
@@ -263,7 +265,7 @@ impl Run<'_> {
                 Ok(tally) => self.collector.end(source, &tally, &mut |_, _, _| ()),
                 Err(why) => {
                     self.crew.stop();
-                    return Err(RunError::Failed(why));
+                    return Err(stopped(why));
                 }
             },
         }

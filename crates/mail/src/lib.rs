@@ -30,7 +30,7 @@ mod tls;
 pub use engine::{Progress, RunError, Watch, run};
 pub use letter::TlsPolicy;
 pub use outcome::{Outcome, Settled};
-pub use plan::{Misuse, Options, Plan};
+pub use plan::{Options, Plan};
 pub use report::{
     Bytes, ConnectionCounts, DomainRow, EngineUse, JournalCounts, OutcomeRow, RecipientCounts, Report,
 };

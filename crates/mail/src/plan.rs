@@ -4,6 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use pitot_meter::Nanos;
+use pitot_results::Failure;
 
 use crate::address::Address;
 use crate::journal::Header;
@@ -55,21 +56,6 @@ pub struct Options {
     pub really_send: bool,
 }
 
-/// Wrong use: what is wrong and how to mend it, a line each.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}")]
-pub struct Misuse {
-    what: String,
-    /// How to mend it.
-    pub cure: &'static str,
-}
-
-impl Misuse {
-    fn new(what: impl Into<String>, cure: &'static str) -> Misuse {
-        Misuse { what: what.into(), cure }
-    }
-}
-
 /// A run that can start.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -96,16 +82,19 @@ impl Plan {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn new(options: &Options) -> Result<Plan, Misuse> {
+    pub fn new(options: &Options) -> Result<Plan, Failure> {
         match (options.test_mode, options.really_send) {
             (false, false) => {
-                return Err(Misuse::new(
+                return Err(Failure::misuse(
                     "nothing is said of whether to send",
                     "add --really-send to send the message, or --test-mode to take every step but the last",
                 ));
             }
             (true, true) => {
-                return Err(Misuse::new("--test-mode and --really-send exclude each other", "leave one out"));
+                return Err(Failure::misuse(
+                    "--test-mode and --really-send exclude each other",
+                    "leave one out",
+                ));
             }
             _ => {}
         }
@@ -115,13 +104,13 @@ impl Plan {
                 Ok(_) => address.trim().trim_start_matches('<').trim_end_matches('>'),
                 Err(why) => {
                     let what = format!("the sender `{address}` is no address: {why}");
-                    return Err(Misuse::new(what, "write --from name@domain, or --from '<>' for none"));
+                    return Err(Failure::misuse(what, "write --from name@domain, or --from '<>' for none"));
                 }
             },
         };
         let message = read_message(&options.message)?;
         if options.dns.is_some() && options.relay.is_some() {
-            return Err(Misuse::new(
+            return Err(Failure::misuse(
                 "--dns and --relay exclude each other",
                 "a relay needs no DNS: leave one out",
             ));
@@ -135,21 +124,21 @@ impl Plan {
             usize::try_from(n)
                 .ok()
                 .filter(|n| *n > 0)
-                .ok_or_else(|| Misuse::new(format!("{what} is {n}"), "write a number from 1 on"))
+                .ok_or_else(|| Failure::misuse(format!("{what} is {n}"), "write a number from 1 on"))
         };
         let connections = at_least_one(options.connections, "the number of connections")?;
         let per_host = options.connections_per_host.unwrap_or(if relay.is_some() { u64::MAX } else { 20 });
         let recipients =
             at_least_one(options.recipients_per_transaction, "the number of recipients in a transaction")?;
         if !(options.timeout_scale > 0.0 && options.timeout_scale <= 100.0) {
-            return Err(Misuse::new(
+            return Err(Failure::misuse(
                 format!("time-outs cannot be scaled by {}", options.timeout_scale),
                 "write a number above 0 and up to 100",
             ));
         }
         let helo = options.helo.clone().unwrap_or_else(own_name);
         if helo.is_empty() || !helo.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(Misuse::new(
+            return Err(Failure::misuse(
                 format!("`{helo}` is no name to greet with"),
                 "write --helo host.domain",
             ));
@@ -188,33 +177,33 @@ impl Plan {
     }
 }
 
-fn read_message(path: &std::path::Path) -> Result<Vec<u8>, Misuse> {
+fn read_message(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |e: std::io::Error| {
-        Misuse::new(format!("the message {} cannot be read: {e}", path.display()), "write --message FILE")
+        Failure::misuse(format!("the message {} cannot be read: {e}", path.display()), "write --message FILE")
     };
     let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
     if bytes > MESSAGE_BYTES_MAX {
         let what = format!("the message {} has {bytes} bytes", path.display());
-        return Err(Misuse::new(what, "messages may have up to 64 MiB"));
+        return Err(Failure::misuse(what, "messages may have up to 64 MiB"));
     }
     let message = std::fs::read(path).map_err(unreadable)?;
     if message.is_empty() {
         let what = format!("the message {} is empty", path.display());
-        return Err(Misuse::new(what, "a message is a header, an empty line and a body"));
+        return Err(Failure::misuse(what, "a message is a header, an empty line and a body"));
     }
     Ok(message)
 }
 
 /// The addresses of `HOST[:PORT]`.
-fn resolve(name: &str, what: &str, port: u16) -> Result<Vec<SocketAddr>, Misuse> {
+fn resolve(name: &str, what: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
     let cure = "write HOST:PORT or ADDRESS:PORT";
     let has_port =
         name.parse::<SocketAddr>().is_ok() || name.rsplit_once(':').is_some_and(|(h, _)| !h.contains(':'));
     let found = if has_port { name.to_socket_addrs() } else { (name, port).to_socket_addrs() };
     match found.map(Iterator::collect::<Vec<_>>) {
         Ok(addrs) if !addrs.is_empty() => Ok(addrs),
-        Ok(_) => Err(Misuse::new(format!("the {what} `{name}` has no address"), cure)),
-        Err(e) => Err(Misuse::new(format!("the {what} `{name}` cannot be found: {e}"), cure)),
+        Ok(_) => Err(Failure::misuse(format!("the {what} `{name}` has no address"), cure)),
+        Err(e) => Err(Failure::misuse(format!("the {what} `{name}` cannot be found: {e}"), cure)),
     }
 }
 

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use pitot_proto::{ProtocolEntry, ProtocolOptions};
-use pitot_sys::Unavailable;
 
 use crate::disk::DiskPlan;
 use crate::mechanism::Mechanism;
@@ -81,42 +80,5 @@ impl ServePlan {
         } else {
             vec![self.cpus[worker % self.cpus.len()]]
         }
-    }
-}
-
-/// Why a server cannot be started: one line of what is wrong and one of how to mend it.
-#[derive(Debug, thiserror::Error)]
-#[error("{what}")]
-pub struct ServeError {
-    /// What is wrong.
-    pub what: String,
-    /// How to mend it.
-    pub cure: String,
-}
-
-impl ServeError {
-    /// An error with its cure.
-    pub fn new(what: impl Into<String>, cure: impl Into<String>) -> ServeError {
-        ServeError { what: what.into(), cure: cure.into() }
-    }
-
-    /// The failure of a system call in the course of starting.
-    pub fn starting(doing: &str, e: &std::io::Error) -> ServeError {
-        use rustix::io::Errno;
-        let cure = match Errno::from_io_error(e) {
-            Some(Errno::MFILE | Errno::NFILE) => {
-                "raise the limit on descriptors (ulimit -n), or use fewer --workers"
-            }
-            Some(Errno::AGAIN) => "raise the limit on processes (ulimit -u) or use fewer --workers",
-            Some(Errno::NOMEM) => "use fewer --workers or free some memory",
-            _ => "use another --model or --mechanism; `pitot list pairs` shows all",
-        };
-        ServeError::new(format!("{doing}: {e}"), cure)
-    }
-}
-
-impl From<Unavailable> for ServeError {
-    fn from(unavailable: Unavailable) -> ServeError {
-        ServeError { what: unavailable.to_string(), cure: unavailable.cure }
     }
 }

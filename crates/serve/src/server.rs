@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use pitot_proto::{Context, DeliverError, Delivery, MailCounts, Outbox, Parcel, Protocol};
+use pitot_results::Failure;
 
 use pitot_sys::signal;
 
@@ -11,9 +12,10 @@ use crate::clock::Clock;
 use crate::counters::{Count, Counters, WorkerCounters};
 use crate::depot::{Depot, Stored};
 use crate::disk::{DiskPlan, Route};
+use crate::failure::unavailable;
 use crate::files::{Files, Root};
 use crate::maildir::Maildir;
-use crate::plan::{ServeError, ServePlan};
+use crate::plan::ServePlan;
 use crate::uploads::Uploads;
 
 /// Bounds on what a connection may take: time, memory, and its share of the loop.
@@ -77,15 +79,15 @@ impl Server {
     ///
     /// # Errors
     /// A root or a Maildir that cannot be opened, options that the protocol refuses.
-    pub fn build(plan: &ServePlan, counters: Counters) -> Result<Server, ServeError> {
+    pub fn build(plan: &ServePlan, counters: Counters) -> Result<Server, Failure> {
         let protocol = (plan.protocol.build)(&plan.protocol_options)
-            .map_err(|what| ServeError::new(what, "see `pitot serve --help`"))?;
+            .map_err(|what| Failure::misuse(what, "see `pitot serve --help`"))?;
         let disk = plan.engine();
         // What an engine is to read is not kept.
         let content_bytes_max = if disk.is_some() { 0 } else { plan.content_bytes_max };
         let root = match &plan.root {
             Some(path) => Some(Root::open(path, content_bytes_max).map_err(|e| {
-                ServeError::new(
+                Failure::misuse(
                     format!("the root {} cannot be opened: {e}", path.display()),
                     "give --root a directory that you may read",
                 )
@@ -94,7 +96,7 @@ impl Server {
         };
         let depot = match (&plan.maildir, &root) {
             (Some(path), _) => Some(Depot::Maildir(Maildir::open(path).map_err(|e| {
-                ServeError::new(
+                Failure::misuse(
                     format!("the Maildir {} cannot be used: {e}", path.display()),
                     "name a directory in which you may write, or one that can be made",
                 )
@@ -107,7 +109,7 @@ impl Server {
         };
         let route = disk.map_or(Route::InPlace, |disk| disk.route_under(plan.mechanism));
         if let (Some(disk), Some(root)) = (&disk, &plan.root) {
-            disk.admit(root)?;
+            disk.admit(root).map_err(unavailable)?;
         }
         Ok(Server { protocol, root, depot, disk, route, cork: plan.cork, limits: plan.limits, counters })
     }

@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pitot_results::Failure;
 use pitot_sys::signal::{self, Signal, SignalFd};
 use pitot_sys::{limits, process, readiness, usage};
 
 use crate::counters::{Count, Counters};
+use crate::failure::{starting, unavailable};
 use crate::model::{Fleet, Listeners};
-use crate::plan::{ServeError, ServePlan};
+use crate::plan::ServePlan;
 use crate::server::Server;
 
 /// How often the supervisor looks at its workers unasked, as threads send no signal when they end.
@@ -48,29 +50,28 @@ pub struct Summary {
 ///
 /// # Errors
 /// Why it cannot start or go on, with a cure.
-pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, ServeError> {
+pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, Failure> {
     check(plan)?;
     process::end_on_panic();
     if !plan.cpus.is_empty() {
         pitot_sys::affinity::pin(&plan.cpus).map_err(|e| {
-            ServeError::new(
+            Failure::misuse(
                 format!("the server cannot be bound to CPUs {:?}: {e}", plan.cpus),
                 "give --cpus numbers of CPUs that are online; `nproc` counts them from 0",
             )
         })?;
     }
-    limits::raise_descriptors()
-        .map_err(|e| ServeError::starting("the descriptor limit cannot be raised", &e))?;
+    limits::raise_descriptors().map_err(|e| starting("the descriptor limit cannot be raised", &e))?;
     // Every thread and process inherits these: no signal interrupts a worker that has not asked for it.
     readiness::block_sigio();
     let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate, Signal::Child])
-        .map_err(|e| ServeError::starting("signals cannot be waited for", &e))?;
+        .map_err(|e| starting("signals cannot be waited for", &e))?;
     if plan.engine().is_some_and(|disk| disk.engine.threads_take_signals) {
         // The library's threads block no signal, so that one of them might get what is meant for this thread.
         signal::forward_stop();
     }
     let counters = Counters::new(plan.workers() + 1)
-        .map_err(|e| ServeError::starting("memory for the counters cannot be had", &e))?;
+        .map_err(|e| starting("memory for the counters cannot be had", &e))?;
     let server = Arc::new(Server::build(plan, counters.clone())?);
     let listeners = Listeners::bind(plan).map_err(|e| explain_listen(plan, &e))?;
     let addr = listeners.addr().map_err(|e| explain_listen(plan, &e))?;
@@ -97,29 +98,29 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
     })
 }
 
-fn check(plan: &ServePlan) -> Result<(), ServeError> {
+fn check(plan: &ServePlan) -> Result<(), Failure> {
     let (model, mechanism) = (plan.model, plan.mechanism);
     if let Err(why) = (model.pairs_with)(mechanism) {
-        return Err(ServeError::new(
+        return Err(Failure::misuse(
             format!("model {} cannot use mechanism {}: {why}", model.name, mechanism.name),
             format!("`pitot list pairs` shows what goes with {}", model.name),
         ));
     }
-    (mechanism.probe)()?;
+    (mechanism.probe)().map_err(unavailable)?;
     if let Some(disk) = plan.engine() {
         disk.check(model, mechanism)?;
     }
     if plan.workers() == 0 {
-        return Err(ServeError::new("a server needs at least one worker", "give --workers 1 or more"));
+        return Err(Failure::misuse("a server needs at least one worker", "give --workers 1 or more"));
     }
     if model.name == "loop" && plan.workers() != 1 {
-        return Err(ServeError::new("model loop has one worker", "use --model loops for several"));
+        return Err(Failure::misuse("model loop has one worker", "use --model loops for several"));
     }
     Ok(())
 }
 
 /// Until a signal asks for the end.
-fn serve(signals: &SignalFd, fleet: &mut dyn Fleet) -> Result<(), ServeError> {
+fn serve(signals: &SignalFd, fleet: &mut dyn Fleet) -> Result<(), Failure> {
     loop {
         if let Some(Signal::Interrupt | Signal::Terminate) = signals.wait(Some(TEND)) {
             return Ok(());
@@ -147,11 +148,11 @@ fn wind_down(signals: &SignalFd, fleet: &mut dyn Fleet, patience: Duration) -> b
     false
 }
 
-fn explain_listen(plan: &ServePlan, e: &std::io::Error) -> ServeError {
+fn explain_listen(plan: &ServePlan, e: &std::io::Error) -> Failure {
     use rustix::io::Errno;
     let addr = plan.listen;
     if let (Some(name), Some(Errno::NOENT | Errno::PERM)) = (&plan.congestion, Errno::from_io_error(e)) {
-        return ServeError::new(
+        return Failure::misuse(
             format!("connections cannot have the congestion control {name}: {e}"),
             format!(
                 "give --congestion one that `sysctl net.ipv4.tcp_allowed_congestion_control` shows; as root, \
@@ -170,5 +171,5 @@ fn explain_listen(plan: &ServePlan, e: &std::io::Error) -> ServeError {
         }
         _ => "give --listen an ADDRESS:PORT of this host".into(),
     };
-    ServeError::new(format!("cannot listen on {addr}: {e}"), cure)
+    Failure::misuse(format!("cannot listen on {addr}: {e}"), cure)
 }

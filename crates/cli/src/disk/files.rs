@@ -9,10 +9,10 @@ use pitot_disk::file_system;
 use pitot_disk::files::{self, FilesError, FilesPlan, Phase, SizeReport};
 use pitot_lab::rfc3339_now;
 use pitot_meter::units;
+use pitot_results::Failure;
 use serde_json::{Value, json};
 
 use super::{SCHEMA, Sink, latency, size, stop_on_signals, table};
-use crate::failure::Failure;
 
 /// Create, write and read back many small files of each size in one directory.
 ///
@@ -58,7 +58,7 @@ impl Files {
         let plan = FilesPlan {
             dir: self.dir.clone().unwrap_or_else(own),
             count: u32::try_from(self.count)
-                .map_err(|_| Failure::wrong_use("too many files", "set --count below 4G"))?,
+                .map_err(|_| Failure::misuse("too many files", "set --count below 4G"))?,
             sizes: self.sizes,
             threads: self.parallel,
             sync: self.fsync,
@@ -91,10 +91,8 @@ fn run(plan: &FilesPlan, stop: &AtomicBool, quiet: bool) -> Result<Vec<SizeRepor
     files::run(plan, stop, report).map_err(|error| {
         let what = error.to_string();
         match error {
-            FilesError::Plan => Failure::wrong_use(what, "set --count, --sizes and --parallel to at least 1"),
-            FilesError::NotEmpty(_) => {
-                Failure::wrong_use(what, "choose an empty directory, or one to be made")
-            }
+            FilesError::Plan => Failure::misuse(what, "set --count, --sizes and --parallel to at least 1"),
+            FilesError::NotEmpty(_) => Failure::misuse(what, "choose an empty directory, or one to be made"),
             FilesError::Io { .. } => Failure::run(what, "look at permissions, free space and inodes: df -i"),
             FilesError::Content(_) => {
                 Failure::run(what, "do not trust this disk; look at the kernel log: dmesg")

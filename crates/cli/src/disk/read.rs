@@ -11,10 +11,11 @@ use pitot_disk::set::{FileSet, SetError, SetPlan};
 use pitot_disk::{ENGINES, EngineEntry, EngineOptions, NotifyBy, Target, file_system};
 use pitot_lab::rfc3339_now;
 use pitot_meter::{Nanos, units};
+use pitot_results::Failure;
 use serde_json::{Value, json};
 
 use super::{SCHEMA, Sink, latency, size, stop_on_signals, table};
-use crate::failure::{Failure, nearest};
+use crate::failure::nearest;
 use crate::renamed::refusal;
 
 /// Read a set of files by one engine or several: throughput, latency, CPU per read.
@@ -196,7 +197,7 @@ impl Read {
         let find = |name: &String| {
             pitot_disk::find(name).ok_or_else(|| {
                 let near = nearest(name, ENGINES.iter().map(|e| e.name));
-                Failure::wrong_use(
+                Failure::misuse(
                     format!("there is no engine `{name}`{near}"),
                     "see `pitot list engines`, or take all of them: --engine all",
                 )
@@ -349,13 +350,12 @@ fn fail(error: BenchError) -> Failure {
     let what = error.to_string();
     match error {
         BenchError::Options(_) | BenchError::Plan(_) => {
-            Failure::wrong_use(what, "see `pitot disk read --help` and `pitot list engines`")
+            Failure::misuse(what, "see `pitot disk read --help` and `pitot list engines`")
         }
         BenchError::Unavailable(unavailable) => Failure::run(what, unavailable.cure),
-        BenchError::Set(SetError::Empty | SetError::Foreign { .. }) => Failure::wrong_use(
-            what,
-            "choose an empty directory or one to be made, and --files and --file-size",
-        ),
+        BenchError::Set(SetError::Empty | SetError::Foreign { .. }) => {
+            Failure::misuse(what, "choose an empty directory or one to be made, and --files and --file-size")
+        }
         BenchError::Set(SetError::Io { .. }) => Failure::run(what, "look at permissions and free space: df"),
         BenchError::Set(SetError::Interrupted) | BenchError::Interrupted => {
             Failure::run(what, "run it again for a result")

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use pitot_results::Failure;
+
 use super::cpu_list::{parse_cpu_list, show_cpu_list};
 
 /// CPUs of the servers and of the load generator.
@@ -36,15 +38,16 @@ impl CpuSplit {
 ///
 /// # Errors
 /// A sentence if a named CPU is not there or not allowed.
-pub fn split_cpus(server: Option<&str>, load: Option<&str>) -> Result<CpuSplit, String> {
-    let allowed =
-        pitot_sys::affinity::allowed().map_err(|e| format!("the allowed CPUs cannot be read: {e}"))?;
-    let named = |key: &str, list: Option<&str>| -> Result<Option<Vec<usize>>, String> {
+pub fn split_cpus(server: Option<&str>, load: Option<&str>) -> Result<CpuSplit, Failure> {
+    let allowed = pitot_sys::affinity::allowed().map_err(|e| {
+        Failure::run(format!("the allowed CPUs cannot be read: {e}"), "see whether /proc is mounted")
+    })?;
+    let named = |key: &str, list: Option<&str>| -> Result<Option<Vec<usize>>, Failure> {
         let Some(cpus) = list.and_then(parse_cpu_list) else { return Ok(None) };
         match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-            Some(cpu) => Err(format!(
-                "`{key}` names CPU {cpu}, and only {} may be used here\nname others, or leave the key out",
-                show_cpu_list(&allowed)
+            Some(cpu) => Err(Failure::misuse(
+                format!("`{key}` names CPU {cpu}, and only {} may be used here", show_cpu_list(&allowed)),
+                "name others, or leave the key out",
             )),
             None => Ok(Some(cpus)),
         }
@@ -129,6 +132,6 @@ mod tests {
         assert_eq!(named.load, [0]);
         let named = split(&[0, 1, 2], alone, None, Some(vec![2]));
         assert_eq!(named.server, [0, 1]);
-        assert!(split_cpus(Some("60000"), None).unwrap_err().contains("CPU 60000"));
+        assert!(split_cpus(Some("60000"), None).unwrap_err().what.contains("CPU 60000"));
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use pitot_results::Failure;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -26,11 +27,17 @@ pub struct PlanError {
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}\n{}", self.name, self.line, self.column, self.what, self.cure)
+        write!(f, "{}:{}:{}: {}", self.name, self.line, self.column, self.what)
     }
 }
 
 impl std::error::Error for PlanError {}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Failure {
+        Failure::misuse(error.to_string(), error.cure)
+    }
+}
 
 /// The text of a plan.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use pitot_results::Failure;
+
 /// What can be wrong with a run file.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFileError {
@@ -14,19 +16,16 @@ pub enum RunFileError {
         reason: String,
     },
     /// It is there already.
-    #[error("{} exists\nname another file with -o, or continue it with --resume {}", .0.display(), .0.display())]
+    #[error("{} exists", .0.display())]
     Exists(PathBuf),
     /// Another process is writing it.
-    #[error("{} is in use by a run that is still going on\nwait for it to end, or stop it", .0.display())]
+    #[error("{} is in use by a run that is still going on", .0.display())]
     Locked(PathBuf),
     /// It is something else.
-    #[error("{} is not a run file\nrun files are written by `pitot run`", .0.display())]
+    #[error("{} is not a run file", .0.display())]
     Foreign(PathBuf),
     /// A newer Pitot wrote it.
-    #[error(
-        "{} has layout {found}, this pitot reads up to {known}\nread it with the version that wrote it, or a newer one",
-        path.display()
-    )]
+    #[error("{} has layout {found}, this pitot reads up to {known}", path.display())]
     Newer {
         /// Which file.
         path: PathBuf,
@@ -41,4 +40,29 @@ pub enum RunFileError {
     /// The database failed.
     #[error("the run file could not be read or written")]
     Database(#[from] rusqlite::Error),
+}
+
+impl From<RunFileError> for Failure {
+    fn from(error: RunFileError) -> Failure {
+        let what = error.to_string();
+        match error {
+            RunFileError::Open { .. } => Failure::misuse(what, "check the path and its permissions"),
+            RunFileError::Exists(path) => Failure::misuse(
+                what,
+                format!("name another file with -o, or continue it with --resume {}", path.display()),
+            ),
+            RunFileError::Locked(_) => Failure::misuse(what, "wait for it to end, or stop it"),
+            RunFileError::Foreign(_) => Failure::misuse(what, "name a file that `pitot run` wrote"),
+            RunFileError::Newer { .. } => {
+                Failure::misuse(what, "read it with the version that wrote it, or a newer one")
+            }
+            RunFileError::Damaged(_) => {
+                Failure::run(what, "use a copy of the file from before, if there is one")
+            }
+            RunFileError::Database(cause) => Failure::run(
+                format!("{what}: {cause}"),
+                "check the free space and the permissions of its directory",
+            ),
+        }
+    }
 }

@@ -13,6 +13,8 @@ mod verdict;
 
 use std::path::{Path, PathBuf};
 
+use pitot_results::Failure;
+
 pub use guardian::Guardian;
 use repetition::Bench;
 use schedule::{Turn, schedule};
@@ -23,7 +25,7 @@ use crate::plan::label;
 use crate::runfile::{NewCell, NewRun};
 use crate::{
     Catalog, Cell, CpuSplit, Fingerprint, HostLimits, Placement, Plan, Program, REPLICATE_FACTOR, Repetition,
-    Run, RunFileError, RunState, RunWriter, SkipRecord, VerdictKind, expand,
+    Run, RunState, RunWriter, SkipRecord, VerdictKind, expand,
 };
 
 /// Seconds that a repetition takes besides warm-up and measurement: two processes start, connect, and stop.
@@ -32,17 +34,6 @@ const OVERHEAD_S: f64 = 0.3;
 const UNTIMED_GUESS_S: f64 = 0.5;
 /// The port in commands that are shown.
 const SHOWN_PORT: u16 = 18080;
-
-/// Why a run cannot be started or went wrong as a whole.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The machine or the plan does not allow it: one line of what and one of how to mend it.
-    #[error("{0}")]
-    Impossible(String),
-    /// The run file.
-    #[error(transparent)]
-    RunFile(#[from] RunFileError),
-}
 
 /// A plan made ready for this machine.
 #[derive(Debug)]
@@ -115,18 +106,18 @@ pub struct ShownCell {
 ///
 /// # Errors
 /// If nothing can be run, or the CPUs that the plan names are not there.
-pub fn prepare(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared, RunError> {
+pub fn prepare(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared, Failure> {
     let descriptors =
         pitot_sys::limits::raise_descriptors().unwrap_or_else(|_| pitot_sys::limits::descriptors());
     let (cells, skips) = expand(&plan, catalog, &HostLimits { descriptors, missing: missing(&plan) });
     if cells.is_empty() {
         let first = skips.first().map_or("it has no cells", |s| s.reason.as_str());
-        return Err(RunError::Impossible(format!(
-            "nothing of the plan can be run here: {first}\ntake another plan, or `pitot list pairs` to see what can"
-        )));
+        return Err(Failure::misuse(
+            format!("nothing of the plan can be run here: {first}"),
+            "take another plan, or `pitot list pairs` to see what can",
+        ));
     }
-    let cpus =
-        split_cpus(plan.server_cpus.as_deref(), plan.load_cpus.as_deref()).map_err(RunError::Impossible)?;
+    let cpus = split_cpus(plan.server_cpus.as_deref(), plan.load_cpus.as_deref())?;
     let mut warnings = Vec::new();
     if cpus.is_shared() {
         warnings.push(format!(
@@ -189,7 +180,7 @@ impl Prepared {
         setting: Setting<'_>,
         stop: &dyn Fn() -> bool,
         progress: &mut dyn FnMut(&Progress<'_>),
-    ) -> Result<Outcome, RunError> {
+    ) -> Result<Outcome, Failure> {
         let seed = self.plan.seed.unwrap_or_else(draw_seed);
         self.plan.seed = Some(seed);
         if !setting.guardian.is_there() {
@@ -238,7 +229,7 @@ impl Prepared {
         mut setting: Setting<'_>,
         stop: &dyn Fn() -> bool,
         progress: &mut dyn FnMut(&Progress<'_>),
-    ) -> Result<Outcome, RunError> {
+    ) -> Result<Outcome, Failure> {
         let turns = schedule(&self.experiments(), self.plan.repetitions, self.plan.order, seed);
         let total = turns.len();
         let cell_of = |turn: &Turn| &self.cells[turn.cell];
@@ -312,7 +303,7 @@ pub fn resume(
     setting: Setting<'_>,
     stop: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(&Progress<'_>),
-) -> Result<Outcome, RunError> {
+) -> Result<Outcome, Failure> {
     let run = Run::open(path)?;
     let mut prepared = prepare(run.plan.clone(), run.info.plan_source.clone(), catalog)?;
     for (place, record) in run.cells.iter().enumerate() {
@@ -320,11 +311,14 @@ pub fn resume(
         let Some(at) = known else {
             let skip = prepared.skips.iter().find(|s| s.factors == record.factors);
             let reason = skip.map_or("this version does not know it", |s| s.reason.as_str());
-            return Err(RunError::Impossible(format!(
-                "the cell `{}` of {} can no longer be run: {reason}\nmend that, or start a new run",
-                label(&record.factors),
-                path.display()
-            )));
+            return Err(Failure::misuse(
+                format!(
+                    "the cell `{}` of {} can no longer be run: {reason}",
+                    label(&record.factors),
+                    path.display()
+                ),
+                "mend that, or start a new run",
+            ));
         };
         prepared.cells.swap(place, at);
     }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pitot_meter::{Nanos, now};
+use pitot_results::Failure;
 use pitot_sys::readiness::{EpollEdge, Interest, Readiness, Ready};
 use pitot_sys::{Token, Waker};
 
@@ -104,6 +105,27 @@ pub enum RunError {
     /// Anything else that the kernel refuses.
     #[error("{0}")]
     System(#[from] io::Error),
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Failure {
+        let what = error.to_string();
+        match error {
+            RunError::Journal(JournalError::Foreign(_)) => {
+                Failure::misuse(what, "name another journal: this one belongs to another run")
+            }
+            RunError::Journal(JournalError::Locked(_)) => {
+                Failure::misuse(what, "wait for it to end, or name another journal")
+            }
+            RunError::Journal(JournalError::File { .. }) => {
+                Failure::run(what, "check the directory, its permissions and its free space")
+            }
+            RunError::List { .. } => Failure::misuse(what, "write --list FILE with one address a line"),
+            RunError::Tls(_) => Failure::run(what, "install ca-certificates, or use --tls auto"),
+            RunError::Dns(_) => Failure::run(what, "name one that can be reached with --dns HOST:PORT"),
+            RunError::System(_) => Failure::run(what, "raise the limit on descriptors with ulimit -n"),
+        }
+    }
 }
 
 /// All that the loop owns.

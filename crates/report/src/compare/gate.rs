@@ -11,6 +11,7 @@
 use super::RunComparison;
 use pitot_lab::statistics::Decision;
 use pitot_lab::{METRICS, Metric, VerdictKind, metric};
+use pitot_results::Failure;
 use std::fmt;
 use std::str::FromStr;
 
@@ -41,17 +42,29 @@ pub enum GateOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
     /// It has another form.
-    #[error("{0:?} is not a condition\nwrite METRIC < -5% or METRIC > +5%, such as 'throughput < -5%'")]
+    #[error("{0:?} is not a condition")]
     Form(String),
     /// The metric does not exist.
-    #[error("{0:?} is not a metric\nuse one of: {names}", names = names())]
+    #[error("{0:?} is not a metric")]
     Metric(String),
     /// The change is not a percentage.
-    #[error("{0:?} is not a change\nwrite a signed percentage, such as -5% or +10%")]
+    #[error("{0:?} is not a change")]
     Change(String),
     /// The bound lies on the other side of no change: it would be met by an unchanged server.
-    #[error("{0:?} is met even if nothing changes\nwrite METRIC < -5% for a fall, METRIC > +5% for a rise")]
+    #[error("{0:?} is met even if nothing changes")]
     Always(String),
+}
+
+impl From<GateError> for Failure {
+    fn from(error: GateError) -> Failure {
+        let cure = match &error {
+            GateError::Form(_) => "write METRIC < -5% or METRIC > +5%, such as 'throughput < -5%'".into(),
+            GateError::Metric(_) => format!("use one of: {}", names()),
+            GateError::Change(_) => "write a signed percentage, such as -5% or +10%".into(),
+            GateError::Always(_) => "write METRIC < -5% for a fall, METRIC > +5% for a rise".to_owned(),
+        };
+        Failure::misuse(error.to_string(), cure)
+    }
 }
 
 fn names() -> String {

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 pub use pitot_disk::Route;
 use pitot_disk::{DiskFile, EngineEntry, EngineOptions, FileOptions, NotifyBy};
+use pitot_results::Failure;
 use pitot_sys::Unavailable;
 
+use crate::failure::unavailable;
 use crate::mechanism::{Kind, Mechanism};
 use crate::model::Model;
-use crate::plan::ServeError;
 use crate::relay::frame::PAYLOAD_MAX;
 
 mod reader;
@@ -88,16 +89,16 @@ impl DiskPlan {
     ///
     /// # Errors
     /// What makes no sense or cannot be had, with a cure.
-    pub fn check(&self, model: &Model, mechanism: &Mechanism) -> Result<(), ServeError> {
+    pub fn check(&self, model: &Model, mechanism: &Mechanism) -> Result<(), Failure> {
         let engine = self.engine;
         engine.check(&self.options).map_err(|e| {
-            ServeError::new(e.to_string(), "`pitot list engines` shows what each engine takes")
+            Failure::misuse(e.to_string(), "`pitot list engines` shows what each engine takes")
         })?;
         if let Err((why, cure)) = self.fits(model, mechanism) {
             let pair = format!("{}+{}", model.name, mechanism.name);
-            return Err(ServeError::new(format!("{pair} cannot use engine {}: {why}", engine.name), cure));
+            return Err(Failure::misuse(format!("{pair} cannot use engine {}: {why}", engine.name), cure));
         }
-        Ok(engine.probe()?)
+        engine.probe().map_err(unavailable)
     }
 
     fn fits(&self, model: &Model, mechanism: &Mechanism) -> Result<(), (&'static str, &'static str)> {

@@ -2,11 +2,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use pitot_results::Failure;
 use pitot_sys::process::{self, Fork, SingleThreaded};
 
 use super::processes::{Starter, start_acceptor};
 use super::{Fleet, Listeners, Listens, Model, only_blocking};
-use crate::plan::{ServeError, ServePlan};
+use crate::plan::ServePlan;
 use crate::server::{Env, Server};
 use crate::worker::blocking::{self, BySignal};
 
@@ -25,7 +26,7 @@ pub(super) static FORK: Model = Model {
     listens: Listens::SharedBlocking,
 };
 
-fn launch(_: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+fn launch(_: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
     let serving = Arc::clone(&server);
     let starter = move || -> io::Result<Box<Starter>> {
         let single_threaded = SingleThreaded::check().ok_or(io::ErrorKind::Unsupported)?;

@@ -1,11 +1,13 @@
 use std::sync::Arc;
 
+use pitot_results::Failure;
 use pitot_sys::socket;
 
 use super::r#loop::start_loops;
 use super::threads::Threads;
 use super::{Fleet, Listeners, Listens, Model, only_loops};
-use crate::plan::{ServeError, ServePlan};
+use crate::failure::starting;
+use crate::plan::ServePlan;
 use crate::server::Server;
 use crate::worker::{Handoff, Source, blocking};
 
@@ -21,9 +23,8 @@ pub(super) static HANDOFF: Model = Model {
     listens: Listens::SharedBlocking,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
-    let queue =
-        || Handoff::new().map(Arc::new).map_err(|e| ServeError::starting("a pipe could not be made", &e));
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+    let queue = || Handoff::new().map(Arc::new).map_err(|e| starting("a pipe could not be made", &e));
     let queues = (0..plan.workers()).map(|_| queue()).collect::<Result<Vec<_>, _>>()?;
     let sources = queues.iter().map(|queue| Source::Handoff(Arc::clone(queue))).collect();
     let mut loops = start_loops(plan, &server, sources)?;
@@ -51,7 +52,7 @@ impl Fleet for HandoffFleet {
         self.loops.stop();
     }
 
-    fn tend(&mut self) -> Result<(), ServeError> {
+    fn tend(&mut self) -> Result<(), Failure> {
         self.loops.tend()
     }
 

@@ -1,12 +1,15 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
+use pitot_results::Failure;
+
 use super::threads::Threads;
 use super::{Fleet, Listeners, Listens, Model};
 use crate::conn::{Helper, RECEIVE_BYTES, Turn};
 use crate::disk::Disk;
+use crate::failure::starting;
 use crate::mechanism::{Kind, Mechanism};
-use crate::plan::{ServeError, ServePlan};
+use crate::plan::ServePlan;
 use crate::server::{Env, Server};
 use crate::worker::desk::{Desk, Done, Job};
 use crate::worker::{LoopWorker, Prepared, Source};
@@ -35,10 +38,10 @@ fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
     }
 }
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
     let run = super::r#loop::run_loop(plan)?;
     let mut threads = Threads::default();
-    let desk = Desk::new().map_err(|e| ServeError::starting("a pipe could not be made", &e))?;
+    let desk = Desk::new().map_err(|e| starting("a pipe could not be made", &e))?;
     let desk = Arc::new(desk);
     for index in 1..=plan.workers() {
         let (server, desk) = (Arc::clone(&server), Arc::clone(&desk));

@@ -1,10 +1,12 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
+use pitot_results::Failure;
+
 use super::threads::Threads;
 use super::{Fleet, Listeners, Listens, Model, only_loops};
 use crate::mechanism::Run;
-use crate::plan::{ServeError, ServePlan};
+use crate::plan::ServePlan;
 use crate::server::Server;
 use crate::worker::{LoopWorker, Prepared, Source};
 
@@ -20,7 +22,7 @@ pub(super) static LOOP: Model = Model {
     listens: Listens::Shared,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
     start_loops(plan, &server, vec![Source::Listener(listeners.only())]).map(|threads| Box::new(threads) as _)
 }
 
@@ -29,7 +31,7 @@ pub(super) fn start_loops(
     plan: &ServePlan,
     server: &Arc<Server>,
     sources: Vec<Source>,
-) -> Result<Threads, ServeError> {
+) -> Result<Threads, Failure> {
     let run = run_loop(plan)?;
     let mut threads = Threads::default();
     let (tell, told) = channel();
@@ -44,9 +46,9 @@ pub(super) fn start_loops(
 }
 
 /// The plan's event loop. A checked plan has one.
-pub(super) fn run_loop(plan: &ServePlan) -> Result<Run, ServeError> {
+pub(super) fn run_loop(plan: &ServePlan) -> Result<Run, Failure> {
     plan.mechanism.run_loop().ok_or_else(|| {
-        ServeError::new(
+        Failure::misuse(
             format!("model {} cannot use mechanism {}", plan.model.name, plan.mechanism.name),
             "`pitot list pairs` shows what goes together",
         )

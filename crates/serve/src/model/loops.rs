@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
+use pitot_results::Failure;
+
 use super::r#loop::start_loops;
 use super::{Fleet, Listeners, Listens, Model, only_loops};
-use crate::plan::{ServeError, ServePlan};
+use crate::plan::ServePlan;
 use crate::server::Server;
 use crate::worker::Source;
 
@@ -19,7 +21,7 @@ pub(super) static LOOPS: Model = Model {
     listens: Listens::Each,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
     let sources = listeners.0.into_iter().map(Source::Listener).collect();
     start_loops(plan, &server, sources).map(|threads| Box::new(threads) as _)
 }

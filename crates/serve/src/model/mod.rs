@@ -7,10 +7,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use pitot_results::Failure;
 use pitot_sys::socket;
 
 use crate::mechanism::{Kind, Mechanism};
-use crate::plan::{ServeError, ServePlan};
+use crate::plan::ServePlan;
 use crate::server::Server;
 
 mod fork;
@@ -52,7 +53,7 @@ pub struct Model {
 }
 
 /// Starts the workers of a server.
-pub type Launch = fn(&ServePlan, Arc<Server>, Listeners) -> Result<Box<dyn Fleet>, ServeError>;
+pub type Launch = fn(&ServePlan, Arc<Server>, Listeners) -> Result<Box<dyn Fleet>, Failure>;
 
 /// How the workers of a model listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +118,7 @@ pub trait Fleet {
     ///
     /// # Errors
     /// The server cannot go on.
-    fn tend(&mut self) -> Result<(), ServeError>;
+    fn tend(&mut self) -> Result<(), Failure>;
     /// All workers have ended.
     fn done(&self) -> bool;
     /// Ends what has not ended.

@@ -1,12 +1,14 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use pitot_results::Failure;
 use pitot_sys::socket;
 
 use super::threads::Threads;
 use super::{Fleet, Listeners, Listens, Model, only_blocking};
 use crate::conn::RECEIVE_BYTES;
-use crate::plan::{ServeError, ServePlan};
+use crate::failure::starting;
+use crate::plan::ServePlan;
 use crate::server::{Env, Server};
 use crate::worker::blocking::{self, ByThread, Interrupt};
 
@@ -23,10 +25,10 @@ pub(super) static POOL: Model = Model {
     listens: Listens::SharedBlocking,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
     let listener = Arc::new(listeners.only());
     blocking::prepare_listener(&listener, &server)
-        .map_err(|e| ServeError::starting("the listener could not be prepared", &e))?;
+        .map_err(|e| starting("the listener could not be prepared", &e))?;
     let mut threads = Threads::default();
     let mut interrupts = Vec::new();
     for index in 0..plan.workers() {
@@ -60,7 +62,7 @@ impl Fleet for Pool {
         self.threads.stop();
     }
 
-    fn tend(&mut self) -> Result<(), ServeError> {
+    fn tend(&mut self) -> Result<(), Failure> {
         self.threads.tend()
     }
 

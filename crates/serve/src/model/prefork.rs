@@ -1,11 +1,13 @@
 use std::sync::Arc;
 
+use pitot_results::Failure;
 use pitot_sys::socket;
 
 use super::processes::Processes;
 use super::{Fleet, Listeners, Listens, Model, only_blocking};
 use crate::conn::RECEIVE_BYTES;
-use crate::plan::{ServeError, ServePlan};
+use crate::failure::starting;
+use crate::plan::ServePlan;
 use crate::server::{Env, Server};
 use crate::worker::blocking::{self, BySignal, Interrupt};
 
@@ -21,10 +23,10 @@ pub(super) static PREFORK: Model = Model {
     listens: Listens::SharedBlocking,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
     let listener = Arc::new(listeners.only());
     blocking::prepare_listener(&listener, &server)
-        .map_err(|e| ServeError::starting("the listener could not be prepared", &e))?;
+        .map_err(|e| starting("the listener could not be prepared", &e))?;
     let to_stop = Arc::clone(&listener);
     let counters = server.counters.clone();
     let work = move |index| {

@@ -3,12 +3,13 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pitot_results::Failure;
 use pitot_sys::{Waker, affinity, signal};
 
 use super::r#loop::run_loop;
 use super::processes::Processes;
 use super::{Fleet, Listeners, Listens, Model, only_loops};
-use crate::plan::{ServeError, ServePlan};
+use crate::plan::ServePlan;
 use crate::server::Server;
 use crate::worker::{LoopWorker, Prepared, Source};
 
@@ -24,7 +25,7 @@ pub(super) static PRELOOP: Model = Model {
     listens: Listens::Each,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
     let run = run_loop(plan)?;
     let cpus: Vec<_> = (0..plan.workers()).map(|worker| plan.cpus_of(worker)).collect();
     // The parent keeps every listener open, so that connections wait for the successor of a worker that died.

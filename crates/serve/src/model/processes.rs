@@ -7,12 +7,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use pitot_meter::Nanos;
+use pitot_results::Failure;
 use pitot_sys::process::{self, Child, Fork, SingleThreaded};
 use pitot_sys::{signal, socket};
 
 use super::Fleet;
 use crate::counters::{Count, Counters};
-use crate::plan::ServeError;
+use crate::failure::starting;
 use crate::server::Server;
 use crate::worker::blocking::{self, BySignal, Interrupt};
 
@@ -45,9 +46,9 @@ impl Processes {
         counters: &Counters,
         work: Work,
         before_stop: Box<dyn FnMut()>,
-    ) -> Result<Processes, ServeError> {
+    ) -> Result<Processes, Failure> {
         let single_threaded = SingleThreaded::check().ok_or_else(|| {
-            ServeError::new("a process model must fork before any thread is started", "please report this")
+            Failure::misuse("a process model must fork before any thread is started", "please report this")
         })?;
         let mut this = Processes {
             single_threaded,
@@ -65,9 +66,9 @@ impl Processes {
         Ok(this)
     }
 
-    fn fork(&mut self, index: usize) -> Result<(), ServeError> {
+    fn fork(&mut self, index: usize) -> Result<(), Failure> {
         let forked = self.single_threaded.fork();
-        match forked.map_err(|e| ServeError::starting("a worker process could not be started", &e))? {
+        match forked.map_err(|e| starting("a worker process could not be started", &e))? {
             Fork::Child => process::exit_now((self.work)(index)),
             Fork::Parent(child) => {
                 self.children.insert(child, index);
@@ -84,7 +85,7 @@ impl Fleet for Processes {
         self.children.keys().for_each(|child| child.terminate());
     }
 
-    fn tend(&mut self) -> Result<(), ServeError> {
+    fn tend(&mut self) -> Result<(), Failure> {
         while let Some(ended) = process::reap() {
             let Some(index) = self.children.remove(&ended.child) else { continue };
             // One that was killed has closed its connections without counting them.
@@ -97,7 +98,7 @@ impl Fleet for Processes {
             self.failures = if now - self.last_failure < FAILURE_ROW { self.failures + 1 } else { 1 };
             self.last_failure = now;
             if self.failures > FAILURES_MAX {
-                return Err(ServeError::new(
+                return Err(Failure::misuse(
                     format!("worker processes keep dying (the last by {ended})"),
                     "look at the messages above; fewer --workers may help",
                 ));
@@ -124,9 +125,9 @@ pub(super) fn start_acceptor(
     server: Arc<Server>,
     listener: OwnedFd,
     make_starter: Box<dyn FnOnce() -> io::Result<Box<Starter>>>,
-) -> Result<Box<dyn Fleet>, ServeError> {
+) -> Result<Box<dyn Fleet>, Failure> {
     blocking::prepare_listener(&listener, &server)
-        .map_err(|e| ServeError::starting("the listener could not be prepared", &e))?;
+        .map_err(|e| starting("the listener could not be prepared", &e))?;
     let listener = Arc::new(listener);
     let (to_stop, counters) = (Arc::clone(&listener), server.counters.clone());
     let make_starter = RefCell::new(Some(make_starter));

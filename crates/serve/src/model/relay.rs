@@ -7,14 +7,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pitot_results::Failure;
 use pitot_sys::{Waker, affinity, signal, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::r#loop::run_loop;
 use super::processes::Processes;
 use super::{Fleet, Listeners, Listens, Model};
+use crate::failure::starting;
 use crate::mechanism::{Kind, Mechanism};
-use crate::plan::{ServeError, ServePlan};
+use crate::plan::ServePlan;
 use crate::relay::{DataWorker, RemotePlan};
 use crate::server::Server;
 use crate::worker::{LoopWorker, Prepared, Source};
@@ -48,12 +50,12 @@ fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
     }
 }
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
     let run = run_loop(plan)?;
     let Kind::Readiness { run_data, .. } = plan.mechanism.kind else {
-        return Err(ServeError::new("relay needs a readiness mechanism", "`pitot list pairs` shows them"));
+        return Err(Failure::misuse("relay needs a readiness mechanism", "`pitot list pairs` shows them"));
     };
-    let starting = |e| ServeError::starting("the data process could not be prepared", &e);
+    let starting = |e| starting("the data process could not be prepared", &e);
     let mut secret = [0; _];
     File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut secret)).map_err(starting)?;
     let how = socket::Listen { backlog: 128, reuse_port: false, nonblocking: true, congestion: None };

@@ -3,13 +3,15 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use pitot_results::Failure;
 use pitot_sys::process;
 
 use super::fork::RECEIVE_BYTES;
 use super::processes::{Starter, start_acceptor};
 use super::{Fleet, Listeners, Listens, Model, only_blocking};
 use crate::counters::Counters;
-use crate::plan::{ServeError, ServePlan};
+use crate::failure::starting;
+use crate::plan::ServePlan;
 use crate::server::{Env, Server};
 use crate::worker::blocking::{self, BySignal};
 
@@ -25,10 +27,9 @@ pub(super) static SPAWN: Model = Model {
     listens: Listens::SharedBlocking,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
     let counters = server.counters.clone();
-    process::let_inherit(counters.file())
-        .map_err(|e| ServeError::starting("the counters could not be passed on", &e))?;
+    process::let_inherit(counters.file()).map_err(|e| starting("the counters could not be passed on", &e))?;
     let command_line = plan.connection_command.clone();
     let starter = move || -> io::Result<Box<Starter>> {
         let Some((program, arguments)) = command_line.split_first() else {
@@ -53,15 +54,15 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
 ///
 /// # Errors
 /// The server cannot be made, or the counters are not there.
-pub fn serve_standard_input(plan: &ServePlan, counters: u32, parent: u32) -> Result<(), ServeError> {
+pub fn serve_standard_input(plan: &ServePlan, counters: u32, parent: u32) -> Result<(), Failure> {
     process::end_on_panic();
     process::die_with_parent(parent);
     let memory = std::fs::File::options().read(true).write(true).open(format!("/proc/self/fd/{counters}"));
     let counters = memory.and_then(|file| Counters::from_file(file.into()));
-    let counters = counters.map_err(|e| ServeError::starting("the counters could not be shared", &e))?;
+    let counters = counters.map_err(|e| starting("the counters could not be shared", &e))?;
     let server = Server::build(plan, counters)?;
     let fd = io::stdin().as_fd().try_clone_to_owned();
-    let fd = fd.map_err(|e| ServeError::starting("standard input is not a connection", &e))?;
+    let fd = fd.map_err(|e| starting("standard input is not a connection", &e))?;
     let interrupt = BySignal::prepare();
     let mut env = Env::new(&server, 0);
     blocking::serve(&server, &mut env, &interrupt, fd, &mut vec![0; RECEIVE_BYTES]);

@@ -3,12 +3,14 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use pitot_results::Failure;
 use pitot_sys::socket;
 
 use super::threads::Threads;
 use super::{Fleet, Listeners, Listens, Model, only_blocking};
 use crate::counters::Count;
-use crate::plan::{ServeError, ServePlan};
+use crate::failure::starting;
+use crate::plan::ServePlan;
 use crate::server::{Env, Server};
 use crate::worker::blocking::{self, ByThread};
 
@@ -31,10 +33,10 @@ pub(super) static THREAD: Model = Model {
 
 type Connections = Mutex<HashMap<u64, Arc<ByThread>>>;
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
     let listener = Arc::new(listeners.only());
     blocking::prepare_listener(&listener, &server)
-        .map_err(|e| ServeError::starting("the listener could not be prepared", &e))?;
+        .map_err(|e| starting("the listener could not be prepared", &e))?;
     let connections = Arc::new(Connections::default());
     let mut threads = Threads::default();
     let (accepting, serving) = (Arc::clone(&listener), Arc::clone(&connections));
@@ -95,7 +97,7 @@ impl Fleet for ThreadPerConnection {
         self.threads.stop();
     }
 
-    fn tend(&mut self) -> Result<(), ServeError> {
+    fn tend(&mut self) -> Result<(), Failure> {
         self.threads.tend()
     }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::{Builder, JoinHandle};
 
+use pitot_results::Failure;
 use pitot_sys::{Waker, affinity};
 
 use super::Fleet;
-use crate::plan::ServeError;
+use crate::failure::starting;
 
 /// Threads that run until a waker tells them to stop. Each has one of its own, as a realtime signal can tell of a
 /// descriptor to one thread only.
@@ -21,9 +22,8 @@ pub(super) struct Threads {
 
 impl Threads {
     /// A waker for one thread: readable once it is to stop.
-    pub(super) fn stop_waker(&mut self) -> Result<Arc<Waker>, ServeError> {
-        let waker =
-            Waker::new().map_err(|e| ServeError::starting("a pipe for stopping could not be made", &e))?;
+    pub(super) fn stop_waker(&mut self) -> Result<Arc<Waker>, Failure> {
+        let waker = Waker::new().map_err(|e| starting("a pipe for stopping could not be made", &e))?;
         let waker = Arc::new(waker);
         self.wakers.push(Arc::clone(&waker));
         Ok(waker)
@@ -35,7 +35,7 @@ impl Threads {
         name: String,
         cpus: Vec<usize>,
         work: impl FnOnce() -> io::Result<()> + Send + 'static,
-    ) -> Result<(), ServeError> {
+    ) -> Result<(), Failure> {
         let work = move || {
             if !cpus.is_empty() {
                 affinity::pin(&cpus)?;
@@ -43,13 +43,13 @@ impl Threads {
             work()
         };
         let thread = Builder::new().name(name).spawn(work);
-        self.threads.push(thread.map_err(|e| ServeError::starting("a thread could not be started", &e))?);
+        self.threads.push(thread.map_err(|e| starting("a thread could not be started", &e))?);
         Ok(())
     }
 
     /// Waits until every worker that has a sender to this channel has told that it is prepared, so that a server which
     /// says that it is ready does not fail for want of what its workers take at their start.
-    pub(super) fn wait_until_prepared(&mut self, told: &Receiver<()>) -> Result<(), ServeError> {
+    pub(super) fn wait_until_prepared(&mut self, told: &Receiver<()>) -> Result<(), Failure> {
         let workers = self.wakers.len();
         while told.iter().take(workers).count() < workers {
             // One has dropped its sender, and ends with the reason.
@@ -65,13 +65,13 @@ impl Fleet for Threads {
         self.wakers.iter().for_each(|waker| waker.wake());
     }
 
-    fn tend(&mut self) -> Result<(), ServeError> {
+    fn tend(&mut self) -> Result<(), Failure> {
         for ended in self.threads.extract_if(.., |thread| thread.is_finished()) {
             match ended.join() {
                 Ok(Ok(())) if self.stopping => {}
-                Ok(Ok(())) => return Err(ServeError::new("a worker ended by itself", "please report this")),
-                Ok(Err(e)) => return Err(ServeError::starting("a worker could not go on", &e)),
-                Err(_) => return Err(ServeError::new("a worker panicked", "please report this")),
+                Ok(Ok(())) => return Err(Failure::misuse("a worker ended by itself", "please report this")),
+                Ok(Err(e)) => return Err(starting("a worker could not go on", &e)),
+                Err(_) => return Err(Failure::misuse("a worker panicked", "please report this")),
             }
         }
         Ok(())

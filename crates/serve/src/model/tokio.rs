@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use pitot_proto::{DeliverError, Delivery};
+use pitot_results::Failure;
 use pitot_sys::{Waker, affinity};
 
 use super::threads::Threads;
@@ -19,8 +20,9 @@ use crate::clock::Tick;
 use crate::conn::{Conn, RECEIVE_BYTES, Turn};
 use crate::counters::Count;
 use crate::depot::Stored;
+use crate::failure::starting;
 use crate::mechanism::Mechanism;
-use crate::plan::{ServeError, ServePlan};
+use crate::plan::ServePlan;
 use crate::server::{Env, Server};
 use crate::worker::AcceptFailure;
 
@@ -48,7 +50,7 @@ fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
     }
 }
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, ServeError> {
+fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
     let mut threads = Threads::default();
     let (listener, stop, workers) = (listeners.only(), threads.stop_waker()?, plan.workers());
     let cpus = plan.cpus.clone();
@@ -62,7 +64,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
         .enable_io()
         .enable_time()
         .build()
-        .map_err(|e| ServeError::starting("the runtime could not be started", &e))?;
+        .map_err(|e| starting("the runtime could not be started", &e))?;
     threads.start("runtime".into(), plan.cpus.clone(), move || {
         runtime.block_on(async {
             runtime.spawn(accept(server, listener, stop)).await.map_err(io::Error::other)?

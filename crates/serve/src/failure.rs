@@ -1,0 +1,25 @@
+//! What the system refuses when a server starts, with what mends it.
+
+use std::io;
+
+use pitot_results::Failure;
+use pitot_sys::Unavailable;
+use rustix::io::Errno;
+
+/// The failure of a system call while a server starts. `doing` says what was being done.
+pub fn starting(doing: &str, e: &io::Error) -> Failure {
+    let cure = match Errno::from_io_error(e) {
+        Some(Errno::MFILE | Errno::NFILE) => {
+            "raise the limit on descriptors (ulimit -n), or use fewer --workers"
+        }
+        Some(Errno::AGAIN) => "raise the limit on processes (ulimit -u) or use fewer --workers",
+        Some(Errno::NOMEM) => "use fewer --workers or free some memory",
+        _ => "use another --model or --mechanism; `pitot list pairs` shows all",
+    };
+    Failure::misuse(format!("{doing}: {e}"), cure)
+}
+
+/// Something that this kernel, user or limit does not allow.
+pub fn unavailable(missing: Unavailable) -> Failure {
+    Failure::misuse(missing.to_string(), missing.cure)
+}
