@@ -194,8 +194,9 @@ mod tests {
             ("throughput > -5%", "for a fall"),
             ("p99 < 5%", "for a fall"),
         ] {
-            let error = text.parse::<Gate>().unwrap_err().to_string();
-            assert!(error.contains(cure), "{text}: {error}");
+            let failure = Failure::from(text.parse::<Gate>().unwrap_err());
+            assert!(failure.cure.contains(cure), "{text}: {failure:?}");
+            assert!(!failure.what.contains('\n'), "{text}: {failure:?}");
         }
     }
 }
