@@ -8,8 +8,21 @@ use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
 /// Models whose connections are spread over many processes.
 const MANY_PROCESSES: &[&str] = &["fork", "spawn", "prefork", "preloop", "relay"];
 
-/// What may run in the place of `pitot load`, and whether it needs a server.
-const PROGRAMS: &[(&str, bool)] = &[("disk files", false), ("disk read", false), ("mail", true)];
+/// What may run in the place of `pitot load`.
+struct Program {
+    /// As it is typed.
+    name: &'static str,
+    /// False if it is itself what is measured.
+    needs_server: bool,
+    /// What is measured writes files.
+    writes_files: bool,
+}
+
+const PROGRAMS: &[Program] = &[
+    Program { name: "disk files", needs_server: false, writes_files: true },
+    Program { name: "disk read", needs_server: false, writes_files: true },
+    Program { name: "mail", needs_server: true, writes_files: false },
+];
 /// Protocols of `pitot serve` that are no part of the registry, as they have an architecture of their own.
 const OTHER_PROTOCOLS: &[&str] = &["dns"];
 
@@ -38,9 +51,13 @@ pub(crate) fn catalog() -> Catalog {
         load_options: options(&command, "load"),
         programs: PROGRAMS
             .iter()
-            .filter_map(|(name, needs_server)| {
-                let options = options_of(find(&command, name)?);
-                Some(ProgramWord { name: (*name).to_owned(), options, needs_server: *needs_server })
+            .filter_map(|program| {
+                Some(ProgramWord {
+                    name: program.name.to_owned(),
+                    options: options_of(find(&command, program.name)?),
+                    needs_server: program.needs_server,
+                    writes_files: program.writes_files,
+                })
             })
             .collect(),
         charts: pitot_report::chart::CHARTS.iter().map(|c| c.name.to_owned()).collect(),

@@ -94,20 +94,16 @@ impl Run {
     ) -> Result<Outcome, Failure> {
         let pitot = own_path()?;
         let command_line = std::env::args().collect::<Vec<_>>().join(" ");
-        let setting = Setting {
-            pitot: &pitot,
-            version: env!("CARGO_PKG_VERSION"),
-            command_line: &command_line,
-            guardian,
-        };
+        let setting =
+            Setting { pitot: &pitot, version: env!("CARGO_PKG_VERSION"), command_line: &command_line, stop };
         let mut display = Display { terminal: io::stderr().is_terminal() };
         let outcome = match &self.resume {
-            Some(path) => resume(path, &catalog(), setting, stop, &mut |news| display.show(news))?,
+            Some(path) => resume(path, &catalog(), setting, guardian, &mut |news| display.show(news))?,
             None => {
                 let prepared = self.prepared(suite, plain_cpu_ns)?;
                 announce(&prepared);
                 let output = self.output_of(&prepared.plan);
-                prepared.run(&output, setting, stop, &mut |news| display.show(news))?
+                prepared.run(&output, setting, guardian, &mut |news| display.show(news))?
             }
         };
         display.clear();

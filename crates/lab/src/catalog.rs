@@ -37,6 +37,8 @@ pub struct ProgramWord {
     pub options: Vec<OptionWord>,
     /// False if it is what is measured, so that no server is started for it.
     pub needs_server: bool,
+    /// True if what is measured writes files, so that kernel threads work for it.
+    pub writes_files: bool,
 }
 
 /// A concurrency model.

@@ -43,6 +43,8 @@ pub struct Cell {
     pub takes: Takes,
     /// Helpers of the load.
     pub helpers: Vec<Helper>,
+    /// What is measured writes files, so that kernel threads work for it.
+    pub writes_files: bool,
 }
 
 /// Options that the lab gives to the load, if it has them.
@@ -214,6 +216,7 @@ fn build(
         program: plan.program.clone(),
         takes: program.map_or(Takes::ALL, Takes::of),
         helpers: plan.helpers.clone(),
+        writes_files: program.is_some_and(|p| p.writes_files),
     })
 }
 

@@ -54,6 +54,7 @@ pub(crate) fn catalog() -> Catalog {
                     option("json", true, &[]),
                 ],
                 needs_server: false,
+                writes_files: true,
             },
             ProgramWord {
                 name: "mail".into(),
@@ -65,6 +66,7 @@ pub(crate) fn catalog() -> Catalog {
                     option("duration", true, &[]),
                 ],
                 needs_server: true,
+                writes_files: false,
             },
         ],
         charts: words(&["power-curve"]),

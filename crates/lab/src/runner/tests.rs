@@ -2,9 +2,14 @@
 
 use std::cell::Cell as Counter;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
+use super::prepare::OVERHEAD_S;
+use super::schedule::schedule;
 use super::*;
-use crate::{ImpossiblePair, ModelWord, OptionWord, ProgramWord};
+use crate::catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
+use crate::plan::Plan;
+use crate::record::{Repetition, Run, RunState, VerdictKind};
 
 /// A stand-in for `pitot`. What it does as a server is its `--model`.
 const FAKE: &str = r#"#!/bin/sh
@@ -66,24 +71,23 @@ impl Bed {
         self.dir.path().join("run.pitot")
     }
 
-    fn setting(&self) -> Setting<'_> {
-        Setting {
-            pitot: &self.pitot,
-            version: "0.0.0",
-            command_line: "pitot run test",
-            guardian: Guardian::start().unwrap(),
-        }
+    fn setting<'a>(&'a self, stop: &'a dyn Fn() -> bool) -> Setting<'a> {
+        Setting { pitot: &self.pitot, version: "0.0.0", command_line: "pitot run test", stop }
     }
 
     fn run(&self, plan: &str) -> Run {
         let prepared = prepare(parse(plan), plan.to_owned(), &catalog()).unwrap();
-        let outcome = prepared.run(&self.file(), self.setting(), &|| false, &mut |_| {}).unwrap();
+        let outcome = prepared.run(&self.file(), self.setting(&|| false), guardian(), &mut |_| {}).unwrap();
         assert_eq!(outcome.state, RunState::Complete);
         Run::open(&self.file()).unwrap()
     }
 }
 
-fn catalog() -> Catalog {
+fn guardian() -> Guardian {
+    Guardian::start().unwrap()
+}
+
+pub(super) fn catalog() -> Catalog {
     let models = ["good", "mute", "refuse", "crash", "hang", "litter"];
     let option = |name: &str| OptionWord {
         name: name.into(),
@@ -112,20 +116,21 @@ fn catalog() -> Catalog {
             name: "disk files".into(),
             options: vec![option("sizes")],
             needs_server: false,
+            writes_files: true,
         }],
         charts: Vec::new(),
         metrics: vec!["throughput".into()],
     }
 }
 
-fn plan(factors: &str) -> String {
+pub(super) fn plan(factors: &str) -> String {
     format!(
         "repetitions = 1\nduration = \"200ms\"\nwarmup = \"0s\"\nready-timeout = \"500ms\"\nstop-timeout = \"500ms\"\n\
          [server]\nprotocol = \"busy\"\n[factors]\n{factors}\n"
     )
 }
 
-fn parse(text: &str) -> Plan {
+pub(super) fn parse(text: &str) -> Plan {
     Plan::parse("test.toml", text, &catalog()).unwrap()
 }
 
@@ -155,7 +160,7 @@ fn a_repetition_is_measured_watched_and_recorded() {
 }
 
 #[test]
-fn a_server_that_crashes_fails_with_its_last_words_and_the_run_goes_on() {
+fn a_server_that_crashes_fails_with_its_output_tail_and_the_run_goes_on() {
     let bed = Bed::new();
     let run = bed.run(&plan("server = [\"crash\", \"good\"]"));
     let crashed = only(&run);
@@ -190,7 +195,7 @@ fn each_way_to_fail_is_told_apart() {
         ),
         (
             "server = [\"good\"]\nload.connections = [8]",
-            "not one right reply, but 3 errors, most of them receive ECONNRESET",
+            "no reply was right, but 3 errors, most of them receive ECONNRESET",
             "",
         ),
     ] {
@@ -281,11 +286,31 @@ fn a_helper_of_the_load_is_started_told_and_stopped() {
     let run = bed.run(&text.replace("MODEL", "refuse"));
     let failed = only(&run);
     assert!(
-        failed.verdict.reason.starts_with("`names` beside the load ended with exit code 2"),
+        failed.verdict.reason.starts_with("the helper `names` ended with exit code 2"),
         "{:?}",
         failed.verdict
     );
     assert!(failed.output_tail.contains("names:\nno such root"), "{}", failed.output_tail);
+}
+
+#[test]
+fn a_run_records_every_repetition_whatever_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.pitot");
+    let text = plan(&format!("server = [\"good\"]\nreplicate = {:?}", (0..5).collect::<Vec<_>>()));
+    let finished = Counter::new(0);
+    let stop = || finished.get() == 3;
+    let setting = Setting { pitot: "pitot", version: "0.0.0", command_line: "pitot run", stop: &stop };
+    let mut fake = fake::Fake::new();
+    fake.server.stops = Some(executor::Ending::Code(1));
+    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
+    let mut count = |news: &Progress<'_>| finished.set(finished.get() + usize::from(news.finished.is_some()));
+    let outcome = prepared.run_on(&mut fake, &path, setting, &mut count).unwrap();
+    assert_eq!((outcome.state, outcome.failed), (RunState::Interrupted, 3));
+    let run = Run::open(&path).unwrap();
+    assert_eq!(run.cells.iter().map(|c| c.repetitions.len()).sum::<usize>(), 3);
+    assert!(run.host_after.is_some());
+    assert_eq!(fake.calls.iter().filter(|c| *c == "finish").count(), 4, "the one that was interrupted too");
 }
 
 #[test]
@@ -296,7 +321,8 @@ fn a_stopped_run_keeps_what_it_has_and_is_resumed_in_the_same_order() {
     let prepared = prepare(parse(&text), text.clone(), &catalog()).unwrap();
     let finished = Counter::new(0);
     let mut count = |news: &Progress<'_>| finished.set(finished.get() + usize::from(news.finished.is_some()));
-    let outcome = prepared.run(&bed.file(), bed.setting(), &|| finished.get() == 1, &mut count).unwrap();
+    let outcome =
+        prepared.run(&bed.file(), bed.setting(&|| finished.get() == 1), guardian(), &mut count).unwrap();
     assert_eq!(outcome.state, RunState::Interrupted);
     let run = Run::open(&bed.file()).unwrap();
     assert_eq!(run.info.state, RunState::Interrupted);
@@ -308,7 +334,7 @@ fn a_stopped_run_keeps_what_it_has_and_is_resumed_in_the_same_order() {
             order.push((repetition.position, repetition.block, news.label.to_owned()));
         }
     };
-    let outcome = resume(&bed.file(), &catalog(), bed.setting(), &|| false, &mut note).unwrap();
+    let outcome = resume(&bed.file(), &catalog(), bed.setting(&|| false), guardian(), &mut note).unwrap();
     assert_eq!(outcome.state, RunState::Complete);
     let run = Run::open(&bed.file()).unwrap();
     assert!(run.is_complete());

@@ -18,7 +18,7 @@ use crate::procfs;
 pub(crate) const COOKIE_NAME: &str = "PITOT_RUN";
 
 /// How long processes may take to be gone after SIGKILL.
-const SWEEP: Duration = Duration::from_secs(5);
+const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The lab's end of the pipe, and what marks the processes of this run.
 #[derive(Debug)]
@@ -108,13 +108,13 @@ fn watch(pipe: PipeReader, cookie: &str, dir: &Path) {
             _ => sessions.retain(|s| *s != session),
         }
     }
-    sweep(&sessions, cookie, SWEEP);
+    sweep(&sessions, cookie, SWEEP_TIMEOUT);
     let _ = std::fs::remove_dir_all(dir);
 }
 
 /// Kills all processes of `sessions` and all that carry the cookie until none is left. Returns those that it found.
-pub(crate) fn sweep(sessions: &[u32], cookie: &str, patience: Duration) -> Vec<(u32, String)> {
-    let deadline = Instant::now() + patience;
+pub(crate) fn sweep(sessions: &[u32], cookie: &str, timeout: Duration) -> Vec<(u32, String)> {
+    let deadline = Instant::now() + timeout;
     let mut all = Vec::new();
     loop {
         let found = procfs::find(sessions, cookie);
@@ -146,12 +146,12 @@ mod tests {
             .unwrap();
         assert!(status.success());
         let line = format!("{COOKIE_NAME}={cookie}");
-        let deadline = Instant::now() + SWEEP;
+        let deadline = Instant::now() + SWEEP_TIMEOUT;
         while procfs::find(&[], &line).iter().all(|(_, name)| name != "sleep") {
             assert!(Instant::now() < deadline, "the child never came up");
             std::thread::yield_now();
         }
-        assert_eq!(sweep(&[], &line, SWEEP).len(), 1);
+        assert_eq!(sweep(&[], &line, SWEEP_TIMEOUT).len(), 1);
         assert_eq!(procfs::find(&[], &line), []);
     }
 }

@@ -1,0 +1,218 @@
+//! An executor for tests: programs are scripts, and time is a number that only waiting moves on.
+
+use std::time::Duration;
+
+use pitot_meter::Nanos;
+use pitot_sys::spawn::Stop;
+
+use crate::plan::PlanFile;
+use crate::record::{CpuSample, Sample, TreeSample};
+
+use super::executor::{
+    AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Observed, Output, Place, Role,
+};
+
+/// What a program does. Times are milliseconds from its start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Script {
+    /// It cannot be started.
+    pub(super) start_error: Option<&'static str>,
+    /// Lines on stdout.
+    pub(super) prints: Vec<(u64, &'static str)>,
+    /// Lines on stderr.
+    pub(super) complains: Vec<(u64, &'static str)>,
+    /// It ends by itself.
+    pub(super) ends: Option<(u64, Ending)>,
+    /// How it ends when it is asked to; it ignores signals if none.
+    pub(super) stops: Option<Ending>,
+    /// It accepts connections from then on.
+    pub(super) accepts_from: Option<u64>,
+    /// The file that it has written by its end.
+    pub(super) result: Option<String>,
+}
+
+struct Program {
+    role: Role,
+    script: Script,
+    started: Nanos,
+    ended: Option<(Nanos, Ending)>,
+    /// Lines that were handed out, of stdout and of stderr.
+    handed_out: [usize; 2],
+}
+
+/// The fake.
+pub(super) struct Fake {
+    pub(super) server: Script,
+    pub(super) load: Script,
+    pub(super) helper: Script,
+    /// The private directory cannot be made.
+    pub(super) begin_error: Option<&'static str>,
+    pub(super) left_behind: Vec<LeftBehind>,
+    /// What was asked of it, in order; samples that were due are left out.
+    pub(super) calls: Vec<String>,
+    now: Nanos,
+    programs: Vec<Program>,
+    samples: Vec<Sample>,
+}
+
+impl Fake {
+    /// A server, a helper and a load that do what they should.
+    pub(super) fn new() -> Fake {
+        let serves = Script {
+            prints: vec![(3, "ready 127.0.0.1:4321")],
+            stops: Some(Ending::Code(0)),
+            ..Script::default()
+        };
+        let result = r#"{"schema": "pitot-load/1", "throughput_rps": 5000.0, "duration_s": 0.2,
+                         "requests": {"attempted": 1000, "completed": 1000, "ok": 1000}}"#;
+        let load =
+            Script { ends: Some((200, Ending::Code(0))), result: Some(result.into()), ..Script::default() };
+        Fake {
+            server: serves.clone(),
+            load,
+            helper: serves,
+            begin_error: None,
+            left_behind: Vec::new(),
+            calls: Vec::new(),
+            now: Nanos::from_secs(1),
+            programs: Vec::new(),
+            samples: Vec::new(),
+        }
+    }
+
+    fn program(&mut self, role: Role) -> Option<&mut Program> {
+        self.programs.iter_mut().find(|p| p.role == role)
+    }
+}
+
+impl Program {
+    fn age_ms(&self, now: Nanos) -> u64 {
+        now.since(self.started).0 / 1_000_000
+    }
+
+    fn ending(&self, now: Nanos) -> Option<Ending> {
+        let by_itself = self.script.ends.filter(|(at, _)| self.age_ms(now) >= *at).map(|(_, how)| how);
+        self.ended.filter(|(at, _)| now >= *at).map(|(_, how)| how).or(by_itself)
+    }
+
+    fn printed(&self, now: Nanos) -> [Vec<&'static str>; 2] {
+        [&self.script.prints, &self.script.complains].map(|lines| {
+            lines.iter().filter(|(at, _)| self.age_ms(now) >= *at).map(|(_, line)| *line).collect()
+        })
+    }
+
+    fn next_line(&mut self, now: Nanos) -> Option<Line> {
+        let printed = self.printed(now);
+        let stream = (0..2).find(|&stream| self.handed_out[stream] < printed[stream].len())?;
+        let text = printed[stream][self.handed_out[stream]].to_owned();
+        self.handed_out[stream] += 1;
+        Some(Line { role: self.role, text, on_stdout: stream == 0 })
+    }
+}
+
+impl Executor for Fake {
+    fn now(&mut self) -> Nanos {
+        self.now
+    }
+
+    fn begin(&mut self, number: usize, _: AddressChoice) -> Result<Place, String> {
+        self.programs.clear();
+        self.calls.push(format!("begin {number}"));
+        match self.begin_error {
+            Some(error) => Err(error.to_owned()),
+            None => Ok(Place { dir: "/private".into(), address: "127.0.0.1:80".into() }),
+        }
+    }
+
+    fn write_files(&mut self, files: &[PlanFile]) -> Result<(), String> {
+        self.calls.extend(files.iter().map(|file| format!("write {}", file.path)));
+        Ok(())
+    }
+
+    fn start(&mut self, command: &Command) -> Result<(), String> {
+        self.calls.push(format!("start {:?} for {:?}", command.role, command.account));
+        let script = match command.role {
+            Role::Server => &self.server,
+            Role::Load => &self.load,
+            Role::Helper(_) => &self.helper,
+        };
+        if let Some(error) = script.start_error {
+            return Err(error.to_owned());
+        }
+        self.programs.push(Program {
+            role: command.role,
+            script: script.clone(),
+            started: self.now,
+            ended: None,
+            handed_out: [0; 2],
+        });
+        Ok(())
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Option<Line> {
+        let now = self.now;
+        if let Some(line) = self.programs.iter_mut().find_map(|p| p.next_line(now)) {
+            return Some(line);
+        }
+        self.now = Nanos(self.now.0 + timeout.as_nanos() as u64);
+        None
+    }
+
+    fn ending(&mut self, role: Role) -> Option<Ending> {
+        let now = self.now;
+        self.program(role)?.ending(now)
+    }
+
+    fn accepts(&mut self, _: &str) -> bool {
+        let now = self.now;
+        let program = self.program(Role::Server);
+        program.is_some_and(|p| p.script.accepts_from.is_some_and(|from| p.age_ms(now) >= from))
+    }
+
+    fn sample(&mut self, extent: Extent) {
+        if extent == Extent::Whole {
+            self.calls.push("sample".into());
+        }
+        // One CPU each, which the server uses in full and the load generator by half.
+        let tree = |cpu_ns: u64| TreeSample { processes: 1, threads: 1, cpu_ns, ..TreeSample::default() };
+        let at_ns = self.now.0;
+        let load = self.program(Role::Load).map(|_| tree(at_ns / 2));
+        self.samples.push(Sample {
+            at_ns,
+            server: Some(tree(at_ns)),
+            load,
+            server_cpus: CpuSample { user_ns: at_ns, ..CpuSample::default() },
+            ..Sample::default()
+        });
+    }
+
+    fn stop(&mut self, role: Role, signal: Stop) {
+        self.calls.push(format!("{signal:?} {role:?}"));
+        let now = self.now;
+        if let Some(program) = self.program(role)
+            && let Some(how) = program.script.stops
+        {
+            program.ended = Some((now, how));
+        }
+    }
+
+    fn output(&mut self, role: Role) -> Output {
+        let now = self.now;
+        let Some(program) = self.program(role) else { return Output::default() };
+        let [stdout, stderr] = program.printed(now).map(|lines| lines.join("\n"));
+        Output { stdout, stderr, stdout_closed: true }
+    }
+
+    fn read_file(&mut self, _: &str) -> Option<String> {
+        self.program(Role::Load)?.script.result.clone()
+    }
+
+    fn finish(&mut self) -> Observed {
+        self.calls.push("finish".into());
+        Observed {
+            samples: std::mem::take(&mut self.samples),
+            left_behind: self.left_behind.clone(),
+            ..Observed::default()
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Whether a measurement can be trusted: a pure function of its figures.
+//!
+//! The rules are asked in order; the first that applies gives the verdict. The figures of all of them are recorded
+//! whatever the verdict is.
+
+use crate::record::{Verdict, VerdictKind};
+
+use super::evidence::{Evidence, Figures, Names, weigh};
+
+/// More steal time than this share of the CPUs' time: noisy.
+const STEAL_SHARE_MAX: f64 = 0.02;
+/// Other processes used more than this share of the CPUs of either side: noisy.
+const OTHERS_SHARE_MAX: f64 = 0.05;
+/// Time of the server's CPUs that no known process accounts for may be larger: it is a difference of sampled figures.
+const UNKNOWN_SHARE_MAX: f64 = 0.15;
+/// Less CPU time of other processes than three clock ticks says nothing.
+const OTHERS_S_MIN: f64 = 0.03;
+/// More segments sent again per request than this, dropped SYNs not counted: network-bound.
+const RETRANSMIT_SHARE_MAX: f64 = 0.01;
+/// A client that uses more than this share of its CPUs, or of its busiest thread's, is at its limit.
+const CLIENT_BUSY: f64 = 0.90;
+/// A server that uses more than this share of what it can use is at its own limit, whatever the client does.
+const SERVER_BUSY: f64 = 0.90;
+
+/// The verdict on a repetition that was carried out to its end.
+pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
+    let (figures, names) = weigh(evidence);
+    let noise = noise(&figures, &names, evidence.writes_files);
+    let client = &evidence.load.client;
+    let (kind, reason) = if !noise.is_empty() {
+        (VerdictKind::Noisy, noise.join("; "))
+    } else if let Some(reason) = network_bound(&figures, &names, client.verdict == "network-bound") {
+        (VerdictKind::NetworkBound, reason)
+    } else if let Some(reason) =
+        client_bound(&figures, (client.verdict == "client-bound").then_some(&client.reason))
+    {
+        (VerdictKind::ClientBound, reason)
+    } else {
+        (VerdictKind::Valid, String::new())
+    };
+    Verdict { kind, reason, figures: figures.named() }
+}
+
+/// Everything that disturbed the measurement: what the user can mend must not hide behind what only the hypervisor can.
+fn noise(figures: &Figures, names: &Names, writes_files: bool) -> Vec<String> {
+    let mut noise = Vec::new();
+    if figures.steal_share > STEAL_SHARE_MAX {
+        let share = percent(figures.steal_share);
+        noise.push(format!("{share} of the CPU time was steal: the hypervisor ran something else"));
+    }
+    if figures.throttled_count > 0.0 {
+        let count = figures.throttled_count;
+        noise.push(format!("the CPUs were throttled {count} times, for heat or by a cgroup's quota"));
+    }
+    for (side, seconds, share, busiest) in [
+        ("server", figures.others_cpu_s, figures.others_cpu_share, &names.busiest_on_server),
+        ("load generator", figures.load_others_cpu_s, figures.load_others_cpu_share, &names.busiest_on_load),
+    ] {
+        if share > OTHERS_SHARE_MAX && seconds >= OTHERS_S_MIN {
+            let share = percent(share);
+            noise.push(format!("other processes used {share} of the {side}'s CPUs, most of it {busiest}"));
+        }
+    }
+    // Kernel threads write back what a program has written to files: that is its own work, not noise.
+    if figures.unknown_cpu_share > UNKNOWN_SHARE_MAX && !writes_files {
+        noise.push(format!(
+            "{} of the server's CPUs went to kernel threads or to processes too short-lived to be sampled",
+            percent(figures.unknown_cpu_share)
+        ));
+    }
+    noise
+}
+
+/// `reported`: the load generator says so of itself.
+fn network_bound(figures: &Figures, names: &Names, reported: bool) -> Option<String> {
+    (reported || figures.retransmits_per_request > RETRANSMIT_SHARE_MAX).then(|| {
+        let share = percent(figures.retransmits_per_request);
+        format!("{} segments were retransmitted, {share} per {}", figures.tcp_retransmits, names.unit)
+    })
+}
+
+/// `reported`: why the load generator says so of itself, if it does.
+fn client_bound(figures: &Figures, reported: Option<&String>) -> Option<String> {
+    if figures.server_cpu_share >= SERVER_BUSY {
+        return None;
+    }
+    if figures.client_cpu_share > CLIENT_BUSY {
+        return Some(format!(
+            "the load generator used {} of its CPU time and the server only {} of its own: the server can do more",
+            percent(figures.client_cpu_share.min(1.0)),
+            percent(figures.server_cpu_share)
+        ));
+    }
+    reported.map(|reason| format!("the load generator reports: {reason}"))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0}%", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use pitot_meter::Nanos;
+
+    use super::*;
+    use crate::host::CpuSplit;
+    use crate::monitor::OtherProcessUse;
+    use crate::record::Resources;
+    use crate::{LoadResult, Storm, Window};
+
+    fn used() -> Resources {
+        Resources {
+            window_s: 2.0,
+            server_cpu_s: 1.96,
+            server_cpus_busy_s: 2.0,
+            server_threads_max: 1,
+            server_processes_max: 1,
+            load_cpu_s: 1.2,
+            server_cpus: 1,
+            load_cpus: 1,
+            ..Resources::default()
+        }
+    }
+
+    fn load() -> LoadResult {
+        LoadResult { throughput_rps: 50_000.0, ..LoadResult::default() }
+    }
+
+    fn split() -> CpuSplit {
+        CpuSplit { server: vec![0], load: vec![1] }
+    }
+
+    fn verdict(used: &Resources, load: &LoadResult, other_processes: &[OtherProcessUse]) -> Verdict {
+        let window = Window { start: 1_000_000_000, end: 3_000_000_000 };
+        judge(&Evidence {
+            load,
+            used,
+            other_processes,
+            window,
+            throttled: 0,
+            cpus: &split(),
+            writes_files: false,
+        })
+    }
+
+    #[test]
+    fn a_busy_server_with_a_client_to_spare_is_valid() {
+        let verdict = verdict(&used(), &load(), &[]);
+        assert_eq!((verdict.kind, verdict.reason.as_str()), (VerdictKind::Valid, ""));
+        assert!(verdict.figures.iter().any(|(name, value)| name == "client_cpu_share" && *value == 0.6));
+    }
+
+    #[test]
+    fn a_client_at_its_limit_before_an_idling_server_is_the_bottleneck() {
+        let lazy = Resources { server_cpu_s: 1.0, server_cpus_busy_s: 1.1, load_cpu_s: 1.95, ..used() };
+        let found = verdict(&lazy, &load(), &[]);
+        assert_eq!(found.kind, VerdictKind::ClientBound);
+        assert!(
+            found.reason.contains("98% of its CPU time") && found.reason.contains("only 55%"),
+            "{}",
+            found.reason
+        );
+        let mut held_up = load();
+        held_up.client.verdict = "client-bound".into();
+        held_up.client.reason = "it waited for its CPU".into();
+        let spare = Resources { server_cpu_s: 1.0, server_cpus_busy_s: 1.1, ..used() };
+        let found = verdict(&spare, &held_up, &[]);
+        assert_eq!(found.reason, "the load generator reports: it waited for its CPU");
+        let both = Resources { load_cpu_s: 1.95, ..used() };
+        assert_eq!(
+            verdict(&both, &load(), &[]).kind,
+            VerdictKind::Valid,
+            "a busy server is at its own limit too"
+        );
+        // One worker on four CPUs is at its limit with a quarter of them.
+        let wide = Resources { server_cpus: 4, load_cpu_s: 1.95, ..used() };
+        assert_eq!(verdict(&wide, &load(), &[]).kind, VerdictKind::Valid);
+    }
+
+    #[test]
+    fn another_process_on_the_servers_cpu_is_named() {
+        let other = |pid: u32, from_s: u64, cpu_ms: u64| OtherProcessUse {
+            from: Nanos::from_secs(from_s),
+            to: Nanos::from_secs(from_s + 1),
+            pid,
+            name: "burner".into(),
+            cpu: 0,
+            cpu_ns: cpu_ms * 1_000_000,
+        };
+        let other_processes = [other(7, 0, 900), other(7, 1, 500), other(7, 2, 500), other(8, 1, 10)];
+        let busy = Resources { server_cpu_s: 0.98, ..used() };
+        let found = verdict(&busy, &load(), &other_processes);
+        assert_eq!(found.kind, VerdictKind::Noisy);
+        assert!(
+            found.reason.contains("50% of the server's CPUs, most of it `burner` (process 7)"),
+            "{}",
+            found.reason
+        );
+        let neighbour = [OtherProcessUse { cpu: 1, ..other(9, 1, 400) }];
+        let found = verdict(&used(), &load(), &neighbour);
+        assert!(found.reason.contains("20% of the load generator's CPUs"), "{}", found.reason);
+        let quiet = [other(8, 1, 60)];
+        assert_eq!(verdict(&used(), &load(), &quiet).kind, VerdictKind::Valid, "3% is no noise");
+        assert_eq!(verdict(&busy, &load(), &[]).kind, VerdictKind::Noisy, "nor need the process be seen");
+    }
+
+    #[test]
+    fn steal_and_throttling_are_noise() {
+        let stolen = Resources { steal_s: 0.2, ..used() };
+        assert_eq!(verdict(&stolen, &load(), &[]).kind, VerdictKind::Noisy);
+        let (used, load) = (used(), load());
+        let evidence = Evidence {
+            load: &load,
+            used: &used,
+            other_processes: &[],
+            window: Window::default(),
+            throttled: 2,
+            cpus: &split(),
+            writes_files: false,
+        };
+        assert!(judge(&evidence).reason.contains("throttled 2 times"));
+    }
+
+    #[test]
+    fn steal_does_not_hide_a_neighbour() {
+        let stolen = Resources { steal_s: 0.2, server_cpu_s: 0.9, ..used() };
+        let neighbour = OtherProcessUse {
+            from: Nanos::from_secs(1),
+            to: Nanos::from_secs(3),
+            pid: 7,
+            name: "burner".into(),
+            cpu: 0,
+            cpu_ns: 900_000_000,
+        };
+        let reason = verdict(&stolen, &load(), &[neighbour]).reason;
+        assert!(reason.contains("5% of the CPU time was steal") && reason.contains("`burner`"), "{reason}");
+    }
+
+    #[test]
+    fn lost_segments_are_the_networks_but_an_overflowing_queue_is_the_servers() {
+        let lossy = Resources { tcp_retransmits: 5_000, ..used() };
+        assert_eq!(verdict(&lossy, &load(), &[]).kind, VerdictKind::NetworkBound);
+        let storm = LoadResult {
+            storm: Some(Storm { requested: 10_000, ..Storm::default() }),
+            throughput_rps: 0.0,
+            ..load()
+        };
+        let lost_one = Resources { tcp_retransmits: 1, ..used() };
+        assert_eq!(verdict(&lost_one, &storm, &[]).kind, VerdictKind::Valid);
+        let overflowing = Resources { tcp_retransmits: 5_000, listen_drops: 5_000, ..used() };
+        assert_eq!(verdict(&overflowing, &load(), &[]).kind, VerdictKind::Valid);
+    }
+
+    #[test]
+    fn kernel_threads_that_write_back_files_are_no_noise() {
+        let (used, load) = (Resources { server_cpu_s: 0.98, ..used() }, load());
+        let of = |writes_files| {
+            let window = Window { start: 1_000_000_000, end: 3_000_000_000 };
+            let cpus = split();
+            let other_processes = &[];
+            judge(&Evidence {
+                load: &load,
+                used: &used,
+                other_processes,
+                window,
+                throttled: 0,
+                cpus: &cpus,
+                writes_files,
+            })
+        };
+        assert_eq!((of(true).kind, of(false).kind), (VerdictKind::Valid, VerdictKind::Noisy));
+    }
+}

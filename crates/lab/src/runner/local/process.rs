@@ -1,0 +1,160 @@
+//! A program that the lab has started: its output as events and as a tail, and how it ended.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pitot_sys::spawn;
+
+use crate::runner::executor::{Command, Ending, Line, Output, Role};
+
+/// At most so much of each stream is kept: its end.
+const KEPT_BYTES: usize = 256 * 1024;
+/// At most so many lines become events: those that may say that a server is ready.
+const EVENT_LINES_MAX: usize = 10_000;
+
+/// What a program did.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// It printed a line.
+    Line(Line),
+    /// It closed a stream: it has ended, or soon will have.
+    Closed,
+}
+
+/// The end of what came from a stream.
+#[derive(Debug, Default)]
+struct Tail(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    /// The stream was closed and is read.
+    closed: bool,
+}
+
+impl Tail {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        let kept = &mut self.lock().bytes;
+        kept.extend_from_slice(bytes);
+        if kept.len() > KEPT_BYTES * 2 {
+            let surplus = kept.len() - KEPT_BYTES;
+            kept.drain(..surplus);
+        }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.lock().bytes).into_owned()
+    }
+}
+
+/// A running or ended program.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    ending: Option<Ending>,
+    stdout: Arc<Tail>,
+    stderr: Arc<Tail>,
+}
+
+impl Process {
+    /// Starts the program in a session of its own, in the directory `dir`, with the variable `cookie` (name and value)
+    /// in its environment. The error is a sentence.
+    pub(super) fn start(
+        command: &Command,
+        dir: &Path,
+        cookie: (&str, &str),
+        events: &Sender<Event>,
+    ) -> Result<Process, String> {
+        let [program, arguments @ ..] = &command.argv[..] else { return Err("the command is empty".into()) };
+        let mut process = std::process::Command::new(program);
+        process
+            .args(arguments)
+            .env(cookie.0, cookie.1)
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        spawn::isolate(&mut process, &command.cpus);
+        let mut child = process.spawn().map_err(|e| format!("`{program}` could not be started: {e}"))?;
+        let (stdout, stderr) = (Arc::<Tail>::default(), Arc::<Tail>::default());
+        if let Some(stream) = child.stdout.take() {
+            follow(stream, command.role, true, Arc::clone(&stdout), events.clone());
+        }
+        if let Some(stream) = child.stderr.take() {
+            follow(stream, command.role, false, Arc::clone(&stderr), events.clone());
+        }
+        Ok(Process { child, ending: None, stdout, stderr })
+    }
+
+    /// Its process id, which is also its session's.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn ending(&mut self) -> Option<Ending> {
+        if self.ending.is_none() {
+            self.ending = self.child.try_wait().ok().flatten().map(|status| {
+                status.code().map_or(Ending::Signal(status.signal().unwrap_or_default()), Ending::Code)
+            });
+        }
+        self.ending
+    }
+
+    /// The end of what it has printed.
+    pub(super) fn output(&self) -> Output {
+        Output {
+            stdout: self.stdout.text(),
+            stderr: self.stderr.text(),
+            stdout_closed: self.stdout.lock().closed,
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.ending().is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Reads a stream to its end in a thread of its own.
+fn follow(
+    stream: impl Read + Send + 'static,
+    role: Role,
+    on_stdout: bool,
+    tail: Arc<Tail>,
+    events: Sender<Event>,
+) {
+    std::thread::spawn(move || {
+        let mut reader = BufReader::new(stream);
+        let mut line = Vec::new();
+        let mut sent = 0;
+        loop {
+            line.clear();
+            // A program that prints without ever breaking the line must not fill the memory.
+            match reader.by_ref().take(64 * 1024).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => tail.push(&line),
+            }
+            if sent < EVENT_LINES_MAX {
+                sent += 1;
+                let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+                // Nobody receives once the repetition is over.
+                let _ = events.send(Event::Line(Line { role, text, on_stdout }));
+            }
+        }
+        tail.lock().closed = true;
+        let _ = events.send(Event::Closed);
+    });
+}

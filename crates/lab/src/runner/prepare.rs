@@ -1,0 +1,129 @@
+//! A plan made ready for this machine: its cells, its commands, and how long it will take.
+
+use pitot_results::Failure;
+
+use crate::catalog::Catalog;
+use crate::host::{CpuSplit, split_cpus};
+use crate::plan::{Cell, HostLimits, Placement, Plan, Program, REPLICATE_FACTOR, SkipRecord, expand};
+
+/// Seconds that a repetition takes besides warm-up and measurement: two processes start, connect, and stop.
+pub(super) const OVERHEAD_S: f64 = 0.3;
+/// Seconds that a load takes that has no duration.
+const UNTIMED_GUESS_S: f64 = 0.5;
+
+/// The port in commands that are shown.
+const SHOWN_PORT: u16 = 18080;
+
+/// A plan made ready for this machine.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The plan.
+    pub plan: Plan,
+    /// As its author wrote it.
+    pub source: String,
+    /// What will be run.
+    pub cells: Vec<Cell>,
+    /// What will not, and why.
+    pub skips: Vec<SkipRecord>,
+    /// Which CPUs do what.
+    pub cpus: CpuSplit,
+    /// What the reader should know.
+    pub warnings: Vec<String>,
+}
+
+/// A cell's commands as a user could paste them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownCell {
+    /// The levels.
+    pub label: String,
+    /// Starts the server; several lines if it needs files.
+    pub server: String,
+    /// Makes the load, once the server is ready.
+    pub load: String,
+}
+
+/// Makes a plan ready for this machine.
+///
+/// # Errors
+/// If nothing can be run, or the CPUs that the plan names are not there.
+pub fn prepare(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared, Failure> {
+    let descriptors =
+        pitot_sys::limits::raise_descriptors().unwrap_or_else(|_| pitot_sys::limits::descriptors());
+    let (cells, skips) = expand(&plan, catalog, &HostLimits { descriptors, missing: missing(&plan) });
+    if cells.is_empty() {
+        let first = skips.first().map_or("it has no cells", |s| s.reason.as_str());
+        return Err(Failure::misuse(
+            format!("nothing of the plan can be run here: {first}"),
+            "use another plan; `pitot list pairs` shows what can be run",
+        ));
+    }
+    let cpus = split_cpus(plan.server_cpus.as_deref(), plan.load_cpus.as_deref())?;
+    let mut warnings = Vec::new();
+    if cpus.is_shared() {
+        warnings.push(format!(
+            "Servers and load generator share CPU {}: throughput is that of both together. Compare cells with each \
+             other and by CPU per request, not with figures of other machines.",
+            cpus.server_list()
+        ));
+    }
+    Ok(Prepared { plan, source, cells, skips, cpus, warnings })
+}
+
+impl Prepared {
+    /// Seconds that the whole plan will take.
+    pub fn estimate_s(&self) -> f64 {
+        self.cells.iter().map(|cell| nominal_s(&self.plan, cell)).sum::<f64>()
+            * f64::from(self.plan.repetitions)
+    }
+
+    /// The commands of all cells.
+    pub fn commands(&self, pitot: &str) -> Vec<ShownCell> {
+        let show = |(number, cell): (usize, &Cell)| {
+            let at = self.shown_placement(pitot, number);
+            ShownCell {
+                label: cell.label(),
+                server: cell.server_line(&at),
+                load: cell.load_line(&self.plan, &at),
+            }
+        };
+        self.cells.iter().enumerate().map(show).collect()
+    }
+
+    /// The replicate of each cell.
+    pub(super) fn experiments(&self) -> Vec<Option<&str>> {
+        let replicate = |cell: &'_ Cell| cell.factors.iter().position(|f| f.name == REPLICATE_FACTOR);
+        self.cells.iter().map(|cell| replicate(cell).map(|at| cell.factors[at].level.as_str())).collect()
+    }
+
+    fn shown_placement(&self, pitot: &str, number: usize) -> Placement {
+        let dir = std::env::temp_dir().join(format!("pitot-{}-{}", self.plan.name, number + 1));
+        Placement {
+            pitot: pitot.to_owned(),
+            address: format!("127.0.0.1:{SHOWN_PORT}"),
+            dir: dir.to_string_lossy().into_owned(),
+            server_cpus: self.cpus.server_list(),
+            load_cpus: self.cpus.load_list(),
+            helpers: (SHOWN_PORT + 1..)
+                .zip(&self.plan.helpers)
+                .map(|(port, helper)| (helper.name.clone(), format!("127.0.0.1:{port}")))
+                .collect(),
+        }
+    }
+}
+
+/// Programs that the plan calls by name and that are in no folder of `PATH`.
+fn missing(plan: &Plan) -> Vec<String> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |name: &str| std::env::split_paths(&folders).any(|folder| folder.join(name).is_file());
+    let commands = plan.servers.iter().filter_map(|s| match &s.program {
+        Program::External(program) => program.command.first(),
+        Program::Pitot(_) => None,
+    });
+    commands.filter(|name| !name.contains(['/', '{']) && !is_there(name)).cloned().collect()
+}
+
+/// Seconds that a repetition of `cell` takes if nothing holds it up.
+pub(super) fn nominal_s(plan: &Plan, cell: &Cell) -> f64 {
+    let load_s = if cell.is_timed() { plan.warmup_s + plan.duration_s } else { UNTIMED_GUESS_S };
+    load_s + OVERHEAD_S
+}

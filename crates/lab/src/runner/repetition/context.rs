@@ -1,0 +1,105 @@
+//! What the stages of a repetition share, and the ways in which one ends early.
+
+use std::time::Duration;
+
+use pitot_meter::Nanos;
+
+use crate::host::CpuSplit;
+use crate::plan::{Cell, CellServer, Placement, Plan};
+
+use crate::runner::executor::{Account, Command, Executor, Role};
+
+/// What all repetitions of a run share.
+#[derive(Clone, Copy)]
+pub(in crate::runner) struct Shared<'a> {
+    pub(in crate::runner) plan: &'a Plan,
+    /// The path of `pitot`.
+    pub(in crate::runner) pitot: &'a str,
+    pub(in crate::runner) cpus: &'a CpuSplit,
+    /// True once the user wants the run to end.
+    pub(in crate::runner) stop: &'a dyn Fn() -> bool,
+    /// Physical memory of the machine.
+    pub(in crate::runner) memory_total_bytes: u64,
+}
+
+/// Why a repetition ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Abort {
+    /// The user asked for it.
+    Interrupted,
+    /// It failed, and this sentence says why.
+    Failed(String),
+}
+
+impl From<String> for Abort {
+    fn from(reason: String) -> Abort {
+        Abort::Failed(reason)
+    }
+}
+
+/// One repetition under way.
+pub(super) struct Context<'a> {
+    pub(super) shared: Shared<'a>,
+    pub(super) cell: &'a Cell,
+    pub(super) executor: &'a mut dyn Executor,
+    pub(super) at: Placement,
+    /// Helpers that were started: the first of the cell's list.
+    pub(super) helpers_started: usize,
+}
+
+impl Context<'_> {
+    pub(super) fn start(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
+        // A program without a server is itself what is measured: it runs where servers do, and counts as one.
+        let account = match role {
+            Role::Server => Account::Server,
+            Role::Load if self.cell.server == CellServer::None => Account::Server,
+            Role::Load => Account::Load,
+            Role::Helper(_) => Account::None,
+        };
+        let cpus = match account {
+            Account::Server => &self.shared.cpus.server,
+            Account::Load | Account::None => &self.shared.cpus.load,
+        };
+        Ok(self.executor.start(&Command { role, argv, cpus: cpus.clone(), account })?)
+    }
+
+    pub(super) fn deadline(&mut self, timeout_s: f64) -> Nanos {
+        self.executor.now() + nanos(timeout_s)
+    }
+
+    /// An error once the user wants the run to end.
+    pub(super) fn check_user(&self) -> Result<(), Abort> {
+        if (self.shared.stop)() { Err(Abort::Interrupted) } else { Ok(()) }
+    }
+
+    /// An error once the server has ended. `when` ends the sentence.
+    pub(super) fn check_server(&mut self, when: &str) -> Result<(), Abort> {
+        match self.executor.ending(Role::Server) {
+            Some(ending) => Err(Abort::Failed(format!("the server ended {ending} {when}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// An error once a helper has ended.
+    pub(super) fn check_helpers(&mut self) -> Result<(), Abort> {
+        for index in 0..self.helpers_started {
+            if let Some(ending) = self.executor.ending(Role::Helper(index)) {
+                return Err(Abort::Failed(format!("{} ended {ending}", self.name(Role::Helper(index)))));
+            }
+        }
+        Ok(())
+    }
+
+    /// What sentences call a program.
+    pub(super) fn name(&self, role: Role) -> String {
+        match role {
+            Role::Server => "the server".to_owned(),
+            Role::Load => "the load generator".to_owned(),
+            Role::Helper(index) => format!("the helper `{}`", self.cell.helpers[index].name),
+        }
+    }
+}
+
+pub(super) fn nanos(seconds: f64) -> Nanos {
+    Nanos(Duration::from_secs_f64(seconds).as_nanos() as u64)
+}

@@ -1,0 +1,106 @@
+//! Running the load: it is sampled until it ends, and its result is read.
+
+use crate::monitor::interval;
+use crate::plan::CellServer;
+use crate::{LoadResult, Window};
+
+use super::context::{Abort, Context, nanos};
+use crate::runner::executor::{Extent, Role};
+
+/// How long a load generator may take beyond warm-up and duration, to connect, to drain and to write its result.
+const LOAD_GRACE_S: f64 = 30.0;
+/// How long a load may take that has no duration but a number of requests or connections.
+const UNTIMED_S: f64 = 300.0;
+
+/// Starts the load and samples until it ends. `window` becomes the time between the two; the file with its result is
+/// returned.
+pub(super) fn run_load(context: &mut Context<'_>, window: &mut Window) -> Result<String, Abort> {
+    let path = format!("{}/result.json", context.at.dir);
+    let mut argv = context.cell.load_argv(context.shared.plan, &context.at);
+    argv.extend(["--json".to_owned(), path.clone()]);
+    context.start(Role::Load, argv)?;
+    window.start = context.executor.now().0;
+    if context.cell.server == CellServer::None {
+        // What is measured has only now begun to exist.
+        context.executor.sample(Extent::Whole);
+    }
+    let outcome = watch(context);
+    window.end = context.executor.now().0;
+    outcome?;
+    context.executor.sample(Extent::Whole);
+    Ok(path)
+}
+
+fn watch(context: &mut Context<'_>) -> Result<(), Abort> {
+    let plan = context.shared.plan;
+    let limit_s =
+        if context.cell.is_timed() { plan.warmup_s + plan.duration_s + LOAD_GRACE_S } else { UNTIMED_S };
+    let interval = nanos(interval(plan.duration_s).as_secs_f64());
+    let begin = context.executor.now();
+    let mut next = begin + interval;
+    loop {
+        let now = context.executor.now();
+        let wait = next.since(now);
+        if wait.0 == 0 {
+            context.executor.sample(Extent::Due);
+            // After a long stop of this process it does not catch up with what it has missed.
+            next = (next + interval).max(context.executor.now());
+        } else {
+            context.executor.wait(std::time::Duration::from_nanos(wait.0));
+        }
+        context.check_user()?;
+        let running_s = context.executor.now().since(begin).as_secs_f64();
+        context.check_server(&format!("{running_s:.1} s into the load"))?;
+        context.check_helpers()?;
+        if context.executor.ending(Role::Load).is_some() {
+            return Ok(());
+        }
+        if running_s > limit_s {
+            return Err(Abort::Failed(format!("the load generator did not end within {limit_s:.0} s")));
+        }
+    }
+}
+
+/// Reads the result. One that says that nothing was answered is kept in `result`, and fails the repetition.
+pub(super) fn read_result(
+    context: &mut Context<'_>,
+    path: &str,
+    result: &mut Option<LoadResult>,
+) -> Result<(), Abort> {
+    let Some(text) = context.executor.read_file(path) else {
+        let how = context.executor.ending(Role::Load).map(|ending| ending.to_string()).unwrap_or_default();
+        return Err(Abort::Failed(format!("the load generator ended {how} and wrote no result")));
+    };
+    let read = LoadResult::parse(&text)
+        .map_err(|e| format!("the result of the load generator cannot be read: {e}"))?;
+    let failure = why_failed(&read);
+    *result = Some(read);
+    failure.map_or(Ok(()), |reason| Err(Abort::Failed(reason)))
+}
+
+/// Why a result is none of a server that works.
+fn why_failed(result: &LoadResult) -> Option<String> {
+    match result.storm {
+        Some(storm) if storm.established < storm.requested => Some(format!(
+            "only {} of {} connections were established{}",
+            storm.established,
+            storm.requested,
+            most_frequent_error(result)
+        )),
+        // Where a reply takes longer than the measured part, those that came were asked for before it.
+        None if result.requests.ok == 0
+            && (result.requests.completed > 0 || result.throughput_rps == 0.0) =>
+        {
+            Some(format!("no reply was right{}", most_frequent_error(result)))
+        }
+        _ => None,
+    }
+}
+
+/// ", but N errors, most of them ...", if there were any.
+fn most_frequent_error(result: &LoadResult) -> String {
+    let worst = result.errors.iter().max_by_key(|e| e.count);
+    worst.map_or_else(String::new, |e| {
+        format!(", but {} errors, most of them {} {}", result.error_count(), e.phase, e.kind)
+    })
+}

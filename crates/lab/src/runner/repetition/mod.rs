@@ -1,0 +1,139 @@
+//! One repetition: a fresh server, a warm-up, a measurement, and nothing left behind.
+//!
+//! The stages say what happens and when; the executor does it. Whichever stage fails, the executor finishes, and what
+//! was observed until then is recorded.
+
+mod context;
+mod load;
+mod readiness;
+mod start;
+mod stop;
+mod tail;
+#[cfg(test)]
+mod tests;
+
+pub(super) use context::Shared;
+use context::{Abort, Context};
+use tail::output_tail;
+
+use crate::monitor::resources;
+use crate::plan::{Cell, CellServer, Placement};
+use crate::record::{Repetition, Verdict, VerdictKind};
+use crate::{LoadResult, Window};
+
+use crate::runner::evidence::Evidence;
+use crate::runner::executor::{Executor, Extent, Observed};
+use crate::runner::judge::judge;
+
+/// Runs a repetition. The `block`, `position` and `started_at` of the result are the caller's to fill in. `None` if
+/// the user stopped it.
+pub(super) fn run(
+    shared: Shared<'_>,
+    executor: &mut dyn Executor,
+    cell: &Cell,
+    number: usize,
+) -> Option<Repetition> {
+    let begin = executor.now();
+    let at = Placement {
+        pitot: shared.pitot.to_owned(),
+        address: String::new(),
+        dir: String::new(),
+        server_cpus: shared.cpus.server_list(),
+        load_cpus: shared.cpus.load_list(),
+        helpers: Vec::new(),
+    };
+    let mut context = Context { shared, cell, executor, at, helpers_started: 0 };
+    let mut progress = Progress::default();
+    let outcome = stages(&mut context, number, &mut progress);
+    let observed = context.executor.finish();
+    let failure = match outcome {
+        Err(Abort::Interrupted) => return None,
+        Err(Abort::Failed(reason)) => Some(reason),
+        Ok(()) => left_behind(&observed),
+    };
+    let elapsed_s = context.executor.now().since(begin).as_secs_f64();
+    Some(record(&mut context, progress, observed, failure, elapsed_s))
+}
+
+/// What the stages have found out so far.
+#[derive(Default)]
+struct Progress {
+    ready_s: f64,
+    /// From the start of the load to its end; what it says of itself is better where it says it.
+    window: Window,
+    result: Option<LoadResult>,
+    server_stats: Option<serde_json::Value>,
+}
+
+fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> Result<(), Abort> {
+    start::prepare(context, number)?;
+    let has_server = context.cell.server != CellServer::None;
+    if has_server {
+        let begin = context.executor.now();
+        start::start_server(context)?;
+        progress.ready_s = context.executor.now().since(begin).as_secs_f64();
+        start::start_helpers(context)?;
+        context.executor.sample(Extent::Whole);
+    }
+    let path = load::run_load(context, &mut progress.window)?;
+    load::read_result(context, &path, &mut progress.result)?;
+    if has_server {
+        progress.server_stats = stop::stop(context)?;
+    }
+    Ok(())
+}
+
+/// The sentence about processes that were left behind, if there are any.
+fn left_behind(observed: &Observed) -> Option<String> {
+    let first = observed.left_behind.first()?;
+    let count = observed.left_behind.len();
+    Some(format!("{count} processes were left behind, such as `{}` (process {})", first.name, first.pid))
+}
+
+fn record(
+    context: &mut Context<'_>,
+    progress: Progress,
+    observed: Observed,
+    failure: Option<String>,
+    elapsed_s: f64,
+) -> Repetition {
+    let shared = context.shared;
+    let reported = progress.result.as_ref().map_or_else(Window::default, |r| r.clock_ns);
+    let window = if reported.end > reported.start { reported } else { progress.window };
+    let used = resources(&observed.samples, window).map(|mut used| {
+        used.server_cpus = shared.cpus.server.len() as u32;
+        used.load_cpus = shared.cpus.load.len() as u32;
+        used.memory_total_bytes = shared.memory_total_bytes;
+        used
+    });
+    let failed = |reason: String| Verdict { kind: VerdictKind::Failed, reason, figures: Vec::new() };
+    let verdict = match (failure, &progress.result, &used) {
+        (Some(reason), _, _) => failed(reason),
+        (None, Some(load), Some(used)) => judge(&Evidence {
+            load,
+            used,
+            other_processes: &observed.other_processes,
+            window,
+            throttled: observed.throttled,
+            cpus: shared.cpus,
+            writes_files: context.cell.writes_files,
+        }),
+        (None, _, _) => failed("the measured part was too short to be sampled".into()),
+    };
+    let output_tail = if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
+    Repetition {
+        id: 0,
+        block: 0,
+        position: 0,
+        started_at: String::new(),
+        elapsed_s,
+        address: context.at.address.clone(),
+        ready_s: progress.ready_s,
+        verdict,
+        load: progress.result,
+        server_stats: progress.server_stats,
+        resources: used,
+        output_tail,
+        samples: observed.samples,
+    }
+}

@@ -1,0 +1,55 @@
+//! Waiting until a server is ready, by the sign that it gives.
+
+use std::time::Duration;
+
+use crate::plan::Ready;
+
+use super::context::{Abort, Context};
+use crate::runner::executor::Role;
+
+/// Time between looks at a server that is to be ready.
+const READY_INTERVAL: Duration = Duration::from_millis(5);
+
+/// How a program shows that it is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// In the manner of `pitot serve`: the line `ready ADDRESS` on its stdout.
+    ReadyLine,
+    /// In the manner that a plan describes; it listens on this address.
+    Described(Ready, String),
+}
+
+/// Waits until a program is ready, and returns its address.
+pub(super) fn wait_until_ready(context: &mut Context<'_>, role: Role, sign: &Sign) -> Result<String, Abort> {
+    let timeout_s = context.shared.plan.ready_timeout_s;
+    let deadline = context.deadline(timeout_s);
+    loop {
+        context.check_user()?;
+        if let Some(line) = context.executor.wait(READY_INTERVAL)
+            && line.role == role
+            && let Some(address) = address_in(&line.text, line.on_stdout, sign)
+        {
+            return Ok(address);
+        }
+        context.check_server("before it was ready")?;
+        context.check_helpers()?;
+        if let Sign::Described(Ready::Port, address) = sign
+            && context.executor.accepts(address)
+        {
+            return Ok(address.clone());
+        }
+        if context.executor.now() > deadline {
+            let name = context.name(role);
+            return Err(Abort::Failed(format!("{name} was not ready within {timeout_s} s")));
+        }
+    }
+}
+
+/// The address, if this line is the sign.
+fn address_in(line: &str, on_stdout: bool, sign: &Sign) -> Option<String> {
+    match sign {
+        Sign::ReadyLine if on_stdout => line.strip_prefix("ready ").map(|address| address.trim().to_owned()),
+        Sign::Described(Ready::Line(wanted), address) => line.contains(wanted).then(|| address.clone()),
+        Sign::ReadyLine | Sign::Described(Ready::Port, _) => None,
+    }
+}

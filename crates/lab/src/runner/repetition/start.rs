@@ -1,0 +1,52 @@
+//! Starting a server and the helpers of the load.
+
+use crate::plan::{CellServer, FileContent, PlanFile};
+
+use super::context::{Abort, Context};
+use super::readiness::{Sign, wait_until_ready};
+use crate::runner::executor::{AddressChoice, Role};
+
+/// The address of a server that chooses its port itself.
+const ANY_PORT: &str = "127.0.0.1:0";
+
+/// Makes the private directory of repetition `number`, with the files of the cell.
+pub(super) fn prepare(context: &mut Context<'_>, number: usize) -> Result<(), Abort> {
+    let choice = match context.cell.server {
+        CellServer::Pitot { .. } | CellServer::None => AddressChoice::Server,
+        CellServer::External(_) => AddressChoice::Executor,
+    };
+    let place = context.executor.begin(number, choice)?;
+    context.at.dir = place.dir;
+    context.at.address = place.address;
+    let fill = |file: &PlanFile| match &file.content {
+        FileContent::Text(text) => {
+            PlanFile { path: file.path.clone(), content: FileContent::Text(context.at.fill(text)) }
+        }
+        _ => file.clone(),
+    };
+    let files: Vec<PlanFile> = context.cell.files.iter().map(fill).collect();
+    Ok(context.executor.write_files(&files)?)
+}
+
+/// Starts the server and waits until it is ready.
+pub(super) fn start_server(context: &mut Context<'_>) -> Result<(), Abort> {
+    context.start(Role::Server, context.cell.server_argv(&context.at))?;
+    let sign = match &context.cell.server {
+        CellServer::External(program) => Sign::Described(program.ready.clone(), context.at.address.clone()),
+        CellServer::Pitot { .. } | CellServer::None => Sign::ReadyLine,
+    };
+    context.at.address = wait_until_ready(context, Role::Server, &sign)?;
+    Ok(())
+}
+
+/// Starts the helpers of the load, one after the other, and notes where they listen.
+pub(super) fn start_helpers(context: &mut Context<'_>) -> Result<(), Abort> {
+    for (index, helper) in context.cell.helpers.iter().enumerate() {
+        let role = Role::Helper(index);
+        context.start(role, context.cell.helper_argv(helper, ANY_PORT, &context.at))?;
+        context.helpers_started = index + 1;
+        let address = wait_until_ready(context, role, &Sign::ReadyLine)?;
+        context.at.helpers.push((helper.name.clone(), address));
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Stopping what was started, in order, and reading the counters that a server of Pitot then prints.
+
+use std::time::Duration;
+
+use pitot_sys::spawn::Stop;
+
+use crate::plan::CellServer;
+
+use super::context::{Abort, Context};
+use crate::runner::executor::{Ending, Role};
+
+/// Time between looks at a program that is to end.
+const STOP_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Stops the helpers and the server. Returns the counters of a server of Pitot.
+pub(super) fn stop(context: &mut Context<'_>) -> Result<Option<serde_json::Value>, Abort> {
+    context.check_server("at the end of the load")?;
+    for index in 0..context.helpers_started {
+        let role = Role::Helper(index);
+        if context.executor.ending(role).is_none() {
+            context.executor.stop(role, Stop::Terminate);
+        }
+        wait_for_end(context, role)?;
+    }
+    let signal = match &context.cell.server {
+        CellServer::External(program) => signal(&program.stop),
+        CellServer::Pitot { .. } | CellServer::None => Stop::Terminate,
+    };
+    context.executor.stop(Role::Server, signal);
+    let ending = wait_for_end(context, Role::Server)?;
+    if matches!(context.cell.server, CellServer::External(_)) {
+        return Ok(None);
+    }
+    if ending != Ending::Code(0) {
+        return Err(Abort::Failed(format!("the server ended {ending} when it was asked to stop")));
+    }
+    // The reader of its output may be a moment behind its end.
+    let deadline = context.deadline(context.shared.plan.stop_timeout_s);
+    while !context.executor.output(Role::Server).stdout_closed && context.executor.now() < deadline {
+        context.executor.wait(STOP_INTERVAL);
+    }
+    Ok(last_object(&context.executor.output(Role::Server).stdout))
+}
+
+fn wait_for_end(context: &mut Context<'_>, role: Role) -> Result<Ending, Abort> {
+    let timeout_s = context.shared.plan.stop_timeout_s;
+    let deadline = context.deadline(timeout_s);
+    loop {
+        if let Some(ending) = context.executor.ending(role) {
+            return Ok(ending);
+        }
+        if context.executor.now() > deadline {
+            let name = context.name(role);
+            return Err(Abort::Failed(format!("{name} did not stop within {timeout_s} s of being asked to")));
+        }
+        context.executor.wait(STOP_INTERVAL);
+    }
+}
+
+fn signal(name: &str) -> Stop {
+    match name {
+        "INT" => Stop::Interrupt,
+        "QUIT" => Stop::Quit,
+        _ => Stop::Terminate,
+    }
+}
+
+/// The last JSON object in a program's output: in one line, or over all lines from the last that opens one.
+fn last_object(text: &str) -> Option<serde_json::Value> {
+    let object = |text: &str| {
+        serde_json::from_str::<serde_json::Value>(text).ok().filter(serde_json::Value::is_object)
+    };
+    if let Some(line) = text.lines().rev().find(|l| !l.trim().is_empty())
+        && let Some(found) = object(line)
+    {
+        return Some(found);
+    }
+    let start = text.rfind("\n{")?;
+    object(&text[start..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_found_at_the_end_of_what_a_server_printed() {
+        let of = |text: &str| last_object(text).map(|v| v["accepted"].as_i64().unwrap_or(-1));
+        assert_eq!(of("ready 127.0.0.1:1\n{\"accepted\": 5}\n"), Some(5));
+        assert_eq!(of("ready 127.0.0.1:1\n{\n  \"accepted\": 6\n}\n\n"), Some(6));
+        assert_eq!(of("ready 127.0.0.1:1\n"), None);
+        assert_eq!(of("[1]\n"), None);
+    }
+}

@@ -1,0 +1,262 @@
+//! The stages of a repetition against an executor that starts nothing: each way to fail, and what is done about it.
+
+use std::cell::Cell as Counter;
+
+use super::*;
+use crate::host::CpuSplit;
+use crate::plan::{HostLimits, Plan, expand};
+use crate::runner::executor::{Ending, LeftBehind};
+use crate::runner::fake::{Fake, Script};
+use crate::runner::tests::{catalog, parse, plan};
+
+const GOOD: &str = "server = [\"good\"]";
+
+fn run_plan(plan: &Plan, fake: &mut Fake, stop: &dyn Fn() -> bool) -> Option<Repetition> {
+    let (cells, _) = expand(plan, &catalog(), &HostLimits { descriptors: 20_000, missing: Vec::new() });
+    let cpus = CpuSplit { server: vec![0], load: vec![1] };
+    let shared = Shared { plan, pitot: "pitot", cpus: &cpus, stop, memory_total_bytes: 1 << 30 };
+    run(shared, fake, &cells[0], 7)
+}
+
+fn run_good(fake: &mut Fake) -> Repetition {
+    run_plan(&parse(&plan(GOOD)), fake, &|| false).unwrap()
+}
+
+/// A repetition that fails with this reason.
+#[track_caller]
+fn assert_fails(fake: &mut Fake, reason: &str) -> Repetition {
+    let repetition = run_good(fake);
+    assert_eq!(repetition.verdict.kind, VerdictKind::Failed, "{:?}", repetition.verdict);
+    assert!(repetition.verdict.reason.starts_with(reason), "{}", repetition.verdict.reason);
+    assert_eq!(fake.calls.last().unwrap(), "finish", "whatever fails, the executor cleans up");
+    repetition
+}
+
+#[test]
+fn a_good_repetition_goes_through_all_stages_in_order() {
+    let mut fake = Fake::new();
+    fake.server.prints.push((100, "{\"accepted\": 9}"));
+    let repetition = run_good(&mut fake);
+    assert_eq!((repetition.verdict.kind, repetition.verdict.reason.as_str()), (VerdictKind::Valid, ""));
+    let stages = [
+        "begin 7",
+        "start Server for Server",
+        "sample",
+        "start Load for Load",
+        "sample",
+        "Terminate Server",
+        "finish",
+    ];
+    assert_eq!(fake.calls, stages);
+    assert_eq!(repetition.address, "127.0.0.1:4321");
+    assert!(repetition.ready_s >= 0.003 && repetition.ready_s < 0.02, "{}", repetition.ready_s);
+    assert_eq!(repetition.server_stats.unwrap()["accepted"], 9);
+    assert!((repetition.resources.unwrap().window_s - 0.2).abs() < 0.02);
+    assert!(repetition.samples.len() > 10);
+    assert_eq!(repetition.output_tail, "");
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_fails_the_repetition_before_anything_starts() {
+    let mut fake = Fake::new();
+    fake.begin_error = Some("the disk is full");
+    assert_fails(&mut fake, "the disk is full");
+    assert_eq!(fake.calls, ["begin 7", "finish"]);
+}
+
+#[test]
+fn a_server_that_cannot_be_started_is_reported_as_such() {
+    let mut fake = Fake::new();
+    fake.server.start_error = Some("`pitot` could not be started");
+    assert_fails(&mut fake, "`pitot` could not be started");
+}
+
+#[test]
+fn a_server_that_ends_before_it_is_ready_leaves_its_output() {
+    let mut fake = Fake::new();
+    let complains = vec![(1, "no such root")];
+    fake.server = Script { complains, ends: Some((2, Ending::Code(2))), ..Script::default() };
+    let repetition = assert_fails(&mut fake, "the server ended with exit code 2 before it was ready");
+    assert_eq!(repetition.output_tail, "server:\nno such root\n");
+}
+
+#[test]
+fn a_server_that_is_never_ready_is_given_up_at_its_timeout() {
+    let mut fake = Fake::new();
+    fake.server.prints = vec![(1, "thinking about it"), (400, "ready")];
+    let repetition = assert_fails(&mut fake, "the server was not ready within 0.5 s");
+    assert!((0.5..0.6).contains(&repetition.elapsed_s), "{}", repetition.elapsed_s);
+}
+
+#[test]
+fn a_server_that_dies_under_load_fails_with_the_moment() {
+    let mut fake = Fake::new();
+    fake.server.ends = Some((120, Ending::Signal(11)));
+    assert_fails(&mut fake, "the server ended by signal SIGSEGV 0.1 s into the load");
+    assert!(!fake.calls.contains(&"Terminate Server".to_owned()), "nobody stops what has ended");
+}
+
+#[test]
+fn a_load_generator_that_cannot_be_started_does_not_leave_the_server_running() {
+    let mut fake = Fake::new();
+    fake.load.start_error = Some("`pitot` could not be started: no memory");
+    assert_fails(&mut fake, "`pitot` could not be started: no memory");
+}
+
+#[test]
+fn a_load_generator_that_never_ends_is_given_up() {
+    let mut fake = Fake::new();
+    fake.load.ends = None;
+    let repetition = assert_fails(&mut fake, "the load generator did not end within 30 s");
+    assert!(repetition.elapsed_s > 30.0);
+}
+
+#[test]
+fn a_load_generator_that_prints_nonsense_or_nothing_fails() {
+    for (result, reason) in [
+        (None, "the load generator ended with exit code 0 and wrote no result"),
+        (Some("Segmentation fault"), "the result of the load generator cannot be read: "),
+        (Some("{\"schema\": \"wrk/1\"}"), "the result of the load generator cannot be read: "),
+        (
+            Some(
+                r#"{"schema": "pitot-load/1", "throughput_rps": 0.0,
+                    "errors": [{"phase": "receive", "kind": "ECONNRESET", "count": 3}]}"#,
+            ),
+            "no reply was right, but 3 errors, most of them receive ECONNRESET",
+        ),
+        (
+            Some(r#"{"schema": "pitot-load/1", "storm": {"requested": 10, "established": 4}}"#),
+            "only 4 of 10 connections were established",
+        ),
+    ] {
+        let mut fake = Fake::new();
+        fake.load.result = result.map(str::to_owned);
+        assert_fails(&mut fake, reason);
+    }
+}
+
+#[test]
+fn a_result_that_fails_the_repetition_is_kept() {
+    let mut fake = Fake::new();
+    fake.load.result =
+        Some(r#"{"schema": "pitot-load/1", "requests": {"attempted": 5, "completed": 5}}"#.into());
+    let repetition = assert_fails(&mut fake, "no reply was right");
+    assert_eq!(repetition.load.unwrap().requests.attempted, 5);
+}
+
+#[test]
+fn a_server_that_does_not_stop_or_stops_with_an_error_fails() {
+    let mut fake = Fake::new();
+    fake.server.stops = None;
+    assert_fails(&mut fake, "the server did not stop within 0.5 s of being asked to");
+    let mut fake = Fake::new();
+    fake.server.stops = Some(Ending::Code(9));
+    assert_fails(&mut fake, "the server ended with exit code 9 when it was asked to stop");
+}
+
+#[test]
+fn processes_left_behind_fail_a_repetition_that_was_good_otherwise() {
+    let left_behind = vec![LeftBehind { pid: 42, name: "worker".into() }];
+    let mut fake = Fake::new();
+    fake.left_behind.clone_from(&left_behind);
+    let repetition = assert_fails(&mut fake, "1 processes were left behind, such as `worker` (process 42)");
+    assert!(repetition.load.is_some());
+    let mut fake = Fake::new();
+    fake.left_behind = left_behind;
+    fake.load.ends = None;
+    assert_fails(&mut fake, "the load generator did not end");
+}
+
+#[test]
+fn an_interrupted_repetition_is_cleaned_up_and_not_recorded() {
+    let plan = parse(&plan(GOOD));
+    let asked = Counter::new(0);
+    let mut asked_in_all = 0;
+    // At every moment at which the user may ask, from the first to the last.
+    for moment in 0.. {
+        asked.set(0);
+        let stop = || {
+            asked.set(asked.get() + 1);
+            asked.get() > moment
+        };
+        let mut fake = Fake::new();
+        let repetition = run_plan(&plan, &mut fake, &stop);
+        assert_eq!(fake.calls.last().unwrap(), "finish");
+        if repetition.is_some() {
+            asked_in_all = moment;
+            break;
+        }
+    }
+    assert!(asked_in_all > 20, "the user is asked {asked_in_all} times only");
+}
+
+#[test]
+fn another_program_is_ready_by_its_port_or_by_a_line() {
+    let external = |ready: &str| {
+        parse(
+            &(plan("server = [\"other\"]")
+                + &format!(
+                    "[servers.other]\ncommand = [\"other\"]\nurl = \"http://{{address}}/\"\n{ready}\n"
+                )),
+        )
+    };
+    let mut fake = Fake::new();
+    fake.server = Script { accepts_from: Some(50), stops: Some(Ending::Signal(15)), ..Script::default() };
+    let repetition = run_plan(&external("stop = \"QUIT\""), &mut fake, &|| false).unwrap();
+    assert_eq!(repetition.verdict.kind, VerdictKind::Valid, "{:?}", repetition.verdict);
+    assert!((0.05..0.06).contains(&repetition.ready_s), "{}", repetition.ready_s);
+    assert!(fake.calls.contains(&"Quit Server".to_owned()));
+    let mut fake = Fake::new();
+    let complains = vec![(30, "up and running")];
+    fake.server = Script { complains, stops: Some(Ending::Code(3)), ..Script::default() };
+    let plan = external("ready = { line = \"running\" }");
+    let repetition = run_plan(&plan, &mut fake, &|| false).unwrap();
+    assert_eq!(repetition.verdict.kind, VerdictKind::Valid, "{:?}", repetition.verdict);
+    assert_eq!((repetition.address.as_str(), repetition.server_stats), ("127.0.0.1:80", None));
+}
+
+#[test]
+fn helpers_start_before_the_load_and_stop_before_the_server() {
+    let text = plan(GOOD) + "[helpers.names]\nprotocol = \"busy\"\n[helpers.clock]\nprotocol = \"busy\"\n";
+    let plan = parse(&text);
+    let mut fake = Fake::new();
+    let repetition = run_plan(&plan, &mut fake, &|| false).unwrap();
+    assert_eq!(repetition.verdict.kind, VerdictKind::Valid, "{:?}", repetition.verdict);
+    let calls: Vec<&str> = fake.calls.iter().map(String::as_str).filter(|c| *c != "sample").collect();
+    let stages = [
+        "begin 7",
+        "start Server for Server",
+        "start Helper(0) for None",
+        "start Helper(1) for None",
+        "start Load for Load",
+        "Terminate Helper(0)",
+        "Terminate Helper(1)",
+        "Terminate Server",
+        "finish",
+    ];
+    assert_eq!(calls, stages);
+    let mut fake = Fake::new();
+    fake.helper = Script {
+        complains: vec![(0, "no such zone")],
+        ends: Some((1, Ending::Code(2))),
+        ..Script::default()
+    };
+    let repetition = run_plan(&plan, &mut fake, &|| false).unwrap();
+    assert_eq!(repetition.verdict.reason, "the helper `names` ended with exit code 2");
+    assert!(repetition.output_tail.contains("names:\nno such zone"), "{}", repetition.output_tail);
+}
+
+#[test]
+fn a_program_without_a_server_counts_as_one() {
+    let plan =
+        parse("repetitions = 1\n[load]\nprogram = \"disk files\"\n[factors]\nload.sizes = [\"4KiB\"]\n");
+    let mut fake = Fake::new();
+    fake.load.result = Some(
+        r#"{"schema": "pitot-disk/1", "command": "files", "options": {"count": 10},
+            "sizes": [{"elapsed_s": 0.1, "phases": []}]}"#
+            .into(),
+    );
+    let repetition = run_plan(&plan, &mut fake, &|| false).unwrap();
+    assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{:?}", repetition.verdict);
+    assert_eq!(fake.calls, ["begin 7", "start Load for Server", "sample", "sample", "finish"]);
+}
