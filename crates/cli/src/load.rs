@@ -165,9 +165,9 @@ fn processes(text: &str) -> Result<ProcessCount, String> {
 
 impl Load {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let plan = Plan::new(&self.options())?;
+        let run = Plan::new(&self.options())?.prepare()?;
         if let Some(spec) = &self.worker {
-            return match pitot_load::work(&plan, spec) {
+            return match pitot_load::work(&run, spec) {
                 Ok(()) => Ok(ExitCode::SUCCESS),
                 Err(why) => Err(Failure::run(why, "the first process tells more")),
             };
@@ -191,7 +191,7 @@ impl Load {
                 .map(|file| HistogramLog::Waiting(file, format!("pitot load {}", self.url))),
             shown: false,
         };
-        let result = pitot_load::run(&plan, respawn()?.as_ref(), &mut watch);
+        let result = pitot_load::run(&run, respawn()?.as_ref(), &mut watch);
         watch.clear();
         let report = result?;
         if let Some(log) = watch.log.take() {

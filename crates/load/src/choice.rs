@@ -1,6 +1,7 @@
 //! Sets of requests: a range in a path stands for many, and a choice says how often each of them is made.
 
 use pitot_proto::client::RequestSpec;
+
 use pitot_results::Failure;
 
 /// At most so many requests are made of ranges: each is kept in memory, built.

@@ -1,8 +1,8 @@
 //! Several processes, where one cannot hold enough connections.
 //!
-//! The load generator starts itself again with the same arguments and a hidden one that says which share is whose. A
-//! worker prints its messages as lines of JSON and obeys lines on its standard input; it ends when that is closed, and
-//! dies with its parent in any case.
+//! The load generator starts itself again with the same arguments and a hidden one that says which share is the worker's. A
+//! worker prints its messages as lines of JSON and takes orders from its standard input; it ends when that is closed,
+//! and dies with its parent in any case.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -19,7 +19,7 @@ use crate::gate::Gate;
 use crate::message::Message;
 use crate::pace::Pace;
 use crate::pace::constant_at;
-use crate::plan::Plan;
+use crate::prepared::PreparedRun;
 use crate::share::Share;
 use crate::tally::{Interval, Tally};
 use crate::threads::Threads;
@@ -69,13 +69,13 @@ enum Order {
     Stop,
 }
 
-/// Worker processes, and the way to each.
+/// Worker processes, each with its standard input.
 pub(crate) struct Processes {
     workers: Vec<(Child, Option<ChildStdin>)>,
 }
 
 impl Processes {
-    /// Starts all worker processes. They tell of themselves in `messages`, as sources 0, 1 and so on.
+    /// Starts all worker processes. They report in `messages`, as sources 0, 1 and so on.
     pub(crate) fn start(
         respawn: &Respawn,
         count: u64,
@@ -117,7 +117,7 @@ impl Processes {
     fn order(&mut self, order: Order) {
         let Ok(text) = serde_json::to_string(&order) else { return };
         for input in self.workers.iter_mut().filter_map(|(_, input)| input.as_mut()) {
-            // A worker that is gone has told so, or its silence tells.
+            // A worker that is gone has reported why, or its closed pipe reports that it died.
             let _ = writeln!(input, "{text}").and_then(|()| input.flush());
         }
     }
@@ -133,7 +133,7 @@ impl Drop for Processes {
     }
 }
 
-/// Turns the lines of a worker into messages. A worker that ends without a last word has failed.
+/// Turns the lines of a worker into messages. A worker that ends without its final message has failed.
 fn forward(source: usize, output: impl BufRead, messages: &Sender<Message>) {
     let mut ended = false;
     for line in output.lines().map_while(Result::ok) {
@@ -144,7 +144,10 @@ fn forward(source: usize, output: impl BufRead, messages: &Sender<Message>) {
             }
             Ok(Line::Final(tally)) => Message::Final { source, result: Ok(tally) },
             Ok(Line::Failed(why)) => Message::Final { source, result: Err(why) },
-            Err(e) => Message::Final { source, result: Err(format!("a worker process talks nonsense: {e}")) },
+            Err(e) => Message::Final {
+                source,
+                result: Err(format!("a worker process sent a malformed message: {e}")),
+            },
         };
         ended = matches!(message, Message::Final { .. });
         if messages.send(message).is_err() || ended {
@@ -161,19 +164,19 @@ fn forward(source: usize, output: impl BufRead, messages: &Sender<Message>) {
 ///
 /// # Errors
 /// One line if the share could not be run.
-pub fn work(plan: &Plan, spec: &WorkerSpec) -> Result<(), String> {
+pub fn work(run: &PreparedRun, spec: &WorkerSpec) -> Result<(), String> {
     process::die_with_parent(spec.parent);
     let step = spec.rate.map(constant_at);
-    let pace: &Pace = step.as_ref().unwrap_or(&plan.pace);
+    let pace: &Pace = step.as_ref().unwrap_or(&run.plan.pace);
     let share = Share { index: spec.index, count: spec.count };
     let (sender, receiver) = channel();
-    let threads = Threads::start(plan, pace, share, &sender);
+    let threads = Threads::start(run, pace, share, &sender);
     let gate = Arc::clone(&threads.gate);
     std::thread::spawn(move || obey(&gate));
-    let told = relay(plan, &threads, &receiver);
+    let result = relay(run.threads as usize, &threads, &receiver);
     threads.gate.stop();
     threads.join()?;
-    told
+    result
 }
 
 /// Carries out the orders on standard input; its end is an order to stop.
@@ -187,9 +190,8 @@ fn obey(gate: &Gate) {
     gate.stop();
 }
 
-/// Adds up the messages of the threads and prints them as those of one source.
-fn relay(plan: &Plan, threads: &Threads, receiver: &Receiver<Message>) -> Result<(), String> {
-    let count = plan.threads as usize;
+/// Adds up the messages of so many threads and prints them as those of one source.
+fn relay(count: usize, threads: &Threads, receiver: &Receiver<Message>) -> Result<(), String> {
     let (mut ready, mut opened, mut finals) = (0, 0, 0);
     let mut tally = Tally::default();
     let mut seconds: std::collections::BTreeMap<u64, (usize, Interval)> = std::collections::BTreeMap::new();
@@ -204,9 +206,9 @@ fn relay(plan: &Plan, threads: &Threads, receiver: &Receiver<Message>) -> Result
             }
             Message::Interval { source, interval } => {
                 let empty = || (0, Interval { second: interval.second, ..Interval::default() });
-                let (told, sum) = seconds.entry(interval.second).or_insert_with(empty);
+                let (reported, sum) = seconds.entry(interval.second).or_insert_with(empty);
                 sum.merge(&interval);
-                *told += 1;
+                *reported += 1;
                 threads.give_back(source, interval);
                 while let Some(entry) = seconds.first_entry().filter(|entry| entry.get().0 == count) {
                     print(&Line::Interval(std::borrow::Cow::Owned(entry.remove().1)))?;

@@ -7,7 +7,7 @@ use pitot_meter::Nanos;
 use pitot_sys::{sched, usage};
 
 use crate::message::Message;
-use crate::sample::{Kind, Outcome, Phase, Sample};
+use crate::sample::{ErrorKind, ErrorPhase, Outcome, Sample};
 use crate::tally::{ErrorRow, Interval, StormEnd, Tally, Window, thread_use};
 
 /// A gap within a reply that is longer than this counts as a stall: a stream with a small buffer stops there.
@@ -46,8 +46,8 @@ pub(crate) struct Recorder {
 
 #[derive(Debug)]
 struct ErrorCount {
-    phase: Phase,
-    kind: Kind,
+    phase: ErrorPhase,
+    kind: ErrorKind,
     count: u64,
     first_at: Nanos,
 }
@@ -191,7 +191,7 @@ impl Recorder {
     }
 
     /// A request has ended without a complete reply.
-    pub(crate) fn failed(&mut self, intended: Nanos, now: Nanos, phase: Phase, kind: Kind) {
+    pub(crate) fn failed(&mut self, intended: Nanos, now: Nanos, phase: ErrorPhase, kind: ErrorKind) {
         self.tick(now);
         if !self.measured(intended) {
             self.tally.warmup.errors += 1;
@@ -201,13 +201,13 @@ impl Recorder {
         self.interval.failed += 1;
         self.count_error(phase, kind, now);
         // A time-out is a response time of which only a lower bound is known; without it the worst would be missing.
-        if phase == Phase::Timeout {
+        if phase == ErrorPhase::Timeout {
             self.interval.response.record(now.since(intended));
         }
     }
 
     /// Something went wrong with a connection that had no request.
-    pub(crate) fn connection_error(&mut self, now: Nanos, phase: Phase, kind: Kind) {
+    pub(crate) fn connection_error(&mut self, now: Nanos, phase: ErrorPhase, kind: ErrorKind) {
         self.tick(now);
         if self.started && now < self.measure_at {
             self.tally.warmup.errors += 1;
@@ -216,7 +216,7 @@ impl Recorder {
         }
     }
 
-    fn count_error(&mut self, phase: Phase, kind: Kind, now: Nanos) {
+    fn count_error(&mut self, phase: ErrorPhase, kind: ErrorKind, now: Nanos) {
         self.interval.errors += 1;
         match self.errors.iter_mut().find(|e| e.phase == phase && e.kind == kind) {
             Some(error) => error.count += 1,

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use pitot_proto::client::{RequestSpec, Url};
-use pitot_results::Failure;
 
 use crate::choice::{self, Choice};
 use crate::options::Options;
+use pitot_results::Failure;
 
 /// The requests of a run, and whether they come in turn.
 pub(crate) fn specs(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, bool), Failure> {

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime};
 
-use pitot_meter::{Histogram, Nanos, now};
+use pitot_meter::{Nanos, now};
 use pitot_results::Failure;
 
 use crate::collect::{Collector, Second};
@@ -11,7 +11,8 @@ use crate::condition::{Condition, Figures};
 use crate::message::Message;
 use crate::pace::{Pace, Search, constant_at};
 use crate::plan::Plan;
-use crate::prepare::prepare;
+use crate::preload::preload;
+use crate::prepared::PreparedRun;
 use crate::processes::{Processes, Respawn};
 use crate::report::{
     self, Bytes, Client, Gate, INTERRUPTED, Latencies, Report, SearchResult, Smoothness, Step, Storm,
@@ -20,79 +21,40 @@ use crate::share::Share;
 use crate::tally::Window;
 use crate::threads::Threads;
 use crate::verdict;
-
-/// Who looks on while a run goes on, and may end it.
-pub trait Watch {
-    /// A second is over for all threads and processes.
-    fn second(&mut self, progress: &Progress<'_>) {
-        let _ = progress;
-    }
-
-    /// A step of a search is over.
-    fn step(&mut self, step: &Step) {
-        let _ = step;
-    }
-
-    /// True if the user wants the run to end now. Asked a few times a second.
-    fn interrupted(&mut self) -> bool {
-        false
-    }
-}
-
-/// Nobody looks on.
-#[derive(Debug)]
-pub struct Unwatched;
-
-impl Watch for Unwatched {}
-
-/// How far a run is.
-#[derive(Debug)]
-pub struct Progress<'a> {
-    /// The second that is over.
-    pub second: &'a Second,
-    /// The response times of that second.
-    pub response: &'a Histogram,
-    /// Errors up to now.
-    pub errors: u64,
-    /// Replies up to now.
-    pub completed: u64,
-    /// Time left, where it is known.
-    pub left: Option<Nanos>,
-    /// The rate that a search tries now.
-    pub trying_rps: Option<f64>,
-}
+use crate::watch::{Progress, Watch};
 
 /// The load generator itself could not go on.
 fn stopped(why: impl Into<String>) -> Failure {
     Failure::run(why, "check the limits on descriptors, processes and memory (ulimit -a), then run it again")
 }
 
-/// How often the user's wish is looked at.
-const GLANCE: Duration = Duration::from_millis(50);
-/// Between the decision to start and the start, for all threads and processes to hear of it.
-const HEADSTART: Nanos = Nanos::from_millis(2);
-const HEADSTART_PROCESSES: Nanos = Nanos::from_millis(20);
+/// How often the observer is asked whether the run is to end.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// From the decision to start to the start itself, so that it has reached all threads by then.
+const START_DELAY: Nanos = Nanos::from_millis(2);
+/// The same for processes.
+const START_DELAY_PROCESSES: Nanos = Nanos::from_millis(20);
 
-/// Runs the plan to its end.
+/// Runs a prepared plan to its end.
 ///
 /// # Errors
 /// A thread or process could not go on. A server that does not answer is not one of them: that is in the report.
-pub fn run(plan: &Plan, respawn: Option<&Respawn>, watch: &mut dyn Watch) -> Result<Report, Failure> {
-    if !prepare(plan, watch)? {
+pub fn run(run: &PreparedRun, respawn: Option<&Respawn>, watch: &mut dyn Watch) -> Result<Report, Failure> {
+    if !preload(run, watch)? {
         return Err(Failure::run(
             "interrupted while the server was being prepared",
             "run it again for a result",
         ));
     }
-    match &plan.pace {
-        Pace::Search(search) => run_search(plan, search, respawn, watch),
-        pace => Ok(measure(plan, pace, None, respawn, watch)?.report(plan, pace)),
+    match &run.plan.pace {
+        Pace::Search(search) => run_search(run, search, respawn, watch),
+        pace => Ok(measure(run, pace, None, respawn, watch)?.report(run, pace)),
     }
 }
 
 /// Runs at one rate after the other. The report is that of the highest rate that passed, or of the last.
 fn run_search(
-    plan: &Plan,
+    run: &PreparedRun,
     search: &Search,
     respawn: Option<&Respawn>,
     watch: &mut dyn Watch,
@@ -103,8 +65,8 @@ fn run_search(
     let mut last = None;
     while let Some(rate) = explorer.next() {
         let pace = constant_at(rate);
-        let measured = measure(plan, &pace, Some(rate), respawn, watch)?;
-        let report = measured.report(plan, &pace);
+        let measured = measure(run, &pace, Some(rate), respawn, watch)?;
+        let report = measured.report(run, &pace);
         let stop = report.ended_early.is_some();
         let passed = !stop && search.passes(&measured.figures());
         let step = Step {
@@ -136,24 +98,24 @@ fn run_search(
     Ok(report)
 }
 
-/// Whoever does the work, waiting for the start.
-enum Crew {
+/// The threads or processes that do the work, waiting for the start at first.
+enum Workers {
     Threads(Threads),
     Processes(Processes),
 }
 
-impl Crew {
+impl Workers {
     fn open(&mut self, at: Nanos) {
         match self {
-            Crew::Threads(threads) => threads.gate.open(at),
-            Crew::Processes(processes) => processes.open(at),
+            Workers::Threads(threads) => threads.gate.open(at),
+            Workers::Processes(processes) => processes.open(at),
         }
     }
 
     fn stop(&mut self) {
         match self {
-            Crew::Threads(threads) => threads.gate.stop(),
-            Crew::Processes(processes) => processes.stop(),
+            Workers::Threads(threads) => threads.gate.stop(),
+            Workers::Processes(processes) => processes.stop(),
         }
     }
 }
@@ -167,55 +129,55 @@ struct Measured {
 }
 
 fn measure(
-    plan: &Plan,
+    run: &PreparedRun,
     pace: &Pace,
     rate: Option<f64>,
     respawn: Option<&Respawn>,
     watch: &mut dyn Watch,
 ) -> Result<Measured, Failure> {
     let (sender, messages) = channel();
-    let (crew, sources) = if plan.processes > 1 {
+    let (workers, sources) = if run.processes > 1 {
         let respawn = respawn.ok_or_else(|| {
             Failure::run(
-                format!("{} processes are needed, and the program to start is not known", plan.processes),
+                format!("{} processes are needed, and the program to start is not known", run.processes),
                 "use fewer --connections, so that one process is enough",
             )
         })?;
-        let processes = Processes::start(respawn, plan.processes, rate, &sender).map_err(stopped)?;
-        (Crew::Processes(processes), plan.processes)
+        let processes = Processes::start(respawn, run.processes, rate, &sender).map_err(stopped)?;
+        (Workers::Processes(processes), run.processes)
     } else {
-        (Crew::Threads(Threads::start(plan, pace, Share::WHOLE, &sender)), plan.threads)
+        (Workers::Threads(Threads::start(run, pace, Share::WHOLE, &sender)), run.threads)
     };
     drop(sender);
-    let mut run = Run {
-        plan,
+    let mut supervisor = Supervisor {
+        run,
         rate,
         watch,
-        crew,
+        workers,
         collector: Collector::new(sources as usize),
         ready: 0,
         opened: 0,
         start_at: None,
         ended_early: None,
     };
-    run.follow(&messages)?;
-    let Run { crew, mut collector, start_at, ended_early, .. } = run;
-    if let Crew::Threads(threads) = crew {
+    supervisor.follow(&messages)?;
+    let Supervisor { workers, mut collector, start_at, ended_early, .. } = supervisor;
+    if let Workers::Threads(threads) = workers {
         threads.join().map_err(stopped)?;
     }
     collector.tally.errors.sort_by_key(|e| std::cmp::Reverse(e.count));
     let end = now().0;
     let window = collector.tally.window.unwrap_or(Window { start: end, end });
-    let from = start_at.map_or(Nanos(window.start), |at| at + plan.warmup);
+    let from = start_at.map_or(Nanos(window.start), |at| at + run.plan.warmup);
     Ok(Measured { collector, window, started_at: report::wall_time(from.min(Nanos(end))), ended_early })
 }
 
-/// A run under way, as its supervisor sees it.
-struct Run<'a> {
-    plan: &'a Plan,
+/// Follows a run that is under way, and ends it where needed.
+struct Supervisor<'a> {
+    run: &'a PreparedRun,
     rate: Option<f64>,
     watch: &'a mut dyn Watch,
-    crew: Crew,
+    workers: Workers,
     collector: Collector,
     ready: usize,
     opened: u64,
@@ -223,11 +185,11 @@ struct Run<'a> {
     ended_early: Option<String>,
 }
 
-impl Run<'_> {
+impl Supervisor<'_> {
     /// Takes messages until all sources have ended.
     fn follow(&mut self, messages: &Receiver<Message>) -> Result<(), Failure> {
         while !self.collector.is_complete() {
-            match messages.recv_timeout(GLANCE) {
+            match messages.recv_timeout(POLL_INTERVAL) {
                 Ok(message) => self.take(message)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -243,7 +205,7 @@ impl Run<'_> {
 
     fn end(&mut self, why: &str) {
         self.ended_early = Some(why.to_owned());
-        self.crew.stop();
+        self.workers.stop();
     }
 
     fn take(&mut self, message: Message) -> Result<(), Failure> {
@@ -257,14 +219,14 @@ impl Run<'_> {
             }
             Message::Interval { source, interval } => {
                 self.interval(source, &interval);
-                if let Crew::Threads(threads) = &self.crew {
+                if let Workers::Threads(threads) = &self.workers {
                     threads.give_back(source, interval);
                 }
             }
             Message::Final { source, result } => match result {
                 Ok(tally) => self.collector.end(source, &tally, &mut |_, _, _| ()),
                 Err(why) => {
-                    self.crew.stop();
+                    self.workers.stop();
                     return Err(stopped(why));
                 }
             },
@@ -273,28 +235,28 @@ impl Run<'_> {
     }
 
     fn sources(&self) -> usize {
-        match &self.crew {
-            Crew::Threads(_) => self.plan.threads as usize,
-            Crew::Processes(_) => self.plan.processes as usize,
+        match &self.workers {
+            Workers::Threads(_) => self.run.threads as usize,
+            Workers::Processes(_) => self.run.processes as usize,
         }
     }
 
-    /// All connections are tried: goes on, unless not one of them is there.
+    /// All connections have been tried: starts, unless not one of them is open.
     fn start(&mut self) {
-        if self.plan.opened_before_start() > 0 && self.opened == 0 {
+        if self.run.plan.opened_before_start() > 0 && self.opened == 0 {
             return self.end("no connection could be opened");
         }
-        let headstart = match &self.crew {
-            Crew::Threads(_) => HEADSTART,
-            Crew::Processes(_) => HEADSTART_PROCESSES,
+        let delay = match &self.workers {
+            Workers::Threads(_) => START_DELAY,
+            Workers::Processes(_) => START_DELAY_PROCESSES,
         };
-        let at = now() + headstart;
+        let at = now() + delay;
         self.start_at = Some(at);
-        self.crew.open(at);
+        self.workers.open(at);
     }
 
     fn interval(&mut self, source: usize, interval: &crate::tally::Interval) {
-        let (plan, watch) = (self.plan, &mut *self.watch);
+        let (plan, watch) = (&self.run.plan, &mut *self.watch);
         let measured_to = self.start_at.zip(plan.length()).map(|(at, length)| at + length);
         let rate = self.rate;
         let mut abort: Option<String> = None;
@@ -363,7 +325,8 @@ impl Measured {
         }
     }
 
-    fn report(&self, plan: &Plan, pace: &Pace) -> Report {
+    fn report(&self, run: &PreparedRun, pace: &Pace) -> Report {
+        let plan = &run.plan;
         let (collector, tally) = (&self.collector, &self.collector.tally);
         let length = self.length();
         let recorded = Latencies {
@@ -381,8 +344,8 @@ impl Measured {
         Report {
             schema: "pitot-load/1",
             version: env!("CARGO_PKG_VERSION"),
-            target: plan.url.clone(),
-            options: plan.describe(),
+            target: plan.target.clone(),
+            options: run.describe(),
             started_at: report::rfc3339(self.started_at),
             duration_s: length.as_secs_f64(),
             clock_ns: self.window,
@@ -423,7 +386,7 @@ impl Measured {
 fn gate(condition: &Condition, figures: &Figures<'_>) -> Gate {
     Gate {
         fail_if: condition.to_string(),
-        // A figure that is not there fails the gate: nothing has shown that it is met.
+        // An unknown figure fails the gate: nothing has shown that the server meets it.
         failed: condition.met(figures, true),
         figure: condition.describe(figures),
     }

@@ -29,12 +29,12 @@ pub(crate) enum Outcome {
     /// With the right reply.
     Right,
     /// With a complete reply that was wrong or late.
-    Wrong(Phase, Kind),
+    Wrong(ErrorPhase, ErrorKind),
 }
 
 /// In which phase of a request or connection an error came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
+pub enum ErrorPhase {
     /// Before the connection was there.
     Connect,
     /// While the request was sent.
@@ -49,23 +49,23 @@ pub enum Phase {
     Content,
 }
 
-impl Phase {
+impl ErrorPhase {
     /// The word in reports.
     pub const fn word(self) -> &'static str {
         match self {
-            Phase::Connect => "connect",
-            Phase::Send => "send",
-            Phase::Receive => "receive",
-            Phase::Timeout => "timeout",
-            Phase::Protocol => "protocol",
-            Phase::Content => "content",
+            ErrorPhase::Connect => "connect",
+            ErrorPhase::Send => "send",
+            ErrorPhase::Receive => "receive",
+            ErrorPhase::Timeout => "timeout",
+            ErrorPhase::Protocol => "protocol",
+            ErrorPhase::Content => "content",
         }
     }
 }
 
 /// What went wrong, within its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// What the kernel said.
     Errno(i32),
     /// What the reply said.
@@ -74,34 +74,34 @@ pub enum Kind {
     Word(&'static str),
 }
 
-impl Kind {
+impl ErrorKind {
     /// The server closed in order before the first byte of a reply.
-    pub(crate) const CLOSED: Kind = Kind::Word("closed");
+    pub(crate) const CLOSED: ErrorKind = ErrorKind::Word("closed");
     /// The server closed in order inside a reply.
-    pub(crate) const TRUNCATED: Kind = Kind::Word("truncated");
+    pub(crate) const TRUNCATED: ErrorKind = ErrorKind::Word("truncated");
     /// No connection in time.
-    pub(crate) const NO_CONNECTION: Kind = Kind::Word("connect");
+    pub(crate) const NO_CONNECTION: ErrorKind = ErrorKind::Word("connect");
     /// No complete reply in time.
-    pub(crate) const NO_REPLY: Kind = Kind::Word("reply");
+    pub(crate) const NO_REPLY: ErrorKind = ErrorKind::Word("reply");
     /// A reply that was complete and in the kernel, but read after its time.
-    pub(crate) const LATE: Kind = Kind::Word("late");
+    pub(crate) const LATE: ErrorKind = ErrorKind::Word("late");
 
     /// The name in reports: `ECONNRESET`, `status-503`, `truncated`.
     pub fn name(self) -> String {
         match self {
-            Kind::Errno(number) => match pitot_sys::errno::name(number) {
+            ErrorKind::Errno(number) => match pitot_sys::errno::name(number) {
                 "errno" => format!("errno-{number}"),
                 name => name.to_owned(),
             },
-            Kind::Status(status) => format!("status-{status}"),
-            Kind::Word(word) => word.to_owned(),
+            ErrorKind::Status(status) => format!("status-{status}"),
+            ErrorKind::Word(word) => word.to_owned(),
         }
     }
 }
 
-impl From<&io::Error> for Kind {
-    fn from(e: &io::Error) -> Kind {
-        Kind::Errno(e.raw_os_error().unwrap_or(0))
+impl From<&io::Error> for ErrorKind {
+    fn from(e: &io::Error) -> ErrorKind {
+        ErrorKind::Errno(e.raw_os_error().unwrap_or(0))
     }
 }
 
@@ -112,9 +112,9 @@ mod tests {
     #[test]
     fn kinds_have_names_that_a_script_can_match() {
         let refused = io::Error::from_raw_os_error(111);
-        assert_eq!(Kind::from(&refused).name(), "ECONNREFUSED");
-        assert_eq!(Kind::Errno(4095).name(), "errno-4095");
-        assert_eq!(Kind::Status(503).name(), "status-503");
-        assert_eq!(Kind::TRUNCATED.name(), "truncated");
+        assert_eq!(ErrorKind::from(&refused).name(), "ECONNREFUSED");
+        assert_eq!(ErrorKind::Errno(4095).name(), "errno-4095");
+        assert_eq!(ErrorKind::Status(503).name(), "status-503");
+        assert_eq!(ErrorKind::TRUNCATED.name(), "truncated");
     }
 }

@@ -6,16 +6,16 @@ use std::thread::JoinHandle;
 
 use pitot_sys::{affinity, sched};
 
-use crate::fleet::Fleet;
+use crate::connections::Connections;
 use crate::gate::Gate;
 use crate::message::Message;
 use crate::pace::Pace;
-use crate::plan::Plan;
+use crate::prepared::PreparedRun;
 use crate::recorder::{Intervals, Recorder};
 use crate::share::Share;
 use crate::tally::Interval;
 
-/// Memory of seconds that goes back and forth between a thread and the collector.
+/// Records of a second that circulate between a thread and the collector.
 const INTERVALS_MAX: usize = 2;
 
 /// Threads at work, waiting for the gate at first.
@@ -26,22 +26,23 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// Starts the threads of one process's share. They tell of themselves in `messages`, as sources 0, 1 and so on.
-    pub(crate) fn start(plan: &Plan, pace: &Pace, share: Share, messages: &Sender<Message>) -> Threads {
+    /// Starts the threads of one process's share. They report in `messages`, as sources 0, 1 and so on.
+    pub(crate) fn start(run: &PreparedRun, pace: &Pace, share: Share, messages: &Sender<Message>) -> Threads {
         let gate = Arc::new(Gate::default());
         let mut threads = Threads { gate: Arc::clone(&gate), handles: Vec::new(), spare: Vec::new() };
-        for index in 0..plan.threads {
-            let share = share.part(index, plan.threads);
+        for index in 0..run.threads {
+            let share = share.part(index, run.threads);
             let source = index as usize;
             let (give_back, spare) = channel();
             for _ in 0..INTERVALS_MAX {
-                // A receiver that is gone has no use for it.
+                // A receiver that is gone needs no memory.
                 let _ = give_back.send(Box::default());
             }
-            let fleet_plan = plan.fleet(share, pace);
-            let route = plan.route(share);
-            let engine = plan.engine;
-            let cpu = (!plan.cpus.is_empty()).then(|| plan.cpus[share.index as usize % plan.cpus.len()]);
+            let thread_plan = run.plan.thread(share, pace);
+            let route = run.route(share);
+            let engine = run.plan.engine;
+            let cpus = &run.plan.cpus;
+            let cpu = (!cpus.is_empty()).then(|| cpus[share.index as usize % cpus.len()]);
             let (messages, gate) = (messages.clone(), Arc::clone(&gate));
             let work = move || {
                 let run = || {
@@ -50,13 +51,14 @@ impl Threads {
                             .map_err(|e| format!("the thread cannot be pinned to CPU {cpu}: {e}"))?;
                     }
                     sched::wake_precisely();
-                    let requested = fleet_plan.groups.iter().map(|(_, count)| count).sum();
+                    let requested = thread_plan.groups.iter().map(|(_, count)| count).sum();
                     let intervals = Intervals { source, finished: messages.clone(), spare };
-                    let fleet = Fleet::new(fleet_plan, Recorder::new(requested, intervals), gate);
-                    let mut ready = |fleet: &Fleet| {
-                        let _ = messages.send(Message::Ready { opened: fleet.opened() });
+                    let recorder = Recorder::new(requested, intervals);
+                    let connections = Connections::new(thread_plan, recorder, gate);
+                    let mut ready = |connections: &Connections| {
+                        let _ = messages.send(Message::Ready { opened: connections.opened() });
                     };
-                    (engine.run)(fleet, route, &mut ready).map(Box::new).map_err(|e| e.to_string())
+                    (engine.run)(connections, route, &mut ready).map(Box::new).map_err(|e| e.to_string())
                 };
                 let result = run();
                 let _ = messages.send(Message::Final { source, result });

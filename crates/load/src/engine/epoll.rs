@@ -8,9 +8,10 @@ use pitot_proto::client::Payload;
 use pitot_sys::readiness::{EpollEdge, Interest, Readiness, Ready};
 use pitot_sys::{Token, connect, socket};
 
-use super::{EngineEntry, EngineError, Route, span};
-use crate::fleet::{Fleet, Next, Wire};
-use crate::sample::Phase;
+use super::entry::{EngineEntry, EngineError};
+use super::route::Route;
+use crate::connections::{Connections, Next, Wire};
+use crate::sample::ErrorPhase;
 use crate::tally::Tally;
 
 pub(super) const ENTRY: EngineEntry = EngineEntry {
@@ -29,58 +30,58 @@ const RECEIVES_MAX: usize = 16;
 /// As many events as the mechanism takes in one call; if it took so many, there may be more.
 const FULL_BATCH: usize = 512;
 
-struct Sockets {
+struct EpollWire {
     epoll: EpollEdge,
     route: Route,
-    places: Vec<Place>,
+    sockets: Vec<Socket>,
 }
 
 /// The engine's part of a slot.
 #[derive(Default)]
-struct Place {
+struct Socket {
     fd: Option<OwnedFd>,
-    /// Counts the connections of the slot, so that an event for an earlier one is told apart.
+    /// Counts the connections of the slot, so that an event for an earlier one is recognised.
     generation: u32,
     connecting: bool,
-    /// What the kernel would not take yet. Rare, so it is not kept in place.
+    /// What the kernel has not accepted yet. Rare, so it is on the heap.
     #[expect(clippy::box_collection, reason = "8 bytes instead of 24 for each of 100,000 connections")]
     unsent: Option<Box<Vec<u8>>>,
 }
 
-impl Wire for Sockets {
+impl Wire for EpollWire {
     fn connect(&mut self, slot: u32) -> io::Result<()> {
-        let place = &mut self.places[slot as usize];
-        place.generation = (place.generation + 1) % Token::GENERATIONS;
+        let socket = &mut self.sockets[slot as usize];
+        socket.generation = (socket.generation + 1) % Token::GENERATIONS;
         let fd = connect::open(self.route.target, self.route.source())?;
         connect::start(&fd, self.route.target)?;
-        // Watched after the connect has begun: a socket that has never connected is told as broken.
-        self.epoll.watch(fd.as_fd(), Token::new(slot, place.generation), Interest::ReadWrite)?;
-        place.connecting = true;
-        place.fd = Some(fd);
+        // Watched after the connect has begun: a socket that has never connected is reported as broken.
+        self.epoll.watch(fd.as_fd(), Token::new(slot, socket.generation), Interest::ReadWrite)?;
+        socket.connecting = true;
+        socket.fd = Some(fd);
         Ok(())
     }
 
     fn send(&mut self, slot: u32, payload: Payload<'_>) -> io::Result<()> {
-        let place = &mut self.places[slot as usize];
+        let socket = &mut self.sockets[slot as usize];
         let bytes = payload.as_slice();
-        if let Some(unsent) = &mut place.unsent {
+        if let Some(unsent) = &mut socket.unsent {
             unsent.extend_from_slice(bytes);
             return Ok(());
         }
-        let Some(fd) = &place.fd else { return Err(io::ErrorKind::NotConnected.into()) };
+        let Some(fd) = &socket.fd else { return Err(io::ErrorKind::NotConnected.into()) };
         let sent = send_some(fd, bytes)?;
         if sent < bytes.len() {
-            place.unsent = Some(Box::new(bytes[sent..].to_vec()));
+            socket.unsent = Some(Box::new(bytes[sent..].to_vec()));
         }
         Ok(())
     }
 
     fn close(&mut self, slot: u32) -> u32 {
-        let place = &mut self.places[slot as usize];
-        place.unsent = None;
-        place.connecting = false;
+        let socket = &mut self.sockets[slot as usize];
+        socket.unsent = None;
+        socket.connecting = false;
         // A closed descriptor leaves epoll by itself.
-        place.fd.take().and_then(|fd| connect::retransmits(&fd).ok()).unwrap_or(0)
+        socket.fd.take().and_then(|fd| connect::retransmits(&fd).ok()).unwrap_or(0)
     }
 }
 
@@ -98,104 +99,108 @@ fn send_some(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(sent)
 }
 
-fn run(mut fleet: Fleet, route: Route, ready: &mut dyn FnMut(&Fleet)) -> Result<Tally, EngineError> {
-    let places = std::iter::repeat_with(Place::default).take(fleet.slots()).collect();
-    let mut sockets = Sockets { epoll: EpollEdge::new()?, route, places };
+fn run(
+    mut connections: Connections,
+    route: Route,
+    ready: &mut dyn FnMut(&Connections),
+) -> Result<Tally, EngineError> {
+    let per_slot = std::iter::repeat_with(Socket::default).take(connections.slots()).collect();
+    let mut wire = EpollWire { epoll: EpollEdge::new()?, route, sockets: per_slot };
     let mut events: Vec<Ready> = Vec::with_capacity(FULL_BATCH);
     let mut buffer = vec![0; RECEIVE_BYTES];
-    let mut told_ready = false;
+    let mut ready_reported = false;
     let mut seen = now();
     loop {
         let time = now();
-        let until = match fleet.tick(&mut sockets, time, seen) {
+        let until = match connections.tick(&mut wire, time, seen) {
             Next::Wait(until) => until,
             Next::Over => break,
         };
-        if !told_ready && fleet.is_ready() {
-            told_ready = true;
-            ready(&fleet);
+        if !ready_reported && connections.is_ready() {
+            ready_reported = true;
+            ready(&connections);
         }
         events.clear();
-        sockets.epoll.wait(Some(span(time, until)), &mut events)?;
+        wire.epoll.wait(Some(until.since(time).into()), &mut events)?;
         let woke = now();
         for event in &events {
-            handle(&mut fleet, &mut sockets, *event, &mut buffer);
+            handle(&mut connections, &mut wire, *event, &mut buffer);
         }
         if events.len() < FULL_BATCH {
             seen = woke;
         }
     }
     let time = now();
-    Ok(fleet.finish(&mut sockets, time))
+    Ok(connections.finish(&mut wire, time))
 }
 
-fn handle(fleet: &mut Fleet, sockets: &mut Sockets, event: Ready, buffer: &mut [u8]) {
+fn handle(connections: &mut Connections, wire: &mut EpollWire, event: Ready, buffer: &mut [u8]) {
     let slot = event.token.index();
     let generation = event.token.generation();
-    let place = &mut sockets.places[slot as usize];
-    let Some(fd) = place.fd.as_ref().filter(|_| place.generation == generation) else { return };
-    if place.connecting {
+    let socket = &mut wire.sockets[slot as usize];
+    let Some(fd) = socket.fd.as_ref().filter(|_| socket.generation == generation) else { return };
+    if socket.connecting {
         if !event.writable {
             return;
         }
         let outcome = connect::outcome(fd);
-        place.connecting = false;
-        fleet.connected(sockets, slot, now(), outcome);
+        socket.connecting = false;
+        connections.connected(wire, slot, now(), outcome);
     } else if event.writable
-        && place.unsent.is_some()
-        && let Err(e) = send_rest(place)
+        && socket.unsent.is_some()
+        && let Err(e) = send_rest(socket)
     {
-        return fleet.broke(sockets, slot, now(), Phase::Send, &e);
+        return connections.broke(wire, slot, now(), ErrorPhase::Send, &e);
     }
     if event.readable {
-        receive(fleet, sockets, slot, generation, event.ended, buffer);
+        receive(connections, wire, slot, generation, event.ended, buffer);
     }
 }
 
-fn send_rest(place: &mut Place) -> io::Result<()> {
-    if let (Some(fd), Some(unsent)) = (&place.fd, &mut place.unsent) {
+fn send_rest(socket: &mut Socket) -> io::Result<()> {
+    if let (Some(fd), Some(unsent)) = (&socket.fd, &mut socket.unsent) {
         let sent = send_some(fd, unsent)?;
         unsent.drain(..sent);
         if unsent.is_empty() {
-            place.unsent = None;
+            socket.unsent = None;
         }
     }
     Ok(())
 }
 
 /// Receives what is there. A receive that does not fill the buffer has emptied the socket, and what comes later makes
-/// a new event, so that EAGAIN need not be asked for; only an end that was told with the event is.
+/// a new event, so that EAGAIN need not be asked for; only an end that was reported with the event is.
 fn receive(
-    fleet: &mut Fleet,
-    sockets: &mut Sockets,
+    connections: &mut Connections,
+    wire: &mut EpollWire,
     slot: u32,
     generation: u32,
     ended: bool,
     buffer: &mut [u8],
 ) {
     for _ in 0..RECEIVES_MAX {
-        let place = &sockets.places[slot as usize];
-        let Some(fd) = place.fd.as_ref().filter(|_| place.generation == generation) else { return };
+        let socket = &wire.sockets[slot as usize];
+        let Some(fd) = socket.fd.as_ref().filter(|_| socket.generation == generation) else { return };
         match socket::recv(fd, buffer) {
-            Ok(0) => return fleet.ended(sockets, slot, now()),
+            Ok(0) => return connections.ended(wire, slot, now()),
             Ok(n) => {
-                fleet.received(sockets, slot, now(), &buffer[..n]);
+                connections.received(wire, slot, now(), &buffer[..n]);
                 if n < buffer.len() && !ended {
                     return;
                 }
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return fleet.broke(sockets, slot, now(), Phase::Receive, &e),
+            Err(e) => return connections.broke(wire, slot, now(), ErrorPhase::Receive, &e),
         }
     }
-    // More is there than fits in its turn: told again in the next wait.
-    let place = &sockets.places[slot as usize];
-    if let Some(fd) = place.fd.as_ref().filter(|_| place.generation == generation) {
+    // More is there than fits in its turn: the next wait reports it again.
+    let socket = &wire.sockets[slot as usize];
+    if let Some(fd) = socket.fd.as_ref().filter(|_| socket.generation == generation) {
         let token = Token::new(slot, generation);
-        sockets.epoll.unwatch(fd.as_fd(), false);
-        if let Err(e) = sockets.epoll.watch(fd.as_fd(), token, Interest::ReadWrite) {
-            fleet.broke(sockets, slot, now(), Phase::Receive, &e);
+        wire.epoll.unwatch(fd.as_fd(), false);
+        if let Err(e) = wire.epoll.watch(fd.as_fd(), token, Interest::ReadWrite) {
+            connections.broke(wire, slot, now(), ErrorPhase::Receive, &e);
         }
     }
 }

@@ -8,9 +8,10 @@ use pitot_proto::client::Payload;
 use pitot_sys::ring::{Chunk, Completion, Ring, RingFd, Sizes};
 use pitot_sys::{Token, connect, ring};
 
-use super::{EngineEntry, EngineError, Route, span};
-use crate::fleet::{Fleet, Next, Wire};
-use crate::sample::Phase;
+use super::entry::{EngineEntry, EngineError};
+use super::route::Route;
+use crate::connections::{Connections, Next, Wire};
+use crate::sample::ErrorPhase;
 use crate::tally::Tally;
 
 pub(super) const ENTRY: EngineEntry = EngineEntry {
@@ -31,7 +32,7 @@ const SIZES: Sizes =
 /// (tcp(7), tcp_wmem: at least 4 KiB), so that its send can go unwatched.
 const UNWATCHED_MAX: usize = 4096;
 
-/// Submissions that the fleet asked for while it was shown a buffer of the ring.
+/// Submissions that were requested while a buffer of the ring was borrowed.
 enum Action {
     Connect(Token),
     Fixed(Token, &'static [u8]),
@@ -40,9 +41,9 @@ enum Action {
     Close(RingFd, bool),
 }
 
-struct Sockets {
+struct UringWire {
     route: Route,
-    places: Vec<Place>,
+    sockets: Vec<Socket>,
     actions: Vec<Action>,
     /// Every send is known to be short and alone on its connection.
     unwatched: bool,
@@ -50,7 +51,7 @@ struct Sockets {
 
 /// The engine's part of a slot.
 #[derive(Default)]
-struct Place {
+struct Socket {
     fd: Option<RingFd>,
     generation: u32,
     /// A connect is in flight.
@@ -63,27 +64,27 @@ struct Place {
     waiting: Option<Box<Vec<u8>>>,
 }
 
-impl Sockets {
+impl UringWire {
     fn token(&self, slot: u32) -> Token {
-        Token::new(slot, self.places[slot as usize].generation)
+        Token::new(slot, self.sockets[slot as usize].generation)
     }
 
-    /// The place of a token, if it is still the same connection.
-    fn place(&mut self, token: Token) -> Option<&mut Place> {
-        let place = &mut self.places[token.index() as usize];
-        (place.generation == token.generation() && place.fd.is_some()).then_some(place)
+    /// The socket of a token, if it is still the same connection.
+    fn socket(&mut self, token: Token) -> Option<&mut Socket> {
+        let socket = &mut self.sockets[token.index() as usize];
+        (socket.generation == token.generation() && socket.fd.is_some()).then_some(socket)
     }
 }
 
-impl Wire for Sockets {
+impl Wire for UringWire {
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         let fd = connect::open(self.route.target, self.route.source())?;
-        let place = &mut self.places[slot as usize];
-        *place = Place {
+        let socket = &mut self.sockets[slot as usize];
+        *socket = Socket {
             fd: Some(RingFd::Plain(fd)),
-            generation: (place.generation + 1) % Token::GENERATIONS,
+            generation: (socket.generation + 1) % Token::GENERATIONS,
             connecting: true,
-            ..Place::default()
+            ..Socket::default()
         };
         self.actions.push(Action::Connect(self.token(slot)));
         Ok(())
@@ -101,60 +102,64 @@ impl Wire for Sockets {
     }
 
     fn close(&mut self, slot: u32) -> u32 {
-        let place = &mut self.places[slot as usize];
-        place.waiting = None;
-        let Some(fd) = place.fd.take() else { return 0 };
+        let socket = &mut self.sockets[slot as usize];
+        socket.waiting = None;
+        let Some(fd) = socket.fd.take() else { return 0 };
         let retransmits = match &fd {
             RingFd::Plain(fd) => connect::retransmits(fd).unwrap_or(0),
             RingFd::Direct(_) => 0,
         };
-        let busy = place.connecting || place.receiving || place.sending;
+        let busy = socket.connecting || socket.receiving || socket.sending;
         self.actions.push(Action::Close(fd, busy));
         retransmits
     }
 }
 
-fn run(mut fleet: Fleet, route: Route, ready: &mut dyn FnMut(&Fleet)) -> Result<Tally, EngineError> {
-    let unwatched = fleet.request_bytes_max().is_some_and(|bytes| bytes <= UNWATCHED_MAX);
+fn run(
+    mut connections: Connections,
+    route: Route,
+    ready: &mut dyn FnMut(&Connections),
+) -> Result<Tally, EngineError> {
+    let unwatched = connections.request_bytes_max().is_some_and(|bytes| bytes <= UNWATCHED_MAX);
     let mut ring = Ring::new(SIZES)?;
-    let places = std::iter::repeat_with(Place::default).take(fleet.slots()).collect();
-    let mut sockets = Sockets { route, places, actions: Vec::with_capacity(64), unwatched };
+    let per_slot = std::iter::repeat_with(Socket::default).take(connections.slots()).collect();
+    let mut wire = UringWire { route, sockets: per_slot, actions: Vec::with_capacity(64), unwatched };
     // Receives that ended for want of buffers, to be armed again once the buffers are back.
     let mut rearm: Vec<Token> = Vec::new();
-    let mut told_ready = false;
+    let mut ready_reported = false;
     let mut seen = now();
     loop {
         let time = now();
-        let next = fleet.tick(&mut sockets, time, seen);
-        submit(&mut ring, &mut sockets);
+        let next = connections.tick(&mut wire, time, seen);
+        submit(&mut ring, &mut wire);
         let Next::Wait(until) = next else { break };
-        if !told_ready && fleet.is_ready() {
-            told_ready = true;
-            ready(&fleet);
+        if !ready_reported && connections.is_ready() {
+            ready_reported = true;
+            ready(&connections);
         }
-        ring.wait(Some(span(time, until)))?;
-        // All that completed had happened by now. What the fleet sends in answer carries the same time and goes to the
+        ring.wait(Some(until.since(time).into()))?;
+        // All that completed had happened by now. What is sent in answer carries the same time and goes to the
         // kernel in the next wait: see the entry's doc for what that means.
         seen = now();
         while let Some(completion) = ring.next_completion() {
-            handle(&mut fleet, &mut sockets, &mut ring, completion, seen, &mut rearm);
-            submit(&mut ring, &mut sockets);
+            handle(&mut connections, &mut wire, &mut ring, completion, seen, &mut rearm);
+            submit(&mut ring, &mut wire);
         }
         for token in rearm.drain(..) {
-            if let Some(Place { fd: Some(fd), .. }) = sockets.place(token) {
+            if let Some(Socket { fd: Some(fd), .. }) = wire.socket(token) {
                 ring.receive(token, fd);
             }
         }
     }
     let time = now();
-    let tally = fleet.finish(&mut sockets, time);
-    submit(&mut ring, &mut sockets);
+    let tally = connections.finish(&mut wire, time);
+    submit(&mut ring, &mut wire);
     Ok(tally)
 }
 
 fn handle(
-    fleet: &mut Fleet,
-    sockets: &mut Sockets,
+    connections: &mut Connections,
+    wire: &mut UringWire,
     ring: &mut Ring,
     completion: Completion,
     time: Nanos,
@@ -162,23 +167,23 @@ fn handle(
 ) {
     match completion {
         Completion::Received { token, result, last } => {
-            received(fleet, sockets, ring, token, result, time);
-            if last && let Some(place) = sockets.place(token) {
+            received(connections, wire, ring, token, result, time);
+            if last && let Some(socket) = wire.socket(token) {
                 // Ended for want of a buffer, or because the kernel gave others their turn.
-                place.receiving = true;
+                socket.receiving = true;
                 rearm.push(token);
             }
         }
         Completion::Connected { token, result } => {
-            let Some(place) = sockets.place(token) else { return };
-            place.connecting = false;
+            let Some(socket) = wire.socket(token) else { return };
+            socket.connecting = false;
             if result.is_ok() {
-                place.receiving = true;
-                if let Some(fd) = &place.fd {
+                socket.receiving = true;
+                if let Some(fd) = &socket.fd {
                     ring.receive(token, fd);
                 }
             }
-            fleet.connected(sockets, token.index(), time, result);
+            connections.connected(wire, token.index(), time, result);
         }
         Completion::Sent { token, result, mut payload } => {
             let sent = match result {
@@ -186,23 +191,23 @@ fn handle(
                 Err(e) => {
                     payload.clear();
                     ring.recycle_payload(payload);
-                    if sockets.place(token).is_some() {
-                        fleet.broke(sockets, token.index(), time, Phase::Send, &e);
+                    if wire.socket(token).is_some() {
+                        connections.broke(wire, token.index(), time, ErrorPhase::Send, &e);
                     }
                     return;
                 }
             };
             payload.advance(sent, drop);
-            let Some(place) = sockets.place(token) else { return };
+            let Some(socket) = wire.socket(token) else { return };
             if payload.is_empty()
-                && let Some(waiting) = place.waiting.take()
+                && let Some(waiting) = socket.waiting.take()
             {
                 payload.push_bytes(*waiting, 0);
             }
-            match &place.fd {
+            match &socket.fd {
                 Some(fd) if !payload.is_empty() => ring.send(token, fd, payload, false),
                 _ => {
-                    place.sending = false;
+                    socket.sending = false;
                     payload.clear();
                     ring.recycle_payload(payload);
                 }
@@ -213,62 +218,62 @@ fn handle(
 }
 
 fn received(
-    fleet: &mut Fleet,
-    sockets: &mut Sockets,
+    connections: &mut Connections,
+    wire: &mut UringWire,
     ring: &mut Ring,
     token: Token,
     result: io::Result<Option<Chunk>>,
     time: Nanos,
 ) {
     let slot = token.index();
-    let known = sockets.place(token).is_some();
+    let known = wire.socket(token).is_some();
     match result {
         Ok(Some(chunk)) => {
             if known {
-                fleet.received(sockets, slot, time, ring.chunk(&chunk));
+                connections.received(wire, slot, time, ring.chunk(&chunk));
             }
             ring.recycle(chunk);
         }
         Ok(None) if known => {
-            if let Some(place) = sockets.place(token) {
-                place.receiving = false;
+            if let Some(socket) = wire.socket(token) {
+                socket.receiving = false;
             }
-            fleet.ended(sockets, slot, time);
+            connections.ended(wire, slot, time);
         }
         Err(e) if known && e.raw_os_error() != Some(pitot_sys::errno::ENOBUFS) => {
-            if let Some(place) = sockets.place(token) {
-                place.receiving = false;
+            if let Some(socket) = wire.socket(token) {
+                socket.receiving = false;
             }
-            fleet.broke(sockets, slot, time, Phase::Receive, &e);
+            connections.broke(wire, slot, time, ErrorPhase::Receive, &e);
         }
         Ok(None) | Err(_) => {}
     }
 }
 
-/// Submits what the fleet asked for.
-fn submit(ring: &mut Ring, sockets: &mut Sockets) {
-    let target = sockets.route.target;
-    let mut actions = std::mem::take(&mut sockets.actions);
+/// Submits what was requested.
+fn submit(ring: &mut Ring, wire: &mut UringWire) {
+    let target = wire.route.target;
+    let mut actions = std::mem::take(&mut wire.actions);
     for action in actions.drain(..) {
         match action {
             Action::Connect(token) => {
-                if let Some(Place { fd: Some(fd), .. }) = sockets.place(token) {
+                if let Some(Socket { fd: Some(fd), .. }) = wire.socket(token) {
                     ring.connect(token, fd, target);
                 }
             }
             Action::Fixed(token, bytes) => {
-                if let Some(Place { fd: Some(fd), .. }) = sockets.place(token) {
+                if let Some(Socket { fd: Some(fd), .. }) = wire.socket(token) {
                     ring.send_static(token, fd, bytes);
                 }
             }
             Action::Bytes(token, bytes) => {
-                let Some(place) = sockets.place(token) else { continue };
-                if place.sending {
-                    place.waiting.get_or_insert_default().extend_from_slice(&bytes);
-                } else if let Some(fd) = &place.fd {
+                let Some(socket) = wire.socket(token) else { continue };
+                if socket.sending {
+                    socket.waiting.get_or_insert_default().extend_from_slice(&bytes);
+                } else if let Some(fd) = &socket.fd {
                     let mut payload = ring.payload();
                     payload.push_bytes(bytes, 0);
-                    place.sending = true;
+                    socket.sending = true;
                     ring.send(token, fd, payload, false);
                 }
             }
@@ -280,5 +285,5 @@ fn submit(ring: &mut Ring, sockets: &mut Sockets) {
             }
         }
     }
-    sockets.actions = actions;
+    wire.actions = actions;
 }

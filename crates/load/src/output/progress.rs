@@ -2,7 +2,7 @@ use pitot_meter::Nanos;
 use pitot_meter::units::grouped;
 
 use crate::report::Step;
-use crate::run::Progress;
+use crate::watch::Progress;
 
 /// One line about the second that is over, to be written over the last one.
 pub fn progress_line(progress: &Progress<'_>) -> String {

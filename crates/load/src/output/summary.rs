@@ -3,7 +3,8 @@ use std::fmt::Write as _;
 use pitot_meter::Nanos;
 use pitot_meter::units::grouped;
 
-use super::{bytes, chart};
+use super::bytes::bytes;
+use super::chart;
 use crate::report::{Latency, PERCENTILES, Report};
 
 /// The result as text, for whoever knows the output of wrk. `detail` adds how many samples are behind each percentile,

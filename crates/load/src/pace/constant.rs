@@ -1,6 +1,6 @@
 use pitot_meter::Nanos;
 
-use super::{Arrivals, OpenPace, Pace, PaceEntry, refuse, required_rate, seconds};
+use super::entry::{Arrivals, OpenPace, Pace, PaceEntry, Uses, required_rate, seconds};
 use crate::share::Share;
 
 pub(super) const ENTRY: PaceEntry = PaceEntry {
@@ -8,10 +8,10 @@ pub(super) const ENTRY: PaceEntry = PaceEntry {
     summary: "requests are due at even distances (-R a second in all)",
     doc: "An open loop: request number n is due n/R seconds after the start, whatever the server does. Response times \
           count from that moment, so that a stall shows in every request that should have been sent in it.",
-    build: |options| {
-        refuse(&[("--think", options.think.is_some())], "constant")?;
-        Ok(Pace::Open(Box::new(Constant { rate: required_rate(options, "constant")? })))
-    },
+    uses: Uses { rate: true, think: false, stages: false, search: false },
+    random: false,
+    implied: |options| options.rate.is_some(),
+    build: |options| Ok(Pace::Open(Box::new(Constant { rate: required_rate(options, "constant")? }))),
 };
 
 /// Arrivals at even distances.
@@ -30,6 +30,10 @@ impl OpenPace for Constant {
 
     fn expected(&self, at: Nanos) -> f64 {
         at.as_secs_f64() * self.rate
+    }
+
+    fn length(&self) -> Option<Nanos> {
+        None
     }
 }
 

@@ -7,72 +7,17 @@
 
 mod closed;
 mod constant;
+mod entry;
 mod poisson;
-pub mod search;
+mod rate_search;
+mod search;
 mod stages;
 
-use std::fmt::Debug;
+pub(crate) use entry::{Arrivals, Pace};
+pub use entry::{PaceEntry, PaceOptions};
+pub(crate) use rate_search::Search;
 
-use pitot_meter::Nanos;
-
-use crate::share::Share;
-pub use search::Search;
-
-/// The times, from the start of the run, at which one thread's requests are due, in order.
-pub(crate) type Arrivals = Box<dyn Iterator<Item = Nanos> + Send>;
-
-/// A pace that does not wait for the server.
-pub(crate) trait OpenPace: Debug + Send + Sync {
-    /// The arrivals of one part of the run; those of all parts together are the whole schedule.
-    fn arrivals(&self, share: Share, seed: u64) -> Arrivals;
-
-    /// How many arrivals of the whole schedule are expected from the start up to `at`.
-    fn expected(&self, at: Nanos) -> f64;
-
-    /// The end of the schedule, where it has one.
-    fn length(&self) -> Option<Nanos> {
-        None
-    }
-}
-
-/// When requests start.
-#[derive(Debug)]
-pub(crate) enum Pace {
-    /// Each connection's next request follows the last reply after a pause.
-    Closed { think: Nanos },
-    /// Requests arrive by a schedule.
-    Open(Box<dyn OpenPace>),
-    /// A series of runs at constant rates.
-    Search(Search),
-}
-
-/// What the user said about the pace.
-#[derive(Clone, Debug, Default)]
-pub struct PaceOptions {
-    /// Requests per second in all (`-R`).
-    pub rate: Option<f64>,
-    /// The pause between a reply and the next request of its connection (`--think`).
-    pub think: Option<Nanos>,
-    /// `0:1000rps:30s,1000:5000rps:1m` (`--stages`).
-    pub stages: Option<String>,
-    /// `p99 < 5ms` (`--search`).
-    pub search: Option<String>,
-}
-
-/// One pace of the registry.
-#[derive(Debug)]
-pub struct PaceEntry {
-    /// The word that users type.
-    pub name: &'static str,
-    /// One line for lists.
-    pub summary: &'static str,
-    /// A paragraph for help and docs.
-    pub doc: &'static str,
-    /// Makes the pace, or says in one line what is wrong with the options.
-    pub(crate) build: fn(&PaceOptions) -> Result<Pace, String>,
-}
-
-/// All paces, in the order in which lists show them.
+/// All paces, in the order in which lists show them; a later one takes precedence where options imply several.
 pub static PACES: &[PaceEntry] =
     &[closed::ENTRY, constant::ENTRY, poisson::ENTRY, stages::ENTRY, search::ENTRY];
 
@@ -81,14 +26,9 @@ pub fn find(name: &str) -> Option<&'static PaceEntry> {
     PACES.iter().find(|p| p.name == name)
 }
 
-/// The pace that the options ask for without naming one.
+/// The pace that the options ask for if they name none: the last in the list that they imply.
 pub(crate) fn implied(options: &PaceOptions) -> &'static PaceEntry {
-    match options {
-        PaceOptions { search: Some(_), .. } => &search::ENTRY,
-        PaceOptions { stages: Some(_), .. } => &stages::ENTRY,
-        PaceOptions { rate: Some(_), .. } => &constant::ENTRY,
-        _ => &closed::ENTRY,
-    }
+    PACES.iter().rev().find(|p| (p.implied)(options)).unwrap_or(&closed::ENTRY)
 }
 
 /// A constant pace, for one step of a search.
@@ -96,38 +36,20 @@ pub(crate) fn constant_at(rate: f64) -> Pace {
     Pace::Open(Box::new(constant::Constant { rate }))
 }
 
-/// The rate, for paces that need one.
-fn required_rate(options: &PaceOptions, name: &str) -> Result<f64, String> {
-    match options.rate {
-        Some(rate) if rate > 0.0 => Ok(rate),
-        Some(_) => Err("the rate must be above 0".into()),
-        None => Err(format!("the pace `{name}` needs a rate (-R)")),
-    }
-}
-
-/// Refuses options that the pace would silently ignore.
-fn refuse(unused: &[(&str, bool)], name: &str) -> Result<(), String> {
-    match unused.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => Err(format!("{flag} has no meaning for the pace `{name}`")),
-        None => Ok(()),
-    }
-}
-
-/// Seconds since the start as a point in time.
-fn seconds(at: f64) -> Nanos {
-    Nanos((at * 1e9).round() as u64)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use pitot_meter::Nanos;
 
-    fn options_for(name: &str) -> PaceOptions {
-        match name {
-            "closed" => PaceOptions::default(),
-            "stages" => PaceOptions { stages: Some("0:100:1s,100:200:1s".into()), ..PaceOptions::default() },
-            "search" => PaceOptions { search: Some("p99 < 5ms".into()), ..PaceOptions::default() },
-            _ => PaceOptions { rate: Some(1000.0), ..PaceOptions::default() },
+    use super::*;
+    use crate::share::Share;
+
+    /// Options with which the pace can be built.
+    fn options_for(entry: &PaceEntry) -> PaceOptions {
+        PaceOptions {
+            rate: entry.uses.rate.then_some(1000.0),
+            think: None,
+            stages: entry.uses.stages.then(|| "0:100:1s,100:200:1s".into()),
+            search: entry.uses.search.then(|| "p99 < 5ms".into()),
         }
     }
 
@@ -136,18 +58,31 @@ mod tests {
         for (i, p) in PACES.iter().enumerate() {
             assert!(PACES[..i].iter().all(|q| q.name != p.name), "{} stands twice", p.name);
             assert!(!p.summary.is_empty() && p.doc.len() > p.summary.len(), "{} lacks its docs", p.name);
-            let options = options_for(p.name);
-            assert!((p.build)(&options).is_ok(), "{}", p.name);
-            if p.name != "poisson" {
+            let options = options_for(p);
+            assert!(p.pace(&options).is_ok(), "{}", p.name);
+            if (p.implied)(&options) {
                 assert_eq!(implied(&options).name, p.name);
             }
         }
     }
 
     #[test]
+    fn an_option_that_a_pace_does_not_use_is_refused() {
+        for (pace, options) in [
+            ("closed", PaceOptions { rate: Some(1.0), ..PaceOptions::default() }),
+            ("constant", PaceOptions { think: Some(Nanos(1)), rate: Some(1.0), ..PaceOptions::default() }),
+            ("poisson", PaceOptions { stages: Some("1:1:1s".into()), ..PaceOptions::default() }),
+            ("stages", PaceOptions { search: Some("p99 < 5ms".into()), ..PaceOptions::default() }),
+        ] {
+            let refused = find(pace).unwrap().pace(&options).unwrap_err();
+            assert!(refused.contains("no meaning") && refused.contains(pace), "{refused}");
+        }
+    }
+
+    #[test]
     fn shares_of_a_schedule_make_up_the_whole() {
         for entry in PACES {
-            let Pace::Open(pace) = (entry.build)(&options_for(entry.name)).unwrap() else { continue };
+            let Pace::Open(pace) = entry.pace(&options_for(entry)).unwrap() else { continue };
             let end = Nanos::from_secs(2);
             let mut total = 0;
             for index in 0..3 {
@@ -159,7 +94,7 @@ mod tests {
                 }
             }
             let expected = pace.expected(end);
-            let tolerance = if entry.name == "poisson" { 4.0 * expected.sqrt() } else { 1.0 };
+            let tolerance = if entry.random { 4.0 * expected.sqrt() } else { 1.0 };
             assert!(
                 (f64::from(total) - expected).abs() <= tolerance,
                 "{}: {total} of {expected}",

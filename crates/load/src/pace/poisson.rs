@@ -1,6 +1,6 @@
 use pitot_meter::Nanos;
 
-use super::{Arrivals, OpenPace, Pace, PaceEntry, refuse, required_rate, seconds};
+use super::entry::{Arrivals, OpenPace, Pace, PaceEntry, Uses, required_rate, seconds};
 use crate::random::Random;
 use crate::share::Share;
 
@@ -10,10 +10,10 @@ pub(super) const ENTRY: PaceEntry = PaceEntry {
     doc: "An open loop with exponentially distributed gaps, as many users who know nothing of each other make them. \
           Bursts and lulls belong to it: queues form below capacity that even arrivals would not show. The same \
           --seed gives the same arrivals.",
-    build: |options| {
-        refuse(&[("--think", options.think.is_some())], "poisson")?;
-        Ok(Pace::Open(Box::new(Poisson { rate: required_rate(options, "poisson")? })))
-    },
+    uses: Uses { rate: true, think: false, stages: false, search: false },
+    random: true,
+    implied: |_| false,
+    build: |options| Ok(Pace::Open(Box::new(Poisson { rate: required_rate(options, "poisson")? }))),
 };
 
 #[derive(Debug)]
@@ -35,6 +35,10 @@ impl OpenPace for Poisson {
 
     fn expected(&self, at: Nanos) -> f64 {
         at.as_secs_f64() * self.rate
+    }
+
+    fn length(&self) -> Option<Nanos> {
+        None
     }
 }
 

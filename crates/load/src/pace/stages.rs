@@ -1,6 +1,6 @@
 use pitot_meter::{Nanos, units};
 
-use super::{Arrivals, OpenPace, Pace, PaceEntry, refuse, seconds};
+use super::entry::{Arrivals, OpenPace, Pace, PaceEntry, Uses, seconds};
 use crate::share::Share;
 
 pub(super) const ENTRY: PaceEntry = PaceEntry {
@@ -8,8 +8,10 @@ pub(super) const ENTRY: PaceEntry = PaceEntry {
     summary: "the rate rises and falls in ramps (--stages FROM:TO:DURATION,...)",
     doc: "An open loop whose rate goes in a straight line from one value to the next: 0:1000rps:30s,1000:5000rps:1m. \
           The connections stay; what changes is how often they are used. The run ends with the last stage.",
+    uses: Uses { rate: false, think: false, stages: true, search: false },
+    random: false,
+    implied: |options| options.stages.is_some(),
     build: |options| {
-        refuse(&[("-R", options.rate.is_some()), ("--think", options.think.is_some())], "stages")?;
         let text =
             options.stages.as_deref().ok_or("the pace `stages` needs --stages FROM:TO:DURATION,...")?;
         Ok(Pace::Open(Box::new(parse(text)?)))

@@ -1,17 +1,18 @@
-use super::{Group, Lifecycle, Opening, Usage, WorkloadEntry};
+use super::entry::{Role, WorkloadEntry};
+use super::lifecycle::{ConnectAt, Group, Lifecycle, Usage};
 
 pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
     name: "churn",
-    flag: "--churn RATE",
-    summary: "persistent connections of which RATE a second are replaced",
-    doc: "Visitors come and go while others work: one connection after the other is closed, after the request that it \
-          may be busy with, and opened again, so many a second in all.",
-    asked: |options| options.churn.is_some(),
+    summary: "persistent connections, some of which are closed and reopened (--churn RATE)",
+    doc: "Clients come and go while others keep working: RATE times a second, over all connections, the next \
+          connection in turn is closed and opened again, once the request that it is busy with is answered.",
+    role: Role::Active,
+    requested: |options| options.churn.is_some(),
     group: |options| match options.churn {
         Some(churn_rate) if churn_rate > 0.0 => Ok(Group {
             connections: options.connections,
             lifecycle: Lifecycle {
-                opening: Opening::BeforeStart,
+                connect_at: ConnectAt::BeforeStart,
                 requests_max: options.requests_per_connection.unwrap_or(u64::MAX).max(1),
                 churn_rate,
                 usage: Usage::Requests,

@@ -1,21 +1,25 @@
-use super::{Group, Lifecycle, Opening, Usage, WorkloadEntry};
+use super::entry::{Role, WorkloadEntry};
+use super::lifecycle::{ConnectAt, Group, Lifecycle, Usage};
 
 pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
     name: "idle",
-    flag: "--idle N",
-    summary: "N silent connections beside the active ones",
-    doc: "What a server pays for clients that are only there: the experiment in which select and poll lose to epoll. \
-          With --idle-trickle D each sends a request every D, so that the server does not close it; these requests \
-          are counted apart and are in no latency.",
-    asked: |options| options.idle > 0,
+    summary: "idle connections in addition to the active ones (--idle N)",
+    doc: "What connected but inactive clients cost a server: the experiment in which select and poll lose to epoll. \
+          With --idle-trickle TIME each connection sends a request every TIME, so that the server does not close it; \
+          these requests are counted separately and are part of no latency.",
+    role: Role::Idle,
+    requested: |options| options.idle > 0 || options.idle_trickle.is_some(),
     group: |options| {
+        if options.idle == 0 {
+            return Err("--idle-trickle needs --idle".into());
+        }
         Ok(Group {
             connections: options.idle,
             lifecycle: Lifecycle {
-                opening: Opening::BeforeStart,
+                connect_at: ConnectAt::BeforeStart,
                 requests_max: u64::MAX,
                 churn_rate: 0.0,
-                usage: Usage::Silence { trickle: options.idle_trickle },
+                usage: Usage::Idle { trickle: options.idle_trickle },
             },
         })
     },

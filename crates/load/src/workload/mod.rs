@@ -1,120 +1,46 @@
-//! What becomes of connections.
+//! The life of connections.
 //!
 //! A workload is data: when its connections are opened, how many requests each carries, what they do in between. The
-//! loops read it and know no workload by name.
+//! engines know no workload by name.
 
 mod churn;
+mod entry;
 mod idle;
+mod lifecycle;
 mod per_request;
 mod persistent;
 mod storm;
 
-use pitot_meter::Nanos;
+use entry::Role;
+pub use entry::{WorkloadEntry, WorkloadOptions};
+pub(crate) use lifecycle::{ConnectAt, Group, Lifecycle, Usage};
 
-/// The life of the connections of one group.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Lifecycle {
-    pub(crate) opening: Opening,
-    /// Requests after which a connection is closed; `u64::MAX` for none.
-    pub(crate) requests_max: u64,
-    /// Connections per second, of all together, that are closed and opened again.
-    pub(crate) churn_rate: f64,
-    /// What they do once they are open.
-    pub(crate) usage: Usage,
-}
-
-/// When connections are opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opening {
-    /// Gently, before the run starts.
-    BeforeStart,
-    /// When there is a request to send. Its response time counts from before.
-    OnDemand,
-    /// All at the start, which is what is measured.
-    AtOnce,
-}
-
-/// What open connections do.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Usage {
-    /// Send requests at the pace of the run.
-    Requests,
-    /// Nothing, but for a request each `trickle`.
-    Silence { trickle: Option<Nanos> },
-}
-
-/// So many connections with the same life.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Group {
-    pub(crate) connections: u64,
-    pub(crate) lifecycle: Lifecycle,
-}
-
-/// What the user said about connections.
-#[derive(Clone, Debug, Default)]
-pub struct WorkloadOptions {
-    /// Active connections in all (`-c`).
-    pub connections: u64,
-    /// Requests per connection, where limited (`--requests-per-connection`, or the protocol's own limit).
-    pub requests_per_connection: Option<u64>,
-    /// Connections closed and opened again per second (`--churn`).
-    pub churn: Option<f64>,
-    /// Open all connections at once and stop when they are established (`--storm`).
-    pub storm: bool,
-    /// Silent connections beside the active ones (`--idle`).
-    pub idle: u64,
-    /// The time between two requests of a silent connection (`--idle-trickle`).
-    pub idle_trickle: Option<Nanos>,
-}
-
-/// One workload of the registry.
-#[derive(Debug)]
-pub struct WorkloadEntry {
-    /// The word in results.
-    pub name: &'static str,
-    /// The option that asks for it.
-    pub flag: &'static str,
-    /// One line for lists.
-    pub summary: &'static str,
-    /// A paragraph for help and docs.
-    pub doc: &'static str,
-    /// True if the options ask for it.
-    asked: fn(&WorkloadOptions) -> bool,
-    /// How many connections it has, and their life; or what is wrong with the options in one line.
-    group: fn(&WorkloadOptions) -> Result<Group, String>,
-}
-
-/// All workloads. Of those of active connections the first that is asked for holds.
+/// All workloads, in the order in which lists show them. Of those of active connections the first that the options ask
+/// for applies.
 pub static WORKLOADS: &[WorkloadEntry] =
     &[storm::ENTRY, churn::ENTRY, per_request::ENTRY, persistent::ENTRY, idle::ENTRY];
 
-/// The groups of connections that the options ask for, by name: one of active connections, and silent ones beside it.
+/// The groups of connections that the options ask for, with their workloads' names: the active ones first, then the idle
+/// ones.
 ///
 /// # Errors
 /// One line if the options contradict each other.
 pub(crate) fn groups(options: &WorkloadOptions) -> Result<Vec<(&'static str, Group)>, String> {
-    if options.storm && (options.churn.is_some() || options.requests_per_connection.is_some_and(|n| n > 1)) {
-        return Err("--storm only opens connections: it cannot be combined with --churn or \
-                    --requests-per-connection"
-            .into());
-    }
-    if options.idle_trickle.is_some() && options.idle == 0 {
-        return Err("--idle-trickle needs --idle".into());
-    }
-    let active = WORKLOADS.iter().find(|w| w.name != idle::ENTRY.name && (w.asked)(options));
-    let idle = Some(&idle::ENTRY).filter(|w| (w.asked)(options));
+    let requested = |role| WORKLOADS.iter().find(|w| w.role == role && (w.requested)(options));
     let mut groups = Vec::new();
-    for workload in active.into_iter().chain(idle) {
+    for workload in [Role::Active, Role::Idle].into_iter().filter_map(requested) {
         let group = (workload.group)(options)?;
         if group.connections > 0 {
             groups.push((workload.name, group));
         }
     }
-    if groups.is_empty() { Err("no connection is asked for (-c, --idle)".into()) } else { Ok(groups) }
+    if groups.is_empty() { Err("no connections are requested (-c, --idle)".into()) } else { Ok(groups) }
 }
 
 #[cfg(test)]
 mod tests {
+    use pitot_meter::Nanos;
+
     use super::*;
 
     fn named(options: &WorkloadOptions) -> Vec<&'static str> {

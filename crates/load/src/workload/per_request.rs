@@ -1,18 +1,20 @@
-use super::{Group, Lifecycle, Opening, Usage, WorkloadEntry};
+use super::entry::{Role, WorkloadEntry};
+use super::lifecycle::{ConnectAt, Group, Lifecycle, Usage};
 
 pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
     name: "per-request",
-    flag: "--requests-per-connection 1",
-    summary: "each request opens a connection of its own",
-    doc: "Response time counts from before the connect, service time from the request, and the connect is shown apart. \
-          -c is how many are under way at once. An HTTP server is told by `Connection: close`, so that it closes and \
-          keeps the port in TIME_WAIT, not the client.",
-    asked: |options| options.requests_per_connection == Some(1),
+    summary: "each request opens its own connection (--requests-per-connection 1)",
+    doc: "Response time includes the connect, service time starts with the request, and the time to connect is also \
+          reported separately. -c is the number of requests under way at once. HTTP requests carry \
+          `Connection: close`, so that the server closes first and the port in TIME_WAIT is the server's, not the \
+          client's.",
+    role: Role::Active,
+    requested: |options| options.requests_per_connection == Some(1),
     group: |options| {
         Ok(Group {
             connections: options.connections,
             lifecycle: Lifecycle {
-                opening: Opening::OnDemand,
+                connect_at: ConnectAt::OnDemand,
                 requests_max: 1,
                 churn_rate: 0.0,
                 usage: Usage::Requests,

@@ -1,21 +1,27 @@
-use super::{Group, Lifecycle, Opening, Usage, WorkloadEntry};
+use super::entry::{Role, WorkloadEntry};
+use super::lifecycle::{ConnectAt, Group, Lifecycle, Usage};
 
 pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
     name: "storm",
-    flag: "--storm",
-    summary: "all connections are opened at once, and the time until the last is there is measured",
+    summary: "all connections are opened at once and the time until all are established is measured (--storm)",
     doc: "The accept storm of the 2006 comparison of select and epoll. No request is sent; what counts is when the \
-          client's kernel has every connection. A refused connect is tried again. The run ends when all are there, \
-          at the latest after -d.",
-    asked: |options| options.storm,
+          client's kernel has every connection established. A refused connect is retried. The run ends when all \
+          connections are established, or after -d.",
+    role: Role::Active,
+    requested: |options| options.storm,
     group: |options| {
+        if options.churn.is_some() || options.requests_per_connection.is_some_and(|n| n > 1) {
+            return Err("--storm only opens connections: it cannot be combined with --churn or \
+                        --requests-per-connection"
+                .into());
+        }
         Ok(Group {
             connections: options.connections,
             lifecycle: Lifecycle {
-                opening: Opening::AtOnce,
+                connect_at: ConnectAt::Start,
                 requests_max: u64::MAX,
                 churn_rate: 0.0,
-                usage: Usage::Silence { trickle: None },
+                usage: Usage::Idle { trickle: None },
             },
         })
     },

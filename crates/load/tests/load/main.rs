@@ -8,7 +8,7 @@ use pitot_load::{ENGINES, Options, Plan, Report, Unwatched, run};
 
 /// Runs what the options say.
 fn report(options: &Options) -> Report {
-    run(&Plan::new(options).unwrap(), None, &mut Unwatched).unwrap()
+    run(&Plan::new(options).unwrap().prepare().unwrap(), None, &mut Unwatched).unwrap()
 }
 
 /// Runs a test with every engine that this kernel has.

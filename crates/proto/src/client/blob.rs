@@ -2,12 +2,26 @@
 
 use std::sync::Arc;
 
-use super::http::Expected;
-use super::{
-    ClientConn, ClientOptions, ClientProtocol, Draw, Fault, Opening, Outgoing, Progress, Received, Reply,
-};
-use super::{RequestChoice, Tag, Url, Verdict};
 use crate::blob;
+use crate::client::choice::RequestChoice;
+use crate::client::entry::ClientEntry;
+use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
+use crate::client::expected::Expected;
+use crate::client::outgoing::Outgoing;
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::client::url::Url;
+
+/// The entry of the registry.
+pub(super) const ENTRY: ClientEntry = ClientEntry {
+    scheme: "blob",
+    summary: "asks for n bytes on connections that persist",
+    doc: "The client of the 2006 comparison of select and epoll. The path is the size in bytes (1024 where there \
+          is none); the length of each reply is checked, its content with --verify.",
+    port: None,
+    requests_per_connection_max: None,
+    example: "blob://127.0.0.1:8080/1024",
+    build,
+};
 
 struct Blob {
     table: Arc<Table>,
@@ -23,7 +37,7 @@ struct Table {
 ///
 /// # Errors
 /// A path that is not a size, or senseless weights.
-pub(super) fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
+fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     let mut requests = Vec::new();
     for spec in &options.requests {
         let size = spec.path.trim_start_matches('/');
@@ -38,22 +52,26 @@ pub(super) fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientPr
 
 impl ClientProtocol for Blob {
     fn connect(&self) -> Box<dyn ClientConn> {
-        Box::new(Conn { table: Arc::clone(&self.table), at: 0, verdict: Verdict::Right })
+        Box::new(BlobConn { table: Arc::clone(&self.table), at: 0, verdict: Verdict::Right })
     }
 
     fn request_bytes_max(&self) -> Option<usize> {
         self.table.requests.iter().map(|(line, _)| line.len()).max()
     }
+
+    fn preload(&self) -> Option<Box<dyn Preload>> {
+        None
+    }
 }
 
-struct Conn {
+struct BlobConn {
     table: Arc<Table>,
     /// Bytes of the present reply that have arrived.
     at: u64,
     verdict: Verdict,
 }
 
-impl ClientConn for Conn {
+impl ClientConn for BlobConn {
     fn open(&mut self, _: &mut Outgoing) -> Opening {
         self.at = 0;
         self.verdict = Verdict::Right;
@@ -89,8 +107,8 @@ impl ClientConn for Conn {
 
 #[cfg(test)]
 mod tests {
-    use super::super::RequestSpec;
     use super::*;
+    use crate::client::protocol::RequestSpec;
     use crate::pattern_at;
 
     fn protocol(path: &str) -> Result<Box<dyn ClientProtocol>, String> {

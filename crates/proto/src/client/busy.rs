@@ -1,47 +1,60 @@
 //! The client's side of [`busy`](crate::busy).
 
-use super::{
-    ClientConn, ClientOptions, ClientProtocol, Draw, Fault, Outgoing, Progress, Received, Reply, Tag,
-};
-use super::{Url, Verdict};
 use crate::busy::REPLY;
+use crate::client::entry::ClientEntry;
+use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
+use crate::client::outgoing::Outgoing;
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::client::url::Url;
+
+/// The entry of the registry.
+pub(super) const ENTRY: ClientEntry = ClientEntry {
+    scheme: "busy",
+    summary: "connects, reads `450 too busy` and the end; a connection each time",
+    doc: "The client of the 2001 comparison of task architectures. A request is a whole connection: it is complete \
+          once the server has sent its line and closed, and right if the line was the expected one.",
+    port: None,
+    requests_per_connection_max: Some(1),
+    example: "busy://127.0.0.1:8080",
+    build,
+};
 
 struct Busy;
 
-/// Builds the protocol: there is nothing to choose.
+/// Builds the protocol: there is nothing to configure.
 ///
 /// # Errors
 /// A URL with a path.
-pub(super) fn build(url: &Url, _: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
+fn build(url: &Url, _: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     if url.path.len() > 1 {
-        return Err(format!("busy has nothing to ask for, and the URL names `{}`", url.path));
+        return Err(format!("busy takes no path, and the URL names `{}`", url.path));
     }
     Ok(Box::new(Busy))
 }
 
 impl ClientProtocol for Busy {
     fn connect(&self) -> Box<dyn ClientConn> {
-        Box::new(Conn { matched: 0, verdict: Verdict::Right })
-    }
-
-    fn requests_per_connection_max(&self) -> Option<u64> {
-        Some(1)
+        Box::new(BusyConn { matched: 0, verdict: Verdict::Right })
     }
 
     fn request_bytes_max(&self) -> Option<usize> {
         Some(0)
     }
+
+    fn preload(&self) -> Option<Box<dyn Preload>> {
+        None
+    }
 }
 
-struct Conn {
+struct BusyConn {
     matched: usize,
     verdict: Verdict,
 }
 
-impl ClientConn for Conn {
-    fn open(&mut self, _: &mut Outgoing) -> super::Opening {
-        *self = Conn { matched: 0, verdict: Verdict::Right };
-        super::Opening::Ready
+impl ClientConn for BusyConn {
+    fn open(&mut self, _: &mut Outgoing) -> Opening {
+        *self = BusyConn { matched: 0, verdict: Verdict::Right };
+        Opening::Ready
     }
 
     fn request(&mut self, _: Draw, _: &mut Outgoing) -> Tag {

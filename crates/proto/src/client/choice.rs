@@ -1,4 +1,5 @@
-use super::{Draw, RequestSpec, Tag};
+use crate::client::exchange::{Draw, Tag};
+use crate::client::protocol::RequestSpec;
 
 /// Chooses among the requests of a run: by weight, or each in turn.
 #[derive(Clone, Debug)]

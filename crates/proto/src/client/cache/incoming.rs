@@ -1,7 +1,7 @@
 //! A value on its way in.
 
-use super::Value;
-use crate::client::Fault;
+use super::keyspace::Value;
+use crate::client::exchange::Fault;
 
 /// A value of which the bytes arrive, with the line end that both protocols put behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,12 +15,13 @@ mod size;
 
 use std::sync::Arc;
 
-use super::{ClientOptions, Draw, Tag};
+use crate::client::exchange::{Draw, Tag};
+use crate::client::protocol::ClientOptions;
 use options::Options;
 use popularity::{Popularity, Zipf};
 
 pub(super) use incoming::Incoming;
-pub(super) use keyspace::{Keyspace, Value};
+pub(super) use keyspace::Keyspace;
 pub(super) use random::Stream;
 
 /// The bit of a tag that tells a write; the others are the seed from which its keys follow.

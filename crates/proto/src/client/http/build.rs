@@ -2,17 +2,36 @@
 
 use std::sync::Arc;
 
-use super::super::{ClientOptions, ClientProtocol, RequestChoice, RequestSpec, Url};
-use super::{Expected, Http, Request, Site};
+use super::conn::HttpConn;
+use super::site::{Request, Site};
+use crate::client::choice::RequestChoice;
+use crate::client::expected::Expected;
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};
+use crate::client::url::Url;
+
+struct Http {
+    site: Arc<Site>,
+}
+
+impl ClientProtocol for Http {
+    fn connect(&self) -> Box<dyn ClientConn> {
+        Box::new(HttpConn::new(Arc::clone(&self.site)))
+    }
+
+    fn request_bytes_max(&self) -> Option<usize> {
+        self.site.requests.iter().map(|r| r.bytes.len()).max()
+    }
+
+    fn preload(&self) -> Option<Box<dyn Preload>> {
+        None
+    }
+}
 
 /// Builds all requests.
 ///
 /// # Errors
 /// A method, path or header that HTTP does not allow; senseless weights or statuses.
-pub(in crate::client) fn build(
-    url: &Url,
-    options: &ClientOptions,
-) -> Result<Box<dyn ClientProtocol>, String> {
+pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     for (name, value) in &options.headers {
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(format!("`{name}` is not the name of a header"));

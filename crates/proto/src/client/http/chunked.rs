@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::Fault;
+use crate::client::exchange::Fault;
 
 /// The longest line of a size with its extensions, and the longest line of a trailer.
 const LINE_MAX: usize = 8 * 1024;

@@ -4,7 +4,7 @@
 //! T) are read. A general parser would cost two to three times as much and its answer would be thrown away. Tests
 //! compare the result with such a parser's.
 
-use super::super::Fault;
+use crate::client::exchange::Fault;
 
 /// The longest head.
 pub(super) const HEAD_MAX: usize = 64 * 1024;

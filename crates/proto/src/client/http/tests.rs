@@ -1,7 +1,8 @@
-use super::super::{
-    ClientConn, ClientOptions, Draw, Fault, Outgoing, Progress, Reply, RequestSpec, Tag, Url, Verdict,
-};
-use super::build;
+use super::build::build;
+use crate::client::exchange::{Draw, Fault, Progress, Reply, Tag, Verdict};
+use crate::client::outgoing::Outgoing;
+use crate::client::protocol::{ClientConn, ClientOptions, RequestSpec};
+use crate::client::url::Url;
 
 fn spec(method: &str, path: &str, body: &[u8]) -> RequestSpec {
     RequestSpec { method: method.into(), path: path.into(), weight: 1.0, body: body.to_vec() }

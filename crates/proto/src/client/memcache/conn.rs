@@ -4,41 +4,44 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use super::write_request;
+use super::commands::write_request;
 use crate::client::cache::{Counts, Incoming, Workload, is_set};
-use crate::client::{ClientConn, Draw, Fault, Opening, Outgoing, Progress, Received, Reply, Tag, Verdict};
+use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
+use crate::client::outgoing::Outgoing;
+use crate::client::protocol::ClientConn;
 use crate::memcache::unsigned;
 
 /// The longest line of a reply: `VALUE`, a key, three numbers; or an error, which may be wordy.
 const LINE_BYTES_MAX: usize = 1024;
 
-pub(super) struct Conn {
+pub(super) struct MemcacheConn {
     workload: Arc<Workload>,
-    state: State,
+    part: Part,
     /// Keys of the present reply that are answered by a value or passed over.
-    place: u64,
+    answered: u64,
     hits: u64,
     verdict: Verdict,
     counts: Counts,
 }
 
+/// Which part of a reply comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Part {
     Line,
     /// In a data block.
     Block(Incoming),
 }
 
-impl Conn {
-    pub(super) fn new(workload: Arc<Workload>) -> Conn {
+impl MemcacheConn {
+    pub(super) fn new(workload: Arc<Workload>) -> MemcacheConn {
         let counts = Counts::default();
-        Conn { workload, state: State::Line, place: 0, hits: 0, verdict: Verdict::Right, counts }
+        MemcacheConn { workload, part: Part::Line, answered: 0, hits: 0, verdict: Verdict::Right, counts }
     }
 }
 
-impl ClientConn for Conn {
+impl ClientConn for MemcacheConn {
     fn open(&mut self, _: &mut Outgoing) -> Opening {
-        (self.state, self.place, self.hits, self.verdict) = (State::Line, 0, 0, Verdict::Right);
+        (self.part, self.answered, self.hits, self.verdict) = (Part::Line, 0, 0, Verdict::Right);
         Opening::Ready
     }
 
@@ -53,8 +56,8 @@ impl ClientConn for Conn {
         let mut consumed = 0;
         loop {
             let rest = &input[consumed..];
-            match self.state {
-                State::Line => {
+            match self.part {
+                Part::Line => {
                     let view = &rest[..rest.len().min(LINE_BYTES_MAX)];
                     let Some(end) = memchr(b'\n', view) else {
                         return if view.len() < LINE_BYTES_MAX {
@@ -69,7 +72,7 @@ impl ClientConn for Conn {
                         return Ok(Received { consumed, progress: self.finish(tag) });
                     }
                 }
-                State::Block(mut block) => {
+                Part::Block(mut block) => {
                     if rest.is_empty() {
                         return Ok(Received { consumed, progress: Progress::More });
                     }
@@ -79,7 +82,7 @@ impl ClientConn for Conn {
                         self.worsen(Verdict::Bytes);
                     }
                     consumed += piece.consumed;
-                    self.state = if block.is_done() { State::Line } else { State::Block(block) };
+                    self.part = if block.is_done() { Part::Line } else { Part::Block(block) };
                 }
             }
         }
@@ -90,7 +93,7 @@ impl ClientConn for Conn {
     }
 }
 
-impl Conn {
+impl MemcacheConn {
     /// Takes a line of a reply; true if it is the last.
     fn line(&mut self, tag: Tag, line: &[u8]) -> Result<bool, Fault> {
         let is_set = is_set(tag);
@@ -100,7 +103,7 @@ impl Conn {
             _ => {}
         }
         if let Some(rest) = line.strip_prefix(b"VALUE ").filter(|_| !is_set) {
-            self.state = State::Block(self.value(tag, rest)?);
+            self.part = Part::Block(self.value(tag, rest)?);
             self.hits += 1;
             return Ok(false);
         }
@@ -122,8 +125,8 @@ impl Conn {
         let mut words = line.split(|&b| b == b' ');
         let key = words.next().unwrap_or_default();
         let number = workload.keys.number(key).ok_or(Fault::Unasked)?;
-        let asked = (self.place..workload.multiget).find(|&place| workload.key_of(tag, place) == number);
-        self.place = asked.ok_or(Fault::Unasked)? + 1;
+        let asked = (self.answered..workload.multiget).find(|&index| workload.key_of(tag, index) == number);
+        self.answered = asked.ok_or(Fault::Unasked)? + 1;
         let len = words.nth(1).and_then(unsigned).ok_or(Fault::Malformed)?;
         let value = workload.keys.value(number);
         if len != value.len {
@@ -146,7 +149,7 @@ impl Conn {
             self.counts.hits += self.hits;
             self.counts.misses += self.workload.multiget - self.hits;
         }
-        (self.place, self.hits) = (0, 0);
+        (self.answered, self.hits) = (0, 0);
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
         Progress::Reply(Reply { verdict, persists: true })
     }

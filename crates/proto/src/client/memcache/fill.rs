@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::write_set;
-use crate::client::Preparation;
+use super::commands::write_set;
 use crate::client::cache::Workload;
+use crate::client::protocol::Preload;
 
 /// Bytes of one batch. A batch ends with a question whose answer tells that all of it is done.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -24,7 +24,7 @@ impl Fill {
     }
 }
 
-impl Preparation for Fill {
+impl Preload for Fill {
     fn step(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<bool, String> {
         self.input.extend_from_slice(input);
         if self.waiting {

@@ -1,5 +1,6 @@
 //! The client's side of memcached's ASCII protocol, for any server that speaks it.
 
+mod commands;
 mod conn;
 mod fill;
 #[cfg(test)]
@@ -7,18 +8,34 @@ mod tests;
 
 use std::sync::Arc;
 
-use conn::Conn;
+use conn::MemcacheConn;
 use fill::Fill;
 
-use super::cache::{Workload, is_set};
-use super::{ClientConn, ClientOptions, ClientProtocol, Outgoing, Preparation, Tag, Url};
-use crate::memcache::Digits;
+use super::cache::Workload;
+use crate::client::entry::ClientEntry;
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::client::url::Url;
+
+/// The entry of the registry.
+pub(super) const ENTRY: ClientEntry = ClientEntry {
+    scheme: "memcache",
+    summary: "memcached's ASCII protocol: a mix of reads and writes over many keys",
+    doc: "The mix follows in the URL's query: keys=10k (how many), get=0.9 (the share of reads), key=16 and value=1KiB \
+          (lengths: 20, 10-40 or etc), popularity=uniform (or zipf:0.99), multiget=1, expire=0 (seconds), fill=yes \
+          (write every key once before the run). mix=etc stands for the key and value sizes and the 30 reads to 1 \
+          write of Facebook's ETC pool (Atikoglu et al., SIGMETRICS 2012), with zipf:0.99. Keys and lengths are \
+          always checked, bytes with --verify; hits and misses are counted.",
+    port: Some(11211),
+    requests_per_connection_max: None,
+    example: "memcache://127.0.0.1:11211/?keys=100k&get=0.9",
+    build,
+};
 
 /// Builds the workload of a URL.
 ///
 /// # Errors
 /// As [`Workload::new`].
-pub(super) fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
+fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     Ok(Box::new(Memcache { workload: Workload::new("memcache", options)? }))
 }
 
@@ -28,37 +45,14 @@ struct Memcache {
 
 impl ClientProtocol for Memcache {
     fn connect(&self) -> Box<dyn ClientConn> {
-        Box::new(Conn::new(Arc::clone(&self.workload)))
+        Box::new(MemcacheConn::new(Arc::clone(&self.workload)))
     }
 
-    fn prepare(&self) -> Option<Box<dyn Preparation>> {
-        self.workload.fill.then(|| Box::new(Fill::new(Arc::clone(&self.workload))) as Box<dyn Preparation>)
+    fn request_bytes_max(&self) -> Option<usize> {
+        None
     }
-}
 
-/// Writes a `set`.
-fn write_set(workload: &Workload, number: u64, noreply: bool, mut out: impl FnMut(&[u8])) {
-    let value = workload.keys.value(number);
-    let end: &[u8] = if noreply { b" noreply\r\n" } else { b"\r\n" };
-    out(b"set ");
-    out(workload.keys.key(number).as_slice());
-    out(b" 0 ");
-    out(Digits::of(workload.expire_s).as_slice());
-    out(b" ");
-    out(Digits::of(value.len).as_slice());
-    out(end);
-    value.pieces(0, value.len as usize).for_each(&mut out);
-    out(b"\r\n");
-}
-
-fn write_request(workload: &Workload, tag: Tag, out: &mut Outgoing) {
-    if is_set(tag) {
-        return write_set(workload, workload.key_of(tag, 0), false, |bytes| out.bytes(bytes));
+    fn preload(&self) -> Option<Box<dyn Preload>> {
+        self.workload.fill.then(|| Box::new(Fill::new(Arc::clone(&self.workload))) as Box<dyn Preload>)
     }
-    out.bytes(b"get");
-    for place in 0..workload.multiget {
-        out.bytes(b" ");
-        out.bytes(workload.keys.key(workload.key_of(tag, place)).as_slice());
-    }
-    out.bytes(b"\r\n");
 }

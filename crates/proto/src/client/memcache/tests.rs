@@ -1,9 +1,9 @@
-use super::super::{
-    ClientConn, ClientOptions, ClientProtocol, Draw, Fault, Outgoing, Progress, RequestSpec, Tag, Url,
-    Verdict,
-};
 use super::*;
 use crate::client::cache::Stream;
+use crate::client::exchange::{Draw, Fault, Progress, Tag, Verdict};
+use crate::client::outgoing::Outgoing;
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, RequestSpec};
+use crate::client::url::Url;
 use crate::harness::{Files, Pump};
 use crate::memcache::{Memcache as Server, MemcacheOptions};
 
@@ -35,9 +35,9 @@ fn converse(query: &str, requests: u64) -> Vec<(&'static str, u64)> {
         Server::new(&MemcacheOptions { memory_bytes: 256 << 20, ..MemcacheOptions::default() }).unwrap();
     let files = Files::new();
     let mut pump = Pump::new(&server, &files);
-    if let Some(mut preparation) = client.prepare() {
+    if let Some(mut preload) = client.preload() {
         let (mut input, mut out) = (Vec::new(), Vec::new());
-        while !preparation.step(&input, &mut out).unwrap() {
+        while !preload.step(&input, &mut out).unwrap() {
             pump.feed(&out);
             input = std::mem::take(&mut pump.sent);
             out.clear();
@@ -115,7 +115,7 @@ fn wrong_replies_are_told_apart() {
 #[test]
 fn a_server_that_will_not_be_filled_is_told_in_its_own_words() {
     let client = protocol("/?keys=10");
-    let mut fill = client.prepare().unwrap();
+    let mut fill = client.preload().unwrap();
     let mut out = Vec::new();
     assert_eq!(fill.step(b"", &mut out), Ok(false));
     assert_eq!(fill.step(b"SERVER_ERROR out of", &mut out), Ok(false));

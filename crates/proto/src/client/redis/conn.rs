@@ -4,26 +4,29 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use super::write_request;
+use super::commands::write_request;
 use crate::client::cache::{Counts, Incoming, Workload, is_set};
-use crate::client::{ClientConn, Draw, Fault, Opening, Outgoing, Progress, Received, Reply, Tag, Verdict};
+use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
+use crate::client::outgoing::Outgoing;
+use crate::client::protocol::ClientConn;
 use crate::memcache::unsigned;
 
 /// The longest line of a reply: an error, which may be wordy.
 const LINE_BYTES_MAX: usize = 1024;
 
-pub(super) struct Conn {
+pub(super) struct RedisConn {
     workload: Arc<Workload>,
-    state: State,
+    part: Part,
     /// Keys of the present reply that are answered.
-    place: u64,
+    answered: u64,
     hits: u64,
     verdict: Verdict,
     counts: Counts,
 }
 
+/// Which part of a reply comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Part {
     /// Before the first line of a reply.
     Start,
     /// Between the values of an array.
@@ -32,16 +35,16 @@ enum State {
     Block(Incoming),
 }
 
-impl Conn {
-    pub(super) fn new(workload: Arc<Workload>) -> Conn {
+impl RedisConn {
+    pub(super) fn new(workload: Arc<Workload>) -> RedisConn {
         let counts = Counts::default();
-        Conn { workload, state: State::Start, place: 0, hits: 0, verdict: Verdict::Right, counts }
+        RedisConn { workload, part: Part::Start, answered: 0, hits: 0, verdict: Verdict::Right, counts }
     }
 }
 
-impl ClientConn for Conn {
+impl ClientConn for RedisConn {
     fn open(&mut self, _: &mut Outgoing) -> Opening {
-        (self.state, self.place, self.hits, self.verdict) = (State::Start, 0, 0, Verdict::Right);
+        (self.part, self.answered, self.hits, self.verdict) = (Part::Start, 0, 0, Verdict::Right);
         Opening::Ready
     }
 
@@ -56,8 +59,8 @@ impl ClientConn for Conn {
         let mut consumed = 0;
         loop {
             let rest = &input[consumed..];
-            let is_last = match self.state {
-                State::Start | State::Array => {
+            let is_last = match self.part {
+                Part::Start | Part::Array => {
                     let view = &rest[..rest.len().min(LINE_BYTES_MAX)];
                     let Some(end) = memchr(b'\n', view) else {
                         return if view.len() < LINE_BYTES_MAX {
@@ -70,7 +73,7 @@ impl ClientConn for Conn {
                     consumed += end + 1;
                     self.line(tag, line)?
                 }
-                State::Block(mut block) => {
+                Part::Block(mut block) => {
                     if rest.is_empty() {
                         return Ok(Received { consumed, progress: Progress::More });
                     }
@@ -80,8 +83,8 @@ impl ClientConn for Conn {
                         self.worsen(Verdict::Bytes);
                     }
                     consumed += piece.consumed;
-                    self.state = if block.is_done() { State::Array } else { State::Block(block) };
-                    block.is_done() && self.place == self.workload.multiget
+                    self.part = if block.is_done() { Part::Array } else { Part::Block(block) };
+                    block.is_done() && self.answered == self.workload.multiget
                 }
             };
             if is_last {
@@ -95,12 +98,12 @@ impl ClientConn for Conn {
     }
 }
 
-impl Conn {
+impl RedisConn {
     /// Takes a line of a reply; true if it is the last.
     fn line(&mut self, tag: Tag, line: &[u8]) -> Result<bool, Fault> {
         let (kind, rest) = line.split_first().ok_or(Fault::Malformed)?;
         let (is_set, multiget) = (is_set(tag), self.workload.multiget);
-        let in_array = self.state == State::Array;
+        let in_array = self.part == Part::Array;
         match kind {
             b'+' if is_set && rest == b"OK" => Ok(true),
             b'-' if !in_array => {
@@ -113,14 +116,14 @@ impl Conn {
                 Ok(true)
             }
             b'*' if !is_set && !in_array && multiget > 1 && unsigned(rest) == Some(multiget) => {
-                self.state = State::Array;
+                self.part = Part::Array;
                 Ok(false)
             }
             b'$' if !is_set && in_array == (multiget > 1) => {
-                let number = self.workload.key_of(tag, self.place);
-                self.place += 1;
+                let number = self.workload.key_of(tag, self.answered);
+                self.answered += 1;
                 if rest == b"-1" {
-                    return Ok(self.place == multiget);
+                    return Ok(self.answered == multiget);
                 }
                 let len = unsigned(rest).ok_or(Fault::Malformed)?;
                 let value = self.workload.keys.value(number);
@@ -128,7 +131,7 @@ impl Conn {
                     self.worsen(Verdict::Length);
                 }
                 self.hits += 1;
-                self.state = State::Block(Incoming::new(value, len));
+                self.part = Part::Block(Incoming::new(value, len));
                 Ok(false)
             }
             _ => Err(Fault::Malformed),
@@ -149,7 +152,7 @@ impl Conn {
             self.counts.hits += self.hits;
             self.counts.misses += self.workload.multiget - self.hits;
         }
-        (self.state, self.place, self.hits) = (State::Start, 0, 0);
+        (self.part, self.answered, self.hits) = (Part::Start, 0, 0);
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
         Progress::Reply(Reply { verdict, persists: true })
     }

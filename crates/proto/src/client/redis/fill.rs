@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use super::write_set;
-use crate::client::Preparation;
+use super::commands::write_set;
 use crate::client::cache::Workload;
+use crate::client::protocol::Preload;
 
 /// Bytes of one batch, all of whose writes are answered before the next.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -28,7 +28,7 @@ impl Fill {
     }
 }
 
-impl Preparation for Fill {
+impl Preload for Fill {
     fn step(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<bool, String> {
         self.input.extend_from_slice(input);
         let mut at = 0;

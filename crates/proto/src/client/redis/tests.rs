@@ -1,8 +1,10 @@
 use std::collections::HashMap;
 
-use super::super::{Draw, Fault, Progress, RequestSpec, Verdict};
 use super::*;
 use crate::client::cache::Stream;
+use crate::client::exchange::{Draw, Fault, Progress, Tag, Verdict};
+use crate::client::outgoing::Outgoing;
+use crate::client::protocol::RequestSpec;
 
 fn protocol(query: &str) -> Box<dyn ClientProtocol> {
     let request = RequestSpec { method: "GET".into(), path: query.into(), weight: 1.0, body: Vec::new() };
@@ -92,9 +94,9 @@ fn every_key_of_a_filled_server_is_hit_and_every_byte_is_right() {
     ] {
         let client = protocol(query);
         let mut model = Model::default();
-        if let Some(mut preparation) = client.prepare() {
+        if let Some(mut preload) = client.preload() {
             let (mut input, mut out) = (Vec::new(), Vec::new());
-            while !preparation.step(&input, &mut out).unwrap() {
+            while !preload.step(&input, &mut out).unwrap() {
                 input = model.answer(&out);
                 out.clear();
             }
@@ -162,7 +164,7 @@ fn wrong_replies_are_told_apart() {
 #[test]
 fn a_server_that_will_not_be_filled_is_told_in_its_own_words() {
     let client = protocol("/?keys=10");
-    let mut fill = client.prepare().unwrap();
+    let mut fill = client.preload().unwrap();
     let mut out = Vec::new();
     assert_eq!(fill.step(b"", &mut out), Ok(false));
     assert_eq!(fill.step(b"+OK\r\n+OK\r\n-OOM com", &mut out), Ok(false));

@@ -1,7 +1,11 @@
 //! One connection of the load generator.
 
-use super::{Extensions, Line, ReplyReader, Transaction};
-use crate::client::{ClientConn, Draw, Fault, Opening, Outgoing, Progress, Received, Reply, Tag, Verdict};
+use super::extensions::Extensions;
+use super::reply::{Line, ReplyReader};
+use super::transaction::Transaction;
+use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
+use crate::client::outgoing::Outgoing;
+use crate::client::protocol::ClientConn;
 
 const EHLO: &[u8] = b"EHLO pitot.invalid\r\n";
 const HELO: &[u8] = b"HELO pitot.invalid\r\n";
@@ -10,11 +14,11 @@ const RSET: &[u8] = b"RSET\r\n";
 /// The server is about to close, whatever it was asked (RFC 5321 section 3.8).
 const CLOSING: u16 = 421;
 
-pub(super) struct Conn {
+pub(super) struct SmtpConn {
     transaction: &'static Transaction,
     reader: ReplyReader,
     extensions: Extensions,
-    state: State,
+    awaited: Awaited,
     /// Requests behind the one under way.
     queued: u32,
     verdict: Verdict,
@@ -30,7 +34,7 @@ struct Counts {
 
 /// Which reply is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Awaited {
     Banner,
     Ehlo {
         /// Its first line is over.
@@ -45,13 +49,13 @@ enum State {
     Reset,
 }
 
-impl Conn {
-    pub(super) fn new(transaction: &'static Transaction) -> Conn {
-        Conn {
+impl SmtpConn {
+    pub(super) fn new(transaction: &'static Transaction) -> SmtpConn {
+        SmtpConn {
             transaction,
             reader: ReplyReader::default(),
             extensions: Extensions::default(),
-            state: State::Banner,
+            awaited: Awaited::Banner,
             queued: 0,
             verdict: Verdict::Right,
             counts: Counts::default(),
@@ -64,38 +68,38 @@ impl Conn {
 
     fn begin(&mut self, out: &mut Outgoing) {
         out.fixed(if self.pipelines() { self.transaction.pipelined } else { self.transaction.commands[0] });
-        self.state = State::Command(0);
+        self.awaited = Awaited::Command(0);
     }
 
     /// Takes a whole reply, of which this was the last line.
     fn reply(&mut self, line: Line<'_>, out: &mut Outgoing) -> Result<Progress, Fault> {
         let done = line.code / 100 == 2;
-        match self.state {
+        match self.awaited {
             // There is no request to blame yet; the caller counts a server that refuses as one that does not speak.
-            State::Banner if line.code != 220 => Err(Fault::Malformed),
-            State::Banner => {
+            Awaited::Banner if line.code != 220 => Err(Fault::Malformed),
+            Awaited::Banner => {
                 out.fixed(EHLO);
-                self.state = State::Ehlo { greeted: false };
+                self.awaited = Awaited::Ehlo { greeted: false };
                 Ok(Progress::More)
             }
-            State::Ehlo { .. } | State::Helo if done => {
-                self.state = State::Idle;
+            Awaited::Ehlo { .. } | Awaited::Helo if done => {
+                self.awaited = Awaited::Idle;
                 Ok(Progress::Ready)
             }
-            State::Ehlo { .. } => {
+            Awaited::Ehlo { .. } => {
                 self.extensions = Extensions::default();
                 out.fixed(HELO);
-                self.state = State::Helo;
+                self.awaited = Awaited::Helo;
                 Ok(Progress::More)
             }
-            State::Helo => Err(Fault::Malformed),
-            State::Idle => Err(Fault::Unasked),
+            Awaited::Helo => Err(Fault::Malformed),
+            Awaited::Idle => Err(Fault::Unasked),
             _ if line.code == CLOSING => {
                 self.worsen(line.code);
                 Ok(self.finish(false, out))
             }
-            State::Command(n) => Ok(self.command(n, line.code, out)),
-            State::Data => {
+            Awaited::Command(n) => Ok(self.command(n, line.code, out)),
+            Awaited::Data => {
                 if done {
                     self.counts.messages += 1;
                 } else {
@@ -103,7 +107,7 @@ impl Conn {
                 }
                 Ok(self.finish(true, out))
             }
-            State::Reset => Ok(self.finish(true, out)),
+            Awaited::Reset => Ok(self.finish(true, out)),
         }
     }
 
@@ -122,18 +126,18 @@ impl Conn {
                 // A server that asks for the message although it has taken no recipient gets an empty one
                 // (RFC 2920 section 3.1), and the verdict stands already.
                 out.fixed(data);
-                self.state = State::Data;
+                self.awaited = Awaited::Data;
             }
             None if n == last => return self.finish(true, out),
             _ if n < last && (taken || self.pipelines()) => {
                 if !self.pipelines() {
                     out.fixed(self.transaction.commands[n + 1]);
                 }
-                self.state = State::Command(n + 1);
+                self.awaited = Awaited::Command(n + 1);
             }
             _ => {
                 out.fixed(RSET);
-                self.state = State::Reset;
+                self.awaited = Awaited::Reset;
             }
         }
         Progress::More
@@ -147,7 +151,7 @@ impl Conn {
     }
 
     fn finish(&mut self, persists: bool, out: &mut Outgoing) -> Progress {
-        self.state = State::Idle;
+        self.awaited = Awaited::Idle;
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
         if persists && self.queued > 0 {
             self.queued -= 1;
@@ -157,15 +161,15 @@ impl Conn {
     }
 }
 
-impl ClientConn for Conn {
+impl ClientConn for SmtpConn {
     fn open(&mut self, _: &mut Outgoing) -> Opening {
         let counts = self.counts;
-        *self = Conn { counts, ..Conn::new(self.transaction) };
+        *self = SmtpConn { counts, ..SmtpConn::new(self.transaction) };
         Opening::Greeting
     }
 
     fn request(&mut self, _: Draw, out: &mut Outgoing) -> Tag {
-        if self.state == State::Idle {
+        if self.awaited == Awaited::Idle {
             self.begin(out);
         } else {
             self.queued += 1;
@@ -180,7 +184,7 @@ impl ClientConn for Conn {
                 return Ok(Received { consumed, progress: Progress::More });
             };
             consumed += used;
-            if let State::Ehlo { greeted } = &mut self.state
+            if let Awaited::Ehlo { greeted } = &mut self.awaited
                 && std::mem::replace(greeted, true)
             {
                 self.extensions.note(line.text);

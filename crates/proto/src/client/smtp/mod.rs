@@ -9,34 +9,39 @@ mod extensions;
 mod message;
 mod options;
 mod reply;
+mod transaction;
 
 pub use extensions::Extensions;
 pub use message::data_of;
 pub use reply::{EnhancedCode, LINE_BYTES_MAX, Line, REPLY_BYTES_MAX, ReplyReader};
 
-use conn::Conn;
+use conn::SmtpConn;
 use options::Options;
+use transaction::Transaction;
 
-use super::{ClientConn, ClientOptions, ClientProtocol, Url};
+use crate::client::entry::ClientEntry;
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::client::url::Url;
 
-/// The transaction of a run: built once, shared by all connections, and alive as long as the process.
-#[derive(Debug)]
-struct Transaction {
-    /// MAIL, RCPT ..., and DATA or RSET.
-    commands: Vec<&'static [u8]>,
-    /// The same in one piece.
-    pipelined: &'static [u8],
-    /// The message with its end; none if the transaction ends with RSET.
-    data: Option<&'static [u8]>,
-    /// Use PIPELINING where it is offered.
-    pipelining: bool,
-}
+/// The entry of the registry.
+pub(super) const ENTRY: ClientEntry = ClientEntry {
+    scheme: "smtp",
+    summary: "mail transactions to any SMTP server, pipelined where it offers that",
+    doc: "A request is a whole transaction, right if every command of it was taken. The URL's query says which: \
+          from= and to= (addresses), recipients=1 (numbered if there are more), size=1KiB (of a generated message; \
+          --body gives one), end=data (or rset, which delivers nothing), pipelining=auto (or off). Messages and \
+          recipients that were taken are counted.",
+    port: Some(25),
+    requests_per_connection_max: None,
+    example: "smtp://127.0.0.1:2525/?recipients=5&size=1KiB",
+    build,
+};
 
 /// Builds the transaction of a URL.
 ///
 /// # Errors
 /// A query that is not understood; options that mean nothing here.
-pub(super) fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
+fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     let [request] = &*options.requests else {
         return Err("smtp takes its transaction from the URL's query, not from several paths".into());
     };
@@ -75,12 +80,16 @@ struct Smtp {
 
 impl ClientProtocol for Smtp {
     fn connect(&self) -> Box<dyn ClientConn> {
-        Box::new(Conn::new(self.transaction))
+        Box::new(SmtpConn::new(self.transaction))
     }
 
     fn request_bytes_max(&self) -> Option<usize> {
         let t = self.transaction;
         Some(t.pipelined.len().max(t.data.map_or(0, <[u8]>::len)))
+    }
+
+    fn preload(&self) -> Option<Box<dyn Preload>> {
+        None
     }
 }
 

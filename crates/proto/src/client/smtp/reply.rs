@@ -8,7 +8,7 @@ use std::fmt;
 
 use memchr::memchr;
 
-use crate::client::Fault;
+use crate::client::exchange::Fault;
 
 /// The longest line of a reply with its line end. RFC 5321 allows 512; servers that link to web pages send more.
 pub const LINE_BYTES_MAX: usize = 2048;

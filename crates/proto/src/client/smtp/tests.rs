@@ -1,5 +1,7 @@
-use super::super::{Draw, Fault, Opening, Outgoing, Progress, Received, Reply, RequestSpec, Tag, Verdict};
 use super::*;
+use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
+use crate::client::outgoing::Outgoing;
+use crate::client::protocol::RequestSpec;
 
 fn conn(path: &str) -> Box<dyn ClientConn> {
     let url = Url::parse("smtp://h").unwrap();

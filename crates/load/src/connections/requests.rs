@@ -3,45 +3,51 @@
 use pitot_meter::Nanos;
 use pitot_proto::client::{Draw, Fault, Progress, Tag, Verdict};
 
-use super::connections::End;
-use super::{Fleet, Pacing, Pending, Phase, Stage, Wire};
-use crate::sample::{self, Kind, Outcome, Sample};
-use crate::workload::{Opening, Usage};
+use super::lifecycle::End;
+use super::slot::{Arrival, Link, Open, Pause, Pending};
+use super::state::{Connections, Pacing, Stage};
+use super::wire::Wire;
+use crate::sample::{ErrorKind, ErrorPhase, Outcome, Sample};
+use crate::workload::{ConnectAt, Usage};
 
 /// A tail that needed more than this gives its memory back.
 const TAIL_KEPT: usize = 4096;
 
-impl Fleet {
+impl Connections {
     /// True if the slot may be given one more request.
     pub(super) fn has_room(&self, slot: u32) -> bool {
         let s = &self.slots[slot as usize];
-        self.phase == Phase::Running
-            && self.remaining > 0
-            && !s.retiring
-            && s.under_way < self.pipeline
-            && (s.stage == Stage::Closed || s.served + u64::from(s.under_way) < self.life(slot).requests_max)
+        if self.stage != Stage::Running || self.remaining == 0 || s.under_way >= self.pipeline {
+            return false;
+        }
+        let requests_max = self.life(slot).requests_max;
+        match &s.link {
+            Link::Closed => true,
+            Link::Connecting { .. } | Link::Greeting { .. } => u64::from(s.under_way) < requests_max,
+            Link::Open(open) => !open.retiring && open.served + u64::from(s.under_way) < requests_max,
+        }
     }
 
     /// Gives a slot that is free to work what it has to do now.
     pub(super) fn settle(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
         let s = &self.slots[slot as usize];
-        if s.pausing() || matches!(s.stage, Stage::Connecting | Stage::Greeting) {
+        if s.is_pausing() || matches!(s.link, Link::Connecting { .. } | Link::Greeting { .. }) {
             return;
         }
         match self.life(slot).usage {
-            Usage::Silence { trickle } => {
+            Usage::Idle { trickle } => {
                 if let Some(trickle) = trickle
-                    && s.stage == Stage::Open
+                    && s.is_open()
                 {
-                    // The first time at any moment within the gap, so that not all of them speak at once.
+                    // The first at a random moment within the gap, so that they do not all send at once.
                     let first = (self.random.unit() * trickle.0 as f64) as u64;
-                    self.pause(slot, now + Nanos(first.max(1)), false);
+                    self.pause(slot, Pause::Trickle { until: now + Nanos(first.max(1)) });
                 }
             }
             Usage::Requests => match self.pace {
                 Pacing::Closed { think } if think > Nanos::ZERO => {
                     if self.has_room(slot) && s.under_way == 0 {
-                        self.pause(slot, now + think, true);
+                        self.pause(slot, Pause::Think { until: now + think });
                     }
                 }
                 Pacing::Closed { .. } => {
@@ -51,17 +57,17 @@ impl Fleet {
                     self.dispatch(wire, slot, now);
                 }
                 Pacing::Open { .. } => {
-                    self.list(slot);
-                    self.pump(wire, now);
+                    self.offer(slot);
+                    self.send_due(wire, now);
                 }
             },
         }
     }
 
     /// Puts a slot in the queue of those that can take a request.
-    fn list(&mut self, slot: u32) {
-        if self.phase == Phase::Running && self.is_takeable(slot) && !self.slots[slot as usize].listed {
-            self.slots[slot as usize].listed = true;
+    fn offer(&mut self, slot: u32) {
+        if self.stage == Stage::Running && self.is_takeable(slot) && !self.slots[slot as usize].queued {
+            self.slots[slot as usize].queued = true;
             self.ready.push_back(slot);
         }
     }
@@ -69,10 +75,10 @@ impl Fleet {
     /// True if the slot can take a request of an open loop now.
     fn is_takeable(&self, slot: u32) -> bool {
         let s = &self.slots[slot as usize];
-        let reachable = match s.stage {
-            Stage::Open => true,
-            Stage::Closed => self.life(slot).opening == Opening::OnDemand && !s.pausing(),
-            Stage::Connecting | Stage::Greeting => false,
+        let reachable = match s.link {
+            Link::Open(_) => true,
+            Link::Closed => self.life(slot).connect_at == ConnectAt::OnDemand && !s.is_pausing(),
+            Link::Connecting { .. } | Link::Greeting { .. } => false,
         };
         reachable && self.has_room(slot)
     }
@@ -80,7 +86,7 @@ impl Fleet {
     /// The connection, among those that can take a request, that has been without one for longest.
     fn take_ready(&mut self) -> Option<u32> {
         while let Some(slot) = self.ready.pop_front() {
-            self.slots[slot as usize].listed = false;
+            self.slots[slot as usize].queued = false;
             if self.is_takeable(slot) {
                 return Some(slot);
             }
@@ -89,10 +95,10 @@ impl Fleet {
     }
 
     /// Starts the requests of an open loop that are due.
-    pub(super) fn pump(&mut self, wire: &mut impl Wire, now: Nanos) {
+    pub(super) fn send_due(&mut self, wire: &mut impl Wire, now: Nanos) {
         loop {
             let Pacing::Open { arrivals, due, starved } = &mut self.pace else { return };
-            if *due == Nanos::MAX || self.remaining == 0 || self.phase != Phase::Running {
+            if *due == Nanos::MAX || self.remaining == 0 || self.stage != Stage::Running {
                 return;
             }
             let intended = self.start_at + *due;
@@ -103,7 +109,7 @@ impl Fleet {
             }
             let was_starved = *starved;
             if now.since(intended) > self.timeout {
-                // Whoever waits for a connection for so long has gone.
+                // A user who waits for a connection for that long has given up.
                 *due = arrivals.next().unwrap_or(Nanos::MAX);
                 self.remaining -= 1;
                 self.recorder.missed(intended);
@@ -120,49 +126,50 @@ impl Fleet {
                 self.recorder.lateness(intended, now.since(intended));
             }
             self.enqueue(slot, intended);
-            self.list(slot);
+            self.offer(slot);
             self.dispatch(wire, slot, now);
         }
     }
 
-    /// Adds a request to those under way on a slot. [`Fleet::dispatch`] sends it.
+    /// Adds a request to those under way on a slot. [`Connections::dispatch`] sends it.
     pub(super) fn enqueue(&mut self, slot: u32, intended: Nanos) {
-        if self.is_silent(slot) {
+        if self.is_idle(slot) {
             self.recorder.trickled();
         } else {
             self.recorder.begun(intended);
             self.under_way += 1;
             self.remaining -= 1;
         }
-        let place = self.place(slot, self.slots[slot as usize].under_way);
-        self.pending[place] = Pending { intended, ..Pending::default() };
-        let s = &mut self.slots[slot as usize];
-        s.under_way += 1;
-        s.unsent += 1;
+        let index = self.pending_index(slot, self.slots[slot as usize].under_way);
+        self.pending[index] = Pending { intended, ..Pending::default() };
+        self.slots[slot as usize].under_way += 1;
     }
 
     /// Sends what is unsent on a slot, or opens its connection for it.
     pub(super) fn dispatch(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
         let s = &self.slots[slot as usize];
-        if s.unsent == 0 {
+        let (sent, under_way) = (s.unanswered(), s.under_way);
+        if sent == under_way {
             return;
         }
-        match s.stage {
-            Stage::Connecting | Stage::Greeting => return,
-            Stage::Closed => return self.open_slot(wire, slot, now),
-            Stage::Open => {}
+        match s.link {
+            Link::Connecting { .. } | Link::Greeting { .. } => return,
+            Link::Closed => return self.open_slot(wire, slot, now),
+            Link::Open(_) => {}
         }
         self.out.clear();
-        for n in s.asked()..s.under_way {
+        for n in sent..under_way {
             let draw = Draw { random: self.random.next(), index: self.index };
             self.index += self.share.count;
             let tag = self.slots[slot as usize].conn.request(draw, &mut self.out);
-            let place = self.place(slot, n);
-            self.pending[place].sent = now;
-            self.pending[place].tag = tag;
+            let index = self.pending_index(slot, n);
+            self.pending[index].sent = now;
+            self.pending[index].tag = tag;
         }
-        self.slots[slot as usize].unsent = 0;
-        self.arm(slot, now + self.timeout);
+        if let Link::Open(open) = &mut self.slots[slot as usize].link {
+            open.unanswered = under_way;
+        }
+        self.set_expiry(slot, now + self.timeout);
         self.transmit(wire, slot, now);
     }
 
@@ -176,24 +183,23 @@ impl Fleet {
         match wire.send(slot, payload) {
             Ok(()) => true,
             Err(e) => {
-                self.broke(wire, slot, now, sample::Phase::Send, &e);
+                self.broke(wire, slot, now, ErrorPhase::Send, &e);
                 false
             }
         }
     }
 
     pub(super) fn oldest_tag(&self, slot: u32) -> Option<Tag> {
-        (self.slots[slot as usize].asked() > 0).then(|| self.pending[self.place(slot, 0)].tag)
+        (self.slots[slot as usize].unanswered() > 0).then(|| self.pending[self.pending_index(slot, 0)].tag)
     }
 
     /// Bytes have come.
     pub(crate) fn received(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, input: &[u8]) {
         self.recorder.bytes_received(input.len());
-        let s = &mut self.slots[slot as usize];
-        if s.first_byte != Nanos::ZERO {
+        if let Link::Open(Open { reply: Some(arrival), .. }) = &mut self.slots[slot as usize].link {
             // The reply is under way: this is not its first arrival.
-            let gap = now.since(std::mem::replace(&mut s.last_byte, now));
-            if !self.is_silent(slot) {
+            let gap = arrival.more(now);
+            if !self.is_idle(slot) {
                 self.recorder.gap(now, gap);
             }
         }
@@ -217,15 +223,17 @@ impl Fleet {
         }
     }
 
-    /// Takes whole replies from the input. The bytes that are done with, or `None` if the connection is lost.
+    /// Takes whole replies from the input. Returns how many bytes are consumed, or `None` if the connection is lost.
     fn digest(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, input: &[u8]) -> Option<usize> {
         let mut used = 0;
         loop {
             let tag = self.oldest_tag(slot);
             let s = &mut self.slots[slot as usize];
-            if s.first_byte == Nanos::ZERO && tag.is_some() && used < input.len() {
-                s.first_byte = now;
-                s.last_byte = now;
+            if let Link::Open(open) = &mut s.link
+                && open.unanswered > 0
+                && used < input.len()
+            {
+                open.reply.get_or_insert_with(|| Arrival::at(now));
             }
             self.out.clear();
             let received = match s.conn.receive(tag, &input[used..], &mut self.out) {
@@ -241,15 +249,19 @@ impl Fleet {
             }
             match received.progress {
                 Progress::More => return Some(used),
-                Progress::Ready => self.slots[slot as usize].stage = Stage::Open,
+                Progress::Ready => {
+                    let link = &mut self.slots[slot as usize].link;
+                    if let Link::Greeting { since } = *link {
+                        *link = Link::Open(Open::new(since));
+                    }
+                }
                 Progress::Reply(reply) => {
-                    let s = &mut self.slots[slot as usize];
-                    if used < input.len() && s.asked() == 1 {
-                        // The reply goes on behind its end, so that it was not the one it seemed to be.
+                    let unanswered = self.slots[slot as usize].unanswered();
+                    if unanswered == 0 || unanswered == 1 && used < input.len() {
+                        // Bytes follow the end of the last reply, or nothing was asked at all.
                         self.fault(wire, slot, now, Fault::Unasked);
                         return None;
                     }
-                    s.retiring |= !reply.persists;
                     self.complete(slot, now, reply.verdict);
                     if !reply.persists {
                         self.retire(wire, slot, now);
@@ -264,37 +276,40 @@ impl Fleet {
     }
 
     fn fault(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, fault: Fault) {
-        self.lose(wire, slot, now, sample::Phase::Protocol, Kind::Word(fault.word()), End::Faulty);
+        self.lose(wire, slot, now, ErrorPhase::Protocol, ErrorKind::Word(fault.word()), End::Faulty);
     }
 
     /// The oldest request of a slot has its complete reply.
     pub(super) fn complete(&mut self, slot: u32, now: Nanos, verdict: Verdict) {
-        let silent = self.is_silent(slot);
-        let request = self.pending[self.place(slot, 0)];
+        let idle = self.is_idle(slot);
+        let request = self.pending[self.pending_index(slot, 0)];
         let s = &mut self.slots[slot as usize];
-        let first_byte = std::mem::take(&mut s.first_byte);
+        // Only an open connection has sent requests.
+        let Link::Open(open) = &mut s.link else { return };
         s.oldest = (s.oldest + 1) % self.pipeline;
         s.under_way -= 1;
-        s.served += 1;
         s.failures = 0;
+        open.unanswered -= 1;
+        open.served += 1;
+        let first_byte = open.reply.take().map_or(Nanos::ZERO, Arrival::first);
         let wrong = match verdict {
             Verdict::Right => None,
-            Verdict::Status(status) => Some(Kind::Status(status)),
-            Verdict::Length => Some(Kind::Word("length")),
-            Verdict::Bytes => Some(Kind::Word("bytes")),
-            Verdict::Refused(word) => Some(Kind::Word(word)),
+            Verdict::Status(status) => Some(ErrorKind::Status(status)),
+            Verdict::Length => Some(ErrorKind::Word("length")),
+            Verdict::Bytes => Some(ErrorKind::Word("bytes")),
+            Verdict::Refused(word) => Some(ErrorKind::Word(word)),
         };
-        if silent {
+        if idle {
             if let Some(kind) = wrong {
-                self.recorder.connection_error(now, sample::Phase::Content, kind);
+                self.recorder.connection_error(now, ErrorPhase::Content, kind);
             }
             return;
         }
         self.under_way -= 1;
         let outcome = match wrong {
-            Some(kind) => Outcome::Wrong(sample::Phase::Content, kind),
+            Some(kind) => Outcome::Wrong(ErrorPhase::Content, kind),
             None if now.since(request.sent) > self.timeout => {
-                Outcome::Wrong(sample::Phase::Timeout, Kind::LATE)
+                Outcome::Wrong(ErrorPhase::Timeout, ErrorKind::LATE)
             }
             None => Outcome::Right,
         };
@@ -307,10 +322,13 @@ impl Fleet {
         });
     }
 
-    /// Replies may have made room: closes a connection that has served its time, or starts what comes next.
+    /// Replies may have made room: closes a connection that has carried all its requests, or starts what comes next.
     fn after_input(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
         let s = &self.slots[slot as usize];
-        let spent = s.retiring || s.served >= self.life(slot).requests_max;
+        let spent = match &s.link {
+            Link::Open(open) => open.retiring || open.served >= self.life(slot).requests_max,
+            Link::Closed | Link::Connecting { .. } | Link::Greeting { .. } => false,
+        };
         if spent && s.under_way == 0 {
             return self.retire(wire, slot, now);
         }
@@ -318,31 +336,36 @@ impl Fleet {
             return;
         }
         self.dispatch(wire, slot, now);
-        if !self.is_silent(slot) {
+        if !self.is_idle(slot) {
             self.settle(wire, slot, now);
         }
     }
 
     /// What is under way on a slot has failed. With nothing under way it is the connection's own error, if it is one.
-    pub(super) fn fail_all(&mut self, slot: u32, now: Nanos, phase: sample::Phase, kind: Kind, error: bool) {
-        let silent = self.is_silent(slot);
+    pub(super) fn fail_all(
+        &mut self,
+        slot: u32,
+        now: Nanos,
+        phase: ErrorPhase,
+        kind: ErrorKind,
+        error: bool,
+    ) {
+        let idle = self.is_idle(slot);
         let under_way = self.slots[slot as usize].under_way;
-        if under_way == 0 || silent {
+        if under_way == 0 || idle {
             if error || under_way > 0 {
                 self.recorder.connection_error(now, phase, kind);
             }
         } else {
             for n in 0..under_way {
-                let intended = self.pending[self.place(slot, n)].intended;
+                let intended = self.pending[self.pending_index(slot, n)].intended;
                 self.recorder.failed(intended, now, phase, kind);
             }
             self.under_way -= u64::from(under_way);
         }
         let s = &mut self.slots[slot as usize];
         s.under_way = 0;
-        s.unsent = 0;
         s.oldest = 0;
-        s.first_byte = Nanos::ZERO;
         s.tail = Vec::new();
     }
 }

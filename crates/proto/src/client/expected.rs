@@ -1,4 +1,4 @@
-use super::super::Verdict;
+use super::exchange::Verdict;
 use crate::PATTERN;
 
 /// What the body of a right reply is.

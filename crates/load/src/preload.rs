@@ -1,5 +1,5 @@
-//! What a protocol wants done once before a run, on a connection of its own: plain and blocking, since nothing of it is
-//! measured.
+//! What a protocol needs to have done once before a run, such as filling a cache: on its own connection, with blocking
+//! calls, since nothing of it is measured.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use pitot_results::Failure;
 
-use crate::plan::Plan;
-use crate::run::Watch;
+use crate::prepared::PreparedRun;
+use crate::watch::Watch;
 
 const RECEIVE_BYTES: usize = 64 * 1024;
-/// How often the user's wish is looked at while the server is silent.
-const GLANCE: Duration = Duration::from_millis(100);
+/// How often the observer is asked whether the run is to end while the server is silent.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Prepares the server; false if the user has lost patience.
+/// Prepares the server; false if the run is to end.
 ///
 /// # Errors
-/// The server cannot be reached, goes away, takes longer than the time-out over a step, or will not have it.
-pub(crate) fn prepare(plan: &Plan, watch: &mut dyn Watch) -> Result<bool, Failure> {
-    let Some(mut preparation) = plan.protocol.prepare() else { return Ok(true) };
+/// The server cannot be reached, closes the connection, takes longer than the timeout for a step, or refuses it.
+pub(crate) fn preload(run: &PreparedRun, watch: &mut dyn Watch) -> Result<bool, Failure> {
+    let Some(mut preload) = run.plan.protocol.preload() else { return Ok(true) };
     let failed = |what: String| {
         Failure::run(
             format!("the server could not be prepared: {what}"),
@@ -27,14 +27,14 @@ pub(crate) fn prepare(plan: &Plan, watch: &mut dyn Watch) -> Result<bool, Failur
         )
     };
     let io = |e: std::io::Error| failed(e.to_string());
-    let timeout = Duration::from(plan.timeout);
-    let mut socket = TcpStream::connect_timeout(&plan.address, timeout).map_err(io)?;
+    let timeout = Duration::from(run.plan.timeout);
+    let mut socket = TcpStream::connect_timeout(&run.address, timeout).map_err(io)?;
     socket.set_nodelay(true).map_err(io)?;
     socket.set_write_timeout(Some(timeout)).map_err(io)?;
-    socket.set_read_timeout(Some(GLANCE.min(timeout))).map_err(io)?;
+    socket.set_read_timeout(Some(POLL_INTERVAL.min(timeout))).map_err(io)?;
     let (mut input, mut out) = (vec![0; RECEIVE_BYTES], Vec::new());
     let mut received = 0;
-    while !preparation.step(&input[..received], &mut out).map_err(failed)? {
+    while !preload.step(&input[..received], &mut out).map_err(failed)? {
         socket.write_all(&out).map_err(io)?;
         out.clear();
         let mut silent = Duration::ZERO;
@@ -46,7 +46,7 @@ pub(crate) fn prepare(plan: &Plan, watch: &mut dyn Watch) -> Result<bool, Failur
                 Ok(0) => return Err(failed("it has closed the connection".into())),
                 Ok(n) => break n,
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    silent += GLANCE;
+                    silent += POLL_INTERVAL;
                     if silent >= timeout {
                         return Err(failed(format!("it has not answered for {} s", timeout.as_secs_f64())));
                     }

@@ -1,0 +1,291 @@
+//! Opening, losing and reopening connections.
+
+use std::io;
+
+use pitot_meter::Nanos;
+use pitot_proto::client::Opening;
+
+use super::slot::{History, Link, Open, Pause};
+use super::state::{Connections, Pacing, Stage};
+use super::timers::Alarm;
+use super::wire::Wire;
+use crate::sample::{ErrorKind, ErrorPhase};
+use crate::workload::{ConnectAt, Usage};
+
+/// The first back-off; it doubles with each failure in a row.
+const BACK_OFF_MIN: Nanos = Nanos::from_millis(10);
+const BACK_OFF_MAX: Nanos = Nanos::from_secs(1);
+/// A connection that ends sooner, without a reply, counts as a failure to open one, so that a server that accepts and
+/// closes is not flooded with connects.
+const SHORT_LIFE: Nanos = Nanos::from_secs(1);
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// In order, by the server.
+    ByPeer,
+    /// With an error that the kernel reported.
+    Broken,
+    /// Closed by us because it took too long.
+    TimedOut,
+    /// Closed by us because of what the server sent.
+    Faulty,
+    /// Closed by us as the workload wants.
+    ByUs,
+}
+
+impl Connections {
+    /// Opens the next of the slots that are opened before or at the start.
+    pub(super) fn open_next(&mut self, wire: &mut impl Wire, now: Nanos) {
+        if let Some(slot) = self.to_open.next() {
+            self.open_slot(wire, slot, now);
+        }
+    }
+
+    pub(super) fn open_slot(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        self.connecting += 1;
+        let s = &mut self.slots[slot as usize];
+        s.link = Link::Connecting { since: now };
+        s.tail.clear();
+        match wire.connect(slot) {
+            Ok(()) => self.set_expiry(slot, now + self.timeout),
+            Err(e) => {
+                let why = (ErrorPhase::Connect, ErrorKind::from(&e));
+                self.connect_failed(wire, slot, now, why);
+            }
+        }
+    }
+
+    /// A connect that was started is over.
+    pub(crate) fn connected(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, result: io::Result<()>) {
+        match result {
+            Ok(()) => self.established(wire, slot, now),
+            Err(e) => {
+                let why = (ErrorPhase::Connect, ErrorKind::from(&e));
+                self.connect_failed(wire, slot, now, why);
+            }
+        }
+    }
+
+    fn established(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        let before = self.connect_ended(slot, History::Established);
+        let s = &mut self.slots[slot as usize];
+        let since = match s.link {
+            Link::Connecting { since } => since,
+            Link::Closed | Link::Greeting { .. } | Link::Open(_) => now,
+        };
+        self.recorder.opened(now, now.since(since), before == History::Established);
+        if let Some(storm) = &mut self.storm {
+            storm.established = self.recorder.open();
+            storm.last_at_ns = now.since(self.start_at).0;
+        }
+        self.out.clear();
+        let opening = s.conn.open(&mut self.out);
+        s.link = match opening {
+            Opening::Ready => Link::Open(Open::new(since)),
+            Opening::Greeting => Link::Greeting { since },
+        };
+        if self.transmit(wire, slot, now) && opening == Opening::Ready {
+            self.usable(wire, slot, now);
+        }
+    }
+
+    fn connect_failed(
+        &mut self,
+        wire: &mut impl Wire,
+        slot: u32,
+        now: Nanos,
+        (phase, kind): (ErrorPhase, ErrorKind),
+    ) {
+        let before = self.slots[slot as usize].history;
+        self.connect_ended(slot, if before == History::Untried { History::Failed } else { before });
+        self.recorder.connect_failed();
+        let retransmits = wire.close(slot);
+        self.recorder.retransmitted(retransmits);
+        let s = &mut self.slots[slot as usize];
+        s.link = Link::Closed;
+        s.failures = s.failures.saturating_add(1);
+        self.fail_all(slot, now, phase, kind, true);
+        self.recover(wire, slot, now);
+    }
+
+    /// Counts a connect that is over, and returns what had become of the earlier ones.
+    fn connect_ended(&mut self, slot: u32, history: History) -> History {
+        self.connecting -= 1;
+        let before = std::mem::replace(&mut self.slots[slot as usize].history, history);
+        if before == History::Untried && self.life(slot).connect_at == ConnectAt::BeforeStart {
+            self.untried -= 1;
+        }
+        before
+    }
+
+    /// The connection can carry requests from now on.
+    fn usable(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        self.dispatch(wire, slot, now);
+        if self.slots[slot as usize].is_open() {
+            self.settle(wire, slot, now);
+        }
+    }
+
+    /// The server has finished sending.
+    pub(crate) fn ended(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        if let Some(tag) = self.oldest_tag(slot)
+            && let Some(reply) = self.slots[slot as usize].conn.end_of_input(Some(tag))
+        {
+            self.complete(slot, now, reply.verdict);
+        }
+        let kind = match &self.slots[slot as usize].link {
+            Link::Open(Open { reply: Some(_), .. }) => ErrorKind::TRUNCATED,
+            Link::Open(_) | Link::Greeting { .. } | Link::Connecting { .. } | Link::Closed => {
+                ErrorKind::CLOSED
+            }
+        };
+        self.lose(wire, slot, now, ErrorPhase::Receive, kind, End::ByPeer);
+    }
+
+    /// A send or a receive has failed.
+    pub(crate) fn broke(
+        &mut self,
+        wire: &mut impl Wire,
+        slot: u32,
+        now: Nanos,
+        phase: ErrorPhase,
+        error: &io::Error,
+    ) {
+        self.lose(wire, slot, now, phase, ErrorKind::from(error), End::Broken);
+    }
+
+    /// An established connection is over: it is closed, what was under way on it has failed, and another one replaces
+    /// it.
+    pub(super) fn lose(
+        &mut self,
+        wire: &mut impl Wire,
+        slot: u32,
+        now: Nanos,
+        phase: ErrorPhase,
+        kind: ErrorKind,
+        end: End,
+    ) {
+        let retransmits = wire.close(slot);
+        self.recorder.closed(now, matches!(end, End::ByPeer | End::Broken), retransmits);
+        let s = &mut self.slots[slot as usize];
+        let served_nothing_since = match std::mem::replace(&mut s.link, Link::Closed) {
+            Link::Greeting { since } | Link::Open(Open { since, served: 0, .. }) => Some(since),
+            Link::Open(_) | Link::Connecting { .. } | Link::Closed => None,
+        };
+        let failed =
+            end != End::ByUs && served_nothing_since.is_some_and(|since| now.since(since) < SHORT_LIFE);
+        s.failures = if failed { s.failures.saturating_add(1) } else { 0 };
+        let is_error = matches!(end, End::Broken | End::TimedOut | End::Faulty);
+        self.fail_all(slot, now, phase, kind, is_error);
+        self.recover(wire, slot, now);
+    }
+
+    /// Goes on with a slot whose connection is gone: at once, or after a pause if that was a failure.
+    fn recover(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        let failures = self.slots[slot as usize].failures;
+        if failures > 0 {
+            let pause = Nanos(BACK_OFF_MIN.0 << (failures - 1).min(10)).min(BACK_OFF_MAX);
+            self.pause(slot, Pause::BackOff { until: now + pause });
+        } else {
+            self.reopen(wire, slot, now);
+        }
+    }
+
+    /// Opens the connection of a slot again if it should be open without a request, or gives it its next request.
+    fn reopen(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        let waits_for_requests =
+            matches!(self.pace, Pacing::Closed { .. }) && self.stage == Stage::Running && !self.is_idle(slot);
+        if self.life(slot).connect_at == ConnectAt::OnDemand || waits_for_requests {
+            self.settle(wire, slot, now);
+        } else if self.slots[slot as usize].is_closed() {
+            self.open_slot(wire, slot, now);
+        }
+    }
+
+    /// Replaces a connection, once its requests are answered.
+    pub(super) fn replace(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        let s = &mut self.slots[slot as usize];
+        let Link::Open(open) = &mut s.link else { return };
+        open.retiring = true;
+        if s.under_way == 0 {
+            self.retire(wire, slot, now);
+        }
+    }
+
+    /// Closes a connection whose requests are answered, and goes on with its slot.
+    pub(super) fn retire(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        self.lose(wire, slot, now, ErrorPhase::Receive, ErrorKind::CLOSED, End::ByUs);
+    }
+
+    /// Lets a slot do nothing for a while.
+    pub(super) fn pause(&mut self, slot: u32, pause: Pause) {
+        self.slots[slot as usize].pause = pause;
+        if let Some(until) = pause.until() {
+            self.timers.set(until, slot, Alarm::Wake);
+        }
+    }
+
+    /// An alarm for the end of a pause has gone off.
+    pub(super) fn wake(&mut self, wire: &mut impl Wire, slot: u32, at: Nanos, now: Nanos) {
+        let s = &mut self.slots[slot as usize];
+        if s.pause.until() != Some(at) {
+            return;
+        }
+        let (pause, is_open) = (std::mem::replace(&mut s.pause, Pause::None), s.is_open());
+        match (pause, self.life(slot).usage) {
+            (Pause::Think { until }, _) => {
+                if self.has_room(slot) {
+                    self.enqueue(slot, until);
+                    self.dispatch(wire, slot, now);
+                }
+            }
+            (Pause::Trickle { .. }, Usage::Idle { trickle: Some(trickle) }) if is_open => {
+                self.pause(slot, Pause::Trickle { until: now + trickle });
+                if self.slots[slot as usize].under_way == 0 {
+                    self.enqueue(slot, now);
+                    self.dispatch(wire, slot, now);
+                }
+            }
+            (Pause::Trickle { .. } | Pause::BackOff { .. } | Pause::None, _) => self.reopen(wire, slot, now),
+        }
+    }
+
+    /// Checks whether the oldest request, or the connect, has timed out, and sets the alarm for the next check.
+    pub(super) fn check_expiry(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, seen: Nanos) {
+        let s = &mut self.slots[slot as usize];
+        s.expiry_set = false;
+        let deadline = match s.link {
+            Link::Connecting { since } | Link::Greeting { since } => since + self.timeout,
+            Link::Open(open) if open.unanswered > 0 => {
+                self.pending[self.pending_index(slot, 0)].sent + self.timeout
+            }
+            Link::Open(_) | Link::Closed => return,
+        };
+        if deadline > seen {
+            // A deadline between `seen` and `now` is checked again in the next round.
+            self.set_expiry(slot, deadline.max(now + Nanos(1)));
+            return;
+        }
+        match self.slots[slot as usize].link {
+            Link::Connecting { .. } => {
+                let why = (ErrorPhase::Timeout, ErrorKind::NO_CONNECTION);
+                self.connect_failed(wire, slot, now, why);
+            }
+            Link::Greeting { .. } => {
+                self.lose(wire, slot, now, ErrorPhase::Timeout, ErrorKind::NO_CONNECTION, End::TimedOut);
+            }
+            Link::Open(_) | Link::Closed => {
+                self.lose(wire, slot, now, ErrorPhase::Timeout, ErrorKind::NO_REPLY, End::TimedOut);
+            }
+        }
+    }
+
+    pub(super) fn set_expiry(&mut self, slot: u32, at: Nanos) {
+        let s = &mut self.slots[slot as usize];
+        if !s.expiry_set {
+            s.expiry_set = true;
+            self.timers.set(at, slot, Alarm::Expiry);
+        }
+    }
+}

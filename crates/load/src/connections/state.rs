@@ -1,0 +1,217 @@
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use pitot_meter::Nanos;
+use pitot_proto::client::{ClientProtocol, Outgoing};
+
+use super::slot::{Pending, Slot};
+use super::timers::Timers;
+use crate::gate::Gate;
+use crate::pace::Arrivals;
+use crate::random::Random;
+use crate::recorder::Recorder;
+use crate::share::Share;
+use crate::tally::StormEnd;
+use crate::workload::{ConnectAt, Lifecycle, Usage};
+
+/// What one thread has to do.
+pub(crate) struct ThreadPlan {
+    pub(crate) protocol: Arc<dyn ClientProtocol>,
+    /// This thread's connections.
+    pub(crate) groups: Vec<(Lifecycle, u64)>,
+    pub(crate) pace: ThreadPace,
+    /// Requests under way on one connection, at most.
+    pub(crate) pipeline: u16,
+    pub(crate) timeout: Nanos,
+    /// This thread's requests, where limited.
+    pub(crate) requests: Option<u64>,
+    pub(crate) warmup: Nanos,
+    /// Length of the measured part, where limited.
+    pub(crate) duration: Option<Nanos>,
+    pub(crate) share: Share,
+    pub(crate) seed: u64,
+}
+
+/// The pace of one thread.
+pub(crate) enum ThreadPace {
+    /// The next request follows the last reply.
+    Closed { think: Nanos },
+    /// Requests are due at these times after the start.
+    Open(Arrivals),
+}
+
+/// How far the run is for this thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Connections are opened before the start.
+    Opening,
+    /// All are tried; the start is awaited.
+    Waiting,
+    Running,
+}
+
+/// The connections of one thread.
+pub(crate) struct Connections {
+    pub(super) protocol: Arc<dyn ClientProtocol>,
+    pub(super) groups: Vec<Lifecycle>,
+    pub(super) slots: Vec<Slot>,
+    /// Requests under way: a row of `pipeline` for each slot.
+    pub(super) pending: Vec<Pending>,
+    pub(super) pipeline: u16,
+    /// Connections that can take a request of an open loop, the longest unused first.
+    pub(super) ready: VecDeque<u32>,
+    pub(super) timers: Timers,
+    pub(super) timeout: Nanos,
+    pub(super) pace: Pacing,
+    pub(super) recorder: Recorder,
+    pub(super) random: Random,
+    /// The number of the next request in the whole run.
+    pub(super) index: u64,
+    pub(super) share: Share,
+    /// Requests that may still begin.
+    pub(super) remaining: u64,
+    /// Active requests under way.
+    pub(super) under_way: u64,
+    /// Slots that are still to be opened before or at the start.
+    pub(super) to_open: Range<u32>,
+    /// Connects whose outcome is not known.
+    pub(super) connecting: u64,
+    /// Slots opened before the start whose first connect has no outcome.
+    pub(super) untried: u64,
+    pub(super) churn: Option<Churn>,
+    pub(super) storm: Option<StormEnd>,
+    pub(super) stage: Stage,
+    pub(super) gate: Arc<Gate>,
+    pub(super) warmup: Nanos,
+    pub(super) duration: Option<Nanos>,
+    pub(super) start_at: Nanos,
+    pub(super) end_at: Nanos,
+    pub(super) out: Outgoing,
+}
+
+/// When the next request of this thread starts.
+pub(super) enum Pacing {
+    Closed {
+        think: Nanos,
+    },
+    Open {
+        arrivals: Arrivals,
+        /// The next arrival that no connection has taken, from the start; `MAX` if there is none.
+        due: Nanos,
+        /// No connection was free at the last look, so that what waits now waits for the server and not for us.
+        starved: bool,
+    },
+}
+
+/// The replacement of connections, one after the other at an even rate.
+pub(super) struct Churn {
+    /// Nanoseconds between two replacements of this thread.
+    pub(super) gap: f64,
+    /// Replacements so far.
+    pub(super) count: u64,
+    pub(super) next_slot: u32,
+    /// The first so many slots take part.
+    pub(super) slots: u32,
+    pub(super) next_at: Nanos,
+}
+
+impl Connections {
+    pub(crate) fn new(plan: ThreadPlan, recorder: Recorder, gate: Arc<Gate>) -> Connections {
+        let total: u64 = plan.groups.iter().map(|(_, count)| count).sum();
+        let mut slots = Vec::with_capacity(total as usize);
+        for (group, (_, count)) in plan.groups.iter().enumerate() {
+            slots.extend((0..*count).map(|_| Slot::new(plan.protocol.connect(), group as u8)));
+        }
+        // Slots that are opened on demand come first, as active ones do.
+        let on_demand: u64 = plan
+            .groups
+            .iter()
+            .filter(|(life, _)| life.connect_at == ConnectAt::OnDemand)
+            .map(|(_, count)| count)
+            .sum();
+        let before_start: u64 = plan
+            .groups
+            .iter()
+            .filter(|(life, _)| life.connect_at == ConnectAt::BeforeStart)
+            .map(|(_, count)| count)
+            .sum();
+        let storm = plan.groups.iter().any(|(life, _)| life.connect_at == ConnectAt::Start);
+        let churn = plan.groups.iter().find(|(life, count)| life.churn_rate > 0.0 && *count > 0);
+        Connections {
+            groups: plan.groups.iter().map(|(life, _)| *life).collect(),
+            pending: vec![Pending::default(); slots.len() * usize::from(plan.pipeline)],
+            pipeline: plan.pipeline,
+            ready: VecDeque::with_capacity(slots.len()),
+            timers: Timers::new(slots.len()),
+            timeout: plan.timeout,
+            pace: match plan.pace {
+                ThreadPace::Closed { think } => Pacing::Closed { think },
+                ThreadPace::Open(mut arrivals) => {
+                    let due = arrivals.next().unwrap_or(Nanos::MAX);
+                    Pacing::Open { arrivals, due, starved: false }
+                }
+            },
+            recorder,
+            random: Random::new(plan.seed.rotate_left(32), plan.share.index),
+            index: plan.share.index,
+            share: plan.share,
+            remaining: plan.requests.unwrap_or(u64::MAX),
+            under_way: 0,
+            to_open: on_demand as u32..total as u32,
+            connecting: 0,
+            untried: before_start,
+            churn: churn.map(|(life, count)| Churn {
+                gap: plan.share.count as f64 / life.churn_rate * 1e9,
+                count: 0,
+                next_slot: 0,
+                slots: *count as u32,
+                next_at: Nanos::MAX,
+            }),
+            storm: storm.then(StormEnd::default),
+            stage: Stage::Opening,
+            gate,
+            warmup: plan.warmup,
+            duration: plan.duration,
+            start_at: Nanos::MAX,
+            end_at: Nanos::MAX,
+            out: Outgoing::new(),
+            protocol: plan.protocol,
+            slots,
+        }
+    }
+
+    /// How many slots the wire needs.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The longest request, where it is known.
+    pub(crate) fn request_bytes_max(&self) -> Option<usize> {
+        self.protocol.request_bytes_max().map(|bytes| bytes * usize::from(self.pipeline))
+    }
+
+    /// True from when all connections that are opened before the start have been tried.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.stage != Stage::Opening
+    }
+
+    /// Connections that have been established up to now.
+    pub(crate) fn opened(&self) -> u64 {
+        self.recorder.opened_in_all()
+    }
+
+    pub(super) fn life(&self, slot: u32) -> &Lifecycle {
+        &self.groups[usize::from(self.slots[slot as usize].group)]
+    }
+
+    pub(super) fn is_idle(&self, slot: u32) -> bool {
+        matches!(self.life(slot).usage, Usage::Idle { .. })
+    }
+
+    /// Where the `n`th oldest request of a slot is in the table of requests.
+    pub(super) fn pending_index(&self, slot: u32, n: u16) -> usize {
+        let row = slot as usize * usize::from(self.pipeline);
+        row + (usize::from(self.slots[slot as usize].oldest) + usize::from(n)) % usize::from(self.pipeline)
+    }
+}

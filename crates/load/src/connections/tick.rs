@@ -1,0 +1,190 @@
+//! What is due when, from the opening of the first connection to the end of the run.
+
+use pitot_meter::Nanos;
+
+use super::slot::Pause;
+use super::state::{Connections, Pacing, Stage};
+use super::timers::Alarm;
+use super::wire::Wire;
+use crate::tally::Tally;
+use crate::workload::Usage;
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Wait for events, until then at the latest.
+    Wait(Nanos),
+    /// The run is over.
+    Over,
+}
+
+/// Connections that are being opened at once before the start: gentle enough for any listen queue.
+const OPENING_MAX: u64 = 100;
+/// Connects begun between two looks at what has happened, so that times stay exact in a storm.
+const STORM_BATCH: u32 = 32;
+/// How often a waiting loop checks whether the run starts or is to stop.
+const INTERVAL_BEFORE_START: Nanos = Nanos::from_millis(1);
+const INTERVAL: Nanos = Nanos::from_millis(100);
+
+impl Connections {
+    /// Does what is due by `now`. Everything that had happened by `seen` has been reported, so that what should have
+    /// come by then and has not timed out: a loop that was kept from running does not blame the server.
+    pub(crate) fn tick(&mut self, wire: &mut impl Wire, now: Nanos, seen: Nanos) -> Next {
+        self.recorder.tick(now);
+        if self.gate.stopped() {
+            return Next::Over;
+        }
+        while let Some((at, slot, alarm)) = self.timers.take(now) {
+            match alarm {
+                Alarm::Expiry => self.check_expiry(wire, slot, now, seen),
+                Alarm::Wake => self.wake(wire, slot, at, now),
+            }
+        }
+        match self.stage {
+            Stage::Opening => self.tick_opening(wire, now),
+            Stage::Waiting => self.tick_waiting(wire, now),
+            Stage::Running => self.tick_running(wire, now),
+        }
+    }
+
+    fn tick_opening(&mut self, wire: &mut impl Wire, now: Nanos) -> Next {
+        if self.storm.is_none() {
+            while self.connecting < OPENING_MAX && !self.to_open.is_empty() {
+                self.open_next(wire, now);
+            }
+        }
+        if self.untried == 0 {
+            self.stage = Stage::Waiting;
+        }
+        Next::Wait(self.timers.next().min(now + INTERVAL_BEFORE_START))
+    }
+
+    fn tick_waiting(&mut self, wire: &mut impl Wire, now: Nanos) -> Next {
+        match self.gate.start_at() {
+            Some(at) if now >= at => {
+                self.start(wire, at, now);
+                self.tick_running(wire, now)
+            }
+            at => Next::Wait(self.timers.next().min(at.unwrap_or(now + INTERVAL_BEFORE_START))),
+        }
+    }
+
+    fn start(&mut self, wire: &mut impl Wire, at: Nanos, now: Nanos) {
+        self.stage = Stage::Running;
+        self.start_at = at;
+        self.end_at = self.duration.map_or(Nanos::MAX, |duration| at + self.warmup + duration);
+        self.recorder.start(at + self.warmup);
+        self.recorder.tick(now);
+        if let Some(churn) = &mut self.churn {
+            churn.next_at = at + Nanos(churn.gap as u64);
+        }
+        for slot in 0..self.slots.len() as u32 {
+            match self.pace {
+                // Users who think do not all begin at once.
+                Pacing::Closed { think } if think > Nanos::ZERO && !self.is_idle(slot) => {
+                    let first = (self.random.unit() * think.0 as f64) as u64;
+                    self.pause(slot, Pause::Think { until: at + Nanos(first.max(1)) });
+                }
+                _ => self.settle(wire, slot, now),
+            }
+        }
+    }
+
+    fn tick_running(&mut self, wire: &mut impl Wire, now: Nanos) -> Next {
+        if now >= self.end_at {
+            return Next::Over;
+        }
+        if self.storm.is_some() {
+            for _ in 0..STORM_BATCH.min(self.to_open.len() as u32) {
+                self.open_next(wire, now);
+            }
+            if self.storm_is_over() {
+                return Next::Over;
+            }
+        } else {
+            self.send_due(wire, now);
+            if self.is_exhausted() {
+                return Next::Over;
+            }
+        }
+        self.replace_due(wire, now);
+        if !self.to_open.is_empty() {
+            return Next::Wait(now);
+        }
+        let arrival = match &self.pace {
+            Pacing::Open { due, starved: false, .. } if self.remaining > 0 => self.start_at + *due,
+            _ => Nanos::MAX,
+        };
+        let churn = self.churn.as_ref().map_or(Nanos::MAX, |churn| churn.next_at);
+        let own = self.timers.next().min(arrival).min(churn);
+        Next::Wait(own.min(self.end_at).min(self.recorder.next_tick()).min(now + INTERVAL))
+    }
+
+    /// True if every request there was to send has ended.
+    fn is_exhausted(&self) -> bool {
+        let more = match &self.pace {
+            Pacing::Closed { .. } => self.groups.iter().any(|life| life.usage == Usage::Requests),
+            Pacing::Open { due, .. } => *due != Nanos::MAX,
+        };
+        self.under_way == 0 && (self.remaining == 0 || !more && self.end_at == Nanos::MAX)
+    }
+
+    fn storm_is_over(&self) -> bool {
+        self.to_open.is_empty() && self.connecting == 0 && self.recorder.open() == self.slots.len() as u64
+    }
+
+    /// Replaces the connections whose turn has come.
+    fn replace_due(&mut self, wire: &mut impl Wire, now: Nanos) {
+        while let Some(churn) = &mut self.churn
+            && now >= churn.next_at
+        {
+            churn.count += 1;
+            churn.next_at = self.start_at + Nanos(((churn.count + 1) as f64 * churn.gap) as u64);
+            let slot = churn.next_slot;
+            churn.next_slot = (slot + 1) % churn.slots;
+            self.replace(wire, slot, now);
+        }
+    }
+
+    /// The end of the run: what is under way is cut, what was due is missed, and everything recorded is handed out.
+    /// Connections stay open up to here, so that they count as open to the end.
+    pub(crate) fn finish(mut self, wire: &mut impl Wire, now: Nanos) -> Tally {
+        // A run that ends in time ends at its time, even if the loop noticed later.
+        let end = now.min(self.end_at);
+        self.recorder.tick(end);
+        for slot in 0..self.slots.len() as u32 {
+            let idle = self.is_idle(slot);
+            for n in 0..self.slots[slot as usize].under_way {
+                if !idle {
+                    let intended = self.pending[self.pending_index(slot, n)].intended;
+                    self.recorder.cut(intended, end);
+                }
+            }
+        }
+        if let Pacing::Open { arrivals, due, .. } = &mut self.pace {
+            while *due != Nanos::MAX && self.start_at != Nanos::MAX && self.remaining > 0 {
+                let at = self.start_at + *due;
+                if at >= end {
+                    break;
+                }
+                self.recorder.missed(at);
+                self.remaining -= 1;
+                *due = arrivals.next().unwrap_or(Nanos::MAX);
+            }
+        }
+        if let Some(storm) = self.storm {
+            self.recorder.storm(storm);
+        }
+        // What closing costs is not part of the run.
+        let mut tally = self.recorder.finish(end);
+        for slot in 0..self.slots.len() as u32 {
+            if !self.slots[slot as usize].is_closed() {
+                tally.connections.retransmits += u64::from(wire.close(slot));
+            }
+        }
+        for (name, count) in self.slots.iter().flat_map(|slot| slot.conn.counts()) {
+            *tally.protocol.entry(name.to_owned()).or_default() += count;
+        }
+        tally
+    }
+}

@@ -1,0 +1,210 @@
+//! A plan made ready on this machine: the name is resolved, the limit on descriptors raised, and what the kernel must
+//! offer is probed.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use pitot_meter::Nanos;
+use pitot_sys::{affinity, limits};
+use serde_json::{Value, json};
+
+use crate::engine::{Route, Sources};
+use crate::plan::{PROCESSES_MAX, Plan};
+use crate::share::Share;
+use crate::workload::Usage;
+use pitot_results::Failure;
+
+/// Descriptors that are not for connections: standard streams, the engine's own, pipes of several processes.
+const DESCRIPTORS_RESERVED: u64 = 64;
+/// How long to wait for each of several addresses of a host.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A run that can start.
+#[derive(Debug)]
+pub struct PreparedRun {
+    pub(crate) plan: Plan,
+    pub(crate) address: SocketAddr,
+    pub(crate) processes: u64,
+    /// Threads of each process.
+    pub(crate) threads: u64,
+}
+
+impl Plan {
+    /// Prepares the run on this machine. The target's name is resolved; if it has one address only, nothing is sent to
+    /// it.
+    ///
+    /// # Errors
+    /// [`Failure`], if the name does not resolve or this machine cannot do what the plan asks for.
+    pub fn prepare(self) -> Result<PreparedRun, Failure> {
+        (self.engine.available)().map_err(|e| Failure::misuse(e.to_string(), e.cure.clone()))?;
+        let address = resolve(&self.url.host, self.port, self.timeout)?;
+        if self.sources.is_some() && address.is_ipv6() {
+            return Err(Failure::misuse(
+                "--source is for IPv4 and the target is IPv6",
+                "name the target by its IPv4 address",
+            ));
+        }
+        check_cpus(&self.cpus)?;
+        let connections = self.connections();
+        check_ports(connections, self.sources)?;
+        let processes = processes(self.processes, connections)?;
+        // A thread without a connection would have a share of the rate that nobody sends.
+        let to_share = self.active().map_or(connections, |group| group.connections);
+        let processes = processes.min(to_share);
+        let threads = self.threads.min(to_share / processes).max(1);
+        Ok(PreparedRun { plan: self, address, processes, threads })
+    }
+}
+
+impl PreparedRun {
+    /// Where one thread's connections go to and come from.
+    pub(crate) fn route(&self, share: Share) -> Route {
+        let start = |sources: Sources| Sources { next: share.index as u32, ..sources };
+        Route { target: self.address, sources: self.plan.sources.map(start) }
+    }
+
+    /// The options as they took effect, for the result.
+    pub(crate) fn describe(&self) -> Value {
+        let plan = &self.plan;
+        let groups = || plan.groups.iter().map(|(_, group)| group);
+        let idle = groups().filter(|g| matches!(g.lifecycle.usage, Usage::Idle { .. }));
+        json!({
+            "workload": plan.groups.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            "connections": plan.connections(),
+            "idle": idle.map(|g| g.connections).sum::<u64>(),
+            "requests_per_connection": groups().map(|g| g.lifecycle.requests_max).find(|&n| n != u64::MAX),
+            "churn_per_s": groups().map(|g| g.lifecycle.churn_rate).find(|&r| r > 0.0),
+            "pace": plan.pace_name,
+            "pipeline": plan.pipeline,
+            "threads": self.threads,
+            "processes": self.processes,
+            "cpus": plan.cpus,
+            "duration_s": plan.duration.map(Nanos::as_secs_f64),
+            "requests": plan.requests,
+            "warmup_s": plan.warmup.as_secs_f64(),
+            "timeout_s": plan.timeout.as_secs_f64(),
+            "engine": plan.engine.name,
+            "address": self.address.to_string(),
+            "seed": plan.seed,
+        })
+    }
+}
+
+/// The first address of the host that accepts a connection; if there is only one it is not tried.
+fn resolve(host: &str, port: u16, timeout: Nanos) -> Result<SocketAddr, Failure> {
+    let cure = "check the name, or write the address";
+    let addresses: Vec<SocketAddr> = (host, port)
+        .to_socket_addrs()
+        .map_err(|e| Failure::misuse(format!("the host `{host}` cannot be resolved: {e}"), cure))?
+        .collect();
+    match addresses.as_slice() {
+        [] => Err(Failure::misuse(format!("the host `{host}` has no address"), cure)),
+        [only] => Ok(*only),
+        several => {
+            let timeout = Duration::from(timeout).min(ADDRESS_TIMEOUT);
+            let reached = several.iter().find(|a| TcpStream::connect_timeout(a, timeout).is_ok());
+            Ok(*reached.unwrap_or(&several[0]))
+        }
+    }
+}
+
+fn check_cpus(cpus: &[usize]) -> Result<(), Failure> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let allowed = affinity::allowed().unwrap_or_default();
+    match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        Some(cpu) => {
+            Err(Failure::misuse(format!("CPU {cpu} may not be used"), format!("--cpus may name {allowed:?}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// How many processes hold so many connections; the limit on descriptors is raised as far as it goes.
+fn processes(asked: Option<u64>, connections: u64) -> Result<u64, Failure> {
+    let limit = limits::raise_descriptors().unwrap_or_else(|_| limits::descriptors());
+    let each = limit.saturating_sub(DESCRIPTORS_RESERVED).max(1);
+    let needed = connections.div_ceil(each).max(1);
+    match asked {
+        Some(n) if n < needed => Err(Failure::misuse(
+            format!("{connections} connections do not fit in {n} process(es) with {limit} descriptors each"),
+            format!("use --processes auto or at least {needed}, or raise the limit with ulimit -n"),
+        )),
+        None if needed > PROCESSES_MAX => Err(Failure::misuse(
+            format!("{connections} connections need {needed} processes with {limit} descriptors each"),
+            "raise the limit with ulimit -n, or ask for fewer connections",
+        )),
+        asked => Ok(asked.unwrap_or(needed)),
+    }
+}
+
+/// Checks that there are enough local ports: the kernel assigns each port of its range once per pair of addresses.
+fn check_ports(connections: u64, sources: Option<Sources>) -> Result<(), Failure> {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut bounds = range.split_ascii_whitespace().filter_map(|word| word.parse::<u64>().ok());
+    let (Some(low), Some(high)) = (bounds.next(), bounds.next()) else { return Ok(()) };
+    let ports = (high + 1).saturating_sub(low);
+    let addresses = sources.map_or(1, |s| u64::from(s.count));
+    if connections <= ports * addresses {
+        return Ok(());
+    }
+    Err(Failure::misuse(
+        format!(
+            "{connections} connections need more local ports than the {ports} of each of {addresses} address(es)"
+        ),
+        format!(
+            "connect from more addresses, on loopback with --source 127.0.0.0/{}",
+            32 - (connections.div_ceil(ports) + 2).next_power_of_two().ilog2()
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+
+    fn prepared(change: impl FnOnce(&mut Options)) -> Result<PreparedRun, Failure> {
+        let mut options = Options::new("http://127.0.0.1:1/");
+        change(&mut options);
+        Plan::new(&options).unwrap().prepare()
+    }
+
+    #[test]
+    fn what_this_machine_cannot_do_is_named_with_a_cure() {
+        let refused = |change: fn(&mut Options), word: &str| {
+            let misuse = prepared(change).unwrap_err();
+            let text = misuse.to_string();
+            assert!(!misuse.cure.is_empty() && !text.contains('\n') && text.contains(word), "{text}");
+        };
+        refused(|o| o.url = "http://host.invalid/".into(), "resolved");
+        refused(|o| o.cpus = vec![9999], "9999");
+        refused(|o| o.workload.connections = 2_000_000, "connections");
+        refused(
+            |o| (o.url, o.source) = ("http://[::1]:1/".into(), Some("127.0.0.0/28".into())),
+            "the target is IPv6",
+        );
+    }
+
+    #[test]
+    fn more_connections_than_descriptors_make_more_processes() {
+        let limit = limits::raise_descriptors().unwrap();
+        assert_eq!(processes(None, 10).unwrap(), 1);
+        assert_eq!(processes(None, limit * 2).unwrap(), 3);
+        assert!(processes(Some(1), limit).is_err());
+    }
+
+    #[test]
+    fn too_few_ports_are_reported_before_the_run() {
+        let cure = check_ports(10_000_000, None).unwrap_err().cure;
+        let advised = cure.split_ascii_whitespace().last().unwrap();
+        assert!(check_ports(10_000_000, Some(Sources::parse(advised).unwrap())).is_ok(), "{cure}");
+    }
+
+    #[test]
+    fn no_thread_is_without_a_connection() {
+        let run = prepared(|o| (o.threads, o.workload.connections) = (Some(8), 3)).unwrap();
+        assert_eq!(run.threads, 3);
+    }
+}

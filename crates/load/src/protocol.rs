@@ -1,0 +1,93 @@
+//! From the options to the protocol with its requests.
+
+use std::ops::RangeInclusive;
+
+use pitot_proto::client::{CLIENTS, ClientEntry, ClientOptions, ClientProtocol, Url, find};
+
+use crate::options::Options;
+use crate::requests_file;
+use pitot_results::Failure;
+
+/// The target of a run: its URL and the protocol that the scheme names.
+pub(crate) fn target(text: &str) -> Result<(Url, &'static ClientEntry), Failure> {
+    let url = Url::parse(text).map_err(|e| {
+        Failure::misuse(
+            format!("`{text}` is not a target: {e}"),
+            format!("write it like {}", CLIENTS[0].example),
+        )
+    })?;
+    let entry = find(&url.scheme).ok_or_else(|| {
+        let known: Vec<String> = CLIENTS.iter().map(|c| format!("{}://", c.scheme)).collect();
+        Failure::misuse(
+            format!("the scheme `{}://` is not supported", url.scheme),
+            format!("choose one of {}", known.join(", ")),
+        )
+    })?;
+    if url.port.or(entry.port).is_none() {
+        return Err(Failure::misuse(
+            format!("`{text}` names no port, and {} has no default port", entry.scheme),
+            format!("write it like {}", entry.example),
+        ));
+    }
+    Ok((url, entry))
+}
+
+/// The protocol with all its requests. Files that the options name are read.
+pub(crate) fn build(
+    options: &Options,
+    url: &Url,
+    entry: &ClientEntry,
+) -> Result<Box<dyn ClientProtocol>, Failure> {
+    let (requests, in_turn) = requests_file::specs(options, url)?;
+    let client_options = ClientOptions {
+        requests,
+        in_turn,
+        headers: options.headers.iter().map(|h| header(h)).collect::<Result<_, _>>()?,
+        expect_status: options.expect_status.as_deref().map_or(Ok(Vec::new()), statuses)?,
+        expect_body: options.expect_body.as_deref().map(requests_file::read).transpose()?,
+        verify: options.verify,
+        single_request: options.workload.requests_per_connection == Some(1),
+    };
+    (entry.build)(url, &client_options).map_err(|what| Failure::misuse(what, "see pitot load --help"))
+}
+
+fn header(text: &str) -> Result<(String, String), Failure> {
+    let (name, value) = text.split_once(':').ok_or_else(|| {
+        Failure::misuse(format!("`{text}` is not a header"), "write it as -H 'Name: value'")
+    })?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// `200,301`, `2xx`, `200-299`.
+fn statuses(text: &str) -> Result<Vec<RangeInclusive<u16>>, Failure> {
+    let bad = |word: &str| {
+        Failure::misuse(
+            format!("`{word}` is not a status"),
+            "write --expect-status 200,204 or 2xx or 200-299",
+        )
+    };
+    let number = |word: &str| word.parse().ok().filter(|s| (100..1000).contains(s)).ok_or_else(|| bad(word));
+    text.split(',')
+        .map(|word| match (word.strip_suffix("xx"), word.split_once('-')) {
+            (Some(class), _) => match class.parse::<u16>() {
+                Ok(class @ 1..=9) => Ok(class * 100..=class * 100 + 99),
+                _ => Err(bad(word)),
+            },
+            (None, Some((from, to))) => Ok(number(from)?..=number(to)?),
+            (None, None) => number(word).map(|s| s..=s),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expected_statuses() {
+        assert_eq!(statuses("200,3xx,500-503").unwrap(), [200..=200, 300..=399, 500..=503]);
+        for bad in ["", "0xx", "99", "2xx,", "200-x"] {
+            assert!(statuses(bad).is_err(), "{bad}");
+        }
+    }
+}

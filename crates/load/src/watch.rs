@@ -1,0 +1,45 @@
+use pitot_meter::{Histogram, Nanos};
+
+use crate::collect::Second;
+use crate::report::Step;
+
+/// Observes a run, and may end it early.
+pub trait Watch {
+    /// A second is over for all threads and processes.
+    fn second(&mut self, progress: &Progress<'_>) {
+        let _ = progress;
+    }
+
+    /// A step of a search is over.
+    fn step(&mut self, step: &Step) {
+        let _ = step;
+    }
+
+    /// True if the user wants the run to end now. Asked a few times a second.
+    fn interrupted(&mut self) -> bool {
+        false
+    }
+}
+
+/// Observes nothing.
+#[derive(Debug)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// How far a run has come.
+#[derive(Debug)]
+pub struct Progress<'a> {
+    /// The second that is over.
+    pub second: &'a Second,
+    /// The response times of that second.
+    pub response: &'a Histogram,
+    /// Errors so far, of all phases.
+    pub errors: u64,
+    /// Replies so far.
+    pub completed: u64,
+    /// Time left until the end of the measured part, where that is known.
+    pub left: Option<Nanos>,
+    /// The rate in requests per second that a search is trying.
+    pub trying_rps: Option<f64>,
+}

@@ -1,0 +1,40 @@
+use pitot_meter::Nanos;
+
+/// The life of the connections of one group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Lifecycle {
+    pub(crate) connect_at: ConnectAt,
+    /// Requests after which a connection is closed; `u64::MAX` for no limit.
+    pub(crate) requests_max: u64,
+    /// Connections per second, over the whole group, that are closed and opened again.
+    pub(crate) churn_rate: f64,
+    /// What they do once they are open.
+    pub(crate) usage: Usage,
+}
+
+/// When connections are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConnectAt {
+    /// Before the run starts, only so many at a time.
+    BeforeStart,
+    /// When there is a request to send, whose response time includes the connect.
+    OnDemand,
+    /// All at the start, which is what is measured.
+    Start,
+}
+
+/// What open connections do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Usage {
+    /// They send requests at the pace of the run.
+    Requests,
+    /// Nothing, except for a request every `trickle` where there is one.
+    Idle { trickle: Option<Nanos> },
+}
+
+/// A number of connections with the same life.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Group {
+    pub(crate) connections: u64,
+    pub(crate) lifecycle: Lifecycle,
+}

@@ -1,0 +1,24 @@
+use super::protocol::{ClientOptions, ClientProtocol};
+use super::url::Url;
+
+/// Builds the requests of a run.
+pub type Build = fn(&Url, &ClientOptions) -> Result<Box<dyn ClientProtocol>, String>;
+
+/// One scheme of the registry.
+#[derive(Debug)]
+pub struct ClientEntry {
+    /// The word before `://`; the name of the protocol on the server's side too.
+    pub scheme: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// A paragraph for help and docs.
+    pub doc: &'static str,
+    /// The port of a URL that names none; without one the URL must.
+    pub port: Option<u16>,
+    /// The most requests that one connection carries, where the protocol sets a limit.
+    pub requests_per_connection_max: Option<u64>,
+    /// A URL to show.
+    pub example: &'static str,
+    /// Builds the requests, or says in one line what is wrong with the URL or the options.
+    pub build: Build,
+}

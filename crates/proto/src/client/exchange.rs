@@ -1,0 +1,87 @@
+/// What decides which request comes next.
+#[derive(Clone, Copy, Debug)]
+pub struct Draw {
+    /// Evenly distributed over all values; several choices can be cut from it.
+    pub random: u64,
+    /// Which request of the run this is; each number comes once.
+    pub index: u64,
+}
+
+/// What a protocol wants to know of a request when its reply arrives, such as its place in a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tag(pub u32);
+
+/// What an opened connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// Nothing: requests may be sent.
+    Ready,
+    /// The end of an exchange of greetings, which [`Progress::Ready`] will tell.
+    Greeting,
+}
+
+/// How far a call of [`ClientConn::receive`] got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes of the input that are done with.
+    pub consumed: usize,
+    /// What they meant.
+    pub progress: Progress,
+}
+
+/// What input meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing yet; more is needed.
+    More,
+    /// The greetings are over.
+    Ready,
+    /// The oldest request is answered.
+    Reply(Reply),
+}
+
+/// A complete reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Whether it is the right one.
+    pub verdict: Verdict,
+    /// Whether the connection can be used again.
+    pub persists: bool,
+}
+
+/// Whether a complete reply is what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is.
+    Right,
+    /// A status that is not among the expected ones.
+    Status(u16),
+    /// More or fewer bytes than expected.
+    Length,
+    /// As many bytes as expected, but not these.
+    Bytes,
+    /// The server said that it would not, under a word for the table of errors.
+    Refused(&'static str),
+}
+
+/// How a server broke the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Bytes that are not the protocol.
+    Malformed,
+    /// Something is longer than its limit.
+    TooLarge,
+    /// Bytes that nobody has asked for, such as a reply that goes on after its end.
+    Unasked,
+}
+
+impl Fault {
+    /// The word under which it is counted.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Fault::Malformed => "malformed",
+            Fault::TooLarge => "too-large",
+            Fault::Unasked => "unasked-bytes",
+        }
+    }
+}

@@ -1,0 +1,19 @@
+use std::ops::RangeInclusive;
+
+use crate::client::choice::RequestChoice;
+use crate::client::expected::Expected;
+
+/// The requests of a run and what is expected of their replies.
+pub(super) struct Site {
+    pub(super) requests: Vec<Request>,
+    pub(super) choice: RequestChoice,
+    /// Empty: everything below 400.
+    pub(super) statuses: Vec<RangeInclusive<u16>>,
+}
+
+pub(super) struct Request {
+    pub(super) bytes: &'static [u8],
+    /// The reply to HEAD has a head that speaks of a body, and no body.
+    pub(super) head_only: bool,
+    pub(super) expected: Expected,
+}
