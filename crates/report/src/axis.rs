@@ -1,17 +1,17 @@
-//! Axes: how values become places, and where the ticks stand.
+//! Axes: how values become positions, and where the ticks are.
 
 /// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// What it counts; empty where the scene's title says it.
     pub title: String,
-    /// How values become places.
+    /// How values become positions.
     pub scale: Scale,
     /// The ticks: value and text.
     pub ticks: Vec<(f64, String)>,
 }
 
-/// How values become places between 0 and 1.
+/// How values become positions between 0 and 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scale {
     /// Equal steps are equal differences.
@@ -28,16 +28,16 @@ pub enum Scale {
         /// The value at 1.
         high: f64,
     },
-    /// The values 0, 1, 2 ... stand at the middles of equal steps, from 0 to 1.
+    /// The values 0, 1, 2 ... are at the middles of equal steps, from 0 to 1.
     Steps(usize),
 }
 
 impl Scale {
-    /// The place of `value`, 0 to 1 for values on the axis.
-    pub fn place(&self, value: f64) -> f64 {
+    /// The position of `value`: 0 to 1 for values on the axis.
+    pub fn position(&self, value: f64) -> f64 {
         match *self {
             Scale::Linear { low, high } => (value - low) / (high - low),
-            // What is not positive has no logarithm and stands at the axis.
+            // Values that are not positive have no logarithm and are drawn at the lower end.
             Scale::Log { low, .. } if value <= low => 0.0,
             Scale::Log { low, high } => (value / low).ln() / (high / low).ln(),
             Scale::Steps(count) => (value + 0.5) / count as f64,
@@ -114,7 +114,7 @@ impl Axis {
     pub fn of_levels(title: &str, levels: &[(String, Option<f64>)]) -> (Axis, Vec<f64>) {
         let numbers: Option<Vec<f64>> = levels.iter().map(|(_, number)| *number).collect();
         let rising = |n: &Vec<f64>| n.len() > 1 && n.windows(2).all(|pair| pair[0] < pair[1]);
-        let (scale, places) = match numbers.filter(rising) {
+        let (scale, positions) = match numbers.filter(rising) {
             Some(n) if n[0] > 0.0 && n[n.len() - 1] / n[0] > LOG_LEVELS_FROM => {
                 // A little room on both sides keeps the first and last dots off the frame.
                 let room = (n[n.len() - 1] / n[0]).powf(0.03);
@@ -126,8 +126,9 @@ impl Axis {
             }
             _ => (Scale::Steps(levels.len().max(1)), (0..levels.len()).map(|i| i as f64).collect()),
         };
-        let ticks = places.iter().zip(levels).map(|(place, (text, _))| (*place, text.clone())).collect();
-        (Axis { title: title.into(), scale, ticks }, places)
+        let ticks =
+            positions.iter().zip(levels).map(|(position, (text, _))| (*position, text.clone())).collect();
+        (Axis { title: title.into(), scale, ticks }, positions)
     }
 
     /// An axis of named rows.
@@ -173,7 +174,7 @@ mod tests {
         let axis = Axis::of_values("", [38_000.0, 142_000.0], 50.0, show);
         assert_eq!(axis.scale, Scale::Linear { low: 0.0, high: 150_000.0 });
         assert_eq!(texts(&axis), ["0", "50 k", "100 k", "150 k"]);
-        assert_eq!(axis.scale.place(75_000.0), 0.5);
+        assert_eq!(axis.scale.position(75_000.0), 0.5);
     }
 
     #[test]
@@ -181,7 +182,7 @@ mod tests {
         let axis = Axis::of_values("", [3.0, 900.0, 0.0], 50.0, show);
         assert_eq!(axis.scale, Scale::Log { low: 2.0, high: 1_000.0 });
         assert_eq!(texts(&axis), ["2", "5", "10", "20", "50", "100", "200", "500", "1 k"]);
-        assert_eq!(axis.scale.place(0.0), 0.0);
+        assert_eq!(axis.scale.position(0.0), 0.0);
         let wide = Axis::of_values("", [1.0, 1e6], 50.0, show);
         assert_eq!(texts(&wide).len(), 7);
     }
@@ -189,13 +190,13 @@ mod tests {
     #[test]
     fn levels_stand_where_they_were_measured() {
         let level = |n: f64| (n.to_string(), Some(n));
-        let (log, places) = Axis::of_levels("", &[level(1.0), level(10.0), level(100.0), level(5000.0)]);
+        let (log, positions) = Axis::of_levels("", &[level(1.0), level(10.0), level(100.0), level(5000.0)]);
         assert!(matches!(log.scale, Scale::Log { .. }));
-        assert_eq!(places, [1.0, 10.0, 100.0, 5000.0]);
+        assert_eq!(positions, [1.0, 10.0, 100.0, 5000.0]);
         let (linear, _) = Axis::of_levels("", &[level(100.0), level(200.0), level(300.0)]);
         assert!(matches!(linear.scale, Scale::Linear { .. }));
-        let (steps, places) = Axis::of_levels("", &[level(0.0), level(10_000.0)]);
-        assert_eq!((steps.scale, places), (Scale::Steps(2), vec![0.0, 1.0]));
+        let (steps, positions) = Axis::of_levels("", &[level(0.0), level(10_000.0)]);
+        assert_eq!((steps.scale, positions), (Scale::Steps(2), vec![0.0, 1.0]));
         let (two, _) = Axis::of_levels("", &[level(64.0), level(512.0)]);
         assert!(matches!(two.scale, Scale::Log { .. }));
         let (words, _) = Axis::of_levels("", &[("hot".into(), None), ("cold".into(), None)]);
@@ -206,7 +207,7 @@ mod tests {
     fn no_values_still_make_an_axis() {
         let axis = Axis::of_values("", [], 50.0, show);
         assert!(axis.ticks.len() >= 2);
-        assert!(axis.scale.place(0.5).is_finite());
-        assert!(Axis::between("", 3.0, 3.0, show).scale.place(3.0).is_finite());
+        assert!(axis.scale.position(0.5).is_finite());
+        assert!(Axis::between("", 3.0, 3.0, show).scale.position(3.0).is_finite());
     }
 }

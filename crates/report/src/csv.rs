@@ -1,7 +1,8 @@
-//! The figures as CSV (RFC 4180): a line for each cell and metric, for a spreadsheet or a script.
+//! The figures as CSV (RFC 4180): one line for each cell and metric, for a spreadsheet or a script.
 
 use crate::analysis::Analysis;
-use pitot_lab::{METRICS, Unit};
+use crate::phrase::decision;
+use pitot_lab::METRICS;
 use std::fmt::Write as _;
 
 /// The figures of a run. The first columns are the run's factors, then:
@@ -40,12 +41,10 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
             let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
             let interval = e.interval;
             let ratio = comparison.as_ref();
-            let decision =
-                ratio.map(|c| crate::words::decision(c, metric.better == pitot_lab::Better::Higher));
             fields.extend([
                 cell.verdict.kind.name().to_owned(),
                 metric.name.to_owned(),
-                unit(metric.unit).to_owned(),
+                metric.unit.symbol().to_owned(),
                 e.value.to_string(),
                 number(interval.map(|i| i.low)),
                 number(interval.map(|i| i.high)),
@@ -57,25 +56,12 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
                 number(ratio.and_then(|c| c.interval).map(|i| i.low)),
                 number(ratio.and_then(|c| c.interval).map(|i| i.high)),
                 number(ratio.and_then(|c| c.p)),
-                decision.unwrap_or_default(),
+                ratio.map(|c| decision(c, metric)).unwrap_or_default(),
             ]);
             record(&mut out, fields.iter().map(String::as_str));
         }
     }
     out
-}
-
-/// The name of a unit for programs.
-pub(crate) fn unit(unit: Unit) -> &'static str {
-    match unit {
-        Unit::PerSecond => "1/s",
-        Unit::Nanoseconds => "ns",
-        Unit::Seconds => "s",
-        Unit::Bytes => "B",
-        Unit::BytesPerSecond => "B/s",
-        Unit::Percent => "%",
-        Unit::Count => "1",
-    }
 }
 
 fn record<'a>(out: &mut String, fields: impl Iterator<Item = &'a str>) {

@@ -1,25 +1,19 @@
 //! The report as one JSON object, `pitot-report/1`, for programs.
 
 use crate::analysis::{Analysis, Standing};
-use crate::csv::unit;
 use crate::findings::{answer, findings};
 use crate::published::published;
-use crate::trust::{Grade, trust};
-use crate::words::unmarked;
+use crate::text::unmarked;
+use crate::trust::trust;
 use pitot_lab::METRICS;
 use serde_json::{Map, Value, json};
 
 /// The report of a run. Fields may be added; these keep their meaning.
 pub(crate) fn render(a: &Analysis<'_>) -> String {
     let run = a.run;
-    let told = answer(a);
-    let trusted = trust(a);
+    let answer = answer(a);
+    let trust = trust(a);
     let plain = |sentences: &[String]| sentences.iter().map(|s| unmarked(s)).collect::<Vec<_>>();
-    let grade = match trusted.grade {
-        Grade::Good => "good",
-        Grade::Care => "care",
-        Grade::Bad => "bad",
-    };
     let skips: Vec<Value> =
         run.skips.iter().map(|s| json!({"factors": s.factors, "reason": s.reason})).collect();
     let object = json!({
@@ -42,10 +36,10 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
             "statistic": run.plan.statistic.to_string(),
             "tolerance": run.plan.tolerance,
         },
-        "answer": unmarked(&told.headline),
-        "details": plain(&told.details),
+        "answer": unmarked(&answer.headline),
+        "details": plain(&answer.details),
         "findings": plain(&findings(a)),
-        "trust": {"grade": grade, "reasons": plain(&trusted.reasons)},
+        "trust": {"grade": trust.grade.name(), "reasons": plain(&trust.reasons)},
         "cells": cells(a),
         "skipped": skips,
         "published": published_values(a),
@@ -67,7 +61,7 @@ fn cells(a: &Analysis<'_>) -> Vec<Value> {
             for (index, metric) in METRICS.iter().enumerate() {
                 let Some(e) = cell.estimates[index].as_ref().filter(|_| !cell.failed()) else { continue };
                 let mut figure = json!({
-                    "unit": unit(metric.unit),
+                    "unit": metric.unit.symbol(),
                     "value": e.value,
                     "interval": e.interval,
                     "min": e.min,

@@ -22,7 +22,7 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     let _ = writeln!(out, "{}\n", answer.headline);
     list(&mut out, "- ", &answer.details);
     let trust = trust(a);
-    let _ = writeln!(out, "**{}.**\n", trust.grade.name());
+    let _ = writeln!(out, "**{}.**\n", trust.grade.title());
     list(&mut out, "- ", &trust.reasons);
     out.push_str("## Findings\n\n");
     list(&mut out, "1. ", &findings(a));
@@ -57,7 +57,7 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     out.push_str("## Method\n\n");
     let mut method = method_sentences(a);
     method.extend(plan.notes.iter().cloned());
-    method.extend(outliers(a).into_iter().map(|o| format!("stands out: {o}")));
+    method.extend(outliers(a).into_iter().map(|o| format!("outlier: {o}")));
     list(&mut out, "- ", &method);
     out.truncate(out.trim_end().len());
     out.push('\n');
@@ -79,10 +79,7 @@ fn results(out: &mut String, a: &Analysis<'_>) {
     let load = if a.load.factor.is_some() { Some(a.load.title.clone()) } else { None };
     let mut heads: Vec<String> = load.into_iter().chain(["server".to_owned()]).collect();
     heads.extend(
-        table
-            .columns
-            .iter()
-            .map(|c| if c.title == "ratio" { format!("ratio {}", c.hint) } else { c.title.clone() }),
+        table.columns.iter().map(|c| if c.is_ratio { format!("ratio {}", c.hint) } else { c.title.clone() }),
     );
     heads.push("verdict".into());
     let mut rows = Vec::new();
@@ -107,7 +104,7 @@ fn results(out: &mut String, a: &Analysis<'_>) {
     grid(out, &heads, rows.into_iter());
 }
 
-/// A table; bars within cells would end them.
+/// A table. Bars within its fields are escaped, as they would end the field.
 pub(crate) fn grid(out: &mut String, heads: &[String], rows: impl Iterator<Item = Vec<String>>) {
     let line = |cells: &[String]| {
         format!("| {} |\n", cells.iter().map(|c| c.replace('|', "\\|")).collect::<Vec<_>>().join(" | "))

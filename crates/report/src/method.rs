@@ -1,7 +1,8 @@
-//! What was done and how the figures were made, in sentences; and the facts that stand at the head of a report.
+//! How the figures were made, in sentences; and the facts at the head of a report.
 
 use crate::analysis::{Analysis, factor_title};
 use crate::number::{percent, span};
+use crate::text::s;
 use pitot_lab::Order;
 use pitot_lab::statistics::repetitions_needed;
 
@@ -14,7 +15,6 @@ pub(crate) fn facts(a: &Analysis<'_>) -> Vec<(&'static str, String)> {
     for (title, group, name) in machine {
         facts.extend(run.host_before.get(group, name).map(|value| (title, value.to_owned())));
     }
-    let s = |n: usize| if n == 1 { "" } else { "s" };
     let (cells, repetitions) = (run.cells.len(), run.plan.repetitions as usize);
     facts.push(("size", format!("{cells} cell{} × {repetitions} repetition{}", s(cells), s(repetitions))));
     facts
@@ -29,67 +29,81 @@ fn date(rfc3339: &str) -> String {
 /// The method, sentence by sentence.
 pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
     let plan = &a.run.plan;
-    let mut told = Vec::new();
-    told.push(format!(
-        "Each of the {} repetitions of a cell started a **fresh server process**, warmed it up for {} and measured for {}.",
-        plan.repetitions,
-        span(plan.warmup_s),
-        span(plan.duration_s)
-    ));
-    told.push(match plan.order {
+    let mut sentences = vec![
+        format!(
+            "Each of the {} repetitions of a cell started a **fresh server process**, warmed it up for {} and measured \
+             for {}.",
+            plan.repetitions,
+            span(plan.warmup_s),
+            span(plan.duration_s)
+        ),
+        order(a),
+        "Response times count **from the intended start** of a request to the last byte of its reply, even if the load \
+         generator was late. Histograms of repetitions are merged; percentiles are never averaged."
+            .into(),
+        format!(
+            "A cell's figure is the {} of its repetitions, with a 95% percentile bootstrap interval (Efron 1979). Fewer \
+             than six repetitions have no interval; their range is shown in parentheses.",
+            plan.statistic
+        ),
+        "A ratio between two cells is the Hodges-Lehmann estimate of the ratios of the blocks, with the interval of the \
+         Wilcoxon signed-rank test. With fewer than six blocks, or where many comparisons need finer p-values, it is the \
+         Mann-Whitney test."
+            .into(),
+        format!(
+            "A **difference is declared** only if the test rejects, at 5% after Holm's correction for all comparisons of \
+             the metric, that it is no larger than the tolerance of {}. Otherwise the difference is reported as not \
+             significant, or the cells as equivalent if the whole interval lies within the tolerance.",
+            percent(plan.tolerance)
+        ),
+    ];
+    sentences.extend(too_few_repetitions(a));
+    sentences.push(
+        "**valid**: the figures describe the server. **client-bound**: the load generator was the bottleneck, so \
+         throughput is a lower bound (≥). **network-bound**: packets were retransmitted or dropped. **noisy**: other \
+         processes used the CPUs, or the hypervisor took CPU time away (steal). **failed**: the server or the load \
+         generator exited early, hung, or sent wrong replies."
+            .into(),
+    );
+    sentences.extend(baseline(a));
+    sentences.push(format!("The run was started by `{}`.", a.run.info.command_line));
+    sentences
+}
+
+fn order(a: &Analysis<'_>) -> String {
+    match a.run.plan.order {
         Order::Interleaved => format!(
             "Repetitions ran in **randomised blocks**: each block held every cell once, shuffled (seed {}), so that a \
-             drift of the machine hit all cells alike.",
+             drift of the machine affected all cells alike.",
             a.run.info.seed
         ),
-        Order::Sequential => "Repetitions ran cell by cell, as the plan asks: a drift of the machine looks like a \
+        Order::Sequential => {
+            "Repetitions ran cell by cell, as the plan asks: a drift of the machine looks like a \
                               difference between cells."
-            .to_owned(),
-    });
-    told.push(
-        "Response times count **from the intended start** of a request to the last byte of its reply, also where the \
-         load generator was late; histograms of repetitions are merged, percentiles are never averaged."
-            .into(),
-    );
-    told.push(format!(
-        "A cell's figure is the {} of its repetitions, with a 95% percentile bootstrap interval (Efron 1979); fewer than \
-         six repetitions have none, and their range is shown in round brackets.",
-        plan.statistic
-    ));
-    told.push(
-        "A ratio between two cells is the Hodges-Lehmann estimate of the ratios of the blocks, with the interval of \
-         Wilcoxon's signed-rank test; below six blocks, or where many comparisons need finer p-values, it is Mann and \
-         Whitney's test."
-            .into(),
-    );
-    told.push(format!(
-        "A **difference is declared** only if the test rejects, at 5% after Holm's correction over all comparisons of \
-         the figure, that it is no larger than the tolerance of {}. Otherwise the report says \"no difference seen\", \
-         or \"alike\" where the whole interval lies within the tolerance.",
-        percent(plan.tolerance)
-    ));
-    let family = a.cells.len().saturating_sub(a.load.levels.len());
-    if family > 0 && (plan.repetitions as usize) < repetitions_needed(family, true) {
-        told.push(format!(
-            "With {family} comparisons {} repetitions would be needed to declare any difference; this run has {}.",
-            repetitions_needed(family, true),
-            plan.repetitions
-        ));
+                .to_owned()
+        }
     }
-    told.push(
-        "**valid**: the figures tell of the server. **client-bound**: the load generator was the bottleneck, so \
-         throughput is a lower bound (≥). **network-bound**: retransmits or drops. **noisy**: something else used the \
-         CPUs, or the host withheld them. **failed**: the server or the load generator died, hung or answered wrongly."
-            .into(),
-    );
-    if let Some(baseline) = &plan.baseline {
-        let levels: Vec<String> = baseline
-            .0
-            .iter()
-            .map(|(name, wanted)| format!("{} {}", factor_title(name), wanted.join(" or ")))
-            .collect();
-        told.push(format!("The baseline is {}.", levels.join(", ")));
-    }
-    told.push(format!("The run was started by `{}`.", a.run.info.command_line));
-    told
+}
+
+/// Says so if no difference could have been declared, however large.
+fn too_few_repetitions(a: &Analysis<'_>) -> Option<String> {
+    let comparisons = a.cells.len().saturating_sub(a.load.levels.len());
+    let (have, needed) = (a.run.plan.repetitions as usize, repetitions_needed(comparisons, true));
+    (comparisons > 0 && have < needed).then(|| {
+        format!(
+            "With {comparisons} comparison{}, {needed} repetitions would be needed to declare any difference; this run \
+             has {have}.",
+            s(comparisons)
+        )
+    })
+}
+
+fn baseline(a: &Analysis<'_>) -> Option<String> {
+    let baseline = a.run.plan.baseline.as_ref()?;
+    let levels: Vec<String> = baseline
+        .0
+        .iter()
+        .map(|(name, wanted)| format!("{} {}", factor_title(name), wanted.join(" or ")))
+        .collect();
+    Some(format!("The baseline is {}.", levels.join(", ")))
 }

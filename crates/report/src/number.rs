@@ -78,12 +78,9 @@ pub(crate) fn figure(value: f64, unit: Unit) -> String {
     format!("{shown:.decimals$}{}", scale.sign)
 }
 
-/// A metric's figure. Memory that a connection does not visibly cost is told in words: it is not nothing.
+/// A metric's figure: with its unit, or in words where a metric's zero means that it was too small to be measured.
 pub(crate) fn figure_of(metric: &Metric, value: f64) -> String {
-    if metric.name == "memory-per-connection" && value == 0.0 {
-        return "too small to see".to_owned();
-    }
-    figure(value, metric.unit)
+    metric.zero.filter(|_| value == 0.0).map_or_else(|| figure(value, metric.unit), str::to_owned)
 }
 
 /// The ends of an interval in the unit that [`figure`] gives `value`, with as many decimals as three digits of the
@@ -95,7 +92,7 @@ pub(crate) fn interval(value: f64, low: f64, high: f64, unit: Unit) -> String {
     format!("[{}, {}]", end(low), end(high))
 }
 
-/// The interval of an estimate; for too few repetitions their range, which is written otherwise: `(138 to 145)`.
+/// The interval of an estimate, or the range of repetitions that are too few for one: `(138 to 145)`.
 pub(crate) fn spread(estimate: &Estimate, unit: Unit) -> String {
     let (low, high) = estimate.span();
     let ends = interval(estimate.value, low, high, unit);
@@ -146,13 +143,14 @@ pub(crate) fn span(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pitot_lab::metric::named;
 
     #[test]
-    fn memory_that_cannot_be_seen_is_not_called_nothing() {
-        let memory = pitot_lab::metric::find("memory-per-connection").unwrap();
-        assert_eq!(figure_of(memory, 0.0), "too small to see");
+    fn memory_that_is_too_small_to_be_measured_is_not_called_nothing() {
+        let memory = named("memory-per-connection");
+        assert_eq!(figure_of(memory, 0.0), "not measurable");
         assert_eq!(figure_of(memory, 128.0), "128 B");
-        assert_eq!(figure_of(pitot_lab::metric::find("error-rate").unwrap(), 0.0), "0%");
+        assert_eq!(figure_of(named("error-rate"), 0.0), "0%");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Published figures beside those of the run.
 
-use crate::analysis::{Analysis, samples};
+use crate::analysis::{Analysis, Cell, levels_words, samples};
+use crate::text::capital;
 use pitot_lab::statistics::judge;
 use pitot_lab::{CellRecord, Metric, Published, PublishedValue, Unit, metric};
 
@@ -9,7 +10,7 @@ use pitot_lab::{CellRecord, Metric, Published, PublishedValue, Unit, metric};
 pub(crate) struct PublishedTable<'r> {
     /// Where they come from.
     pub source: &'r Published,
-    /// What they count.
+    /// The metric.
     pub metric: &'static Metric,
     /// The figures, in the order of the plan.
     pub rows: Vec<PublishedRow>,
@@ -39,7 +40,7 @@ pub(crate) struct Measured {
     pub low: f64,
     /// The upper end of its interval, or the largest of several cells.
     pub high: f64,
-    /// How many cells stand behind it.
+    /// The number of cells that it is a mean of.
     pub cells: usize,
 }
 
@@ -64,7 +65,7 @@ impl PublishedTable<'_> {
     }
 
     /// A published figure with the digits that it was published with.
-    pub fn show_published(&self, value: f64) -> String {
+    pub(crate) fn show_published(&self, value: f64) -> String {
         match self.metric.unit {
             _ if self.is_ratio() => format!("{value}×"),
             Unit::Percent => format!("{value}%"),
@@ -76,17 +77,9 @@ impl PublishedTable<'_> {
     /// What is compared, for a heading.
     pub(crate) fn subject(&self) -> String {
         match &self.source.ratio_to {
-            None => crate::words::capital(self.metric.summary),
+            None => capital(self.metric.summary),
             Some(levels) => {
-                let words = |(name, wanted): &(String, Vec<String>)| {
-                    crate::analysis::level_words(name, &wanted.join(" or "))
-                };
-                let to: Vec<String> = levels.0.iter().map(words).collect();
-                format!(
-                    "{}, as a multiple of {}",
-                    crate::words::capital(crate::words::noun(self.metric)),
-                    to.join(", ")
-                )
+                format!("{}, as a multiple of {}", capital(self.metric.words.noun), levels_words(levels))
             }
         }
     }
@@ -105,7 +98,7 @@ pub(crate) fn published<'r>(analysis: &Analysis<'r>) -> Vec<PublishedTable<'r>> 
 fn row(analysis: &Analysis<'_>, source: &Published, metric: &Metric, value: &PublishedValue) -> PublishedRow {
     let matching: Vec<_> =
         analysis.cells.iter().filter(|c| value.levels.matches(&c.record.factors)).collect();
-    let same = |of: fn(&crate::analysis::Cell<'_>) -> usize| {
+    let same = |of: fn(&Cell<'_>) -> usize| {
         let first = matching.first().map(|c| of(c))?;
         matching.iter().all(|c| of(c) == first).then_some(first)
     };
@@ -132,13 +125,8 @@ fn row(analysis: &Analysis<'_>, source: &Published, metric: &Metric, value: &Pub
 
 /// The levels that a published figure names.
 fn label(value: &PublishedValue) -> String {
-    let words: Vec<String> = value
-        .levels
-        .0
-        .iter()
-        .map(|(name, levels)| crate::analysis::level_words(name, &levels.join(" or ")))
-        .collect();
-    if words.is_empty() { "all".to_owned() } else { words.join(", ") }
+    let words = levels_words(&value.levels);
+    if words.is_empty() { "all".to_owned() } else { words }
 }
 
 fn ratio(analysis: &Analysis<'_>, cell: &CellRecord, to: &CellRecord, metric: &Metric) -> Option<Measured> {
@@ -148,7 +136,7 @@ fn ratio(analysis: &Analysis<'_>, cell: &CellRecord, to: &CellRecord, metric: &M
     Some(Measured { value: comparison.ratio, low, high, cells: 1 })
 }
 
-/// One figure for several cells: what was averaged over in the publication is averaged over here.
+/// One figure for several cells: the publication averaged over them too.
 fn together(figures: &[Measured]) -> Option<Measured> {
     match figures {
         [] => None,

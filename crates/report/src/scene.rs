@@ -1,4 +1,4 @@
-//! A chart before it is drawn: axes, marks in the units of the data, and what a reader may ask of them.
+//! A chart before it is drawn: axes, marks in the units of the data, and what a reader can point at.
 //!
 //! A chart makes scenes and knows no pixel; `svg` draws scenes and knows no chart.
 
@@ -118,7 +118,7 @@ pub enum Mark {
         /// Where it ends.
         to: f64,
     },
-    /// A text on a row, to the right of a place.
+    /// A text on a row, to the right of an x.
     Label {
         /// The series that it belongs to.
         series: Option<usize>,
@@ -162,20 +162,20 @@ pub enum Mark {
     },
 }
 
-/// A place that can be pointed at, with what it then tells. The same texts make the table below the chart.
+/// What is shown when a reader points at a part of a scene. The same texts make the table below the chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
-    /// Where.
-    pub at: Place,
-    /// The headline of what it tells.
+    /// What to point at.
+    pub at: Anchor,
+    /// Its heading.
     pub heading: String,
     /// Series, name, value.
     pub rows: Vec<(Option<Ink>, String, String)>,
 }
 
-/// Where a stop is.
+/// What a stop is attached to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place {
+pub enum Anchor {
     /// At an x, over the whole height.
     X(f64),
     /// At a row, over the whole width.

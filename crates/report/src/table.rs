@@ -1,10 +1,12 @@
 //! The table of results: the same rows and columns for the terminal, for Markdown and for HTML.
 
-use crate::analysis::{Analysis, Cell, Standing, known};
+use crate::analysis::{Analysis, Cell, Standing};
 use crate::number::{figure_of, spread};
-use crate::words::ratio;
-use pitot_lab::statistics::Decision;
-use pitot_lab::{Better, Metric, VerdictKind};
+use crate::phrase::{Tone, ratio, tone};
+use crate::text::s;
+use pitot_lab::metric;
+use pitot_lab::statistics::{Comparison, Decision, MEDIAN_REPETITIONS_MIN};
+use pitot_lab::{METRICS, Metric, VerdictKind};
 
 /// The results, cell by cell.
 #[derive(Clone, Debug)]
@@ -20,12 +22,14 @@ pub(crate) struct Results {
 /// A column.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    /// Its head.
+    /// Its heading.
     pub title: String,
     /// Which way is better, or what it is compared with.
     pub hint: String,
-    /// Columns of a higher rank are the first to go where there is no room.
+    /// Columns of a higher rank are the first to be dropped where there is no room.
     pub rank: usize,
+    /// Whether it holds ratios to the baseline, and not a metric.
+    pub is_ratio: bool,
 }
 
 /// The rows of one load level.
@@ -44,7 +48,7 @@ pub(crate) struct Row {
     pub series: usize,
     /// The series' name.
     pub name: String,
-    /// Its rank by the headline's figure.
+    /// Its rank by the plan's metric.
     pub mark: Mark,
     /// One for each column.
     pub entries: Vec<Entry>,
@@ -55,7 +59,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The verdict, and how many repetitions it had to leave out.
+    /// The verdict, and how many repetitions failed.
     pub(crate) fn verdict_words(&self) -> String {
         let comma = if self.failures.is_empty() { "" } else { ", " };
         format!("{}{comma}{}", self.verdict.name(), self.failures)
@@ -67,36 +71,40 @@ impl Row {
 pub(crate) enum Mark {
     /// The best of its load level.
     Best,
-    /// No difference from the best was declared.
+    /// Not significantly different from the best.
     Level,
     /// Neither.
     None,
 }
 
-/// What stands in one place of the table.
+/// One field of the table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
     /// The figure.
     pub text: String,
     /// Its interval.
     pub note: String,
-    /// The best figure of its column and load level.
+    /// Whether it is the best figure of its column and load level.
     pub best: bool,
-    /// `better` or `worse`, where a difference was declared.
-    pub tone: Option<&'static str>,
+    /// Whether it differs from the baseline, where that was declared.
+    pub tone: Option<Tone>,
     /// The figure as a part of the column's largest, 0 to 1.
     pub part: f64,
 }
 
+impl Entry {
+    /// A field without a figure.
+    fn dash() -> Entry {
+        Entry { text: "–".into(), ..Entry::default() }
+    }
+}
+
 impl Results {
-    /// The metrics that a table shows: the headline's first.
+    /// The metrics that a table shows: the plan's own first.
     pub(crate) fn metrics(a: &Analysis<'_>) -> Vec<&'static Metric> {
-        let mut metrics = vec![a.headline];
-        for name in ["throughput", "cpu-per-request", "latency-p50", "latency-p99", "memory-per-connection"] {
-            metrics.extend(Some(known(name)).filter(|m| m.name != a.headline.name));
-        }
-        metrics.retain(|m| a.cells.iter().any(|c| c.estimate(m).is_some()));
-        metrics
+        let others = METRICS.iter().filter(|m| m.column().is_some() && m.name != a.headline.name);
+        let all = std::iter::once(a.headline).chain(others);
+        all.filter(|m| a.cells.iter().any(|c| c.estimate(m).is_some())).collect()
     }
 
     /// The table of a run.
@@ -104,20 +112,12 @@ impl Results {
         let metrics = Results::metrics(a);
         let baseline = a.baseline_words();
         let against = baseline.as_ref().map(|_| a.against_baseline(a.headline));
-        let mut columns: Vec<Column> = metrics
-            .iter()
-            .enumerate()
-            .map(|(i, m)| Column {
-                title: m.title.to_owned(),
-                hint: Analysis::hint(m).to_owned(),
-                rank: if m.name == "latency-p50" { usize::MAX } else { i + 1 },
-            })
-            .collect();
+        let mut columns: Vec<Column> = metrics.iter().enumerate().map(|(i, m)| column(i, m)).collect();
+        // The ratio stands behind the figure that it is a ratio of.
+        let behind_first = 1.min(columns.len());
         if let Some(name) = baseline {
-            columns.insert(
-                1.min(columns.len()),
-                Column { title: "ratio".into(), hint: format!("to {name}"), rank: 0 },
-            );
+            let ratio = Column { title: "ratio".into(), hint: format!("to {name}"), rank: 0, is_ratio: true };
+            columns.insert(behind_first, ratio);
         }
         let largest = largest_headline(a);
         let groups = (0..a.load.levels.len())
@@ -127,8 +127,7 @@ impl Results {
                     let mut entries: Vec<Entry> =
                         metrics.iter().map(|m| entry(a, cell, m, largest)).collect();
                     if let Some(comparisons) = &against {
-                        entries
-                            .insert(1.min(entries.len()), ratio_entry(a, cell, comparisons[index].as_ref()));
+                        entries.insert(behind_first, ratio_entry(a, cell, comparisons[index].as_ref()));
                     }
                     row(a, cell, entries)
                 });
@@ -139,14 +138,24 @@ impl Results {
     }
 }
 
+fn column(index: usize, metric: &Metric) -> Column {
+    let is_optional = metric.column() == Some(metric::Column::Optional);
+    Column {
+        title: metric.title.to_owned(),
+        hint: metric.hint().to_owned(),
+        rank: if is_optional { usize::MAX } else { index + 1 },
+        is_ratio: false,
+    }
+}
+
 fn legend(a: &Analysis<'_>) -> String {
     let repetitions = a.run.plan.repetitions as usize;
-    let enough = repetitions >= pitot_lab::statistics::MEDIAN_REPETITIONS_MIN;
+    let enough = repetitions >= MEDIAN_REPETITIONS_MIN;
     let brackets = if enough { "[ ] 95% interval" } else { "( ) range of the repetitions" };
-    let s = if repetitions == 1 { "" } else { "s" };
     format!(
-        "★ best of its load, ≈ not told apart from the best; {} of {repetitions} repetition{s}; {brackets}.",
-        a.run.plan.statistic
+        "★ best, ≈ not significantly different from it; {} of {repetitions} repetition{}; {brackets}.",
+        a.run.plan.statistic,
+        s(repetitions)
     )
 }
 
@@ -155,45 +164,38 @@ fn largest_headline(a: &Analysis<'_>) -> f64 {
 }
 
 fn entry(a: &Analysis<'_>, cell: &Cell<'_>, metric: &'static Metric, largest: f64) -> Entry {
-    let Some(e) = cell.estimate(metric).filter(|_| !cell.failed()) else {
-        return Entry { text: "–".into(), ..Entry::default() };
-    };
-    let headline = metric.name == a.headline.name;
-    let lower_bound = metric.name == "throughput" && cell.verdict.kind == VerdictKind::ClientBound;
-    let best = a.best_at(cell.level, metric).is_some_and(|b| b.record.id == cell.record.id);
-    let alone = a.at_level(cell.level, metric).count() < 2;
+    let Some(e) = cell.estimate(metric).filter(|_| !cell.failed()) else { return Entry::dash() };
+    let is_headline = metric.name == a.headline.name;
+    let with_interval = is_headline || metric.column() == Some(metric::Column::Interval);
+    let is_best = a.best_at(cell.level, metric).is_some_and(|b| b.record.id == cell.record.id);
+    let is_alone = a.at_level(cell.level, metric).count() < 2;
     Entry {
-        text: format!("{}{}", if lower_bound { "≥ " } else { "" }, figure_of(metric, e.value)),
-        note: if headline || metric.name == "cpu-per-request" {
-            spread(e, metric.unit)
-        } else {
-            String::new()
-        },
-        best: best && !alone,
+        text: format!(
+            "{}{}",
+            if cell.is_lower_bound(metric) { "≥ " } else { "" },
+            figure_of(metric, e.value)
+        ),
+        note: if with_interval { spread(e, metric.unit) } else { String::new() },
+        best: is_best && !is_alone,
         tone: None,
-        part: if headline && largest > 0.0 { e.value / largest } else { 0.0 },
+        part: if is_headline && largest > 0.0 { e.value / largest } else { 0.0 },
     }
 }
 
-fn ratio_entry(
-    a: &Analysis<'_>,
-    cell: &Cell<'_>,
-    comparison: Option<&pitot_lab::statistics::Comparison>,
-) -> Entry {
+fn ratio_entry(a: &Analysis<'_>, cell: &Cell<'_>, comparison: Option<&Comparison>) -> Entry {
     if a.run.plan.baseline.as_ref().is_some_and(|b| b.matches(&cell.record.factors)) && !cell.failed() {
         return Entry { text: "1".into(), ..Entry::default() };
     }
-    let Some(c) = comparison else { return Entry { text: "–".into(), ..Entry::default() } };
+    let Some(c) = comparison else { return Entry::dash() };
     let text = ratio(c);
     let (value, note) = text.split_once(' ').unwrap_or((&text, ""));
-    let higher = a.headline.better == Better::Higher;
-    let tone = match c.decision {
-        Decision::Higher => Some(if higher { "better" } else { "worse" }),
-        Decision::Lower => Some(if higher { "worse" } else { "better" }),
-        _ => None,
-    };
     let unsure = if matches!(c.decision, Decision::Alike | Decision::NoDifferenceSeen) { "≈ " } else { "" };
-    Entry { text: format!("{unsure}{value}×"), note: note.to_owned(), tone, ..Entry::default() }
+    Entry {
+        text: format!("{unsure}{value}×"),
+        note: note.to_owned(),
+        tone: tone(c, a.headline),
+        ..Entry::default()
+    }
 }
 
 fn row(a: &Analysis<'_>, cell: &Cell<'_>, entries: Vec<Entry>) -> Row {

@@ -4,11 +4,11 @@ use crate::analysis::Analysis;
 use crate::findings::{answer, findings};
 use crate::published::published;
 use crate::table::{Mark, Results, Row};
+use crate::text::unmarked;
 use crate::trust::{outliers, trust};
-use crate::words::unmarked;
 use std::fmt::Write as _;
 
-/// The width that a terminal is sure to have, near enough.
+/// The width that most terminals have.
 pub(crate) const WIDTH: usize = 100;
 /// A server's name is cut to this where the table would not fit otherwise.
 const NAME_MIN: usize = 16;
@@ -35,21 +35,21 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     }
     published_tables(&mut out, a);
     let trust = trust(a);
-    heading(&mut out, trust.grade.name());
+    heading(&mut out, trust.grade.title());
     for reason in &trust.reasons {
         item(&mut out, "- ", reason);
     }
     for outlier in outliers(a) {
-        item(&mut out, "- ", &format!("stands out: {outlier}"));
+        item(&mut out, "- ", &format!("outlier: {outlier}"));
     }
     for cell in a.cells.iter().filter(|c| c.record.failures().next().is_some()) {
         item(&mut out, "- ", &format!("{}: {}", a.name_of(cell), cell.verdict.reason));
         if let Some(last) = cell.record.failures().find_map(|r| r.output_tail.lines().last()) {
-            item(&mut out, "    last words: ", last);
+            item(&mut out, "    last output: ", last);
         }
     }
     if !a.run.skips.is_empty() {
-        heading(&mut out, "Left out");
+        heading(&mut out, "Skipped");
         for skip in &a.run.skips {
             let levels: Vec<&str> = skip.factors.iter().map(|f| f.level.as_str()).collect();
             item(&mut out, "- ", &format!("{}: {}", levels.join(", "), skip.reason));
@@ -90,7 +90,7 @@ fn wrapped(out: &mut String, first: &str, rest: &str, text: &str) {
     let _ = writeln!(out, "{}", line.trim_end());
 }
 
-/// What of the table is shown: the columns, and how many of them with their intervals.
+/// The columns of the table that are shown, and how many of them with their intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Layout {
     columns: Vec<usize>,
@@ -134,7 +134,7 @@ fn results(out: &mut String, a: &Analysis<'_>) {
     for line in &lines {
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    let ratio = table.columns.iter().find(|column| column.title == "ratio");
+    let ratio = table.columns.iter().find(|column| column.is_ratio);
     match ratio.filter(|ratio| lines.first().is_some_and(|head| !head.contains(&ratio.hint))) {
         Some(ratio) => paragraph(out, "", &format!("{} The ratio is {}.", table.legend, ratio.hint)),
         None => paragraph(out, "", &table.legend),
@@ -151,12 +151,12 @@ fn lay_out(table: &Results, layout: &Layout, name_max: usize) -> Vec<String> {
         format!("{}{best} {note}", entry.text).trim_end().to_owned()
     };
     let widest = |place: usize| rows().map(|r| cell(place, r).chars().count()).max().unwrap_or(0);
-    // What a ratio is to has a long name at times, and no column is made wider for it: it is told below the table.
+    // A baseline may have a long name. No column is made wider for it: a line below the table names it.
     let head = |place: usize| -> String {
         let column = &table.columns[layout.columns[place]];
         let with_hint = format!("ratio {}", column.hint);
         let fits = with_hint.chars().count() <= widest(place);
-        if column.title == "ratio" && fits { with_hint } else { column.title.clone() }
+        if column.is_ratio && fits { with_hint } else { column.title.clone() }
     };
     let widths: Vec<usize> =
         (0..layout.columns.len()).map(|place| widest(place).max(head(place).chars().count())).collect();
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_start_alike_are_told_apart_when_they_are_cut() {
+    fn names_that_start_alike_stay_distinct_when_they_are_cut() {
         assert_eq!(shortened("pool, direct true", 17), "pool, direct true");
         assert_eq!(shortened("pool, direct true", 12), "pool, … true");
         assert_eq!(shortened("pool, direct false", 12), "pool, …false");

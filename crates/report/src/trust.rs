@@ -1,9 +1,9 @@
 //! Whether a run can be trusted, and what speaks against it: never in a footnote.
 
 use crate::analysis::{Analysis, Cell};
-use crate::number::figure;
-use crate::words::{list, noun, sentence};
-use pitot_lab::statistics::MEDIAN_REPETITIONS_MIN;
+use crate::number::{figure, percent};
+use crate::text::{list, s, sentence};
+use pitot_lab::statistics::{MEDIAN_REPETITIONS_MIN, STEADY_MAX};
 use pitot_lab::{RunState, VerdictKind};
 
 /// Whether the measurement can be trusted.
@@ -20,15 +20,24 @@ pub struct Trust {
 pub enum Grade {
     /// Every cell is valid and nothing else speaks against it.
     Good,
-    /// Some figures need the care that the reasons tell.
+    /// Some figures need care, for the reasons given.
     Care,
-    /// Most of the figures do not tell of the servers.
+    /// Most of the figures do not describe the servers.
     Bad,
 }
 
 impl Grade {
-    /// The grade in words.
+    /// The grade in JSON, and its class in HTML.
     pub fn name(self) -> &'static str {
+        match self {
+            Grade::Good => "good",
+            Grade::Care => "care",
+            Grade::Bad => "bad",
+        }
+    }
+
+    /// The grade for readers.
+    pub fn title(self) -> &'static str {
         match self {
             Grade::Good => "The measurement can be trusted",
             Grade::Care => "Read with care",
@@ -37,86 +46,26 @@ impl Grade {
     }
 }
 
+/// Verdicts by which the figures of a cell do not describe its server, with what is said of one cell and of several.
+const SPOILT: [(VerdictKind, &str, &str); 3] = [
+    (VerdictKind::Failed, "failed and has no figures", "failed and have no figures"),
+    (VerdictKind::Noisy, "was noisy", "were noisy"),
+    (VerdictKind::NetworkBound, "was limited by the network", "were limited by the network"),
+];
+
 /// Whether the run can be trusted, and what speaks against it.
 pub fn trust(a: &Analysis<'_>) -> Trust {
     let total = a.cells.len();
-    let of_kind =
-        |kind: VerdictKind| -> Vec<&Cell<'_>> { a.cells.iter().filter(|c| c.verdict.kind == kind).collect() };
-    let names = |cells: &[&Cell<'_>]| {
-        let names: Vec<String> = cells.iter().map(|c| a.name_of(c)).collect();
-        list(&names.iter().map(String::as_str).collect::<Vec<_>>())
-    };
-    // "All 16 cells were", "3 of 16 cells were", "1 of 16 cells was".
-    let count = |cells: &[&Cell<'_>], one: &str, many: &str| match cells.len() {
-        n if n == total && total > 1 => format!("All {total} cells {many}"),
-        1 => format!("1 of {total} cells {one}"),
-        n => format!("{n} of {total} cells {many}"),
-    };
-    let mut reasons = Vec::new();
-    let failed = of_kind(VerdictKind::Failed);
-    let noisy = of_kind(VerdictKind::Noisy);
-    let network = of_kind(VerdictKind::NetworkBound);
-    for (cells, one, many) in [
-        (&failed, "failed and has no figures", "failed and have no figures"),
-        (&noisy, "was noisy", "were noisy"),
-        (&network, "was limited by the network", "were limited by the network"),
-    ] {
-        if let Some(first) = cells.first() {
-            reasons.push(format!("{}: {}.", count(cells, one, many), names(cells)));
-            reasons.push(sentence(&format!("**{}**: {}", a.name_of(first), first.verdict.reason)));
-        }
-    }
-    let partly: Vec<&Cell<'_>> =
-        a.cells.iter().filter(|c| !c.failed() && c.record.failures().next().is_some()).collect();
-    if !partly.is_empty() {
-        let some = partly.iter().flat_map(|c| c.record.failures()).count();
-        reasons.push(format!(
-            "{some} repetition{} failed and {} left out of the figures of {}; the reasons stand with the cells.",
-            if some == 1 { "" } else { "s" },
-            if some == 1 { "is" } else { "are" },
-            names(&partly)
-        ));
-    }
-    let client = of_kind(VerdictKind::ClientBound);
-    if !client.is_empty() {
-        reasons.push(format!(
-            "{} limited by the load generator: the server can carry more than is shown, CPU per request is not \
-             affected ({}).",
-            count(&client, "was", "were"),
-            names(&client)
-        ));
-    }
-    if a.run.info.state != RunState::Complete || !a.run.is_complete() {
-        let done: usize = a.run.cells.iter().map(|c| c.repetitions.len()).sum();
-        let wanted = a.run.cells.len() * a.run.plan.repetitions as usize;
-        reasons.push(format!(
-            "The run is not complete: {done} of {wanted} repetitions are there; `pitot run --resume {}` goes on.",
-            a.run.path.display()
-        ));
-    }
-    if (a.run.plan.repetitions as usize) < MEDIAN_REPETITIONS_MIN {
-        reasons.push(format!(
-            "{} repetitions give no 95% interval of a median ({MEDIAN_REPETITIONS_MIN} do): ranges are shown instead, \
-             in round brackets.",
-            a.run.plan.repetitions
-        ));
-    }
-    let unsteady = a.cells.iter().filter(|c| c.spread.as_ref().is_some_and(|s| !s.is_steady())).count();
-    if unsteady > 0 {
-        reasons.push(format!(
-            "In {unsteady} of {total} cells the repetitions spread by more than {} in {}.",
-            crate::number::percent(pitot_lab::statistics::STEADY_MAX),
-            noun(a.headline)
-        ));
-    }
-    if !a.run.host_changes.is_empty() {
-        let what: Vec<String> =
-            a.run.host_changes.iter().map(|c| format!("{} {}", c.group, c.name)).collect();
-        reasons.push(format!("The machine changed during the run: {}.", what.join(", ")));
-    }
+    let mut reasons = spoilt(a);
+    reasons.extend(failed_repetitions(a));
+    reasons.extend(client_bound(a));
+    reasons.extend(incomplete(a));
+    reasons.extend(too_few_repetitions(a));
+    reasons.extend(unsteady(a));
+    reasons.extend(host_changes(a));
     reasons.extend(a.run.info.warnings.iter().map(|w| sentence(w)));
-    let spoilt = failed.len() + noisy.len() + network.len();
-    let grade = if total == 0 || spoilt * 2 > total {
+    let is_spoilt = |c: &&Cell<'_>| SPOILT.iter().any(|(kind, ..)| *kind == c.verdict.kind);
+    let grade = if total == 0 || a.cells.iter().filter(is_spoilt).count() * 2 > total {
         Grade::Bad
     } else if reasons.is_empty() {
         Grade::Good
@@ -129,7 +78,105 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
     Trust { grade, reasons }
 }
 
-/// The repetitions that stand out in the headline's figure, one sentence for each cell that has some.
+fn of_kind<'a, 'r>(a: &'a Analysis<'r>, kind: VerdictKind) -> Vec<&'a Cell<'r>> {
+    a.cells.iter().filter(|c| c.verdict.kind == kind).collect()
+}
+
+fn names(a: &Analysis<'_>, cells: &[&Cell<'_>]) -> String {
+    let names: Vec<String> = cells.iter().map(|c| a.name_of(c)).collect();
+    list(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// `All 16 cells were`, `3 of 16 cells were`, `1 of 16 cells was`.
+fn counted(a: &Analysis<'_>, cells: &[&Cell<'_>], one: &str, many: &str) -> String {
+    let total = a.cells.len();
+    match cells.len() {
+        n if n == total && total > 1 => format!("All {total} cells {many}"),
+        1 => format!("1 of {total} cells {one}"),
+        n => format!("{n} of {total} cells {many}"),
+    }
+}
+
+fn spoilt(a: &Analysis<'_>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for (kind, one, many) in SPOILT {
+        let cells = of_kind(a, kind);
+        if let Some(first) = cells.first() {
+            reasons.push(format!("{}: {}.", counted(a, &cells, one, many), names(a, &cells)));
+            reasons.push(sentence(&format!("**{}**: {}", a.name_of(first), first.verdict.reason)));
+        }
+    }
+    reasons
+}
+
+fn failed_repetitions(a: &Analysis<'_>) -> Option<String> {
+    let cells: Vec<&Cell<'_>> =
+        a.cells.iter().filter(|c| !c.failed() && c.record.failures().next().is_some()).collect();
+    let failed = cells.iter().flat_map(|c| c.record.failures()).count();
+    let was = if failed == 1 { "was" } else { "were" };
+    (failed > 0).then(|| {
+        format!(
+            "{failed} repetition{} failed and {was} excluded from the figures of {}; the cells list the reasons.",
+            s(failed),
+            names(a, &cells)
+        )
+    })
+}
+
+fn client_bound(a: &Analysis<'_>) -> Option<String> {
+    let cells = of_kind(a, VerdictKind::ClientBound);
+    (!cells.is_empty()).then(|| {
+        format!(
+            "{} limited by the load generator: the server can handle more than is shown. CPU time per request is not \
+             affected ({}).",
+            counted(a, &cells, "was", "were"),
+            names(a, &cells)
+        )
+    })
+}
+
+fn incomplete(a: &Analysis<'_>) -> Option<String> {
+    let is_complete = a.run.info.state == RunState::Complete && a.run.is_complete();
+    let done: usize = a.run.cells.iter().map(|c| c.repetitions.len()).sum();
+    let wanted = a.run.cells.len() * a.run.plan.repetitions as usize;
+    (!is_complete).then(|| {
+        format!(
+            "The run is incomplete: it has {done} of {wanted} repetitions. `pitot run --resume {}` continues it.",
+            a.run.path.display()
+        )
+    })
+}
+
+fn too_few_repetitions(a: &Analysis<'_>) -> Option<String> {
+    let repetitions = a.run.plan.repetitions as usize;
+    let is = if repetitions == 1 { "is" } else { "are" };
+    (repetitions < MEDIAN_REPETITIONS_MIN).then(|| {
+        format!(
+            "{repetitions} repetition{} {is} too few for a 95% interval of the median, which takes \
+             {MEDIAN_REPETITIONS_MIN}: ranges are shown instead, in parentheses.",
+            s(repetitions)
+        )
+    })
+}
+
+fn unsteady(a: &Analysis<'_>) -> Option<String> {
+    let unsteady = a.cells.iter().filter(|c| c.spread.as_ref().is_some_and(|s| !s.is_steady())).count();
+    (unsteady > 0).then(|| {
+        format!(
+            "In {unsteady} of {} cells the repetitions vary by more than {} in {}.",
+            a.cells.len(),
+            percent(STEADY_MAX),
+            a.headline.words.noun
+        )
+    })
+}
+
+fn host_changes(a: &Analysis<'_>) -> Option<String> {
+    let what: Vec<String> = a.run.host_changes.iter().map(|c| format!("{} {}", c.group, c.name)).collect();
+    (!what.is_empty()).then(|| format!("The machine changed during the run: {}.", what.join(", ")))
+}
+
+/// The outliers in the plan's metric, one sentence for each cell that has some.
 pub(crate) fn outliers(a: &Analysis<'_>) -> Vec<String> {
     a.cells
         .iter()

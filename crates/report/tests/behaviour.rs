@@ -70,16 +70,16 @@ fn a_page_is_well_formed_and_refers_to_nothing_outside() {
 }
 
 #[test]
-fn a_failed_baseline_gives_way_to_the_last_and_shows_its_last_words() {
+fn a_failed_baseline_gives_way_to_the_last_and_shows_its_last_output() {
     let run = written(&WIDE);
     let text = render(&run, Format::Markdown);
-    assert!(text.contains("the requests a second of **thread+blocking** at 5000"), "{text}");
+    assert!(text.contains("as many requests per second as **thread+blocking** at 5000"), "{text}");
     assert!(
         text.contains("1 of 12 cells failed and has no figures: **fork+blocking at 5000 connections**."),
         "{text}"
     );
     let text = render(&run, Format::Terminal);
-    assert!(text.contains("last words: pitot: fork: Resource temporarily unavailable (EAGAIN)"), "{text}");
+    assert!(text.contains("last output: pitot: fork: Resource temporarily unavailable (EAGAIN)"), "{text}");
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn a_cell_with_some_failed_repetitions_keeps_its_figures_and_says_how_many_faile
     let row = text.lines().find(|l| l.contains("loop+epoll-et") && l.contains("2 of 6 failed")).unwrap();
     assert!(row.contains(" k ") && row.contains("valid, 2 of 6 failed"), "{row}");
     assert!(text.contains("2 of 6 repetitions failed: the server ended by signal SIGSEGV"), "{text}");
-    assert!(text.contains("last words: assertion failed"), "{text}");
-    assert!(text.contains("2 repetitions failed and are left out"), "{text}");
+    assert!(text.contains("last output: assertion failed"), "{text}");
+    assert!(text.contains("2 repetitions failed and were excluded"), "{text}");
     all_within_100_columns(&text);
     let page = render(&run, Format::Html);
     assert_well_formed(&page);
@@ -104,8 +104,8 @@ fn a_cell_with_some_failed_repetitions_keeps_its_figures_and_says_how_many_faile
     assert!(render(&run, Format::Markdown).contains("valid, 2 of 6 failed"));
     assert!(render(&run, Format::Csv).contains("loop+epoll-et,1000,valid,throughput"));
     let json: serde_json::Value = serde_json::from_str(&render(&run, Format::Json)).unwrap();
-    let told = json["cells"].as_array().unwrap().iter().find(|c| c["repetitions"]["failed"] == 2).unwrap();
-    assert_eq!(told["figures"]["throughput"]["repetitions"], 4);
+    let cell = json["cells"].as_array().unwrap().iter().find(|c| c["repetitions"]["failed"] == 2).unwrap();
+    assert_eq!(cell["figures"]["throughput"]["repetitions"], 4);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_baseline_that_is_a_load_compares_each_server_with_itself() {
     let run = with_baseline(written(&WIDE), "load.connections", "1");
     let text = render(&run, Format::Markdown);
     assert!(text.contains("ratio to 1 connection |"), "{text}");
-    assert!(!text.contains("requests a second of **loop+epoll-et** at"), "{text}");
+    assert!(!text.contains("requests per second as **loop+epoll-et** at"), "{text}");
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn too_few_repetitions_give_ranges_and_no_verdict() {
     let run = written(&Fixture { repetitions: 3, ..SMALL });
     all_within_100_columns(&render(&run, Format::Terminal));
     let text = render(&run, Format::Markdown);
-    assert!(text.contains("3 repetitions give no 95% interval of a median"), "{text}");
-    assert!(text.contains("(not certain: 3 repetitions, 4 needed)"), "{text}");
+    assert!(text.contains("3 repetitions are too few for a 95% interval of the median"), "{text}");
+    assert!(text.contains("(not significant: 3 repetitions, 4 needed)"), "{text}");
     assert!(text.contains("( ) range of the repetitions"), "{text}");
 }
 
@@ -133,7 +133,7 @@ fn a_run_without_a_figure_says_so_in_every_format() {
         cell.repetitions.clear();
     }
     assert!(render(&run, Format::Terminal).contains("There is no answer yet"));
-    assert!(render(&run, Format::Terminal).contains("0 of 36 repetitions are there"));
+    assert!(render(&run, Format::Terminal).contains("it has 0 of 36 repetitions"));
     assert_well_formed(&render(&run, Format::Html));
     for format in [Format::Markdown, Format::Csv, Format::Json] {
         assert!(!render(&run, format).is_empty());
@@ -214,8 +214,25 @@ fn what_differs_around_the_runs_comes_first_and_unmatched_cells_are_named() {
     assert_eq!(comparison.only_a.len(), 3);
     assert_eq!(comparison.only_b.len(), 3);
     let text = render_comparison(&comparison, &[], Format::Terminal);
-    let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is not in {text}"));
-    assert!(place("version pitot: 0.1.0 → 0.2.0") < place("right replies a second"));
-    assert!(place("→ powersave") < place("right replies a second"));
+    let index = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is not in {text}"));
+    assert!(index("version pitot: 0.1.0 → 0.2.0") < index("Successful replies per second"));
+    assert!(index("→ powersave") < index("Successful replies per second"));
     assert!(text.contains("fork+blocking, 1000"));
+}
+
+#[test]
+fn a_metric_that_was_not_recorded_is_named_with_what_it_needs() {
+    let mut run = written(&SMALL);
+    run.plan.metric = "setup-time".into();
+    let text = render(&run, Format::Markdown);
+    assert!(text.contains("no cell has a value of set-up time"), "{text}");
+    assert!(text.contains("The metric `setup-time` needs a storm"), "{text}");
+}
+
+#[test]
+fn servers_that_do_not_differ_are_named_together_with_their_ratio() {
+    let run = written(&Fixture { servers: &["loop+epoll-et", "loop+epoll-lt"], levels: &[1000], ..SMALL });
+    let text = render(&run, Format::Markdown);
+    assert!(text.contains("138 k; the difference between them is not significant."), "{text}");
+    assert!(text.contains("- Ratio of **loop+epoll-et** to **loop+epoll-lt**: 1.01 [0.98, 1.02]."), "{text}");
 }

@@ -1,34 +1,40 @@
 //! Where the server's CPU time goes: its own code, or the kernel.
 
-use super::{Chart, by_level, pane_per_level};
-use crate::analysis::{Analysis, known};
+use super::entry::Chart;
+use super::levels::by_level;
+use crate::analysis::Analysis;
 use crate::axis::Axis;
 use crate::number::{figure, percent, spread};
-use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
-use pitot_lab::Unit;
+use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
+use pitot_lab::Metric;
+use pitot_lab::metric::named;
+
+const WHOLE: &Metric = named("cpu-per-request");
+const USER: &Metric = named("user-per-request");
+const SYSTEM: &Metric = named("system-per-request");
+const USER_INK: Ink = Ink::Part(0);
+const SYSTEM_INK: Ink = Ink::Part(3);
 
 pub(super) const CHART: Chart = Chart {
     name: "cpu-split",
     title: "CPU time of a request",
     summary: "The server's CPU time for one request, split into its own code (user) and the kernel's work on its behalf \
-              (system). The thin line is the 95% interval of the whole. It wanders less than throughput does, and it \
-              is what a bill is made of.",
+              (system). The thin line is the 95% interval of the total. CPU time varies less than throughput does, and it \
+              is what a server costs.",
     draw,
 };
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
-    by_level(a, pane_per_level(a, |level| pane(a, level)), String::new())
+    by_level(a, |level| pane(a, level))
 }
 
 fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
-    let (whole, user, system) =
-        (known("cpu-per-request"), known("user-per-request"), known("system-per-request"));
     let mut cells: Vec<_> = a
-        .at_level(level, whole)
-        .filter_map(|(cell, e)| Some((cell, e, cell.estimate(user)?.value, cell.estimate(system)?.value)))
+        .at_level(level, WHOLE)
+        .filter_map(|(cell, e)| Some((cell, e, cell.estimate(USER)?.value, cell.estimate(SYSTEM)?.value)))
         .collect();
     cells.sort_by(|x, y| x.1.value.total_cmp(&y.1.value));
-    let show = |value: f64| figure(value, Unit::Nanoseconds);
+    let show = |value: f64| figure(value, WHOLE.unit);
     let high = cells.iter().map(|c| c.1.span().1.max(c.2 + c.3)).reduce(f64::max)?;
     let mut marks = Vec::new();
     let mut stops = Vec::new();
@@ -36,26 +42,22 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
         let series = Some(cell.series);
         let (low, up) = estimate.span();
         let end = (user + system).max(up);
-        marks.push(Mark::Bar { ink: Ink::Part(0), series, row, from: 0.0, to: *user });
-        marks.push(Mark::Bar { ink: Ink::Part(3), series, row, from: *user, to: user + system });
+        marks.push(Mark::Bar { ink: USER_INK, series, row, from: 0.0, to: *user });
+        marks.push(Mark::Bar { ink: SYSTEM_INK, series, row, from: *user, to: user + system });
         marks.push(Mark::Reach { series, row, low, high: up });
         marks.push(Mark::Label { series, row, x: end, text: show(estimate.value) });
         stops.push(Stop {
-            at: Place::Row(row),
+            at: Anchor::Row(row),
             heading: format!("{} {}", a.series_of(cell), a.load_words(level)),
             rows: vec![
+                (None, "total".into(), format!("{} {}", show(estimate.value), spread(estimate, WHOLE.unit))),
                 (
-                    None,
-                    "in all".into(),
-                    format!("{} {}", show(estimate.value), spread(estimate, Unit::Nanoseconds)),
-                ),
-                (
-                    Some(Ink::Part(0)),
+                    Some(USER_INK),
                     "user".into(),
                     format!("{} ({})", show(*user), percent(user / (user + system))),
                 ),
                 (
-                    Some(Ink::Part(3)),
+                    Some(SYSTEM_INK),
                     "system".into(),
                     format!("{} ({})", show(*system), percent(system / (user + system))),
                 ),
@@ -64,7 +66,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
     }
     let scene = Scene {
         title: "CPU time per request".into(),
-        hint: "lower is better".into(),
+        hint: WHOLE.hint().into(),
         x: Axis::from_zero("", high * 1.12, show),
         y: Axis::rows(cells.iter().map(|(cell, ..)| a.series_of(cell).to_owned())),
         marks,
@@ -72,6 +74,6 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
         size: Size::Rows,
     };
     let legend =
-        vec![(Ink::Part(0), "user: its own code".into()), (Ink::Part(3), "system: the kernel".into())];
+        vec![(USER_INK, "user: the server's own code".into()), (SYSTEM_INK, "system: the kernel".into())];
     Some(Pane { label: String::new(), scenes: vec![scene], legend })
 }

@@ -1,36 +1,36 @@
 //! Latency by percentile, on a scale that gives every further nine the same room.
 
-use super::{Chart, by_level, pane_per_level, series_legend};
+use super::entry::Chart;
+use super::levels::{by_level, series_legend, stop_row};
 use crate::analysis::{Analysis, Cell};
 use crate::axis::{Axis, Scale};
 use crate::number::figure;
-use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
+use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use pitot_lab::Unit;
 use pitot_meter::Histogram;
 
 pub(super) const CHART: Chart = Chart {
     name: "latency",
     title: "Latency percentiles",
-    summary: "Read it from the right: at 99.9% stands the time within which 999 of 1000 requests were answered, counted \
-              from the moment they were meant to start. Flat is good; a step up is what the unlucky users see. The \
-              curves come from the merged histograms of all repetitions, never from averaged percentiles.",
+    summary: "Read it from the right: the value at 99.9% is the time within which 999 of 1000 requests were answered, \
+              counted from the moment they were meant to start. Flat is good; a step up is what the slowest requests \
+              see. The curves come from the merged histograms of all repetitions, never from averaged percentiles.",
     draw,
 };
 
-/// Below this many samples beyond it a percentile is a matter of luck.
+/// With fewer samples beyond it than this, a percentile is a matter of chance.
 const SAMPLES_BEYOND_MIN: f64 = 10.0;
-/// Where the curves begin: the very fastest replies would only stretch the axis downwards.
+/// The quantile at which the curves begin: the very fastest replies would only stretch the axis downwards.
 const FIRST: f64 = 0.1;
 const NINES_MAX: f64 = 5.0;
 /// Points of a curve.
 const POINTS: usize = 90;
-/// The percentiles that have a tick, and where they stand: the number of nines.
+/// The percentiles that have a tick.
 const TICKS: &[(f64, &str)] =
     &[(0.5, "50%"), (0.9, "90%"), (0.99, "99%"), (0.999, "99.9%"), (0.9999, "99.99%"), (0.99999, "99.999%")];
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
-    let panes = pane_per_level(a, |level| pane(a, level));
-    by_level(a, panes, String::new())
+    by_level(a, |level| pane(a, level))
 }
 
 /// The number of nines of a quantile: 0.9 is 1, 0.999 is 3.
@@ -95,10 +95,10 @@ fn stop(a: &Analysis<'_>, curves: &[(&Cell<'_>, Histogram)], q: f64) -> Stop {
     rows.sort_by_key(|(value, _)| *value);
     let rows = rows
         .into_iter()
-        .map(|(value, cell)| super::stop_row(a, cell, figure(value as f64, Unit::Nanoseconds)))
+        .map(|(value, cell)| stop_row(a, cell, figure(value as f64, Unit::Nanoseconds)))
         .collect();
     Stop {
-        at: Place::X(nines(q)),
+        at: Anchor::X(nines(q)),
         heading: format!("{}% of the requests within", (q * 1e7).round() / 1e5),
         rows,
     }

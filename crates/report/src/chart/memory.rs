@@ -1,36 +1,40 @@
 //! What an open connection costs in memory.
 
-use super::{Chart, by_level, pane_per_level};
-use crate::analysis::{Analysis, known};
+use super::entry::Chart;
+use super::levels::by_level;
+use crate::analysis::Analysis;
 use crate::axis::{Axis, Scale};
 use crate::number::{figure, figure_of, spread};
-use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
-use pitot_lab::Unit;
+use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
+use pitot_lab::metric::named;
+use pitot_lab::{Metric, Unit};
+
+const PER_CONNECTION: &Metric = named("memory-per-connection");
+const WHOLE: &Metric = named("memory");
 
 pub(super) const CHART: Chart = Chart {
     name: "memory",
     title: "Memory per connection",
-    summary: "How much the server's own memory grew for each open connection: pages of no file, those that processes \
-              share counted once. Buffers that it fills on first use are in it, so the figure is a connection's own only \
-              where there are thousands. Memory that the kernel keeps for sockets is not in it.",
+    summary: "How much the server's anonymous memory grew for each open connection; pages that its processes share are \
+              counted once. This includes buffers that the server fills on first use, so only with thousands of \
+              connections is it the cost of a connection. It does not include what the kernel keeps for sockets.",
     draw,
 };
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
-    by_level(a, pane_per_level(a, |level| pane(a, level)), String::new())
+    by_level(a, |level| pane(a, level))
 }
 
 fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
-    let (per_connection, whole) = (known("memory-per-connection"), known("memory"));
-    let mut cells: Vec<_> = a.at_level(level, per_connection).collect();
+    let mut cells: Vec<_> = a.at_level(level, PER_CONNECTION).collect();
     cells.sort_by(|x, y| x.1.value.total_cmp(&y.1.value));
-    let show = |value: f64| figure_of(per_connection, value);
+    let show = |value: f64| figure_of(PER_CONNECTION, value);
     let high = cells.iter().map(|c| c.1.span().1).reduce(f64::max)?;
     let low = cells.iter().map(|c| c.1.value).filter(|v| *v > 0.0).reduce(f64::min).unwrap_or(high);
     let mut x = axis(low, high);
     let logarithmic = matches!(x.scale, Scale::Log { .. });
     if logarithmic {
-        x.title = "logarithmic: each step is a multiple".into();
+        x.title = "logarithmic".into();
     }
     let mut marks = Vec::new();
     let mut stops = Vec::new();
@@ -47,7 +51,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
             marks.push(Mark::Reach { series, row, low, high: up });
         }
         marks.push(Mark::Label { series, row, x: up, text: show(e.value) });
-        let all = cell.estimate(whole).map(|m| (None, "whole server".into(), figure(m.value, Unit::Bytes)));
+        let all = cell.estimate(WHOLE).map(|m| (None, "whole server".into(), figure(m.value, Unit::Bytes)));
         let mut rows = vec![(
             Some(ink),
             "per connection".into(),
@@ -55,11 +59,11 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
         )];
         rows.extend(all);
         let heading = format!("{} {}", a.series_of(cell), a.load_words(level));
-        stops.push(Stop { at: Place::Row(row), heading, rows });
+        stops.push(Stop { at: Anchor::Row(row), heading, rows });
     }
     let scene = Scene {
         title: "Memory per connection".into(),
-        hint: "lower is better".into(),
+        hint: PER_CONNECTION.hint().into(),
         x,
         y: Axis::rows(cells.iter().map(|(cell, _)| a.series_of(cell).to_owned())),
         marks,
@@ -69,7 +73,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
     Some(Pane { label: String::new(), scenes: vec![scene], legend: Vec::new() })
 }
 
-/// Binary units want binary ticks: powers of two where the bars span decades, round kibibytes where they do not.
+/// An axis with binary ticks: powers of two where the values span decades, round kibibytes where they do not.
 fn axis(low: f64, high: f64) -> Axis {
     let show = |value: f64| figure(value, Unit::Bytes);
     if high > 40.0 * low.max(1.0) {

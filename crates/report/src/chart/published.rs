@@ -1,11 +1,12 @@
-//! What others published, beside what this machine does.
+//! Published figures beside those of this run.
 
-use super::Chart;
+use super::entry::Chart;
+use super::levels::series_legend;
 use crate::analysis::Analysis;
 use crate::axis::{Axis, Scale};
 use crate::number::plain;
 use crate::published::{PublishedRow, PublishedTable, published};
-use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
+use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 
 pub(super) const CHART: Chart = Chart {
     name: "published",
@@ -43,8 +44,7 @@ fn curves(a: &Analysis<'_>, table: &PublishedTable<'_>) -> Pane {
     let then = curve(a, table, &table.citation(), |row| Some((row.published, row.published, row.published)));
     let now = curve(a, table, "this run", |row| row.measured.map(|m| (m.low, m.value, m.high)));
     let series: Vec<usize> = table.rows.iter().filter_map(|r| r.series).collect();
-    let legend =
-        super::series_legend(a).into_iter().enumerate().filter(|(i, _)| series.contains(i)).map(|(_, l)| l);
+    let legend = series_legend(a).into_iter().enumerate().filter(|(i, _)| series.contains(i)).map(|(_, l)| l);
     Pane { label: label(table), scenes: vec![then, now], legend: legend.collect() }
 }
 
@@ -59,8 +59,8 @@ fn curve(
     levels.sort_unstable();
     levels.dedup();
     let named: Vec<_> = levels.iter().map(|level| a.load.levels[*level].clone()).collect();
-    let (x, places) = Axis::of_levels(&a.load.title, &named);
-    let place = |level: usize| levels.iter().position(|l| *l == level).map(|i| places[i]);
+    let (x, positions) = Axis::of_levels(&a.load.title, &named);
+    let position = |level: usize| levels.iter().position(|l| *l == level).map(|i| positions[i]);
     let mut marks = Vec::new();
     let mut highest = 0.0f64;
     for (index, series) in a.series.iter().enumerate() {
@@ -68,7 +68,7 @@ fn curve(
             .rows
             .iter()
             .filter(|row| row.series == Some(index))
-            .filter_map(|row| Some((place(row.level?)?, figure(row)?)))
+            .filter_map(|row| Some((position(row.level?)?, figure(row)?)))
             .collect();
         points.sort_by(|p, q| p.0.total_cmp(&q.0));
         if points.is_empty() {
@@ -90,9 +90,9 @@ fn curve(
     }
     let stops = levels
         .iter()
-        .zip(&places)
+        .zip(&positions)
         .map(|(&level, at)| Stop {
-            at: Place::X(*at),
+            at: Anchor::X(*at),
             heading: format!("{}, {who}", a.load_words(level)),
             rows: table
                 .rows
@@ -110,7 +110,7 @@ fn curve(
     let top = if highest > 0.0 { highest } else { 1.0 };
     Scene {
         title: format!("{} · {who}", table.metric.title),
-        hint: Analysis::hint(table.metric).into(),
+        hint: table.metric.hint().into(),
         x,
         y: Axis::from_zero("", top, |v| table.show(v)),
         marks,
@@ -146,7 +146,7 @@ fn list(table: &PublishedTable<'_>) -> Pane {
             },
         );
         stops.push(Stop {
-            at: Place::Row(row),
+            at: Anchor::Row(row),
             heading: r.label.clone(),
             rows: vec![
                 (Some(Ink::Part(1)), table.citation(), table.show_published(r.published)),
@@ -156,7 +156,7 @@ fn list(table: &PublishedTable<'_>) -> Pane {
     }
     let scene = Scene {
         title: table.subject(),
-        hint: Analysis::hint(table.metric).into(),
+        hint: table.metric.hint().into(),
         x,
         y: Axis::rows(table.rows.iter().map(row_name)),
         marks,

@@ -1,21 +1,21 @@
 //! A repetition as the monitor saw it: CPU and memory over time.
 
-use super::Chart;
+use super::entry::Chart;
 use crate::analysis::{Analysis, Cell};
 use crate::axis::Axis;
 use crate::number::figure;
-use crate::scene::{Figure, Ink, Mark, Pane, Place, Scene, Size, Stop};
+use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use pitot_lab::{Repetition, Sample, Unit};
 
 pub(super) const CHART: Chart = Chart {
     name: "timeline",
     title: "Timeline of a cell",
-    summary: "One repetition, the middle one by its figure, as the monitor sampled it: 100% is one CPU kept busy. A \
-              steady server is flat within the measured stretch; a slope means that the warm-up was too short.",
+    summary: "One repetition, the one with the median throughput, as the monitor sampled it; 100% is one busy CPU. A \
+              steady server is flat while it is measured; a slope means that the warm-up was too short.",
     draw,
 };
 
-/// More points than this would not be told apart on a page.
+/// More points than this could not be distinguished on a page.
 const POINTS_MAX: usize = 150;
 /// More cells than this would make the file heavy: those with the highest load are shown.
 const CELLS_MAX: usize = 16;
@@ -23,7 +23,7 @@ const CELLS_MAX: usize = 16;
 const HEADROOM: f64 = 1.15;
 const SERVER: Ink = Ink::Part(0);
 const LOAD: Ink = Ink::Part(1);
-const OTHER: Ink = Ink::Part(2);
+const STEAL: Ink = Ink::Part(2);
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
     let mut panes: Vec<Pane> = a.cells.iter().rev().filter_map(pane).take(CELLS_MAX).collect();
@@ -83,7 +83,7 @@ fn pane(cell: &Cell<'_>) -> Option<Pane> {
         cpu_lines.into_iter().filter(|l| !l.2.is_empty()).map(|(ink, name, points)| line(ink, name, points)),
     );
     if steal.iter().any(|p| p.1 >= 0.5) {
-        marks.push(line(OTHER, "withheld", steal));
+        marks.push(line(STEAL, "steal", steal));
     }
     let cpu = Scene {
         title: "CPU use".into(),
@@ -103,11 +103,7 @@ fn pane(cell: &Cell<'_>) -> Option<Pane> {
     if memory.len() > 1 {
         scenes.push(memory_scene(&memory, x(), stretch));
     }
-    let legend = vec![
-        (SERVER, "server".into()),
-        (LOAD, "load generator".into()),
-        (OTHER, "withheld by the host".into()),
-    ];
+    let legend = vec![(SERVER, "server".into()), (LOAD, "load generator".into()), (STEAL, "steal".into())];
     Some(Pane { label: cell.record.label(), scenes, legend })
 }
 
@@ -132,7 +128,7 @@ fn memory_scene(points: &[(f64, f64)], x: Axis, stretch: Option<Mark>) -> Scene 
         dashed: false,
     });
     let stop = |(at, bytes): &(f64, f64)| Stop {
-        at: Place::X(*at),
+        at: Anchor::X(*at),
         heading: format!("{at:.1} s"),
         rows: vec![(Some(SERVER), "resident memory".into(), show(*bytes))],
     };
@@ -175,14 +171,14 @@ impl Rates {
         let percent = |v: f64| format!("{v:.0}%");
         let mut rows = Vec::new();
         rows.extend(self.server.map(|v| (Some(SERVER), "server".to_owned(), percent(v))));
-        rows.extend(self.user.map(|v| (None, "of it user".to_owned(), percent(v))));
+        rows.extend(self.user.map(|v| (None, "of which user".to_owned(), percent(v))));
         rows.extend(self.load.map(|v| (Some(LOAD), "load generator".to_owned(), percent(v))));
-        rows.push((Some(OTHER), "withheld by the host".to_owned(), percent(self.steal)));
-        Stop { at: Place::X(at), heading: format!("{at:.1} s"), rows }
+        rows.push((Some(STEAL), "steal".to_owned(), percent(self.steal)));
+        Stop { at: Anchor::X(at), heading: format!("{at:.1} s"), rows }
     }
 }
 
-/// At most [`POINTS_MAX`] of the samples, evenly picked; counters make their differences right all the same.
+/// At most [`POINTS_MAX`] of the samples, evenly picked. They hold counters, so that their differences stay right.
 fn thinned(samples: &[Sample]) -> Vec<&Sample> {
     samples.iter().step_by(samples.len().div_ceil(POINTS_MAX).max(1)).collect()
 }

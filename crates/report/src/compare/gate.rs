@@ -1,14 +1,15 @@
 //! Gates for continuous integration: `throughput < -5%`.
 //!
-//! The grammar is `METRIC < CHANGE` or `METRIC > CHANGE`, where METRIC is a metric's name (`throughput`,
+//! The grammar is `METRIC < CHANGE` or `METRIC > CHANGE`, where METRIC is a metric's name or title (`throughput`,
 //! `cpu-per-request`, `p99`, `memory` ...) and CHANGE is how far the second run may be from the first: `-5%`, `+10%`.
 //!
-//! A gate must not fire on noise, and must not pass for want of data. So it is **met** by a cell if a difference was
+//! A gate must not fire on noise, and must not pass for lack of data. So it is **met** by a cell if a difference was
 //! declared there (significant after correction over all cells, and beyond the tolerance) *and* the estimated change
 //! is beyond the gate's. It is met as well by a cell that failed in the second run only. It is **undecided**, which a
 //! caller should treat as met, if no cell could be compared, or if some cell has too few repetitions to decide.
 
-use super::RunComparison;
+use super::comparison::RunComparison;
+use crate::phrase::times;
 use pitot_lab::statistics::Decision;
 use pitot_lab::{METRICS, Metric, VerdictKind, metric};
 use pitot_results::Failure;
@@ -16,9 +17,9 @@ use std::fmt;
 use std::str::FromStr;
 
 /// More cells than this are counted in a sentence.
-const TOLD_MAX: usize = 4;
+const LISTED_MAX: usize = 4;
 
-/// A bound on the change of one figure.
+/// A bound on the change of one metric.
 #[derive(Clone, Debug)]
 pub struct Gate {
     text: String,
@@ -34,7 +35,7 @@ pub enum GateOutcome {
     Passed,
     /// Some cells are: a sentence for each.
     Met(Vec<String>),
-    /// It cannot be told.
+    /// There is too little to decide by: the reason.
     Undecided(String),
 }
 
@@ -71,19 +72,18 @@ fn names() -> String {
     METRICS.iter().map(|m| m.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The metric that a user means: `p99` is `latency-p99`, `cpu_per_request` is `cpu-per-request`.
+/// The metric that a user means: by its name, `cpu_per_request` being `cpu-per-request`, or by its title, `p99`.
 fn find(name: &str) -> Option<&'static Metric> {
-    let name = name.replace('_', "-");
-    metric::find(&name).or_else(|| metric::find(&format!("latency-{name}")))
+    metric::find(&name.replace('_', "-")).or_else(|| METRICS.iter().find(|m| m.title == name))
 }
 
 impl FromStr for Gate {
     type Err = GateError;
 
     fn from_str(text: &str) -> Result<Gate, GateError> {
-        let place = text.find(['<', '>']).ok_or_else(|| GateError::Form(text.into()))?;
-        let above = text[place..].starts_with('>');
-        let (name, change) = (text[..place].trim(), text[place + 1..].trim());
+        let sign = text.find(['<', '>']).ok_or_else(|| GateError::Form(text.into()))?;
+        let above = text[sign..].starts_with('>');
+        let (name, change) = (text[..sign].trim(), text[sign + 1..].trim());
         let metric = find(name).ok_or_else(|| GateError::Metric(name.into()))?;
         let share = change
             .strip_suffix('%')
@@ -104,7 +104,7 @@ impl fmt::Display for Gate {
 }
 
 impl Gate {
-    /// The figure that it watches.
+    /// The metric that it bounds.
     pub fn metric(&self) -> &'static Metric {
         self.metric
     }
@@ -127,7 +127,7 @@ impl Gate {
             let beyond = if self.above { c.ratio > self.ratio } else { c.ratio < self.ratio };
             match c.decision {
                 Decision::Higher | Decision::Lower if beyond => {
-                    met.push(format!("{}: {} of the first run", pair.label, crate::words::times(c)));
+                    met.push(format!("{}: {} the value of the first run", pair.label, times(c)));
                 }
                 Decision::TooFewRepetitions { needed } => too_few = Some((c.repetitions, needed)),
                 _ => {}
@@ -137,11 +137,11 @@ impl Gate {
             GateOutcome::Met(met)
         } else if let Some((have, needed)) = too_few {
             GateOutcome::Undecided(format!(
-                "{have} repetitions cannot show a difference in {} cells, {needed} can: run with --repetitions {needed}",
+                "{have} repetitions are too few to show a difference in {} cells: run with --repetitions {needed}",
                 comparison.pairs.len()
             ))
         } else if compared == 0 {
-            GateOutcome::Undecided(format!("no cell of both runs has a figure of {}", self.metric.name))
+            GateOutcome::Undecided(format!("no cell has a value of {} in both runs", self.metric.name))
         } else {
             GateOutcome::Passed
         }
@@ -154,10 +154,10 @@ impl GateOutcome {
         match self {
             GateOutcome::Passed => format!("gate '{gate}': passed"),
             GateOutcome::Met(cells) => {
-                let told = &cells[..cells.len().min(TOLD_MAX)];
-                let more = cells.len() - told.len();
+                let listed = &cells[..cells.len().min(LISTED_MAX)];
+                let more = cells.len() - listed.len();
                 let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-                format!("gate '{gate}': met by {}{more}", told.join("; "))
+                format!("gate '{gate}': met by {}{more}", listed.join("; "))
             }
             GateOutcome::Undecided(why) => format!("gate '{gate}': undecided, {why}"),
         }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_condition_is_told_with_its_cure() {
+    fn a_wrong_condition_is_refused_with_its_cure() {
         for (text, cure) in [
             ("throughput", "METRIC < -5%"),
             ("speed < -5%", "throughput, cpu-per-request"),

@@ -1,6 +1,8 @@
 //! A comparison as one JSON object, `pitot-compare/1`.
 
-use super::{Gate, GateOutcome, RunComparison, cautions};
+use super::comparison::RunComparison;
+use super::gate::{Gate, GateOutcome};
+use super::words::cautions;
 use pitot_lab::Run;
 use serde_json::{Value, json};
 
@@ -23,7 +25,7 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
                 .map(|table| {
                     let row = &table.rows[i];
                     let figure = json!({
-                        "unit": crate::csv::unit(table.metric.unit), "a": row.a, "b": row.b, "comparison": row.comparison,
+                        "unit": table.metric.unit.symbol(), "a": row.a, "b": row.b, "comparison": row.comparison,
                     });
                     (table.metric.name.to_owned(), figure)
                 })

@@ -1,7 +1,7 @@
 //! A figure as HTML: the choice, the legend, the drawings, and its values as a table.
 
-use super::escape;
-use crate::scene::{Figure, Ink, Pane, Place, Scene, Size};
+use crate::escape::escape;
+use crate::scene::{Anchor, Figure, Ink, Pane, Scene, Size};
 use crate::svg::{self, Page};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -150,7 +150,7 @@ fn data(pane: &Pane) -> String {
                 names.push(name);
             }
         }
-        let by_x = scene.stops.iter().any(|s| matches!(s.at, Place::X(_)));
+        let by_x = scene.stops.iter().any(|s| matches!(s.at, Anchor::X(_)));
         let corner = if by_x { scene.x.title.as_str() } else { "" };
         let _ = write!(
             html,

@@ -1,0 +1,147 @@
+//! How values are read from a repetition. Every function returns none where the repetition did not record what the value
+//! needs.
+
+use crate::record::{Repetition, Resources};
+use crate::{Latency, OwnCpu};
+
+/// Growth of the server's memory below this many bytes says nothing about connections: the first request makes a server
+/// touch as much for buffers and tables that all connections share.
+const GROWTH_BYTES_MIN: u64 = 64 * 1024;
+
+/// A sum over the measurement, divided by the requests that were completed in it.
+pub(super) fn per_request(r: &Repetition, sum: impl Fn(&Resources) -> f64) -> Option<f64> {
+    let used = r.resources.as_ref()?;
+    let requests = r.load.as_ref()?.throughput_rps * used.window_s;
+    (requests >= 1.0).then(|| sum(used) / requests)
+}
+
+/// Nanoseconds of CPU time per request: as the program itself counted them, where it did (`own`), or else as the monitor
+/// saw them (`seen`, in seconds).
+pub(super) fn cpu_ns_per_request(
+    r: &Repetition,
+    own: impl Fn(&OwnCpu) -> f64,
+    seen: impl Fn(&Resources) -> f64,
+) -> Option<f64> {
+    let load = r.load.as_ref()?;
+    match &load.own_cpu_s {
+        Some(counted) => (load.requests.ok > 0).then(|| own(counted) * 1e9 / load.requests.ok as f64),
+        None => per_request(r, |used| seen(used) * 1e9),
+    }
+}
+
+/// Nanoseconds of the server's CPU time per million bytes that the client received.
+pub(super) fn cpu_ns_per_megabyte(r: &Repetition) -> Option<f64> {
+    let used = r.resources.as_ref().filter(|u| u.window_s > 0.0)?;
+    Some(used.server_cpu_s / used.window_s / received_per_second(r)? * 1e15)
+}
+
+/// Bytes per second that the client received, or that were read from the disk.
+pub(super) fn received_per_second(r: &Repetition) -> Option<f64> {
+    let load = r.load.as_ref().filter(|l| l.bytes.received > 0 && l.duration_s > 0.0)?;
+    Some(load.bytes.received as f64 / load.duration_s)
+}
+
+/// Seconds that `pitot disk files` took in all.
+pub(super) fn files_s(r: &Repetition) -> Option<f64> {
+    r.load.as_ref().filter(|l| l.raw["command"] == "files").map(|l| l.duration_s)
+}
+
+/// Seconds that a phase of `pitot disk files` took, all sizes together.
+pub(super) fn phase_s(r: &Repetition, name: &str) -> Option<f64> {
+    let sizes = r.load.as_ref()?.raw["sizes"].as_array()?;
+    let phases = sizes.iter().filter_map(|size| size["phases"].as_array()).flatten();
+    let times: Vec<f64> = phases
+        .filter(|phase| phase["phase"] == name)
+        .filter_map(|phase| phase["elapsed_s"].as_f64())
+        .collect();
+    (!times.is_empty()).then(|| times.iter().sum())
+}
+
+/// Seconds until all connections of a storm were established.
+pub(super) fn setup_s(r: &Repetition) -> Option<f64> {
+    let storm = r.load.as_ref()?.storm?;
+    (storm.requested > 0 && storm.established == storm.requested).then_some(storm.established_s)
+}
+
+/// A sum over the measurement, per second of it.
+pub(super) fn per_second(r: &Repetition, sum: impl Fn(&Resources) -> f64) -> Option<f64> {
+    let used = r.resources.as_ref()?;
+    (used.window_s > 0.0).then(|| sum(used) / used.window_s)
+}
+
+/// A percentile of the response times, in nanoseconds.
+pub(super) fn response(r: &Repetition, of: impl Fn(&Latency) -> f64) -> Option<f64> {
+    let latency = &r.load.as_ref()?.latency_ns.response;
+    (latency.count > 0).then(|| of(latency))
+}
+
+/// The server's mean resident memory, in percent of the machine's.
+pub(super) fn resident_percent(r: &Repetition) -> Option<f64> {
+    let used = r.resources.as_ref()?;
+    let total = used.memory_total_bytes as f64;
+    (total > 0.0).then_some(used.server_rss_bytes_mean / total * 100.0)
+}
+
+/// The server's peak resident memory in bytes: pages shared by its processes counted once, where the kernel says so.
+pub(super) fn resident_bytes_max(r: &Repetition) -> Option<f64> {
+    let used = r.resources.as_ref()?;
+    let bytes =
+        if used.server_pss_bytes_max > 0 { used.server_pss_bytes_max } else { used.server_rss_bytes_max };
+    (bytes > 0).then_some(bytes as f64)
+}
+
+/// Bytes by which the server's anonymous memory grew, per open connection; 0 for a growth that says nothing.
+pub(super) fn growth_bytes_per_connection(r: &Repetition) -> Option<f64> {
+    let used = r.resources.as_ref().filter(|u| u.server_private_bytes_max > 0)?;
+    let open = r.load.as_ref()?.connections.peak_open;
+    let grown = used.server_private_bytes_max.saturating_sub(used.server_private_bytes_idle);
+    let seen = if grown < GROWTH_BYTES_MIN { 0.0 } else { grown as f64 };
+    (open > 0).then(|| seen / open as f64)
+}
+
+/// Errors in percent of the attempted requests.
+pub(super) fn error_percent(r: &Repetition) -> Option<f64> {
+    let load = r.load.as_ref()?;
+    let attempted = load.requests.attempted.max(load.error_count());
+    (attempted > 0).then(|| load.error_count() as f64 / attempted as f64 * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LoadResult, Verdict};
+
+    fn repetition(private_idle: u64, private_max: u64, open: u64) -> Repetition {
+        let mut load = LoadResult::default();
+        load.connections.peak_open = open;
+        Repetition {
+            id: 0,
+            block: 0,
+            position: 0,
+            started_at: String::new(),
+            elapsed_s: 0.0,
+            address: String::new(),
+            ready_s: 0.0,
+            verdict: Verdict::default(),
+            load: Some(load),
+            server_stats: None,
+            resources: Some(Resources {
+                server_private_bytes_idle: private_idle,
+                server_private_bytes_max: private_max,
+                ..Resources::default()
+            }),
+            output_tail: String::new(),
+            samples: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn memory_per_connection_is_growth_that_is_more_than_a_first_touch() {
+        let read = growth_bytes_per_connection;
+        assert_eq!(read(&repetition(1_000_000, 1_640_000, 5_000)), Some(128.0));
+        assert_eq!(read(&repetition(1_000_000, 1_020_000, 64)), Some(0.0), "20 KB may be buffers");
+        assert_eq!(read(&repetition(1_000_000, 900_000, 64)), Some(0.0));
+        assert_eq!(read(&repetition(0, 0, 64)), None, "it was not read");
+        assert_eq!(read(&repetition(1, 1_000_000, 0)), None);
+    }
+}

@@ -1,0 +1,401 @@
+//! The metrics.
+
+use super::entry::{Better, Column, Metric, Quantity, Section, Unit, Words};
+use super::read;
+
+/// All metrics, in the order in which lists and tables show them.
+pub static METRICS: &[Metric] = &[
+    Metric {
+        name: "throughput",
+        title: "requests/s",
+        summary: "successful replies per second",
+        words: Words { noun: "requests per second", verb: "handled", quantity: Quantity::Countable },
+        unit: Unit::PerSecond,
+        zero: None,
+        better: Better::Higher,
+        shown_in: &[
+            Section::Table(Column::Value),
+            Section::Tile,
+            Section::Finding,
+            Section::Curve,
+            Section::Comparison,
+        ],
+        needs: "a load generator's result",
+        read: |r| r.load.as_ref().map(|l| l.throughput_rps),
+    },
+    Metric {
+        name: "cpu-per-request",
+        title: "CPU/request",
+        summary: "CPU time of the server's processes per request",
+        words: Words { noun: "CPU time per request", verb: "used", quantity: Quantity::Amount },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[
+            Section::Table(Column::Interval),
+            Section::Tile,
+            Section::Finding,
+            Section::Curve,
+            Section::Comparison,
+        ],
+        needs: "a load generator's result and samples of the server's processes",
+        read: |r| read::cpu_ns_per_request(r, |own| own.user + own.system, |seen| seen.server_cpu_s),
+    },
+    Metric {
+        name: "user-per-request",
+        title: "user/request",
+        summary: "the part of the CPU time per request that is spent in user mode",
+        words: Words { noun: "user CPU time per request", verb: "used", quantity: Quantity::Amount },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "a load generator's result and samples of the server's processes",
+        read: |r| read::cpu_ns_per_request(r, |own| own.user, |seen| seen.server_user_s),
+    },
+    Metric {
+        name: "system-per-request",
+        title: "system/request",
+        summary: "the part of the CPU time per request that is spent in the kernel",
+        words: Words { noun: "system CPU time per request", verb: "used", quantity: Quantity::Amount },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "a load generator's result and samples of the server's processes",
+        read: |r| read::cpu_ns_per_request(r, |own| own.system, |seen| seen.server_system_s),
+    },
+    Metric {
+        name: "latency-p50",
+        title: "p50",
+        summary: "median response time, from the intended start",
+        words: Words { noun: "median latency", verb: "had", quantity: Quantity::Level },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[Section::Table(Column::Optional), Section::Comparison],
+        needs: "response times",
+        read: |r| read::response(r, |l| l.p50),
+    },
+    Metric {
+        name: "latency-p90",
+        title: "p90",
+        summary: "90th percentile of the response time",
+        words: Words { noun: "p90 latency", verb: "had", quantity: Quantity::Level },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "response times",
+        read: |r| read::response(r, |l| l.p90),
+    },
+    Metric {
+        name: "latency-p99",
+        title: "p99",
+        summary: "99th percentile of the response time",
+        words: Words { noun: "p99 latency", verb: "had", quantity: Quantity::Level },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[
+            Section::Table(Column::Value),
+            Section::Tile,
+            Section::Finding,
+            Section::Curve,
+            Section::Comparison,
+        ],
+        needs: "response times",
+        read: |r| read::response(r, |l| l.p99),
+    },
+    Metric {
+        name: "latency-p99.9",
+        title: "p99.9",
+        summary: "99.9th percentile of the response time",
+        words: Words { noun: "p99.9 latency", verb: "had", quantity: Quantity::Level },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[Section::Comparison],
+        needs: "response times",
+        read: |r| read::response(r, |l| l.p99_9),
+    },
+    Metric {
+        name: "latency-max",
+        title: "max",
+        summary: "longest response time",
+        words: Words { noun: "maximum latency", verb: "had", quantity: Quantity::Level },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "response times",
+        read: |r| read::response(r, |l| l.max),
+    },
+    Metric {
+        name: "transfer-rate",
+        title: "bytes/s",
+        summary: "bytes per second that the client received, or that were read from the disk",
+        words: Words { noun: "bytes per second", verb: "transferred", quantity: Quantity::Countable },
+        unit: Unit::BytesPerSecond,
+        zero: None,
+        better: Better::Higher,
+        shown_in: &[],
+        needs: "bytes received or read",
+        read: read::received_per_second,
+    },
+    Metric {
+        name: "cpu-per-megabyte",
+        title: "CPU/MB",
+        summary: "CPU time of the server's processes per million bytes that the client received",
+        words: Words { noun: "CPU time per megabyte", verb: "used", quantity: Quantity::Amount },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "bytes received, and samples of the server's processes",
+        read: read::cpu_ns_per_megabyte,
+    },
+    Metric {
+        name: "gap-p99",
+        title: "gap p99",
+        summary: "99th percentile of the gaps between the pieces of a reply",
+        words: Words { noun: "p99 gap within a reply", verb: "had", quantity: Quantity::Duration },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "replies that arrive in several pieces",
+        read: |r| Some(r.load.as_ref()?.smoothness?.gap_ns.p99),
+    },
+    Metric {
+        name: "gap-max",
+        title: "gap max",
+        summary: "longest gap between two pieces of a reply",
+        words: Words { noun: "maximum gap within a reply", verb: "had", quantity: Quantity::Duration },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "replies that arrive in several pieces",
+        read: |r| Some(r.load.as_ref()?.smoothness?.gap_ns.max),
+    },
+    Metric {
+        name: "stalled",
+        title: "stalled%",
+        summary: "share of the time of all replies that passed in gaps longer than 100 ms",
+        words: Words { noun: "share of stalled time", verb: "had", quantity: Quantity::Level },
+        unit: Unit::Percent,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "replies that arrive in several pieces",
+        read: |r| Some(r.load.as_ref()?.smoothness?.stalled_share * 100.0),
+    },
+    Metric {
+        name: "files-time",
+        title: "all files",
+        summary: "time to create, write and read back all files",
+        words: Words { noun: "time for all files", verb: "took", quantity: Quantity::Amount },
+        unit: Unit::Seconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "a result of `pitot disk files`",
+        read: read::files_s,
+    },
+    Metric {
+        name: "create-time",
+        title: "create",
+        summary: "time to create all files",
+        words: Words { noun: "time to create files", verb: "took", quantity: Quantity::Amount },
+        unit: Unit::Seconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "a result of `pitot disk files`",
+        read: |r| read::phase_s(r, "create"),
+    },
+    Metric {
+        name: "write-time",
+        title: "write",
+        summary: "time to write all files",
+        words: Words { noun: "time to write files", verb: "took", quantity: Quantity::Amount },
+        unit: Unit::Seconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "a result of `pitot disk files`",
+        read: |r| read::phase_s(r, "write"),
+    },
+    Metric {
+        name: "read-time",
+        title: "read",
+        summary: "time to read all files back",
+        words: Words { noun: "time to read files", verb: "took", quantity: Quantity::Amount },
+        unit: Unit::Seconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "a result of `pitot disk files`",
+        read: |r| read::phase_s(r, "read"),
+    },
+    Metric {
+        name: "setup-time",
+        title: "set-up",
+        summary: "time until all connections of a storm are established",
+        words: Words { noun: "set-up time", verb: "had", quantity: Quantity::Duration },
+        unit: Unit::Seconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "a storm whose connections were all established",
+        read: read::setup_s,
+    },
+    Metric {
+        name: "server-cpu",
+        title: "CPU%",
+        summary: "CPU use of the server; 100% is one CPU",
+        words: Words { noun: "CPU", verb: "used", quantity: Quantity::Amount },
+        unit: Unit::Percent,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "samples of the server's processes",
+        read: |r| read::per_second(r, |used| used.server_cpu_s * 100.0),
+    },
+    Metric {
+        name: "server-memory",
+        title: "memory%",
+        summary: "mean resident memory of the server as a share of the machine's memory",
+        words: Words { noun: "memory", verb: "used", quantity: Quantity::Amount },
+        unit: Unit::Percent,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "samples of the server's processes",
+        read: read::resident_percent,
+    },
+    Metric {
+        name: "memory",
+        title: "memory",
+        summary: "peak resident memory of the server, shared pages counted once",
+        words: Words { noun: "memory", verb: "used", quantity: Quantity::Amount },
+        unit: Unit::Bytes,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[Section::Comparison],
+        needs: "samples of the server's processes",
+        read: read::resident_bytes_max,
+    },
+    Metric {
+        name: "memory-per-connection",
+        title: "memory/conn",
+        summary: "growth of the server's anonymous memory per open connection; below 64 KiB in all it is not measurable",
+        words: Words { noun: "memory per connection", verb: "used", quantity: Quantity::Amount },
+        unit: Unit::Bytes,
+        zero: Some("not measurable"),
+        better: Better::Lower,
+        shown_in: &[Section::Table(Column::Value), Section::Tile, Section::Finding],
+        needs: "a load generator's result and samples of the server's processes",
+        read: read::growth_bytes_per_connection,
+    },
+    Metric {
+        name: "switches-per-request",
+        title: "switches/request",
+        summary: "context switches of the server per request",
+        words: Words { noun: "context switches per request", verb: "made", quantity: Quantity::Countable },
+        unit: Unit::Count,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "a load generator's result and samples of the server's processes",
+        read: |r| read::per_request(r, |used| used.server_switches as f64),
+    },
+    Metric {
+        name: "error-rate",
+        title: "errors%",
+        summary: "errors as a share of the attempted requests",
+        words: Words { noun: "error rate", verb: "had", quantity: Quantity::Level },
+        unit: Unit::Percent,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "a load generator's result",
+        read: read::error_percent,
+    },
+    Metric {
+        name: "client-cpu-per-request",
+        title: "client CPU/request",
+        summary: "CPU time of the load generator per request",
+        words: Words { noun: "client CPU time per request", verb: "used", quantity: Quantity::Amount },
+        unit: Unit::Nanoseconds,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "a load generator's result and samples of its processes",
+        read: |r| read::per_request(r, |used| used.load_cpu_s * 1e9),
+    },
+];
+
+/// The metric of that name.
+pub fn find(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|m| m.name == name)
+}
+
+/// The metric of a name that code mentions, looked up by the compiler: `const CPU: &Metric = named("cpu-per-request")`
+/// does not compile if there is no such metric.
+///
+/// # Panics
+///
+/// If there is none.
+pub const fn named(name: &str) -> &'static Metric {
+    let mut i = 0;
+    while i < METRICS.len() {
+        if same(METRICS[i].name.as_bytes(), name.as_bytes()) {
+            return &METRICS[i];
+        }
+        i += 1;
+    }
+    panic!("there is no metric of that name")
+}
+
+/// Whether two names are equal; `==` on strings cannot be used in a constant.
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_a_name_and_a_title_of_its_own_and_is_documented() {
+        for (i, m) in METRICS.iter().enumerate() {
+            assert!(
+                METRICS[..i].iter().all(|n| n.name != m.name && n.title != m.title),
+                "{} stands twice",
+                m.name
+            );
+            for text in [m.title, m.summary, m.words.noun, m.words.verb, m.needs] {
+                assert!(!text.is_empty() && !text.ends_with('.'), "{}: {text:?}", m.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_metric_is_found_while_compiling() {
+        const CPU: &Metric = named("cpu-per-request");
+        assert_eq!(CPU.title, "CPU/request");
+        assert!(find("speed").is_none());
+    }
+}

@@ -1,0 +1,89 @@
+//! A cell with its figures.
+
+use pitot_lab::statistics::{Estimate, Samples, Spread};
+use pitot_lab::{CellRecord, METRICS, Metric, Run, Verdict, VerdictKind};
+
+/// A cell with its figures.
+#[derive(Debug)]
+pub struct Cell<'r> {
+    /// The cell in the run file.
+    pub record: &'r CellRecord,
+    /// Index into [`Analysis::series`](super::Analysis::series).
+    pub series: usize,
+    /// Index into [`LoadAxis::levels`](super::LoadAxis::levels).
+    pub level: usize,
+    /// Whether its measurement can be trusted.
+    pub verdict: Verdict,
+    /// Its figures, in the order of [`METRICS`].
+    pub estimates: Vec<Option<Estimate>>,
+    /// How far its repetitions lie apart in the plan's metric.
+    pub spread: Option<Spread>,
+    /// Its rank among the cells of its load level.
+    pub standing: Standing,
+}
+
+/// The rank of a cell among the cells of its load level, by the plan's metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The best figure.
+    Best,
+    /// Not significantly different from the best.
+    Level,
+    /// Worse than the best.
+    Behind,
+    /// It has no figure, too few repetitions, or nothing to be compared with.
+    Unknown,
+}
+
+impl<'r> Cell<'r> {
+    /// The figures of a cell, without a rank yet.
+    pub(super) fn of(
+        run: &Run,
+        record: &'r CellRecord,
+        series: usize,
+        level: usize,
+        headline: &Metric,
+    ) -> Cell<'r> {
+        Cell {
+            record,
+            series,
+            level,
+            verdict: record.verdict(),
+            estimates: METRICS.iter().map(|m| estimate(run, record, m)).collect(),
+            spread: Spread::of(&values(record, headline)),
+            standing: Standing::Unknown,
+        }
+    }
+
+    /// The figure of a metric.
+    pub fn estimate(&self, metric: &Metric) -> Option<&Estimate> {
+        let index = METRICS.iter().position(|m| m.name == metric.name)?;
+        self.estimates[index].as_ref()
+    }
+
+    /// Whether it failed; its figures then mean nothing.
+    pub fn failed(&self) -> bool {
+        self.verdict.kind == VerdictKind::Failed
+    }
+
+    /// Whether the server can do better than its figure of `metric` says, as the load generator was at its limit.
+    pub(crate) fn is_lower_bound(&self, metric: &Metric) -> bool {
+        metric.is_rate() && self.verdict.kind == VerdictKind::ClientBound
+    }
+}
+
+/// The figures of two cells, paired by block.
+pub(crate) fn samples(candidate: &CellRecord, baseline: &CellRecord, metric: &Metric) -> Samples {
+    Samples::by_block(&candidate.figures(metric), &baseline.figures(metric))
+}
+
+/// The figures of a cell without their blocks.
+pub(crate) fn values(record: &CellRecord, metric: &Metric) -> Vec<f64> {
+    record.figures(metric).into_iter().map(|(_, value)| value).collect()
+}
+
+/// The figure of a cell by the plan's statistic. The seed of the resampling is the run's, mixed with the cell's number.
+fn estimate(run: &Run, record: &CellRecord, metric: &Metric) -> Option<Estimate> {
+    let seed = run.info.seed ^ (record.id as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    Estimate::of(&values(record, metric), run.plan.statistic, seed)
+}

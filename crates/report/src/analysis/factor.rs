@@ -1,0 +1,70 @@
+//! How factors and their levels are written for readers.
+
+use pitot_lab::Levels;
+
+/// How a factor is written, where that is not its last word followed by its level.
+struct FactorWords {
+    /// Its whole name, or its last word if that means the same for servers, loads and programs.
+    name: &'static str,
+    title: &'static str,
+    /// Whether a level is a number of things, `1000 connections`, or a property, `size 4KiB`.
+    counted: bool,
+}
+
+const FACTORS: &[FactorWords] = &[
+    FactorWords { name: "load.idle", title: "idle connections", counted: true },
+    FactorWords { name: "load.rate", title: "offered requests per second", counted: true },
+    FactorWords { name: "size", title: "size", counted: false },
+    FactorWords { name: "sizes", title: "size", counted: false },
+    FactorWords { name: "block", title: "block", counted: false },
+    FactorWords { name: "depth", title: "depth", counted: false },
+];
+
+fn last_word(factor: &str) -> &str {
+    factor.rsplit('.').next().unwrap_or(factor)
+}
+
+fn words(factor: &str) -> Option<&'static FactorWords> {
+    FACTORS.iter().find(|f| f.name == factor || f.name == last_word(factor))
+}
+
+/// A factor's name for readers: `connections` for `load.connections`.
+pub(crate) fn factor_title(factor: &str) -> &str {
+    words(factor).map_or_else(|| last_word(factor), |f| f.title)
+}
+
+/// A level in words: `1000 connections` and `size 4KiB` for numbers, `direct true` for a switch, otherwise the level.
+pub(crate) fn level_words(factor: &str, level: &str) -> String {
+    let title = factor_title(factor);
+    let is_number = level.starts_with(|c: char| c.is_ascii_digit());
+    let is_switch = level == "true" || level == "false";
+    if is_switch || (is_number && words(factor).is_some_and(|f| !f.counted)) {
+        format!("{title} {level}")
+    } else if is_number {
+        let things = if level == "1" { title.strip_suffix('s').unwrap_or(title) } else { title };
+        format!("{level} {things}")
+    } else {
+        level.to_owned()
+    }
+}
+
+/// The levels of several factors in words: `fork or spawn, 1000 connections`.
+pub(crate) fn levels_words(levels: &Levels) -> String {
+    let words = levels.0.iter().map(|(factor, wanted)| level_words(factor, &wanted.join(" or ")));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_things_are_counted_and_properties_are_named() {
+        assert_eq!(level_words("load.connections", "1000"), "1000 connections");
+        assert_eq!(level_words("load.connections", "1"), "1 connection");
+        assert_eq!(level_words("load.idle", "0"), "0 idle connections");
+        assert_eq!(level_words("disk.sizes", "4KiB"), "size 4KiB");
+        assert_eq!(level_words("disk.direct", "true"), "direct true");
+        assert_eq!(level_words("server", "fork+blocking"), "fork+blocking");
+    }
+}

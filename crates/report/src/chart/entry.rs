@@ -1,0 +1,17 @@
+//! What a chart consists of.
+
+use crate::analysis::Analysis;
+use crate::scene::Figure;
+
+/// A kind of chart.
+#[derive(Debug)]
+pub struct Chart {
+    /// The name in plans.
+    pub name: &'static str,
+    /// Its heading in a report.
+    pub title: &'static str,
+    /// How to read it, for someone who sees one for the first time.
+    pub summary: &'static str,
+    /// The chart, if the run has what it needs.
+    pub draw: fn(&Analysis<'_>) -> Option<Figure>,
+}

@@ -1,0 +1,48 @@
+//! A comparison as Markdown.
+
+use super::comparison::RunComparison;
+use super::gate::{Gate, GateOutcome};
+use super::words::{cautions, entries, run_line};
+use crate::markdown::grid;
+use crate::text::capital;
+use std::fmt::Write as _;
+
+pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
+    let mut out = format!("# Comparison\n\n- A: {}\n- B: {}\n\n", run_line(c.a), run_line(c.b));
+    for (gate, outcome) in gates {
+        let _ = writeln!(out, "**{}**\n", outcome.sentence(gate));
+    }
+    out.push_str("## Differences in the environment\n\n");
+    if c.differences.is_empty() {
+        out.push_str("The machines and versions are the same.\n\n");
+    } else {
+        let rows = c.differences.iter().map(|d| {
+            let value = |v: &Option<String>| v.clone().unwrap_or_else(|| "–".into());
+            vec![format!("{} {}", d.group, d.name), value(&d.before), value(&d.after)]
+        });
+        grid(&mut out, &["fact", "A", "B"].map(String::from), rows);
+    }
+    for table in &c.metrics {
+        let _ = writeln!(
+            out,
+            "## {}\n\n{}; {}\n",
+            table.metric.title,
+            capital(table.metric.summary),
+            table.metric.hint()
+        );
+        let rows = c.pairs.iter().zip(&table.rows).map(|(pair, row)| {
+            let [a, b, times, verdict] = entries(table, row, (pair.verdict_a, pair.verdict_b));
+            vec![pair.label.clone(), a, b, times, verdict]
+        });
+        grid(&mut out, &["cell", "A", "B", "B/A", "verdict"].map(String::from), rows);
+    }
+    for (name, labels) in [("Only in A", &c.only_a), ("Only in B", &c.only_b)] {
+        if !labels.is_empty() {
+            let _ = writeln!(out, "{name}: {}\n", labels.join("; "));
+        }
+    }
+    for caution in cautions(c) {
+        let _ = writeln!(out, "- {caution}");
+    }
+    out
+}

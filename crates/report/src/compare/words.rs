@@ -1,0 +1,70 @@
+//! What all forms of a comparison say.
+
+use super::comparison::{MetricRow, MetricTable, RunComparison};
+use crate::number::figure_of;
+use crate::phrase::{decision, ratio};
+use pitot_lab::statistics::Estimate;
+use pitot_lab::{Run, VerdictKind};
+use std::fmt::Write as _;
+
+/// A run in one line: its file, plan, time and version.
+pub(super) fn run_line(run: &Run) -> String {
+    let file = run.path.file_name().unwrap_or_default().to_string_lossy();
+    let started = run.info.started_at.get(..16).unwrap_or(&run.info.started_at).replace('T', " ");
+    format!("{file} ({}, measured {started}, pitot {})", run.plan.name, run.info.version)
+}
+
+/// What a reader has to know before the figures.
+pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
+    let mut cautions = Vec::new();
+    if c.a.info.id == c.b.info.id {
+        cautions.push("Both files hold the same run: it is compared with itself.".to_owned());
+    }
+    if c.pairs.is_empty() {
+        cautions.push("The runs have no cell in common: nothing can be compared.".to_owned());
+    }
+    for (side, run) in [("first", c.a), ("second", c.b)] {
+        if !run.is_complete() {
+            cautions.push(format!("The {side} run is incomplete."));
+        }
+    }
+    let doubtful = |verdict: VerdictKind| verdict != VerdictKind::Valid;
+    let count = c.pairs.iter().filter(|p| doubtful(p.verdict_a) || doubtful(p.verdict_b)).count();
+    if count > 0 {
+        cautions.push(format!(
+            "{count} of {} cells are not valid in one run or both: see their verdicts.",
+            c.pairs.len()
+        ));
+    }
+    cautions.push(
+        "The two runs share no blocks, so the ratios also include any other change between them, listed here or not. For \
+         a close comparison, measure both servers in one plan."
+            .to_owned(),
+    );
+    cautions
+}
+
+/// The figures of both runs, the ratio, and what may be said of it.
+pub(super) fn entries(
+    table: &MetricTable,
+    row: &MetricRow,
+    verdicts: (VerdictKind, VerdictKind),
+) -> [String; 4] {
+    let show = |e: &Option<Estimate>| {
+        e.as_ref().map_or_else(|| "–".to_owned(), |e| figure_of(table.metric, e.value))
+    };
+    let mut verdict = row.comparison.as_ref().map_or_else(String::new, |c| decision(c, table.metric));
+    let doubts = match verdicts {
+        (VerdictKind::Valid, VerdictKind::Valid) => String::new(),
+        (a, b) if a == b => format!("both {}", a.name()),
+        (VerdictKind::Valid, b) => format!("B {}", b.name()),
+        (a, VerdictKind::Valid) => format!("A {}", a.name()),
+        (a, b) => format!("A {}, B {}", a.name(), b.name()),
+    };
+    if !doubts.is_empty() {
+        let gap = if verdict.is_empty() { "" } else { "; " };
+        let _ = write!(verdict, "{gap}{doubts}");
+    }
+    let times = row.comparison.as_ref().map_or_else(|| "–".to_owned(), ratio);
+    [show(&row.a), show(&row.b), times, verdict]
+}

@@ -1,0 +1,69 @@
+//! The best server against the one that it is compared with, in one metric.
+
+use crate::analysis::{Analysis, Cell};
+use crate::number::figure_of;
+use crate::phrase::{ratio, versus};
+use crate::published::published;
+use crate::text::sentence;
+use pitot_lab::statistics::Decision;
+use pitot_lab::{Better, Levels, Metric};
+
+/// How the best server compares in one metric.
+pub(super) enum Contrast {
+    /// It differs: a sentence.
+    Difference(String),
+    /// It does not: `ratio of **a** to **b**: 1.01 [0.98, 1.02]`.
+    NotSignificant { metric: &'static Metric, ratio: String },
+}
+
+/// The best against the baseline, or else the worst, in one metric, with what was published of it.
+pub(super) fn contrast(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Option<Contrast> {
+    let best = a.best_at(level, metric)?;
+    let other = reference(a, best, level, metric)?;
+    if other.record.id == best.record.id {
+        return None;
+    }
+    // "27 times as much CPU time" says more than "0.037 times": what costs more goes first.
+    let (first, second) = if metric.better == Better::Higher { (best, other) } else { (other, best) };
+    let comparison = a.compare(first.record, second.record, metric)?;
+    let (one, two) = (a.series_of(first), a.series_of(second));
+    if matches!(comparison.decision, Decision::Alike | Decision::NoDifferenceSeen) {
+        let ratio = format!("ratio of **{one}** to **{two}**: {}", ratio(&comparison));
+        return Some(Contrast::NotSignificant { metric, ratio });
+    }
+    let mut text = versus(one, two, metric, &comparison, a.run.plan.tolerance);
+    text.push_str(&a.at_load(level));
+    if comparison.decision.is_difference() {
+        let of = |cell: &Cell<'_>| cell.estimate(metric).map(|e| figure_of(metric, e.value));
+        text.push_str(&format!(", {} against {}", of(first)?, of(second)?));
+    }
+    text.push_str(&cited(a, first, second, metric).unwrap_or_default());
+    Some(Contrast::Difference(sentence(&text)))
+}
+
+/// What the best is compared with at its load: the baseline, or the worst where there is no baseline or it failed.
+pub(super) fn reference<'a, 'r>(
+    a: &'a Analysis<'r>,
+    best: &Cell<'_>,
+    level: usize,
+    metric: &'a Metric,
+) -> Option<&'a Cell<'r>> {
+    let baseline = a.run.baseline_of(best.record);
+    let usable = |c: &&Cell<'r>| c.level == level && !c.failed();
+    let baseline = baseline.and_then(|r| a.cells.iter().filter(usable).find(|c| c.record.id == r.id));
+    baseline.or_else(|| a.worst_at(level, metric))
+}
+
+/// What was published of the ratio of two cells: `; Lyris Technologies 2001: 12 times`.
+fn cited(a: &Analysis<'_>, first: &Cell<'_>, second: &Cell<'_>, metric: &Metric) -> Option<String> {
+    published(a).iter().filter(|t| t.metric.name == metric.name).find_map(|table| {
+        let reference = table.source.ratio_to.as_ref().filter(|r| r.matches(&second.record.factors))?;
+        let is_first = |levels: &Levels| levels.matches(&first.record.factors);
+        let value = table
+            .source
+            .values
+            .iter()
+            .find(|v| is_first(&v.levels) && !reference.matches(&first.record.factors))?;
+        Some(format!("; {}: {} times", table.citation(), value.value))
+    })
+}

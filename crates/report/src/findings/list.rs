@@ -1,0 +1,37 @@
+//! The findings beside the answer.
+
+use super::contrast::{Contrast, contrast};
+use super::cpu_share::cpu_share;
+use super::scaling::scaling;
+use crate::analysis::Analysis;
+use crate::text::sentence;
+use pitot_lab::METRICS;
+use pitot_lab::metric::Section;
+
+/// So many findings at most: more would be a table.
+const FINDINGS_MAX: usize = 6;
+
+/// Up to six findings beside the answer: how the servers differ, where the CPU time goes, how they scale, and in what
+/// they do not differ.
+pub fn findings(a: &Analysis<'_>) -> Vec<String> {
+    let Some(level) = a.top_level() else { return Vec::new() };
+    let metrics = METRICS.iter().filter(|m| m.is_shown_in(Section::Finding) && m.name != a.headline.name);
+    let mut found = Vec::new();
+    let mut not_significant = Vec::new();
+    for contrast in metrics.filter_map(|metric| contrast(a, level, metric)) {
+        match contrast {
+            Contrast::Difference(text) => found.push(text),
+            Contrast::NotSignificant { metric, ratio } => {
+                not_significant.push(format!("{} ({ratio})", metric.words.noun));
+            }
+        }
+    }
+    found.extend(cpu_share(a, level));
+    found.extend(scaling(a));
+    if !not_significant.is_empty() {
+        let metrics = not_significant.join(", nor in ");
+        found.push(sentence(&format!("no significant difference{} in {metrics}", a.at_load(level))));
+    }
+    found.truncate(FINDINGS_MAX);
+    found
+}

@@ -1,0 +1,10 @@
+//! What a run found, in sentences: the answer, and up to six findings.
+
+mod answer;
+mod contrast;
+mod cpu_share;
+mod list;
+mod scaling;
+
+pub use answer::{Answer, Tile, answer};
+pub use list::findings;

@@ -1,0 +1,70 @@
+//! How the servers scale with the load.
+
+use crate::analysis::{Analysis, Cell, samples};
+use crate::phrase::times;
+use crate::text::sentence;
+use pitot_lab::Better;
+use pitot_lab::statistics::{Comparison, Decision, judge};
+
+/// A series at its peak and at the highest load.
+struct Peak<'a, 'r> {
+    peak: &'a Cell<'r>,
+    last: &'a Cell<'r>,
+    /// The highest load over the peak; none if the peak is at the highest load.
+    fall: Option<Comparison>,
+}
+
+/// Which server fell furthest from its peak to the heaviest load, and how the best there fared. Costs have no peak to
+/// fall from: they rise with the load.
+pub(super) fn scaling(a: &Analysis<'_>) -> Option<String> {
+    if a.load.factor.is_none() || a.headline.better == Better::Lower {
+        return None;
+    }
+    let top = a.top_level().filter(|top| *top > 0)?;
+    let peaks = peaks(a, top);
+    let falls = peaks.iter().filter_map(|p| Some((p, p.fall.as_ref()?)));
+    let worst = falls
+        .filter(|(_, fall)| fall.decision == Decision::Lower)
+        .reduce(|x, y| if y.1.ratio < x.1.ratio { y } else { x });
+    let Some((worst, fall)) = worst else {
+        let text = format!("up to {}, no server fell below its own peak", a.load_words(top));
+        return (peaks.len() > 1).then(|| sentence(&text));
+    };
+    let mut text = format!(
+        "**{}** fell furthest below its peak: its {} at {} were {} those at {}",
+        a.series_of(worst.last),
+        a.headline.words.noun,
+        a.load_words(top),
+        times(fall),
+        a.load_words(worst.peak.level)
+    );
+    if let Some(best) = a.best_at(top, a.headline).filter(|best| best.series != worst.last.series) {
+        let name = a.series_of(best);
+        let fall = peaks.iter().find(|p| p.last.series == best.series).and_then(|p| p.fall.as_ref());
+        text.push_str(&fall.map_or_else(
+            || format!("; **{name}** was at its peak there"),
+            |fall| format!("; those of **{name}** were {}", times(fall)),
+        ));
+    }
+    Some(sentence(&text))
+}
+
+/// The peak of each series that has a figure at `top`, and how far it fell from there: one family of comparisons.
+fn peaks<'a, 'r>(a: &'a Analysis<'r>, top: usize) -> Vec<Peak<'a, 'r>> {
+    let value = |cell: &Cell<'_>| cell.estimate(a.headline).filter(|_| !cell.failed()).map(|e| e.value);
+    let mut peaks: Vec<Peak<'a, 'r>> = (0..a.series.len())
+        .filter_map(|series| {
+            let last = a.cell(series, top).filter(|c| value(c).is_some())?;
+            let cells = a.cells.iter().filter(|c| c.series == series && c.level <= top && value(c).is_some());
+            let peak = cells.reduce(|x, y| if value(y) > value(x) { y } else { x })?;
+            Some(Peak { peak, last, fall: None })
+        })
+        .collect();
+    let mut fallen: Vec<&mut Peak<'a, 'r>> =
+        peaks.iter_mut().filter(|p| p.peak.level != p.last.level).collect();
+    let family: Vec<_> = fallen.iter().map(|p| samples(p.last.record, p.peak.record, a.headline)).collect();
+    for (peak, fall) in fallen.iter_mut().zip(judge(&family, a.run.plan.tolerance)) {
+        peak.fall = fall;
+    }
+    peaks
+}

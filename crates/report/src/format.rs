@@ -1,0 +1,16 @@
+//! The forms of a report.
+
+/// The forms of a report and of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Plain text of at most 100 columns.
+    Terminal,
+    /// One self-contained page.
+    Html,
+    /// Markdown.
+    Markdown,
+    /// One line for each cell and metric.
+    Csv,
+    /// One JSON object.
+    Json,
+}

@@ -1,0 +1,109 @@
+//! The head of the page: title, answer, trust, findings.
+
+use super::page::BRAND;
+use super::text::marked;
+use crate::analysis::Analysis;
+use crate::escape::escape;
+use crate::findings::Answer;
+use crate::method::facts;
+use crate::trust::Trust;
+use pitot_lab::VerdictKind;
+use std::fmt::Write as _;
+
+/// The verdicts in the order of the tally, with the colour of each.
+const VERDICTS: [(VerdictKind, &str); 5] = [
+    (VerdictKind::Valid, "good"),
+    (VerdictKind::ClientBound, "care"),
+    (VerdictKind::NetworkBound, "care"),
+    (VerdictKind::Noisy, "care"),
+    (VerdictKind::Failed, "bad"),
+];
+
+pub(super) fn header(a: &Analysis<'_>, title: &str, contents: &[(&str, &str)]) -> String {
+    let run = a.run;
+    let mut html = format!("<header>{BRAND}<h1>{}</h1>", escape(title));
+    if !run.plan.question.is_empty() {
+        let _ = write!(html, "<p class=\"question\">{}</p>", escape(&run.plan.question));
+    }
+    html.push_str("<ul class=\"facts\">");
+    for (name, value) in facts(a) {
+        let _ = write!(html, "<li>{} <b>{}</b></li>", escape(name), escape(&value));
+    }
+    html.push_str("</ul><nav aria-label=\"Contents\">");
+    for (id, name) in contents {
+        let _ = write!(html, "<a href=\"#{id}\">{}</a>", escape(name));
+    }
+    html.push_str("</nav></header>");
+    html
+}
+
+pub(super) fn answer_card(a: &Analysis<'_>, answer: &Answer, trust: &Trust) -> String {
+    let mut html =
+        String::from("<div class=\"answer\"><div class=\"card\"><p class=\"kicker\">The answer</p>");
+    let _ = write!(html, "<p class=\"verdict-line\">{}</p><ul class=\"plain\">", marked(&answer.headline));
+    for detail in &answer.details {
+        let _ = write!(html, "<li>{}</li>", marked(detail));
+    }
+    html.push_str("</ul></div>");
+    html.push_str(&trust_card(a, trust));
+    html.push_str(&tiles(a, answer));
+    html.push_str("</div>");
+    html
+}
+
+/// The figures of the best cell.
+fn tiles(a: &Analysis<'_>, answer: &Answer) -> String {
+    let mut html = String::new();
+    if !answer.tiles.is_empty() {
+        let level = a.top_level().unwrap_or(0);
+        let best = a.best_at(level, a.headline).map_or("", |c| a.series_of(c));
+        let _ = write!(
+            html,
+            "<div class=\"tiles\"><p>Figures of <b>{}</b>{}</p>",
+            escape(best),
+            escape(&a.at_load(level))
+        );
+        for tile in &answer.tiles {
+            let _ = write!(
+                html,
+                "<div class=\"tile\"><div class=\"label\">{}</div><div class=\"value\">{}</div><div class=\"note\">{}</div></div>",
+                escape(&tile.label),
+                escape(&tile.value),
+                escape(&tile.note)
+            );
+        }
+        html.push_str("</div>");
+    }
+    html
+}
+
+fn trust_card(a: &Analysis<'_>, trust: &Trust) -> String {
+    let mut html = format!(
+        "<div class=\"card trust {}\"><p class=\"kicker\">Can it be trusted?</p><p class=\"grade\">{}</p><ul class=\"plain\">",
+        trust.grade.name(),
+        trust.grade.title()
+    );
+    for reason in &trust.reasons {
+        let _ = write!(html, "<li>{}</li>", marked(reason));
+    }
+    html.push_str("</ul><div class=\"tally\" aria-hidden=\"true\">");
+    let mut words = Vec::new();
+    for (kind, colour) in VERDICTS {
+        let cells = a.cells.iter().filter(|c| c.verdict.kind == kind).count();
+        if cells > 0 {
+            let _ = write!(html, "<i style=\"flex:{cells};background:var(--{colour})\"></i>");
+            words.push(format!("{cells} {}", kind.name()));
+        }
+    }
+    let _ = write!(html, "</div><p class=\"tally-words\">Cells: {}</p></div>", words.join(", "));
+    html
+}
+
+pub(super) fn findings_list(findings: &[String]) -> String {
+    let mut html = String::from("<section id=\"findings\"><h2>Findings</h2><ol class=\"findings\">");
+    for finding in findings {
+        let _ = write!(html, "<li>{}</li>", marked(finding));
+    }
+    html.push_str("</ol></section>");
+    if findings.is_empty() { String::new() } else { html }
+}

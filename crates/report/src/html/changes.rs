@@ -1,0 +1,24 @@
+//! Facts of the machine that differ, as a table.
+
+use crate::escape::escape;
+use pitot_lab::HostChange;
+use std::fmt::Write as _;
+
+/// A table of `changes`, with the headings of the two sides.
+pub(crate) fn changes_table(changes: &[HostChange], before: &str, after: &str) -> String {
+    let mut html = format!(
+        "<div class=\"scroll\"><table class=\"wrap\"><thead><tr><th>fact</th><th>{before}</th><th>{after}</th></tr></thead><tbody>"
+    );
+    for change in changes {
+        let _ = write!(
+            html,
+            "<tr><td>{} {}</td><td>{}</td><td>{}</td></tr>",
+            escape(&change.group),
+            escape(&change.name),
+            escape(change.before.as_deref().unwrap_or("–")),
+            escape(change.after.as_deref().unwrap_or("–"))
+        );
+    }
+    html.push_str("</tbody></table></div>");
+    html
+}

@@ -1,0 +1,97 @@
+//! The table of results.
+
+use super::text::marked;
+use super::verdict::chips;
+use crate::analysis::Analysis;
+use crate::escape::escape;
+use crate::phrase::Tone;
+use crate::scene::Ink;
+use crate::svg::ink;
+use crate::table::{Entry, Mark, Results, Row};
+use crate::text::s;
+use std::fmt::Write as _;
+
+pub(super) fn results(a: &Analysis<'_>) -> String {
+    let table = Results::of(a);
+    let mut html = String::from("<section id=\"results\"><h2>Results</h2>");
+    let _ = write!(html, "<p class=\"lede\">{}</p>", escape(&table.legend));
+    html.push_str("<div class=\"scroll results\"><table><thead><tr><th>server</th>");
+    for column in &table.columns {
+        let _ = write!(html, "<th>{}<small>{}</small></th>", escape(&column.title), escape(&column.hint));
+    }
+    html.push_str("<th class=\"left\">verdict</th></tr></thead>");
+    for group in &table.groups {
+        html.push_str("<tbody>");
+        if !group.heading.is_empty() {
+            let _ = write!(
+                html,
+                "<tr class=\"level\"><th colspan=\"{}\">{}</th></tr>",
+                table.columns.len() + 2,
+                escape(&group.heading)
+            );
+        }
+        for line in &group.rows {
+            html.push_str(&row(line));
+        }
+        html.push_str("</tbody>");
+    }
+    html.push_str("</table></div>");
+    html.push_str(&skips(a));
+    html.push_str("</section>");
+    html
+}
+
+fn row(row: &Row) -> String {
+    let (class, _) = ink(Ink::Series(row.series));
+    let mark = match row.mark {
+        Mark::Best => "<span class=\"mark\" title=\"best\">★</span>",
+        Mark::Level => "<span class=\"mark\" title=\"not significantly different from the best\">≈</span>",
+        Mark::None => "<span class=\"mark\"></span>",
+    };
+    let mut html =
+        format!("<tr><td class=\"name\"><i class=\"swatch {class}\"></i>{}{mark}</td>", escape(&row.name));
+    for (i, field) in row.entries.iter().enumerate() {
+        html.push_str(&entry(field, i == 0));
+    }
+    let _ = write!(html, "<td class=\"left\">{}</td></tr>", chips(row.verdict, &row.failures));
+    html
+}
+
+/// A field; those of the first column have a bar behind the figure.
+fn entry(entry: &Entry, is_first: bool) -> String {
+    let mut classes = Vec::new();
+    if entry.best {
+        classes.push("best");
+    }
+    classes.extend(entry.tone.map(Tone::name));
+    let mut style = String::new();
+    if is_first && entry.part > 0.0 {
+        classes.push("meter");
+        style = format!(" style=\"--part:{:.1}%\"", entry.part * 100.0);
+    }
+    let note = if entry.note.is_empty() {
+        String::new()
+    } else {
+        format!("<span class=\"i\">{}</span>", escape(&entry.note))
+    };
+    format!("<td class=\"{}\"{style}>{}{note}</td>", classes.join(" "), escape(&entry.text))
+}
+
+/// The combinations that were not measured, folded away.
+fn skips(a: &Analysis<'_>) -> String {
+    let skips = &a.run.skips;
+    if skips.is_empty() {
+        return String::new();
+    }
+    let mut html = format!(
+        "<details><summary>{} combination{} skipped, with the reason</summary><ul class=\"prose\">",
+        skips.len(),
+        s(skips.len())
+    );
+    for skip in skips {
+        let levels: Vec<&str> = skip.factors.iter().map(|f| f.level.as_str()).collect();
+        let _ = write!(html, "<li><b>{}</b>: {}</li>", escape(&levels.join(", ")), marked(&skip.reason));
+    }
+    html.push_str("</ul></details>");
+    html
+}

@@ -1,0 +1,152 @@
+//! Marks: each kind has one function.
+
+use super::frame::{Frame, LETTER, ROW_HEIGHT};
+use super::ink::{SERIES_COLOURS, dot, ink, series_attribute};
+use crate::escape::escape;
+use crate::scene::{Ink, Mark, Scene};
+use std::fmt::Write as _;
+
+/// A scene's coordinates in pixels.
+struct Plane<'a> {
+    scene: &'a Scene,
+    frame: &'a Frame,
+}
+
+impl Plane<'_> {
+    fn x(&self, value: f64) -> f64 {
+        self.frame.x(&self.scene.x, value)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        self.frame.y(&self.scene.y, value)
+    }
+
+    /// The middle of a row.
+    fn row(&self, row: usize) -> f64 {
+        self.y(row as f64)
+    }
+
+    /// A point as SVG writes it.
+    fn point(&self, x: f64, y: f64) -> String {
+        format!("{:.1},{:.1}", self.x(x), self.y(y))
+    }
+}
+
+/// The stretches of a scene, which lie below everything else.
+pub(super) fn stretches(svg: &mut String, scene: &Scene, frame: &Frame) {
+    let plane = Plane { scene, frame };
+    for mark in &scene.marks {
+        let Mark::Stretch { from, to, label } = mark else { continue };
+        let (x1, x2) = (plane.x(*from), plane.x(*to));
+        let _ = write!(
+            svg,
+            "<rect class=\"stretch\" x=\"{x1:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>\
+             <text class=\"stretch\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            frame.top,
+            (x2 - x1).max(0.0),
+            frame.plot_height(),
+            f64::midpoint(x1, x2),
+            frame.top + 12.0,
+            escape(label)
+        );
+    }
+}
+
+/// Any mark but a stretch.
+pub(super) fn mark(svg: &mut String, mark: &Mark, scene: &Scene, frame: &Frame) {
+    let plane = Plane { scene, frame };
+    match mark {
+        Mark::Line { ink, points, dots, dashed, .. } => line(svg, &plane, *ink, points, *dots, *dashed),
+        Mark::Band { ink, points } => band(svg, &plane, *ink, points),
+        Mark::Whisker { ink, x, low, high } => whisker(svg, &plane, *ink, *x, (*low, *high)),
+        Mark::Bar { ink, series, row, from, to } => bar(svg, &plane, *ink, *series, *row, (*from, *to)),
+        Mark::Label { series, row, x, text } => label(svg, &plane, *series, *row, *x, text),
+        Mark::Reach { series, row, low, high } => reach(svg, &plane, *series, *row, (*low, *high)),
+        Mark::Dot { ink, row, x, open } => row_dot(svg, &plane, *ink, *row, *x, *open),
+        Mark::Stretch { .. } => {}
+    }
+}
+
+fn line(svg: &mut String, plane: &Plane<'_>, colour: Ink, points: &[(f64, f64)], dots: bool, dashed: bool) {
+    let (class, series) = ink(colour);
+    let repeats = matches!(colour, Ink::Series(i) if i >= SERIES_COLOURS);
+    let dash = if dashed || repeats { " dashed" } else { "" };
+    let path: Vec<String> = points.iter().map(|(x, y)| plane.point(*x, *y)).collect();
+    let _ = write!(svg, "<g class=\"line {class}{dash}\"{series}><polyline points=\"{}\"/>", path.join(" "));
+    if dots {
+        for (x, y) in points {
+            dot(svg, colour, plane.x(*x), plane.y(*y));
+        }
+    }
+    svg.push_str("</g>");
+}
+
+fn band(svg: &mut String, plane: &Plane<'_>, colour: Ink, points: &[(f64, f64, f64)]) {
+    let (class, series) = ink(colour);
+    let upper = points.iter().map(|(x, _, high)| plane.point(*x, *high));
+    let lower = points.iter().rev().map(|(x, low, _)| plane.point(*x, *low));
+    let path: Vec<String> = upper.chain(lower).collect();
+    let _ = write!(svg, "<polygon class=\"band {class}\"{series} points=\"{}\"/>", path.join(" "));
+}
+
+fn whisker(svg: &mut String, plane: &Plane<'_>, colour: Ink, x: f64, (low, high): (f64, f64)) {
+    let (class, series) = ink(colour);
+    let _ = write!(
+        svg,
+        "<line class=\"whisker {class}\"{series} x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{1:.1}\" y2=\"{2:.1}\"/>",
+        plane.x(x),
+        plane.y(low),
+        plane.y(high)
+    );
+}
+
+fn bar(
+    svg: &mut String,
+    plane: &Plane<'_>,
+    colour: Ink,
+    series: Option<usize>,
+    row: usize,
+    (from, to): (f64, f64),
+) {
+    let (class, _) = ink(colour);
+    let (x1, x2) = (plane.x(from), plane.x(to));
+    let _ = write!(
+        svg,
+        "<rect class=\"bar {class}\"{} x=\"{x1:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"2\"/>",
+        series_attribute(series),
+        plane.row(row) - ROW_HEIGHT * 0.32,
+        (x2 - x1).max(1.0),
+        ROW_HEIGHT * 0.64
+    );
+}
+
+/// A text to the right of `x`, or ending at the frame where it would not fit.
+fn label(svg: &mut String, plane: &Plane<'_>, series: Option<usize>, row: usize, x: f64, text: &str) {
+    let width = text.chars().count() as f64 * LETTER;
+    let x = (plane.x(x) + 7.0).min(plane.frame.width - width - 2.0);
+    let _ = write!(
+        svg,
+        "<text class=\"bar-label\"{} x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
+        series_attribute(series),
+        plane.row(row) + 4.0,
+        escape(text)
+    );
+}
+
+fn reach(svg: &mut String, plane: &Plane<'_>, series: Option<usize>, row: usize, (low, high): (f64, f64)) {
+    let (x1, x2, middle) = (plane.x(low), plane.x(high), plane.row(row));
+    let top = middle - 4.0;
+    let _ = write!(
+        svg,
+        "<path class=\"reach\"{} d=\"M{x1:.1} {middle:.1}H{x2:.1}M{x1:.1} {top:.1}v8M{x2:.1} {top:.1}v8\"/>",
+        series_attribute(series),
+    );
+}
+
+fn row_dot(svg: &mut String, plane: &Plane<'_>, colour: Ink, row: usize, x: f64, open: bool) {
+    let (class, series) = ink(colour);
+    let open = if open { " open" } else { "" };
+    let (cx, cy) = (plane.x(x), plane.row(row));
+    let _ =
+        write!(svg, "<circle class=\"dot {class}{open}\"{series} cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"5.5\"/>");
+}

@@ -1,0 +1,45 @@
+//! Scenes as inline SVG: the one place where charts become lines and letters.
+//!
+//! Colours are CSS variables of the page (`--s0` ... for series, `--p0` ... for parts), so that one drawing serves
+//! light, dark and print. Each scene is drawn for a wide page and again for a phone, since text in a shrunk drawing
+//! could not be read; the page's style shows the one that fits.
+
+mod axes;
+mod frame;
+mod ink;
+mod labels;
+mod line_end;
+mod marks;
+mod page;
+mod stops;
+
+pub(crate) use ink::{SERIES_COLOURS, dot, ink};
+pub(crate) use page::Page;
+
+use crate::escape::escape;
+use crate::scene::Scene;
+use frame::Frame;
+use std::fmt::Write as _;
+
+/// The drawing of a scene.
+pub(crate) fn draw(scene: &Scene, page: Page) -> String {
+    let frame = Frame::of(scene, page);
+    let mut svg = String::new();
+    let class = if page == Page::Wide { "wide" } else { "phone" };
+    let _ = write!(
+        svg,
+        "<svg class=\"{class}\" viewBox=\"0 0 {} {}\" role=\"img\" tabindex=\"0\" aria-label=\"{}\">",
+        frame.width,
+        frame.height,
+        escape(&scene.title)
+    );
+    marks::stretches(&mut svg, scene, &frame);
+    axes::axes(&mut svg, scene, &frame);
+    for mark in &scene.marks {
+        marks::mark(&mut svg, mark, scene, &frame);
+    }
+    labels::line_labels(&mut svg, scene, page, &frame);
+    stops::stops(&mut svg, scene, &frame);
+    svg.push_str("</svg>");
+    svg
+}
