@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Longer than any of these runs may take, on however slow a machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where files can be dropped from the page cache and read around it, which they cannot where /tmp is in memory.
 fn on_disk() -> tempfile::TempDir {
@@ -80,14 +80,14 @@ fn ctrl_c_leaves_nothing_behind() {
         let mut child = command(&[&["disk"], arguments, &["--dir", word(&dir)]].concat()).spawn().unwrap();
         let begun = Instant::now();
         let at_work = || fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some());
-        while !at_work() && begun.elapsed() < PATIENCE {
+        while !at_work() && begun.elapsed() < TIMEOUT {
             std::thread::sleep(Duration::from_millis(1));
         }
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         let status = loop {
             match child.try_wait().unwrap() {
                 Some(status) => break Some(status),
-                None if begun.elapsed() > PATIENCE => {
+                None if begun.elapsed() > TIMEOUT => {
                     child.kill().unwrap();
                     child.wait().unwrap();
                     break None;

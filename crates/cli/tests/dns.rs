@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const A: u16 = 1;
 const MX: u16 = 15;
 
@@ -36,7 +36,7 @@ impl Responder {
     fn socket(&self) -> UdpSocket {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         socket.connect(self.addr).expect("an address");
-        socket.set_read_timeout(Some(PATIENCE)).expect("an option");
+        socket.set_read_timeout(Some(TIMEOUT)).expect("an option");
         socket
     }
 
@@ -120,7 +120,7 @@ fn domains_lead_to_their_sinks_by_udp() {
 fn what_a_datagram_cannot_hold_comes_by_tcp() {
     let responder = Responder::start(&[]);
     let mut stream = TcpStream::connect(responder.addr).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("an option");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("an option");
     for (name, answers) in [("many-mx.test", 60), ("d99.test", 1)] {
         let query = query(name, MX);
         // Byte by byte, as a stream may come.

@@ -10,11 +10,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pitot_needs::needs;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// How long something may take that must come about.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than anything that is waited for may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running server, which ends with the test.
 struct Server {
@@ -65,7 +66,7 @@ struct Client(BufReader<TcpStream>);
 impl Client {
     fn connect(addr: SocketAddr) -> Client {
         let stream = TcpStream::connect(addr).expect("the server accepts connections");
-        stream.set_read_timeout(Some(PATIENCE)).expect("an option");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("an option");
         let mut client = Client(BufReader::new(stream));
         assert_eq!(client.reply().as_deref(), Some("220"));
         assert_eq!(client.say("EHLO client.test\r\n").as_deref(), Some("250"));
@@ -131,7 +132,7 @@ fn whatever_was_acknowledged_before_a_kill_is_there_and_whole() {
             .collect();
         let started = Instant::now();
         while messages_so_far(&maildir) < 40 {
-            assert!(started.elapsed() < PATIENCE, "no mail arrives");
+            assert!(started.elapsed() < TIMEOUT, "no mail arrives");
             thread::sleep(Duration::from_millis(1));
         }
         // In the middle of the load: all its processes at once, where it has several.
@@ -179,17 +180,13 @@ fn a_maildir_that_goes_away_is_told_and_leaves_nothing() {
     assert_eq!((&stats["mail"]["messages"], &stats["errors"]["delivery_failed"]), (&2.into(), &1.into()));
 }
 
+#[needs("user-namespaces")]
 #[test]
-fn a_full_disk_is_told_and_leaves_nothing() {
+fn a_full_disk_is_reported_and_leaves_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().to_str().expect("a path");
-    // A file system of 64 KiB, in a name space of its own in which nobody needs privileges.
+    // A file system of 64 KiB, in a namespace of its own, which takes no privileges.
     let script = "mount -t tmpfs -o size=64k tmpfs \"$1\" && exec \"$0\" serve smtp --stats json --deliver maildir \"$1\"";
-    let probe = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", path]).output();
-    if !probe.is_ok_and(|probe| probe.status.success()) {
-        eprintln!("skipped: needs `unshare` (util-linux) and user name spaces");
-        return;
-    }
     let mut command = Command::new("unshare");
     command.args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_pitot"), path]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the server starts");
@@ -230,40 +227,37 @@ fn wrong_options_are_explained() {
     }
 }
 
-/// Runs a client that somebody else wrote, or says what is skipped.
-fn client(program: &str, package: &str, args: &[&str], input: &str) -> Option<Output> {
+/// Runs a client of another project.
+fn client(program: &str, args: &[&str], input: &str) -> Output {
     let paths = ["/usr/sbin", "/usr/local/sbin"].map(|directory| Path::new(directory).join(program));
     let program = paths.into_iter().find(|path| path.exists()).unwrap_or_else(|| PathBuf::from(program));
     let mut command = Command::new(&program);
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let Ok(mut child) = command.spawn() else {
-        eprintln!("skipped: {} is not here; install Debian's {package}", program.display());
-        return None;
-    };
+    let mut child = command.spawn().unwrap_or_else(|e| panic!("{}: {e}", program.display()));
     let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
-    Some(child.wait_with_output().expect("it ends"))
+    child.wait_with_output().expect("it ends")
 }
 
 /// What one run of a client leaves in a Maildir and in the counters.
 fn with_maildir(
     program: &str,
-    package: &str,
     input: &str,
     args: impl FnOnce(SocketAddr) -> Vec<String>,
-) -> Option<(Output, Vec<String>, Value)> {
+) -> (Output, Vec<String>, Value) {
     let dir = tempfile::tempdir().expect("a directory");
     let server =
         Server::start(&["--model", "thread", "--deliver", "maildir", dir.path().to_str().expect("a path")]);
     let args = args(server.addr);
-    let output = client(program, package, &args.iter().map(String::as_str).collect::<Vec<_>>(), input)?;
+    let output = client(program, &args.iter().map(String::as_str).collect::<Vec<_>>(), input);
     let stats = server.stop();
-    Some((output, messages(&dir.path().join("new")), stats))
+    (output, messages(&dir.path().join("new")), stats)
 }
 
+#[needs("swaks")]
 #[test]
 fn swaks_delivers_a_message_with_dots_and_a_pipelined_one() {
     for extra in [&[][..], &["--pipeline"]] {
-        let ran = with_maildir("swaks", "swaks", "", |addr| {
+        let (output, messages, stats) = with_maildir("swaks", "", |addr| {
             let addr = addr.to_string();
             let mut args = vec!["--server", &addr, "--from", "a@a.test", "--to", "b@b.test,c@c.test"];
             args.extend(["--helo", "client.test", "--header", "Subject: dots"]);
@@ -271,7 +265,6 @@ fn swaks_delivers_a_message_with_dots_and_a_pipelined_one() {
             args.extend(extra);
             args.into_iter().map(str::to_owned).collect()
         });
-        let Some((output, messages, stats)) = ran else { return };
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         let [message] = &messages[..] else { panic!("{messages:?}") };
         assert!(
@@ -283,6 +276,7 @@ fn swaks_delivers_a_message_with_dots_and_a_pipelined_one() {
     }
 }
 
+#[needs("smtp-source")]
 #[test]
 fn smtp_source_delivers_many_messages_over_many_sessions() {
     for reuse in [&[][..], &["-d"]] {
@@ -292,7 +286,7 @@ fn smtp_source_delivers_many_messages_over_many_sessions() {
             vec!["-s", "20", "-m", "400", "-r", "3", "-l", "2000", "-f", "a@a.test", "-t", "b@b.test"];
         args.extend(reuse);
         args.push(&addr);
-        let Some(output) = client("smtp-source", "postfix", &args, "") else { return };
+        let output = client("smtp-source", &args, "");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let stats = server.stop();
         assert_eq!((&stats["mail"]["messages"], &stats["mail"]["recipients"]), (&400.into(), &1200.into()));
@@ -300,6 +294,7 @@ fn smtp_source_delivers_many_messages_over_many_sessions() {
     }
 }
 
+#[needs("python3")]
 #[test]
 fn smtplib_of_python_delivers_binary_and_utf8() {
     let script = r#"
@@ -326,25 +321,26 @@ with smtplib.SMTP(host, int(port)) as s:
 "#;
     let server = Server::start(&["--model", "thread"]);
     let addr = server.addr.to_string();
-    let Some(output) = client("python3", "python3", &["-", &addr], script) else { return };
+    let output = client("python3", &["-", &addr], script);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let stats = server.stop();
     assert_eq!((&stats["mail"]["messages"], &stats["mail"]["recipients"]), (&2.into(), &3.into()));
 }
 
+#[needs("curl")]
 #[test]
 fn curl_delivers_a_message_and_one_with_bare_line_feeds_is_refused() {
     let send = |input: &str| {
-        with_maildir("curl", "curl", input, |addr| {
+        with_maildir("curl", input, |addr| {
             let words =
                 format!("-sS smtp://{addr}/client.test --mail-from a@a.test --mail-rcpt b@b.test -T -");
             words.split(' ').map(str::to_owned).collect()
         })
     };
-    let Some((output, messages, _)) = send("Subject: x\r\n\r\n.dot\r\nend\r\n") else { return };
+    let (output, messages, _) = send("Subject: x\r\n\r\n.dot\r\nend\r\n");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(messages.len() == 1 && messages[0].ends_with("\nSubject: x\n\n.dot\nend\n"), "{messages:?}");
-    let Some((output, messages, stats)) = send("Subject: x\r\n\r\nbare\nend\r\n") else { return };
+    let (output, messages, stats) = send("Subject: x\r\n\r\nbare\nend\r\n");
     // A later curl may mend its line ends by itself.
     assert_eq!(output.status.success(), !messages.is_empty(), "{output:?}");
     assert_eq!(stats["mail"]["messages"], messages.len());

@@ -6,7 +6,7 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::host::{Host, Script};
-use super::{Files, PATIENCE, list, outcomes, recipients, text};
+use super::{Files, TIMEOUT, list, outcomes, recipients, text};
 
 const RECIPIENTS: usize = 4000;
 const CONNECTIONS: usize = 8;
@@ -25,7 +25,7 @@ impl Drop for Ending {
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < PATIENCE, "{what}");
+        assert!(start.elapsed() < TIMEOUT, "{what}");
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }

@@ -1,4 +1,4 @@
-//! `pitot mail` as a user and a script meet it, against hosts and DNS servers that do as they are told.
+//! `pitot mail` as a user and a script meet it, against hosts and DNS servers that follow a script.
 
 mod dns;
 mod host;
@@ -13,11 +13,18 @@ use std::time::Duration;
 
 use dns::Data;
 use host::{Host, Script};
+use pitot_needs::needs;
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// Longer than any of these runs may take, on however slow a machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A program from a directory of daemons, which Debian leaves out of a user's `PATH`.
+fn daemon(name: &str) -> Command {
+    let paths = ["/usr/sbin", "/usr/local/sbin"].map(|directory| Path::new(directory).join(name));
+    Command::new(paths.into_iter().find(|path| path.exists()).unwrap_or_else(|| PathBuf::from(name)))
+}
 
 /// The files of a run.
 struct Files {
@@ -367,12 +374,9 @@ fn an_answer_too_long_for_a_datagram_is_fetched_over_tcp() {
     assert_eq!(host.seen().taken.len(), 3);
 }
 
+#[needs("ipv6")]
 #[test]
 fn hosts_with_addresses_of_version_six_only_are_reached() {
-    if TcpListener::bind("[::1]:0").is_err() {
-        eprintln!("skipped: this machine has no IPv6");
-        return;
-    }
     let host = Host::at("[::1]:0".parse().unwrap(), Script::default());
     let dns = dns::serve(ZONE).to_string();
     let port = host.addr.port().to_string();
@@ -396,17 +400,13 @@ fn domains_that_share_a_host_share_its_connections_and_no_transaction() {
     assert!(seen.messages.len() >= 2);
 }
 
+#[needs("smtp-sink")]
 #[test]
 fn the_debian_sink_takes_what_is_sent() {
-    let sink = Path::new("/usr/sbin/smtp-sink");
-    if !sink.exists() {
-        eprintln!("skipped: smtp-sink is missing; apt-get install postfix");
-        return;
-    }
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let addr = format!("127.0.0.1:{port}");
     let user = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
-    let mut command = Command::new(sink);
+    let mut command = daemon("smtp-sink");
     command.args(["-u", user.trim(), &addr, "100"]).stdout(Stdio::null());
     let _sink = kill::Ending(command.spawn().unwrap());
     kill::until("the sink listens", || std::net::TcpStream::connect(&addr).is_ok());
