@@ -41,7 +41,6 @@ impl Default for FileOptions {
 pub struct DiskFile {
     descriptors: Box<[OwnedFd]>,
     len: u64,
-    direct: bool,
     random: AtomicBool,
     mapping: RwLock<Option<Mapping>>,
 }
@@ -76,7 +75,6 @@ impl DiskFile {
         Ok(DiskFile {
             descriptors: descriptors.into(),
             len,
-            direct: options.direct,
             random: AtomicBool::new(false),
             mapping: RwLock::new(None),
         })
@@ -98,11 +96,6 @@ impl DiskFile {
     /// Those of fstat(2).
     pub fn len_now(&self) -> io::Result<u64> {
         Ok(fstat(self)?.st_size as u64)
-    }
-
-    /// True if it is read around the page cache.
-    pub fn is_direct(&self) -> bool {
-        self.direct
     }
 
     /// Tells the kernel whether the file will be read at random, when it reads nothing ahead, or in sequence, when it reads

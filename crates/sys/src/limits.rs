@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Raises the soft limit on descriptors to the hard one and returns it.
 ///
 /// # Errors
-/// None that is known: the hard limit is always allowed.
+/// None in practice: the hard limit is always allowed.
 pub fn raise_descriptors() -> io::Result<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
@@ -19,13 +19,4 @@ pub fn raise_descriptors() -> io::Result<u64> {
 /// The soft limit on descriptors of this process.
 pub fn descriptors() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
-}
-
-/// Sets the soft limit on descriptors.
-///
-/// # Errors
-/// EINVAL if it is above the hard limit.
-pub fn set_descriptors(n: u64) -> io::Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(n), maximum: limit.maximum })?)
 }

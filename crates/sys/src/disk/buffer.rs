@@ -79,11 +79,6 @@ impl BufferPool {
         Some(Buffer { slab: Arc::clone(&self.0), index })
     }
 
-    /// Bytes in each buffer.
-    pub fn buffer_size(&self) -> usize {
-        self.0.stride
-    }
-
     /// Buffers in all.
     pub fn count(&self) -> u32 {
         self.0.count
@@ -94,7 +89,7 @@ impl BufferPool {
         self.0.free.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The index of a buffer of this pool, which io_uring wants for registered buffers; none for a stranger.
+    /// The index of a buffer of this pool, which io_uring needs for registered buffers; none for a buffer of another pool.
     pub(super) fn index_of(&self, buffer: &Buffer) -> Option<u16> {
         if !Arc::ptr_eq(&self.0, &buffer.slab) {
             return None;
@@ -102,7 +97,7 @@ impl BufferPool {
         u16::try_from(buffer.index).ok()
     }
 
-    /// All buffers as the kernel wants to hear of them.
+    /// All buffers, as io_uring_register_buffers(3) takes them.
     pub(super) fn as_iovecs(&self) -> Vec<libc::iovec> {
         let slab = &self.0;
         (0..slab.count as usize)
@@ -171,8 +166,8 @@ mod tests {
     #[test]
     fn a_pool_is_a_bound_and_dropped_buffers_come_back() {
         let pool = BufferPool::new(2, 5000).unwrap();
-        assert_eq!(pool.buffer_size(), 8192);
         let (mut one, two) = (pool.take().unwrap(), pool.take().unwrap());
+        assert_eq!(one.len(), 8192);
         assert!(pool.take().is_none());
         one.fill(7);
         assert!(two.iter().all(|&b| b == 0), "buffers overlap");

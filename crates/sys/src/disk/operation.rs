@@ -72,14 +72,6 @@ impl Transfer {
         }
     }
 
-    /// The memory of a read or a write, to fill it.
-    pub fn buffer_mut(&mut self) -> Option<&mut Buffer> {
-        match self {
-            Transfer::Read { buffer, .. } | Transfer::Write { buffer, .. } => Some(buffer),
-            Transfer::Send { .. } | Transfer::Sync { .. } => None,
-        }
-    }
-
     /// Start and length of the memory that is lent to the kernel; the length never exceeds the buffer.
     pub(super) fn memory(&self) -> (*mut u8, usize) {
         match self {

@@ -11,7 +11,8 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,15 +20,26 @@ use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
 use crate::{Token, Unavailable};
 
+mod address;
 mod buffers;
+mod completion;
+mod in_flight;
 mod payload;
 mod probe;
+mod socket;
+mod user_data;
 
+use address::socket_address;
 use buffers::Buffers;
 pub use buffers::Chunk;
+pub use completion::Completion;
+use in_flight::{InFlight, Owned};
 pub use payload::Payload;
 pub(crate) use probe::explain;
 pub use probe::{Features, probe};
+pub use socket::RingFd;
+use socket::{Target, number, target};
+use user_data::{Kind, taken_apart, user_data};
 
 /// Sizes of a ring.
 #[derive(Clone, Copy, Debug)]
@@ -44,108 +56,6 @@ pub struct Sizes {
     pub direct: u32,
 }
 
-/// A socket that the ring knows: an ordinary descriptor, or a slot of the ring's own table, which is cheaper per
-/// operation and takes no descriptor of the process.
-#[derive(Debug)]
-pub enum RingFd {
-    /// A descriptor.
-    Plain(OwnedFd),
-    /// A slot of the ring. It must be closed by [`Ring::close`].
-    Direct(u32),
-}
-
-/// A finished operation, or a part of a multishot one.
-#[derive(Debug)]
-pub enum Completion {
-    /// From [`Ring::accept`].
-    Accepted {
-        /// The listener's token.
-        token: Token,
-        /// The connection, or why there is none.
-        result: io::Result<RingFd>,
-        /// The operation has ended and must be armed again for more.
-        last: bool,
-    },
-    /// From [`Ring::receive`].
-    Received {
-        /// The connection's token.
-        token: Token,
-        /// Bytes in a buffer of the ring, to be read by [`Ring::chunk`] and given back by [`Ring::recycle`]. `None` is
-        /// the end of input. ENOBUFS means that all buffers were lent out.
-        result: io::Result<Option<Chunk>>,
-        /// The operation has ended and must be armed again for more.
-        last: bool,
-    },
-    /// From [`Ring::send`].
-    Sent {
-        /// The connection's token.
-        token: Token,
-        /// How many bytes were taken.
-        result: io::Result<usize>,
-        /// What was to be sent.
-        payload: Box<Payload>,
-    },
-    /// From [`Ring::read`].
-    Read {
-        /// The token given.
-        token: Token,
-        /// How many bytes were read into the buffer; 0 at the end of the file.
-        result: io::Result<usize>,
-        /// The buffer given, with what was read.
-        buffer: Vec<u8>,
-    },
-    /// From [`Ring::connect`].
-    Connected {
-        /// The token given.
-        token: Token,
-        /// Done, or why not.
-        result: io::Result<()>,
-    },
-    /// From [`Ring::poll`]: the descriptor is readable. Told once for each arming.
-    Readable {
-        /// The token given.
-        token: Token,
-    },
-}
-
-/// Kinds of operation, kept in the upper byte of the user data.
-#[repr(u8)]
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Accept = 1,
-    AcceptDirect,
-    Receive,
-    Send,
-    Read,
-    Connect,
-    Poll,
-    SendStatic,
-    Shutdown,
-    /// Closes and cancellations: nobody waits for them.
-    Forget,
-}
-
-const KIND_SHIFT: u32 = 56;
-
-fn user_data(kind: Kind, bits: u64) -> u64 {
-    debug_assert!(bits >> KIND_SHIFT == 0);
-    (kind as u64) << KIND_SHIFT | bits
-}
-
-/// What an operation owns while it is in flight.
-enum InFlight {
-    Free { next: u32 },
-    Send { token: Token, payload: Box<Payload> },
-    Read { token: Token, buffer: Vec<u8>, _file: Arc<OwnedFd> },
-    Connect { token: Token, _address: Box<Address> },
-}
-
-struct Address {
-    storage: libc::sockaddr_storage,
-    length: libc::socklen_t,
-}
-
-const NO_SLOT: u32 = u32::MAX;
 /// The group of the one buffer ring.
 const BUFFER_GROUP: u16 = 0;
 
@@ -153,17 +63,15 @@ const BUFFER_GROUP: u16 = 0;
 pub struct Ring {
     ring: IoUring,
     buffers: Buffers,
-    in_flight: Vec<InFlight>,
-    free: u32,
-    /// Operations in flight that own memory.
-    owning: usize,
+    in_flight: InFlight,
     /// Sockets whose shutdown is in flight, by number, and those of them that are to be closed then. The kernel shuts
-    /// down on a thread of its own, which looks the socket up by its number when it comes to it: were that closed
-    /// before, it might be the next connection's by then.
+    /// down on a thread of its own, which looks the socket up by its number only then: had it been closed before, the
+    /// number might already be the next connection's.
     shutting_down: HashMap<u64, Option<RingFd>>,
-    /// Completions taken from the kernel and not yet told.
+    /// Completions taken from the kernel: user data, result and flags.
     arrived: Vec<(u64, i32, u32)>,
-    told: usize,
+    /// How many of them have been returned.
+    returned: usize,
     #[expect(
         clippy::vec_box,
         reason = "a payload must not move while it is in flight, so it is boxed from the start"
@@ -197,12 +105,10 @@ impl Ring {
         let ring = Ring {
             ring,
             buffers,
-            in_flight: Vec::new(),
-            free: NO_SLOT,
-            owning: 0,
+            in_flight: InFlight::new(),
             shutting_down: HashMap::new(),
             arrived: Vec::with_capacity(sizes.completions as usize),
-            told: 0,
+            returned: 0,
             spare_payloads: Vec::new(),
         };
         Ok(ring)
@@ -281,12 +187,12 @@ impl Ring {
                 opcode::SendMsg::new(fd, payload.header()).flags(flags as u32).build()
             }
         };
-        let slot = self.occupy(InFlight::Send { token, payload });
+        let slot = self.in_flight.insert(Owned::Send { token, payload });
         self.push(entry, user_data(Kind::Send, slot.into()));
     }
 
-    /// Sends all of some bytes of the program and tells nothing of it unless it fails, which is a [`Completion::Sent`]
-    /// with an empty payload: the cheapest send there is. For bytes that fit in the socket's send buffer; the next
+    /// Sends static bytes, and reports a completion only if that fails: a [`Completion::Sent`] with an empty payload. This
+    /// is the cheapest send there is. For bytes that fit in the socket's send buffer; the next
     /// send of the connection must not come before the peer has answered this one.
     pub fn send_static(&mut self, token: Token, fd: &RingFd, bytes: &'static [u8]) {
         let (start, len) = (bytes.as_ptr(), u32::try_from(bytes.len()).unwrap_or(u32::MAX));
@@ -305,29 +211,29 @@ impl Ring {
         buffer.reserve(len as usize);
         let entry =
             opcode::Read::new(types::Fd(file.as_raw_fd()), buffer.as_mut_ptr(), len).offset(offset).build();
-        let slot = self.occupy(InFlight::Read { token, buffer, _file: Arc::clone(file) });
+        let slot = self.in_flight.insert(Owned::Read { token, buffer, _file: Arc::clone(file) });
         self.push(entry, user_data(Kind::Read, slot.into()));
     }
 
     /// Connects a socket.
-    pub fn connect(&mut self, token: Token, fd: &RingFd, to: std::net::SocketAddr) {
+    pub fn connect(&mut self, token: Token, fd: &RingFd, to: SocketAddr) {
         let address = Box::new(socket_address(to));
         let (pointer, length) = (std::ptr::from_ref(&address.storage).cast(), address.length);
         let entry = match target(fd) {
             Target::Fd(fd) => opcode::Connect::new(fd, pointer, length).build(),
             Target::Fixed(fd) => opcode::Connect::new(fd, pointer, length).build(),
         };
-        let slot = self.occupy(InFlight::Connect { token, _address: address });
+        let slot = self.in_flight.insert(Owned::Connect { token, _address: address });
         self.push(entry, user_data(Kind::Connect, slot.into()));
     }
 
-    /// Tells once when a descriptor is readable.
+    /// Reports once when a descriptor is readable.
     pub fn poll(&mut self, token: Token, fd: BorrowedFd<'_>) {
         let entry = opcode::PollAdd::new(types::Fd(fd.as_raw_fd()), libc::POLLIN as u32).build();
         self.push(entry, user_data(Kind::Poll, token.bits()));
     }
 
-    /// Tells the peer that nothing more will be sent; once for each connection.
+    /// Shuts the sending side of a connection down; once for each connection.
     pub fn finish_sending(&mut self, fd: &RingFd) {
         let entry = match target(fd) {
             Target::Fd(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
@@ -337,7 +243,7 @@ impl Ring {
         self.push(entry, user_data(Kind::Shutdown, number(fd)));
     }
 
-    /// Breaks a connection: the peer gets a reset, and what it was to get is forgotten. Only closing is left to do.
+    /// Resets a connection and drops what was not sent yet. The socket must still be closed.
     pub fn reset(&mut self, fd: &RingFd) {
         // To connect to no address is to disconnect (connect(2)), which needs no socket option and so works for a
         // direct descriptor too.
@@ -359,21 +265,19 @@ impl Ring {
             return;
         }
         let entry = match fd {
-            RingFd::Plain(fd) => {
-                opcode::Close::new(types::Fd(std::os::fd::IntoRawFd::into_raw_fd(fd))).build()
-            }
+            RingFd::Plain(fd) => opcode::Close::new(types::Fd(fd.into_raw_fd())).build(),
             RingFd::Direct(slot) => opcode::Close::new(types::Fixed(slot)).build(),
         };
         self.push_forget(entry);
     }
 
-    /// Hands everything submitted so far to the kernel and waits for a completion, at most until the time is over.
-    /// A signal ends the wait early.
+    /// Hands everything submitted so far to the kernel and waits for a completion, at most until the timeout. A
+    /// signal ends the wait early.
     ///
     /// # Errors
-    /// Only what would be a defect of this module.
+    /// EBADF, EFAULT, EINVAL and the like, which would be a defect of this module.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        if self.told < self.arrived.len() {
+        if self.returned < self.arrived.len() {
             return Ok(());
         }
         let submitter = self.ring.submitter();
@@ -390,15 +294,15 @@ impl Ring {
             Err(code) => return Err(io::Error::from_raw_os_error(code.unwrap_or(libc::EIO))),
         }
         self.arrived.clear();
-        self.told = 0;
+        self.returned = 0;
         self.arrived.extend(self.ring.completion().map(|c| (c.user_data(), c.result(), c.flags())));
         Ok(())
     }
 
-    /// The next completion that the last wait brought, or `None` when all are told.
+    /// The next completion that the last wait brought, or `None` after the last one.
     pub fn next_completion(&mut self) -> Option<Completion> {
-        while let Some(&(data, result, flags)) = self.arrived.get(self.told) {
-            self.told += 1;
+        while let Some(&(data, result, flags)) = self.arrived.get(self.returned) {
+            self.returned += 1;
             if let Some(completion) = self.translate(data, result, flags) {
                 return Some(completion);
             }
@@ -417,63 +321,63 @@ impl Ring {
     }
 
     fn translate(&mut self, data: u64, result: i32, flags: u32) -> Option<Completion> {
+        let (kind, bits) = taken_apart(data);
+        // Of operations that own memory this is the number of their slot.
         let token = Token::from_bits(data);
         let last = !cqueue::more(flags);
-        let kind = (data >> KIND_SHIFT) as u8;
-        if kind == Kind::Receive as u8 {
-            let chunk = cqueue::buffer_select(flags).map(|id| self.buffers.chunk(id, result.max(0) as u32));
-            let result = match (check(result), chunk) {
-                (Ok(0) | Err(_), Some(empty)) => {
-                    self.buffers.recycle(empty);
-                    check(result).map(|_| None)
+        match kind {
+            Kind::Receive => Some(self.received(token, result, flags, last)),
+            Kind::SendStatic => {
+                Some(Completion::Sent { token, result: check(result), payload: Box::default() })
+            }
+            Kind::AcceptDirect => {
+                let result = check(result).map(|slot| RingFd::Direct(slot as u32));
+                Some(Completion::Accepted { token, result, last })
+            }
+            Kind::Accept => {
+                // SAFETY: a successful accept gives a descriptor that nobody else owns.
+                let own = |fd: usize| RingFd::Plain(unsafe { OwnedFd::from_raw_fd(fd as RawFd) });
+                Some(Completion::Accepted { token, result: check(result).map(own), last })
+            }
+            Kind::Send | Kind::Read | Kind::Connect => Some(self.done_with(token.index(), result)),
+            Kind::Shutdown => {
+                if let Some(Some(fd)) = self.shutting_down.remove(&bits) {
+                    self.close(fd);
                 }
-                (Ok(_), chunk) => Ok(chunk),
-                (Err(e), None) => Err(e),
-            };
-            return Some(Completion::Received { token, result, last });
-        }
-        if kind == Kind::SendStatic as u8 {
-            return Some(Completion::Sent { token, result: check(result), payload: Box::default() });
-        }
-        if kind == Kind::Send as u8 {
-            let InFlight::Send { token, payload } = self.vacate(token.index()) else {
-                unreachable!("a send")
-            };
-            return Some(Completion::Sent { token, result: check(result), payload });
-        }
-        if kind == Kind::AcceptDirect as u8 {
-            let result = check(result).map(|slot| RingFd::Direct(slot as u32));
-            return Some(Completion::Accepted { token, result, last });
-        }
-        if kind == Kind::Accept as u8 {
-            // SAFETY: a successful accept gives a descriptor that nobody else owns.
-            let result = check(result).map(|fd| RingFd::Plain(unsafe { OwnedFd::from_raw_fd(fd as RawFd) }));
-            return Some(Completion::Accepted { token, result, last });
-        }
-        if kind == Kind::Read as u8 {
-            let InFlight::Read { token, mut buffer, .. } = self.vacate(token.index()) else {
-                unreachable!("a read")
-            };
-            let result = check(result);
-            if let Ok(n) = result {
-                // SAFETY: the kernel has written the first `n` bytes, and was told no more than the capacity.
-                unsafe { buffer.set_len(n) };
+                None
             }
-            return Some(Completion::Read { token, result, buffer });
+            Kind::Poll => Some(Completion::Readable { token }),
+            Kind::Forget => None,
         }
-        if kind == Kind::Connect as u8 {
-            let InFlight::Connect { token, .. } = self.vacate(token.index()) else {
-                unreachable!("a connect")
-            };
-            return Some(Completion::Connected { token, result: check(result).map(|_| ()) });
-        }
-        if kind == Kind::Shutdown as u8 {
-            if let Some(Some(fd)) = self.shutting_down.remove(&(data & !(u64::from(u8::MAX) << KIND_SHIFT))) {
-                self.close(fd);
+    }
+
+    fn received(&mut self, token: Token, result: i32, flags: u32, last: bool) -> Completion {
+        let chunk = cqueue::buffer_select(flags).map(|id| self.buffers.chunk(id, result.max(0) as u32));
+        let result = match (check(result), chunk) {
+            (Ok(0) | Err(_), Some(empty)) => {
+                self.buffers.recycle(empty);
+                check(result).map(|_| None)
             }
-            return None;
+            (Ok(_), chunk) => Ok(chunk),
+            (Err(e), None) => Err(e),
+        };
+        Completion::Received { token, result, last }
+    }
+
+    /// The completion of an operation that owns memory.
+    fn done_with(&mut self, slot: u32, result: i32) -> Completion {
+        let result = check(result);
+        match self.in_flight.remove(slot) {
+            Owned::Send { token, payload } => Completion::Sent { token, result, payload },
+            Owned::Read { token, mut buffer, .. } => {
+                if let Ok(n) = result {
+                    // SAFETY: the kernel has written the first `n` bytes, and was given no more than the capacity.
+                    unsafe { buffer.set_len(n) };
+                }
+                Completion::Read { token, result, buffer }
+            }
+            Owned::Connect { token, .. } => Completion::Connected { token, result: result.map(|_| ()) },
         }
-        (kind == Kind::Poll as u8).then_some(Completion::Readable { token })
     }
 
     fn push_forget(&mut self, entry: squeue::Entry) {
@@ -491,110 +395,39 @@ impl Ring {
             }
         }
     }
-
-    fn occupy(&mut self, operation: InFlight) -> u32 {
-        self.owning += 1;
-        if self.free == NO_SLOT {
-            self.in_flight.push(operation);
-            return (self.in_flight.len() - 1) as u32;
-        }
-        let slot = self.free;
-        match std::mem::replace(&mut self.in_flight[slot as usize], operation) {
-            InFlight::Free { next } => self.free = next,
-            _ => unreachable!("the free list names free slots"),
-        }
-        slot
-    }
-
-    fn vacate(&mut self, slot: u32) -> InFlight {
-        self.owning -= 1;
-        let next = std::mem::replace(&mut self.free, slot);
-        std::mem::replace(&mut self.in_flight[slot as usize], InFlight::Free { next })
-    }
 }
 
 impl Drop for Ring {
     fn drop(&mut self) {
         let _ = self.ring.submit();
-        let patience = types::Timespec::new().sec(1);
-        let _ = self.ring.submitter().register_sync_cancel(Some(patience), types::CancelBuilder::any());
+        let timeout = types::Timespec::new().sec(1);
+        let _ = self.ring.submitter().register_sync_cancel(Some(timeout), types::CancelBuilder::any());
         let _ = self.ring.submitter().submit_with_args(0, &types::SubmitArgs::new());
-        while self.told < self.arrived.len() || !self.ring.completion().is_empty() {
+        while self.returned < self.arrived.len() || !self.ring.completion().is_empty() {
             while let Some(completion) = self.next_completion() {
                 if let Completion::Received { result: Ok(Some(chunk)), .. } = completion {
                     self.recycle(chunk);
                 }
             }
             self.arrived.clear();
-            self.told = 0;
+            self.returned = 0;
             self.arrived.extend(self.ring.completion().map(|c| (c.user_data(), c.result(), c.flags())));
         }
-        if self.owning > 0 {
-            // The kernel did not say that it is done with these.
-            std::mem::forget(std::mem::take(&mut self.in_flight));
+        if self.in_flight.count() > 0 {
+            // The kernel did not report that it is done with these.
+            self.in_flight.leak();
         }
     }
 }
 
 impl std::fmt::Debug for Ring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ring").field("owning", &self.owning).finish_non_exhaustive()
-    }
-}
-
-enum Target {
-    Fd(types::Fd),
-    Fixed(types::Fixed),
-}
-
-fn target(fd: &RingFd) -> Target {
-    match fd {
-        RingFd::Plain(fd) => Target::Fd(types::Fd(fd.as_raw_fd())),
-        RingFd::Direct(slot) => Target::Fixed(types::Fixed(*slot)),
-    }
-}
-
-/// What tells a socket from all others of the ring.
-fn number(fd: &RingFd) -> u64 {
-    match fd {
-        RingFd::Plain(fd) => fd.as_raw_fd() as u64,
-        RingFd::Direct(slot) => 1 << 32 | u64::from(*slot),
+        f.debug_struct("Ring").field("in_flight", &self.in_flight.count()).finish_non_exhaustive()
     }
 }
 
 fn check(result: i32) -> io::Result<usize> {
     if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(result as usize) }
-}
-
-fn socket_address(to: std::net::SocketAddr) -> Address {
-    // SAFETY: sockaddr_storage is plain data for which zeroes are valid.
-    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    let length = match to {
-        std::net::SocketAddr::V4(to) => {
-            let address = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: to.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(to.ip().octets()) },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: sockaddr_storage is large and aligned enough for every address of a socket.
-            unsafe { std::ptr::from_mut(&mut storage).cast::<libc::sockaddr_in>().write(address) };
-            size_of::<libc::sockaddr_in>()
-        }
-        std::net::SocketAddr::V6(to) => {
-            let address = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                sin6_port: to.port().to_be(),
-                sin6_flowinfo: to.flowinfo(),
-                sin6_addr: libc::in6_addr { s6_addr: to.ip().octets() },
-                sin6_scope_id: to.scope_id(),
-            };
-            // SAFETY: as above.
-            unsafe { std::ptr::from_mut(&mut storage).cast::<libc::sockaddr_in6>().write(address) };
-            size_of::<libc::sockaddr_in6>()
-        }
-    };
-    Address { storage, length: length as libc::socklen_t }
 }
 
 #[cfg(test)]
