@@ -1,4 +1,4 @@
-//! A page cache made cold or hot, and the proof of it.
+//! Making the page cache cold or hot for a set of files, and verifying it.
 
 use std::io;
 
@@ -15,7 +15,7 @@ pub struct Residency {
     pub resident: u64,
     /// Pages in all.
     pub total: u64,
-    /// Who said so.
+    /// The system call that found it.
     pub witness: Witness,
 }
 
@@ -41,15 +41,15 @@ pub fn residency<'a>(files: impl IntoIterator<Item = &'a DiskFile>) -> io::Resul
     Ok(sum)
 }
 
-/// Throws a file's pages out of memory: writes what is dirty, forgets the mapping, and POSIX_FADV_DONTNEED. Pages that
-/// others have mapped stay, and so does everything on a file system that lives in memory.
+/// Drops a file's pages from memory: writes dirty pages, removes the mapping, and calls posix_fadvise(2) with
+/// POSIX_FADV_DONTNEED. Pages that other processes have mapped stay, and so does everything on a file system in memory.
 ///
 /// # Errors
 /// Those of fdatasync(2) and posix_fadvise(2).
 pub fn make_cold(file: &DiskFile) -> io::Result<()> {
     file.unmap();
     fdatasync(file)?;
-    // Pages that the kernel has in its hands at the moment, still locked or in a CPU's batch, stay the first time.
+    // Pages that are locked at the moment, or in a CPU's batch, stay the first time.
     for _ in 0..DROPS_MAX {
         fadvise(file, 0, None, Advice::DontNeed)?;
         if residency([file])?.resident == 0 {

@@ -2,7 +2,7 @@
 //!
 //! Byte `i` of a file is a byte of a keyed permutation of `i / 8`, so every eight bytes differ from all others of the
 //! file and, with overwhelming likelihood, from those of other files. A read from a wrong offset or a wrong file, a
-//! block of zeros and a block that nobody filled are all told apart by a single word.
+//! block of zeros and a block that was never filled are each recognised by a single word.
 
 /// The key of file `index` in a set with this `seed`.
 pub fn key(seed: u64, index: u64) -> u64 {

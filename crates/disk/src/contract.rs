@@ -14,7 +14,7 @@ pub type DiskOp = Operation<FileRef>;
 /// A request given back, with the bytes it moved or why it did not.
 ///
 /// For a read a count below the length asked for means that the file ends there (it may be shorter than it was when it
-/// was opened: whoever has promised a length must look). For a send it means that the socket took no more, or that the
+/// was opened: a caller that has promised a length must check). For a send it means that the socket took no more, or that the
 /// file ends; an error WouldBlock means that it took nothing.
 pub type Completion = Finished<FileRef>;
 

@@ -1,4 +1,4 @@
-//! A file as engines want it.
+//! An open file with what engines need for it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -98,8 +98,8 @@ impl DiskFile {
         Ok(fstat(self)?.st_size as u64)
     }
 
-    /// Tells the kernel whether the file will be read at random, when it reads nothing ahead, or in sequence, when it reads
-    /// twice as far ahead as usual. Mappings hear of the former, too.
+    /// Advises the kernel whether the file will be read at random (no read-ahead) or in sequence (twice the usual
+    /// read-ahead). Mappings get the advice for random reads, too.
     ///
     /// # Errors
     /// Those of posix_fadvise(2).
@@ -141,7 +141,7 @@ impl DiskFile {
             mapping.expect_random()?;
         }
         *held = Some(mapping);
-        // Whoever looks may wait for the disk, and must not keep others waiting.
+        // `look` may wait for the disk, and must not keep others waiting.
         let held = RwLockWriteGuard::downgrade(held);
         Ok(held.as_ref().map(look))
     }

@@ -8,7 +8,7 @@
 //!
 //! An engine is one file in `engine/` and one entry in [`ENGINES`]; its needs and limits are data there. The rest of
 //! the crate is what measures engines: sets of files with known contents ([`set`]), a page cache made cold or hot, and
-//! verified ([`cache`]), the read bench ([`mod@bench`]), and the 2001 experiment on many small files ([`files`]).
+//! verified ([`cache`]), the read benchmark ([`mod@bench`]), and the 2001 experiment on many small files ([`files`]).
 #![forbid(unsafe_code)]
 
 pub mod bench;

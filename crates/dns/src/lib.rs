@@ -1,18 +1,18 @@
 //! A small DNS responder for tests and experiments with mail.
 //!
 //! It answers for generated domains, whose mail goes to hosts of the user's choice, and for a few that misbehave in ways
-//! that a mail engine has to survive; everything else does not exist. It is no server for a real zone: it delegates
-//! nothing, signs nothing and has one zone by construction. The format of messages is hickory-proto's.
+//! that a mail engine has to survive; no other name exists. It is not a server for real zones: it delegates nothing,
+//! signs nothing and has one zone by construction. The format of messages is hickory-proto's.
 //!
 //! | name | what it has |
 //! |---|---|
 //! | `d0.test` ... (the pattern) | an MX of preference 10; the last ones, if asked for, only an address |
 //! | the mail hosts | their addresses |
 //! | `a-only.test` | no MX, but the first mail host's addresses |
-//! | `null-mx.test` | an MX that says that it takes no mail (RFC 7505) |
+//! | `null-mx.test` | a null MX: the domain takes no mail (RFC 7505) |
 //! | `no-mail.test` | neither MX nor address |
 //! | `dangling-mx.test` | an MX whose host does not exist |
-//! | `refusing-mx.test` | an MX at 127.255.255.254, where nobody should be listening |
+//! | `refusing-mx.test` | an MX at 127.255.255.254, where nothing should listen |
 //! | `backup-mx.test` | the same with preference 10, and the first mail host with preference 20 |
 //! | `many-mx.test` | 60 of them, too many for a datagram |
 //! | `servfail.test` | a server failure |

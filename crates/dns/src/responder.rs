@@ -9,7 +9,7 @@ use crate::zone::{Found, Zone, ZoneOptions};
 
 /// Bytes of the head of a message.
 const HEAD_BYTES: usize = 12;
-/// What a datagram may hold if the client says nothing (RFC 1035), and at most (so that nothing is cut to pieces).
+/// What a datagram may hold if the client says nothing (RFC 1035), and at most (so that nothing is fragmented).
 const DATAGRAM_BYTES: u16 = 512;
 const DATAGRAM_BYTES_MAX: u16 = 1232;
 
@@ -110,7 +110,7 @@ impl Responder {
         };
         let mut answer = Message::response(id, op_code);
         answer.metadata.recursion_desired = query.metadata.recursion_desired;
-        // Clients ask it where they would ask a resolver, and some refuse one that says it does not resolve.
+        // Clients use it in place of a resolver, and some refuse a server that does not offer recursion.
         answer.metadata.recursion_available = true;
         answer.metadata.authoritative = true;
         answer.add_query(question.clone());

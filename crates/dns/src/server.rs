@@ -16,7 +16,7 @@ const QUERY_BYTES_MAX: usize = 4096;
 /// Connections served at one time; the next ones are closed at once.
 const CONNECTIONS_MAX: usize = 256;
 /// How long a connection may be silent or slow.
-const PATIENCE: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Room for queries that come at once, if it can be had: the kernel drops what finds none.
 const SOCKET_BYTES: usize = 8 << 20;
 /// Free ports that are tried until one is free for both transports.
@@ -63,7 +63,7 @@ impl Sockets {
     /// Starts to answer, by `threads` threads for datagrams and one for each connection. They end with the process.
     ///
     /// # Errors
-    /// EAGAIN: no thread is to be had.
+    /// EAGAIN: a thread could not be created.
     pub fn start(self, responder: &Arc<Responder>, threads: usize) -> io::Result<()> {
         for index in 0..threads {
             let (udp, responder) = (self.udp.try_clone()?, Arc::clone(responder));
@@ -79,7 +79,7 @@ impl Sockets {
 fn answer_datagrams(socket: &UdpSocket, responder: &Responder) {
     let mut query = [0; QUERY_BYTES_MAX];
     loop {
-        // An error is that of an earlier answer whose receiver has gone away.
+        // The error belongs to an earlier answer whose receiver is gone.
         let Ok((len, client)) = socket.recv_from(&mut query) else { continue };
         if let Some(answer) = responder.answer(&query[..len], Transport::Udp) {
             let _ = socket.send_to(&answer, client);
@@ -91,7 +91,7 @@ fn answer_connections(listener: &TcpListener, responder: &Arc<Responder>) {
     let open = Arc::new(AtomicUsize::new(0));
     loop {
         let Ok((stream, _)) = listener.accept() else {
-            // For want of descriptors, mostly: some will come free.
+            // Mostly EMFILE: descriptors become free again.
             thread::sleep(Duration::from_millis(10));
             continue;
         };
@@ -101,7 +101,7 @@ fn answer_connections(listener: &TcpListener, responder: &Arc<Responder>) {
         }
         let (ours, responder) = (Arc::clone(&open), Arc::clone(responder));
         let started = thread::Builder::new().spawn(move || {
-            // However it ends, that is the client's affair.
+            // However it ends, only the client is concerned.
             let _ = answer_connection(stream, &responder);
             ours.fetch_sub(1, Relaxed);
         });
@@ -113,8 +113,8 @@ fn answer_connections(listener: &TcpListener, responder: &Arc<Responder>) {
 
 /// Answers queries, each of which has its length in front (RFC 1035 section 4.2.2).
 fn answer_connection(mut stream: TcpStream, responder: &Responder) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(IDLE_TIMEOUT))?;
+    stream.set_write_timeout(Some(IDLE_TIMEOUT))?;
     stream.set_nodelay(true)?;
     let mut query = [0; QUERY_BYTES_MAX];
     loop {

@@ -10,7 +10,7 @@ use hickory_proto::rr::{Name, RData, Record, RecordType};
 const TTL_S: u32 = 300;
 /// Mail hosts of the domain that has many.
 const MANY: u16 = 60;
-/// A loopback address on which a test has nobody listening.
+/// A loopback address on which nothing should listen.
 const NOBODY: Ipv4Addr = Ipv4Addr::new(127, 255, 255, 254);
 
 /// What a user may set.
@@ -162,7 +162,7 @@ impl Zone {
         }
     }
 
-    /// The record that tells how long a name that is not there need not be asked for again (RFC 2308).
+    /// The record that says how long the absence of a name may be cached (RFC 2308).
     pub(crate) fn authority(&self) -> Record {
         let soa = SOA::new(self.apex.clone(), self.apex.clone(), 1, 3600, 600, 86_400, TTL_S);
         Record::from_rdata(self.apex.clone(), TTL_S, RData::SOA(soa))

@@ -14,7 +14,7 @@ use crate::Nanos;
 #[derive(Clone)]
 pub struct Histogram(pub(crate) hdrhistogram::Histogram<u64>);
 
-/// The longest duration that is told apart.
+/// The longest duration that is distinguished.
 const MAX: Nanos = Nanos::from_secs(3600);
 const DIGITS: u8 = 3;
 

@@ -25,7 +25,7 @@ pub fn open(to: SocketAddr, from: Option<IpAddr>) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Starts to connect. `false` means that it goes on: once the socket is writable [`outcome`] tells how it ended.
+/// Starts to connect. `false` means that it is in progress: once the socket is writable [`outcome`] returns the result.
 ///
 /// # Errors
 /// EADDRNOTAVAIL if no local port is left, ENETUNREACH, ECONNREFUSED.

@@ -21,7 +21,7 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Names of offloads and whether they are on, as far as the interface tells. Empty if there is no such interface.
+/// Names of offloads and whether they are on, as far as the interface reports them. Empty if there is no such interface.
 pub fn offloads(interface: &str) -> Vec<(&'static str, bool)> {
     let Ok(socket) = std::net::UdpSocket::bind("127.0.0.1:0") else { return Vec::new() };
     OFFLOADS
@@ -53,9 +53,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_tells_its_offloads_and_nothing_tells_none() {
-        let told = offloads("lo");
-        assert!(told.is_empty() || told.iter().any(|(name, _)| *name == "gso"), "{told:?}");
+    fn the_loopback_reports_its_offloads_and_a_missing_interface_none() {
+        let found = offloads("lo");
+        assert!(found.is_empty() || found.iter().any(|(name, _)| *name == "gso"), "{found:?}");
         assert!(offloads("no-such-if").is_empty());
         assert!(offloads("a-name-that-is-too-long").is_empty());
     }

@@ -16,7 +16,7 @@ impl EventFd {
         Ok(EventFd(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
-    /// Adds one: whoever waits for it wakes. A full counter is awake already, so there is nothing to fail.
+    /// Adds one, which wakes a waiting loop. This cannot fail: a full counter is readable already.
     pub fn wake(&self) {
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }

@@ -60,8 +60,7 @@ pub enum Fork {
 pub struct Child(Pid);
 
 impl Child {
-    /// The child with that number, as a library that starts programs gives it.
-    pub fn from_id(id: u32) -> Option<Child> {
+    fn from_id(id: u32) -> Option<Child> {
         Pid::from_raw(i32::try_from(id).ok()?).map(Child)
     }
 
@@ -167,12 +166,12 @@ pub fn let_inherit(fd: impl std::os::fd::AsFd) -> io::Result<()> {
     Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?)
 }
 
-/// From now on a panic in any thread ends this process, with exit code 101, once its message is told. A process whose
-/// threads or children serve together is not to go on without one of them.
+/// From now on a panic in any thread ends this process, with exit code 101, once its message is printed. A process
+/// whose threads or children serve together must not go on without one of them.
 pub fn end_on_panic() {
-    let tell = std::panic::take_hook();
+    let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        tell(info);
+        print(info);
         exit_now(101);
     }));
 }

@@ -46,13 +46,13 @@ pub struct SignalFd(OwnedFd);
 
 impl SignalFd {
     /// Blocks `signals` in the calling thread, and in the threads and children it starts from now on, and opens a
-    /// non-blocking descriptor that tells of them.
+    /// non-blocking descriptor that reports them.
     ///
     /// # Errors
     /// EMFILE, ENFILE, ENOMEM.
     pub fn new(signals: &[Signal]) -> io::Result<SignalFd> {
         let set = set(signals);
-        // SAFETY: the set is initialised; the descriptor, if there is one, is nobody else's.
+        // SAFETY: the set is initialised; the descriptor, if there is one, has no other owner.
         unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
             let fd = libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC);
@@ -112,7 +112,7 @@ pub fn forward_stop() {
     handle_stop(handler);
 }
 
-/// From now on a write beyond the limit on the size of files (RLIMIT_FSIZE) fails with EFBIG and ends nobody.
+/// From now on a write beyond the limit on the size of files (RLIMIT_FSIZE) fails with EFBIG and does not end the process.
 pub fn ignore_file_size_limit() {
     // SAFETY: to ignore a signal is sound at any time.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };

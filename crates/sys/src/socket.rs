@@ -43,7 +43,7 @@ pub fn listen(addr: SocketAddr, how: Listen<'_>) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// `addr` if no listener has it yet; with port 0, a port that nobody has. Listeners that share their port need this
+/// `addr` if no listener has it yet; with port 0, a port that is free. Listeners that share their port need this
 /// before the first of them is made: they would join those of another server of the same user without a word, even on
 /// a port that the kernel chooses.
 ///

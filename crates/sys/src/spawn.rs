@@ -9,7 +9,7 @@ use rustix::process::{self, Pid};
 use crate::affinity;
 
 /// Makes `command` start its program in a session of its own (so that a terminal's Ctrl-C does not reach it and its
-/// descendants can be told by the session), bound to `cpus`, and killed (SIGKILL) when the thread that starts it ends.
+/// descendants can be recognised by their session), bound to `cpus`, and killed (SIGKILL) when the thread that starts it ends.
 ///
 /// The last holds for the program alone; its own children are its affair. An empty `cpus` leaves the binding alone.
 /// Signals that the starter has blocked, to read them from a descriptor, are not blocked in the program, and those that

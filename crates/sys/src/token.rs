@@ -1,5 +1,5 @@
 /// Names one registered object (a connection, a listener) to an event mechanism: the index of its slot and the
-/// generation of that slot, so that an event for an earlier owner of the slot is told apart.
+/// generation of that slot, so that an event for an earlier owner of the slot can be recognised.
 ///
 /// The upper eight bits are always zero; io_uring keeps the kind of the operation there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -23,7 +23,7 @@ impl Waker {
         Ok(Waker { read, write })
     }
 
-    /// Makes the descriptor readable. A full pipe is readable already, so there is nothing to fail.
+    /// Makes the descriptor readable. This cannot fail: a full pipe is readable already.
     pub fn wake(&self) {
         let _ = rustix::io::write(&self.write, &[1]);
     }

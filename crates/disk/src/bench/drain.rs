@@ -34,12 +34,12 @@ impl Drain {
             sockets.push(Arc::new(OwnedFd::from(near)));
             ends.push(listener.accept()?.0);
         }
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new().name("drain".into()).spawn(move || {
-            let _ = tell.send(rustix::thread::gettid().as_raw_nonzero().get());
+            let _ = sender.send(rustix::thread::gettid().as_raw_nonzero().get());
             discard(ends)
         })?;
-        let thread_id = told.recv().map_err(io::Error::other)?;
+        let thread_id = receiver.recv().map_err(io::Error::other)?;
         Ok(Drain { sockets, thread: Some(thread), thread_id })
     }
 

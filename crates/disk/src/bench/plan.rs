@@ -7,7 +7,7 @@ use std::time::Duration;
 use pitot_meter::{Histogram, Nanos};
 use pitot_sys::disk::PAGE;
 
-use super::Pattern;
+use super::order::Pattern;
 use crate::cache::Residency;
 use crate::set::SetError;
 use crate::{EngineEntry, EngineOptions, OptionsError, Target, Unavailable};
@@ -72,7 +72,7 @@ impl State {
 pub const LIMIT_FACTOR: u64 = 4;
 /// A set counts as hot with at least this share in memory.
 pub(super) const HOT_SHARE_MIN: f64 = 0.99;
-/// A run with more errors than this has nothing to tell.
+/// A run with more errors than this is given up.
 pub(super) const ERRORS_MAX: u64 = 1000;
 
 /// When a run ends.
@@ -165,7 +165,7 @@ pub enum BenchError {
         wanted: &'static str,
         /// Percent of the pages in memory.
         share: f64,
-        /// Who says so.
+        /// The system call that found it.
         witness: &'static str,
     },
     /// A system call failed.

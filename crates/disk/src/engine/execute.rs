@@ -44,7 +44,7 @@ pub(super) fn sending(operation: &mut DiskOp) -> io::Result<usize> {
 }
 
 /// Repeats `step`, which moves bytes from where the last one ended, until `len` are moved or one moves none. An error
-/// counts only if nothing was moved before it: whoever asks for the rest will meet it again.
+/// counts only if nothing was moved before it: a request for the rest will meet it again.
 fn moved(
     mut done: usize,
     len: usize,

@@ -63,7 +63,7 @@ impl Engine for Mmap {
     }
 }
 
-/// True if the caller would not wait for the disk: mincore says so, or the mapping knows an error already.
+/// True if the caller would not wait for the disk: mincore says so, or the mapping has failed already.
 fn is_quick(operation: &DiskOp) -> bool {
     let (Transfer::Read { len, .. }, Ok(offset)) = (&operation.transfer, usize::try_from(operation.offset))
     else {

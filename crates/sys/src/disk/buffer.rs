@@ -1,4 +1,4 @@
-//! Memory that the kernel may read or write while nobody waits.
+//! Memory that the kernel may read or write asynchronously.
 
 use std::fmt;
 use std::io;
@@ -18,7 +18,7 @@ pub const PAGE: usize = 4096;
 #[derive(Clone)]
 pub struct BufferPool(Arc<Slab>);
 
-/// One page-aligned buffer, owned: nobody else reads or writes it.
+/// One page-aligned buffer, with one owner.
 pub struct Buffer {
     slab: Arc<Slab>,
     index: u32,
@@ -84,7 +84,7 @@ impl BufferPool {
         self.0.count
     }
 
-    /// Buffers that nobody holds.
+    /// Free buffers.
     pub fn free(&self) -> usize {
         self.0.free.lock().unwrap_or_else(PoisonError::into_inner).len()
     }

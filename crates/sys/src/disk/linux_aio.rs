@@ -36,7 +36,7 @@ pub struct LinuxAio<F> {
     /// What io_submit refused; the next reap returns it.
     refused: Vec<(u32, io::Error)>,
     events: Box<[Event]>,
-    bell: Option<EventFd>,
+    eventfd: Option<EventFd>,
 }
 
 impl<F: AsFd> LinuxAio<F> {
@@ -64,10 +64,10 @@ impl<F: AsFd> LinuxAio<F> {
             submitted: 0,
             refused: Vec::new(),
             events: vec![Event::default(); depth.min(256) as usize].into(),
-            bell: None,
+            eventfd: None,
         };
         if notify {
-            aio.bell = Some(EventFd::new().map_err(|e| Unavailable {
+            aio.eventfd = Some(EventFd::new().map_err(|e| Unavailable {
                 what: "notice of Linux AIO completions".into(),
                 cause: format!("no eventfd: {e}"),
                 cure: "raise the limit on descriptors: ulimit -n".into(),
@@ -103,9 +103,9 @@ impl<F: AsFd> LinuxAio<F> {
         block.aio_nbytes = len as u64;
         // The kernel wants zero for a sync.
         block.aio_offset = if len == 0 { 0 } else { operation.offset.cast_signed() };
-        if let Some(bell) = &self.bell {
+        if let Some(eventfd) = &self.eventfd {
             block.aio_flags = FLAG_RESFD;
-            block.aio_resfd = bell.as_fd().as_raw_fd().cast_unsigned();
+            block.aio_resfd = eventfd.as_fd().as_raw_fd().cast_unsigned();
         }
         self.held[slot as usize] = Some(operation);
         self.staged.push_back(slot);
@@ -144,8 +144,8 @@ impl<F: AsFd> LinuxAio<F> {
                     if let Some(slot) = self.staged.pop_front() {
                         self.refused.push((slot, error));
                     }
-                    if let Some(bell) = &self.bell {
-                        bell.wake();
+                    if let Some(eventfd) = &self.eventfd {
+                        eventfd.wake();
                     }
                 }
             }
@@ -157,8 +157,8 @@ impl<F: AsFd> LinuxAio<F> {
     /// # Errors
     /// None that is known of io_getevents(2), with EINTR retried.
     pub fn reap(&mut self, wait: Wait, done: &mut Vec<Finished<F>>) -> io::Result<()> {
-        if let Some(bell) = &self.bell {
-            bell.reset();
+        if let Some(eventfd) = &self.eventfd {
+            eventfd.reset();
         }
         let before = done.len();
         for (slot, error) in std::mem::take(&mut self.refused) {
@@ -191,7 +191,7 @@ impl<F: AsFd> LinuxAio<F> {
 
     /// Readable when an operation has completed, if that was asked for.
     pub fn completion_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.bell.as_ref().map(AsFd::as_fd)
+        self.eventfd.as_ref().map(AsFd::as_fd)
     }
 
     fn get_events(&mut self, min: libc::c_long) -> io::Result<usize> {

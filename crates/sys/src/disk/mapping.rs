@@ -1,13 +1,12 @@
-//! A file in memory that may shrink under our hands.
+//! A mapped file that may be truncated while it is read.
 //!
-//! Whoever touches a mapped page that the file no longer has gets SIGBUS, and so does whoever touches a page that the
-//! disk cannot deliver. A server must not die of a file that was truncated while it was served. The ways to survive
-//! are few: process_vm_readv(2) of oneself turns the fault into EFAULT, but costs a system call and the pinning of
-//! every page, several times the copy itself; siglongjmp is not for Rust. So here a SIGBUS handler puts a page of
-//! zeros where the fault was and marks the mapping as *torn*; the copy runs on and, at its end, sees the mark and
-//! says so. The mark stands before the zeros do, so another thread that copies the same page cannot take the zeros
-//! for contents. Price: one process-wide handler (it passes faults that are not ours on to its predecessor), and a
-//! torn mapping is spent; map the file again.
+//! Touching a mapped page that the file no longer has raises SIGBUS, and so does touching a page that the disk cannot
+//! read. A server must not die because a file was truncated while it was served. The ways to survive are few: process_vm_readv(2) of oneself turns the fault into EFAULT, but costs a system call and the pinning of
+//! every page, several times the copy itself; siglongjmp is undefined behaviour in Rust. So a SIGBUS handler maps a
+//! page of zeros where the fault was and marks the mapping as *torn*; the copy continues and, at its end, sees the mark
+//! and returns an error. The mark is set before the zeros are mapped, so another thread that copies the same page cannot take the zeros
+//! for contents. Price: one process-wide handler (it passes other faults on to its predecessor), and a torn
+//! mapping is useless; map the file again.
 
 use std::cell::Cell;
 use std::io;
@@ -142,7 +141,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping made in `new`; nobody can borrow it any more.
+        // SAFETY: this is the mapping made in `new`; no borrow of it is left.
         unsafe {
             let _ = munmap(self.start.as_ptr().cast(), self.len);
         }
@@ -305,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn every_thread_that_copies_a_torn_page_is_told() {
+    fn every_thread_that_copies_a_torn_page_gets_an_error() {
         for _ in 0..20 {
             let file = file_of(1 << 20);
             let mapping = Mapping::new(&file, 1 << 20).unwrap();

@@ -1,8 +1,8 @@
-//! Asynchronous ways to files, and what they need: memory that outlives a request, mappings that survive a
-//! truncation, and questions to the page cache.
+//! Asynchronous file I/O, and what it needs: memory that outlives a request, mappings that survive a truncation, and
+//! queries of the page cache.
 //!
-//! The three asynchronous interfaces (POSIX AIO, Linux AIO, io_uring) let somebody else read and write memory while
-//! the caller does other things. They are made safe in one way: an [`Operation`] *owns* its memory and keeps its
+//! The three asynchronous interfaces (POSIX AIO, Linux AIO, io_uring) read and write memory while the caller does
+//! other things. They are made safe in one way: an [`Operation`] *owns* its memory and keeps its
 //! files open, the interface owns the operation while it is in flight, and dropping the interface first cancels and
 //! then waits. So nothing dangles, whatever happens to the connection that asked.
 

@@ -37,7 +37,7 @@ pub struct Residency {
 pub enum Witness {
     /// cachestat(2), since Linux 6.5.
     Cachestat,
-    /// mincore(2) over a mapping. Since Linux 5.2 it tells the truth only to who may write the file or owns it.
+    /// mincore(2) over a mapping. Since Linux 5.2 it is accurate only for users who own the file or may write it.
     Mincore,
 }
 

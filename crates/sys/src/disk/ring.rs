@@ -2,10 +2,10 @@
 //!
 //! One ring serves one thread, the one that made it (SINGLE_ISSUER, DEFER_TASKRUN). A send is two splices through a
 //! pipe, file to pipe and pipe to socket, repeated until all is sent or the socket takes no more; then what is left in
-//! the pipe is dropped, so that the count told is what the socket has, and the caller may go on from there.
+//! the pipe is dropped, so that the reported count is what the socket has, and the caller may continue from there.
 //!
-//! A completion can be told before the kernel's worker has let go of the request, and the last hold is then dropped by
-//! this thread's next entry. So a socket that was sent to is surely closed only by shutdown(2), or with the ring.
+//! The kernel may report a completion before its worker has released the request, and the last reference is then dropped
+//! by this thread's next system call. So only shutdown(2), or dropping the ring, is certain to close a socket.
 
 use std::collections::HashMap;
 use std::io;
@@ -30,10 +30,10 @@ pub struct RingOptions {
     /// also bring others, which go the ordinary way.
     pub buffers: Option<BufferPool>,
     /// Files to register with the kernel, so that it need not look their descriptors up: at most this many at a time,
-    /// 0 for none. A registered file stays open until it is displaced or the ring is dropped.
+    /// 0 for none. A registered file stays open until it is replaced or the ring is dropped.
     pub files: u32,
-    /// Completions are told of through an eventfd that an event loop can wait for. (The ring's own descriptor does not
-    /// do: while work is deferred to the ring's thread, nobody who waits for that descriptor is woken.)
+    /// Notify of completions through an eventfd that an event loop can wait for. (The ring's own descriptor does not serve:
+    /// while work is deferred to the ring's thread, waiting for that descriptor wakes no one.)
     pub notify: bool,
 }
 
@@ -90,8 +90,8 @@ struct FileTable<F> {
     /// Keeps each registered file open, so that its descriptor cannot come to mean another one.
     entries: Vec<Option<F>>,
     by_descriptor: HashMap<RawFd, u32>,
-    /// The entry to displace next.
-    hand: u32,
+    /// The entry to replace next.
+    next: u32,
 }
 
 impl<F: AsFd + Clone> DiskRing<F> {
@@ -144,7 +144,7 @@ impl<F: AsFd + Clone> DiskRing<F> {
             files: (options.files > 0).then(|| FileTable {
                 entries: (0..options.files).map(|_| None).collect(),
                 by_descriptor: HashMap::with_capacity(options.files as usize),
-                hand: 0,
+                next: 0,
             }),
             spare_pipes: Vec::new(),
             eventfd,
@@ -196,7 +196,7 @@ impl<F: AsFd + Clone> DiskRing<F> {
     /// Those of io_uring_enter(2) that do not pass by themselves.
     pub fn reap(&mut self, wait: Wait, done: &mut Vec<Finished<F>>) -> io::Result<()> {
         let before = done.len();
-        // First, so that what comes from now on tells of itself again.
+        // First, so that whatever completes from now on notifies again.
         if let Some(eventfd) = &self.eventfd {
             eventfd.reset();
         }
@@ -208,8 +208,8 @@ impl<F: AsFd + Clone> DiskRing<F> {
                     self.collect(done);
                 }
             }
-            // What the kernel leaves undone it flags, and the descriptor does not tell of it again. But the flag is only a
-            // hint: it may be raised just after all the work that it stands for is done, and then stays until there is more.
+            // The kernel flags deferred work that it has left, without notifying again. But the flag is only a hint: it may be
+            // raised just after all of that work is done, and then stays until there is more.
             Wait::No => {
                 for _ in 0..=self.in_flight() / WORK_PER_ENTER {
                     if !self.ring.submission().taskrun() {
@@ -358,17 +358,17 @@ impl<F: AsFd + Clone> DiskRing<F> {
         if let Some(&index) = table.by_descriptor.get(&descriptor) {
             return Some(index);
         }
-        // Entries that are staged still name the file that is about to be displaced.
+        // Entries that are staged still name the file that is about to be replaced.
         self.commit().ok()?;
         if self.staged > 0 {
             return None;
         }
         let table = self.files.as_mut()?;
-        let index = table.hand;
+        let index = table.next;
         self.ring.submitter().register_files_update(index, &[descriptor]).ok()?;
-        table.hand = (index + 1) % table.entries.len() as u32;
-        if let Some(displaced) = table.entries[index as usize].replace(file.clone()) {
-            table.by_descriptor.remove(&displaced.as_fd().as_raw_fd());
+        table.next = (index + 1) % table.entries.len() as u32;
+        if let Some(replaced) = table.entries[index as usize].replace(file.clone()) {
+            table.by_descriptor.remove(&replaced.as_fd().as_raw_fd());
         }
         table.by_descriptor.insert(descriptor, index);
         Some(index)
@@ -425,7 +425,7 @@ impl<F> Drop for DiskRing<F> {
             trusted = outstanding == 0 || self.enter(1).is_ok();
         }
         if !trusted {
-            // The kernel may still write: its memory must not become somebody else's.
+            // The kernel may still write: its memory must not be reused.
             std::mem::forget(std::mem::take(&mut self.slots));
             std::mem::forget(self.buffers.take());
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
-use super::{Interest, Readiness, Ready, Trigger, timespec};
+use super::interface::{Interest, Readiness, Ready, Trigger, timespec};
 use crate::Token;
 
 /// Events taken from the kernel in one call.

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-use super::{Interest, Readiness, Ready, Trigger, ready_from_bits, timespec};
+use super::interface::{Interest, Readiness, Ready, Trigger, ready_from_bits, timespec};
 use crate::Token;
 
 /// poll(2).
@@ -71,8 +71,8 @@ impl Readiness for Poll {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
         }
-        let told = self.set.iter().zip(&self.tokens).filter(|(entry, _)| entry.revents != 0);
-        ready.extend(told.take(n as usize).map(|(entry, &token)| ready_from_bits(token, entry.revents)));
+        let reported = self.set.iter().zip(&self.tokens).filter(|(entry, _)| entry.revents != 0);
+        ready.extend(reported.take(n as usize).map(|(entry, &token)| ready_from_bits(token, entry.revents)));
         Ok(())
     }
 }

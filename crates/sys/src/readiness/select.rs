@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-use super::{Interest, Readiness, Ready, Trigger};
+use super::interface::{Interest, Readiness, Ready, Trigger};
 use crate::Token;
 
 const WORD_BITS: usize = 64;
@@ -16,7 +16,7 @@ const WORD_BITS: usize = 64;
 #[derive(Debug)]
 pub struct Select {
     wanted: Sets,
-    told: Sets,
+    result: Sets,
     /// By descriptor.
     tokens: Vec<Token>,
     /// The highest watched descriptor plus one.
@@ -33,7 +33,7 @@ impl Readiness for Select {
     const TRIGGER: Trigger = Trigger::Level;
 
     fn new() -> io::Result<Select> {
-        Ok(Select { wanted: Sets::default(), told: Sets::default(), tokens: Vec::new(), end: 0 })
+        Ok(Select { wanted: Sets::default(), result: Sets::default(), tokens: Vec::new(), end: 0 })
     }
 
     fn watch(&mut self, fd: BorrowedFd<'_>, token: Token, interest: Interest) -> io::Result<()> {
@@ -42,7 +42,7 @@ impl Readiness for Select {
             self.tokens.resize(fd + 1, Token::default());
             let words = self.tokens.len().div_ceil(WORD_BITS);
             for set in
-                [&mut self.wanted.read, &mut self.wanted.write, &mut self.told.read, &mut self.told.write]
+                [&mut self.wanted.read, &mut self.wanted.write, &mut self.result.read, &mut self.result.write]
             {
                 set.resize(words, 0);
             }
@@ -71,8 +71,8 @@ impl Readiness for Select {
 
     fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> io::Result<()> {
         let words = self.end.div_ceil(WORD_BITS);
-        self.told.read[..words].copy_from_slice(&self.wanted.read[..words]);
-        self.told.write[..words].copy_from_slice(&self.wanted.write[..words]);
+        self.result.read[..words].copy_from_slice(&self.wanted.read[..words]);
+        self.result.write[..words].copy_from_slice(&self.wanted.write[..words]);
         let mut time = timeout.map(|d| libc::timespec {
             tv_sec: d.as_secs().min(i64::MAX as u64) as i64,
             tv_nsec: d.subsec_nanos().into(),
@@ -85,8 +85,8 @@ impl Readiness for Select {
             libc::syscall(
                 libc::SYS_pselect6,
                 self.end,
-                self.told.read.as_mut_ptr(),
-                self.told.write.as_mut_ptr(),
+                self.result.read.as_mut_ptr(),
+                self.result.write.as_mut_ptr(),
                 std::ptr::null_mut::<u64>(),
                 time,
                 std::ptr::null::<libc::c_void>(),
@@ -99,7 +99,8 @@ impl Readiness for Select {
         if n == 0 {
             return Ok(());
         }
-        for (i, (&read, &write)) in self.told.read[..words].iter().zip(&self.told.write[..words]).enumerate()
+        for (i, (&read, &write)) in
+            self.result.read[..words].iter().zip(&self.result.write[..words]).enumerate()
         {
             let mut either = read | write;
             while either != 0 {

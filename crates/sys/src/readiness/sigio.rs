@@ -9,10 +9,10 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-use super::{Interest, Readiness, Ready, Trigger, ready_from_bits};
+use super::interface::{Interest, Readiness, Ready, Trigger, ready_from_bits};
 use crate::Token;
 
-/// Signals taken in one wait, so that no connection waits for ever while others are told.
+/// Signals taken in one wait, so that no connection waits forever behind others.
 const BATCH: usize = 512;
 
 // glibc's headers have these; the libc crate lacks them for this target.
@@ -129,7 +129,7 @@ impl Readiness for SigIo {
                 self.overflows += 1;
                 return self.ask_for_all(ready);
             }
-            ready.extend(self.told(&info));
+            ready.extend(self.translate(&info));
             timeout = Some(Duration::ZERO);
         }
         Ok(())
@@ -162,7 +162,7 @@ impl SigIo {
         Ok(Some(unsafe { info.assume_init() }))
     }
 
-    fn told(&self, info: &libc::siginfo_t) -> Option<Ready> {
+    fn translate(&self, info: &libc::siginfo_t) -> Option<Ready> {
         #[repr(C)]
         struct PollFields {
             signo: libc::c_int,
@@ -180,7 +180,7 @@ impl SigIo {
         Some(ready_from_bits(token, fields.band as libc::c_short))
     }
 
-    /// After an overflow: what the lost signals told is found out with one poll(2) over everything.
+    /// After an overflow: one poll(2) over everything finds what the lost signals reported.
     fn ask_for_all(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
         while self.next_signal(Some(Duration::ZERO))?.is_some() {}
         let watched = self.tokens.iter().enumerate().filter_map(|(fd, token)| token.map(|t| (fd, t)));
@@ -193,8 +193,8 @@ impl SigIo {
         if unsafe { libc::poll(set.as_mut_ptr(), set.len() as libc::nfds_t, 0) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        let told = tokens.into_iter().zip(&set).filter(|(_, entry)| entry.revents != 0);
-        ready.extend(told.map(|(token, entry)| ready_from_bits(token, entry.revents)));
+        let reported = tokens.into_iter().zip(&set).filter(|(_, entry)| entry.revents != 0);
+        ready.extend(reported.map(|(token, entry)| ready_from_bits(token, entry.revents)));
         Ok(())
     }
 }

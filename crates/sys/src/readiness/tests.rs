@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use super::*;
+use crate::Token;
 
 fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -15,8 +16,8 @@ fn pair() -> (TcpStream, TcpStream) {
     (client, server)
 }
 
-/// Waits until `token` is told as readable (or the time is over), whatever else is told.
-fn told_readable<R: Readiness>(mechanism: &mut R, token: Token) -> bool {
+/// Waits until `token` is reported as readable (or the time is over), whatever else is reported.
+fn reports_readable<R: Readiness>(mechanism: &mut R, token: Token) -> bool {
     let mut ready = Vec::new();
     for _ in 0..20 {
         mechanism.wait(Some(Duration::from_millis(100)), &mut ready).unwrap();
@@ -27,20 +28,20 @@ fn told_readable<R: Readiness>(mechanism: &mut R, token: Token) -> bool {
     false
 }
 
-fn tells_of_input_and_of_the_end<R: Readiness>() {
+fn reports_input_and_of_the_end<R: Readiness>() {
     let mut mechanism = R::new().unwrap();
     let (mut client, mut server) = pair();
     let token = Token::new(3, 9);
     mechanism.watch(server.as_fd(), token, Interest::Read).unwrap();
     client.write_all(b"x").unwrap();
-    assert!(told_readable(&mut mechanism, token));
+    assert!(reports_readable(&mut mechanism, token));
     assert_eq!(server.read(&mut [0; 9]).unwrap(), 1);
     drop(client);
-    assert!(told_readable(&mut mechanism, token));
+    assert!(reports_readable(&mut mechanism, token));
     mechanism.unwatch(server.as_fd(), true);
 }
 
-fn tells_of_what_was_there_before<R: Readiness>() {
+fn reports_what_was_there_before<R: Readiness>() {
     let mut mechanism = R::new().unwrap();
     let (mut client, server) = pair();
     client.write_all(b"x").unwrap();
@@ -52,7 +53,7 @@ fn tells_of_what_was_there_before<R: Readiness>() {
         })
         .unwrap();
     mechanism.watch(server.as_fd(), Token::new(4, 4), Interest::Read).unwrap();
-    assert!(told_readable(&mut mechanism, Token::new(4, 4)));
+    assert!(reports_readable(&mut mechanism, Token::new(4, 4)));
 }
 
 fn wakes_from_another_thread<R: Readiness>() {
@@ -61,7 +62,7 @@ fn wakes_from_another_thread<R: Readiness>() {
     mechanism.watch(waker.as_fd(), Token::new(5, 5), Interest::Read).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| waker.wake());
-        assert!(told_readable(&mut mechanism, Token::new(5, 5)));
+        assert!(reports_readable(&mut mechanism, Token::new(5, 5)));
     });
 }
 
@@ -74,7 +75,7 @@ fn forgets_what_is_unwatched<R: Readiness>() {
     mechanism.unwatch(server.as_fd(), false);
     client.write_all(b"x").unwrap();
     other_client.write_all(b"x").unwrap();
-    assert!(told_readable(&mut mechanism, Token::new(2, 0)));
+    assert!(reports_readable(&mut mechanism, Token::new(2, 0)));
     let mut ready = Vec::new();
     mechanism.wait(Some(Duration::ZERO), &mut ready).unwrap();
     assert!(ready.iter().all(|r| r.token != Token::new(1, 0)));
@@ -100,7 +101,7 @@ fn works_beyond_1024_descriptors<R: Readiness>() {
     };
     mechanism.watch(high.as_fd(), Token::new(7, 7), Interest::Read).unwrap();
     client.write_all(b"x").unwrap();
-    assert!(told_readable(&mut mechanism, Token::new(7, 7)));
+    assert!(reports_readable(&mut mechanism, Token::new(7, 7)));
     mechanism.unwatch(high.as_fd(), false);
     mechanism.wait(Some(Duration::ZERO), &mut Vec::new()).unwrap();
 }
@@ -123,8 +124,8 @@ fn level_interest_in_writing_can_be_given_up<R: Readiness>() {
 }
 
 fn all<R: Readiness>() {
-    tells_of_input_and_of_the_end::<R>();
-    tells_of_what_was_there_before::<R>();
+    reports_input_and_of_the_end::<R>();
+    reports_what_was_there_before::<R>();
     wakes_from_another_thread::<R>();
     forgets_what_is_unwatched::<R>();
     waits_no_longer_than_asked::<R>();

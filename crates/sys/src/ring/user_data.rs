@@ -39,6 +39,7 @@ pub(super) fn taken_apart(user_data: u64) -> (Kind, u64) {
         Kind::Shutdown,
         Kind::Forget,
     ];
-    let kind = KINDS.get(((user_data >> KIND_SHIFT) as usize).wrapping_sub(1)).copied().unwrap_or(Kind::Forget);
+    let kind =
+        KINDS.get(((user_data >> KIND_SHIFT) as usize).wrapping_sub(1)).copied().unwrap_or(Kind::Forget);
     (kind, user_data & !(u64::from(u8::MAX) << KIND_SHIFT))
 }

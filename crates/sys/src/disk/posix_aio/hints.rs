@@ -36,12 +36,12 @@ const LAST_HINTS_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long one wait for them lasts.
 const LAST_HINTS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The pipe through which one instance hears of its completions.
+/// The pipe that notifies one instance of its completions.
 #[derive(Debug)]
 pub(super) struct Hints {
     by: By,
     reader: OwnedFd,
-    /// Closed only when nobody can write to it any more.
+    /// Closed only when no handler can write to it any more.
     writer: Option<OwnedFd>,
     channel: usize,
     /// Hints that will come for operations that were started.
@@ -122,7 +122,7 @@ impl Hints {
 }
 
 impl Drop for Hints {
-    /// Closes the pipe once nobody will write to it: when as many hints have come as operations were started. If one was
+    /// Closes the pipe once no handler will write to it: when as many hints have come as operations were started. If one was
     /// lost the writing end stays open for good, so that a late handler cannot write to another file with that number.
     fn drop(&mut self) {
         let mut slots = [0; 64];

@@ -1,0 +1,34 @@
+//! The page cache of a set, brought into the state that a plan asks for.
+
+use std::sync::Arc;
+
+use super::plan::{BenchError, HOT_SHARE_MIN, State, failed};
+use crate::DiskFile;
+use crate::cache::{self, Residency};
+
+/// How much of the set is in memory.
+pub(super) fn residency(files: &[Arc<DiskFile>]) -> Result<Residency, BenchError> {
+    cache::residency(files.iter().map(AsRef::as_ref)).map_err(failed("asking the page cache"))
+}
+
+/// Brings the page cache into a state and verifies it.
+pub(super) fn establish(state: State, files: &[Arc<DiskFile>]) -> Result<Residency, BenchError> {
+    for file in files {
+        match state {
+            State::Hot => cache::make_hot(file).map_err(failed("reading the set"))?,
+            State::ColdByDrop => cache::make_cold(file).map_err(failed("dropping pages"))?,
+            State::AsIs | State::ColdByDirect | State::ColdByLimit => {}
+        }
+    }
+    let found = residency(files)?;
+    let right = match state {
+        State::Hot => found.share() >= HOT_SHARE_MIN,
+        State::ColdByDrop => found.share() <= cache::COLD_SHARE_MAX,
+        State::AsIs | State::ColdByDirect | State::ColdByLimit => true,
+    };
+    if right {
+        return Ok(found);
+    }
+    let witness = found.witness.name();
+    Err(BenchError::State { wanted: state.name(), share: found.share() * 100.0, witness })
+}
