@@ -8,77 +8,77 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use pitot_load::{
-    Options, PaceOptions, Plan, Progress, Report, Respawn, Step, Verdict, Watch, WorkerSpec, WorkloadOptions,
-    output,
+    ENGINES, Options, PACES, PaceOptions, Plan, Progress, Report, Respawn, Step, Verdict, Watch, WorkerSpec,
+    WorkloadOptions, output,
 };
 use pitot_meter::hlog::LogWriter;
 use pitot_meter::{Nanos, units};
+use pitot_proto::client::CLIENTS;
 use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::value::{self, Cpus};
 
-/// Put load on a server and tell the truth about what came of it.
+/// Put load on a server and measure its response times.
 ///
-/// Connections, requests and rates are totals, whatever the number of threads and processes. Response time counts from
-/// the moment at which a request should have started, service time from the moment at which it was sent; with a
-/// pace that does not wait for the server (-R) the two differ, and both are shown.
+/// Connections, requests and rates are totals, whatever the number of threads and processes. Response time is measured
+/// from the moment at which a request was due, service time from the moment at which it was sent. With a pace that does
+/// not wait for the server (-R) the two differ, and both are reported.
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// The target: http://host:port/path, http://host:port/files/{0..9999} (a set, see --choice), blob://host:port/bytes, busy://host:port ...
+    #[arg(help = target_help())]
     url: String,
 
-    /// Active connections in all; 0 for idle ones only.
+    /// Total number of active connections; 0 for idle ones only.
     #[arg(short, long, value_name = "N", value_parser = units::count, default_value = "10", help_heading = "Load")]
     connections: u64,
-    /// Length of the measured part. [default: 10s, or without end if -n is given]
+    /// Length of the measured part of the run. [default: 10s, or until the last request if -n is given]
     #[arg(short, long, value_name = "TIME", value_parser = units::duration, help_heading = "Load")]
     duration: Option<Nanos>,
-    /// Requests in all, after which the run ends.
+    /// Total number of requests, after which the run ends.
     #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = "Load")]
     requests_total: Option<u64>,
-    /// Requests per second in all; without a rate each connection waits for its reply.
+    /// Total rate in requests per second; without one each connection sends its next request after the last reply.
     #[arg(short = 'R', long, value_name = "RATE", value_parser = units::rate, help_heading = "Load")]
     rate: Option<f64>,
-    /// When requests start: closed, constant, poisson, stages, search. [default: what the other options say]
-    #[arg(long, value_name = "PACE", help_heading = "Load")]
+    #[arg(long, value_name = "PACE", help = pace_help(), help_heading = "Load")]
     pace: Option<String>,
-    /// Time before the measured part, with the same load.
+    /// Time to run with the same load before the measured part.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "0s", help_heading = "Load")]
     warmup: Nanos,
-    /// How long to wait for a connection and for a reply; and with a rate, for a free connection, before a request
-    /// counts as missed.
+    /// How long to wait for a connection to open and for a reply; with a rate also how long a request waits for a free
+    /// connection before it counts as missed.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "5s", help_heading = "Load")]
     timeout: Nanos,
-    /// The pause between a reply and the next request of its connection.
+    /// Pause between a reply and the next request on the same connection.
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Load")]
     think: Option<Nanos>,
-    /// Rates that rise and fall: 0:1000rps:30s,1000:5000rps:1m
+    /// Rates that change in linear ramps: 0:1000rps:30s,1000:5000rps:1m
     #[arg(long, value_name = "FROM:TO:TIME,...", help_heading = "Load")]
     stages: Option<String>,
     /// Find the highest rate that meets conditions: 'p99 < 5ms, errors < 0.1%'
     #[arg(long, value_name = "CONDITIONS", help_heading = "Load")]
     search: Option<String>,
-    /// What random choices depend on; the same seed makes the same arrivals.
+    /// Seed of all random choices; the same seed produces the same arrivals.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load")]
     seed: u64,
 
-    /// Requests under way at once on each connection.
+    /// Requests in flight at once on each connection.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Connections")]
     pipeline: u16,
-    /// Requests after which a connection is closed and another opened.
+    /// Close a connection after N requests and open another.
     #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Connections")]
     requests_per_connection: Option<u64>,
-    /// Connections per second, of all together, to close and open again.
+    /// Total number of connections to close and reopen per second.
     #[arg(long, value_name = "RATE", value_parser = units::rate, help_heading = "Connections")]
     churn: Option<f64>,
-    /// Open all connections at once, and measure the time until they are established.
+    /// Open all connections at once and measure the time until they are established; no requests are sent.
     #[arg(long, help_heading = "Connections")]
     storm: bool,
-    /// Silent connections beside the active ones.
+    /// Idle connections in addition to the active ones.
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "0", help_heading = "Connections")]
     idle: u64,
-    /// Let each silent connection send a request every TIME, which is counted apart.
+    /// Send a request every TIME on each idle connection, counted separately.
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Connections")]
     idle_trickle: Option<Nanos>,
     /// Local addresses to connect from, in turn: 127.0.0.0/28
@@ -88,71 +88,70 @@ pub(crate) struct Load {
     /// Method of the requests.
     #[arg(long, value_name = "METHOD", default_value = "GET", help_heading = "Requests")]
     method: String,
-    /// A header to add, as 'Name: value'; may be given several times.
+    /// Header to add, as 'Name: value'; may be given several times.
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Requests")]
     headers: Vec<String>,
-    /// Body of the requests, or @FILE.
+    /// Body of the requests, or @FILE to read it from a file.
     #[arg(long, value_name = "TEXT|@FILE", help_heading = "Requests")]
     body: Option<String>,
-    /// A path, with a weight: /a=3; may be given several times, instead of the URL's path. A range stands for a set of
-    /// paths, here as in the URL: /files/{0..9999}
+    /// Path to request instead of the URL's, optionally with a weight: /a=3; may be given several times. A range stands
+    /// for a set of paths, as it does in the URL: /files/{0..9999}
     #[arg(long = "path", value_name = "PATH[=WEIGHT]", help_heading = "Requests")]
     paths: Vec<String>,
-    /// A file of requests to be sent in turn; each line is METHOD PATH, and BODY or @FILE if it has one.
+    /// File of requests to send in turn; each line is METHOD PATH [BODY or @FILE].
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     requests: Option<PathBuf>,
-    /// How to choose from several requests: turn, uniform (by weight), zipf:0.99 (the nth of the set n^0.99 times less
-    /// often than the first). [default: uniform; turn for a file of requests]
+    /// How to choose among several requests: turn, uniform (by weight), or zipf:S (the nth of the set n^S times less
+    /// often than the first, S 0.99 by default). [default: uniform; turn with --requests]
     #[arg(long, value_name = "CHOICE", help_heading = "Requests")]
     choice: Option<String>,
-    /// Statuses that count as right: 200,204 or 2xx. [default: everything below 400]
+    /// Statuses that count as success: 200,204 or 2xx. [default: all below 400]
     #[arg(long, value_name = "LIST", help_heading = "Requests")]
     expect_status: Option<String>,
-    /// Content that every reply must have.
+    /// File with the content that every reply must have.
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     expect_body: Option<PathBuf>,
-    /// Compare generated content with what it must be (blob, and /bytes/N of http).
+    /// Compare generated content byte by byte, where the protocol has some; `pitot list schemes` says which does.
     #[arg(long, help_heading = "Requests")]
     verify: bool,
 
-    /// Threads, each with its own loop and connections.
+    /// Threads of each process, each with its own event loop and connections. [default: 1]
     #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = "Machine")]
     threads: Option<u64>,
-    /// Processes, or auto: as many as the limit on descriptors makes necessary.
+    /// Number of processes, or auto for as many as the limit on descriptors requires.
     #[arg(long, value_name = "N|auto", value_parser = processes, default_value = "auto", help_heading = "Machine")]
     processes: ProcessCount,
     /// CPUs to pin the threads to, in turn: 0,2-3
     #[arg(long, value_name = "LIST", value_parser = value::cpus, help_heading = "Machine")]
     cpus: Option<Cpus>,
-    /// How the loop talks to the kernel: epoll or uring.
-    #[arg(long, value_name = "ENGINE", default_value = "epoll", help_heading = "Machine")]
-    engine: String,
+    #[arg(long, value_name = "ENGINE", help = engine_help(), help_heading = "Machine")]
+    engine: Option<String>,
 
-    /// End the run as failed once a condition holds, looked at every second: 'errors > 1%'
+    /// Stop the run with exit code 1 as soon as a condition holds; checked every second: 'errors > 1%'
     #[arg(long, value_name = "CONDITION", help_heading = "Result")]
     abort_on: Vec<String>,
-    /// Exit with code 1 if a condition holds at the end: 'p99 > 5ms'
+    /// Exit with code 1 if a condition holds at the end of the run: 'p99 > 5ms'
     #[arg(long, value_name = "CONDITION", help_heading = "Result")]
     fail_if: Vec<String>,
-    /// Show the samples behind each percentile, the distribution, and what became of connections.
+    /// Also print the number of samples behind each percentile, the distribution of response times, and connection counts.
     #[arg(short = 'L', long, help_heading = "Result")]
     latency: bool,
-    /// Write the result as one JSON object; - is standard output, which then holds nothing else.
+    /// Write the result as one JSON object; with - to standard output, and nothing else is written there.
     #[arg(long, value_name = "PATH|-", help_heading = "Result")]
     json: Option<PathBuf>,
-    /// Write the run by the second.
+    /// Write one line per second of the run as CSV.
     #[arg(long, value_name = "PATH", help_heading = "Result")]
     csv: Option<PathBuf>,
-    /// Write response times by the second, and all other latencies, as an HdrHistogram log.
+    /// Write an HdrHistogram log: response times per second, all other latencies for the whole run.
     #[arg(long, value_name = "PATH", help_heading = "Result")]
     hlog: Option<PathBuf>,
 
-    /// The share of a worker process; for the program's own use.
+    /// Share of a worker process; for internal use.
     #[arg(long, hide = true, value_parser = WorkerSpec::parse)]
     worker: Option<WorkerSpec>,
 }
 
-/// How many processes; none for as many as needed.
+/// Number of processes; `None` is as many as needed.
 #[derive(Clone, Copy, Debug)]
 struct ProcessCount(Option<u64>);
 
@@ -163,25 +162,43 @@ fn processes(text: &str) -> Result<ProcessCount, String> {
     }
 }
 
+fn target_help() -> String {
+    let examples: Vec<&str> = CLIENTS.iter().map(|c| c.example).collect();
+    format!(
+        "Target URL, such as {}. A path with a range, /files/{{0..9999}}, stands for a set of paths (see --choice)",
+        examples.join(", ")
+    )
+}
+
+fn pace_help() -> String {
+    let names: Vec<&str> = PACES.iter().map(|p| p.name).collect();
+    format!("When requests start: {} [default: implied by the other options]", names.join(", "))
+}
+
+fn engine_help() -> String {
+    let names: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
+    format!("System calls of the event loop: {} [default: {}]", names.join(", "), names[0])
+}
+
 impl Load {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let run = Plan::new(&self.options())?.prepare()?;
         if let Some(spec) = &self.worker {
             return match pitot_load::work(&run, spec) {
                 Ok(()) => Ok(ExitCode::SUCCESS),
-                Err(why) => Err(Failure::run(why, "the first process tells more")),
+                Err(why) => Err(Failure::run(why, "see the output of the first process")),
             };
         }
-        // Before any thread is there, so that all of them leave the signals to this descriptor.
+        // Before any thread is started, so that all of them leave the signals to this descriptor.
         let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
             Failure::run(
-                format!("signals cannot be taken: {e}"),
+                format!("the signals cannot be blocked: {e}"),
                 "raise the limit on descriptors with ulimit -n",
             )
         })?;
-        // Opened before the run: a name that cannot be written is told before, not after it.
+        // Opened before the run, so that a file that cannot be written is reported before it.
         let mut files = Files::create(&self)?;
-        let mut watch = Screen {
+        let mut watch = Observer {
             signals,
             live: io::stderr().is_terminal(),
             steps: self.json.as_deref() != Some(Path::new("-")),
@@ -242,7 +259,7 @@ impl Load {
             requests: self.requests_total,
             warmup: self.warmup,
             timeout: self.timeout,
-            engine: Some(self.engine.clone()),
+            engine: self.engine.clone(),
             source: self.source.clone(),
             method: self.method.clone(),
             headers: self.headers.clone(),
@@ -260,7 +277,7 @@ impl Load {
     }
 }
 
-/// This very command line, for worker processes.
+/// The command line of this process, for worker processes.
 fn respawn() -> Result<Option<Respawn>, Failure> {
     let program = std::env::current_exe().map_err(|e| {
         Failure::run(format!("the program's own file cannot be found: {e}"), "is /proc mounted?")
@@ -321,8 +338,8 @@ fn print(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
 }
 
-/// Shows progress where somebody looks, keeps the histogram log, and hears Ctrl-C.
-struct Screen {
+/// Shows progress on a terminal, writes the histogram log, and takes Ctrl-C.
+struct Observer {
     signals: SignalFd,
     /// Standard error is a terminal.
     live: bool,
@@ -332,7 +349,7 @@ struct Screen {
     shown: bool,
 }
 
-/// A histogram log. It starts with the measured part, of which the first second tells.
+/// A histogram log. Its header holds the start of the measured part, which is known once the first second is over.
 enum HistogramLog {
     Waiting(BufWriter<File>, String),
     Open(LogWriter<BufWriter<File>>),
@@ -376,7 +393,7 @@ impl HistogramLog {
     }
 }
 
-impl Watch for Screen {
+impl Watch for Observer {
     fn second(&mut self, progress: &Progress<'_>) {
         self.log = self.log.take().map(|log| log.second(progress));
         if self.live {
@@ -397,8 +414,8 @@ impl Watch for Screen {
     }
 }
 
-impl Screen {
-    /// Takes the progress line away.
+impl Observer {
+    /// Erases the progress line.
     fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
             let _ = write!(io::stderr(), "\r\x1b[K");

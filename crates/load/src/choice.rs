@@ -1,16 +1,16 @@
-//! Sets of requests: a range in a path stands for many, and a choice says how often each of them is made.
+//! Sets of requests: a range in a path stands for many, and a choice decides how often each of them is sent.
 
 use pitot_proto::client::RequestSpec;
 
 use pitot_results::Failure;
 
-/// At most so many requests are made of ranges: each is kept in memory, built.
+/// The most requests that ranges may expand to: each is built and kept in memory.
 const REQUESTS_MAX: u64 = 1_000_000;
 
 /// How requests are chosen from a set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Choice {
-    /// Each after the other, round and round.
+    /// One after the other, in rounds.
     Turn,
     /// By their weights alone.
     Uniform,
@@ -39,11 +39,11 @@ impl Choice {
         }
     }
 
-    /// Gives each request the weight that its place in the set asks for.
+    /// Multiplies the weight of each request by that of its rank in the set.
     pub(crate) fn weigh(self, specs: &mut [RequestSpec]) {
         if let Choice::Zipf { exponent } = self {
-            for (place, spec) in (1u32..).zip(specs) {
-                spec.weight *= f64::from(place).powf(-exponent);
+            for (rank, spec) in (1u32..).zip(specs) {
+                spec.weight *= f64::from(rank).powf(-exponent);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Puts together what threads and processes recorded, second by second.
+//! Merges what threads and processes recorded, second by second.
 
 use std::collections::BTreeMap;
 
@@ -34,9 +34,9 @@ pub struct Second {
 
 /// Everything collected.
 pub(crate) struct Collector {
-    /// For each source the next second it will tell of; `None` once it has ended.
+    /// For each source the next second that it will report; `None` once it has ended.
     next: Vec<Option<u64>>,
-    /// Seconds that some source has not told of.
+    /// Seconds that some source has not reported yet.
     partial: BTreeMap<u64, Interval>,
     /// Response times of all finished seconds.
     pub(crate) response: Histogram,
@@ -71,7 +71,7 @@ impl Collector {
         }
     }
 
-    /// Takes a second of one source. `finished` is shown each second that all have told of, with its response times.
+    /// Takes a second of one source. `finished` is called for each second that all have reported, with its response times.
     pub(crate) fn interval(
         &mut self,
         source: usize,
@@ -104,8 +104,8 @@ impl Collector {
     }
 
     fn finish_seconds(&mut self, finished: &mut dyn FnMut(&Collector, &Second, &Histogram)) {
-        let told = self.next.iter().flatten().min().copied().unwrap_or(u64::MAX);
-        while let Some(entry) = self.partial.first_entry().filter(|entry| *entry.key() < told) {
+        let reported = self.next.iter().flatten().min().copied().unwrap_or(u64::MAX);
+        while let Some(entry) = self.partial.first_entry().filter(|entry| *entry.key() < reported) {
             let interval = entry.remove();
             let second = Second {
                 t_s: interval.second,
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_is_finished_when_all_sources_have_told_of_it() {
+    fn a_second_is_finished_when_all_sources_have_reported_it() {
         let mut collector = Collector::new(2);
         let mut seen = Vec::new();
         let mut take =

@@ -41,7 +41,7 @@ enum Relation {
     AtLeast,
 }
 
-/// Why a text is no condition.
+/// Why a text is not a condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
     /// No relation sign.
@@ -53,11 +53,11 @@ pub enum ConditionError {
     )]
     Metric(String),
     /// A limit that does not suit the figure.
-    #[error("the limit in `{0}` is not what its figure needs: {1}")]
+    #[error("the limit in `{0}` does not fit its figure: {1}")]
     Limit(String, String),
 }
 
-/// The figures that conditions speak of.
+/// The figures that conditions refer to.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures<'a> {
     /// Response times.
@@ -123,7 +123,7 @@ impl Condition {
         Ok(Condition { metric, relation, limit, text: text.to_owned() })
     }
 
-    /// The figure that the condition speaks of; none if there is nothing yet to take it from.
+    /// The figure that the condition limits; `None` if there is no sample of it yet.
     fn value(&self, figures: &Figures<'_>) -> Option<f64> {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let response = |value: Nanos| (figures.response.count() > 0).then_some(value.0 as f64);
@@ -140,7 +140,7 @@ impl Condition {
         }
     }
 
-    /// True if the figures meet the condition; `otherwise` if there is nothing yet to judge.
+    /// Whether the figures meet the condition; `otherwise` if its figure is not known yet.
     pub fn met(&self, figures: &Figures<'_>, otherwise: bool) -> bool {
         let Some(value) = self.value(figures) else { return otherwise };
         match self.relation {
@@ -151,7 +151,7 @@ impl Condition {
         }
     }
 
-    /// True if it speaks of errors.
+    /// Whether it limits errors.
     pub(crate) fn limits_errors(&self) -> bool {
         matches!(self.metric, Metric::Errors | Metric::ErrorShare)
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pitot_meter::Nanos;
 
-/// The start, at the same moment for all threads, and the wish to stop early.
+/// The start, at the same moment for all threads, and the request to stop early.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     /// Zero while it is not known.

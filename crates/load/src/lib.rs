@@ -5,8 +5,8 @@
 //! end. A request has an intended time, whether or not the server or the generator was late for it; response time
 //! counts from there, service time from the actual send, and both are kept.
 //!
-//! [`Options`] are what the user wrote, [`Plan::new`] checks them, [`Plan::prepare`] looks at the machine, [`run`] does
-//! it, and [`Report`] is the result.
+//! [`Options`] are what the user wrote, [`Plan::new`] checks them, [`Plan::prepare`] resolves the name and
+//! checks the machine, [`run`] does it, and [`Report`] is the result.
 #![forbid(unsafe_code)]
 
 mod choice;

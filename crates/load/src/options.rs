@@ -1,4 +1,4 @@
-//! What the user said, before it is checked.
+//! The options as the user wrote them, before they are checked.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use pitot_meter::Nanos;
 use crate::pace::PaceOptions;
 use crate::workload::WorkloadOptions;
 
-/// Everything that can be said about a run. Counts and rates are totals, whatever the number of threads and processes.
+/// All options of a run. Counts and rates are totals, whatever the number of threads and processes.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The target.
@@ -48,7 +48,7 @@ pub struct Options {
     pub paths: Vec<String>,
     /// A file of requests, one a line: `METHOD PATH [BODY or @file]`.
     pub requests_file: Option<PathBuf>,
-    /// How requests are chosen from several: `turn`, `uniform`, `zipf` or `zipf:0.99`; the usual way if none.
+    /// How requests are chosen from several: `turn`, `uniform`, `zipf` or `zipf:0.99`; the default if `None`.
     pub choice: Option<String>,
     /// `200,301` or `2xx`.
     pub expect_status: Option<String>,

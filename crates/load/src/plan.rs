@@ -1,5 +1,5 @@
-//! What will be done, checked as far as the options alone allow: no name is resolved, no limit of the machine is looked
-//! at or changed, and only the files that the options name are read. [`Plan::prepare`] does the rest.
+//! What will be done, checked as far as the options alone allow: no name is resolved, no limit of the machine is read
+//! or changed, and only the files that the options name are read. [`Plan::prepare`] does the rest.
 
 use std::sync::Arc;
 

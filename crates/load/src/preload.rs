@@ -11,7 +11,7 @@ use crate::prepared::PreparedRun;
 use crate::watch::Watch;
 
 const RECEIVE_BYTES: usize = 64 * 1024;
-/// How often the observer is asked whether the run is to end while the server is silent.
+/// How often the observer is asked whether the run is to end while the server does not answer.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Prepares the server; false if the run is to end.
@@ -37,7 +37,7 @@ pub(crate) fn preload(run: &PreparedRun, watch: &mut dyn Watch) -> Result<bool, 
     while !preload.step(&input[..received], &mut out).map_err(failed)? {
         socket.write_all(&out).map_err(io)?;
         out.clear();
-        let mut silent = Duration::ZERO;
+        let mut waited = Duration::ZERO;
         received = loop {
             if watch.interrupted() {
                 return Ok(false);
@@ -46,8 +46,8 @@ pub(crate) fn preload(run: &PreparedRun, watch: &mut dyn Watch) -> Result<bool, 
                 Ok(0) => return Err(failed("it has closed the connection".into())),
                 Ok(n) => break n,
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    silent += POLL_INTERVAL;
-                    if silent >= timeout {
+                    waited += POLL_INTERVAL;
+                    if waited >= timeout {
                         return Err(failed(format!("it has not answered for {} s", timeout.as_secs_f64())));
                     }
                 }

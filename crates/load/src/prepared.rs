@@ -121,7 +121,7 @@ fn check_cpus(cpus: &[usize]) -> Result<(), Failure> {
     }
 }
 
-/// How many processes hold so many connections; the limit on descriptors is raised as far as it goes.
+/// The number of processes for `connections`; the limit on descriptors is raised as far as it goes.
 fn processes(asked: Option<u64>, connections: u64) -> Result<u64, Failure> {
     let limit = limits::raise_descriptors().unwrap_or_else(|_| limits::descriptors());
     let each = limit.saturating_sub(DESCRIPTORS_RESERVED).max(1);

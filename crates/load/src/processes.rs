@@ -1,7 +1,7 @@
 //! Several processes, where one cannot hold enough connections.
 //!
-//! The load generator starts itself again with the same arguments and a hidden one that says which share is the worker's. A
-//! worker prints its messages as lines of JSON and takes orders from its standard input; it ends when that is closed,
+//! The load generator starts itself again with the same arguments and a hidden one that says which share is the worker's.
+//! A worker prints its messages as lines of JSON and takes orders from its standard input; it ends when that is closed,
 //! and dies with its parent in any case.
 
 use std::ffi::OsString;
@@ -190,7 +190,7 @@ fn obey(gate: &Gate) {
     gate.stop();
 }
 
-/// Adds up the messages of so many threads and prints them as those of one source.
+/// Adds up the messages of `count` threads and prints them as those of one source.
 fn relay(count: usize, threads: &Threads, receiver: &Receiver<Message>) -> Result<(), String> {
     let (mut ready, mut opened, mut finals) = (0, 0, 0);
     let mut tally = Tally::default();
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_become_messages_and_silence_is_a_failure() {
+    fn lines_become_messages_and_a_missing_final_one_is_a_failure() {
         let (sender, receiver) = channel();
         let interval = Interval { second: 4, completed: 2, ..Interval::default() };
         let mut text = serde_json::to_string(&Line::Ready { opened: 7 }).unwrap() + "\n";

@@ -18,7 +18,7 @@ const SECOND: Nanos = Nanos::from_secs(1);
 
 /// Where finished seconds go and used memory comes back.
 pub(crate) struct Intervals {
-    /// Who we are to the collector.
+    /// Index of this thread or process at the collector.
     pub(crate) source: usize,
     pub(crate) finished: Sender<Message>,
     pub(crate) spare: Receiver<Box<Interval>>,
@@ -129,7 +129,7 @@ impl Recorder {
         let mut next = self.intervals.spare.try_recv().unwrap_or_default();
         next.begin(next_second, self.open);
         let finished = std::mem::replace(&mut self.interval, next);
-        // A collector that is gone has no use for it.
+        // Nobody needs the record if the collector is gone.
         let source = self.intervals.source;
         let _ = self.intervals.finished.send(Message::Interval { source, interval: finished });
     }
@@ -200,7 +200,7 @@ impl Recorder {
         self.tally.requests.failed += 1;
         self.interval.failed += 1;
         self.count_error(phase, kind, now);
-        // A time-out is a response time of which only a lower bound is known; without it the worst would be missing.
+        // A timeout is a response time of which only a lower bound is known; without it the worst would be missing.
         if phase == ErrorPhase::Timeout {
             self.interval.response.record(now.since(intended));
         }
@@ -241,7 +241,7 @@ impl Recorder {
         }
     }
 
-    /// A request starts so much after its time although a connection was free.
+    /// A request starts `late` after it was due although a connection was free.
     #[inline]
     pub(crate) fn lateness(&mut self, intended: Nanos, late: Nanos) {
         if late > LATE && self.measured(intended) {
@@ -328,7 +328,7 @@ impl Recorder {
             .errors
             .iter()
             .map(|e| ErrorRow {
-                phase: e.phase.word().to_owned(),
+                phase: e.phase.name().to_owned(),
                 kind: e.kind.name(),
                 count: e.count,
                 first_at_s: e.first_at.since(from).as_secs_f64(),

@@ -1,4 +1,4 @@
-//! From what the user wrote about requests to the list of them.
+//! From the options about requests to the list of requests.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) fn specs(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, b
     Ok((specs, choice == Choice::Turn))
 }
 
-/// The requests as they were written down, and how they are usually chosen.
+/// The requests in the order given, and how they are chosen by default.
 fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Failure> {
     let body = match &options.body {
         Some(text) => content(text)?,
@@ -27,7 +27,7 @@ fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Fa
     if let Some(file) = &options.requests_file {
         if options.body.is_some() || !options.paths.is_empty() || options.method != "GET" {
             return Err(Failure::misuse(
-                "--requests names whole requests, so that --method, --path and --body have no meaning beside it",
+                "--requests names whole requests, so that --method, --path and --body cannot be combined with it",
                 "leave them out, or leave --requests out",
             ));
         }
@@ -51,7 +51,7 @@ fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Fa
     }
     for word in &options.paths {
         match word.rsplit_once('=') {
-            // A path may hold an equals sign of its own, so that only a number behind the last one is a weight.
+            // A path may contain an equals sign itself, so only a number after the last one is a weight.
             Some((path, weight)) if weight.parse::<f64>().is_ok() => {
                 add(path, weight.parse().unwrap_or_default())?;
             }
@@ -97,7 +97,7 @@ fn from_file(file: &Path) -> Result<Vec<RequestSpec>, Failure> {
         let (Some(method), Some(path)) = (words.next(), words.next()) else {
             return Err(Failure::misuse(
                 format!("line {} of {} is not a request: `{line}`", number + 1, file.display()),
-                "write METHOD PATH, and behind it a body or @file where there is one",
+                "write METHOD PATH, followed by a body or @file if there is one",
             ));
         };
         let body = words.next().map(|text| content(text.trim_start())).transpose()?.unwrap_or_default();

@@ -81,10 +81,10 @@ fn run_search(
         watch.step(&step);
         steps.push(step);
         if passed {
-            explorer.tell(true);
+            explorer.record(true);
             best = Some(report);
         } else {
-            explorer.tell(false);
+            explorer.record(false);
             last = Some(report);
         }
         if stop {

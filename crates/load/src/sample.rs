@@ -32,16 +32,16 @@ pub(crate) enum Outcome {
     Wrong(ErrorPhase, ErrorKind),
 }
 
-/// In which phase of a request or connection an error came.
+/// In which phase of a request or connection an error occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ErrorPhase {
-    /// Before the connection was there.
+    /// Before the connection was established.
     Connect,
     /// While the request was sent.
     Send,
     /// While the reply was awaited or received.
     Receive,
-    /// The time-out came first.
+    /// The timeout expired first.
     Timeout,
     /// The server broke the protocol.
     Protocol,
@@ -50,8 +50,8 @@ pub enum ErrorPhase {
 }
 
 impl ErrorPhase {
-    /// The word in reports.
-    pub const fn word(self) -> &'static str {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
         match self {
             ErrorPhase::Connect => "connect",
             ErrorPhase::Send => "send",
@@ -66,18 +66,18 @@ impl ErrorPhase {
 /// What went wrong, within its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// What the kernel said.
+    /// An error number of the kernel.
     Errno(i32),
-    /// What the reply said.
+    /// A status of the reply.
     Status(u16),
-    /// A word of ours or of the protocol.
+    /// A name that Pitot or the protocol gives the error.
     Word(&'static str),
 }
 
 impl ErrorKind {
-    /// The server closed in order before the first byte of a reply.
+    /// The server closed the connection in order before the first byte of a reply.
     pub(crate) const CLOSED: ErrorKind = ErrorKind::Word("closed");
-    /// The server closed in order inside a reply.
+    /// The server closed the connection in order inside a reply.
     pub(crate) const TRUNCATED: ErrorKind = ErrorKind::Word("truncated");
     /// No connection in time.
     pub(crate) const NO_CONNECTION: ErrorKind = ErrorKind::Word("connect");

@@ -29,7 +29,7 @@ pub(crate) struct Tally {
     pub(crate) stalled_ns: u64,
     /// One entry a thread.
     pub(crate) threads: Vec<ThreadUse>,
-    /// What became of a storm of connections.
+    /// The result of a storm of connections.
     pub(crate) storm: Option<StormEnd>,
     /// The measured part, if the run got so far.
     pub(crate) window: Option<Window>,
@@ -61,7 +61,7 @@ pub struct RequestCounts {
     pub cut: u64,
     /// How long the oldest of those had waited.
     pub cut_oldest_ns: u64,
-    /// Due in an open loop and never sent: no connection was free for as long as the time-out, or up to the end.
+    /// Due in an open loop and never sent: no connection was free within the timeout, or before the end.
     pub missed: u64,
     /// Sent more than a millisecond after they were due although a connection was free: the generator's own lateness.
     pub started_late: u64,
@@ -87,7 +87,7 @@ pub struct ConnectionCounts {
     pub peak_open: u64,
     /// The mean number open over the measured part.
     pub mean_open: f64,
-    /// How many of those opened took the place of an earlier one.
+    /// How many of those opened replaced an earlier one.
     pub reopened: u64,
     /// Closed or reset by the server.
     pub closed_by_peer: u64,
@@ -112,7 +112,7 @@ pub struct ErrorRow {
     pub first_at_s: f64,
 }
 
-/// What a thread took and was denied during the measured part.
+/// CPU time that a thread used, and waited for, during the measured part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadUse {
     /// CPU time in user mode.
@@ -159,7 +159,7 @@ pub(crate) struct Interval {
     pub(crate) open_peak: u64,
     /// The sum over all connections of the time for which they were open in it.
     pub(crate) open_ns: u64,
-    /// Response times of the replies completed and of the time-outs in it.
+    /// Response times of the replies completed and of the timeouts in it.
     #[serde(with = "text")]
     pub(crate) response: Histogram,
 }

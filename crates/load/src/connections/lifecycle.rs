@@ -109,7 +109,7 @@ impl Connections {
         self.recover(wire, slot, now);
     }
 
-    /// Counts a connect that is over, and returns what had become of the earlier ones.
+    /// Counts a connect that is over, and returns the history before it.
     fn connect_ended(&mut self, slot: u32, history: History) -> History {
         self.connecting -= 1;
         let before = std::mem::replace(&mut self.slots[slot as usize].history, history);

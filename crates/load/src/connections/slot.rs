@@ -3,7 +3,7 @@ use std::num::NonZeroU64;
 use pitot_meter::Nanos;
 use pitot_proto::client::{ClientConn, Tag};
 
-/// One of the thread's connections, through all the TCP connections that follow each other in its place.
+/// One of the thread's connections, through all the TCP connections that replace each other in it.
 ///
 /// It must stay small, since 100,000 of them should cost no more than tens of megabytes: it owns no buffer but the
 /// unconsumed tail of input that was cut in the middle of something.
@@ -86,7 +86,7 @@ pub(super) enum Pause {
     },
 }
 
-/// What has become of the connects of a slot.
+/// Whether a slot has ever been connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum History {
     /// None has ended yet.

@@ -59,7 +59,7 @@ pub(crate) struct Connections {
     /// Requests under way: a row of `pipeline` for each slot.
     pub(super) pending: Vec<Pending>,
     pub(super) pipeline: u16,
-    /// Connections that can take a request of an open loop, the longest unused first.
+    /// Connections that can take a request of an open loop, the longest idle first.
     pub(super) ready: VecDeque<u32>,
     pub(super) timers: Timers,
     pub(super) timeout: Nanos,
@@ -99,7 +99,7 @@ pub(super) enum Pacing {
         arrivals: Arrivals,
         /// The next arrival that no connection has taken, from the start; `MAX` if there is none.
         due: Nanos,
-        /// No connection was free at the last look, so that what waits now waits for the server and not for us.
+        /// No connection was free at the last check, so that what waits now waits for the server and not for us.
         starved: bool,
     },
 }
@@ -111,7 +111,7 @@ pub(super) struct Churn {
     /// Replacements so far.
     pub(super) count: u64,
     pub(super) next_slot: u32,
-    /// The first so many slots take part.
+    /// How many slots take part, from the first on.
     pub(super) slots: u32,
     pub(super) next_at: Nanos,
 }

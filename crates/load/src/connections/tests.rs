@@ -231,7 +231,7 @@ fn what_waits_longer_than_the_timeout_is_missed() {
     let mut harness = Harness::started(1, every(Nanos(10 * MS.0)), |plan| plan.requests = Some(100));
     harness.tick(START + Nanos(99 * MS.0));
     harness.take();
-    // The first request times out; of those due since, the ones older than the time-out have gone.
+    // The first request times out; of those due since, the ones older than the timeout are missed.
     harness.tick(START + Nanos(155 * MS.0));
     let (tally, _) = harness.finish(START + Nanos(155 * MS.0));
     assert_eq!(tally.requests.failed, 1);

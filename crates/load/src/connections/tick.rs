@@ -18,9 +18,9 @@ pub(crate) enum Next {
     Over,
 }
 
-/// Connections that are being opened at once before the start: gentle enough for any listen queue.
+/// Connects in flight at once before the start: few enough for any listen queue.
 const OPENING_MAX: u64 = 100;
-/// Connects begun between two looks at what has happened, so that times stay exact in a storm.
+/// Connects begun between two waits for events, so that times stay exact in a storm.
 const STORM_BATCH: u32 = 32;
 /// How often a waiting loop checks whether the run starts or is to stop.
 const INTERVAL_BEFORE_START: Nanos = Nanos::from_millis(1);

@@ -3,12 +3,12 @@ use std::collections::BinaryHeap;
 
 use pitot_meter::Nanos;
 
-/// What a connection is to be looked at for.
+/// Why a connection must be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Alarm {
     /// Its oldest request, or its connect, may have timed out.
     Expiry,
-    /// A pause is over: thinking, backing off, or being silent.
+    /// A pause is over: thinking, backing off, or being idle.
     Wake,
 }
 
@@ -16,12 +16,12 @@ pub(super) enum Alarm {
 ///
 /// A connection has at most one of each kind. An expiry is not moved when its request is answered, which would cost
 /// something for each request: it goes off, finds a younger request, and is set again for that one. So it costs one
-/// look per connection and time-out, however many requests there are.
+/// check per connection and timeout, however many requests there are.
 #[derive(Debug, Default)]
 pub(super) struct Timers(BinaryHeap<Reverse<(Nanos, u32, Alarm)>>);
 
 impl Timers {
-    /// Room for both alarms of so many connections.
+    /// Room for the alarms of `slots` connections.
     pub(super) fn new(slots: usize) -> Timers {
         Timers(BinaryHeap::with_capacity(slots))
     }

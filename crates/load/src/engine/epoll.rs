@@ -1,4 +1,4 @@
-//! The loop on epoll(7) with edge trigger: one epoll_ctl(2) in the life of a connection.
+//! The loop on edge-triggered epoll(7): one epoll_ctl(2) in the life of a connection.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,9 +16,9 @@ use crate::tally::Tally;
 
 pub(super) const ENTRY: EngineEntry = EngineEntry {
     name: "epoll",
-    summary: "epoll with edge trigger: a send and a receive for each request",
-    doc: "Works everywhere. Each reply is stamped after its own receive, so that no time depends on how many replies \
-          are handled in one go.",
+    summary: "edge-triggered epoll: one send and one receive per request",
+    doc: "Works on every kernel. The clock is read after each receive, so that no time depends on how many replies are \
+          handled in one wake-up.",
     available: || Ok(()),
     run,
 };
@@ -27,7 +27,7 @@ pub(super) const ENTRY: EngineEntry = EngineEntry {
 const RECEIVE_BYTES: usize = 64 * 1024;
 /// Calls on one connection before the others have their turn.
 const RECEIVES_MAX: usize = 16;
-/// As many events as the mechanism takes in one call; if it took so many, there may be more.
+/// The most events that one call returns; if it returned as many, there may be more.
 const FULL_BATCH: usize = 512;
 
 struct EpollWire {

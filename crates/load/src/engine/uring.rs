@@ -16,11 +16,11 @@ use crate::tally::Tally;
 
 pub(super) const ENTRY: EngineEntry = EngineEntry {
     name: "uring",
-    summary: "io_uring: one system call for a batch of requests",
-    doc: "The least CPU per request, where the kernel has it. All replies of a batch are stamped when the wait for them \
-          ends, as they had all come by then; the requests that follow carry the same stamp and are sent when the \
-          batch is worked off, so that service time may include the time that takes (a few microseconds for each \
-          reply of the batch), as it includes the time a reply waits to be read with any other client.",
+    summary: "io_uring: one system call per batch of requests",
+    doc: "The least CPU time per request, where the kernel supports it. All replies of a batch get the time at which the \
+          wait for them ended, since they had all arrived by then; the requests that follow get the same time and \
+          are sent once the batch is handled, so that service time may include that handling (a few microseconds \
+          per reply of the batch), just as it includes the time a reply waits to be read with any other client.",
     available: || ring::probe().map(|_| ()),
     run,
 };
@@ -37,7 +37,7 @@ enum Action {
     Connect(Token),
     Fixed(Token, &'static [u8]),
     Bytes(Token, Vec<u8>),
-    /// With whether something is in flight on it.
+    /// Whether something is in flight on it.
     Close(RingFd, bool),
 }
 
@@ -45,7 +45,7 @@ struct UringWire {
     route: Route,
     sockets: Vec<Socket>,
     actions: Vec<Action>,
-    /// Every send is known to be short and alone on its connection.
+    /// Every send is known to be short and the only one in flight on its connection.
     unwatched: bool,
 }
 
@@ -169,7 +169,7 @@ fn handle(
         Completion::Received { token, result, last } => {
             received(connections, wire, ring, token, result, time);
             if last && let Some(socket) = wire.socket(token) {
-                // Ended for want of a buffer, or because the kernel gave others their turn.
+                // Ended for want of a buffer, or because the kernel let others have their turn.
                 socket.receiving = true;
                 rearm.push(token);
             }

@@ -32,7 +32,7 @@ pub(super) fn distribution(histogram: &Histogram) -> String {
     let mut text = String::new();
     for (row, &count) in counts.iter().enumerate() {
         let mut width = (count as f64 / largest as f64 * BAR_WIDTH as f64).round() as usize;
-        // What is there shows, however little it is beside the rest: the tail is what one looks for.
+        // Every row with a sample has a bar, however short: the tail is what matters.
         width = width.max(usize::from(count > 0));
         let _ = writeln!(
             text,
@@ -54,8 +54,8 @@ pub(super) fn curve(steps: &[Step]) -> String {
     let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(1.0, f64::max));
     let mut text = String::new();
     for (step, value) in steps.iter().zip(values()) {
-        let place = if high > low { (value / low).ln() / (high / low).ln() } else { 0.0 };
-        let bar = "#".repeat(1 + (place * (BAR_WIDTH - 1) as f64).round() as usize);
+        let position = if high > low { (value / low).ln() / (high / low).ln() } else { 0.0 };
+        let bar = "#".repeat(1 + (position * (BAR_WIDTH - 1) as f64).round() as usize);
         let _ = writeln!(
             text,
             "  {:>10} rps  p99 {:>8}  {bar}{}",

@@ -7,8 +7,8 @@ use super::bytes::bytes;
 use super::chart;
 use crate::report::{Latency, PERCENTILES, Report};
 
-/// The result as text, for whoever knows the output of wrk. `detail` adds how many samples are behind each percentile,
-/// the distribution of response times, and what became of connections.
+/// The result as text, in a form like that of wrk. `detail` adds the number of samples behind each percentile, the
+/// distribution of response times, and connection counts.
 pub fn summary(report: &Report, detail: bool) -> String {
     let mut text = String::new();
     head(&mut text, report);
@@ -32,7 +32,7 @@ fn head(text: &mut String, report: &Report) {
     let _ = writeln!(text, "{:.2} s of {}", report.duration_s, report.target);
     let idle = match number("idle") {
         0 => String::new(),
-        idle => format!(" ({} of them silent)", grouped(idle)),
+        idle => format!(" ({} of them idle)", grouped(idle)),
     };
     let processes = match number("processes") {
         0 | 1 => String::new(),
@@ -131,7 +131,7 @@ fn totals(text: &mut String, report: &Report) {
     if !report.protocol.is_empty() {
         let counts: Vec<String> =
             report.protocol.iter().map(|(name, &count)| format!("{} {name}", grouped(count))).collect();
-        let _ = writeln!(text, "  {} (of the protocol, warm-up and all)", counts.join(", "));
+        let _ = writeln!(text, "  {} (counted by the protocol, including the warm-up)", counts.join(", "));
     }
     let c = &report.connections;
     let _ = writeln!(
@@ -164,8 +164,8 @@ fn connections(text: &mut String, report: &Report) {
     let c = &report.connections;
     let _ = writeln!(
         text,
-        "\n  Connections: {} opened, {} of them again, {} closed by the server, {} connects failed, {} segment(s) sent \
-         again",
+        "\n  Connections: {} opened, {} of them reopened, {} closed by the server, {} connects failed, {} segment(s) \
+         retransmitted",
         grouped(c.opened),
         grouped(c.reopened),
         grouped(c.closed_by_peer),
@@ -173,7 +173,7 @@ fn connections(text: &mut String, report: &Report) {
         grouped(c.retransmits)
     );
     if c.trickled > 0 {
-        let _ = writeln!(text, "  {} requests kept silent connections alive", grouped(c.trickled));
+        let _ = writeln!(text, "  {} requests kept idle connections alive", grouped(c.trickled));
     }
     if report.warmup.requests > 0 {
         let _ = writeln!(

@@ -5,16 +5,16 @@ use crate::share::Share;
 
 pub(super) const ENTRY: PaceEntry = PaceEntry {
     name: "constant",
-    summary: "requests are due at even distances (-R a second in all)",
+    summary: "requests are due at even intervals (-R per second in total)",
     doc: "An open loop: request number n is due n/R seconds after the start, whatever the server does. Response times \
-          count from that moment, so that a stall shows in every request that should have been sent in it.",
+          are measured from that moment, so a stall shows in every request that should have been sent during it.",
     uses: Uses { rate: true, think: false, stages: false, search: false },
     random: false,
     implied: |options| options.rate.is_some(),
     build: |options| Ok(Pace::Open(Box::new(Constant { rate: required_rate(options, "constant")? }))),
 };
 
-/// Arrivals at even distances.
+/// Arrivals at even intervals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Constant {
     /// Arrivals per second in all.

@@ -59,7 +59,7 @@ pub struct PaceEntry {
     pub random: bool,
     /// Whether the options ask for it if they name no pace.
     pub(crate) implied: fn(&PaceOptions) -> bool,
-    /// Makes the pace, or says in one line what is wrong with the options.
+    /// Builds the pace, or returns one line on what is wrong with the options.
     pub(crate) build: fn(&PaceOptions) -> Result<Pace, String>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Uses {
 }
 
 impl PaceEntry {
-    /// Makes the pace.
+    /// Builds the pace.
     ///
     /// # Errors
     /// One line if an option is missing, wrong, or would be silently ignored.

@@ -6,10 +6,10 @@ use crate::share::Share;
 
 pub(super) const ENTRY: PaceEntry = PaceEntry {
     name: "poisson",
-    summary: "requests arrive independently of each other (-R a second on average)",
-    doc: "An open loop with exponentially distributed gaps, as many users who know nothing of each other make them. \
-          Bursts and lulls belong to it: queues form below capacity that even arrivals would not show. The same \
-          --seed gives the same arrivals.",
+    summary: "requests arrive independently of each other (-R per second on average)",
+    doc: "An open loop with exponentially distributed gaps, as many independent users produce them. It has bursts and \
+          lulls, so queues form below capacity that evenly spaced arrivals would not show. The same --seed gives the \
+          same arrivals.",
     uses: Uses { rate: true, think: false, stages: false, search: false },
     random: true,
     implied: |_| false,

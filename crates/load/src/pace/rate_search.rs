@@ -5,7 +5,7 @@ use crate::verdict::MISSED_MAX;
 
 /// The search ends when the bounds are this close.
 const PRECISION: f64 = 1.05;
-/// The search ends after so many runs.
+/// The most runs of one search.
 const STEPS_MAX: usize = 40;
 /// No rate below this is tried.
 const RATE_MIN: f64 = 1.0;
@@ -33,7 +33,7 @@ impl Search {
 
     /// Starts the search.
     pub(crate) fn explore(&self) -> Explorer {
-        Explorer { passed: None, failed: None, next: Some(self.from), doubted: false, steps: 0 }
+        Explorer { passed: None, failed: None, next: Some(self.from), failed_once: false, steps: 0 }
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Explorer {
     failed: Option<f64>,
     next: Option<f64>,
     /// The present rate has failed once.
-    doubted: bool,
+    failed_once: bool,
     steps: usize,
 }
 
@@ -59,15 +59,15 @@ impl Explorer {
         self.passed
     }
 
-    /// Whether the rate passed.
-    pub(crate) fn tell(&mut self, passed: bool) {
+    /// Takes the outcome of the run at the rate of [`Explorer::next`].
+    pub(crate) fn record(&mut self, passed: bool) {
         let Some(rate) = self.next else { return };
         self.steps += 1;
-        if !passed && !self.doubted {
-            self.doubted = true;
+        if !passed && !self.failed_once {
+            self.failed_once = true;
             return;
         }
-        self.doubted = false;
+        self.failed_once = false;
         if passed {
             self.passed = Some(rate);
         } else {
@@ -94,7 +94,7 @@ mod tests {
         let mut explorer = Search { conditions: Vec::new(), from }.explore();
         while let Some(rate) = explorer.next() {
             let disturbed = disturb(explorer.steps);
-            explorer.tell(rate <= capacity && !disturbed);
+            explorer.record(rate <= capacity && !disturbed);
         }
         (explorer.found(), explorer.steps)
     }

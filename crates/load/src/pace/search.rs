@@ -5,10 +5,11 @@ use crate::condition::Condition;
 pub(super) const ENTRY: PaceEntry = PaceEntry {
     name: "search",
     summary: "finds the highest constant rate that meets conditions (--search 'p99 < 5ms')",
-    doc: "Runs at constant rates, each for the whole duration: doubling from -R (1000 a second if none is given) until \
-          the conditions fail, then halving the gap between the highest rate that met them and the lowest that did \
-          not, until the two are within 5%. A rate fails if it fails twice, so that one disturbance decides nothing. \
-          A rate of which more than 1% cannot be sent, or fails with an error, fails in any case.",
+    doc: "Runs at constant rates, each for the whole duration: the rate doubles from -R (1000 per second by default) until \
+          the conditions fail, then the gap between the highest rate that met them and the lowest that did not is \
+          halved until the two are within 5%. A rate fails only if it fails twice, so that one disturbance decides \
+          nothing. A rate at which more than 1% of the requests cannot be sent, or fail with an error, fails in any \
+          case.",
     uses: Uses { rate: true, think: false, stages: false, search: true },
     random: false,
     implied: |options| options.search.is_some(),

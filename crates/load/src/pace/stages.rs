@@ -6,8 +6,8 @@ use crate::share::Share;
 pub(super) const ENTRY: PaceEntry = PaceEntry {
     name: "stages",
     summary: "the rate rises and falls in ramps (--stages FROM:TO:DURATION,...)",
-    doc: "An open loop whose rate goes in a straight line from one value to the next: 0:1000rps:30s,1000:5000rps:1m. \
-          The connections stay; what changes is how often they are used. The run ends with the last stage.",
+    doc: "An open loop whose rate changes linearly within each stage: 0:1000rps:30s,1000:5000rps:1m. The number of \
+          connections stays the same; only the rate changes. The run ends with the last stage.",
     uses: Uses { rate: false, think: false, stages: true, search: false },
     random: false,
     implied: |options| options.stages.is_some(),

@@ -15,7 +15,7 @@ pub(crate) struct Lifecycle {
 /// When connections are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectAt {
-    /// Before the run starts, only so many at a time.
+    /// Before the run starts, a limited number at a time.
     BeforeStart,
     /// When there is a request to send, whose response time includes the connect.
     OnDemand,

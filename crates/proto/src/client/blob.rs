@@ -14,9 +14,9 @@ use crate::client::url::Url;
 /// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "blob",
-    summary: "asks for n bytes on connections that persist",
-    doc: "The client of the 2006 comparison of select and epoll. The path is the size in bytes (1024 where there \
-          is none); the length of each reply is checked, its content with --verify.",
+    summary: "requests n bytes on persistent connections",
+    doc: "The client of the 2006 comparison of select and epoll. The path is the size in bytes (1024 by \
+          default); the length of each reply is checked, its content with --verify.",
     port: None,
     requests_per_connection_max: None,
     example: "blob://127.0.0.1:8080/1024",
@@ -36,7 +36,7 @@ struct Table {
 /// Builds a request for each size.
 ///
 /// # Errors
-/// A path that is not a size, or senseless weights.
+/// A path that is not a size, or invalid weights.
 fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     let mut requests = Vec::new();
     for spec in &options.requests {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn pipelined_replies_are_told_apart_wherever_the_input_is_split() {
+    fn pipelined_replies_are_separated_wherever_the_input_is_split() {
         let input: Vec<u8> = (0..2).flat_map(|_| (0..10).map(pattern_at)).collect();
         for at in 0..=input.len() {
             let mut conn = protocol("/10").unwrap().connect();

@@ -10,9 +10,9 @@ use crate::client::url::Url;
 /// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "busy",
-    summary: "connects, reads `450 too busy` and the end; a connection each time",
+    summary: "reads `450 too busy` and the end of the connection; one connection per request",
     doc: "The client of the 2001 comparison of task architectures. A request is a whole connection: it is complete \
-          once the server has sent its line and closed, and right if the line was the expected one.",
+          once the server has sent its line and closed the connection, and right if the line was the expected one.",
     port: None,
     requests_per_connection_max: Some(1),
     example: "busy://127.0.0.1:8080",

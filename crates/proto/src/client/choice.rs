@@ -35,7 +35,7 @@ impl RequestChoice {
         Ok(RequestChoice { ends, count })
     }
 
-    /// The place of the next request in the table.
+    /// The index of the next request in the table.
     #[inline]
     pub fn next(&self, draw: Draw) -> Tag {
         if self.count == 1 {
@@ -43,8 +43,8 @@ impl RequestChoice {
         } else if self.ends.is_empty() {
             Tag((draw.index % u64::from(self.count)) as u32)
         } else {
-            let place = self.ends.partition_point(|&end| end <= draw.random);
-            Tag((place as u32).min(self.count - 1))
+            let index = self.ends.partition_point(|&end| end <= draw.random);
+            Tag((index as u32).min(self.count - 1))
         }
     }
 }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_weights_are_refused() {
+    fn invalid_weights_are_refused() {
         for weights in [&[][..], &[0.0], &[-1.0], &[f64::NAN], &[1.0, f64::INFINITY]] {
             assert!(RequestChoice::new(&specs(weights), false).is_err(), "{weights:?}");
         }

@@ -7,7 +7,7 @@ pub struct Draw {
     pub index: u64,
 }
 
-/// What a protocol wants to know of a request when its reply arrives, such as its place in a table.
+/// What a protocol needs to know about a request when its reply arrives, such as its index in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tag(pub u32);
 
@@ -16,7 +16,7 @@ pub struct Tag(pub u32);
 pub enum Opening {
     /// Nothing: requests may be sent.
     Ready,
-    /// The end of an exchange of greetings, which [`Progress::Ready`] will tell.
+    /// The end of an exchange of greetings, which [`Progress::Ready`] reports.
     Greeting,
 }
 
@@ -60,23 +60,23 @@ pub enum Verdict {
     Length,
     /// As many bytes as expected, but not these.
     Bytes,
-    /// The server said that it would not, under a word for the table of errors.
+    /// The server refused the request; the name goes into the table of errors.
     Refused(&'static str),
 }
 
 /// How a server broke the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Bytes that are not the protocol.
+    /// Bytes that violate the protocol.
     Malformed,
     /// Something is longer than its limit.
     TooLarge,
-    /// Bytes that nobody has asked for, such as a reply that goes on after its end.
+    /// Bytes that were not requested, such as more after the end of a reply.
     Unasked,
 }
 
 impl Fault {
-    /// The word under which it is counted.
+    /// The name under which it is counted.
     pub const fn word(self) -> &'static str {
         match self {
             Fault::Malformed => "malformed",

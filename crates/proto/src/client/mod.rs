@@ -1,6 +1,6 @@
 //! The client's side of the protocols: what a load generator sends and how it judges what comes back.
 //!
-//! The same rule as on the server's side holds: bytes in, bytes out, and no descriptor, clock or thread. A protocol is
+//! As on the server's side, a protocol turns bytes into bytes and knows no descriptor, clock or thread. A protocol is
 //! one file here and one entry in [`CLIENTS`].
 //!
 //! Requests are built once, before the run, and live as long as the process ([`Outgoing::fixed`]), so that sending one

@@ -11,7 +11,7 @@ pub struct Outgoing {
 /// What is to be sent, by how long it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload<'a> {
-    /// For ever.
+    /// As long as the process.
     Fixed(&'static [u8]),
     /// Until the scratch buffer is cleared.
     Scratch(&'a [u8]),
@@ -44,7 +44,7 @@ impl Outgoing {
         self.fixed.is_empty() && self.bytes.is_empty()
     }
 
-    /// Appends bytes that live for ever. They are copied only if something stands before them.
+    /// Appends bytes that live as long as the process. They are copied only if something precedes them.
     pub fn fixed(&mut self, bytes: &'static [u8]) {
         if self.is_empty() {
             self.fixed = bytes;

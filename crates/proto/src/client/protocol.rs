@@ -3,25 +3,25 @@ use super::outgoing::Outgoing;
 
 /// A protocol with the requests of one run. All connections of all threads share it.
 pub trait ClientProtocol: Send + Sync {
-    /// The state of one connection. It serves all connections that follow each other in one place: it is made once
-    /// and [`ClientConn::open`] sets it back.
+    /// The state of one connection. It is made once for all connections that replace each other, and
+    /// [`ClientConn::open`] resets it.
     fn connect(&self) -> Box<dyn ClientConn>;
 
-    /// The bytes that are sent for requests are all known before the run, so that no request is longer than this.
-    /// None if requests are made as they are needed.
+    /// The length of the longest request in bytes, if all requests are built before the run; `None` if they are
+    /// built as they are sent.
     fn request_bytes_max(&self) -> Option<usize>;
 
-    /// What is to be done once before the run, on a connection of its own, such as to fill a cache.
+    /// What must be done once before the run, on its own connection, such as filling a cache.
     fn preload(&self) -> Option<Box<dyn Preload>>;
 }
 
-/// A conversation that comes before a run. It is not measured.
+/// An exchange before the run, which is not measured.
 pub trait Preload: Send {
     /// Takes what has arrived since the last call, nothing at first, and appends what is to be sent to `out`; true once
     /// all is done. It wants more input if it is neither done nor has anything to send.
     ///
     /// # Errors
-    /// One line, if the server will not have it.
+    /// One line, if the server refuses it.
     fn step(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<bool, String>;
 }
 
@@ -29,7 +29,7 @@ pub trait Preload: Send {
 ///
 /// The caller counts requests and keeps them in order: `tag` always names the oldest one that is not answered.
 pub trait ClientConn: Send {
-    /// A new connection is there. What an earlier one left behind is forgotten; a client that speaks first greets.
+    /// A new connection is established. All state of an earlier one is reset; a client that sends first writes its greeting.
     fn open(&mut self, out: &mut Outgoing) -> Opening {
         let _ = out;
         Opening::Ready
@@ -45,7 +45,7 @@ pub trait ClientConn: Send {
     /// it again with more behind it. A call consumes no byte beyond the end of a reply.
     ///
     /// # Errors
-    /// Bytes that the protocol does not allow here. The connection is of no use any more.
+    /// Bytes that the protocol does not allow here. The connection cannot be used any more.
     fn receive(&mut self, tag: Option<Tag>, input: &[u8], out: &mut Outgoing) -> Result<Received, Fault>;
 
     /// The server has closed the connection in order. A reply that ends with its connection is complete now; to any
@@ -55,13 +55,13 @@ pub trait ClientConn: Send {
         None
     }
 
-    /// What the protocol has counted by itself, such as hits and misses, on all connections in this place so far.
+    /// What the protocol has counted by itself, such as hits and misses, on all connections so far.
     fn counts(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 }
 
-/// One request to be built, as the user wrote it. Protocols without methods and bodies look at the path only.
+/// One request to be built, as the user wrote it. Protocols without methods and bodies use the path only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestSpec {
     /// `GET`.
@@ -87,8 +87,8 @@ pub struct ClientOptions {
     pub expect_status: Vec<std::ops::RangeInclusive<u16>>,
     /// The content of every right reply.
     pub expect_body: Option<Vec<u8>>,
-    /// Compare generated content (blob, and `/bytes/<n>` of http) with what it must be.
+    /// Compare generated content, where the protocol has some, byte by byte.
     pub verify: bool,
-    /// Each connection carries a single request, and the server may know.
+    /// Each connection carries a single request, and the server may be told so.
     pub single_request: bool,
 }

@@ -7,7 +7,7 @@ use crate::client::exchange::Fault;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::client) struct Incoming {
     value: Value,
-    /// As long as the server says that it is.
+    /// The length that the server declares, in bytes.
     len: u64,
     at: u64,
 }

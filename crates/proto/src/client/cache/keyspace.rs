@@ -1,5 +1,5 @@
 //! The keys of a run and what is stored under each: all of it follows from a key's number, so that a reply can be
-//! judged by itself, whoever has written the value, and when.
+//! judged by itself, no matter who wrote the value and when.
 
 use super::random::Stream;
 use super::size::Size;
@@ -34,7 +34,7 @@ impl Key {
     }
 }
 
-/// A value: so many bytes of generated content from a place of its own.
+/// A value: `len` bytes of generated content from an offset of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::client) struct Value {
     pub(in crate::client) len: u64,
@@ -47,7 +47,7 @@ impl Keyspace {
         Keyspace { count, digits, key, value, value_bytes_max }
     }
 
-    /// A key: its number in so many digits that no two are alike, and what fills it up to its length.
+    /// A key: its number, with enough digits that all keys differ, padded to its length.
     pub(in crate::client) fn key(&self, number: u64) -> Key {
         let len = match self.key {
             Size::Fixed(len) => len,

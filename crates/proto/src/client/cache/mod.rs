@@ -1,5 +1,5 @@
-//! A load on a cache, whatever its protocol: which keys, how long they and their values are, how often one is read and how
-//! often written.
+//! A load on a cache, whatever its protocol: which keys, how long they and their values are, and how
+//! often each is read or written.
 //!
 //! A request is a read of one key or several, or a write of one. Which key it is about follows from its draw; how long the
 //! key is, how long its value and of which bytes, follow from the key's number alone. So nothing is remembered of what was
@@ -24,7 +24,7 @@ pub(super) use incoming::Incoming;
 pub(super) use keyspace::Keyspace;
 pub(super) use random::Stream;
 
-/// The bit of a tag that tells a write; the others are the seed from which its keys follow.
+/// The bit of a tag that marks a write; the others are the seed from which its keys follow.
 const SET: u32 = 1 << 31;
 
 /// What all connections share.
@@ -34,7 +34,7 @@ pub(super) struct Workload {
     gets_of_2_33: u64,
     /// Keys of one read.
     pub(super) multiget: u64,
-    /// Seconds that a value lives; 0 is for ever.
+    /// Seconds until a value expires; 0 is never.
     pub(super) expire_s: u64,
     /// Compare the bytes of values.
     pub(super) verify: bool,
@@ -58,19 +58,19 @@ impl Workload {
                 "{scheme} has no methods, bodies and headers: its options follow a `?` in the URL"
             ));
         }
-        let said = Options::parse(&request.path)?;
-        let popularity = match said.zipf {
+        let parsed = Options::parse(&request.path)?;
+        let popularity = match parsed.zipf {
             None => Popularity::Uniform,
-            Some(exponent) => Popularity::Zipf(Zipf::new(said.keys, exponent)),
+            Some(exponent) => Popularity::Zipf(Zipf::new(parsed.keys, exponent)),
         };
         Ok(Arc::new(Workload {
-            keys: Keyspace::new(said.keys, said.key, said.value, said.value_bytes_max),
+            keys: Keyspace::new(parsed.keys, parsed.key, parsed.value, parsed.value_bytes_max),
             popularity,
-            gets_of_2_33: (said.get * 2f64.powi(33)) as u64,
-            multiget: said.multiget,
-            expire_s: said.expire_s,
+            gets_of_2_33: (parsed.get * 2f64.powi(33)) as u64,
+            multiget: parsed.multiget,
+            expire_s: parsed.expire_s,
             verify: options.verify,
-            fill: said.fill,
+            fill: parsed.fill,
         }))
     }
 
@@ -84,8 +84,8 @@ impl Workload {
 
     /// The number of one of the keys of a request.
     #[inline]
-    pub(super) fn key_of(&self, tag: Tag, place: u64) -> u64 {
-        let mut random = Stream::new(u64::from(tag.0 & !SET) | place << 31);
+    pub(super) fn key_of(&self, tag: Tag, index: u64) -> u64 {
+        let mut random = Stream::new(u64::from(tag.0 & !SET) | index << 31);
         self.popularity.draw(self.keys.count, &mut random)
     }
 }

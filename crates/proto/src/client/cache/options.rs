@@ -1,9 +1,9 @@
-//! What the query of a cache's URL says.
+//! The options in the query of a cache's URL.
 
 use super::size::Size;
 use crate::memcache::{KEY_BYTES_MAX, VALUE_BYTES};
 
-/// The most keys: their numbers must fit beside a mark into a tag.
+/// The most keys: a number and one more bit must fit into a tag.
 const KEYS_MAX: u64 = 1 << 30;
 const MULTIGET_MAX: u64 = 1000;
 /// Where the tail of ETC's values, which has no end, is cut off. (memcached counts the overhead of an item against its
@@ -22,7 +22,7 @@ pub(in crate::client) struct Options {
     pub(in crate::client) multiget: u64,
     /// The exponent of Zipf's law; without one all keys are alike.
     pub(in crate::client) zipf: Option<f64>,
-    /// Seconds that a value lives; 0 is for ever.
+    /// Seconds until a value expires; 0 is never.
     pub(in crate::client) expire_s: u64,
     /// Write every key once before the run.
     pub(in crate::client) fill: bool,
@@ -58,12 +58,12 @@ impl Options {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) =
                 pair.split_once('=').ok_or_else(|| format!("`{pair}` is not an option such as keys=100k"))?;
-            options.set(name, value).ok_or_else(|| {
-                format!("`{name}={value}` is not understood; it is about {}", meaning(name))
-            })?;
+            options
+                .set(name, value)
+                .ok_or_else(|| format!("`{name}={value}` is not valid; {name} is {}", meaning(name)))?;
         }
         options.value_bytes_max = match options.value {
-            // Whoever says a size means it, even if the server may refuse it.
+            // An explicit size is taken as it is, even if the server may refuse it.
             Size::Fixed(len) | Size::Uniform(_, len) => len,
             Size::EtcKey | Size::EtcValue => ETC_VALUE_MAX,
         };
@@ -120,7 +120,7 @@ fn meaning(name: &str) -> &'static str {
         "get" => "the share of reads, 0 to 1",
         "multiget" => "the keys of one read, 1 to 1000",
         "popularity" => "which keys are asked for: uniform, zipf or zipf:0.99",
-        "expire" => "the seconds that a value lives, 0 for ever",
+        "expire" => "the seconds until a value expires, 0 for never",
         "fill" => "whether every key is written once before the run: yes or no",
         "mix" => "a published mix of all of it: etc",
         _ => "none of keys, key, value, get, multiget, popularity, expire, fill, mix",
@@ -164,14 +164,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_said_is_ninety_percent_reads_of_a_kibibyte() {
+    fn the_default_is_ninety_percent_reads_of_a_kibibyte() {
         for path in ["", "/", "/?", "?"] {
             assert_eq!(Options::parse(path), Ok(Options::default()), "{path}");
         }
     }
 
     #[test]
-    fn everything_can_be_said() {
+    fn every_option_is_read() {
         let options = Options::parse(
             "/?keys=1M&key=10-40&value=4KiB&get=0.5&multiget=10&popularity=zipf:1.1&expire=60&fill=no",
         );
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named_in_one_line() {
+    fn an_invalid_option_is_named_in_one_line() {
         for (path, word) in [
             ("/a", "/a"),
             ("/?keys", "keys"),

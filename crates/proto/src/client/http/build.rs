@@ -1,4 +1,4 @@
-//! From what the user wrote to the bytes of each request.
+//! From the options to the bytes of each request.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl ClientProtocol for Http {
 /// Builds all requests.
 ///
 /// # Errors
-/// A method, path or header that HTTP does not allow; senseless weights or statuses.
+/// A method, path or header that HTTP does not allow; invalid weights or statuses.
 pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     for (name, value) in &options.headers {
         if name.is_empty() || !name.bytes().all(is_token) {

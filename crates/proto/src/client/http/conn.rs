@@ -129,7 +129,7 @@ impl HttpConn {
 
     fn finish(&mut self, tag: Tag) -> Progress {
         let request = &self.site.requests[tag.0 as usize];
-        // A wrong length is told even where a piece of the body was wrong before: it depends on no cut.
+        // A wrong length takes precedence over wrong bytes, so that the verdict does not depend on how the body is split.
         if matches!(self.verdict, Verdict::Right | Verdict::Bytes)
             && !request.head_only
             && request.expected.complete(self.at) == Verdict::Length

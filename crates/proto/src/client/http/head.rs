@@ -25,7 +25,7 @@ pub(super) struct Head {
 /// How a body ends (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// After so many bytes.
+    /// After this many bytes.
     Sized(u64),
     /// By its own coding.
     Chunked,

@@ -1,7 +1,7 @@
 //! The client's side of HTTP/1.1 (RFC 9112), for any server.
 //!
-//! Each reply's status line and framing are read, whatever the last one looked like; nothing else of a head is looked
-//! at, so that a reply costs some fifty nanoseconds. Content is compared only where asked.
+//! Only the status line and the framing of each reply are parsed, so that a reply costs some fifty nanoseconds. Content is
+//! compared only on request.
 
 mod build;
 mod chunked;
@@ -17,8 +17,8 @@ use crate::client::entry::ClientEntry;
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "http",
     summary: "HTTP/1.1 to any server: methods, headers, bodies, several weighted paths",
-    doc: "Every reply is framed by its own head and its status is checked; its content is compared with a file \
-          (--expect-body) or with generated content (--verify, for /bytes/<n>) where asked.",
+    doc: "The status of every reply is checked; on request its content is compared with a file (--expect-body) or with \
+          generated content (--verify, for /bytes/<n>).",
     port: Some(80),
     requests_per_connection_max: None,
     example: "http://127.0.0.1:8080/bytes/1024",

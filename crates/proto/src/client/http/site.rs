@@ -13,7 +13,7 @@ pub(super) struct Site {
 
 pub(super) struct Request {
     pub(super) bytes: &'static [u8],
-    /// The reply to HEAD has a head that speaks of a body, and no body.
+    /// The request is HEAD, whose reply has framing headers and no body.
     pub(super) head_only: bool,
     pub(super) expected: Expected,
 }

@@ -24,9 +24,9 @@ pub(super) fn write_request(workload: &Workload, tag: Tag, out: &mut Outgoing) {
         return write_set(workload, workload.key_of(tag, 0), false, |bytes| out.bytes(bytes));
     }
     out.bytes(b"get");
-    for place in 0..workload.multiget {
+    for index in 0..workload.multiget {
         out.bytes(b" ");
-        out.bytes(workload.keys.key(workload.key_of(tag, place)).as_slice());
+        out.bytes(workload.keys.key(workload.key_of(tag, index)).as_slice());
     }
     out.bytes(b"\r\n");
 }

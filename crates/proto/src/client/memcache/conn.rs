@@ -135,7 +135,7 @@ impl MemcacheConn {
         Ok(Incoming::new(value, len))
     }
 
-    /// The first thing that is wrong with a reply is what is told.
+    /// The first thing that is wrong with a reply is what is reported.
     fn worsen(&mut self, verdict: Verdict) {
         if self.verdict == Verdict::Right {
             self.verdict = verdict;

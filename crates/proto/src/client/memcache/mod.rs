@@ -1,4 +1,4 @@
-//! The client's side of memcached's ASCII protocol, for any server that speaks it.
+//! The client's side of memcached's ASCII protocol, for any server that implements it.
 
 mod commands;
 mod conn;
@@ -20,7 +20,7 @@ use crate::client::url::Url;
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "memcache",
     summary: "memcached's ASCII protocol: a mix of reads and writes over many keys",
-    doc: "The mix follows in the URL's query: keys=10k (how many), get=0.9 (the share of reads), key=16 and value=1KiB \
+    doc: "The URL's query describes the mix: keys=10k (how many), get=0.9 (the share of reads), key=16 and value=1KiB \
           (lengths: 20, 10-40 or etc), popularity=uniform (or zipf:0.99), multiget=1, expire=0 (seconds), fill=yes \
           (write every key once before the run). mix=etc stands for the key and value sizes and the 30 reads to 1 \
           write of Facebook's ETC pool (Atikoglu et al., SIGMETRICS 2012), with zipf:0.99. Keys and lengths are \

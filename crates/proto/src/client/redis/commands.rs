@@ -32,8 +32,8 @@ pub(super) fn write_request(workload: &Workload, tag: Tag, out: &mut Outgoing) {
         out.bytes(Digits::of(workload.multiget + 1).as_slice());
         out.bytes(b"\r\n$4\r\nMGET\r\n");
     }
-    for place in 0..workload.multiget {
-        write_bulk(workload.keys.key(workload.key_of(tag, place)).as_slice(), &mut |bytes: &[u8]| {
+    for index in 0..workload.multiget {
+        write_bulk(workload.keys.key(workload.key_of(tag, index)).as_slice(), &mut |bytes: &[u8]| {
             out.bytes(bytes);
         });
     }

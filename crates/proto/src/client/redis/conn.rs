@@ -138,7 +138,7 @@ impl RedisConn {
         }
     }
 
-    /// The first thing that is wrong with a reply is what is told.
+    /// The first thing that is wrong with a reply is what is reported.
     fn worsen(&mut self, verdict: Verdict) {
         if self.verdict == Verdict::Right {
             self.verdict = verdict;

@@ -36,14 +36,14 @@ impl Preload for Fill {
             let rest = &self.input[at..];
             let Some(end) = memchr(b'\n', rest) else {
                 if rest.len() > LINE_BYTES_MAX {
-                    return Err("the server does not speak the protocol of Redis".into());
+                    return Err("the server's answer is not the protocol of Redis".into());
                 }
                 self.input.drain(..at);
                 return Ok(false);
             };
             if rest[0] != b'+' {
                 let line = String::from_utf8_lossy(&rest[..end.min(LINE_BYTES_MAX)]).trim_end().to_owned();
-                return Err(format!("the server will not be filled; it says `{line}`"));
+                return Err(format!("the server refuses to be filled: `{line}`"));
             }
             at += end + 1;
             self.unanswered -= 1;

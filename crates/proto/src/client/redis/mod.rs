@@ -1,4 +1,4 @@
-//! The client's side of RESP2, the protocol of Redis and its kin.
+//! The client's side of RESP2, the protocol of Redis and compatible servers.
 //! (Redis serialization protocol specification, version 2.)
 
 mod commands;
@@ -20,10 +20,10 @@ use crate::client::url::Url;
 /// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "redis",
-    summary: "the protocol of Redis and its kin: the same mix, as GET, MGET and SET",
-    doc: "The mix is that of memcache and follows in the URL's query too. Pitot has no server of this protocol: it is \
-          there to set Redis, Valkey and others beside a cache that speaks memcached's. Lengths are always checked, \
-          bytes with --verify; hits and misses are counted.",
+    summary: "the protocol of Redis and compatible servers: the same mix as memcache, with GET, MGET and SET",
+    doc: "The mix is that of memcache and is given in the URL's query in the same way. Pitot has no server for this \
+          protocol: the client is for comparing Redis, Valkey and others with caches that implement memcached's. \
+          Lengths are always checked, bytes with --verify; hits and misses are counted.",
     port: Some(6379),
     requests_per_connection_max: None,
     example: "redis://127.0.0.1:6379/?keys=100k&get=0.9",

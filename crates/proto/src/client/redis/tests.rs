@@ -12,7 +12,7 @@ fn protocol(query: &str) -> Box<dyn ClientProtocol> {
     build(&Url::parse("redis://h").unwrap(), &options).unwrap()
 }
 
-/// A server of this protocol, as far as the client speaks it.
+/// A server of this protocol, as far as the client uses it.
 #[derive(Default)]
 struct Model {
     stored: HashMap<Vec<u8>, Vec<u8>>,

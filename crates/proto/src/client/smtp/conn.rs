@@ -45,7 +45,7 @@ enum Awaited {
     /// That to the command of this number.
     Command(usize),
     Data,
-    /// That to the RSET which takes a failed transaction back.
+    /// That to the RSET which aborts a failed transaction.
     Reset,
 }
 
@@ -75,7 +75,7 @@ impl SmtpConn {
     fn reply(&mut self, line: Line<'_>, out: &mut Outgoing) -> Result<Progress, Fault> {
         let done = line.code / 100 == 2;
         match self.awaited {
-            // There is no request to blame yet; the caller counts a server that refuses as one that does not speak.
+            // There is no request to blame yet; a server that refuses counts as one that violates the protocol.
             Awaited::Banner if line.code != 220 => Err(Fault::Malformed),
             Awaited::Banner => {
                 out.fixed(EHLO);
@@ -143,7 +143,7 @@ impl SmtpConn {
         Progress::More
     }
 
-    /// The first thing that is wrong is what is told.
+    /// The first thing that is wrong is what is reported.
     fn worsen(&mut self, code: u16) {
         if self.verdict == Verdict::Right {
             self.verdict = Verdict::Status(code);

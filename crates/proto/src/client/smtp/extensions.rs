@@ -1,19 +1,19 @@
-//! What a server says it can do, in its reply to EHLO (RFC 5321 section 4.1.1.1).
+//! The extensions that a server announces in its reply to EHLO (RFC 5321 section 4.1.1.1).
 
-/// The extensions that a client here makes use of.
+/// The extensions that a client here uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extensions {
     /// Commands may be sent without waiting for replies (RFC 2920).
     pub pipelining: bool,
-    /// The connection can be made private (RFC 3207).
+    /// The connection can be encrypted (RFC 3207).
     pub starttls: bool,
-    /// Bytes above 127 in a message pass unharmed (RFC 6152).
+    /// Bytes above 127 in a message pass unchanged (RFC 6152).
     pub eight_bit_mime: bool,
     /// Addresses may hold UTF-8 (RFC 6531).
     pub smtputf8: bool,
     /// The client may declare the size of a message (RFC 1870).
     pub size: bool,
-    /// The largest message that is taken; zero for no limit that is told.
+    /// The largest message that the server accepts, in bytes; zero if it announces no limit.
     pub size_max: u64,
 }
 
@@ -47,17 +47,17 @@ mod tests {
 
     #[test]
     fn keywords_are_known_in_any_case_and_others_are_passed_over() {
-        let mut said = Extensions::default();
+        let mut extensions = Extensions::default();
         for line in ["mx.test at your service", "pipelining", "SIZE 1000", "X-ODD 1", "8BitMime", "", " "] {
-            said.note(line.as_bytes());
+            extensions.note(line.as_bytes());
         }
         let expected =
-            Extensions { pipelining: true, eight_bit_mime: true, size: true, size_max: 1000, ..said };
-        assert_eq!(said, expected);
-        assert!(!said.starttls && !said.smtputf8);
-        said.note(b"SIZE");
-        assert_eq!((said.size, said.size_max), (true, 0));
-        said.note(b"SIZE -1");
-        assert_eq!(said.size_max, 0);
+            Extensions { pipelining: true, eight_bit_mime: true, size: true, size_max: 1000, ..extensions };
+        assert_eq!(extensions, expected);
+        assert!(!extensions.starttls && !extensions.smtputf8);
+        extensions.note(b"SIZE");
+        assert_eq!((extensions.size, extensions.size_max), (true, 0));
+        extensions.note(b"SIZE -1");
+        assert_eq!(extensions.size_max, 0);
     }
 }

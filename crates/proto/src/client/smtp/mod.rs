@@ -1,8 +1,8 @@
 //! The client's side of SMTP: what a mail engine and the load generator share, and the scheme `smtp` of the latter.
 //!
 //! For the load generator a request is a whole transaction: MAIL, as many RCPT as asked for, DATA and the message, or RSET
-//! in its place. Commands go out together where the server offers PIPELINING (RFC 2920), one by one elsewhere. The
-//! transaction is right if every command was taken.
+//! in its place. Commands go out together where the server offers PIPELINING (RFC 2920), one by one otherwise. The
+//! transaction is right if every command was accepted.
 
 mod conn;
 mod extensions;
@@ -26,11 +26,11 @@ use crate::client::url::Url;
 /// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "smtp",
-    summary: "mail transactions to any SMTP server, pipelined where it offers that",
-    doc: "A request is a whole transaction, right if every command of it was taken. The URL's query says which: \
-          from= and to= (addresses), recipients=1 (numbered if there are more), size=1KiB (of a generated message; \
-          --body gives one), end=data (or rset, which delivers nothing), pipelining=auto (or off). Messages and \
-          recipients that were taken are counted.",
+    summary: "mail transactions to any SMTP server, pipelined where the server offers it",
+    doc: "A request is a whole transaction, right if the server accepted every command of it. The URL's query \
+          describes it: from= and to= (addresses), recipients=1 (numbered if there are more), size=1KiB (of a \
+          generated message; --body replaces it), end=data (or rset, which delivers nothing), pipelining=auto (or \
+          off). Accepted messages and recipients are counted.",
     port: Some(25),
     requests_per_connection_max: None,
     example: "smtp://127.0.0.1:2525/?recipients=5&size=1KiB",
@@ -48,20 +48,21 @@ fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, St
     if request.method != "GET" || !options.headers.is_empty() {
         return Err("smtp has no methods and headers: its options follow a `?` in the URL".into());
     }
-    let said = Options::parse(&request.path)?;
-    let mut commands = vec![format!("MAIL FROM:<{}>\r\n", said.from)];
-    for n in 0..said.recipients {
-        let to = if said.recipients == 1 { said.to.clone() } else { format!("{n}-{}", said.to) };
+    let parsed = Options::parse(&request.path)?;
+    let mut commands = vec![format!("MAIL FROM:<{}>\r\n", parsed.from)];
+    for n in 0..parsed.recipients {
+        let to = if parsed.recipients == 1 { parsed.to.clone() } else { format!("{n}-{}", parsed.to) };
         commands.push(format!("RCPT TO:<{to}>\r\n"));
     }
-    commands.push(if said.rset { "RSET\r\n" } else { "DATA\r\n" }.to_owned());
-    let data = (!said.rset).then(|| {
+    commands.push(if parsed.rset { "RSET\r\n" } else { "DATA\r\n" }.to_owned());
+    let data = (!parsed.rset).then(|| {
         let generated = || {
-            let mut message = format!("From: <{}>\r\nTo: <{}>\r\nSubject: pitot\r\n\r\n", said.from, said.to);
+            let mut message =
+                format!("From: <{}>\r\nTo: <{}>\r\nSubject: pitot\r\n\r\n", parsed.from, parsed.to);
             let line = format!("{}\r\n", "x".repeat(70));
-            let lines = said.bytes.saturating_sub(message.len() as u64) / line.len() as u64;
+            let lines = parsed.bytes.saturating_sub(message.len() as u64) / line.len() as u64;
             message.push_str(&line.repeat(lines as usize));
-            let rest = (said.bytes as usize).saturating_sub(message.len() + 2);
+            let rest = (parsed.bytes as usize).saturating_sub(message.len() + 2);
             message.push_str(&format!("{}\r\n", "x".repeat(rest)));
             message.into_bytes()
         };
@@ -70,7 +71,7 @@ fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, St
     });
     let pipelined = commands.concat().into_bytes().leak();
     let commands = commands.into_iter().map(|command| &*command.into_bytes().leak()).collect();
-    let transaction = Transaction { commands, pipelined, data, pipelining: said.pipelining };
+    let transaction = Transaction { commands, pipelined, data, pipelining: parsed.pipelining };
     Ok(Box::new(Smtp { transaction: Box::leak(Box::new(transaction)) }))
 }
 

@@ -1,4 +1,4 @@
-//! What the query of an `smtp://` URL says.
+//! The options in the query of an `smtp://` URL.
 
 /// The most recipients of a transaction; servers must take 100 (RFC 5321 section 4.5.3.1.8), and some take more.
 const RECIPIENTS_MAX: u64 = 10_000;
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_query_is_read_and_a_wrong_word_is_named() {
         assert_eq!(Options::parse("/"), Ok(Options::default()));
-        let said =
+        let parsed =
             Options::parse("/?from=a@b.test&to=c@d.test&recipients=5&size=2KiB&end=rset&pipelining=off");
         let expected = Options {
             from: "a@b.test".into(),
@@ -112,7 +112,7 @@ mod tests {
             rset: true,
             pipelining: false,
         };
-        assert_eq!(said, Ok(expected));
+        assert_eq!(parsed, Ok(expected));
         for wrong in [
             "/inbox",
             "/?size",

@@ -1,8 +1,8 @@
 //! Replies of an SMTP server (RFC 5321 section 4.2), read line by line.
 //!
-//! A reply is lines with one code, `250-` on all but the last of them. A line is handed out as soon as it is whole and
-//! then done with, so that nothing is looked at twice however the input is cut, and a reply as a whole is never kept. Lines
-//! that end in a bare LF are taken too: servers that send them exist, and on this side it opens no door.
+//! A reply is lines with one code, `250-` on all but the last of them. A line is returned as soon as it is complete, so
+//! that nothing is parsed twice however the input is cut, and a whole reply is never stored. Lines that end in a bare LF
+//! are accepted too: servers that send them exist, and for a client it is harmless.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ pub struct Line<'a> {
 }
 
 impl ReplyReader {
-    /// Takes one line off the front of `input`: how many bytes it was, and what it says. None if it is not whole yet:
+    /// Takes one line off the front of `input`: returns its length in bytes and its content, or `None` if it is not complete yet:
     /// the same bytes are then to be shown again with more behind them.
     ///
     /// # Errors
