@@ -143,7 +143,7 @@ mod tests {
         let host = pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() };
         let (cells, skips) = pitot_lab::expand(&plan, &catalog, &host);
         assert_eq!(cells.len() + skips.len(), 8);
-        assert!(skips.iter().any(|s| s.reason == "a second loop is for crowds"), "{skips:?}");
+        assert!(skips.iter().any(|s| s.reason == "a second loop is for many connections"), "{skips:?}");
         assert_eq!(cells[0].files.iter().filter(|f| f.path.starts_with("html/")).count(), 16);
         let schema = pitot_lab::plan_schema(&catalog);
         for key in schema["properties"].as_object().unwrap().keys() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{self, Key, Kind};
+use super::keys::{self, Key, Kind, Presence, Shape};
 use crate::catalog::Catalog;
 
 /// The JSON Schema (draft 2020-12) of a plan, with the words of `catalog` where they are known.
@@ -15,7 +15,6 @@ pub fn plan_schema(catalog: &Catalog) -> Value {
     ];
     let object = schema.as_object_mut().expect("a table is an object");
     object.extend(head.map(|(key, value)| (key.to_owned(), json!(value))));
-    object.insert("required".into(), json!(["factors"]));
     object.insert(
         "$defs".into(),
         json!({
@@ -54,70 +53,80 @@ pub fn plan_schema(catalog: &Catalog) -> Value {
     schema
 }
 
-fn table(keys: &[Key], catalog: &Catalog) -> Value {
+fn table<T>(keys: &[Key<T>], catalog: &Catalog) -> Value {
     let properties: Map<String, Value> =
-        keys.iter().map(|k| (k.name.to_owned(), property(k, catalog))).collect();
-    json!({"type": "object", "properties": properties, "additionalProperties": false})
+        keys.iter().map(|key| (key.name.to_owned(), property(key, catalog))).collect();
+    let required: Vec<&str> =
+        keys.iter().filter(|key| matches!(key.presence, Presence::Required(_))).map(|key| key.name).collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-fn property(key: &Key, catalog: &Catalog) -> Value {
-    let mut schema = kind(key.kind, catalog);
-    if let Some(object) = schema.as_object_mut() {
-        object.insert("description".into(), json!(key.doc));
+fn property<T>(key: &Key<T>, catalog: &Catalog) -> Value {
+    let mut schema = kind(&key.kind, catalog);
+    schema["description"] = json!(key.doc);
+    if let Presence::Default(text) = key.presence {
+        // Defaults are spelled as in a plan, where numbers and texts are those of JSON.
+        schema["default"] = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
     }
     schema
 }
 
-fn kind(kind: Kind, catalog: &Catalog) -> Value {
+fn kind<T>(kind: &Kind<T>, catalog: &Catalog) -> Value {
     match kind {
-        Kind::Text => json!({"type": "string"}),
-        Kind::Texts => json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
-        Kind::Count => json!({"type": "integer", "minimum": 0}),
-        Kind::Number => json!({"type": "number"}),
-        Kind::Duration => json!({"$ref": "#/$defs/duration"}),
-        Kind::Share => json!({"anyOf": [
+        Kind::Text(_) | Kind::Cpus(_) => json!({"type": "string"}),
+        Kind::Texts(_) | Kind::Command(_) => {
+            json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+        }
+        Kind::Count { least, most, .. } => json!({"type": "integer", "minimum": least, "maximum": most}),
+        Kind::Number(_) => json!({"type": "number"}),
+        Kind::Duration { .. } => json!({"$ref": "#/$defs/duration"}),
+        Kind::Share(_) => json!({"anyOf": [
             {"type": "number", "minimum": 0, "exclusiveMaximum": 1}, {"type": "string", "pattern": "^[0-9.]+ *%$"}
         ]}),
-        Kind::Choice(words) => json!({"enum": words}),
-        Kind::Statistic => json!({"type": "string", "pattern": r"^(median|trimmed-mean\([0-9]+\))$"}),
-        Kind::Metric => json!({"enum": catalog.metrics}),
-        Kind::Settings => json!({"$ref": "#/$defs/settings"}),
-        Kind::Levels => json!({"$ref": "#/$defs/levels"}),
-        Kind::Factors => json!({
+        Kind::Choice { words, .. } => json!({"enum": words}),
+        Kind::Statistic(_) => json!({"type": "string", "pattern": r"^(median|trimmed-mean\([0-9]+\))$"}),
+        Kind::Metric(_) => json!({"enum": catalog.metrics}),
+        Kind::Charts(_) => json!({"type": "array", "items": {"enum": catalog.charts}}),
+        Kind::Levels(..) => json!({"$ref": "#/$defs/levels"}),
+        Kind::Files(_) => json!({"$ref": "#/$defs/files"}),
+        Kind::Ready(_) => json!({"anyOf": [
+            {"const": "port"},
+            {"type": "object", "properties": {"line": {"type": "string"}}, "required": ["line"],
+             "additionalProperties": false}
+        ]}),
+        Kind::Structure(shape, _) => structure(*shape, catalog),
+    }
+}
+
+fn structure(shape: Shape, catalog: &Catalog) -> Value {
+    match shape {
+        Shape::Settings => json!({"$ref": "#/$defs/settings"}),
+        Shape::Helpers => json!({"type": "object", "additionalProperties": {"$ref": "#/$defs/settings"}}),
+        Shape::Servers => {
+            let mut external = table(keys::EXTERNAL, catalog);
+            external["required"] = json!(["command"]);
+            json!({
+                "type": "object",
+                "additionalProperties": {"anyOf": [external, {"$ref": "#/$defs/settings"}]}
+            })
+        }
+        Shape::Factors => json!({
             "type": "object",
             "minProperties": 1,
             "additionalProperties": {"anyOf": [
                 {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/scalar"}}, {"type": "object"}
             ]}
         }),
-        Kind::Files => json!({"$ref": "#/$defs/files"}),
-        Kind::Servers => json!({
-            "type": "object",
-            "additionalProperties": {"anyOf": [with_required(table(keys::EXTERNAL, catalog), &["command"]),
-                                               {"$ref": "#/$defs/settings"}]}
-        }),
-        Kind::Helper => json!({
-            "type": "object",
-            "additionalProperties": {"$ref": "#/$defs/settings"}
-        }),
-        Kind::Ready => json!({"anyOf": [
-            {"const": "port"},
-            {"type": "object", "properties": {"line": {"type": "string"}}, "required": ["line"],
-             "additionalProperties": false}
-        ]}),
-        Kind::Tables(keys, with_levels) => {
-            let mut item = table(keys, catalog);
-            if with_levels {
-                item["additionalProperties"] = json!(true);
-            }
-            json!({"type": "array", "items": item})
-        }
+        Shape::Exclusions => list_with_levels(table(keys::EXCLUSION, catalog)),
+        Shape::Published => json!({"type": "array", "items": table(keys::PUBLISHED, catalog)}),
+        Shape::PublishedValues => list_with_levels(table(keys::PUBLISHED_VALUE, catalog)),
     }
 }
 
-fn with_required(mut schema: Value, keys: &[&str]) -> Value {
-    schema["required"] = json!(keys);
-    schema
+/// A list of tables that have levels besides their keys.
+fn list_with_levels(mut table: Value) -> Value {
+    table["additionalProperties"] = json!(true);
+    json!({"type": "array", "items": table})
 }
 
 #[cfg(test)]
@@ -129,10 +138,14 @@ mod tests {
     fn the_schema_describes_every_key_of_a_plan() {
         let schema = plan_schema(&catalog());
         for key in keys::PLAN {
-            let told = &schema["properties"][key.name]["description"];
-            assert_eq!(told, key.doc, "{}", key.name);
+            let description = &schema["properties"][key.name]["description"];
+            assert_eq!(description, key.doc, "{}", key.name);
         }
         assert_eq!(schema["properties"]["metric"]["enum"][0], "throughput");
+        assert_eq!(schema["required"], json!(["factors"]));
+        assert_eq!(schema["properties"]["repetitions"]["default"], 8);
+        assert_eq!(schema["properties"]["repetitions"]["maximum"], 10_000);
+        assert_eq!(schema["properties"]["duration"]["default"], "3s");
         assert_eq!(schema["properties"]["published"]["items"]["properties"]["year"]["type"], "integer");
     }
 

@@ -1,0 +1,24 @@
+//! What is known while a plan is read: the catalog, and what keys before the present one have said.
+
+use crate::catalog::{Catalog, ProgramWord};
+use crate::plan::levels::Factor;
+use crate::plan::options::Side;
+use crate::plan::server::ServerSpec;
+
+/// What later keys are checked against.
+pub(in crate::plan) struct Known<'a> {
+    pub(in crate::plan) catalog: &'a Catalog,
+    /// What runs in the place of `pitot load`.
+    pub(in crate::plan) program: Option<&'a ProgramWord>,
+    /// Servers that the plan describes.
+    pub(in crate::plan) servers: Vec<ServerSpec>,
+    pub(in crate::plan) factors: Vec<Factor>,
+    /// The plan's metric.
+    pub(in crate::plan) metric: String,
+}
+
+impl<'a> Known<'a> {
+    pub(in crate::plan) fn load_side(&self) -> Side<'a> {
+        self.program.map_or(Side::Load, Side::Program)
+    }
+}

@@ -1,0 +1,205 @@
+//! The keys at the top of a plan.
+
+use crate::plan::definition::{Order, Plan};
+use crate::plan::options::Side;
+
+use super::key::{Key, Kind, Presence, Shape};
+use super::levels::Strict;
+use super::{commands, factors, published, servers};
+
+/// At most so many repetitions; more is a mistake of typing.
+const REPETITIONS_MAX: i64 = 10_000;
+
+/// Words of `order`, and what they stand for.
+const ORDERS: [Order; 2] = [Order::Interleaved, Order::Sequential];
+
+/// Keys that were renamed: the old name and the new one.
+pub(in crate::plan) const RENAMED: &[(&str, &str)] = &[("beside", "helpers")];
+
+/// The keys, in the order in which they are applied: what names a server, a factor or a level comes after the key that
+/// declares it.
+pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
+    Key {
+        name: "title",
+        kind: Kind::Text(|p, text| p.title = text),
+        presence: Presence::Optional,
+        doc: "The headline of the report.",
+    },
+    Key {
+        name: "question",
+        kind: Kind::Text(|p, text| p.question = text),
+        presence: Presence::Optional,
+        doc: "The question that the run is to answer; the report opens with it.",
+    },
+    Key {
+        name: "notes",
+        kind: Kind::Texts(|p, texts| p.notes = texts),
+        presence: Presence::Optional,
+        doc: "What a reader should know of the method.",
+    },
+    Key {
+        name: "metric",
+        kind: Kind::Metric(|p, name| p.metric = name),
+        presence: Presence::Default("\"throughput\""),
+        doc: "The metric that answers the question (`pitot list metrics`).",
+    },
+    Key {
+        name: "charts",
+        kind: Kind::Charts(|p, names| p.charts = names),
+        presence: Presence::Optional,
+        doc: "The charts of the report, in order (`pitot list charts`); all that fit if it is left out.",
+    },
+    Key {
+        name: "repetitions",
+        kind: Kind::Count { least: 1, most: REPETITIONS_MAX, set: |p, n| p.repetitions = n as u32 },
+        presence: Presence::Default("8"),
+        doc: "How often each cell is repeated, each time with a fresh server. Fewer than 6 give no 95% interval of a \
+              median.",
+    },
+    Key {
+        name: "warmup",
+        kind: Kind::Duration { positive: false, set: |p, s| p.warmup_s = s },
+        presence: Presence::Default("\"500ms\""),
+        doc: "Load before the measurement.",
+    },
+    Key {
+        name: "duration",
+        kind: Kind::Duration { positive: true, set: |p, s| p.duration_s = s },
+        presence: Presence::Default("\"3s\""),
+        doc: "Length of the measurement.",
+    },
+    Key {
+        name: "order",
+        kind: Kind::Choice {
+            what: "an order",
+            words: &["interleaved", "sequential"],
+            set: |p, index| p.order = ORDERS[index],
+        },
+        presence: Presence::Default("\"interleaved\""),
+        doc: "`interleaved`: blocks that hold every cell once, shuffled. `sequential`: cell by cell.",
+    },
+    Key {
+        name: "seed",
+        kind: Kind::Count { least: 0, most: i64::MAX, set: |p, n| p.seed = Some(n as u64) },
+        presence: Presence::Optional,
+        doc: "The seed of the order. A random one is used, and recorded, if it is left out.",
+    },
+    Key {
+        name: "statistic",
+        kind: Kind::Statistic(|p, statistic| p.statistic = statistic),
+        presence: Presence::Default("\"median\""),
+        doc: "How the repetitions of a cell become one figure: `median`, or `trimmed-mean(N)` without the N largest and \
+              the N smallest.",
+    },
+    Key {
+        name: "tolerance",
+        kind: Kind::Share(|p, share| p.tolerance = share),
+        presence: Presence::Default("\"2%\""),
+        doc: "Smaller differences are not reported as differences, however significant they are.",
+    },
+    Key {
+        name: "server",
+        kind: Kind::Structure(Shape::Settings, |known, item, p| {
+            p.server = commands::settings(known, item, Side::Server)?;
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "`protocol`, and options of `pitot serve` that all cells share.",
+    },
+    Key {
+        name: "load",
+        kind: Kind::Structure(Shape::Settings, |known, item, p| {
+            (p.load, p.program) = commands::load(known, item)?;
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "`url`, `size`, and options of `pitot load` that all cells share; or `program`, and options of what runs \
+              in its place.",
+    },
+    Key {
+        name: "helpers",
+        kind: Kind::Structure(Shape::Helpers, |known, item, p| {
+            p.helpers = commands::helpers(known, item)?;
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "Servers that the load needs, such as a DNS responder, by name.",
+    },
+    Key {
+        name: "servers",
+        kind: Kind::Structure(Shape::Servers, |known, item, p| {
+            p.servers = servers::servers(known, item)?;
+            known.servers.clone_from(&p.servers);
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "Servers by the names that levels of the factor `server` use.",
+    },
+    Key {
+        name: "files",
+        kind: Kind::Files(|p, files| p.files = files),
+        presence: Presence::Optional,
+        doc: "Files in each server's private directory, `{dir}`, by path.",
+    },
+    Key {
+        name: "factors",
+        kind: Kind::Structure(Shape::Factors, |known, item, p| {
+            p.factors = factors::factors(known, item)?;
+            known.factors.clone_from(&p.factors);
+            // The metric is read by now, or has its default.
+            known.metric.clone_from(&p.metric);
+            Ok(())
+        }),
+        presence: Presence::Required("say what is varied: [factors] with a line such as server = [\"loop\"]"),
+        doc: "What is varied: `server`, `server.OPTION`, `load.OPTION`, `replicate`. The last one varies fastest.",
+    },
+    Key {
+        name: "baseline",
+        kind: Kind::Levels(Strict::All, |p, levels| p.baseline = Some(levels)),
+        presence: Presence::Optional,
+        doc: "The cells that others are compared with, by levels of some factors. Cells that agree in all other \
+              factors are compared with each other.",
+    },
+    Key {
+        name: "exclude",
+        kind: Kind::Structure(Shape::Exclusions, |known, item, p| {
+            p.exclude = published::exclusions(known, item)?;
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "Combinations that are left out on purpose, each with its `reason`.",
+    },
+    Key {
+        name: "published",
+        kind: Kind::Structure(Shape::Published, |known, item, p| {
+            p.published = published::published(known, item)?;
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "Figures published by others, shown with those of the run.",
+    },
+    Key {
+        name: "ready-timeout",
+        kind: Kind::Duration { positive: false, set: |p, s| p.ready_timeout_s = s },
+        presence: Presence::Default("\"10s\""),
+        doc: "How long a server may take until it is ready.",
+    },
+    Key {
+        name: "stop-timeout",
+        kind: Kind::Duration { positive: false, set: |p, s| p.stop_timeout_s = s },
+        presence: Presence::Default("\"10s\""),
+        doc: "How long a server may take to stop.",
+    },
+    Key {
+        name: "server-cpus",
+        kind: Kind::Cpus(|p, list| p.server_cpus = Some(list)),
+        presence: Presence::Optional,
+        doc: "The CPUs of the servers; one half of the cores if it is left out.",
+    },
+    Key {
+        name: "load-cpus",
+        kind: Kind::Cpus(|p, list| p.load_cpus = Some(list)),
+        presence: Presence::Optional,
+        doc: "The CPUs of the load generator; the other half if it is left out.",
+    },
+];

@@ -1,0 +1,115 @@
+//! Servers that a plan describes.
+
+use crate::plan::options::Side;
+use crate::plan::options::check_option;
+use crate::plan::server::{External, PlanFile, Program, Ready, ServerSpec};
+use crate::plan::source::{Item, PlanError};
+use crate::plan::value::Settings;
+
+use super::key::{Key, Kind, Presence, apply};
+use super::known::Known;
+
+/// What a table of `servers` is read into.
+pub(in crate::plan) struct Description {
+    summary: String,
+    files: Vec<PlanFile>,
+    external: External,
+}
+
+/// Signals that may stop a server.
+const STOP_SIGNALS: &[&str] = &["TERM", "INT", "QUIT", "SIGTERM", "SIGINT", "SIGQUIT"];
+
+/// In a table of `servers`.
+pub(in crate::plan) static EXTERNAL: &[Key<Description>] = &[
+    Key {
+        name: "summary",
+        kind: Kind::Text(|d, text| d.summary = text),
+        presence: Presence::Optional,
+        doc: "One line for readers.",
+    },
+    Key {
+        name: "files",
+        kind: Kind::Files(|d, files| d.files = files),
+        presence: Presence::Optional,
+        doc: "Files written to its private directory, besides those of the plan.",
+    },
+    Key {
+        name: "command",
+        kind: Kind::Command(|d, argv| d.external.command = argv),
+        presence: Presence::Optional,
+        doc: "The program and its arguments, with `{address}`, `{port}`, `{dir}` and `{cpus}`. It must stay in the \
+              foreground.",
+    },
+    Key {
+        name: "ready",
+        kind: Kind::Ready(|d, ready| d.external.ready = ready),
+        presence: Presence::Default("\"port\""),
+        doc: "`\"port\"`: its port accepts connections. `{ line = \"...\" }`: it prints a line with this text.",
+    },
+    Key {
+        name: "stop",
+        kind: Kind::Choice {
+            what: "a signal that stops",
+            words: STOP_SIGNALS,
+            set: |d, index| STOP_SIGNALS[index].trim_start_matches("SIG").clone_into(&mut d.external.stop),
+        },
+        presence: Presence::Default("\"TERM\""),
+        doc: "The signal that stops it.",
+    },
+    Key {
+        name: "url",
+        kind: Kind::Text(|d, text| d.external.url = Some(text)),
+        presence: Presence::Optional,
+        doc: "What the load requests; the plan's `load.url` if it is left out.",
+    },
+    Key {
+        name: "version",
+        kind: Kind::Command(|d, argv| d.external.version = argv),
+        presence: Presence::Optional,
+        doc: "A command that prints the program's version.",
+    },
+];
+
+/// Keys that a server of Pitot may have too.
+const COMMON: &[&str] = &["summary", "files"];
+
+/// Reads the servers.
+pub(super) fn servers(known: &mut Known<'_>, item: &Item<'_>) -> Result<Vec<ServerSpec>, PlanError> {
+    item.section("`servers`")?.items().iter().map(|one| server(known, one)).collect()
+}
+
+fn server(known: &mut Known<'_>, item: &Item<'_>) -> Result<ServerSpec, PlanError> {
+    let section = item.section(format!("`servers.{}`", item.key))?;
+    let mut description = Description {
+        summary: String::new(),
+        files: Vec::new(),
+        external: External {
+            command: Vec::new(),
+            ready: Ready::Port,
+            stop: "TERM".into(),
+            url: None,
+            version: Vec::new(),
+        },
+    };
+    let is_external = section.get("command").is_some();
+    let mut options = Settings::default();
+    if is_external {
+        section.check_keys(EXTERNAL.iter().map(|key| key.name))?;
+    } else {
+        for option in section.items().iter().filter(|i| !COMMON.contains(&i.key.as_str())) {
+            if EXTERNAL.iter().any(|key| key.name == option.key) {
+                let what = format!("`servers.{}` has `{}` but no `command`", item.key, option.key);
+                let cure =
+                    "another program needs command = [...]; a server of Pitot takes options of `pitot serve`";
+                return Err(section.source.error(&option.key_span, what, cure));
+            }
+            let value = option.setting()?;
+            check_option(known.catalog, Side::Server, option, &option.key, &value)?;
+            options.set(&option.key, value);
+        }
+    }
+    apply(EXTERNAL, known, &section, &mut description)?;
+    let Description { summary, files, external } = description;
+    let program = if is_external { Program::External(external) } else { Program::Pitot(options) };
+    Ok(ServerSpec { name: item.key.clone(), summary, files, program })
+}
