@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use pitot_mail::address::BadAddress;
-use pitot_mail::{Options, Plan, Progress, Report, TlsPolicy, Watch, output};
+use pitot_mail::{Observer, Options, Plan, Progress, Report, TlsPolicy, output};
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
@@ -213,7 +213,7 @@ impl Screen {
     }
 }
 
-impl Watch for Screen {
+impl Observer for Screen {
     fn progress(&mut self, progress: &Progress) {
         if self.live {
             self.shown = true;

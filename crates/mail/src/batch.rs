@@ -18,14 +18,14 @@ pub(crate) enum Answer {
     /// Yes, subject to what becomes of the message.
     Taken,
     /// No, with a code of 400 to 599.
-    No(Said),
+    No(Reply),
     /// Not in this transaction, which has enough recipients (RFC 5321 section 4.5.3.1.10).
     Overflow,
 }
 
 /// A reply that decides something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct Reply {
     pub(crate) code: u16,
     pub(crate) text: Box<[u8]>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Batch {
     pub(crate) recipients: Vec<Recipient>,
     pub(crate) answers: Vec<Answer>,
     /// What was said to the sender, or of the message: it decides for all that are open or taken.
-    pub(crate) closing: Option<Said>,
+    pub(crate) closing: Option<Reply>,
     /// How many are taken.
     pub(crate) taken: usize,
     /// The message was sent to somebody.

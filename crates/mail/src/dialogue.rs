@@ -7,8 +7,8 @@
 use pitot_proto::client::Fault;
 use pitot_proto::client::smtp::{EnhancedCode, Extensions, Line, ReplyReader};
 
-use crate::batch::{Answer, Batch, Said};
-use crate::letter::{Letter, NO_SMTPUTF8, TlsPolicy};
+use crate::batch::{Answer, Batch, Reply};
+use crate::message::{Message, NO_SMTPUTF8, TlsPolicy};
 use crate::timeouts::Phase;
 
 /// The server closes whatever it is asked (RFC 5321 section 3.8).
@@ -55,7 +55,7 @@ pub(crate) enum Event {
     /// The host has said goodbye.
     Closed,
     /// The host will not talk, or not on these terms.
-    Unwilling(Said),
+    Unwilling(Reply),
 }
 
 /// A conversation.
@@ -133,13 +133,13 @@ impl Dialogue {
     pub(crate) fn begin<'a>(
         &mut self,
         mut batch: Batch,
-        letter: &Letter,
+        message: &Message,
         domain: impl Fn(u32) -> &'a str,
         out: &mut Vec<u8>,
     ) -> bool {
         debug_assert_eq!(self.step, Step::Idle);
-        if let Some((code, text)) = letter.misfit(&self.extensions) {
-            batch.closing = Some(Said { code, text: text.as_bytes().into() });
+        if let Some((code, text)) = message.misfit(&self.extensions) {
+            batch.closing = Some(Reply { code, text: text.as_bytes().into() });
             self.batch = batch;
             return false;
         }
@@ -149,7 +149,7 @@ impl Dialogue {
                 utf8 = true;
                 if !self.extensions.smtputf8 {
                     let (code, text) = NO_SMTPUTF8;
-                    *answer = Answer::No(Said { code, text: text.as_bytes().into() });
+                    *answer = Answer::No(Reply { code, text: text.as_bytes().into() });
                 }
             }
         }
@@ -161,15 +161,15 @@ impl Dialogue {
         self.step = if self.unclean { Step::Clear } else { Step::Mail };
         self.unclean = false;
         if self.extensions.pipelining {
-            letter.mail(&self.extensions, utf8, out);
+            message.mail(&self.extensions, utf8, out);
             let mut place = Some(first);
             while let Some(n) = place {
                 self.rcpt(n, &domain, out);
                 place = self.next_open(n + 1);
             }
-            out.extend_from_slice(end_command(letter));
+            out.extend_from_slice(end_command(message));
         } else if self.step == Step::Mail {
-            letter.mail(&self.extensions, utf8, out);
+            message.mail(&self.extensions, utf8, out);
         }
         true
     }
@@ -190,24 +190,24 @@ impl Dialogue {
     }
 
     /// Sends the message, or nothing but its end if nobody takes it (RFC 2920 section 3.1).
-    pub(crate) fn send_message(&mut self, letter: &Letter, out: &mut Vec<u8>) {
+    pub(crate) fn send_message(&mut self, message: &Message, out: &mut Vec<u8>) {
         debug_assert_eq!(self.step, Step::Held);
         self.step = Step::Message;
         self.batch.message_sent = self.batch.taken > 0;
         self.batch.in_doubt = self.batch.message_sent;
-        out.extend_from_slice(if self.batch.taken > 0 { &letter.data } else { b".\r\n" });
+        out.extend_from_slice(if self.batch.taken > 0 { &message.data } else { b".\r\n" });
     }
 
     /// The connection is private now: what was said before does not count (RFC 3207 section 4.2).
-    pub(crate) fn secured(&mut self, letter: &Letter, out: &mut Vec<u8>) {
+    pub(crate) fn secured(&mut self, message: &Message, out: &mut Vec<u8>) {
         self.secure = true;
-        self.hello(letter, out);
+        self.hello(message, out);
     }
 
-    fn hello(&mut self, letter: &Letter, out: &mut Vec<u8>) {
+    fn hello(&mut self, message: &Message, out: &mut Vec<u8>) {
         self.extensions = Extensions::default();
         self.step = Step::Ehlo;
-        out.extend_from_slice(format!("EHLO {}\r\n", letter.helo).as_bytes());
+        out.extend_from_slice(format!("EHLO {}\r\n", message.helo).as_bytes());
     }
 
     /// Says goodbye.
@@ -224,7 +224,7 @@ impl Dialogue {
     pub(crate) fn receive<'a>(
         &mut self,
         input: &[u8],
-        letter: &Letter,
+        message: &Message,
         domain: impl Fn(u32) -> &'a str,
         out: &mut Vec<u8>,
     ) -> Result<(usize, Event), Fault> {
@@ -243,7 +243,7 @@ impl Dialogue {
                 self.text.extend_from_slice(&line.text[..line.text.len().min(TEXT_BYTES_MAX)]);
             }
             if line.last {
-                let event = self.reply(line, letter, &domain, out)?;
+                let event = self.reply(line, message, &domain, out)?;
                 if event != Event::More {
                     return Ok((consumed, event));
                 }
@@ -251,15 +251,15 @@ impl Dialogue {
         }
     }
 
-    fn said(&mut self, code: u16) -> Said {
-        Said { code, text: self.text.as_slice().into() }
+    fn said(&mut self, code: u16) -> Reply {
+        Reply { code, text: self.text.as_slice().into() }
     }
 
     /// Takes a whole reply.
     fn reply<'a>(
         &mut self,
         line: Line<'_>,
-        letter: &Letter,
+        message: &Message,
         domain: &impl Fn(u32) -> &'a str,
         out: &mut Vec<u8>,
     ) -> Result<Event, Fault> {
@@ -269,11 +269,11 @@ impl Dialogue {
             return Ok(Event::Unwilling(self.said(code)));
         }
         match self.step {
-            Step::Banner if done => self.hello(letter, out),
+            Step::Banner if done => self.hello(message, out),
             Step::Ehlo if done => return Ok(self.greeted(out)),
             Step::Ehlo if code / 100 == 5 && !self.secure && self.tls != TlsPolicy::Require => {
                 self.step = Step::Helo;
-                out.extend_from_slice(format!("HELO {}\r\n", letter.helo).as_bytes());
+                out.extend_from_slice(format!("HELO {}\r\n", message.helo).as_bytes());
             }
             Step::Helo if done => return Ok(self.ready()),
             Step::Banner | Step::Ehlo | Step::Helo => {
@@ -294,7 +294,7 @@ impl Dialogue {
                 self.step = Step::Mail;
                 if !self.extensions.pipelining {
                     let utf8 = self.batch.recipients.iter().any(|r| !r.local.is_ascii());
-                    letter.mail(&self.extensions, utf8, out);
+                    message.mail(&self.extensions, utf8, out);
                 }
             }
             Step::Mail => {
@@ -304,18 +304,18 @@ impl Dialogue {
                         return Ok(self.finish());
                     }
                 }
-                self.ask_next(0, letter, domain, out);
+                self.ask_next(0, message, domain, out);
             }
             Step::Rcpt(n) => {
                 self.recipient_answered(n, line)?;
-                self.ask_next(n + 1, letter, domain, out);
+                self.ask_next(n + 1, message, domain, out);
                 // Nobody is left to send to: the next transaction takes this one back.
                 if self.step == Step::End && self.batch.taken == 0 && !self.extensions.pipelining {
                     self.unclean = true;
                     return Ok(self.finish());
                 }
             }
-            Step::End if letter.test => return Ok(self.finish()),
+            Step::End if message.test => return Ok(self.finish()),
             Step::End if code == 354 => {
                 self.step = Step::Held;
                 return Ok(Event::MaySend);
@@ -344,7 +344,7 @@ impl Dialogue {
     }
 
     /// A reply that has to be a refusal.
-    fn refusal(&mut self, code: u16) -> Result<Said, Fault> {
+    fn refusal(&mut self, code: u16) -> Result<Reply, Fault> {
         if code >= 400 { Ok(self.said(code)) } else { Err(Fault::Malformed) }
     }
 
@@ -398,7 +398,7 @@ impl Dialogue {
     fn ask_next<'a>(
         &mut self,
         from: usize,
-        letter: &Letter,
+        message: &Message,
         domain: &impl Fn(u32) -> &'a str,
         out: &mut Vec<u8>,
     ) {
@@ -407,19 +407,19 @@ impl Dialogue {
         if !self.extensions.pipelining {
             match next {
                 Some(n) => self.rcpt(n, domain, out),
-                None if self.batch.taken > 0 || letter.test => out.extend_from_slice(end_command(letter)),
+                None if self.batch.taken > 0 || message.test => out.extend_from_slice(end_command(message)),
                 None => {}
             }
         }
     }
 }
 
-fn end_command(letter: &Letter) -> &'static [u8] {
-    if letter.test { b"RSET\r\n" } else { b"DATA\r\n" }
+fn end_command(message: &Message) -> &'static [u8] {
+    if message.test { b"RSET\r\n" } else { b"DATA\r\n" }
 }
 
-fn no_tls(text: &str) -> Said {
-    Said { code: 0, text: text.as_bytes().into() }
+fn no_tls(text: &str) -> Reply {
+    Reply { code: 0, text: text.as_bytes().into() }
 }
 
 #[cfg(test)]

@@ -27,24 +27,26 @@ pub(crate) struct Host {
     pub(crate) connecting: usize,
     /// Connections that may take work.
     pub(crate) established: usize,
-    /// Sessions without work; some may have found some or gone since.
+    /// Idle sessions; some may have got work or ended since.
     pub(crate) idle: Vec<Token>,
-    /// The most connections that it has been seen to take.
+    /// The most connections that it is known to accept.
     pub(crate) sessions_max: usize,
-    /// The most recipients of a transaction that it has been seen to take.
+    /// The most recipients of a transaction that it is known to accept.
     pub(crate) recipients_max: usize,
     /// Its TLS does not work; do without.
-    pub(crate) plain: bool,
-    /// Its first failure has been told.
-    pub(crate) told: bool,
-    /// It is in the line for connections.
-    pub(crate) in_line: bool,
+    pub(crate) plain_only: bool,
+    /// Its first failure was reported.
+    pub(crate) failure_reported: bool,
+    /// It is among the hosts for which a session is wanted.
+    pub(crate) wanted: bool,
+    /// It is among the hosts that wait for a connection.
+    pub(crate) awaits_connection: bool,
     pub(crate) down_until: Nanos,
     failures: u32,
 }
 
 impl Host {
-    /// It has failed with nobody talking to it: leave it alone for a while, but not longer than until the next attempts.
+    /// It failed while no other session was established: leave it alone for a while, but not beyond the next attempts.
     pub(crate) fn went_down(&mut self, now: Nanos, retry_delay: Nanos) {
         if self.down_until <= now {
             let first = DOWN_FIRST_MAX.min(Nanos(retry_delay.0 / 2));
@@ -53,7 +55,7 @@ impl Host {
         }
     }
 
-    /// It talks.
+    /// It has accepted a session.
     pub(crate) fn came_up(&mut self) {
         self.failures = 0;
         self.down_until = Nanos::ZERO;
@@ -85,9 +87,10 @@ impl Hosts {
                 idle: Vec::new(),
                 sessions_max: usize::MAX,
                 recipients_max: usize::MAX,
-                plain: false,
-                told: false,
-                in_line: false,
+                plain_only: false,
+                wanted: false,
+                failure_reported: false,
+                awaits_connection: false,
                 down_until: Nanos::ZERO,
                 failures: 0,
             });

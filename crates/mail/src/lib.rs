@@ -8,27 +8,28 @@
 
 pub mod address;
 mod batch;
-mod book;
 mod dialogue;
 pub mod dns;
-mod doubt;
 mod engine;
 mod hosts;
 pub mod journal;
-mod letter;
 pub mod list;
+mod message;
 mod outcome;
 pub mod output;
 mod plan;
+mod queues;
 mod report;
 mod route;
+mod seen;
 mod session;
 mod slots;
 mod timeouts;
 mod tls;
+mod unacknowledged;
 
-pub use engine::{Progress, RunError, Watch, run};
-pub use letter::TlsPolicy;
+pub use engine::{Observer, Progress, RunError, run};
+pub use message::TlsPolicy;
 pub use outcome::{Outcome, Settled};
 pub use plan::{Options, Plan};
 pub use report::{

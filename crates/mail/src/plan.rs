@@ -8,7 +8,7 @@ use pitot_results::Failure;
 
 use crate::address::Address;
 use crate::journal::Header;
-use crate::letter::{Letter, TlsPolicy};
+use crate::message::{Message, TlsPolicy};
 
 /// The longest message; larger ones are for other means.
 const MESSAGE_BYTES_MAX: u64 = 64 << 20;
@@ -60,7 +60,7 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(crate) list: PathBuf,
-    pub(crate) letter: Letter,
+    pub(crate) message: Message,
     pub(crate) dns: Vec<SocketAddr>,
     /// The relay's addresses, if there is one.
     pub(crate) relay: Option<(String, Vec<SocketAddr>)>,
@@ -150,7 +150,7 @@ impl Plan {
         };
         Ok(Plan {
             list: options.list.clone(),
-            letter: Letter::new(helo, from.to_owned(), &message, options.test_mode, options.tls),
+            message: Message::new(helo, from.to_owned(), &message, options.test_mode, options.tls),
             dns,
             relay,
             port: options.port,

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use pitot_proto::client::smtp::{EnhancedCode, Line};
 use serde::Serialize;
 
-use crate::book::Domain;
 use crate::dns::DnsCounts;
 use crate::outcome::{Outcome, Settled};
+use crate::queues::Domain;
 
 /// Kinds of outcome that are told apart; further ones are summed under code 0.
 const OUTCOME_ROWS_MAX: usize = 1000;

@@ -7,33 +7,44 @@ use pitot_meter::Nanos;
 use pitot_sys::socket;
 
 use crate::dialogue::Dialogue;
-use crate::letter::TlsPolicy;
+use crate::message::TlsPolicy;
+use crate::timeouts::Phase;
 use crate::tls::Tls;
 
 /// A buffer that needed more than this gives its memory back.
 const KEPT_BYTES: usize = 4096;
 
-/// One connection. While nothing is cut in its middle it holds no buffer.
+/// What a session is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The connection is being established.
+    Connecting,
+    /// Commands and replies are exchanged.
+    Active,
+    /// It has no work, and is kept for a while in case there is some.
+    Idle,
+    /// The host waits for the message, which waits for room in the window of unacknowledged recipients.
+    AwaitingWindow,
+}
+
+/// One connection. It holds no buffer unless a reply or a command was cut in two.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) fd: OwnedFd,
     pub(crate) host: u32,
     pub(crate) dialogue: Dialogue,
     pub(crate) tls: Option<Box<Tls>>,
-    /// Input, decrypted, that is not done with.
+    /// Decrypted input that was not used yet.
     pub(crate) tail: Vec<u8>,
     /// What the kernel has not taken yet.
     out: Vec<u8>,
-    pub(crate) connected: bool,
-    /// It has no work and waits for some.
-    pub(crate) idle: bool,
+    pub(crate) stage: Stage,
+    /// Transactions so far.
     pub(crate) transactions: u64,
-    /// When the host's time is over.
+    /// When the time for the next step is over.
     pub(crate) deadline: Nanos,
-    /// The earliest alarm that is set for it.
-    pub(crate) armed: Nanos,
-    /// It waits for the right to send its message.
-    pub(crate) held: bool,
+    /// When the earliest timer that was started for it expires.
+    pub(crate) timer_at: Nanos,
 }
 
 impl Session {
@@ -45,12 +56,18 @@ impl Session {
             tls: None,
             tail: Vec::new(),
             out: Vec::new(),
-            connected: false,
-            idle: false,
+            stage: Stage::Connecting,
             transactions: 0,
             deadline: Nanos::MAX,
-            armed: Nanos::MAX,
-            held: false,
+            timer_at: Nanos::MAX,
+        }
+    }
+
+    /// The step that is waited for.
+    pub(crate) fn phase(&self) -> Phase {
+        match self.stage {
+            Stage::Connecting => Phase::Connect,
+            Stage::Active | Stage::Idle | Stage::AwaitingWindow => self.dialogue.phase(),
         }
     }
 
@@ -81,12 +98,12 @@ impl Session {
         Ok(())
     }
 
-    /// True if the kernel has not taken all that was said.
+    /// True if the kernel has not taken all output.
     pub(crate) fn has_output(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// Keeps the input that is not done with.
+    /// Keeps input that was not used yet.
     pub(crate) fn keep(&mut self, tail: &[u8]) {
         self.tail.extend_from_slice(tail);
         self.tail.shrink_to(KEPT_BYTES);

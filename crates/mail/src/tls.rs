@@ -8,7 +8,7 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use crate::letter::TlsPolicy;
+use crate::message::TlsPolicy;
 
 /// What all private connections share.
 pub(crate) type Config = Arc<ClientConfig>;

@@ -3,8 +3,8 @@ use crate::batch::Recipient;
 
 const PIPELINING: &str = "250-mx\r\n250-8BITMIME\r\n250 PIPELINING\r\n";
 
-fn letter(test: bool, tls: TlsPolicy) -> Letter {
-    Letter::new("me".into(), "a@b".into(), b"hello\n", test, tls)
+fn message(test: bool, tls: TlsPolicy) -> Message {
+    Message::new("me".into(), "a@b".into(), b"hello\n", test, tls)
 }
 
 fn batch(locals: &[&str]) -> Batch {
@@ -15,17 +15,17 @@ fn batch(locals: &[&str]) -> Batch {
 /// A conversation whose every word is kept.
 struct Talk {
     dialogue: Dialogue,
-    letter: Letter,
+    message: Message,
     said: Vec<u8>,
 }
 
 impl Talk {
-    fn new(letter: Letter) -> Talk {
-        Talk { dialogue: Dialogue::new(letter.tls), letter, said: Vec::new() }
+    fn new(message: Message) -> Talk {
+        Talk { dialogue: Dialogue::new(message.tls), message, said: Vec::new() }
     }
 
     fn greeted(test: bool, ehlo: &str) -> Talk {
-        let mut talk = Talk::new(letter(test, TlsPolicy::Off));
+        let mut talk = Talk::new(message(test, TlsPolicy::Off));
         assert_eq!(talk.hear("220 mx\r\n"), ("EHLO me\r\n".into(), Ok(Event::More)));
         assert_eq!(talk.hear(ehlo), (String::new(), Ok(Event::Ready)));
         talk
@@ -35,7 +35,7 @@ impl Talk {
     fn hear(&mut self, input: &str) -> (String, Result<Event, Fault>) {
         let mut rest = input.as_bytes();
         loop {
-            let result = self.dialogue.receive(rest, &self.letter, |_| "x.test", &mut self.said);
+            let result = self.dialogue.receive(rest, &self.message, |_| "x.test", &mut self.said);
             match result {
                 Ok((used, event)) => {
                     rest = &rest[used..];
@@ -58,18 +58,18 @@ impl Talk {
     }
 
     fn begin(&mut self, locals: &[&str]) -> (String, bool) {
-        let begun = self.dialogue.begin(batch(locals), &self.letter, |_| "x.test", &mut self.said);
+        let begun = self.dialogue.begin(batch(locals), &self.message, |_| "x.test", &mut self.said);
         (self.taken(), begun)
     }
 
     fn send(&mut self) -> String {
-        self.dialogue.send_message(&self.letter, &mut self.said);
+        self.dialogue.send_message(&self.message, &mut self.said);
         self.taken()
     }
 }
 
 fn no(code: u16, text: &str) -> Answer {
-    Answer::No(Said { code, text: text.as_bytes().into() })
+    Answer::No(Reply { code, text: text.as_bytes().into() })
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_message_goes_out_when_the_host_asks_and_its_reply_decides() {
     assert_eq!((talk.dialogue.taken(), talk.send()), (1, "hello\r\n.\r\n".into()));
     assert_eq!(talk.hear("250 2.0.0 queued as 7\r\n").1, Ok(Event::Finished));
     let batch = talk.dialogue.take_batch();
-    assert_eq!(batch.closing, Some(Said { code: 250, text: b"2.0.0 queued as 7".as_slice().into() }));
+    assert_eq!(batch.closing, Some(Reply { code: 250, text: b"2.0.0 queued as 7".as_slice().into() }));
     assert!(batch.message_sent && !batch.in_doubt);
 }
 
@@ -170,7 +170,7 @@ fn addresses_and_messages_that_a_host_cannot_take_are_not_tried_there() {
 fn starttls_is_taken_up_refused_or_insisted_on() {
     let offers = "250-mx\r\n250 STARTTLS\r\n";
     let greet = |tls, ehlo| {
-        let mut talk = Talk::new(letter(true, tls));
+        let mut talk = Talk::new(message(true, tls));
         talk.go("220 mx\r\n");
         let said = talk.hear(ehlo);
         (talk, said)
@@ -178,7 +178,7 @@ fn starttls_is_taken_up_refused_or_insisted_on() {
     let (mut talk, said) = greet(TlsPolicy::Auto, offers);
     assert_eq!(said.0, "STARTTLS\r\n");
     assert_eq!(talk.hear("220 go\r\n").1, Ok(Event::StartTls));
-    talk.dialogue.secured(&talk.letter, &mut talk.said);
+    talk.dialogue.secured(&talk.message, &mut talk.said);
     assert_eq!(talk.taken(), "EHLO me\r\n");
     // Whatever is offered now, it is not taken up twice.
     assert_eq!(talk.hear(offers), (String::new(), Ok(Event::Ready)));
@@ -193,13 +193,13 @@ fn starttls_is_taken_up_refused_or_insisted_on() {
 
 #[test]
 fn an_unwilling_host_is_told_from_one_that_does_not_speak() {
-    let said = |code, text: &str| Ok(Event::Unwilling(Said { code, text: text.as_bytes().into() }));
-    let mut talk = Talk::new(letter(true, TlsPolicy::Off));
+    let said = |code, text: &str| Ok(Event::Unwilling(Reply { code, text: text.as_bytes().into() }));
+    let mut talk = Talk::new(message(true, TlsPolicy::Off));
     assert_eq!(talk.hear("554 5.3.2 go away\r\n").1, said(554, "5.3.2 go away"));
     let mut talk = Talk::greeted(true, PIPELINING);
     talk.begin(&["p"]);
     assert_eq!(talk.hear("250 a\r\n421 bye\r\n").1, said(421, "bye"));
-    let mut talk = Talk::new(letter(true, TlsPolicy::Off));
+    let mut talk = Talk::new(message(true, TlsPolicy::Off));
     assert_eq!(talk.hear("SSH-2.0-OpenSSH\r\n").1, Err(Fault::Malformed));
     assert_eq!(Talk::greeted(true, PIPELINING).hear("250 more\r\n").1, Err(Fault::Unasked));
     assert_eq!(Talk::greeted(true, PIPELINING).hear("421 idle\r\n").1, Ok(Event::Closed));
@@ -207,7 +207,7 @@ fn an_unwilling_host_is_told_from_one_that_does_not_speak() {
 
 #[test]
 fn an_old_host_is_greeted_with_helo() {
-    let mut talk = Talk::new(letter(true, TlsPolicy::Auto));
+    let mut talk = Talk::new(message(true, TlsPolicy::Auto));
     talk.go("220 old\r\n");
     assert_eq!(talk.hear("500 what\r\n").0, "HELO me\r\n");
     assert_eq!(talk.hear("250 hi\r\n").1, Ok(Event::Ready));

@@ -28,7 +28,7 @@ const UNDER_WAY_MAX: usize = 200;
 /// Questions over TCP at once, each in a thread of its own.
 const TCP_MAX: usize = 16;
 /// How long the first, second and third attempt of a question waits for its answer.
-const PATIENCE: [Nanos; 3] = [Nanos::from_secs(1), Nanos::from_secs(2), Nanos::from_secs(4)];
+const TIMEOUTS: [Nanos; 3] = [Nanos::from_secs(1), Nanos::from_secs(2), Nanos::from_secs(4)];
 /// Datagrams taken from a socket before the loop looks at other things.
 const RECEIVES_MAX: usize = 512;
 
@@ -56,7 +56,7 @@ pub struct Resolver {
     deadlines: BinaryHeap<Reverse<(Nanos, u16, u32)>>,
     random: RandomState,
     drawn: u64,
-    patience_scale: f64,
+    timeout_scale: f64,
     tcp: Tcp,
     buffer: Box<[u8; 65536]>,
     /// What has been asked.
@@ -94,12 +94,12 @@ struct Tcp {
 pub type Finished = (Box<str>, Kind, Lookup);
 
 impl Resolver {
-    /// A resolver that asks `servers`, or those of the system if there are none. `patience_scale` makes it wait longer
+    /// A resolver that asks `servers`, or those of the system if there are none. `timeout_scale` makes it wait longer
     /// or shorter; `waker` is woken by answers over TCP.
     ///
     /// # Errors
     /// EMFILE; ENETUNREACH if there is no way to the servers.
-    pub fn new(servers: &[SocketAddr], patience_scale: f64, waker: Arc<Waker>) -> io::Result<Resolver> {
+    pub fn new(servers: &[SocketAddr], timeout_scale: f64, waker: Arc<Waker>) -> io::Result<Resolver> {
         let mut addrs = servers.to_vec();
         if addrs.is_empty() {
             addrs = config::servers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default());
@@ -120,7 +120,7 @@ impl Resolver {
             deadlines: BinaryHeap::new(),
             random: RandomState::new(),
             drawn: 0,
-            patience_scale,
+            timeout_scale,
             tcp: Tcp { waker, sender, receiver, threads: 0 },
             buffer: Box::new([0; 65536]),
             counts: DnsCounts::default(),
@@ -147,7 +147,7 @@ impl Resolver {
     pub fn is_silent(&self) -> bool {
         self.counts.answered == 0
             && self.counts.failed == 0
-            && self.counts.unanswered_attempts >= (PATIENCE.len() * 2) as u64
+            && self.counts.unanswered_attempts >= (TIMEOUTS.len() * 2) as u64
     }
 
     /// When [`Resolver::expire`] has something to do.
@@ -195,8 +195,8 @@ impl Resolver {
 
     fn arm(&mut self, id: u16, now: Nanos) {
         if let Some(q) = self.under_way.get(&id) {
-            let patience = PATIENCE[q.attempt.min(PATIENCE.len() - 1)].0 as f64 * self.patience_scale;
-            self.deadlines.push(Reverse((now + Nanos(patience as u64), id, q.serial)));
+            let timeout = TIMEOUTS[q.attempt.min(TIMEOUTS.len() - 1)].0 as f64 * self.timeout_scale;
+            self.deadlines.push(Reverse((now + Nanos(timeout as u64), id, q.serial)));
         }
     }
 
@@ -258,9 +258,9 @@ impl Resolver {
         let Some(bytes) = message::question(answer.id, &q.name, q.kind) else { return };
         q.tcp = true;
         let (sender, waker, id) = (self.tcp.sender.clone(), Arc::clone(&self.tcp.waker), answer.id);
-        let patience = Duration::from(PATIENCE[PATIENCE.len() - 1]).mul_f64(self.patience_scale);
+        let timeout = Duration::from(TIMEOUTS[TIMEOUTS.len() - 1]).mul_f64(self.timeout_scale);
         let spawned = std::thread::Builder::new().name("dns-tcp".into()).spawn(move || {
-            let _ = sender.send((id, ask_over_tcp(addr, &bytes, patience)));
+            let _ = sender.send((id, ask_over_tcp(addr, &bytes, timeout)));
             waker.wake();
         });
         if spawned.is_ok() {
@@ -292,7 +292,7 @@ impl Resolver {
         q.tcp = false;
         self.drawn += 1;
         q.serial = self.drawn as u32;
-        if q.attempt < PATIENCE.len().max(self.servers.len()) {
+        if q.attempt < TIMEOUTS.len().max(self.servers.len()) {
             self.send(id, now, finished);
         } else {
             let why = format!("no answer from the DNS server {}", self.names());
@@ -313,10 +313,10 @@ impl Resolver {
 }
 
 /// One question and its answer, each with its length in front (RFC 1035 section 4.2.2).
-fn ask_over_tcp(addr: SocketAddr, question: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&addr, patience)?;
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(patience))?;
+fn ask_over_tcp(addr: SocketAddr, question: &[u8], timeout: Duration) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&addr, timeout)?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
     let length = u16::try_from(question.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     stream.write_all(&[&length.to_be_bytes(), question].concat())?;
     let mut length = [0; 2];

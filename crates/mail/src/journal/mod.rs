@@ -7,7 +7,7 @@
 //! die, and nobody can know then on which side of the server's reply. Mail's own rule for that gap is to send again
 //! (RFC 5321 section 4.5.4.1), since a message too many does less harm than one too few. What the engine promises is that
 //! the gap is narrow: recipients whose message is under way or whose line is not on the disk yet are never more than
-//! the connections allowed (`-c`), and the next message waits until some of them are (`doubt.rs`). That holds for
+//! the connections allowed (`-c`), and the next message waits until some of them are (`unacknowledged.rs`). That holds for
 //! `kill -9` and for a power cut alike, as a line counts only once fdatasync(2) has returned.
 //!
 //! Writing and syncing are done by a thread of their own, a batch at a time: while one batch is synced the next one

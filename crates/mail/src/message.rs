@@ -16,7 +16,7 @@ pub enum TlsPolicy {
 
 /// The message and what goes around it.
 #[derive(Clone, Debug)]
-pub(crate) struct Letter {
+pub(crate) struct Message {
     pub(crate) helo: String,
     /// The sender; empty for none.
     pub(crate) from: String,
@@ -32,10 +32,10 @@ pub(crate) struct Letter {
 /// Why a host cannot take the message at all.
 pub(crate) type Misfit = (u16, &'static str);
 
-impl Letter {
-    pub(crate) fn new(helo: String, from: String, message: &[u8], test: bool, tls: TlsPolicy) -> Letter {
+impl Message {
+    pub(crate) fn new(helo: String, from: String, message: &[u8], test: bool, tls: TlsPolicy) -> Message {
         let eight_bit = message.iter().any(|b| *b > 127);
-        Letter { helo, from, data: data_of(message), eight_bit, test, tls }
+        Message { helo, from, data: data_of(message), eight_bit, test, tls }
     }
 
     /// The length to declare: without the end mark.
@@ -82,16 +82,17 @@ mod tests {
 
     #[test]
     fn a_message_is_declared_as_the_host_can_hear_it() {
-        let letter = Letter::new("me".into(), "a@b".into(), "gr\u{fc}n\n".as_bytes(), false, TlsPolicy::Auto);
-        assert_eq!(letter.data, "gr\u{fc}n\r\n.\r\n".as_bytes());
+        let message =
+            Message::new("me".into(), "a@b".into(), "gr\u{fc}n\n".as_bytes(), false, TlsPolicy::Auto);
+        assert_eq!(message.data, "gr\u{fc}n\r\n.\r\n".as_bytes());
         let mut host = Extensions::default();
-        assert_eq!(letter.misfit(&host).map(|m| m.0), Some(554));
+        assert_eq!(message.misfit(&host).map(|m| m.0), Some(554));
         host.eight_bit_mime = true;
-        assert_eq!(letter.misfit(&host), None);
+        assert_eq!(message.misfit(&host), None);
         (host.size, host.size_max) = (true, 3);
-        assert_eq!(letter.misfit(&host).map(|m| m.0), Some(552));
+        assert_eq!(message.misfit(&host).map(|m| m.0), Some(552));
         let mut out = Vec::new();
-        letter.mail(&host, true, &mut out);
+        message.mail(&host, true, &mut out);
         assert_eq!(out, b"MAIL FROM:<a@b> SIZE=7 BODY=8BITMIME SMTPUTF8\r\n");
     }
 }

@@ -1,0 +1,53 @@
+//! Why a run cannot begin or continue.
+
+use std::io;
+
+use pitot_results::Failure;
+
+use crate::journal::JournalError;
+
+/// Why a run cannot begin or continue.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The list cannot be read.
+    #[error("the list {} cannot be read: {error}", path.display())]
+    List {
+        /// The list.
+        path: std::path::PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// TLS.
+    #[error("certificates cannot be checked: {0}")]
+    Tls(String),
+    /// DNS.
+    #[error("the DNS server cannot be asked: {0}")]
+    Dns(io::Error),
+    /// Anything else that the kernel refuses.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Failure {
+        let what = error.to_string();
+        match error {
+            RunError::Journal(JournalError::Foreign(_)) => {
+                Failure::misuse(what, "name another journal: this one belongs to another run")
+            }
+            RunError::Journal(JournalError::Locked(_)) => {
+                Failure::misuse(what, "wait for it to end, or name another journal")
+            }
+            RunError::Journal(JournalError::File { .. }) => {
+                Failure::run(what, "check the directory, its permissions and its free space")
+            }
+            RunError::List { .. } => Failure::misuse(what, "write --list FILE with one address a line"),
+            RunError::Tls(_) => Failure::run(what, "install ca-certificates, or use --tls auto"),
+            RunError::Dns(_) => Failure::run(what, "name one that can be reached with --dns HOST:PORT"),
+            RunError::System(_) => Failure::run(what, "raise the limit on descriptors with ulimit -n"),
+        }
+    }
+}

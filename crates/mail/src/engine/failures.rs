@@ -1,0 +1,77 @@
+//! Failures of sessions and hosts, and how they are reported.
+
+use std::io;
+
+use pitot_proto::client::Fault;
+use pitot_sys::errno;
+
+use super::state::Engine;
+use crate::batch::Reply;
+
+/// Hosts whose first failure is reported at once; the result has the others.
+const HOSTS_REPORTED_MAX: u64 = 10;
+
+/// Why a session ends.
+#[derive(Debug)]
+pub(super) enum End {
+    /// In order.
+    Done,
+    /// The connection broke.
+    Broken(String),
+    /// The host has refused.
+    Reply(Reply),
+    /// TLS could not be set up.
+    Tls(String),
+}
+
+impl From<io::Error> for End {
+    fn from(e: io::Error) -> End {
+        End::Broken(e.raw_os_error().map_or_else(|| e.to_string(), |n| errno::name(n).to_owned()))
+    }
+}
+
+impl Engine<'_> {
+    /// Reports a host's first failure to the observer, as the reason why recipients wait.
+    pub(super) fn report_failure(&mut self, host: u32, reply: &Reply) {
+        let h = &mut self.hosts.all[host as usize];
+        let is_known = std::mem::replace(&mut h.failure_reported, true);
+        if is_known || self.stopping || self.failures_reported >= HOSTS_REPORTED_MAX {
+            return;
+        }
+        self.failures_reported += 1;
+        let (name, addr) = self.host_name(host);
+        let text = String::from_utf8_lossy(&reply.text).replace(char::is_control, " ");
+        let line = match reply.code {
+            0 => text,
+            code => format!("{name} at {addr} says {code} {text}"),
+        };
+        self.observer.note(&format!("{line}; its recipients are tried again later"));
+    }
+
+    /// The end of a session as a reply that decides for its recipients.
+    pub(super) fn reply_for(&self, host: u32, end: End) -> Reply {
+        let words = match end {
+            End::Reply(reply) if reply.code > 0 => return reply,
+            End::Reply(reply) => String::from_utf8_lossy(&reply.text).into_owned(),
+            End::Done => "the host closed the session".to_owned(),
+            End::Broken(why) => why,
+            End::Tls(why) => format!("TLS: {why}"),
+        };
+        let (name, addr) = self.host_name(host);
+        let text = if *name == *addr.ip().to_string() {
+            format!("{addr}: {words}")
+        } else {
+            format!("{name} at {addr}: {words}")
+        };
+        Reply { code: 0, text: text.into_bytes().into() }
+    }
+}
+
+/// A fault in what a host sends, in words.
+pub(super) fn not_smtp(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Malformed => "the host does not speak SMTP",
+        Fault::TooLarge => "the host's reply is too long",
+        Fault::Unasked => "the host sent a reply without a command",
+    }
+}

@@ -1,0 +1,261 @@
+//! Who is written to when: queues, hosts, attempts and outcomes.
+
+use std::net::SocketAddr;
+
+use pitot_meter::Nanos;
+
+use super::state::{Deferred, Engine};
+use crate::batch::{Answer, Batch, Recipient, Reply};
+use crate::message::TlsPolicy;
+use crate::outcome::{Outcome, Settled};
+use crate::queues::RouteState;
+use crate::route::Route;
+
+/// The pause between attempts doubles this often.
+const DOUBLINGS_MAX: u8 = 6;
+
+impl Engine<'_> {
+    /// Takes a new recipient from the list.
+    pub(super) fn admit(&mut self, local: Box<str>, domain_name: &str) {
+        let domain = self.queues.domain(domain_name);
+        let entry = &mut self.queues.domains[domain as usize];
+        entry.recipients += 1;
+        let queue = entry.queue;
+        self.open += 1;
+        self.enqueue(queue, [Recipient { local, domain, attempts: 0 }]);
+    }
+
+    /// Puts recipients into a queue, and finds out its route or wants a session for it.
+    fn enqueue(&mut self, id: u32, recipients: impl IntoIterator<Item = Recipient>) {
+        let queue = &mut self.queues.all[id as usize];
+        let before = queue.waiting.len();
+        queue.waiting.extend(recipients);
+        let added = queue.waiting.len() - before;
+        match &queue.route {
+            RouteState::Pending => {}
+            RouteState::Refused(code, text) => {
+                let reply = Reply { code: *code, text: text.as_bytes().into() };
+                self.settle_waiting(id, &reply);
+            }
+            RouteState::Hosts(hosts, _) if queue.attached => {
+                let host = hosts[queue.host_index];
+                self.hosts.all[host as usize].backlog += added;
+                self.want_session(host);
+            }
+            RouteState::Hosts(_, expires) if *expires > self.now => {
+                queue.host_index = 0;
+                self.attach(id, None);
+            }
+            RouteState::Hosts(..) | RouteState::Unknown => {
+                queue.route = RouteState::Pending;
+                let name = self.queues.queue_name(id);
+                if let Some(router) = &mut self.router {
+                    router.find(id, name, self.now);
+                }
+            }
+        }
+    }
+
+    /// The DNS has answered for a queue.
+    pub(super) fn routed(&mut self, id: u32, route: Route, expires: Nanos) {
+        let by_name = self.plan.message.tls == TlsPolicy::Require;
+        match route {
+            Route::Hosts(targets) => {
+                let mut hosts = Vec::with_capacity(targets.len());
+                for target in targets {
+                    let addr = SocketAddr::new(target.ip, self.plan.port);
+                    let host = self.hosts.find(addr, &target.name, by_name);
+                    if !hosts.contains(&host) {
+                        hosts.push(host);
+                    }
+                }
+                let queue = &mut self.queues.all[id as usize];
+                queue.route = RouteState::Hosts(hosts, expires);
+                queue.host_index = 0;
+                self.attach(id, None);
+            }
+            Route::Refused(code, text) => {
+                self.queues.all[id as usize].route = RouteState::Refused(code, text);
+                let reply = Reply { code, text: text.as_bytes().into() };
+                self.settle_waiting(id, &reply);
+            }
+            Route::Failed(why) => {
+                self.queues.all[id as usize].route = RouteState::Unknown;
+                let reply = Reply { code: 0, text: why.as_bytes().into() };
+                self.defer_waiting(id, &reply);
+            }
+        }
+    }
+
+    /// Attaches a queue to the best of its hosts that is not down, from `host_index` on. If there is none its recipients
+    /// wait for their next attempt, for the reason `why` of the last host that was tried.
+    fn attach(&mut self, id: u32, why: Option<&Reply>) {
+        let queue = &mut self.queues.all[id as usize];
+        if queue.waiting.is_empty() {
+            return;
+        }
+        let RouteState::Hosts(hosts, _) = &queue.route else { return };
+        while let Some(&host) = hosts.get(queue.host_index) {
+            let h = &mut self.hosts.all[host as usize];
+            if h.down_until <= self.now {
+                queue.attached = true;
+                h.ready.push_back(id);
+                h.backlog += queue.waiting.len();
+                return self.want_session(host);
+            }
+            queue.host_index += 1;
+        }
+        queue.host_index = 0;
+        let down = Reply { code: 0, text: b"the host was not available a moment ago".as_slice().into() };
+        self.defer_waiting(id, why.unwrap_or(&down));
+    }
+
+    /// A host is not available: what waits for it goes to the next one.
+    pub(super) fn host_failed(&mut self, host: u32, why: &Reply) {
+        let h = &mut self.hosts.all[host as usize];
+        h.went_down(self.now, self.plan.retry_delay);
+        h.backlog = 0;
+        for id in std::mem::take(&mut h.ready) {
+            let queue = &mut self.queues.all[id as usize];
+            queue.attached = false;
+            queue.host_index += 1;
+            self.attach(id, Some(why));
+        }
+    }
+
+    /// The next transaction for a host.
+    pub(super) fn next_batch(&mut self, host: u32) -> Option<Batch> {
+        let h = &mut self.hosts.all[host as usize];
+        let id = h.ready.pop_front()?;
+        let queue = &mut self.queues.all[id as usize];
+        let limit = self.plan.recipients_per_transaction.min(h.recipients_max);
+        let n = limit.min(queue.waiting.len());
+        h.backlog -= n;
+        let batch = Batch::new(queue.waiting.drain(..n).collect());
+        queue.attached = !queue.waiting.is_empty();
+        if queue.attached {
+            // Behind the others, so that a large domain does not hold up the small ones.
+            h.ready.push_back(id);
+        }
+        Some(batch)
+    }
+
+    /// Settles or defers the recipients of a transaction. It is over, or its connection was lost for the reason `lost`.
+    pub(super) fn settle_batch(&mut self, host: u32, batch: Batch, lost: Option<&Reply>) {
+        let Batch { recipients, answers, closing, taken, in_doubt, .. } = batch;
+        if recipients.is_empty() {
+            return;
+        }
+        self.report.transactions += 1;
+        if in_doubt {
+            self.report.recipients.in_doubt += taken as u64;
+        }
+        let queue = self.queues.domains[recipients[0].domain as usize].queue;
+        let (mut deferred, mut again) = (Vec::new(), Vec::new());
+        let nothing =
+            Reply { code: 0, text: b"the host did not answer for this recipient".as_slice().into() };
+        for (recipient, answer) in recipients.into_iter().zip(answers) {
+            let reply = match &answer {
+                Answer::Overflow => {
+                    again.push(recipient);
+                    continue;
+                }
+                Answer::No(reply) => reply,
+                Answer::Taken if self.plan.message.test && lost.is_none() => {
+                    self.settle(&recipient, Settled { outcome: Outcome::Accepted, code: 250, text: b"" });
+                    continue;
+                }
+                Answer::Taken | Answer::Open => closing.as_ref().or(lost).unwrap_or(&nothing),
+            };
+            match reply.code / 100 {
+                2 => {
+                    let sent = Settled { outcome: Outcome::Sent, code: reply.code, text: &reply.text };
+                    self.settle(&recipient, sent);
+                }
+                5 => self.refuse(&recipient, reply),
+                _ => self.defer(recipient, reply, &mut deferred),
+            }
+        }
+        self.put_off(queue, deferred);
+        if !again.is_empty() {
+            let h = &mut self.hosts.all[host as usize];
+            h.recipients_max = taken.max(1);
+            self.enqueue(queue, again);
+        }
+    }
+
+    fn refuse(&mut self, recipient: &Recipient, reply: &Reply) {
+        self.settle(recipient, Settled { outcome: Outcome::Refused, code: reply.code, text: &reply.text });
+    }
+
+    /// An attempt has failed for now: the recipient is given up, or waits for the next attempt.
+    fn defer(&mut self, mut recipient: Recipient, reply: &Reply, deferred: &mut Vec<Recipient>) {
+        self.report.recipients.deferrals += 1;
+        if recipient.attempts >= self.plan.retries {
+            let gave_up = Settled { outcome: Outcome::GaveUp, code: reply.code, text: &reply.text };
+            return self.settle(&recipient, gave_up);
+        }
+        recipient.attempts += 1;
+        deferred.push(recipient);
+    }
+
+    /// Schedules the next attempt of recipients.
+    fn put_off(&mut self, queue: u32, recipients: Vec<Recipient>) {
+        let Some(most) = recipients.iter().map(|r| r.attempts).max() else { return };
+        let doublings = (most - 1).min(DOUBLINGS_MAX);
+        let due = self.now + Nanos(self.plan.retry_delay.0.saturating_mul(1 << doublings));
+        self.deferred_count += recipients.len() as u64;
+        self.deferred.push(std::cmp::Reverse(Deferred { due, queue, recipients }));
+    }
+
+    /// Enqueues the recipients whose next attempt is due.
+    pub(super) fn requeue_due(&mut self) {
+        while self.deferred.peek().is_some_and(|d| d.0.due <= self.now) && !self.stopping {
+            let Some(std::cmp::Reverse(deferred)) = self.deferred.pop() else { break };
+            self.deferred_count -= deferred.recipients.len() as u64;
+            self.enqueue(deferred.queue, deferred.recipients);
+        }
+    }
+
+    /// Refuses all recipients in a queue.
+    fn settle_waiting(&mut self, id: u32, reply: &Reply) {
+        for recipient in std::mem::take(&mut self.queues.all[id as usize].waiting) {
+            self.refuse(&recipient, reply);
+        }
+    }
+
+    /// Defers all recipients in a queue to their next attempt.
+    fn defer_waiting(&mut self, id: u32, reply: &Reply) {
+        let mut deferred = Vec::new();
+        for recipient in std::mem::take(&mut self.queues.all[id as usize].waiting) {
+            self.defer(recipient, reply, &mut deferred);
+        }
+        self.put_off(id, deferred);
+    }
+
+    /// Records the outcome of a recipient.
+    fn settle(&mut self, recipient: &Recipient, settled: Settled<'_>) {
+        let domain = &mut self.queues.domains[recipient.domain as usize];
+        domain.outcomes[settled.outcome as usize] += 1;
+        if let Some(journal) = &mut self.journal {
+            journal.append(&recipient.local, &domain.name, settled);
+        }
+        let r = &mut self.report.recipients;
+        *match settled.outcome {
+            Outcome::Sent => &mut r.sent,
+            Outcome::Accepted => &mut r.accepted,
+            Outcome::Refused => &mut r.refused,
+            Outcome::GaveUp => &mut r.gave_up,
+        } += 1;
+        self.tally.add(settled);
+        self.open -= 1;
+    }
+
+    /// Has a session found or opened for a host, at the latest in the next turn of the loop.
+    pub(super) fn want_session(&mut self, host: u32) {
+        let h = &mut self.hosts.all[host as usize];
+        if !std::mem::replace(&mut h.wanted, true) {
+            self.wanted.push_back(host);
+        }
+    }
+}
