@@ -1,4 +1,4 @@
-//! What plans may say, taken from the registries and from the options of this very command line.
+//! The words that plans may use, taken from the registries and from the options of this command line.
 
 use clap::{Command, CommandFactory};
 use pitot_lab::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
@@ -23,16 +23,16 @@ const PROGRAMS: &[Program] = &[
     Program { name: "disk read", needs_server: false, writes_files: true },
     Program { name: "mail", needs_server: true, writes_files: false },
 ];
-/// Protocols of `pitot serve` that are no part of the registry, as they have an architecture of their own.
+/// Protocols of `pitot serve` that are not in the registry, because no model or mechanism applies to them.
 const OTHER_PROTOCOLS: &[&str] = &["dns"];
 
-/// The words that a plan may use with this program on this kernel.
+/// The words that a plan may use with this binary on this kernel.
 pub(crate) fn catalog() -> Catalog {
     let command = crate::Pitot::command();
     let impossible = pairs().into_iter().filter_map(|pair| {
         let reason = match (pair.impossible, &pair.unavailable) {
             (Some(why), _) => why.to_owned(),
-            (None, Some(missing)) => format!("{missing} (to mend it: {})", missing.cure),
+            (None, Some(missing)) => format!("{missing} (to enable it: {})", missing.cure),
             (None, None) => return None,
         };
         Some(ImpossiblePair { model: pair.model.name.into(), mechanism: pair.mechanism.name.into(), reason })

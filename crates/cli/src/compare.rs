@@ -9,29 +9,29 @@ use pitot_results::Failure;
 
 use crate::report::{open, write_to};
 
-/// Compare two runs, cell by cell: from two versions, two kernels, two hosts.
+/// Compare two runs cell by cell, for example of two versions, kernels or hosts.
 ///
-/// Prints what differs around the runs first, then the ratio of B to A for each cell that both have, with its 95%
-/// interval, and whether a difference can be declared.
+/// Prints the differences in the environment first, then for each cell that both runs have the ratio of B to A with its
+/// 95% interval, and whether the difference is significant.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// The first run, to compare with.
+    /// The first run: the baseline.
     #[arg(value_name = "A.pitot")]
     a: PathBuf,
     /// The second run.
     #[arg(value_name = "B.pitot")]
     b: PathBuf,
-    /// The form.
+    /// Output format.
     #[arg(long, default_value = "terminal")]
     format: CompareFormat,
-    /// Where to write it; - is the standard output.
+    /// Output file; - is standard output.
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Exit with 1 if a cell changed by more than this, as 'throughput < -5%' or 'p99 > +10%'; may be repeated.
+    /// Exit with 1 if a cell changed by more than this, such as 'throughput < -5%' or 'p99 > +10%'; may be repeated.
     ///
-    /// It fires only where a difference is declared (significant after correction over all cells, and beyond the
-    /// plan's tolerance) and the estimated change is beyond the one named, or where a cell failed in B only. It also
-    /// exits with 1 if that cannot be decided, for want of repetitions or of common cells.
+    /// A cell fails the gate only if its difference is significant (after correction for the number of cells, and beyond
+    /// the plan's tolerance) and the estimated change is beyond the one named, or if the cell failed in B only. The exit
+    /// code is also 1 if the gate cannot be decided, for lack of repetitions or of common cells.
     #[arg(long, value_name = "EXPR")]
     fail_if: Vec<String>,
 }

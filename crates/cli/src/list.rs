@@ -4,50 +4,51 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_disk::{ENGINES, EngineOptions};
-use pitot_lab::{METRICS, Plan, SUITES};
+use pitot_lab::{Better, METRICS, Metric, Plan, SUITES};
 use pitot_load::{PACES, WORKLOADS};
 use pitot_proto::PROTOCOLS;
 use pitot_proto::client::CLIENTS;
 use pitot_report::chart::CHARTS;
 use pitot_results::Failure;
 use pitot_serve::{MECHANISMS, MODELS, Pair, pairs};
+use pitot_sys::Unavailable;
 use serde_json::{Value, json};
 
-/// Show what there is: models, mechanisms, protocols, and which of them go together here.
+/// List models, mechanisms, protocols, engines, metrics and more, and what of them works on this machine.
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// What to list.
     what: What,
-    /// How.
+    /// Output format.
     #[arg(long, default_value = "text")]
     format: Format,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum What {
-    /// Who owns a connection.
+    /// Concurrency models: who owns a connection.
     Models,
-    /// How a worker waits, and whether this kernel offers it.
+    /// Event mechanisms: how a worker waits, and whether this kernel offers it.
     Mechanisms,
-    /// What a server speaks.
+    /// Protocols of the servers.
     Protocols,
-    /// Ways to the disk: what each needs, what it cannot do, and whether this kernel offers it.
+    /// Disk engines: how files are read, what each needs, its limits, and whether this kernel offers it.
     Engines,
-    /// When a load's requests start.
+    /// Paces: when the requests of a load start.
     Paces,
-    /// What becomes of a load's connections.
+    /// Workloads: when the connections of a load open and close.
     Workloads,
-    /// What a load generator speaks.
+    /// Protocols of the load generator.
     Schemes,
-    /// The built-in plans.
+    /// Built-in plans.
     Suites,
-    /// The figures of a report.
+    /// Metrics of plans, reports and gates.
     Metrics,
-    /// The charts of a report.
+    /// Charts of a report.
     Charts,
     /// The JSON Schema of a plan, as one JSON object.
     PlanSchema,
-    /// Every model with every mechanism: usable, impossible and why, or not offered by this kernel and why.
+    /// Every pair of a model and a mechanism: usable, impossible with the reason, or not offered by this kernel.
     Pairs,
 }
 
@@ -73,7 +74,7 @@ impl List {
             What::Workloads => WORKLOADS.iter().map(|w| named(w.name, w.summary, w.doc)).collect(),
             What::Schemes => CLIENTS.iter().map(|c| named(c.scheme, c.summary, c.doc)).collect(),
             What::Suites => suites()?,
-            What::Metrics => METRICS.iter().map(|m| named(m.name, m.summary, m.title)).collect(),
+            What::Metrics => metrics(),
             What::Charts => CHARTS.iter().map(|c| named(c.name, c.title, c.summary)).collect(),
             What::Models => models(),
             What::Mechanisms => mechanisms(),
@@ -104,6 +105,11 @@ struct Row {
     json: Value,
 }
 
+/// Why something cannot be used on this machine, and what would enable it.
+fn unavailable_text(unavailable: &Unavailable) -> String {
+    format!("unavailable: {}; to enable it: {}", unavailable.cause, unavailable.cure)
+}
+
 fn models() -> Vec<Row> {
     let row = |m: &&'static pitot_serve::Model| Row {
         name: m.name.into(),
@@ -120,7 +126,7 @@ fn mechanisms() -> Vec<Row> {
             name: m.name.into(),
             text: match &unavailable {
                 None => m.summary.into(),
-                Some(u) => format!("{}\n    not here: {}; to mend it: {}", m.summary, u.cause, u.cure),
+                Some(u) => format!("{}\n    {}", m.summary, unavailable_text(u)),
             },
             json: json!({
                 "name": m.name, "summary": m.summary, "doc": m.doc, "available": unavailable.is_none(),
@@ -154,6 +160,24 @@ fn suites() -> Result<Vec<Row>, Failure> {
     SUITES.iter().map(row).collect()
 }
 
+fn metrics() -> Vec<Row> {
+    let row = |m: &Metric| {
+        let better = match m.better {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+        };
+        Row {
+            name: m.name.into(),
+            text: m.summary.into(),
+            json: json!({
+                "name": m.name, "summary": m.summary, "doc": format!("Needs {}.", m.needs), "title": m.title,
+                "unit": m.unit.symbol(), "better": better,
+            }),
+        }
+    };
+    METRICS.iter().map(row).collect()
+}
+
 fn engines() -> Vec<Row> {
     let row = |e: &pitot_disk::EngineEntry| {
         let options = EngineOptions::default();
@@ -161,13 +185,14 @@ fn engines() -> Vec<Row> {
         let delivers: Vec<&str> = e.delivers.iter().map(|target| target.name()).collect();
         let supports: Vec<&str> = e.supports.iter().map(|option| option.name()).collect();
         let mut text = format!(
-            "{} (delivers to: {}; a page that is not in memory blocks the caller: {})",
+            "{} (delivers to: {}; blocks on a page-cache miss: {})",
             e.summary,
             delivers.join(", "),
             e.blocks.words(),
         );
         if let Some(u) = &unavailable {
-            text.push_str(&format!("\n    not here: {}; to mend it: {}", u.cause, u.cure));
+            text.push_str("\n    ");
+            text.push_str(&unavailable_text(u));
         }
         Row {
             name: e.name.into(),
@@ -188,12 +213,9 @@ fn all_pairs() -> Vec<Row> {
     let row = |pair: Pair| {
         let (text, status, reason, cure) = match (pair.impossible, &pair.unavailable) {
             (Some(why), _) => (format!("impossible: {why}"), "impossible", Some(why.to_owned()), None),
-            (None, Some(u)) => (
-                format!("not here: {}; to mend it: {}", u.cause, u.cure),
-                "unavailable",
-                Some(u.cause.clone()),
-                Some(u.cure.clone()),
-            ),
+            (None, Some(u)) => {
+                (unavailable_text(u), "unavailable", Some(u.cause.clone()), Some(u.cure.clone()))
+            }
             (None, None) => ("usable".to_owned(), "usable", None, None),
         };
         let (model, mechanism) = (pair.model.name, pair.mechanism.name);

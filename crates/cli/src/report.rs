@@ -10,19 +10,19 @@ use pitot_lab::Run;
 use pitot_report::{Format, render};
 use pitot_results::Failure;
 
-/// Show what a run found.
+/// Report the results of a run.
 ///
-/// Without --format it prints a summary and writes the full report beside the run file, as one HTML page that needs
-/// nothing else. All forms are made from the run file alone.
+/// Without --format, prints a summary and writes the full report as a self-contained HTML page next to the run file. All
+/// formats are made from the run file alone.
 #[derive(Debug, Args)]
 pub(crate) struct Report {
     /// The run file.
     #[arg(value_name = "FILE.pitot")]
     file: PathBuf,
-    /// The form. [default: a summary here, and the HTML page beside the file]
+    /// Output format. [default: a summary on standard output, and the HTML page]
     #[arg(long)]
     format: Option<ReportFormat>,
-    /// Where to write it; - is the standard output. [default: the standard output, for html a file beside the run]
+    /// Output file; - is standard output. [default: standard output; for html, FILE.html next to the run file]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 }
@@ -35,7 +35,7 @@ enum ReportFormat {
     Html,
     /// Markdown, for an issue or a wiki.
     Md,
-    /// A line for each cell and metric.
+    /// One line for each cell and metric.
     Csv,
     /// One JSON object.
     Json,
@@ -59,8 +59,8 @@ impl Report {
             ReportFormat::Csv => Format::Csv,
             ReportFormat::Json => Format::Json,
         };
-        let beside = (format == Format::Html).then(|| page_path(&run.path));
-        let path = self.output.clone().or(beside);
+        let default = (format == Format::Html).then(|| page_path(&run.path));
+        let path = self.output.clone().or(default);
         write_to(path.as_deref(), &render(&run, format))?;
         if let Some(path) = path.filter(|p| self.output.is_none() && !is_stdout(p)) {
             print(&format!("{}\n", path.display()))?;
@@ -69,7 +69,7 @@ impl Report {
     }
 }
 
-/// Prints the summary of a run and writes its page beside the run file.
+/// Prints the summary of a run and writes its page next to the run file.
 pub(crate) fn summary_and_page(run: &Run) -> Result<(), Failure> {
     let page = page_path(&run.path);
     print(&render(run, Format::Terminal))?;
@@ -92,7 +92,7 @@ pub(crate) fn write_to(path: Option<&Path>, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints, and takes it as no failure if the reader has gone, as `head` does.
+/// Prints. A reader that closed the pipe early, as `head` does, is not a failure.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -107,12 +107,12 @@ fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == OsStr::new("-")
 }
 
-/// The page beside a run file.
+/// The page next to a run file.
 fn page_path(run_file: &Path) -> PathBuf {
     run_file.with_extension("html")
 }
 
-/// The form that a file's name asks for.
+/// The format that a file's name asks for.
 fn by_name(path: &Path) -> Format {
     match path.extension().and_then(OsStr::to_str) {
         Some("html" | "htm") => Format::Html,
@@ -128,12 +128,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_stands_beside_the_run_file() {
+    fn the_page_is_next_to_the_run_file() {
         assert_eq!(page_path(Path::new("runs/quick.pitot")), Path::new("runs/quick.html"));
     }
 
     #[test]
-    fn a_file_name_tells_the_form() {
+    fn a_file_name_chooses_the_format() {
         assert_eq!(by_name(Path::new("a.html")), Format::Html);
         assert_eq!(by_name(Path::new("a.csv")), Format::Csv);
         assert_eq!(by_name(Path::new("-")), Format::Terminal);

@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[test]
-fn a_report_prints_a_summary_and_writes_its_page_beside_the_file() {
+fn a_report_prints_a_summary_and_writes_its_page_next_to_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = run_file(directory.path(), "a.pitot", &SMALL);
     let output = pitot(&["report", file.to_str().unwrap()]);
@@ -84,4 +84,13 @@ fn a_gate_that_is_met_exits_with_1_and_one_that_passes_with_0() {
     let wrong = pitot(&["compare", a, b, "--fail-if", "speed < -5%"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(text(&wrong.stderr).contains("use one of: throughput"), "{}", text(&wrong.stderr));
+}
+
+#[test]
+fn metrics_are_listed_with_unit_direction_and_needs() {
+    let output = pitot(&["list", "metrics", "--format", "json"]);
+    let metrics: serde_json::Value = serde_json::from_str(text(&output.stdout)).unwrap();
+    let p99 = metrics.as_array().unwrap().iter().find(|m| m["name"] == "latency-p99").unwrap();
+    assert_eq!((&p99["title"], &p99["unit"], &p99["better"]), (&"p99".into(), &"ns".into(), &"lower".into()));
+    assert_eq!(p99["doc"], "Needs response times.");
 }

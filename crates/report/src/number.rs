@@ -92,17 +92,24 @@ pub(crate) fn interval(value: f64, low: f64, high: f64, unit: Unit) -> String {
     format!("[{}, {}]", end(low), end(high))
 }
 
-/// The interval of an estimate, or the range of repetitions that are too few for one: `(138 to 145)`.
-pub(crate) fn spread(estimate: &Estimate, unit: Unit) -> String {
+/// The interval of a metric's estimate, or the range of repetitions that are too few for one: `[138, 145]`,
+/// `(138 to 145)`. Nothing for a single repetition, or where the figure itself is in words.
+pub(crate) fn spread(metric: &Metric, estimate: &Estimate) -> String {
+    if estimate.repetitions < 2 || (metric.zero.is_some() && estimate.value == 0.0) {
+        return String::new();
+    }
     let (low, high) = estimate.span();
-    let ends = interval(estimate.value, low, high, unit);
+    let ends = interval(estimate.value, low, high, metric.unit);
     if estimate.interval.is_some() {
         ends
-    } else if estimate.repetitions < 2 {
-        String::new()
     } else {
         format!("({})", ends.trim_matches(['[', ']']).replace(", ", " to "))
     }
+}
+
+/// A metric's figure with its interval: `142 k [138, 145]`.
+pub(crate) fn figure_with_spread(metric: &Metric, estimate: &Estimate) -> String {
+    format!("{} {}", figure_of(metric, estimate.value), spread(metric, estimate)).trim_end().to_owned()
 }
 
 /// A plain number with three significant digits and no sign: `11.9`.

@@ -175,7 +175,7 @@ fn entry(a: &Analysis<'_>, cell: &Cell<'_>, metric: &'static Metric, largest: f6
             if cell.is_lower_bound(metric) { "≥ " } else { "" },
             figure_of(metric, e.value)
         ),
-        note: if with_interval { spread(e, metric.unit) } else { String::new() },
+        note: if with_interval { spread(metric, e) } else { String::new() },
         best: is_best && !is_alone,
         tone: None,
         part: if is_headline && largest > 0.0 { e.value / largest } else { 0.0 },

@@ -4,7 +4,7 @@ use super::entry::Chart;
 use super::levels::by_level;
 use crate::analysis::Analysis;
 use crate::axis::Axis;
-use crate::number::{figure, percent, spread};
+use crate::number::{figure, figure_with_spread, percent};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use pitot_lab::Metric;
 use pitot_lab::metric::named;
@@ -50,7 +50,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
             at: Anchor::Row(row),
             heading: format!("{} {}", a.series_of(cell), a.load_words(level)),
             rows: vec![
-                (None, "total".into(), format!("{} {}", show(estimate.value), spread(estimate, WHOLE.unit))),
+                (None, "total".into(), figure_with_spread(WHOLE, estimate)),
                 (
                     Some(USER_INK),
                     "user".into(),

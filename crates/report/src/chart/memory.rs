@@ -4,7 +4,7 @@ use super::entry::Chart;
 use super::levels::by_level;
 use crate::analysis::Analysis;
 use crate::axis::{Axis, Scale};
-use crate::number::{figure, figure_of, spread};
+use crate::number::{figure, figure_of, figure_with_spread};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use pitot_lab::metric::named;
 use pitot_lab::{Metric, Unit};
@@ -52,11 +52,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
         }
         marks.push(Mark::Label { series, row, x: up, text: show(e.value) });
         let all = cell.estimate(WHOLE).map(|m| (None, "whole server".into(), figure(m.value, Unit::Bytes)));
-        let mut rows = vec![(
-            Some(ink),
-            "per connection".into(),
-            format!("{} {}", show(e.value), spread(e, Unit::Bytes)),
-        )];
+        let mut rows = vec![(Some(ink), "per connection".into(), figure_with_spread(PER_CONNECTION, e))];
         rows.extend(all);
         let heading = format!("{} {}", a.series_of(cell), a.load_words(level));
         stops.push(Stop { at: Anchor::Row(row), heading, rows });

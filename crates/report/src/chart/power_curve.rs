@@ -4,7 +4,7 @@ use super::entry::Chart;
 use super::levels::{load_axis, series_legend, stop_row};
 use crate::analysis::Analysis;
 use crate::axis::Axis;
-use crate::number::{figure, figure_of, spread};
+use crate::number::{figure, figure_with_spread};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use crate::text::capital;
 use pitot_lab::metric::Section;
@@ -86,12 +86,7 @@ fn stop(a: &Analysis<'_>, metric: &'static Metric, level: usize, position: f64) 
     if metric.better == Better::Higher {
         cells.reverse();
     }
-    let rows = cells
-        .into_iter()
-        .map(|(cell, e)| {
-            stop_row(a, cell, format!("{} {}", figure_of(metric, e.value), spread(e, metric.unit)))
-        })
-        .collect();
+    let rows = cells.into_iter().map(|(cell, e)| stop_row(a, cell, figure_with_spread(metric, e))).collect();
     Stop { at: Anchor::X(position), heading: a.load_words(level), rows }
 }
 

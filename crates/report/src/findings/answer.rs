@@ -155,7 +155,7 @@ fn tiles(a: &Analysis<'_>, best: &Cell<'_>) -> Vec<Tile> {
         .chain(others)
         .filter_map(|m| {
             let e = best.estimate(m)?;
-            Some(Tile { label: capital(m.words.noun), value: figure_of(m, e.value), note: spread(e, m.unit) })
+            Some(Tile { label: capital(m.words.noun), value: figure_of(m, e.value), note: spread(m, e) })
         })
         .take(TILES_MAX)
         .collect()
