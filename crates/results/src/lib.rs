@@ -1,9 +1,38 @@
-//! What Pitot's programs print and its lab reads, written down once: who prints a result and who reads it use the same
-//! types, so that a renamed field fails to compile instead of reading as 0.
+//! What Pitot's programs print and its lab reads, defined once. A program fills these types and serialises them; the
+//! lab deserialises the same types. A renamed field therefore fails to compile instead of reading as 0.
 //!
-//! It also holds the one way in which a command fails ([`Failure`]).
+//! The JSON keys and their meaning are a contract with scripts: fields are added, never renamed. A name ends in its
+//! unit (`_s` seconds, `_ns` nanoseconds, `_us` microseconds, `_bytes`, `_rps` requests per second); a name without a
+//! unit is a plain count. In a file of results a field that is missing reads as zero or empty, and a field that is not
+//! known is ignored, so that results of older, newer and foreign programs can be read.
+//!
+//! | printed by | schema | type |
+//! |---|---|---|
+//! | `pitot load --json` | `pitot-load/1` | [`load::LoadResult`] |
+//! | `pitot disk read --json` | `pitot-disk/1`, command `read` | [`disk::DiskRead`] |
+//! | `pitot disk files --json` | `pitot-disk/1`, command `files` | [`disk::DiskFiles`] |
+//! | `pitot mail --json` | `pitot-mail/1` | [`mail::MailResult`] |
+//! | `pitot serve --stats json` | `pitot-serve/1` | [`serve::ServeResult`] |
+//!
+//! [`load::LoadResult::parse`] reads what any of them but the server prints. The crate also holds the one way in which
+//! a command fails ([`Failure`]) and the one form of a time of day ([`rfc3339`]).
 #![forbid(unsafe_code)]
 
+pub mod disk;
 mod failure;
+mod latency;
+mod lenient;
+pub mod load;
+pub mod mail;
+mod parse;
+mod printed;
+pub mod serve;
+mod time;
+mod verdict;
 
 pub use failure::{Failure, FailureKind};
+pub use latency::{Latencies, Latency, PERCENTILES};
+pub use parse::ParseError;
+pub use printed::Printed;
+pub use time::rfc3339;
+pub use verdict::VerdictKind;

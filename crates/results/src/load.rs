@@ -1,0 +1,324 @@
+//! What `pitot load --json` prints.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::latency::{Latencies, Latency};
+use crate::lenient::known_word;
+use crate::printed::Printed;
+use crate::verdict::VerdictKind;
+
+/// The schema of [`LoadResult`].
+pub const SCHEMA: &str = "pitot-load/1";
+
+/// The result of a run under load. Rates and counts are totals over all threads and processes in the measured part,
+/// without the warm-up, unless a field says otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadResult {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The version of the program that printed it.
+    pub version: String,
+    /// The URL.
+    pub target: String,
+    /// The options as they took effect.
+    pub options: Value,
+    /// When the measured part began, RFC 3339.
+    pub started_at: String,
+    /// Length of the measured part, seconds.
+    pub duration_s: f64,
+    /// The measured part on the clock that all processes of the machine share.
+    pub clock_ns: Window,
+    /// Requests by their end.
+    pub requests: RequestCounts,
+    /// What came before the measured part.
+    pub warmup: WarmupCounts,
+    /// Replies completed per second.
+    pub throughput_rps: f64,
+    /// Requests due per second in an open loop; `None` in a closed one.
+    pub asked_rps: Option<f64>,
+    /// Latencies by their kind, in nanoseconds.
+    pub latency_ns: Latencies<Latency>,
+    /// How evenly replies flowed; `None` if each came in one piece.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smoothness: Option<Smoothness>,
+    /// The CPU time that the program counted of itself for its requests alone, where that says more than what can be
+    /// seen of its process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_cpu_s: Option<OwnCpu>,
+    /// Connections.
+    pub connections: ConnectionCounts,
+    /// Errors by phase and kind, the most frequent first.
+    pub errors: Vec<ErrorRow>,
+    /// Bytes of the application.
+    pub bytes: Bytes,
+    /// What the protocol counted by itself in the whole run, such as hits and misses of a cache.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub protocol: BTreeMap<String, u64>,
+    /// The measured part by the second.
+    pub series: Vec<Second>,
+    /// The generator's own resources and its verdict.
+    pub client: Client,
+    /// A storm of connections, where one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storm: Option<Storm>,
+    /// A search for the highest rate, where one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchResult>,
+    /// Conditions that were to be checked.
+    pub gates: Vec<Gate>,
+    /// Why the run ended before its time, if it did.
+    pub ended_early: Option<String>,
+    /// By the names of [`Latencies`]: base64 of the HdrHistogram V2 deflate encoding.
+    pub histograms: BTreeMap<String, String>,
+    /// The object of another program from which this result was drawn.
+    #[serde(skip)]
+    pub printed: Printed,
+    /// The whole object as it was read, with the fields that are not known here; null in a result that was not read.
+    #[serde(skip)]
+    pub raw: Value,
+}
+
+impl LoadResult {
+    /// Errors of all phases together.
+    pub fn error_count(&self) -> u64 {
+        self.errors.iter().map(|e| e.count).sum()
+    }
+}
+
+/// A stretch of `CLOCK_MONOTONIC`, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Window {
+    /// Its start; 0 if it is not known.
+    pub start: u64,
+    /// Its end; 0 if it is not known.
+    pub end: u64,
+}
+
+/// Requests whose intended time lies in the measured part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RequestCounts {
+    /// Begun.
+    pub attempted: u64,
+    /// Answered in full, rightly or wrongly, in time or late.
+    pub completed: u64,
+    /// Answered in full, rightly and in time.
+    pub ok: u64,
+    /// Ended without a full answer: no connection, broken off, timed out.
+    pub failed: u64,
+    /// Begun and neither answered nor failed when the run ended.
+    pub cut: u64,
+    /// How long the oldest of those had waited, nanoseconds.
+    pub cut_oldest_ns: u64,
+    /// Due in an open loop and never sent: no connection was free for as long as the timeout, or up to the end.
+    pub missed: u64,
+    /// Sent more than a millisecond after they were due although a connection was free: the generator's own lateness.
+    pub started_late: u64,
+}
+
+/// What happened before the measured part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WarmupCounts {
+    /// Requests begun.
+    pub requests: u64,
+    /// Errors of all phases.
+    pub errors: u64,
+}
+
+/// Connections, from the first that was opened, before the measured part too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConnectionCounts {
+    /// Asked for: active and idle.
+    pub requested: u64,
+    /// Established in all.
+    pub opened: u64,
+    /// The most that were open at once: the proof that they existed.
+    pub peak_open: u64,
+    /// The mean number open over the measured part.
+    pub mean_open: f64,
+    /// How many of those opened replaced an earlier one.
+    pub reopened: u64,
+    /// Closed or reset by the server.
+    pub closed_by_peer: u64,
+    /// Failed connects, each tried again after a back-off.
+    pub connect_failures: u64,
+    /// Requests that kept idle connections alive; they are in no other figure.
+    pub trickled: u64,
+    /// Segments that the client's kernel sent again.
+    pub retransmits: u64,
+}
+
+/// Errors of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ErrorRow {
+    /// `connect`, `send`, `receive`, `timeout`, `protocol` or `content`; `read` of a disk, `mail` of a mailing.
+    pub phase: String,
+    /// The name of an errno or a word.
+    pub kind: String,
+    /// How many.
+    pub count: u64,
+    /// When the first came, seconds from the start of the measured part.
+    pub first_at_s: f64,
+}
+
+/// Bytes of the application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bytes {
+    /// From the server.
+    pub received: u64,
+    /// To the server.
+    pub sent: u64,
+}
+
+/// How evenly replies flowed: the gaps between arrivals of the same reply, as the client receives them. The wait for
+/// the first byte is not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Smoothness {
+    /// The gaps, nanoseconds.
+    pub gap_ns: Latency,
+    /// A gap longer than this is a stall, nanoseconds.
+    pub stall_ns_min: u64,
+    /// The part of the time between the first and the last bytes of replies that stalls took, 0 to 1.
+    pub stalled_share: f64,
+}
+
+/// CPU time, seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OwnCpu {
+    /// In user mode.
+    pub user: f64,
+    /// In the kernel.
+    pub system: f64,
+}
+
+/// One second of the measured part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Second {
+    /// Its start, seconds from the start of the measured part.
+    pub t_s: u64,
+    /// Replies completed.
+    pub completed: u64,
+    /// Errors of all phases.
+    pub errors: u64,
+    /// Arrivals missed.
+    pub missed: u64,
+    /// Bytes from the server.
+    pub received: u64,
+    /// Bytes to the server.
+    pub sent: u64,
+    /// Connections open at its end.
+    pub open: u64,
+    /// Median response time of the replies completed in it, nanoseconds.
+    pub p50_ns: u64,
+    /// 99th percentile of the same, nanoseconds.
+    pub p99_ns: u64,
+    /// The longest of the same, nanoseconds.
+    pub max_ns: u64,
+}
+
+/// The generator's own resources in the measured part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Client {
+    /// CPU time in user mode of all its threads, seconds.
+    pub cpu_user_s: f64,
+    /// CPU time in the kernel of all its threads, seconds.
+    pub cpu_system_s: f64,
+    /// Share of its busiest thread's time that was spent on a CPU, 0 to 1.
+    pub cpu_utilisation: f64,
+    /// The longest that one of its threads was ready to run and did not, seconds; `None` where the kernel does not
+    /// count it.
+    pub run_queue_s: Option<f64>,
+    /// Thread by thread.
+    pub threads: Vec<ThreadUse>,
+    /// The verdict of the generator on its own run; `None` if it gave none, or one that is not known here.
+    #[serde(deserialize_with = "known_word")]
+    pub verdict: Option<VerdictKind>,
+    /// The sentence behind the verdict.
+    pub reason: String,
+}
+
+/// What a thread used and was denied during the measured part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThreadUse {
+    /// CPU time in user mode, seconds.
+    pub cpu_user_s: f64,
+    /// CPU time in the kernel, seconds.
+    pub cpu_system_s: f64,
+    /// CPU time over elapsed time, 0 to 1.
+    pub cpu_utilisation: f64,
+    /// Time it was ready to run while another ran, seconds; `None` where the kernel does not count it.
+    pub run_queue_s: Option<f64>,
+    /// The longest that it was late for a request for which a connection was free, nanoseconds.
+    pub late_max_ns: u64,
+}
+
+/// A storm of connections: all opened at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Storm {
+    /// Connections asked for.
+    pub requested: u64,
+    /// Connections established at the end.
+    pub established: u64,
+    /// Seconds from the start until the last of them was.
+    pub established_s: f64,
+}
+
+/// A search for the highest rate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SearchResult {
+    /// What a rate had to meet.
+    pub conditions: String,
+    /// The highest rate that did, if any, requests per second.
+    pub found_rps: Option<f64>,
+    /// All runs in the order in which they were made.
+    pub steps: Vec<Step>,
+}
+
+/// One run of a search.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Step {
+    /// The rate asked for, requests per second.
+    pub rate_rps: f64,
+    /// Replies per second.
+    pub throughput_rps: f64,
+    /// Response times, nanoseconds.
+    pub response_ns: Latency,
+    /// Errors of all phases.
+    pub errors: u64,
+    /// Arrivals missed.
+    pub missed: u64,
+    /// The verdict of the generator on the run.
+    #[serde(deserialize_with = "known_word")]
+    pub verdict: Option<VerdictKind>,
+    /// It met the conditions.
+    pub passed: bool,
+}
+
+/// A condition that was to be checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gate {
+    /// The condition for failure.
+    pub fail_if: String,
+    /// The condition is met.
+    pub failed: bool,
+    /// The figure that it is about.
+    pub figure: String,
+}

@@ -1,0 +1,65 @@
+//! Whether a measurement can be trusted. The words mean the same in `pitot load` and in the lab.
+
+use serde::{Deserialize, Serialize};
+
+/// Whether a measurement can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerdictKind {
+    /// The figures are those of the server.
+    #[default]
+    Valid,
+    /// The load generator was the bottleneck, or was late: the server could do more.
+    ClientBound,
+    /// The network was the bottleneck: segments were lost.
+    NetworkBound,
+    /// The rate that was asked for was not reached: arrivals were missed.
+    RateMissed,
+    /// Something else used the CPUs, or the hypervisor took them away. Only the lab sees this.
+    Noisy,
+    /// There is nothing to judge: a program died, hung or answered nothing right.
+    Failed,
+}
+
+impl VerdictKind {
+    /// All of them, from the best to the worst.
+    pub const ALL: [VerdictKind; 6] = [
+        VerdictKind::Valid,
+        VerdictKind::ClientBound,
+        VerdictKind::NetworkBound,
+        VerdictKind::RateMissed,
+        VerdictKind::Noisy,
+        VerdictKind::Failed,
+    ];
+
+    /// Its word in results and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            VerdictKind::Valid => "valid",
+            VerdictKind::ClientBound => "client-bound",
+            VerdictKind::NetworkBound => "network-bound",
+            VerdictKind::RateMissed => "rate-missed",
+            VerdictKind::Noisy => "noisy",
+            VerdictKind::Failed => "failed",
+        }
+    }
+
+    /// The verdict with that word.
+    pub fn from_name(name: &str) -> Option<VerdictKind> {
+        VerdictKind::ALL.into_iter().find(|verdict| verdict.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_is_the_same_in_json_and_in_reports() {
+        for verdict in VerdictKind::ALL {
+            assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.name());
+            assert_eq!(VerdictKind::from_name(verdict.name()), Some(verdict));
+        }
+        assert_eq!(VerdictKind::from_name("fine"), None);
+    }
+}
