@@ -8,13 +8,14 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use pitot_load::{
-    ENGINES, Options, PACES, PaceOptions, Plan, Progress, Report, Respawn, Step, Verdict, Watch, WorkerSpec,
+    ENGINES, Options, PACES, PaceOptions, Plan, Progress, Report, Respawn, Watch, WorkerSpec,
     WorkloadOptions, output,
 };
 use pitot_meter::hlog::LogWriter;
 use pitot_meter::{Nanos, units};
 use pitot_proto::client::CLIENTS;
-use pitot_results::Failure;
+use pitot_results::load::Step;
+use pitot_results::{Failure, VerdictKind};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::value::{self, Cpus};
@@ -218,13 +219,13 @@ impl Load {
         if self.json.as_deref() != Some(Path::new("-")) {
             print(&output::summary(&report, self.latency));
         }
-        if report.client.verdict == Verdict::Failed {
+        if report.result.client.verdict == Some(VerdictKind::Failed) {
             return Err(Failure::run(
-                report.client.reason.clone(),
+                report.result.client.reason.clone(),
                 format!("is the server running, and is {} its address?", self.url),
             ));
         }
-        if let Some(why) = report.ended_early.as_ref().filter(|_| !report.is_success()) {
+        if let Some(why) = report.result.ended_early.as_ref().filter(|_| !report.is_success()) {
             return Err(Failure::run(
                 format!("the run ended early: {why}"),
                 "the figures are those up to its end",
@@ -316,14 +317,14 @@ impl Files {
 
     fn write(&mut self, report: &Report) -> Result<(), Failure> {
         if let Some(out) = &mut self.json {
-            let written = serde_json::to_writer(&mut *out, report).map_err(io::Error::from);
+            let written = serde_json::to_writer(&mut *out, &report.result).map_err(io::Error::from);
             written
                 .and_then(|()| writeln!(out))
                 .and_then(|()| out.flush())
                 .map_err(|e| not_written("the JSON result", &e))?;
         }
         if let Some(out) = &mut self.csv {
-            output::write_csv(out, &report.series).map_err(|e| not_written("the table", &e))?;
+            output::write_csv(out, &report.result.series).map_err(|e| not_written("the table", &e))?;
         }
         Ok(())
     }
@@ -383,7 +384,7 @@ impl HistogramLog {
             HistogramLog::Waiting(file, comment) => LogWriter::new(file, SystemTime::now(), &comment)?,
             HistogramLog::Failed(e) => return Err(e),
         };
-        let length = Nanos((report.duration_s * 1e9) as u64);
+        let length = Nanos((report.result.duration_s * 1e9) as u64);
         for (name, histogram) in report.recorded.named() {
             if name != "response" {
                 log.write(name, Nanos::ZERO, length, histogram)?;

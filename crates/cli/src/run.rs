@@ -6,13 +6,14 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use clap::Args;
 use pitot_lab::{
     Guardian, Outcome, Plan, Prepared, Progress, RunState, SUITES, SelfCheck, Setting, SkipRecord,
     VerdictKind, metric, prepare, resume, suite,
 };
-use pitot_results::Failure;
+use pitot_results::{Failure, rfc3339};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::catalog::catalog;
@@ -214,8 +215,9 @@ fn own_path() -> Result<String, Failure> {
 
 /// `quick-20260102-030405.pitot`, in UTC.
 fn default_output(plan: &Plan) -> PathBuf {
-    let now = pitot_lab::rfc3339_now();
-    let stamp: String = now.chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
+    let now = rfc3339(SystemTime::now());
+    let stamp: String =
+        now.chars().take("2026-01-02T03:04:05".len()).filter(|c| c.is_ascii_digit() || *c == 'T').collect();
     format!("{}-{}.pitot", plan.name, stamp.replace('T', "-")).into()
 }
 

@@ -1,7 +1,9 @@
 //! The figures of a cell in a metric.
 
+use pitot_results::VerdictKind;
+
 use crate::metric::Metric;
-use crate::record::{CellRecord, VerdictKind};
+use crate::record::CellRecord;
 
 impl CellRecord {
     /// The figures of a metric (see [`METRICS`](crate::METRICS)) with their blocks, from all repetitions that did

@@ -8,15 +8,12 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
-mod clock;
 mod figures;
 mod host;
-mod load_result;
 pub mod metric;
 mod monitor;
 mod plan;
 mod procfs;
-mod program_result;
 mod record;
 pub mod runfile;
 mod runner;
@@ -26,13 +23,10 @@ mod suites;
 mod units;
 
 pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
-pub use clock::rfc3339_now;
 pub use host::{CpuSplit, Fact, Fingerprint, HostChange};
-pub use load_result::{
-    Bytes, Client, Connections, Latencies, Latency, LoadError, LoadResult, OwnCpu, Requests, Smoothness,
-    Storm, Window,
-};
 pub use metric::{Better, METRICS, Metric, Unit};
+pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
+pub use pitot_results::{Latency, VerdictKind};
 pub use plan::{
     Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Helper, HostLimits, Levels,
     Order, Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready,
@@ -40,7 +34,6 @@ pub use plan::{
 };
 pub use record::{
     CellRecord, CpuSample, Repetition, Resources, Run, RunInfo, RunState, Sample, TreeSample, Verdict,
-    VerdictKind,
 };
 pub use runfile::{RunFileError, RunWriter};
 pub use runner::{Guardian, Outcome, Prepared, Progress, Setting, ShownCell, prepare, resume};

@@ -3,34 +3,9 @@
 use std::collections::BTreeMap;
 
 use pitot_meter::{Histogram, Nanos};
-use serde::Serialize;
+use pitot_results::load::Second;
 
 use crate::tally::{Interval, Tally};
-
-/// One second of a run, for all threads and processes together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Second {
-    /// Its start, in seconds from the start of the measured part.
-    pub t_s: u64,
-    /// Replies completed.
-    pub completed: u64,
-    /// Errors of all phases.
-    pub errors: u64,
-    /// Arrivals missed.
-    pub missed: u64,
-    /// Bytes from the server.
-    pub received: u64,
-    /// Bytes to the server.
-    pub sent: u64,
-    /// Connections open at its end.
-    pub open: u64,
-    /// Median response time of what was completed in it.
-    pub p50_ns: u64,
-    /// 99th percentile of the same.
-    pub p99_ns: u64,
-    /// The longest of the same.
-    pub max_ns: u64,
-}
 
 /// Everything collected.
 pub(crate) struct Collector {

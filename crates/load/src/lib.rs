@@ -37,19 +37,13 @@ mod verdict;
 mod watch;
 mod workload;
 
-pub use collect::Second;
 pub use engine::{ENGINES, EngineEntry};
 pub use options::Options;
 pub use pace::{PACES, PaceEntry, PaceOptions};
 pub use plan::Plan;
 pub use prepared::PreparedRun;
 pub use processes::{Respawn, WorkerSpec, work};
-pub use report::{
-    Bytes, Client, Gate, INTERRUPTED, Latencies, Latency, PERCENTILES, Report, SearchResult, Smoothness,
-    Step, Storm,
-};
+pub use report::{INTERRUPTED, Report};
 pub use run::run;
-pub use tally::{ConnectionCounts, ErrorRow, RequestCounts, ThreadUse, WarmupCounts, Window};
-pub use verdict::Verdict;
 pub use watch::{Progress, Unwatched, Watch};
 pub use workload::{WORKLOADS, WorkloadEntry, WorkloadOptions};

@@ -4,11 +4,12 @@
 use std::sync::mpsc::{Receiver, Sender};
 
 use pitot_meter::Nanos;
+use pitot_results::load::{ErrorRow, Window};
 use pitot_sys::{sched, usage};
 
 use crate::message::Message;
 use crate::sample::{ErrorKind, ErrorPhase, Outcome, Sample};
-use crate::tally::{ErrorRow, Interval, StormEnd, Tally, Window, thread_use};
+use crate::tally::{Interval, StormEnd, Tally, thread_use};
 
 /// A gap within a reply that is longer than this counts as a stall: a stream with a small buffer stops there.
 pub(crate) const STALL: Nanos = Nanos::from_millis(100);

@@ -4,9 +4,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime};
 
 use pitot_meter::{Nanos, now};
-use pitot_results::Failure;
+use pitot_results::load::{
+    Bytes, Client, Gate, LoadResult, SCHEMA, SearchResult, Second, Step, Storm, Window,
+};
+use pitot_results::{Failure, Latencies, Printed, rfc3339};
+use serde_json::Value;
 
-use crate::collect::{Collector, Second};
+use crate::collect::Collector;
 use crate::condition::{Condition, Figures};
 use crate::message::Message;
 use crate::pace::{Pace, Search, constant_at};
@@ -14,11 +18,8 @@ use crate::plan::Plan;
 use crate::preload::preload;
 use crate::prepared::PreparedRun;
 use crate::processes::{Processes, Respawn};
-use crate::report::{
-    self, Bytes, Client, Gate, INTERRUPTED, Latencies, Report, SearchResult, Smoothness, Step, Storm,
-};
+use crate::report::{self, INTERRUPTED, Report};
 use crate::share::Share;
-use crate::tally::Window;
 use crate::threads::Threads;
 use crate::verdict;
 use crate::watch::{Progress, Watch};
@@ -67,15 +68,16 @@ fn run_search(
         let pace = constant_at(rate);
         let measured = measure(run, &pace, Some(rate), respawn, watch)?;
         let report = measured.report(run, &pace);
-        let stop = report.ended_early.is_some();
+        let result = &report.result;
+        let stop = result.ended_early.is_some();
         let passed = !stop && search.passes(&measured.figures());
         let step = Step {
             rate_rps: rate,
-            throughput_rps: report.throughput_rps,
-            response_ns: report.latency_ns.response,
-            errors: report.error_count(),
-            missed: report.requests.missed,
-            verdict: report.client.verdict,
+            throughput_rps: result.throughput_rps,
+            response_ns: result.latency_ns.response,
+            errors: result.error_count(),
+            missed: result.requests.missed,
+            verdict: result.client.verdict,
             passed,
         };
         watch.step(&step);
@@ -91,10 +93,11 @@ fn run_search(
             break;
         }
     }
-    let ended_early = last.as_ref().and_then(|report| report.ended_early.clone());
+    let ended_early = last.as_ref().and_then(|report| report.result.ended_early.clone());
     let mut report = best.or(last).ok_or_else(|| stopped("the search has not made a single run"))?;
-    report.ended_early = ended_early;
-    report.search = Some(SearchResult { conditions: search.describe(), found_rps: explorer.found(), steps });
+    report.result.ended_early = ended_early;
+    report.result.search =
+        Some(SearchResult { conditions: search.describe(), found_rps: explorer.found(), steps });
     Ok(report)
 }
 
@@ -341,20 +344,21 @@ impl Measured {
         connections.peak_open = collector.peak_open;
         connections.mean_open = collector.mean_open(length);
         let figures = self.figures();
-        Report {
-            schema: "pitot-load/1",
-            version: env!("CARGO_PKG_VERSION"),
+        let result = LoadResult {
+            schema: SCHEMA.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
             target: plan.target.clone(),
             options: run.describe(),
-            started_at: report::rfc3339(self.started_at),
+            started_at: rfc3339(self.started_at),
             duration_s: length.as_secs_f64(),
             clock_ns: self.window,
             requests: tally.requests,
             warmup: tally.warmup,
             throughput_rps: self.throughput(),
             asked_rps: self.asked(plan, pace),
-            latency_ns: report::figures(&recorded),
-            smoothness: Smoothness::of(tally),
+            latency_ns: recorded.figures(),
+            smoothness: report::smoothness(tally),
+            own_cpu_s: None,
             connections,
             errors: tally.errors.clone(),
             bytes: Bytes { received: collector.received, sent: collector.sent },
@@ -366,7 +370,7 @@ impl Measured {
                 cpu_utilisation: tally.threads.iter().map(|t| t.cpu_utilisation).fold(0.0, f64::max),
                 run_queue_s: tally.threads.iter().filter_map(|t| t.run_queue_s).reduce(f64::max),
                 threads: tally.threads.clone(),
-                verdict,
+                verdict: Some(verdict),
                 reason,
             },
             storm: tally.storm.filter(|_| plan.is_storm()).map(|storm| Storm {
@@ -378,8 +382,10 @@ impl Measured {
             gates: plan.fail_if.iter().map(|condition| gate(condition, &figures)).collect(),
             ended_early: self.ended_early.clone(),
             histograms: report::encode(&recorded),
-            recorded,
-        }
+            printed: Printed::Load,
+            raw: Value::Null,
+        };
+        Report { result, recorded }
     }
 }
 

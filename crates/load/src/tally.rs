@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pitot_meter::{Histogram, Nanos};
+use pitot_results::load::{ConnectionCounts, ErrorRow, RequestCounts, ThreadUse, WarmupCounts, Window};
 use serde::{Deserialize, Serialize};
 
 /// Everything that one thread counted in a run, except response times, which go by the second ([`Interval`]).
@@ -35,96 +36,6 @@ pub(crate) struct Tally {
     pub(crate) window: Option<Window>,
     /// What the protocol counted by itself, warm-up and all.
     pub(crate) protocol: BTreeMap<String, u64>,
-}
-
-/// A stretch of `CLOCK_MONOTONIC`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Window {
-    /// Its start, in nanoseconds.
-    pub start: u64,
-    /// Its end, in nanoseconds.
-    pub end: u64,
-}
-
-/// Requests whose intended time lies in the measured part of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RequestCounts {
-    /// Begun.
-    pub attempted: u64,
-    /// Answered in full, rightly or wrongly, in time or late.
-    pub completed: u64,
-    /// Answered in full, rightly and in time.
-    pub ok: u64,
-    /// Ended without a full answer: no connection, broken off, timed out.
-    pub failed: u64,
-    /// Begun and neither answered nor failed when the run ended.
-    pub cut: u64,
-    /// How long the oldest of those had waited.
-    pub cut_oldest_ns: u64,
-    /// Due in an open loop and never sent: no connection was free within the timeout, or before the end.
-    pub missed: u64,
-    /// Sent more than a millisecond after they were due although a connection was free: the generator's own lateness.
-    pub started_late: u64,
-}
-
-/// What happened before the measured part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WarmupCounts {
-    /// Requests begun.
-    pub requests: u64,
-    /// Errors of all phases.
-    pub errors: u64,
-}
-
-/// Connections, from the first that was opened, before the measured part too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ConnectionCounts {
-    /// Asked for: active and idle.
-    pub requested: u64,
-    /// Connections established in all.
-    pub opened: u64,
-    /// The most that were open at once.
-    pub peak_open: u64,
-    /// The mean number open over the measured part.
-    pub mean_open: f64,
-    /// How many of those opened replaced an earlier one.
-    pub reopened: u64,
-    /// Closed or reset by the server.
-    pub closed_by_peer: u64,
-    /// Failed connects, each tried again after a back-off.
-    pub connect_failures: u64,
-    /// Requests that kept idle connections alive; they are in no other figure.
-    pub trickled: u64,
-    /// Segments that the client's kernel sent again.
-    pub retransmits: u64,
-}
-
-/// Errors of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ErrorRow {
-    /// `connect`, `send`, `receive`, `timeout`, `protocol` or `content`.
-    pub phase: String,
-    /// The name of an errno or a word.
-    pub kind: String,
-    /// How many.
-    pub count: u64,
-    /// When the first came, in seconds from the start of the measured part.
-    pub first_at_s: f64,
-}
-
-/// CPU time that a thread used, and waited for, during the measured part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ThreadUse {
-    /// CPU time in user mode.
-    pub cpu_user_s: f64,
-    /// CPU time in the kernel.
-    pub cpu_system_s: f64,
-    /// CPU time over elapsed time, 0 to 1.
-    pub cpu_utilisation: f64,
-    /// Time it was ready to run while another ran, where the kernel counts it.
-    pub run_queue_s: Option<f64>,
-    /// The longest that it was late for a request for which a connection was free.
-    pub late_max_ns: u64,
 }
 
 /// How far a storm got.
@@ -178,7 +89,7 @@ impl Tally {
         a.started_late += b.started_late;
         self.warmup.requests += other.warmup.requests;
         self.warmup.errors += other.warmup.errors;
-        self.connections.merge(&other.connections);
+        merge_connections(&mut self.connections, &other.connections);
         for row in &other.errors {
             match self.errors.iter_mut().find(|r| r.phase == row.phase && r.kind == row.kind) {
                 Some(mine) => {
@@ -218,17 +129,15 @@ impl Tally {
     }
 }
 
-impl ConnectionCounts {
-    /// Adds another thread's; peak and mean are known only by the second and added there.
-    fn merge(&mut self, other: &ConnectionCounts) {
-        self.requested += other.requested;
-        self.opened += other.opened;
-        self.reopened += other.reopened;
-        self.closed_by_peer += other.closed_by_peer;
-        self.connect_failures += other.connect_failures;
-        self.trickled += other.trickled;
-        self.retransmits += other.retransmits;
-    }
+/// Adds another thread's counts; peak and mean are known only by the second and added there.
+fn merge_connections(all: &mut ConnectionCounts, other: &ConnectionCounts) {
+    all.requested += other.requested;
+    all.opened += other.opened;
+    all.reopened += other.reopened;
+    all.closed_by_peer += other.closed_by_peer;
+    all.connect_failures += other.connect_failures;
+    all.trickled += other.trickled;
+    all.retransmits += other.retransmits;
 }
 
 impl Interval {

@@ -1,39 +1,9 @@
 //! Whether the figures say something about the server, or about the generator or the network between them.
 
-use serde::Serialize;
-
 use pitot_meter::Nanos;
+use pitot_results::VerdictKind;
 
 use crate::tally::Tally;
-
-/// The judgement of a run on itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Nothing stood between the server and the figures.
-    Valid,
-    /// The generator was the bottleneck or late.
-    ClientBound,
-    /// Segments were lost.
-    NetworkBound,
-    /// The asked rate was not reached.
-    RateMissed,
-    /// There is nothing to judge.
-    Failed,
-}
-
-impl Verdict {
-    /// The word in reports.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Verdict::Valid => "valid",
-            Verdict::ClientBound => "client-bound",
-            Verdict::NetworkBound => "network-bound",
-            Verdict::RateMissed => "rate-missed",
-            Verdict::Failed => "failed",
-        }
-    }
-}
 
 /// A thread that is busier than this has no time left in which it could be late unnoticed.
 const UTILISATION_MAX: f64 = 0.95;
@@ -47,11 +17,11 @@ pub(crate) const MISSED_MAX: f64 = 0.01;
 const RETRANSMITS_MAX: f64 = 0.01;
 
 /// Judges a run: the first of these that holds. A generator without time to itself can cause all the others.
-pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (Verdict, String) {
+pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind, String) {
     let requests = &tally.requests;
     let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     if wanted && requests.completed == 0 {
-        return (Verdict::Failed, failure(tally));
+        return (VerdictKind::Failed, failure(tally));
     }
     let busiest = tally.threads.iter().map(|t| t.cpu_utilisation).fold(0.0, f64::max);
     let seconds = length.as_secs_f64();
@@ -64,21 +34,21 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (Verdict, Str
             "a thread of the generator was ready to run and did not for {:.1}% of the time: something else uses its CPU",
             denied * 100.0
         );
-        return (Verdict::ClientBound, reason);
+        return (VerdictKind::ClientBound, reason);
     }
     if busiest > UTILISATION_MAX {
         let reason = format!(
             "a thread of the generator was busy for {:.1}% of the time: give it more threads (-t) or CPUs (--cpus)",
             busiest * 100.0
         );
-        return (Verdict::ClientBound, reason);
+        return (VerdictKind::ClientBound, reason);
     }
     if late > LATE_MAX {
         let reason = format!(
             "the generator itself started {:.1}% of the requests more than 1 ms late, the latest by {late_max}",
             late * 100.0
         );
-        return (Verdict::ClientBound, reason);
+        return (VerdictKind::ClientBound, reason);
     }
     let resent = share(tally.connections.retransmits, requests.attempted + tally.connections.opened);
     if resent > RETRANSMITS_MAX {
@@ -88,7 +58,7 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (Verdict, Str
             tally.connections.retransmits,
             resent * 100.0
         );
-        return (Verdict::NetworkBound, reason);
+        return (VerdictKind::NetworkBound, reason);
     }
     let missed = share(requests.missed, requests.missed + requests.attempted);
     if missed > MISSED_MAX {
@@ -97,7 +67,7 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (Verdict, Str
              the asked rate, or needs more connections (-c)",
             missed * 100.0
         );
-        return (Verdict::RateMissed, reason);
+        return (VerdictKind::RateMissed, reason);
     }
     let reason = match tally.threads.iter().any(|t| t.run_queue_s.is_some()) {
         true => format!(
@@ -109,7 +79,7 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (Verdict, Str
         ),
         false => format!("the generator was busy for {:.1}% of the time at most", busiest * 100.0),
     };
-    (Verdict::Valid, reason)
+    (VerdictKind::Valid, reason)
 }
 
 /// Why no request was answered, in one line.
@@ -129,7 +99,7 @@ fn failure(tally: &Tally) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tally::{ErrorRow, ThreadUse};
+    use pitot_results::load::{ErrorRow, ThreadUse};
 
     const LENGTH: Nanos = Nanos::from_secs(10);
 
@@ -142,7 +112,7 @@ mod tests {
         tally
     }
 
-    fn verdict(change: impl FnOnce(&mut Tally)) -> Verdict {
+    fn verdict(change: impl FnOnce(&mut Tally)) -> VerdictKind {
         let mut tally = good();
         change(&mut tally);
         let (verdict, reason) = judge(&tally, LENGTH, true);
@@ -152,13 +122,13 @@ mod tests {
 
     #[test]
     fn each_verdict_has_its_figure() {
-        assert_eq!(verdict(|_| ()), Verdict::Valid);
-        assert_eq!(verdict(|t| t.threads[0].cpu_utilisation = 0.99), Verdict::ClientBound);
-        assert_eq!(verdict(|t| t.threads[0].run_queue_s = Some(5.0)), Verdict::ClientBound);
-        assert_eq!(verdict(|t| t.requests.started_late = 20), Verdict::ClientBound);
-        assert_eq!(verdict(|t| t.connections.retransmits = 50), Verdict::NetworkBound);
-        assert_eq!(verdict(|t| t.requests.missed = 50), Verdict::RateMissed);
-        assert_eq!(verdict(|t| t.requests.completed = 0), Verdict::Failed);
+        assert_eq!(verdict(|_| ()), VerdictKind::Valid);
+        assert_eq!(verdict(|t| t.threads[0].cpu_utilisation = 0.99), VerdictKind::ClientBound);
+        assert_eq!(verdict(|t| t.threads[0].run_queue_s = Some(5.0)), VerdictKind::ClientBound);
+        assert_eq!(verdict(|t| t.requests.started_late = 20), VerdictKind::ClientBound);
+        assert_eq!(verdict(|t| t.connections.retransmits = 50), VerdictKind::NetworkBound);
+        assert_eq!(verdict(|t| t.requests.missed = 50), VerdictKind::RateMissed);
+        assert_eq!(verdict(|t| t.requests.completed = 0), VerdictKind::Failed);
     }
 
     #[test]
@@ -167,12 +137,12 @@ mod tests {
             t.requests.missed = 500;
             t.threads[0].run_queue_s = Some(5.0);
         };
-        assert_eq!(verdict(both), Verdict::ClientBound);
+        assert_eq!(verdict(both), VerdictKind::ClientBound);
     }
 
     #[test]
     fn a_run_that_only_holds_connections_need_not_complete_requests() {
-        assert_eq!(judge(&Tally::default(), LENGTH, false).0, Verdict::Valid);
+        assert_eq!(judge(&Tally::default(), LENGTH, false).0, VerdictKind::Valid);
     }
 
     #[test]

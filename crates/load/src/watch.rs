@@ -1,7 +1,6 @@
 use pitot_meter::{Histogram, Nanos};
 
-use crate::collect::Second;
-use crate::report::Step;
+use pitot_results::load::{Second, Step};
 
 /// Observes a run, and may end it early.
 pub trait Watch {

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use clap::Args;
 use pitot_disk::file_system;
 use pitot_disk::files::{self, FilesError, FilesPlan, Phase, SizeReport};
-use pitot_lab::rfc3339_now;
 use pitot_meter::units;
-use pitot_results::Failure;
+use pitot_results::{Failure, rfc3339};
 use serde_json::{Value, json};
 
 use super::{SCHEMA, Sink, latency, size, stop_on_signals, table};
@@ -68,7 +68,7 @@ impl Files {
             seed: self.seed,
         };
         let sink = Sink::create(self.json.as_deref())?;
-        let started_at = rfc3339_now();
+        let started_at = rfc3339(SystemTime::now());
         let stop = stop_on_signals()?;
         let reports = run(&plan, &stop, sink.quiet)?;
         // The directory may be removed by now, but its parent is still there.

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
 use pitot_disk::bench::{self, BenchError, Check, Pattern, ReadPlan, ReadReport, State, Until};
 use pitot_disk::cache::Residency;
 use pitot_disk::set::{FileSet, SetError, SetPlan};
 use pitot_disk::{ENGINES, EngineEntry, EngineOptions, NotifyBy, Target, file_system};
-use pitot_lab::rfc3339_now;
 use pitot_meter::{Nanos, units};
-use pitot_results::Failure;
+use pitot_results::{Failure, rfc3339};
 use serde_json::{Value, json};
 
 use super::{SCHEMA, Sink, latency, size, stop_on_signals, table};
@@ -169,7 +169,7 @@ impl Read {
             plan.check(set_bytes).map_err(fail)?;
         }
         let sink = Sink::create(self.json.as_deref())?;
-        let started_at = rfc3339_now();
+        let started_at = rfc3339(SystemTime::now());
         let stop = stop_on_signals()?;
         let own = || PathBuf::from(format!("pitot-read-{}", std::process::id()));
         let set = SetPlan {

@@ -1,8 +1,10 @@
 //! How values are read from a repetition. Every function returns none where the repetition did not record what the value
 //! needs.
 
+use pitot_results::load::OwnCpu;
+use pitot_results::{Latency, Printed};
+
 use crate::record::{Repetition, Resources};
-use crate::{Latency, OwnCpu};
 
 /// Growth of the server's memory below this many bytes says nothing about connections: the first request makes a server
 /// touch as much for buffers and tables that all connections share.
@@ -43,17 +45,14 @@ pub(super) fn received_per_second(r: &Repetition) -> Option<f64> {
 
 /// Seconds that `pitot disk files` took in all.
 pub(super) fn files_s(r: &Repetition) -> Option<f64> {
-    r.load.as_ref().filter(|l| l.raw["command"] == "files").map(|l| l.duration_s)
+    r.load.as_ref().filter(|l| matches!(l.printed, Printed::DiskFiles(_))).map(|l| l.duration_s)
 }
 
 /// Seconds that a phase of `pitot disk files` took, all sizes together.
 pub(super) fn phase_s(r: &Repetition, name: &str) -> Option<f64> {
-    let sizes = r.load.as_ref()?.raw["sizes"].as_array()?;
-    let phases = sizes.iter().filter_map(|size| size["phases"].as_array()).flatten();
-    let times: Vec<f64> = phases
-        .filter(|phase| phase["phase"] == name)
-        .filter_map(|phase| phase["elapsed_s"].as_f64())
-        .collect();
+    let Printed::DiskFiles(files) = &r.load.as_ref()?.printed else { return None };
+    let phases = files.sizes.iter().flat_map(|size| &size.phases);
+    let times: Vec<f64> = phases.filter(|phase| phase.phase == name).map(|phase| phase.elapsed_s).collect();
     (!times.is_empty()).then(|| times.iter().sum())
 }
 
@@ -70,9 +69,9 @@ pub(super) fn per_second(r: &Repetition, sum: impl Fn(&Resources) -> f64) -> Opt
 }
 
 /// A percentile of the response times, in nanoseconds.
-pub(super) fn response(r: &Repetition, of: impl Fn(&Latency) -> f64) -> Option<f64> {
+pub(super) fn response(r: &Repetition, of: impl Fn(&Latency) -> u64) -> Option<f64> {
     let latency = &r.load.as_ref()?.latency_ns.response;
-    (latency.count > 0).then(|| of(latency))
+    (latency.count > 0).then(|| of(latency) as f64)
 }
 
 /// The server's mean resident memory, in percent of the machine's.

@@ -165,7 +165,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "replies that arrive in several pieces",
-        read: |r| Some(r.load.as_ref()?.smoothness?.gap_ns.p99),
+        read: |r| Some(r.load.as_ref()?.smoothness?.gap_ns.p99 as f64),
     },
     Metric {
         name: "gap-max",
@@ -177,7 +177,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "replies that arrive in several pieces",
-        read: |r| Some(r.load.as_ref()?.smoothness?.gap_ns.max),
+        read: |r| Some(r.load.as_ref()?.smoothness?.gap_ns.max as f64),
     },
     Metric {
         name: "stalled",

@@ -1,6 +1,7 @@
 //! From samples to sums over the measured part.
 
-use crate::Window;
+use pitot_results::load::Window;
+
 use crate::record::{CpuSample, Resources, Sample, TreeSample};
 
 /// What a repetition used between `window.start` and `window.end`, as far as the samples cover it. `None` if they do

@@ -1,7 +1,9 @@
 //! One cell of a run with its repetitions, and the verdict on all of them together.
 
+use pitot_results::VerdictKind;
+
 use super::repetition::Repetition;
-use super::verdict::{Verdict, VerdictKind};
+use super::verdict::Verdict;
 use crate::plan::{FactorLevel, label};
 
 /// One cell: a combination of levels with its repetitions.

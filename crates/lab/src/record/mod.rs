@@ -12,4 +12,4 @@ pub use repetition::Repetition;
 pub use resources::Resources;
 pub use run::{Run, RunInfo, RunState};
 pub use sample::{CpuSample, Sample, TreeSample};
-pub use verdict::{Verdict, VerdictKind};
+pub use verdict::Verdict;

@@ -1,9 +1,10 @@
 //! One repetition of a cell, as it is recorded.
 
+use pitot_results::load::LoadResult;
+
 use super::resources::Resources;
 use super::sample::Sample;
 use super::verdict::Verdict;
-use crate::LoadResult;
 
 /// One repetition: a fresh server, a warm-up, a measurement.
 #[derive(Clone, Debug)]

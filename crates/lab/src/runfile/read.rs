@@ -1,17 +1,16 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use pitot_results::VerdictKind;
+use pitot_results::load::LoadResult;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde::de::DeserializeOwned;
 
 use super::error::RunFileError;
 use super::schema;
-use crate::LoadResult;
 use crate::host::Fingerprint;
 use crate::plan::{FactorLevel, SkipRecord};
-use crate::record::{
-    CellRecord, CpuSample, Repetition, Run, RunInfo, RunState, Sample, TreeSample, Verdict, VerdictKind,
-};
+use crate::record::{CellRecord, CpuSample, Repetition, Run, RunInfo, RunState, Sample, TreeSample, Verdict};
 
 impl Run {
     /// Reads a run file as a whole. It may be finished, interrupted, or still being written by another process.

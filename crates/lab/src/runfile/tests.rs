@@ -1,10 +1,11 @@
 use std::path::Path;
 
+use pitot_results::VerdictKind;
+use pitot_results::load::LoadResult;
+
 use super::*;
-use crate::record::{
-    CellRecord, Repetition, Resources, Run, RunState, Sample, TreeSample, Verdict, VerdictKind,
-};
-use crate::{Factor, FactorLevel, Fingerprint, LoadResult, Plan, SkipRecord, Value};
+use crate::record::{CellRecord, Repetition, Resources, Run, RunState, Sample, TreeSample, Verdict};
+use crate::{Factor, FactorLevel, Fingerprint, Plan, SkipRecord, Value};
 
 fn factors(server: &str, connections: i64) -> Vec<FactorLevel> {
     vec![FactorLevel::new("server", server), FactorLevel::new("load.connections", &connections.to_string())]

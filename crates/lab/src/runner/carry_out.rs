@@ -1,13 +1,13 @@
 //! Carries out a prepared plan: every repetition in its turn, each recorded as soon as it is over.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use pitot_results::Failure;
+use pitot_results::{Failure, VerdictKind, rfc3339};
 
-use crate::clock::rfc3339_now;
 use crate::host::{Fingerprint, memory_total_bytes};
 use crate::plan::{Plan, Program};
-use crate::record::{Repetition, RunState, VerdictKind};
+use crate::record::{Repetition, RunState};
 use crate::runfile::{NewCell, NewRun, RunWriter};
 
 use super::executor::Executor;
@@ -104,7 +104,7 @@ impl Prepared {
                 command_line: setting.command_line,
                 version: setting.version,
                 seed,
-                started_at: &rfc3339_now(),
+                started_at: &rfc3339(SystemTime::now()),
                 server_cpus: &self.cpus.server_list(),
                 load_cpus: &self.cpus.load_list(),
                 warnings: &self.warnings,
@@ -152,7 +152,7 @@ impl Prepared {
                 left_s: left.seconds(),
             };
             progress(&news);
-            let started_at = rfc3339_now();
+            let started_at = rfc3339(SystemTime::now());
             let Some(mut repetition) = repetition::run(shared, executor, cell, position) else {
                 state = RunState::Interrupted;
                 break;
@@ -168,7 +168,7 @@ impl Prepared {
             progress(&news);
         }
         let path = writer.path().to_owned();
-        writer.finish(state, &rfc3339_now(), &Fingerprint::collect())?;
+        writer.finish(state, &rfc3339(SystemTime::now()), &Fingerprint::collect())?;
         Ok(Outcome { path, state, failed })
     }
 }

@@ -1,9 +1,10 @@
 //! From what was observed of a repetition to the figures that its verdict is drawn from.
 
+use pitot_results::load::{LoadResult, Window};
+
 use crate::host::CpuSplit;
 use crate::monitor::OtherProcessUse;
 use crate::record::Resources;
-use crate::{LoadResult, Window};
 
 /// What was observed.
 #[derive(Debug)]

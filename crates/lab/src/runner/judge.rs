@@ -3,7 +3,9 @@
 //! The rules are asked in order; the first that applies gives the verdict. The figures of all of them are recorded
 //! whatever the verdict is.
 
-use crate::record::{Verdict, VerdictKind};
+use pitot_results::VerdictKind;
+
+use crate::record::Verdict;
 
 use super::evidence::{Evidence, Figures, Names, weigh};
 
@@ -29,10 +31,12 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let client = &evidence.load.client;
     let (kind, reason) = if !noise.is_empty() {
         (VerdictKind::Noisy, noise.join("; "))
-    } else if let Some(reason) = network_bound(&figures, &names, client.verdict == "network-bound") {
+    } else if let Some(reason) =
+        network_bound(&figures, &names, client.verdict == Some(VerdictKind::NetworkBound))
+    {
         (VerdictKind::NetworkBound, reason)
     } else if let Some(reason) =
-        client_bound(&figures, (client.verdict == "client-bound").then_some(&client.reason))
+        client_bound(&figures, (client.verdict == Some(VerdictKind::ClientBound)).then_some(&client.reason))
     {
         (VerdictKind::ClientBound, reason)
     } else {
@@ -161,7 +165,7 @@ mod tests {
             found.reason
         );
         let mut held_up = load();
-        held_up.client.verdict = "client-bound".into();
+        held_up.client.verdict = Some(VerdictKind::ClientBound);
         held_up.client.reason = "it waited for its CPU".into();
         let spare = Resources { server_cpu_s: 1.0, server_cpus_busy_s: 1.1, ..used() };
         let found = verdict(&spare, &held_up, &[]);

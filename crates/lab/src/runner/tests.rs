@@ -4,12 +4,14 @@ use std::cell::Cell as Counter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use pitot_results::VerdictKind;
+
 use super::prepare::OVERHEAD_S;
 use super::schedule::schedule;
 use super::*;
 use crate::catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
 use crate::plan::Plan;
-use crate::record::{Repetition, Run, RunState, VerdictKind};
+use crate::record::{Repetition, Run, RunState};
 
 /// A stand-in for `pitot`. What it does as a server is its `--model`.
 const FAKE: &str = r#"#!/bin/sh

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use pitot_meter::units::grouped;
 use pitot_meter::{Histogram, Nanos};
 
-use crate::report::Step;
+use pitot_results::load::Step;
 
 const BAR_WIDTH: usize = 50;
 const ROWS_MAX: usize = 16;

@@ -1,6 +1,6 @@
 use std::io::{self, Write};
 
-use crate::collect::Second;
+use pitot_results::load::Second;
 
 /// Writes the run by the second, with a line of names first.
 ///

@@ -1,8 +1,8 @@
 use pitot_meter::Nanos;
 use pitot_meter::units::grouped;
 
-use crate::report::Step;
 use crate::watch::Progress;
+use pitot_results::load::Step;
 
 /// One line about the second that is over, to be written over the last one.
 pub fn progress_line(progress: &Progress<'_>) -> String {

@@ -2,34 +2,38 @@ use std::fmt::Write as _;
 
 use pitot_meter::Nanos;
 use pitot_meter::units::grouped;
+use pitot_results::load::LoadResult;
+use pitot_results::{Latency, PERCENTILES};
 
 use super::bytes::bytes;
 use super::chart;
-use crate::report::{Latency, PERCENTILES, Report};
+use crate::report::Report;
 
 /// The result as text, in a form like that of wrk. `detail` adds the number of samples behind each percentile, the
 /// distribution of response times, and connection counts.
 pub fn summary(report: &Report, detail: bool) -> String {
-    let mut text = String::new();
-    head(&mut text, report);
-    latencies(&mut text, report);
-    totals(&mut text, report);
+    let (mut text, result) = (String::new(), &report.result);
+    head(&mut text, result);
+    latencies(&mut text, result);
+    totals(&mut text, result);
     if detail {
         samples_behind(&mut text, report);
-        connections(&mut text, report);
+        connections(&mut text, result);
     }
-    errors(&mut text, report);
-    search(&mut text, report);
-    gates(&mut text, report);
-    let _ = writeln!(text, "\nVerdict: {}: {}.", report.client.verdict.word(), report.client.reason);
+    errors(&mut text, result);
+    search(&mut text, result);
+    gates(&mut text, result);
+    if let Some(verdict) = result.client.verdict {
+        let _ = writeln!(text, "\nVerdict: {}: {}.", verdict.name(), result.client.reason);
+    }
     text
 }
 
-fn head(text: &mut String, report: &Report) {
-    let options = &report.options;
+fn head(text: &mut String, result: &LoadResult) {
+    let options = &result.options;
     let word = |name: &str| options[name].as_str().unwrap_or_default().to_owned();
     let number = |name: &str| options[name].as_u64().unwrap_or_default();
-    let _ = writeln!(text, "{:.2} s of {}", report.duration_s, report.target);
+    let _ = writeln!(text, "{:.2} s of {}", result.duration_s, result.target);
     let idle = match number("idle") {
         0 => String::new(),
         idle => format!(" ({} of them idle)", grouped(idle)),
@@ -47,14 +51,14 @@ fn head(text: &mut String, report: &Report) {
         word("pace"),
         word("engine")
     );
-    if let Some(why) = &report.ended_early {
+    if let Some(why) = &result.ended_early {
         let _ = writeln!(text, "  ended early: {why}");
     }
 }
 
-fn latencies(text: &mut String, report: &Report) {
+fn latencies(text: &mut String, result: &LoadResult) {
     let rows: Vec<(&str, &Latency)> =
-        report.latency_ns.named().into_iter().filter(|(_, latency)| latency.count > 0).collect();
+        result.latency_ns.named().into_iter().filter(|(_, latency)| latency.count > 0).collect();
     if rows.is_empty() {
         return;
     }
@@ -72,10 +76,10 @@ fn latencies(text: &mut String, report: &Report) {
     }
 }
 
-fn totals(text: &mut String, report: &Report) {
-    let requests = &report.requests;
+fn totals(text: &mut String, result: &LoadResult) {
+    let requests = &result.requests;
     text.push('\n');
-    if let Some(storm) = report.storm {
+    if let Some(storm) = result.storm {
         let _ = writeln!(
             text,
             "  {} of {} connections established in {:.3} s",
@@ -105,18 +109,18 @@ fn totals(text: &mut String, report: &Report) {
         if requests.missed > 0 {
             let _ = writeln!(text, "  {} were due and could not be sent", grouped(requests.missed));
         }
-        let asked = report.asked_rps.map(|rate| format!(" of {rate:.1} asked for"));
+        let asked = result.asked_rps.map(|rate| format!(" of {rate:.1} asked for"));
         let _ =
-            writeln!(text, "  {:.1} replies a second{}", report.throughput_rps, asked.unwrap_or_default());
+            writeln!(text, "  {:.1} replies a second{}", result.throughput_rps, asked.unwrap_or_default());
         let _ = writeln!(
             text,
             "  {} received ({}/s), {} sent",
-            bytes(report.bytes.received),
-            bytes((report.bytes.received as f64 / report.duration_s.max(1e-9)) as u64),
-            bytes(report.bytes.sent)
+            bytes(result.bytes.received),
+            bytes((result.bytes.received as f64 / result.duration_s.max(1e-9)) as u64),
+            bytes(result.bytes.sent)
         );
     }
-    if let Some(smoothness) = &report.smoothness {
+    if let Some(smoothness) = &result.smoothness {
         let gap = &smoothness.gap_ns;
         let _ = writeln!(
             text,
@@ -128,12 +132,12 @@ fn totals(text: &mut String, report: &Report) {
             Nanos(smoothness.stall_ns_min)
         );
     }
-    if !report.protocol.is_empty() {
+    if !result.protocol.is_empty() {
         let counts: Vec<String> =
-            report.protocol.iter().map(|(name, &count)| format!("{} {name}", grouped(count))).collect();
+            result.protocol.iter().map(|(name, &count)| format!("{} {name}", grouped(count))).collect();
         let _ = writeln!(text, "  {} (counted by the protocol, including the warm-up)", counts.join(", "));
     }
-    let c = &report.connections;
+    let c = &result.connections;
     let _ = writeln!(
         text,
         "  {} connections open at the peak, {:.1} on average",
@@ -160,8 +164,8 @@ fn samples_behind(text: &mut String, report: &Report) {
     let _ = write!(text, "\n{}", chart::distribution(response));
 }
 
-fn connections(text: &mut String, report: &Report) {
-    let c = &report.connections;
+fn connections(text: &mut String, result: &LoadResult) {
+    let c = &result.connections;
     let _ = writeln!(
         text,
         "\n  Connections: {} opened, {} of them reopened, {} closed by the server, {} connects failed, {} segment(s) \
@@ -175,29 +179,29 @@ fn connections(text: &mut String, report: &Report) {
     if c.trickled > 0 {
         let _ = writeln!(text, "  {} requests kept idle connections alive", grouped(c.trickled));
     }
-    if report.warmup.requests > 0 {
+    if result.warmup.requests > 0 {
         let _ = writeln!(
             text,
             "  Warm-up: {} requests, {} errors",
-            grouped(report.warmup.requests),
-            grouped(report.warmup.errors)
+            grouped(result.warmup.requests),
+            grouped(result.warmup.errors)
         );
     }
 }
 
-fn errors(text: &mut String, report: &Report) {
-    if report.errors.is_empty() {
+fn errors(text: &mut String, result: &LoadResult) {
+    if result.errors.is_empty() {
         return;
     }
     let _ = writeln!(text, "\n  Errors     kind               count  first at");
-    for e in &report.errors {
+    for e in &result.errors {
         let _ =
             writeln!(text, "  {:<10} {:<16}{:>8}{:>8.2} s", e.phase, e.kind, grouped(e.count), e.first_at_s);
     }
 }
 
-fn search(text: &mut String, report: &Report) {
-    let Some(search) = &report.search else { return };
+fn search(text: &mut String, result: &LoadResult) {
+    let Some(search) = &result.search else { return };
     let _ = writeln!(text, "\n  99th percentile of response time against rate (x: not met):");
     text.push_str(&chart::curve(&search.steps));
     let _ = match search.found_rps {
@@ -211,11 +215,11 @@ fn search(text: &mut String, report: &Report) {
     };
 }
 
-fn gates(text: &mut String, report: &Report) {
-    if !report.gates.is_empty() {
+fn gates(text: &mut String, result: &LoadResult) {
+    if !result.gates.is_empty() {
         text.push('\n');
     }
-    for gate in &report.gates {
+    for gate in &result.gates {
         let word = if gate.failed { "FAILED" } else { "passed" };
         let _ = writeln!(text, "  {word}: fails if {}, and {}", gate.fail_if, gate.figure);
     }

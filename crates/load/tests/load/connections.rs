@@ -21,9 +21,9 @@ fn each_connection_carries_as_many_requests_as_asked() {
             options.requests = Some(100);
             let report = report(&options);
             assert_eq!((server.requests(), server.connections()), (100, connections));
-            assert_eq!(report.requests.ok, 100);
-            assert_eq!(report.connections.opened, connections);
-            assert_eq!(report.latency_ns.connect.count, connections);
+            assert_eq!(report.result.requests.ok, 100);
+            assert_eq!(report.result.connections.opened, connections);
+            assert_eq!(report.result.latency_ns.connect.count, connections);
         }
     });
 }
@@ -37,7 +37,10 @@ fn a_connection_that_the_server_ends_after_each_reply_is_opened_again() {
         options.workload.requests_per_connection = Some(1);
         options.requests = Some(50);
         let report = report(&options);
-        assert_eq!((report.requests.ok, report.error_count(), server.connections()), (50, 0, 50));
+        assert_eq!(
+            (report.result.requests.ok, report.result.error_count(), server.connections()),
+            (50, 0, 50)
+        );
     });
 }
 
@@ -53,7 +56,7 @@ fn idle_connections_are_open_and_silent() {
         options.duration = Some(Nanos::from_secs(1));
         let report = report(&options);
         assert_eq!(server.seen.open_peak.load(Ordering::SeqCst), 32);
-        let c = &report.connections;
+        let c = &report.result.connections;
         assert_eq!((c.requested, c.peak_open, c.trickled), (32, 32, 0));
         assert!((c.mean_open - 32.0).abs() < 0.01, "{}", c.mean_open);
         assert_eq!(server.requests(), 50);
@@ -70,10 +73,10 @@ fn a_trickle_is_sent_and_counted_apart() {
         options.workload.idle_trickle = Some(Nanos::from_millis(100));
         options.duration = Some(Nanos::from_secs(1));
         let report = report(&options);
-        assert_eq!(report.requests.attempted, 0);
-        assert_eq!(report.latency_ns.response.count, 0);
-        assert!(report.connections.trickled >= 5, "{}", report.connections.trickled);
-        assert_eq!(report.connections.trickled, server.requests());
+        assert_eq!(report.result.requests.attempted, 0);
+        assert_eq!(report.result.latency_ns.response.count, 0);
+        assert!(report.result.connections.trickled >= 5, "{}", report.result.connections.trickled);
+        assert_eq!(report.result.connections.trickled, server.requests());
     });
 }
 
@@ -86,9 +89,9 @@ fn churn_replaces_connections_at_its_rate_while_requests_go_on() {
         options.workload.churn = Some(40.0);
         options.duration = Some(Nanos::from_secs(1));
         let report = report(&options);
-        let reopened = report.connections.reopened;
+        let reopened = report.result.connections.reopened;
         assert!((30..=40).contains(&reopened), "{reopened}");
-        assert_eq!(report.error_count(), 0);
+        assert_eq!(report.result.error_count(), 0);
         assert_eq!(server.connections(), 4 + reopened);
     });
 }
@@ -101,11 +104,11 @@ fn a_storm_ends_when_all_connections_are_there() {
         options.workload.connections = 200;
         options.workload.storm = true;
         let report = report(&options);
-        let storm = report.storm.unwrap();
+        let storm = report.result.storm.unwrap();
         assert_eq!((storm.requested, storm.established), (200, 200));
-        assert!(storm.established_s > 0.0 && storm.established_s <= report.duration_s + 0.001);
-        assert_eq!(report.latency_ns.connect.count, 200);
-        assert_eq!(report.connections.peak_open, 200);
+        assert!(storm.established_s > 0.0 && storm.established_s <= report.result.duration_s + 0.001);
+        assert_eq!(report.result.latency_ns.connect.count, 200);
+        assert_eq!(report.result.connections.peak_open, 200);
         assert!(report.is_success());
     });
 }
@@ -120,8 +123,8 @@ fn thinking_connections_pause_between_requests() {
         options.duration = Some(Nanos::from_secs(1));
         let report = report(&options);
         // Each begins within the first pause and can make ten requests at the most.
-        assert!((5..=50).contains(&report.requests.attempted), "{}", report.requests.attempted);
-        assert_eq!(report.requests.attempted, server.requests());
+        assert!((5..=50).contains(&report.result.requests.attempted), "{}", report.result.requests.attempted);
+        assert_eq!(report.result.requests.attempted, server.requests());
     });
 }
 
@@ -134,7 +137,7 @@ fn pipelined_requests_are_all_answered() {
         options.pipeline = 8;
         options.requests = Some(1000);
         let report = report(&options);
-        assert_eq!((report.requests.ok, server.requests(), server.connections()), (1000, 1000, 3));
+        assert_eq!((report.result.requests.ok, server.requests(), server.connections()), (1000, 1000, 3));
     });
 }
 
@@ -147,7 +150,7 @@ fn weighted_paths_and_bodies_reach_the_server() {
         options.body = Some("hello".into());
         options.paths = vec!["/often=9".into(), "/seldom=1".into()];
         options.requests = Some(500);
-        assert_eq!(report(&options).requests.ok, 500);
+        assert_eq!(report(&options).result.requests.ok, 500);
         let lines = server.seen.lines.lock().unwrap();
         let seldom = lines.iter().filter(|l| *l == "POST /seldom HTTP/1.1").count();
         let often = lines.iter().filter(|l| *l == "POST /often HTTP/1.1").count();
@@ -167,8 +170,8 @@ fn a_large_body_is_sent_whole_to_a_server_that_reads_late() {
         options.requests = Some(6);
         options.timeout = Nanos::from_secs(30);
         let report = report(&options);
-        assert_eq!((report.requests.ok, server.requests()), (6, 6), "{:?}", report.errors);
-        assert!(report.bytes.sent > 6 * (8 << 20));
+        assert_eq!((report.result.requests.ok, server.requests()), (6, 6), "{:?}", report.result.errors);
+        assert!(report.result.bytes.sent > 6 * (8 << 20));
     });
 }
 
@@ -193,7 +196,7 @@ fn a_server_that_accepts_and_closes_is_not_hammered() {
         let report = report(&options);
         // The pauses double from 10 ms: 10, 20, 40, 80, 160, 320.
         assert!((2..20).contains(&accepted.load(Ordering::SeqCst)), "{accepted:?}");
-        assert!(report.error_count() > 0);
+        assert!(report.result.error_count() > 0);
         accepted.store(u64::MAX >> 1, Ordering::SeqCst);
         let mut last = std::net::TcpStream::connect(address).unwrap();
         let _ = last.read(&mut [0]);

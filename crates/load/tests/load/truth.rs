@@ -5,24 +5,26 @@ use std::net::TcpListener;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use pitot_load::{Report, Verdict};
+use pitot_load::Report;
 use pitot_meter::{Histogram, Nanos};
+use pitot_results::VerdictKind;
 
 use crate::server::{Act, BODY, Freeze, PAUSE, Script, Server};
 use crate::{options, report, with_each_engine};
 
 fn error_rows(report: &Report) -> Vec<(String, String, u64)> {
-    let mut rows: Vec<_> = report.errors.iter().map(|e| (e.phase.clone(), e.kind.clone(), e.count)).collect();
+    let mut rows: Vec<_> =
+        report.result.errors.iter().map(|e| (e.phase.clone(), e.kind.clone(), e.count)).collect();
     rows.sort();
     rows
 }
 
 fn assert_accounts_balance(report: &Report) {
-    let r = &report.requests;
+    let r = &report.result.requests;
     assert_eq!(r.attempted, r.completed + r.failed + r.cut, "{r:?}");
-    let per_second: u64 = report.series.iter().map(|s| s.completed).sum();
-    assert_eq!(per_second as f64, (report.throughput_rps * report.duration_s).round());
-    assert_eq!(report.latency_ns.service.count, r.completed);
+    let per_second: u64 = report.result.series.iter().map(|s| s.completed).sum();
+    assert_eq!(per_second as f64, (report.result.throughput_rps * report.result.duration_s).round());
+    assert_eq!(report.result.latency_ns.service.count, r.completed);
 }
 
 #[test]
@@ -56,14 +58,20 @@ fn every_error_is_counted_exactly_by_phase_and_kind() {
             expected.into_iter().map(|(phase, kind, n)| (phase.to_owned(), kind.to_owned(), n)).collect();
         assert_eq!(error_rows(&report), expected, "{engine}");
         assert_eq!(server.requests(), 30);
-        let r = &report.requests;
+        let r = &report.result.requests;
         assert_eq!((r.attempted, r.ok, r.completed, r.failed), (30, 14, 19, 11));
-        assert_eq!(report.connections.opened, server.connections());
+        assert_eq!(report.result.connections.opened, server.connections());
         // What was lost was replaced: once for each failure.
-        assert_eq!(report.connections.reopened, 11);
-        assert_eq!(report.connections.closed_by_peer, 7);
+        assert_eq!(report.result.connections.reopened, 11);
+        assert_eq!(report.result.connections.closed_by_peer, 7);
         assert_accounts_balance(&report);
-        assert!(report.errors.iter().all(|e| e.first_at_s >= 0.0 && e.first_at_s <= report.duration_s));
+        assert!(
+            report
+                .result
+                .errors
+                .iter()
+                .all(|e| e.first_at_s >= 0.0 && e.first_at_s <= report.result.duration_s)
+        );
     });
 }
 
@@ -76,10 +84,10 @@ fn a_refused_connect_is_an_error_of_the_connect_and_of_no_other_phase() {
         options.requests = Some(5);
         let report = report(&options);
         assert_eq!(error_rows(&report), [("connect".to_owned(), "ECONNREFUSED".to_owned(), 5)]);
-        assert_eq!((report.requests.attempted, report.requests.failed), (5, 5));
-        assert_eq!(report.connections.connect_failures, 5);
-        assert_eq!((report.client.verdict, report.is_success()), (Verdict::Failed, false));
-        assert!(report.client.reason.contains("ECONNREFUSED"));
+        assert_eq!((report.result.requests.attempted, report.result.requests.failed), (5, 5));
+        assert_eq!(report.result.connections.connect_failures, 5);
+        assert_eq!((report.result.client.verdict, report.is_success()), (Some(VerdictKind::Failed), false));
+        assert!(report.result.client.reason.contains("ECONNREFUSED"));
     });
 }
 
@@ -91,8 +99,8 @@ fn a_server_that_is_not_there_ends_the_run_at_once() {
         options.workload.connections = 10;
         options.duration = Some(Nanos::from_secs(600));
         let report = report(&options);
-        assert_eq!(report.client.verdict, Verdict::Failed);
-        assert!(report.error_count() >= 10);
+        assert_eq!(report.result.client.verdict, Some(VerdictKind::Failed));
+        assert!(report.result.error_count() >= 10);
     });
 }
 
@@ -105,11 +113,11 @@ fn timed_out_requests_stay_in_the_distribution_with_their_time() {
         options.requests = Some(10);
         options.timeout = Nanos::from_millis(300);
         let report = report(&options);
-        assert_eq!(report.requests.failed, 2);
-        assert_eq!(report.latency_ns.response.count, 10);
-        assert_eq!(report.latency_ns.service.count, 8);
+        assert_eq!(report.result.requests.failed, 2);
+        assert_eq!(report.result.latency_ns.response.count, 10);
+        assert_eq!(report.result.latency_ns.service.count, 8);
         assert_eq!(report.recorded.response.count_from(Nanos::from_millis(300)), 2);
-        assert!(report.latency_ns.response.p90 >= 299_000_000);
+        assert!(report.result.latency_ns.response.p90 >= 299_000_000);
     });
 }
 
@@ -147,13 +155,13 @@ fn stalls_are_seen_in_a_whole_run(engine: &str, seconds: u64, period_s: u64) -> 
     options.pacing.rate = Some(rate as f64);
     options.duration = Some(Nanos::from_secs(seconds));
     let report = report(&options);
-    let start = instant + Duration::from(Nanos(report.clock_ns.start).since(clock));
+    let start = instant + Duration::from(Nanos(report.result.clock_ns.start).since(clock));
     let expected = expected_times(rate, start, &server.seen.answered.lock().unwrap());
     let due = (rate * seconds) as i64;
-    let arrivals = report.requests.attempted + report.requests.missed;
-    assert!((arrivals as i64 - due).abs() <= 1, "{:?}", report.requests);
+    let arrivals = report.result.requests.attempted + report.result.requests.missed;
+    assert!((arrivals as i64 - due).abs() <= 1, "{:?}", report.result.requests);
     assert_accounts_balance(&report);
-    if report.requests.missed > 0 {
+    if report.result.requests.missed > 0 {
         return false;
     }
     for quantile in [0.9, 0.95, 0.99, 0.999] {
@@ -191,9 +199,9 @@ fn no_connection_is_dropped_by_the_division_among_threads() {
         assert_eq!(server.connections(), 10);
         assert_eq!(server.seen.open_peak.load(Ordering::SeqCst), 10);
         assert_eq!(server.requests(), 1001);
-        let c = &report.connections;
+        let c = &report.result.connections;
         assert_eq!((c.requested, c.opened, c.peak_open, c.reopened), (10, 10, 10, 0));
-        assert_eq!((report.requests.ok, report.client.threads.len()), (1001, 3));
+        assert_eq!((report.result.requests.ok, report.result.client.threads.len()), (1001, 3));
         assert_accounts_balance(&report);
     });
 }
@@ -209,9 +217,9 @@ fn arrivals_come_at_the_asked_rate_and_by_the_schedule() {
         options.duration = Some(Nanos::from_secs(2));
         let report = report(&options);
         // A machine that stands still just before the end leaves no time for the last ones, which is told.
-        assert_eq!(report.requests.attempted + report.requests.missed, 1000);
-        assert_eq!(report.asked_rps.map(f64::round), Some(500.0));
-        assert_eq!(report.latency_ns.schedule_lag.count, report.requests.completed);
+        assert_eq!(report.result.requests.attempted + report.result.requests.missed, 1000);
+        assert_eq!(report.result.asked_rps.map(f64::round), Some(500.0));
+        assert_eq!(report.result.latency_ns.schedule_lag.count, report.result.requests.completed);
         assert_accounts_balance(&report);
     });
 }
@@ -226,11 +234,11 @@ fn arrivals_beyond_what_the_server_takes_are_missed_and_not_forgotten() {
         options.duration = Some(Nanos::from_secs(1));
         options.timeout = Nanos::from_millis(300);
         let report = report(&options);
-        let r = &report.requests;
+        let r = &report.result.requests;
         assert_eq!(r.attempted + r.missed, 400);
         assert!(r.attempted <= 51, "{r:?}");
-        assert_ne!(report.client.verdict, Verdict::Valid);
-        assert!(report.latency_ns.schedule_lag.max > report.latency_ns.service.p50);
+        assert_ne!(report.result.client.verdict, Some(VerdictKind::Valid));
+        assert!(report.result.latency_ns.schedule_lag.max > report.result.latency_ns.service.p50);
     });
 }
 
@@ -242,8 +250,8 @@ fn a_run_that_ends_cuts_what_is_under_way_and_calls_it_no_error() {
         options.workload.connections = 4;
         options.duration = Some(Nanos::from_millis(300));
         let report = report(&options);
-        assert_eq!((report.requests.cut, report.error_count()), (4, 0));
-        assert!(report.requests.cut_oldest_ns >= 290_000_000);
+        assert_eq!((report.result.requests.cut, report.result.error_count()), (4, 0));
+        assert!(report.result.requests.cut_oldest_ns >= 290_000_000);
     });
 }
 
@@ -255,9 +263,9 @@ fn warm_up_is_counted_apart() {
         options.warmup = Nanos::from_millis(400);
         options.duration = Some(Nanos::from_millis(400));
         let report = report(&options);
-        assert!(report.warmup.requests > 0 && report.requests.attempted > 0);
-        assert_eq!(report.warmup.requests + report.requests.attempted, server.requests());
-        assert!((report.duration_s - 0.4).abs() < 0.001);
+        assert!(report.result.warmup.requests > 0 && report.result.requests.attempted > 0);
+        assert_eq!(report.result.warmup.requests + report.result.requests.attempted, server.requests());
+        assert!((report.result.duration_s - 0.4).abs() < 0.001);
     });
 }
 
@@ -269,8 +277,8 @@ fn a_reply_that_falters_shows_in_the_smoothness_and_nowhere_else() {
         let mut options = options(server.url(), engine);
         options.requests = Some(4);
         let report = report(&options);
-        assert_eq!(report.requests.ok, 4, "{engine}");
-        let smoothness = report.smoothness.unwrap();
+        assert_eq!(report.result.requests.ok, 4, "{engine}");
+        let smoothness = report.result.smoothness.unwrap();
         assert_eq!(smoothness.gap_ns.count, 2, "{engine}");
         // The gap begins when the first piece is read, which a busy machine may delay.
         assert!(u128::from(smoothness.gap_ns.min) >= PAUSE.as_nanos() / 2, "{smoothness:?}");
@@ -289,7 +297,7 @@ fn a_set_of_paths_is_asked_for_by_zipfs_law() {
     let mut options = options(format!("{}files/{{00..99}}", server.url()), "epoll");
     options.requests = Some(2_000);
     options.choice = Some("zipf:1".into());
-    assert_eq!(report(&options).requests.ok, 2_000);
+    assert_eq!(report(&options).result.requests.ok, 2_000);
     let lines = server.seen.lines.lock().unwrap();
     let count = |path: &str| lines.iter().filter(|l| l.contains(path)).count();
     assert_eq!(count("/files/"), 2_000);

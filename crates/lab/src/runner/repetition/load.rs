@@ -1,8 +1,9 @@
 //! Running the load: it is sampled until it ends, and its result is read.
 
+use pitot_results::load::{LoadResult, Window};
+
 use crate::monitor::interval;
 use crate::plan::CellServer;
-use crate::{LoadResult, Window};
 
 use super::context::{Abort, Context, nanos};
 use crate::runner::executor::{Extent, Role};

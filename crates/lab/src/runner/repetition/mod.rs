@@ -14,12 +14,13 @@ mod tests;
 
 pub(super) use context::Shared;
 use context::{Abort, Context};
+use pitot_results::VerdictKind;
+use pitot_results::load::{LoadResult, Window};
 use tail::output_tail;
 
 use crate::monitor::resources;
 use crate::plan::{Cell, CellServer, Placement};
-use crate::record::{Repetition, Verdict, VerdictKind};
-use crate::{LoadResult, Window};
+use crate::record::{Repetition, Verdict};
 
 use crate::runner::evidence::Evidence;
 use crate::runner::executor::{Executor, Extent, Observed};
