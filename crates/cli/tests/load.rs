@@ -17,7 +17,7 @@ use serde_json::Value;
 use server::{Act, Script, Server};
 
 /// Longer than any of these runs may take, on however slow a machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
@@ -42,17 +42,17 @@ fn json(arguments: &[&str]) -> (Value, i32) {
     (value, output.status.code().unwrap())
 }
 
-/// A child that is ended with the test, whatever becomes of it.
-struct Ending(Child);
+/// A child that is killed when the test ends, however it ends.
+struct ChildGuard(Child);
 
-impl Drop for Ending {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-impl Ending {
+impl ChildGuard {
     /// The exit code; the test fails if there is none in time.
     fn code(&mut self) -> Option<i32> {
         let start = Instant::now();
@@ -60,7 +60,7 @@ impl Ending {
             if let Some(status) = self.0.try_wait().unwrap() {
                 return status.code();
             }
-            assert!(start.elapsed() < PATIENCE, "it does not end");
+            assert!(start.elapsed() < TIMEOUT, "it does not end");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -76,13 +76,13 @@ impl Ending {
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < PATIENCE, "{what}");
+        assert!(start.elapsed() < TIMEOUT, "{what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn wrong_use_is_told_in_a_line_with_a_cure_and_exit_code_2() {
+fn a_misuse_is_reported_in_one_line_with_a_cure_and_exit_code_2() {
     let url = "http://127.0.0.1:9/";
     let wrong: &[&[&str]] = &[
         &["127.0.0.1:80"],
@@ -248,7 +248,7 @@ fn gates_decide_the_exit_code() {
     let start = Instant::now();
     let (result, code) = json(&[&broken.url(), "-d", "50s", "--abort-on", "errors > 50%"]);
     assert_eq!(code, 1);
-    assert!(start.elapsed() < PATIENCE && result["ended_early"].as_str().unwrap().contains("errors > 50%"));
+    assert!(start.elapsed() < TIMEOUT && result["ended_early"].as_str().unwrap().contains("errors > 50%"));
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn ctrl_c_ends_the_run_and_everything_is_still_printed() {
     for (processes, signal) in [("1", Signal::INT), ("2", Signal::INT), ("2", Signal::TERM)] {
         let server = Server::start(Script { delay: Duration::from_millis(1), ..Script::default() });
         let arguments = [&server.url(), "-d", "600s", "-c", "4", "--processes", processes, "--json", "-"];
-        let mut child = Ending(command(&arguments).spawn().unwrap());
+        let mut child = ChildGuard(command(&arguments).spawn().unwrap());
         until("no request came", || server.requests() > 100);
         kill_process(Pid::from_child(&child.0), signal).unwrap();
         let result: Value = serde_json::from_str(&child.output()).unwrap();
@@ -287,7 +287,7 @@ fn several_processes_are_one_run() {
 fn worker_processes_die_with_their_parent() {
     let server = Server::start(Script { delay: Duration::from_millis(1), ..Script::default() });
     let arguments = [&server.url(), "-d", "600s", "-c", "4", "--processes", "2"];
-    let mut child = Ending(command(&arguments).spawn().unwrap());
+    let mut child = ChildGuard(command(&arguments).spawn().unwrap());
     until("no request came", || server.requests() > 10);
     child.0.kill().unwrap();
     assert_eq!(child.code(), None);
@@ -318,12 +318,12 @@ fn a_generator_whose_cpu_is_taken_away_does_not_call_itself_valid() {
                 pitot_sys::affinity::pin(&[cpu]).unwrap();
                 // Bounded, for the time when what follows fails.
                 let start = Instant::now();
-                while !over.load(Ordering::Relaxed) && start.elapsed() < PATIENCE {
+                while !over.load(Ordering::Relaxed) && start.elapsed() < TIMEOUT {
                     std::hint::spin_loop();
                 }
             });
         }
-        let result = json(&[&server.url(), "-c", "16", "-R", "2000", "-d", "2s", "--cpus", &cpu.to_string()]);
+        let result = json(&[&server.url(), "-c", "16", "-R", "2000", "-d", "1s", "--cpus", &cpu.to_string()]);
         over.store(true, Ordering::Relaxed);
         result
     });

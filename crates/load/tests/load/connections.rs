@@ -1,4 +1,4 @@
-//! What becomes of connections: their number, their life, and the proof that they were there.
+//! The number and the life of connections, as the server counts them.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -45,15 +45,15 @@ fn a_connection_that_the_server_ends_after_each_reply_is_opened_again() {
 }
 
 #[test]
-fn idle_connections_are_open_and_silent() {
+fn idle_connections_are_open_and_send_nothing() {
     with_each_engine(|engine| {
         let server = Server::start(Script::default());
         let mut options = options(server.url(), engine);
         options.workload.connections = 2;
         options.workload.idle = 30;
         options.threads = Some(2);
-        options.pacing.rate = Some(50.0);
-        options.duration = Some(Nanos::from_secs(1));
+        options.pacing.rate = Some(100.0);
+        options.duration = Some(Nanos::from_millis(500));
         let report = report(&options);
         assert_eq!(server.seen.open_peak.load(Ordering::SeqCst), 32);
         let c = &report.result.connections;
@@ -64,14 +64,14 @@ fn idle_connections_are_open_and_silent() {
 }
 
 #[test]
-fn a_trickle_is_sent_and_counted_apart() {
+fn a_trickle_is_sent_and_counted_separately() {
     with_each_engine(|engine| {
         let server = Server::start(Script::default());
         let mut options = options(server.url(), engine);
         options.workload.connections = 0;
         options.workload.idle = 5;
-        options.workload.idle_trickle = Some(Nanos::from_millis(100));
-        options.duration = Some(Nanos::from_secs(1));
+        options.workload.idle_trickle = Some(Nanos::from_millis(50));
+        options.duration = Some(Nanos::from_millis(500));
         let report = report(&options);
         assert_eq!(report.result.requests.attempted, 0);
         assert_eq!(report.result.latency_ns.response.count, 0);
@@ -86,8 +86,8 @@ fn churn_replaces_connections_at_its_rate_while_requests_go_on() {
         let server = Server::start(Script { delay: Duration::from_millis(1), ..Script::default() });
         let mut options = options(server.url(), engine);
         options.workload.connections = 4;
-        options.workload.churn = Some(40.0);
-        options.duration = Some(Nanos::from_secs(1));
+        options.workload.churn = Some(80.0);
+        options.duration = Some(Nanos::from_millis(500));
         let report = report(&options);
         let reopened = report.result.connections.reopened;
         assert!((30..=40).contains(&reopened), "{reopened}");
@@ -97,7 +97,7 @@ fn churn_replaces_connections_at_its_rate_while_requests_go_on() {
 }
 
 #[test]
-fn a_storm_ends_when_all_connections_are_there() {
+fn a_storm_ends_when_all_connections_are_established() {
     with_each_engine(|engine| {
         let server = Server::start(Script::default());
         let mut options = options(server.url(), engine);
@@ -119,8 +119,8 @@ fn thinking_connections_pause_between_requests() {
         let server = Server::start(Script::default());
         let mut options = options(server.url(), engine);
         options.workload.connections = 5;
-        options.pacing.think = Some(Nanos::from_millis(100));
-        options.duration = Some(Nanos::from_secs(1));
+        options.pacing.think = Some(Nanos::from_millis(50));
+        options.duration = Some(Nanos::from_millis(500));
         let report = report(&options);
         // Each begins within the first pause and can make ten requests at the most.
         assert!((5..=50).contains(&report.result.requests.attempted), "{}", report.result.requests.attempted);

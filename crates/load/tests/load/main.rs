@@ -1,4 +1,4 @@
-//! The load generator against servers on threads of the test, which do what a script says and know what they did.
+//! The load generator against servers on threads of the test, which follow a script and know what they did.
 
 mod connections;
 mod server;
@@ -11,13 +11,13 @@ fn report(options: &Options) -> Report {
     run(&Plan::new(options).unwrap().prepare().unwrap(), None, &mut Unwatched).unwrap()
 }
 
-/// Runs a test with every engine that this kernel has.
-fn with_each_engine(test: impl Fn(&str)) {
-    for engine in ENGINES {
-        if (engine.available)().is_ok() {
-            test(engine.name);
+/// Runs a test with every engine that this kernel has, all at the same time: these tests mostly wait.
+fn with_each_engine(test: impl Fn(&str) + Sync) {
+    std::thread::scope(|scope| {
+        for engine in ENGINES.iter().filter(|engine| (engine.available)().is_ok()) {
+            scope.spawn(|| test(engine.name));
         }
-    }
+    });
 }
 
 /// One connection to a target, with an engine.
