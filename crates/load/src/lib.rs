@@ -45,5 +45,5 @@ pub use prepared::PreparedRun;
 pub use processes::{Respawn, WorkerSpec, work};
 pub use report::{INTERRUPTED, Report};
 pub use run::run;
-pub use watch::{Progress, Unwatched, Watch};
+pub use watch::{Progress, Watch};
 pub use workload::{WORKLOADS, WorkloadEntry, WorkloadOptions};

@@ -268,7 +268,6 @@ impl Supervisor<'_> {
                 second,
                 response,
                 errors: collector.errors,
-                completed: collector.completed,
                 left: measured_to.map(|end| end.since(now())),
                 trying_rps: rate,
             });

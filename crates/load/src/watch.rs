@@ -20,12 +20,6 @@ pub trait Watch {
     }
 }
 
-/// Observes nothing.
-#[derive(Debug)]
-pub struct Unwatched;
-
-impl Watch for Unwatched {}
-
 /// How far a run has come.
 #[derive(Debug)]
 pub struct Progress<'a> {
@@ -35,8 +29,6 @@ pub struct Progress<'a> {
     pub response: &'a Histogram,
     /// Errors so far, of all phases.
     pub errors: u64,
-    /// Replies so far.
-    pub completed: u64,
     /// Time left until the end of the measured part, where that is known.
     pub left: Option<Nanos>,
     /// The rate in requests per second that a search is trying.

@@ -4,7 +4,12 @@ mod connections;
 mod server;
 mod truth;
 
-use pitot_load::{ENGINES, Options, Plan, Report, Unwatched, run};
+use pitot_load::{ENGINES, Options, Plan, Report, Watch, run};
+
+/// Observes nothing.
+struct Unwatched;
+
+impl Watch for Unwatched {}
 
 /// Runs what the options say.
 fn report(options: &Options) -> Report {

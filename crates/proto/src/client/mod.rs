@@ -23,7 +23,7 @@ mod registry;
 pub mod smtp;
 mod url;
 
-pub use entry::{Build, ClientEntry};
+pub use entry::ClientEntry;
 pub use exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
 pub use outgoing::{Outgoing, Payload};
 pub use protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};

@@ -13,7 +13,7 @@ mod transaction;
 
 pub use extensions::Extensions;
 pub use message::data_of;
-pub use reply::{EnhancedCode, LINE_BYTES_MAX, Line, REPLY_BYTES_MAX, ReplyReader};
+pub use reply::{EnhancedCode, LINE_BYTES_MAX, Line, ReplyReader};
 
 use conn::SmtpConn;
 use options::Options;

@@ -13,7 +13,7 @@ use crate::client::exchange::Fault;
 /// The longest line of a reply with its line end. RFC 5321 allows 512; servers that link to web pages send more.
 pub const LINE_BYTES_MAX: usize = 2048;
 /// The longest reply, all its lines together.
-pub const REPLY_BYTES_MAX: usize = 64 * 1024;
+const REPLY_BYTES_MAX: usize = 64 * 1024;
 
 /// Reads the replies of one connection.
 #[derive(Clone, Copy, Debug, Default)]
