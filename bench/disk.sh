@@ -4,7 +4,7 @@
 #
 #   bench/disk.sh [DIR]
 #
-#   DIR     where the file of 256 MiB is made, on a disk [default: a new directory in the present one]
+#   DIR     where the file of 256 MiB is made, on a disk [default: a new directory in the current one]
 #   PITOT   the binary [default: target/release/pitot]
 #   ROUNDS  rounds of each pair [default: 6, with which a median has a 95% interval]
 #   SECONDS_EACH  measured per run, after 0.3 s of warm-up [default: 1.5]
@@ -12,8 +12,8 @@
 #
 # Needs fio and jq. Run it on an idle machine.
 #
-# Like with like: fio is told to submit and to reap in batches up to the depth, as pitot does by default; both take
-# random blocks without repetition in a pass (fio's random map, pitot's permutation), both tell the kernel so
+# Like with like: fio is set to submit and to reap in batches up to the depth, as pitot does by default; both take
+# random blocks without repetition in a pass (fio's random map, pitot's permutation), both advise the kernel
 # (POSIX_FADV_RANDOM), both leave a hot cache alone, and neither pins itself. What cannot be made alike is what each
 # does between two reads. For the engines that read one block at a time it is seen by subtraction, in the last two
 # columns: the time per read less the mean latency. fio stops its clock right after the system call and then spends

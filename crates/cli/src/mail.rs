@@ -17,10 +17,10 @@ const BAD_LINES_SHOWN: u64 = 20;
 
 /// Send one message to many recipients, or test how fast that would go.
 ///
-/// Recipients are grouped by domain, the domains' mail hosts found by DNS, and each host given as many recipients in a
-/// transaction and transactions on a connection as allowed. A refusal of 5xx is final, 4xx is tried again. With a
-/// journal a run that was stopped or killed goes on where it was: a recipient that has its outcome there is never
-/// written to again, and at most as many as there are connections (-c) may get the message twice.
+/// Recipients are grouped by domain, the domains' mail hosts found by DNS, and each host gets as many recipients per
+/// transaction and transactions per connection as allowed. A refusal with 5xx is final, 4xx is retried. With a journal a
+/// run that was stopped or killed continues where it was: a recipient whose outcome is there is never sent to again, and
+/// at most as many recipients as there are connections (-c) may get the message twice.
 ///
 /// Exit code 0: every recipient was taken. 1: some were not, or the run ended early. 2: wrong use.
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub(crate) struct Mail {
     /// The message, with its header. Lines may end in LF or CR LF.
     #[arg(long, value_name = "FILE")]
     message: PathBuf,
-    /// The sender, to whom bounces go; '<>' for nobody.
+    /// The sender, who gets bounces; '<>' for none.
     #[arg(long, value_name = "ADDRESS")]
     from: String,
     /// Take every step of a delivery but the last: RSET in place of DATA.
@@ -40,52 +40,52 @@ pub(crate) struct Mail {
     /// Send the message.
     #[arg(long)]
     really_send: bool,
-    /// Keep the outcome of each recipient here, and leave out those that have one.
+    /// Record the outcome of each recipient in this file, and skip recipients that have one.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
 
-    /// Connections in all, and recipients in doubt at any moment.
+    /// Connections in all, and the most recipients that may be unacknowledged at any moment.
     #[arg(short, long, value_name = "N", value_parser = units::count, default_value = "100", help_heading = "Hosts")]
     connections: u64,
-    /// Connections to one host. [default: 20, with a relay as many as in all]
+    /// Connections to one host. [default: 20; with a relay, --connections]
     #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Hosts")]
     connections_per_host: Option<u64>,
-    /// Recipients in one transaction; when sending, no more than connections.
+    /// Recipients per transaction; with --really-send, no more than connections.
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "50", help_heading = "Hosts")]
     recipients_per_transaction: u64,
-    /// Transactions on one connection.
+    /// Transactions per connection.
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "100", help_heading = "Hosts")]
     transactions_per_connection: u64,
-    /// Ask this DNS server instead of the system's.
+    /// Query this DNS server instead of the system's.
     #[arg(long, value_name = "HOST:PORT", help_heading = "Hosts")]
     dns: Option<String>,
-    /// Give all mail to this host, and ask no DNS.
+    /// Send all mail through this host, without DNS.
     #[arg(long, value_name = "HOST:PORT", help_heading = "Hosts")]
     relay: Option<String>,
-    /// The port of mail hosts that DNS names.
+    /// The port of mail hosts found by DNS.
     #[arg(long, value_name = "PORT", default_value_t = 25, help_heading = "Hosts")]
     port: u16,
     /// TLS: auto (where offered, any certificate), require (with a certificate that is checked), off.
     #[arg(long, value_name = "POLICY", value_parser = tls, default_value = "auto", help_heading = "Hosts")]
     tls: TlsPolicy,
-    /// The name to greet hosts with. [default: this machine's]
+    /// The name to send with EHLO. [default: this machine's]
     #[arg(long, value_name = "NAME", help_heading = "Hosts")]
     helo: Option<String>,
 
-    /// Attempts after the first one, for what may work later.
-    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Patience")]
+    /// Attempts after the first one, for failures that may be temporary.
+    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Retries and limits")]
     retries: u8,
     /// The pause before the second attempt; it doubles with each.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "5m", help_heading = "Patience")]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "5m", help_heading = "Retries and limits")]
     retry_delay: Nanos,
-    /// Wait longer or shorter for hosts than RFC 5321 asks for (5 minutes for most replies).
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, help_heading = "Patience")]
+    /// A factor for the time limits of RFC 5321 (5 minutes for most replies).
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, help_heading = "Retries and limits")]
     timeout_scale: f64,
     /// Recipients in memory at once.
-    #[arg(long, value_name = "N", value_parser = units::count, default_value = "250k", help_heading = "Patience")]
+    #[arg(long, value_name = "N", value_parser = units::count, default_value = "250k", help_heading = "Retries and limits")]
     window: u64,
 
-    /// Write the result as one JSON object; - is standard output, which then holds nothing else.
+    /// Write the result as one JSON object; - is standard output, which then gets nothing else.
     #[arg(long, value_name = "PATH|-", help_heading = "Result")]
     json: Option<PathBuf>,
 }
@@ -104,11 +104,11 @@ impl Mail {
         let plan = Plan::new(&self.options())?;
         let machine = |e: io::Error| {
             Failure::run(
-                format!("signals cannot be taken: {e}"),
+                format!("signals cannot be waited for: {e}"),
                 "raise the limit on descriptors with ulimit -n",
             )
         };
-        // Before any thread is there, so that all of them leave the signals to this descriptor.
+        // Before any thread is started, so that all of them leave the signals to this descriptor.
         let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(machine)?;
         let allowed = pitot_sys::limits::raise_descriptors().unwrap_or_default();
         if allowed < self.connections.saturating_add(16) {
@@ -117,30 +117,30 @@ impl Mail {
                 "ask for fewer with -c, or raise the limit with ulimit -Hn",
             ));
         }
-        // Opened before the run: a name that cannot be written is told before, not after it.
+        // Opened before the run, so that a file that cannot be written is reported first.
         let json = self.json.as_deref().map(create).transpose()?;
         let mut screen =
             Screen { signals, requests: 0, live: io::stderr().is_terminal(), shown: false, bad: 0 };
         let result = pitot_mail::run(&plan, &mut screen);
         screen.clear();
         if screen.bad > BAD_LINES_SHOWN {
-            screen.note(&format!("{} more lines are no address", screen.bad - BAD_LINES_SHOWN));
+            screen.note(&format!("{} more lines are not addresses", screen.bad - BAD_LINES_SHOWN));
         }
         let report = result?;
         if let Some(out) = json {
             write(out, &report)?;
         }
         if self.json.as_deref() != Some(Path::new("-")) {
-            // A reader that has gone away, as `head` does, is no failure.
+            // A reader that closes the pipe early, as `head` does, is no failure.
             let _ = io::stdout().write_all(output::summary(&report).as_bytes());
         }
         match &report.ended_early {
             Some(why) => Err(Failure::run(
                 format!("the run ended early: {why}"),
                 if self.journal.is_some() {
-                    "run it again with the same journal to go on"
+                    "run it again with the same journal to continue"
                 } else {
-                    "with --journal FILE the next run would go on from here"
+                    "with --journal FILE the next run could continue from here"
                 },
             )),
             None => Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::from(1) }),
@@ -193,19 +193,19 @@ fn write(mut out: Box<dyn Write>, report: &Report) -> Result<(), Failure> {
         .map_err(|e| Failure::run(format!("the JSON result could not be written: {e}"), "is the disk full?"))
 }
 
-/// Shows progress where somebody looks, tells of bad lines, and hears Ctrl-C.
+/// Shows progress on a terminal, reports bad lines, and counts Ctrl-C.
 struct Screen {
     signals: SignalFd,
     requests: u32,
     /// Standard error is a terminal.
     live: bool,
     shown: bool,
-    /// Lines that are no address.
+    /// Lines that are not addresses.
     bad: u64,
 }
 
 impl Screen {
-    /// Takes the progress line away.
+    /// Clears the progress line.
     fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
             let _ = write!(io::stderr(), "\r\x1b[K");
@@ -224,7 +224,7 @@ impl Observer for Screen {
     fn bad_line(&mut self, line: u64, why: BadAddress) {
         self.bad += 1;
         if self.bad <= BAD_LINES_SHOWN {
-            self.note(&format!("line {line} of the list is no address: {why}"));
+            self.note(&format!("line {line} of the list is not an address: {why}"));
         }
     }
 

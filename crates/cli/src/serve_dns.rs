@@ -12,9 +12,9 @@ use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
 use serde_json::{Map, Value, json};
 
-/// The word for it, where protocols are named.
+/// Its name among the protocols.
 pub(crate) const NAME: &str = "dns";
-/// Threads for datagrams, if nothing is said.
+/// Threads for datagrams by default.
 const THREADS: usize = 2;
 
 /// The responder of `dns`.
@@ -23,20 +23,20 @@ const THREADS: usize = 2;
     next_help_heading = "Options of dns (a responder for mail, of its own architecture: --workers are its threads)"
 )]
 pub(crate) struct DnsArgs {
-    /// Mail domains to make up.
+    /// Mail domains to generate.
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "100")]
     domains: u64,
-    /// How they are called: {} stands for the number, from 0.
+    /// Their names: {} stands for the number, from 0.
     #[arg(long, value_name = "NAME", default_value = "d{}.test")]
     pattern: String,
-    /// A host that takes the domains' mail, with its addresses; several share the domains. The name counts for DNS only:
-    /// the port is the mail client's affair. [default: mx0.sink.test:127.0.0.1]
+    /// A host that takes the domains' mail, with its addresses; several share the domains. DNS has no ports: the mail
+    /// client chooses one. [default: mx0.sink.test:127.0.0.1]
     #[arg(long, value_name = "HOST:ADDRESS[,ADDRESS]", value_parser = mail_host, conflicts_with = "mx_addresses")]
     mx: Vec<MailHost>,
-    /// So many mail hosts, mx0.sink.test ..., with the addresses 127.0.0.1, 127.0.0.2 ...
+    /// The number of mail hosts: mx0.sink.test ..., with the addresses 127.0.0.1, 127.0.0.2 ...
     #[arg(long, value_name = "N", default_value_t = 1)]
     mx_addresses: u32,
-    /// So many of the domains, the last ones, have no MX but an address of their own.
+    /// How many of the domains, the last ones, have no MX record but an address of their own.
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "0")]
     without_mx: u64,
 }
@@ -77,7 +77,7 @@ impl DnsArgs {
         let started = sockets.start(&responder, threads.unwrap_or(THREADS).max(1));
         started
             .map_err(|e| Failure::run(format!("a thread could not be started: {e}"), "raise ulimit -u"))?;
-        // Whoever started it may have gone away without reading; it answers all the same.
+        // The process that started it may have closed the pipe; it answers all the same.
         let _ = writeln!(io::stdout(), "ready {addr}");
         while signals.wait(None).is_none() {}
         if stats {

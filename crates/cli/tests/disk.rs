@@ -38,7 +38,7 @@ fn word(path: &Path) -> &str {
 }
 
 #[test]
-fn many_small_files_are_told_of_by_size_and_phase_and_are_gone_afterwards() {
+fn many_small_files_are_reported_by_size_and_phase_and_removed() {
     let tmp = on_disk();
     let dir = tmp.path().join("files");
     let options = ["--count", "20", "--sizes", "1KiB,10000", "--stat", "--delete", "--fsync", "--cold"];
@@ -101,7 +101,7 @@ fn ctrl_c_leaves_nothing_behind() {
 }
 
 #[test]
-fn wrong_use_is_told_in_two_lines_and_changes_nothing() {
+fn misuse_is_reported_in_two_lines_and_changes_nothing() {
     let tmp = on_disk();
     fs::write(tmp.path().join("mine"), "mine").unwrap();
     let dir = word(tmp.path());
@@ -143,7 +143,7 @@ fn every_engine_is_measured_or_skipped_with_a_reason() {
     let tmp = on_disk();
     let dir = tmp.path().join("set");
     // So large that a folio which the kernel still holds, as for a socket of the engine before, is less than one page
-    // in a hundred: below that the bench tells of it and goes on.
+    // in a hundred: below that the bench accepts it.
     let set = ["--file-size", "4000000", "--files", "3", "--dir", word(&dir), "--engine", "all", "-n", "300"];
     for (state, skipped) in [(["--state", "cold"], 0), (["--check", "all"], 0), (["--batch", "1"], 0)]
         .into_iter()
@@ -185,7 +185,7 @@ fn a_set_that_is_kept_is_found_again() {
 }
 
 #[test]
-fn the_list_of_engines_tells_needs_and_limits() {
+fn the_list_of_engines_states_needs_and_limits() {
     let list = json(&["list", "engines", "--format", "json"]);
     let names: Vec<&str> = list.as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
     assert_eq!(names, pitot_disk::ENGINES.iter().map(|e| e.name).collect::<Vec<_>>());

@@ -161,7 +161,7 @@ fn messages_so_far(maildir: &Path) -> usize {
 }
 
 #[test]
-fn a_maildir_that_goes_away_is_told_and_leaves_nothing() {
+fn a_maildir_that_goes_away_is_reported_and_leaves_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
     let server = Server::start(&["--deliver", "maildir", dir.path().to_str().expect("a path")]);
     let mut client = Client::connect(server.addr);

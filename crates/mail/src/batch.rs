@@ -1,6 +1,6 @@
-//! The recipients of one transaction and what was said of each.
+//! The recipients of one transaction and the host's answer for each.
 
-/// A recipient on its way.
+/// A recipient without an outcome.
 #[derive(Debug)]
 pub(crate) struct Recipient {
     pub(crate) local: Box<str>,
@@ -10,20 +10,20 @@ pub(crate) struct Recipient {
     pub(crate) attempts: u8,
 }
 
-/// What a host said to a recipient.
+/// What a host answered for a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Nothing yet.
+    /// No answer yet.
     Open,
-    /// Yes, subject to what becomes of the message.
+    /// Accepted, if the message is accepted too.
     Taken,
-    /// No, with a code of 400 to 599.
+    /// Refused, with a code of 400 to 599.
     No(Reply),
     /// Not in this transaction, which has enough recipients (RFC 5321 section 4.5.3.1.10).
     Overflow,
 }
 
-/// A reply that decides something.
+/// A reply that decides for recipients. Code 0 stands for a reason of this engine's own, in `text`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) code: u16,
@@ -35,11 +35,11 @@ pub(crate) struct Reply {
 pub(crate) struct Batch {
     pub(crate) recipients: Vec<Recipient>,
     pub(crate) answers: Vec<Answer>,
-    /// What was said to the sender, or of the message: it decides for all that are open or taken.
+    /// The reply to MAIL, if it was refused, or to the message: it decides for all that are open or taken.
     pub(crate) closing: Option<Reply>,
     /// How many are taken.
     pub(crate) taken: usize,
-    /// The message was sent to somebody.
+    /// The message was sent, to at least one recipient.
     pub(crate) message_sent: bool,
     /// The end of the message may have reached the host, and no reply has come.
     pub(crate) in_doubt: bool,

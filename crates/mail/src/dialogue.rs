@@ -1,7 +1,7 @@
 //! One conversation with a host, without its socket (RFC 5321): replies in, commands out.
 //!
 //! A transaction is MAIL, a RCPT for each recipient, and DATA with the message, or RSET in its place in test mode. Where
-//! the host offers PIPELINING all of it goes out in one piece and the replies are told apart by their order; elsewhere
+//! the host offers PIPELINING all of it goes out in one piece and the replies are matched by their order; elsewhere
 //! each command waits for its reply. Either way one [`Step`] says which reply comes next.
 
 use pitot_proto::client::Fault;
@@ -11,7 +11,7 @@ use crate::batch::{Answer, Batch, Reply};
 use crate::message::{Message, NO_SMTPUTF8, TlsPolicy};
 use crate::timeouts::Phase;
 
-/// The server closes whatever it is asked (RFC 5321 section 3.8).
+/// The server closes the connection, whatever the command was (RFC 5321 section 3.8).
 const CLOSING: u16 = 421;
 /// The text of a reply that is kept.
 const TEXT_BYTES_MAX: usize = 256;
@@ -23,7 +23,7 @@ enum Step {
     Ehlo,
     Helo,
     StartTls,
-    /// Of the TLS handshake, in fact.
+    /// None: the TLS handshake is in progress.
     Handshake,
     /// None: there is no transaction.
     Idle,
@@ -33,29 +33,29 @@ enum Step {
     Rcpt(usize),
     /// To DATA, or RSET in test mode.
     End,
-    /// None: the host waits for the message, and the message for its turn.
-    Held,
+    /// None: the host waits for the message, which may wait for room in the window.
+    AwaitingMessage,
     Message,
     Quit,
 }
 
-/// What input meant.
+/// What the input meant.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// Nothing yet; more is needed.
     More,
     /// A transaction may begin.
     Ready,
-    /// Make the connection private and call [`Dialogue::secured`].
+    /// Start TLS on the connection and call [`Dialogue::secured`].
     StartTls,
     /// The host waits for the message: [`Dialogue::send_message`].
     MaySend,
     /// The transaction is over: [`Dialogue::take_batch`].
     Finished,
-    /// The host has said goodbye.
+    /// The host has closed the session in order.
     Closed,
-    /// The host will not talk, or not on these terms.
-    Unwilling(Reply),
+    /// The host refuses the session, or refuses it on these terms.
+    SessionRefused(Reply),
 }
 
 /// A conversation.
@@ -66,17 +66,17 @@ pub(crate) struct Dialogue {
     step: Step,
     tls: TlsPolicy,
     secure: bool,
-    /// The last transaction may have left something behind.
-    unclean: bool,
-    /// A line of the present reply is over.
-    within: bool,
+    /// The host may still have a transaction open.
+    needs_reset: bool,
+    /// The reply being read has had a line already.
+    in_multiline: bool,
     batch: Batch,
     /// The text of the present reply: its first line.
     text: Vec<u8>,
 }
 
 impl Dialogue {
-    /// The connection is there, or will be; the host speaks first.
+    /// The conversation on a new connection, which starts with the host's greeting.
     pub(crate) fn new(tls: TlsPolicy) -> Dialogue {
         Dialogue {
             reader: ReplyReader::default(),
@@ -84,14 +84,14 @@ impl Dialogue {
             step: Step::Banner,
             tls,
             secure: false,
-            unclean: false,
-            within: false,
+            needs_reset: false,
+            in_multiline: false,
             batch: Batch::default(),
             text: Vec::new(),
         }
     }
 
-    /// What is waited for, to know how long.
+    /// The step that is waited for, which decides the time limit.
     pub(crate) fn phase(&self) -> Phase {
         match self.step {
             Step::Banner => Phase::Banner,
@@ -100,13 +100,13 @@ impl Dialogue {
             Step::Clear | Step::Mail => Phase::Mail,
             Step::Rcpt(_) => Phase::Recipient,
             Step::End => Phase::Data,
-            Step::Held => Phase::Idle,
+            Step::AwaitingMessage => Phase::Idle,
             Step::Message => Phase::Message,
             Step::Quit => Phase::Quit,
         }
     }
 
-    /// True from the greetings to the goodbye.
+    /// True from the reply to EHLO until QUIT.
     pub(crate) fn is_established(&self) -> bool {
         !matches!(
             self.step,
@@ -114,7 +114,7 @@ impl Dialogue {
         )
     }
 
-    /// True once QUIT is said.
+    /// True once QUIT was sent.
     pub(crate) fn is_leaving(&self) -> bool {
         self.step == Step::Quit
     }
@@ -124,12 +124,12 @@ impl Dialogue {
         self.batch.taken
     }
 
-    /// The transaction under way or over, and an empty one instead.
+    /// Takes the current or completed transaction, and leaves an empty one.
     pub(crate) fn take_batch(&mut self) -> Batch {
         std::mem::take(&mut self.batch)
     }
 
-    /// Begins a transaction; false if nothing of it can be asked of this host, and it is over already.
+    /// Begins a transaction. False if this host can take nothing of it, so that it is over already.
     pub(crate) fn begin<'a>(
         &mut self,
         mut batch: Batch,
@@ -155,17 +155,17 @@ impl Dialogue {
         }
         self.batch = batch;
         let Some(first) = self.next_open(0) else { return false };
-        if self.unclean {
+        if self.needs_reset {
             out.extend_from_slice(b"RSET\r\n");
         }
-        self.step = if self.unclean { Step::Clear } else { Step::Mail };
-        self.unclean = false;
+        self.step = if self.needs_reset { Step::Clear } else { Step::Mail };
+        self.needs_reset = false;
         if self.extensions.pipelining {
             message.mail(&self.extensions, utf8, out);
-            let mut place = Some(first);
-            while let Some(n) = place {
+            let mut next = Some(first);
+            while let Some(n) = next {
                 self.rcpt(n, &domain, out);
-                place = self.next_open(n + 1);
+                next = self.next_open(n + 1);
             }
             out.extend_from_slice(end_command(message));
         } else if self.step == Step::Mail {
@@ -174,7 +174,7 @@ impl Dialogue {
         true
     }
 
-    /// The next recipient that nothing is known of yet.
+    /// The index of the next recipient without an answer.
     fn next_open(&self, from: usize) -> Option<usize> {
         let open = self.batch.answers.get(from..)?.iter().position(|answer| *answer == Answer::Open)?;
         Some(from + open)
@@ -189,16 +189,16 @@ impl Dialogue {
         out.extend_from_slice(b">\r\n");
     }
 
-    /// Sends the message, or nothing but its end if nobody takes it (RFC 2920 section 3.1).
+    /// Sends the message, or an empty one if no recipient was accepted (RFC 2920 section 3.1).
     pub(crate) fn send_message(&mut self, message: &Message, out: &mut Vec<u8>) {
-        debug_assert_eq!(self.step, Step::Held);
+        debug_assert_eq!(self.step, Step::AwaitingMessage);
         self.step = Step::Message;
         self.batch.message_sent = self.batch.taken > 0;
         self.batch.in_doubt = self.batch.message_sent;
         out.extend_from_slice(if self.batch.taken > 0 { &message.data } else { b".\r\n" });
     }
 
-    /// The connection is private now: what was said before does not count (RFC 3207 section 4.2).
+    /// The TLS handshake is complete: extensions offered before it are forgotten (RFC 3207 section 4.2).
     pub(crate) fn secured(&mut self, message: &Message, out: &mut Vec<u8>) {
         self.secure = true;
         self.hello(message, out);
@@ -210,7 +210,7 @@ impl Dialogue {
         out.extend_from_slice(format!("EHLO {}\r\n", message.helo).as_bytes());
     }
 
-    /// Says goodbye.
+    /// Ends the session.
     pub(crate) fn quit(&mut self, out: &mut Vec<u8>) {
         self.step = Step::Quit;
         out.extend_from_slice(b"QUIT\r\n");
@@ -220,7 +220,7 @@ impl Dialogue {
     /// the event.
     ///
     /// # Errors
-    /// Bytes that are no SMTP, or that nobody has asked for.
+    /// Bytes that are not SMTP, or a reply without a command.
     pub(crate) fn receive<'a>(
         &mut self,
         input: &[u8],
@@ -234,7 +234,7 @@ impl Dialogue {
                 return Ok((consumed, Event::More));
             };
             consumed += used;
-            if std::mem::replace(&mut self.within, !line.last) {
+            if std::mem::replace(&mut self.in_multiline, !line.last) {
                 if self.step == Step::Ehlo {
                     self.extensions.note(line.text);
                 }
@@ -251,7 +251,7 @@ impl Dialogue {
         }
     }
 
-    fn said(&mut self, code: u16) -> Reply {
+    fn kept_reply(&mut self, code: u16) -> Reply {
         Reply { code, text: self.text.as_slice().into() }
     }
 
@@ -266,7 +266,7 @@ impl Dialogue {
         let code = line.code;
         let done = code / 100 == 2;
         if code == CLOSING && !matches!(self.step, Step::Idle | Step::Quit) {
-            return Ok(Event::Unwilling(self.said(code)));
+            return Ok(Event::SessionRefused(self.kept_reply(code)));
         }
         match self.step {
             Step::Banner if done => self.hello(message, out),
@@ -280,14 +280,14 @@ impl Dialogue {
                 if code < 400 {
                     return Err(Fault::Malformed);
                 }
-                return Ok(Event::Unwilling(self.said(code)));
+                return Ok(Event::SessionRefused(self.kept_reply(code)));
             }
             Step::StartTls if code == 220 => {
                 self.step = Step::Handshake;
                 return Ok(Event::StartTls);
             }
             Step::StartTls if self.tls == TlsPolicy::Require => {
-                return Ok(Event::Unwilling(no_tls("the host offers STARTTLS and refuses it")));
+                return Ok(Event::SessionRefused(no_tls("the host offers STARTTLS and refuses it")));
             }
             Step::StartTls => return Ok(self.ready()),
             Step::Clear => {
@@ -309,19 +309,19 @@ impl Dialogue {
             Step::Rcpt(n) => {
                 self.recipient_answered(n, line)?;
                 self.ask_next(n + 1, message, domain, out);
-                // Nobody is left to send to: the next transaction takes this one back.
+                // No recipient was accepted: the next transaction starts with RSET.
                 if self.step == Step::End && self.batch.taken == 0 && !self.extensions.pipelining {
-                    self.unclean = true;
+                    self.needs_reset = true;
                     return Ok(self.finish());
                 }
             }
             Step::End if message.test => return Ok(self.finish()),
             Step::End if code == 354 => {
-                self.step = Step::Held;
+                self.step = Step::AwaitingMessage;
                 return Ok(Event::MaySend);
             }
             Step::End => {
-                self.unclean = true;
+                self.needs_reset = true;
                 if self.batch.closing.is_none() && self.batch.taken > 0 {
                     self.batch.closing = Some(self.refusal(code)?);
                 }
@@ -330,22 +330,22 @@ impl Dialogue {
             Step::Message => {
                 self.batch.in_doubt = false;
                 if self.batch.closing.is_none() {
-                    let said = if done { self.said(code) } else { self.refusal(code)? };
-                    self.batch.closing = Some(said);
+                    let reply = if done { self.kept_reply(code) } else { self.refusal(code)? };
+                    self.batch.closing = Some(reply);
                 }
                 return Ok(self.finish());
             }
             Step::Quit => return Ok(Event::Closed),
-            // A host may say that it closes an idle connection, and nothing else.
+            // A host may announce that it closes an idle connection, and send nothing else.
             Step::Idle if code == CLOSING => return Ok(Event::Closed),
-            Step::Idle | Step::Held | Step::Handshake => return Err(Fault::Unasked),
+            Step::Idle | Step::AwaitingMessage | Step::Handshake => return Err(Fault::Unasked),
         }
         Ok(Event::More)
     }
 
     /// A reply that has to be a refusal.
     fn refusal(&mut self, code: u16) -> Result<Reply, Fault> {
-        if code >= 400 { Ok(self.said(code)) } else { Err(Fault::Malformed) }
+        if code >= 400 { Ok(self.kept_reply(code)) } else { Err(Fault::Malformed) }
     }
 
     /// The reply to EHLO is there.
@@ -357,7 +357,7 @@ impl Dialogue {
                 Event::More
             }
             TlsPolicy::Require if !self.secure => {
-                Event::Unwilling(no_tls("the host does not offer STARTTLS, which --tls require wants"))
+                Event::SessionRefused(no_tls("the host does not offer STARTTLS, which --tls require wants"))
             }
             _ => self.ready(),
         }
@@ -374,7 +374,7 @@ impl Dialogue {
     }
 
     fn recipient_answered(&mut self, n: usize, line: Line<'_>) -> Result<(), Fault> {
-        // What is said to recipients of a sender that was refused says nothing of them.
+        // After a refused sender the replies to recipients mean nothing.
         if self.batch.closing.is_some() {
             return Ok(());
         }

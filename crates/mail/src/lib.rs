@@ -1,9 +1,9 @@
 //! The mail engine: one message to many recipients, each of them exactly one outcome.
 //!
-//! [`Options`] say what the user wants, [`Plan::new`] checks them, [`run`] does it, and [`Report`] is what came out.
+//! [`Plan::new`] checks [`Options`], [`run`] carries the plan out, and [`Report`] is the result.
 //! Recipients are grouped by domain, and domains whose mail goes to the same address share its connections. A
 //! transaction carries recipients of one domain only, as large receivers insist on (several if there is a relay).
-//! With a journal a run that was killed goes on where it stopped ([`journal`] says what exactly it promises).
+//! With a journal a run that was killed continues where it stopped ([`journal`] states the guarantee).
 #![forbid(unsafe_code)]
 
 pub mod address;

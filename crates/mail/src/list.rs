@@ -7,7 +7,7 @@ use crate::address::{Address, BadAddress};
 /// The longest line that is kept; a longer one is a bad line, however long it is.
 const LINE_BYTES_MAX: usize = 1024;
 
-/// Reads addresses, one a line. Empty lines and lines that begin with `#` do not count.
+/// Reads addresses, one a line. Empty lines and lines that begin with `#` are ignored.
 #[derive(Debug)]
 pub struct List<R> {
     input: R,
@@ -20,7 +20,7 @@ pub struct List<R> {
 pub struct Entry<'a> {
     /// Its number in the file, from 1.
     pub line: u64,
-    /// What it says.
+    /// Its address.
     pub address: Result<Address<'a>, BadAddress>,
 }
 

@@ -1,11 +1,12 @@
-//! What is said to every host: who calls, from whom, and the message.
+//! What every host gets: the name of this client, the sender, and the message.
 
 use pitot_proto::client::smtp::{Extensions, data_of};
 
-/// Whether a connection is to be private.
+/// When connections use TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsPolicy {
-    /// Where the host offers it, whatever its certificate says: against listening, not against impostors (RFC 7435).
+    /// Where the host offers it, with any certificate: this protects against eavesdropping, not against impostors
+    /// (RFC 7435).
     #[default]
     Auto,
     /// Always, with a certificate for the host's name that a known authority has signed; no mail otherwise.
@@ -14,7 +15,7 @@ pub enum TlsPolicy {
     Off,
 }
 
-/// The message and what goes around it.
+/// The message with its envelope.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) helo: String,
@@ -43,7 +44,7 @@ impl Message {
         self.data.len() as u64 - 3
     }
 
-    /// What stands in the way of sending the message to a host with these extensions.
+    /// Why the message cannot be sent to a host with these extensions.
     pub(crate) fn misfit(&self, host: &Extensions) -> Option<Misfit> {
         if self.eight_bit && !host.eight_bit_mime {
             return Some((554, "5.6.3 the message has bytes above 127 and the host does not offer 8BITMIME"));
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_declared_as_the_host_can_hear_it() {
+    fn a_message_is_declared_as_the_host_supports_it() {
         let message =
             Message::new("me".into(), "a@b".into(), "gr\u{fc}n\n".as_bytes(), false, TlsPolicy::Auto);
         assert_eq!(message.data, "gr\u{fc}n\r\n.\r\n".as_bytes());

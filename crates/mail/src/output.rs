@@ -11,7 +11,7 @@ use crate::report::Report;
 /// Reasons, and domains, that a summary shows.
 const ROWS_SHOWN: usize = 10;
 
-/// One line about the second that is over, to be written over the last one.
+/// One line about the last second, which overwrites the one before.
 pub fn progress_line(p: &Progress) -> String {
     format!(
         "{} recipients done  {}/s  taken {}  waiting {}{}  deferred {}  connections {}",
@@ -35,16 +35,16 @@ pub fn summary(report: &Report) -> String {
         }
     };
     row("recipients in the list", r.read, "");
-    row("lines that are none", r.bad_lines, "");
-    row("duplicates", r.duplicates, "  left out");
-    row("settled before", r.settled_before, "  by an earlier run, left out");
+    row("lines without an address", r.bad_lines, "");
+    row("duplicates", r.duplicates, "  skipped");
+    row("settled before", r.settled_before, "  by an earlier run, skipped");
     row("sent", r.sent, "");
     row("accepted", r.accepted, "  test mode: nothing was sent");
     row("refused", r.refused, "");
     row("given up", r.gave_up, "");
-    row("without an outcome", r.unsettled, "  run it again with the same journal to go on");
-    row("attempts put off", r.deferrals, "");
-    row("in doubt", r.in_doubt, "  the connection broke before the reply: sent again, maybe twice");
+    row("without an outcome", r.unsettled, "  run it again with the same journal to continue");
+    row("attempts deferred", r.deferrals, "");
+    row("in doubt", r.in_doubt, "  the connection was lost before the reply: sent again, possibly twice");
     let c = &report.connections;
     let _ = writeln!(
         text,
@@ -59,7 +59,7 @@ pub fn summary(report: &Report) -> String {
     if c.failed + c.lost > 0 {
         let _ = writeln!(
             text,
-            "  connections that failed: {}, that broke at work: {}",
+            "  failed connections: {}, connections lost in a transaction: {}",
             grouped(c.failed),
             grouped(c.lost)
         );

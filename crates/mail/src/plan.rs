@@ -1,4 +1,4 @@
-//! What the user asked for, and the same checked.
+//! The options of a run, and the plan made of them.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::address::Address;
 use crate::journal::Header;
 use crate::message::{Message, TlsPolicy};
 
-/// The longest message; larger ones are for other means.
+/// The longest message.
 const MESSAGE_BYTES_MAX: u64 = 64 << 20;
 
 /// The options of a run as they were given.
@@ -30,7 +30,7 @@ pub struct Options {
     pub port: u16,
     /// Connections in all.
     pub connections: u64,
-    /// Connections to one host; without a relay 20 if nothing is said.
+    /// Connections to one host; without a relay 20 by default.
     pub connections_per_host: Option<u64>,
     /// Recipients of one transaction.
     pub recipients_per_transaction: u64,
@@ -40,11 +40,11 @@ pub struct Options {
     pub retries: u8,
     /// The pause before the second attempt; it doubles with each.
     pub retry_delay: Nanos,
-    /// How much longer or shorter than RFC 5321 says hosts and DNS servers are waited for.
+    /// A factor for the time limits of RFC 5321 and for those of DNS servers.
     pub timeout_scale: f64,
-    /// Whether connections are to be private.
+    /// When connections use TLS.
     pub tls: TlsPolicy,
-    /// The name to greet with, instead of this machine's.
+    /// The name for EHLO, instead of this machine's.
     pub helo: Option<String>,
     /// Where outcomes are kept.
     pub journal: Option<PathBuf>,
@@ -86,7 +86,7 @@ impl Plan {
         match (options.test_mode, options.really_send) {
             (false, false) => {
                 return Err(Failure::misuse(
-                    "nothing is said of whether to send",
+                    "neither --test-mode nor --really-send is given",
                     "add --really-send to send the message, or --test-mode to take every step but the last",
                 ));
             }
@@ -103,7 +103,7 @@ impl Plan {
             address => match Address::parse(address.as_bytes()) {
                 Ok(_) => address.trim().trim_start_matches('<').trim_end_matches('>'),
                 Err(why) => {
-                    let what = format!("the sender `{address}` is no address: {why}");
+                    let what = format!("the sender `{address}` is not an address: {why}");
                     return Err(Failure::misuse(what, "write --from name@domain, or --from '<>' for none"));
                 }
             },
@@ -132,14 +132,14 @@ impl Plan {
             at_least_one(options.recipients_per_transaction, "the number of recipients in a transaction")?;
         if !(options.timeout_scale > 0.0 && options.timeout_scale <= 100.0) {
             return Err(Failure::misuse(
-                format!("time-outs cannot be scaled by {}", options.timeout_scale),
+                format!("timeouts cannot be scaled by {}", options.timeout_scale),
                 "write a number above 0 and up to 100",
             ));
         }
         let helo = options.helo.clone().unwrap_or_else(own_name);
         if helo.is_empty() || !helo.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(Failure::misuse(
-                format!("`{helo}` is no name to greet with"),
+                format!("`{helo}` is not a valid name for EHLO"),
                 "write --helo host.domain",
             ));
         }
@@ -157,7 +157,7 @@ impl Plan {
             connections,
             connections_per_host: at_least_one(per_host, "the number of connections to a host")?
                 .min(connections),
-            // A whole transaction must fit the bound on recipients in doubt.
+            // A whole transaction must fit into the window of unacknowledged recipients.
             recipients_per_transaction: if options.test_mode {
                 recipients
             } else {

@@ -1,8 +1,8 @@
-//! From a domain to the hosts that take its mail (RFC 5321 section 5.1).
+//! The hosts that take the mail of a domain (RFC 5321 section 5.1).
 //!
 //! MX records in the order of their preference, those of equal preference in an order drawn for each domain; without any
 //! MX record the domain itself. A null MX (RFC 7505), a domain that does not exist and one without any address refuse
-//! mail for good; a DNS server that does not know is asked again later.
+//! mail for good; if a DNS server fails, the lookup is repeated later.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use pitot_meter::Nanos;
 use crate::address::literal_of;
 use crate::dns::{Finished, Kind, Lookup, Records, Resolver};
 
-/// An answer is remembered for at least and at most this long, whatever its records say.
+/// Bounds on how long an answer is cached, whatever its records say.
 const TTL_S_MIN: u32 = 60;
 const TTL_S_MAX: u32 = 86_400;
 
@@ -22,9 +22,9 @@ const TTL_S_MAX: u32 = 86_400;
 pub(crate) enum Route {
     /// Its hosts, best first.
     Hosts(Vec<Target>),
-    /// It takes no mail, now or ever.
+    /// It takes no mail: a permanent failure.
     Refused(u16, &'static str),
-    /// Unknown for now.
+    /// Unknown for now: a temporary failure.
     Failed(String),
 }
 
@@ -50,18 +50,18 @@ pub(crate) struct Router {
     random: u64,
 }
 
-/// A domain on its way.
+/// A domain whose lookup is in progress.
 #[derive(Debug)]
 struct Asking {
     id: u32,
     /// Its hosts, once they are known.
     exchanges: Vec<Arc<str>>,
-    /// Hosts whose addresses are still asked for.
+    /// Hosts whose addresses are not known yet.
     missing: usize,
     expires: Nanos,
 }
 
-/// What is known of a host's name.
+/// What is known of a host name.
 #[derive(Debug, Default)]
 struct Host {
     addresses: Vec<IpAddr>,
@@ -91,7 +91,7 @@ impl Router {
         if let Some(literal) = literal_of(domain.as_bytes()) {
             let route = match literal {
                 Some(ip) => Route::Hosts(vec![Target { ip, name: domain.into() }]),
-                None => Route::Refused(550, "5.1.2 the domain is no address"),
+                None => Route::Refused(550, "5.1.2 the domain is not a valid address literal"),
             };
             return self.routed.push((id, route, Nanos::MAX));
         }
@@ -117,7 +117,7 @@ impl Router {
         self.resolver.receive(server, now, &mut self.finished);
     }
 
-    /// Answers over TCP may have come, and time has passed.
+    /// Takes answers over TCP, and handles timeouts.
     pub(crate) fn tend(&mut self, now: Nanos) {
         self.resolver.receive_tcp(now, &mut self.finished);
         self.resolver.expire(now, &mut self.finished);
@@ -178,7 +178,7 @@ impl Router {
         }
     }
 
-    /// Whether a host's addresses are known. If not they are asked for, and the domain waits.
+    /// Whether a host's addresses are known. If not they are looked up, and the domain waits.
     fn host_is_known(&mut self, name: &Arc<str>, domain: &str, now: Nanos) -> bool {
         let host = self.hosts.entry(Arc::clone(name)).or_default();
         if host.open == 0 && host.expires > now {
@@ -218,7 +218,7 @@ impl Router {
         if host.addresses.is_empty() {
             host.expires = now;
         }
-        // IPv4 first: it is the way that most servers of mail can still be reached by.
+        // IPv4 first: most mail servers can still be reached that way only.
         host.addresses.sort_by_key(IpAddr::is_ipv6);
         for domain in std::mem::take(&mut host.waiting) {
             if let Some(asking) = self.domains.get_mut(&*domain) {
@@ -230,7 +230,7 @@ impl Router {
         }
     }
 
-    /// All that can be known of a domain is.
+    /// Completes a domain, all of whose lookups are answered.
     fn assemble(&mut self, domain: &str, now: Nanos) {
         let Some(asking) = self.domains.get(domain) else { return };
         let (mut targets, mut failed) = (Vec::new(), None);

@@ -1,4 +1,4 @@
-//! The sessions, each in a slot whose generation tells it from those before it.
+//! The sessions, each in a slot with a generation, so that events of earlier sessions are recognised.
 
 use pitot_sys::Token;
 
@@ -15,7 +15,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// The slot that the next session will have.
+    /// The token of the slot that the next session gets.
     pub(crate) fn next(&mut self) -> Token {
         let index = self.free.last().copied().unwrap_or_else(|| {
             self.sessions.push(None);
@@ -26,7 +26,7 @@ impl Slots {
         Token::new(index, self.generations[index as usize])
     }
 
-    /// Puts a new session into the slot that [`Slots::next`] told.
+    /// Puts a new session into the slot that [`Slots::next`] returned.
     pub(crate) fn insert(&mut self, session: Session) {
         if let Some(index) = self.free.pop() {
             self.sessions[index as usize] = Some(Box::new(session));

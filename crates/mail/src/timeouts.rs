@@ -2,26 +2,26 @@
 
 use pitot_meter::Nanos;
 
-/// What is waited for.
+/// A step that a session waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// The connection.
     Connect,
-    /// The host's first word.
+    /// The host's greeting.
     Banner,
     /// The answer to EHLO, and TLS.
     Hello,
     /// The answer to MAIL.
     Mail,
-    /// That to RCPT.
+    /// The answer to RCPT.
     Recipient,
-    /// That to DATA.
+    /// The answer to DATA.
     Data,
     /// Room to send the message, and the answer to its end.
     Message,
     /// Work, on a connection without any.
     Idle,
-    /// The goodbye.
+    /// The answer to QUIT.
     Quit,
 }
 
@@ -48,7 +48,7 @@ impl Phase {
             Phase::Recipient => "answer RCPT",
             Phase::Data => "answer DATA",
             Phase::Message => "answer the message",
-            Phase::Idle => "say anything",
+            Phase::Idle => "send anything",
             Phase::Quit => "answer QUIT",
         }
     }

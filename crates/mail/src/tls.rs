@@ -10,13 +10,13 @@ use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootC
 
 use crate::message::TlsPolicy;
 
-/// What all private connections share.
+/// What all TLS connections share.
 pub(crate) type Config = Arc<ClientConfig>;
 
 /// The settings of a policy.
 ///
 /// # Errors
-/// One line, if certificates are to be checked and the system has no authorities to check them by.
+/// One line, if certificates must be checked and the system has no certificates of authorities.
 pub(crate) fn config(policy: TlsPolicy) -> Result<Config, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -39,7 +39,7 @@ pub(crate) fn config(policy: TlsPolicy) -> Result<Config, String> {
 }
 
 /// Takes any certificate: opportunistic encryption asks for none (RFC 7435). Signatures are checked all the same, so
-/// that the connection is private to whoever holds the certificate's key.
+/// that only the holder of the certificate's key can read the connection.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 
@@ -78,12 +78,12 @@ impl ServerCertVerifier for AnyCertificate {
     }
 }
 
-/// One private connection.
+/// TLS on one connection.
 #[derive(Debug)]
 pub(crate) struct Tls(ClientConnection);
 
 impl Tls {
-    /// Begins one with the host of that name; [`Tls::flush`] has the first bytes to send.
+    /// Begins a handshake with the host of that name; [`Tls::flush`] has the first bytes to send.
     pub(crate) fn new(config: &Config, name: &str, ip: std::net::IpAddr) -> Result<Tls, String> {
         let name = ServerName::try_from(name.to_owned()).unwrap_or(ServerName::IpAddress(ip.into()));
         ClientConnection::new(Arc::clone(config), name).map(Tls).map_err(|e| e.to_string())

@@ -9,7 +9,7 @@ pub enum Data {
     Mx(u16, &'static str),
     A([u8; 4]),
     Aaaa([u8; 16]),
-    /// The records are too long for a datagram, and are told over TCP only.
+    /// The records are too long for a datagram, and are sent over TCP only.
     Long,
     /// The server fails.
     Fail,

@@ -1,4 +1,4 @@
-//! A mail host that does as its script says, and remembers what it was told.
+//! A mail host that follows a script, and records what it received.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -11,9 +11,9 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 /// What a host does when it is spoken to.
 #[derive(Clone)]
 pub struct Script {
-    /// It says nothing at all.
+    /// It sends nothing at all.
     pub mute: bool,
-    /// The first line that it says.
+    /// Its greeting.
     pub banner: &'static str,
     /// What it offers beside its name.
     pub offers: &'static [&'static str],
@@ -58,7 +58,7 @@ pub struct Seen {
     pub begun_in_clear: u32,
     /// How often each recipient was named.
     pub named: HashMap<String, u32>,
-    /// How often a message for each recipient was taken. It counts before the client is told.
+    /// How often a message for each recipient was taken. It counts before the client gets the reply.
     pub taken: HashMap<String, u32>,
     pub messages: Vec<Vec<u8>>,
     pub resets: u32,

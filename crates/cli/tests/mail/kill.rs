@@ -53,7 +53,7 @@ fn arguments<'a>(relay: &'a str, journal: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_killed_engine_goes_on_and_tells_nobody_twice_but_those_in_doubt() {
+fn a_killed_engine_goes_on_and_sends_twice_to_none_but_those_in_doubt() {
     let host = Host::new(Script::default());
     let files = Files::new(&list(RECIPIENTS, 100));
     let mut kills = 0;
@@ -75,11 +75,11 @@ fn a_killed_engine_goes_on_and_tells_nobody_twice_but_those_in_doubt() {
     let seen = host.seen();
     let twice: u32 = seen.taken.values().map(|n| n - 1).sum();
     assert_eq!(seen.taken.len(), RECIPIENTS);
-    assert!(twice as usize <= kills * CONNECTIONS, "{twice} were told twice in {kills} kills");
+    assert!(twice as usize <= kills * CONNECTIONS, "{twice} were sent to twice in {kills} kills");
 }
 
 #[test]
-fn a_stopped_engine_ends_in_order_and_the_next_one_tells_nobody_twice() {
+fn a_stopped_engine_ends_in_order_and_the_next_one_sends_to_nobody_twice() {
     let host = Host::new(Script::default());
     let files = Files::new(&list(RECIPIENTS, 100));
     let engine = begun(&files, &host, RECIPIENTS / 4);

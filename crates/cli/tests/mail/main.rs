@@ -82,7 +82,7 @@ fn list(count: usize, domains: usize) -> String {
     (0..count).map(|n| format!("r{n}@d{}.test\n", n % domains)).collect()
 }
 
-/// What the journal says of each recipient, and how often.
+/// The outcome of each recipient in the journal, and how often.
 fn outcomes(journal: &Path) -> HashMap<String, Vec<&'static str>> {
     let mut outcomes: HashMap<String, Vec<&'static str>> = HashMap::new();
     for line in std::fs::read(journal).unwrap().split(|b| *b == b'\n') {
@@ -98,7 +98,7 @@ fn recipients(report: &Value, name: &str) -> u64 {
 }
 
 #[test]
-fn wrong_use_is_told_in_a_line_with_a_cure_and_exit_code_2() {
+fn misuse_is_reported_in_a_line_with_a_cure_and_exit_code_2() {
     let files = Files::new("a@b.test\n");
     std::fs::write(files.path("empty"), "").unwrap();
     std::fs::write(files.path("other"), "not a journal\n").unwrap();
@@ -229,7 +229,7 @@ fn connections_that_break_in_the_middle_cost_an_attempt_and_no_recipient() {
 }
 
 #[test]
-fn a_message_without_a_reply_is_sent_again_and_said_to_be_in_doubt() {
+fn a_message_without_a_reply_is_sent_again_and_counted_as_in_doubt() {
     let host = Host::new(Script { message: |n| if n == 1 { "" } else { "250 ok\r\n" }, ..Script::default() });
     let files = Files::new(&list(4, 1));
     let (report, code) = files.json(&["--really-send", "--relay", &host.name()]);
@@ -240,9 +240,9 @@ fn a_message_without_a_reply_is_sent_again_and_said_to_be_in_doubt() {
 fn a_host_that_never_answers_is_given_up_in_time() {
     let host = Host::new(Script { mute: true, ..Script::default() });
     let files = Files::new(&list(20, 4));
-    let patience = ["--timeout-scale", "0.001", "--retries", "1"];
+    let limits = ["--timeout-scale", "0.001", "--retries", "1"];
     let output =
-        files.mail(&[&["--test-mode", "--relay", &host.name(), "--json", "-"][..], &patience].concat());
+        files.mail(&[&["--test-mode", "--relay", &host.name(), "--json", "-"][..], &limits].concat());
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((recipients(&report, "gave_up"), output.status.code()), (20, Some(1)), "{report}");
     // One line at the first failure, and no more.
@@ -269,7 +269,7 @@ fn hosts_that_refuse_connections_or_greet_with_no_are_given_up() {
 }
 
 #[test]
-fn bad_lines_are_told_with_their_numbers_and_end_nothing() {
+fn bad_lines_are_reported_with_their_numbers_and_end_nothing() {
     let host = Host::new(Script::default());
     let files = Files::new("a@x.test\nno address\n\n# note\nb@@x.test\n\u{fc}@x\u{fc}.test\nc@x.test\n");
     let output = files.mail(&["--test-mode", "--relay", &host.name()]);
@@ -277,14 +277,14 @@ fn bad_lines_are_told_with_their_numbers_and_end_nothing() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(errors.len(), 3, "{errors:?}");
     for (error, line) in errors.iter().zip([2, 5, 6]) {
-        assert!(error.starts_with(&format!("pitot: line {line} of the list is no address: ")), "{error}");
+        assert!(error.starts_with(&format!("pitot: line {line} of the list is not an address: ")), "{error}");
     }
     assert_eq!(host.seen().named.len(), 2);
 
     let many: String = (0..100).map(|n| format!("bad {n}\n")).collect();
     let output = Files::new(&many).mail(&["--test-mode", "--relay", &host.name()]);
     assert_eq!(text(&output.stderr).lines().count(), 21);
-    assert!(text(&output.stderr).ends_with("80 more lines are no address\n"));
+    assert!(text(&output.stderr).ends_with("80 more lines are not addresses\n"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ const EXCHANGES_MAX: usize = 16;
 /// Addresses of one host that are looked at.
 const ADDRESSES_MAX: usize = 16;
 
-/// What is asked about a name.
+/// A type of record to look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Its mail hosts.
@@ -104,7 +104,7 @@ pub(super) fn answer(bytes: &[u8]) -> Option<Answer> {
     let lookup = match metadata.response_code {
         ResponseCode::NoError => records(&message, kind),
         ResponseCode::NXDomain => Lookup::NoSuchName,
-        code => Lookup::Failed(format!("the DNS server says {}", code.to_str())),
+        code => Lookup::Failed(format!("the DNS server answered {}", code.to_str())),
     };
     Some(Answer { id: metadata.id, name: plain(&query.name), kind, truncated: metadata.truncation, lookup })
 }

@@ -22,9 +22,9 @@ use serde::Serialize;
 
 pub use message::{Kind, Lookup, Records};
 
-/// Questions that are under way at once; others wait. A socket that nobody has tuned holds some 270 small datagrams (208
+/// Questions in flight at once; others wait. A socket with default settings holds some 270 small datagrams (208
 /// KiB in net.core.rmem_default, 768 bytes each): with more than that a burst is lost, and costs a second.
-const UNDER_WAY_MAX: usize = 200;
+const IN_FLIGHT_MAX: usize = 200;
 /// Questions over TCP at once, each in a thread of its own.
 const TCP_MAX: usize = 16;
 /// How long the first, second and third attempt of a question waits for its answer.
@@ -32,7 +32,7 @@ const TIMEOUTS: [Nanos; 3] = [Nanos::from_secs(1), Nanos::from_secs(2), Nanos::f
 /// Datagrams taken from a socket before the loop looks at other things.
 const RECEIVES_MAX: usize = 512;
 
-/// What was asked of the DNS and what came of it.
+/// Counts of DNS questions and their results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DnsCounts {
     /// Questions, each counted once.
@@ -52,16 +52,16 @@ pub struct DnsCounts {
 pub struct Resolver {
     servers: Vec<Server>,
     waiting: VecDeque<(Box<str>, Kind)>,
-    under_way: HashMap<u16, Question>,
+    in_flight: HashMap<u16, Question>,
     deadlines: BinaryHeap<Reverse<(Nanos, u16, u32)>>,
     random: RandomState,
     drawn: u64,
     timeout_scale: f64,
     tcp: Tcp,
     buffer: Box<[u8; 65536]>,
-    /// What has been asked.
+    /// Counts since the start.
     pub counts: DnsCounts,
-    /// Why the last attempt failed, while no server has ever answered.
+    /// Why the last attempt failed, as long as no server has answered.
     pub silent_because: Option<String>,
 }
 
@@ -76,7 +76,7 @@ struct Question {
     name: Box<str>,
     kind: Kind,
     attempt: usize,
-    /// Tells deadlines of an earlier question of this number apart.
+    /// Distinguishes it from earlier questions with this number in the heap of deadlines.
     serial: u32,
     /// It waits for an answer over TCP.
     tcp: bool,
@@ -98,7 +98,7 @@ impl Resolver {
     /// or shorter; `waker` is woken by answers over TCP.
     ///
     /// # Errors
-    /// EMFILE; ENETUNREACH if there is no way to the servers.
+    /// EMFILE; ENETUNREACH if there is no route to the servers.
     pub fn new(servers: &[SocketAddr], timeout_scale: f64, waker: Arc<Waker>) -> io::Result<Resolver> {
         let mut addrs = servers.to_vec();
         if addrs.is_empty() {
@@ -116,7 +116,7 @@ impl Resolver {
         Ok(Resolver {
             servers: addrs.into_iter().map(open).collect::<io::Result<_>>()?,
             waiting: VecDeque::new(),
-            under_way: HashMap::new(),
+            in_flight: HashMap::new(),
             deadlines: BinaryHeap::new(),
             random: RandomState::new(),
             drawn: 0,
@@ -138,12 +138,12 @@ impl Resolver {
         self.servers.iter().map(|s| s.addr.to_string()).collect::<Vec<_>>().join(", ")
     }
 
-    /// True if nothing is asked.
+    /// True if no question is open.
     pub fn is_idle(&self) -> bool {
-        self.under_way.is_empty() && self.waiting.is_empty()
+        self.in_flight.is_empty() && self.waiting.is_empty()
     }
 
-    /// True if question after question has been asked and no server has ever said a word.
+    /// True if several questions went unanswered and no server has ever answered.
     pub fn is_silent(&self) -> bool {
         self.counts.answered == 0
             && self.counts.failed == 0
@@ -155,7 +155,7 @@ impl Resolver {
         self.deadlines.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at)
     }
 
-    /// Asks. What cannot be asked at all is finished at once.
+    /// Asks a question. One that cannot be encoded is finished at once.
     pub fn ask(&mut self, name: &str, kind: Kind, now: Nanos, finished: &mut Vec<Finished>) {
         self.counts.questions += 1;
         self.waiting.push_back((name.into(), kind));
@@ -163,25 +163,25 @@ impl Resolver {
     }
 
     fn begin_waiting(&mut self, now: Nanos, finished: &mut Vec<Finished>) {
-        while self.under_way.len() < UNDER_WAY_MAX
+        while self.in_flight.len() < IN_FLIGHT_MAX
             && let Some((name, kind)) = self.waiting.pop_front()
         {
             let id = loop {
                 self.drawn += 1;
                 let id = self.random.hash_one(self.drawn) as u16;
-                if !self.under_way.contains_key(&id) {
+                if !self.in_flight.contains_key(&id) {
                     break id;
                 }
             };
             let question = Question { name, kind, attempt: 0, serial: self.drawn as u32, tcp: false };
-            self.under_way.insert(id, question);
+            self.in_flight.insert(id, question);
             self.send(id, now, finished);
         }
     }
 
-    /// Sends a question that is under way, and waits for its answer from now on.
+    /// Sends a question that is in flight, and starts its timeout.
     fn send(&mut self, id: u16, now: Nanos, finished: &mut Vec<Finished>) {
-        let Some(question) = self.under_way.get(&id) else { return };
+        let Some(question) = self.in_flight.get(&id) else { return };
         let Some(bytes) = message::question(id, &question.name, question.kind) else {
             return self.finish(id, Lookup::NoSuchName, finished);
         };
@@ -194,14 +194,14 @@ impl Resolver {
     }
 
     fn arm(&mut self, id: u16, now: Nanos) {
-        if let Some(q) = self.under_way.get(&id) {
+        if let Some(q) = self.in_flight.get(&id) {
             let timeout = TIMEOUTS[q.attempt.min(TIMEOUTS.len() - 1)].0 as f64 * self.timeout_scale;
             self.deadlines.push(Reverse((now + Nanos(timeout as u64), id, q.serial)));
         }
     }
 
     fn finish(&mut self, id: u16, lookup: Lookup, finished: &mut Vec<Finished>) {
-        if let Some(q) = self.under_way.remove(&id) {
+        if let Some(q) = self.in_flight.remove(&id) {
             finished.push((q.name, q.kind, lookup));
         }
     }
@@ -216,11 +216,11 @@ impl Resolver {
                     }
                 }
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock) => break,
-                // ECONNREFUSED: nobody listens there. All that wait for this server need not wait longer.
+                // ECONNREFUSED: nothing listens there, so the questions to this server need not wait.
                 Err(e) => {
                     self.silent_because = Some(e.to_string());
                     let ids: Vec<u16> = self
-                        .under_way
+                        .in_flight
                         .iter()
                         .filter(|(_, q)| !q.tcp && q.attempt % self.servers.len() == server)
                         .map(|(id, _)| *id)
@@ -250,7 +250,7 @@ impl Resolver {
             return self.accept(answer, out);
         }
         let addr = self.servers[server].addr;
-        let Some(q) = self.under_way.get_mut(&answer.id) else { return };
+        let Some(q) = self.in_flight.get_mut(&answer.id) else { return };
         // With no thread to spare the deadline brings the question back.
         if q.tcp || *q.name != *answer.name || q.kind != answer.kind || self.tcp.threads == TCP_MAX {
             return;
@@ -273,7 +273,7 @@ impl Resolver {
 
     fn accept(&mut self, answer: message::Answer, finished: &mut Vec<Finished>) {
         let is_ours =
-            self.under_way.get(&answer.id).is_some_and(|q| *q.name == *answer.name && q.kind == answer.kind);
+            self.in_flight.get(&answer.id).is_some_and(|q| *q.name == *answer.name && q.kind == answer.kind);
         if !is_ours {
             return;
         }
@@ -286,7 +286,7 @@ impl Resolver {
 
     /// An attempt has failed: the next one, or the end.
     fn unanswered(&mut self, id: u16, now: Nanos, finished: &mut Vec<Finished>) {
-        let Some(q) = self.under_way.get_mut(&id) else { return };
+        let Some(q) = self.in_flight.get_mut(&id) else { return };
         self.counts.unanswered_attempts += 1;
         q.attempt += 1;
         q.tcp = false;
@@ -304,7 +304,7 @@ impl Resolver {
     pub fn expire(&mut self, now: Nanos, finished: &mut Vec<Finished>) {
         while self.deadline() <= now {
             let Some(Reverse((_, id, serial))) = self.deadlines.pop() else { break };
-            if self.under_way.get(&id).is_some_and(|q| q.serial == serial) {
+            if self.in_flight.get(&id).is_some_and(|q| q.serial == serial) {
                 self.unanswered(id, now, finished);
             }
         }
@@ -326,7 +326,7 @@ fn ask_over_tcp(addr: SocketAddr, question: &[u8], timeout: Duration) -> io::Res
     Ok(answer)
 }
 
-/// True if this machine has a way to IPv6 addresses. No packet is sent to find out.
+/// True if this machine has a route to IPv6 addresses. No packet is sent.
 pub fn has_ipv6() -> bool {
     let documentation = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
     UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok_and(|socket| socket.connect((documentation, 9)).is_ok())

@@ -192,7 +192,7 @@ impl Engine<'_> {
                     return Ok(used);
                 }
                 Event::Closed => return Err(End::Done),
-                Event::Unwilling(reply) => return Err(End::Reply(reply)),
+                Event::SessionRefused(reply) => return Err(End::Reply(reply)),
             }
         }
     }

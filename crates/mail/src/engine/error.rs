@@ -17,14 +17,14 @@ pub enum RunError {
     List {
         /// The list.
         path: std::path::PathBuf,
-        /// What the system says.
+        /// The error of the system call.
         error: io::Error,
     },
     /// TLS.
     #[error("certificates cannot be checked: {0}")]
     Tls(String),
     /// DNS.
-    #[error("the DNS server cannot be asked: {0}")]
+    #[error("the DNS server cannot be queried: {0}")]
     Dns(io::Error),
     /// Anything else that the kernel refuses.
     #[error("{0}")]

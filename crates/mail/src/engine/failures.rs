@@ -43,7 +43,7 @@ impl Engine<'_> {
         let text = String::from_utf8_lossy(&reply.text).replace(char::is_control, " ");
         let line = match reply.code {
             0 => text,
-            code => format!("{name} at {addr} says {code} {text}"),
+            code => format!("{name} at {addr} replied {code} {text}"),
         };
         self.observer.note(&format!("{line}; its recipients are tried again later"));
     }

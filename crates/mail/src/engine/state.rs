@@ -52,7 +52,7 @@ pub(super) struct Engine<'a> {
     pub(super) timers: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
     pub(super) deferred: BinaryHeap<Reverse<Deferred>>,
     pub(super) deferred_count: u64,
-    /// Hosts with work for which a session is to be found or opened.
+    /// Hosts with work that need a session.
     pub(super) wanted: VecDeque<u32>,
     /// Hosts that wait for a connection to end, as there are as many as allowed.
     pub(super) awaiting_connection: VecDeque<u32>,

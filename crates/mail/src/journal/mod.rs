@@ -1,13 +1,13 @@
-//! The journal: what became of each recipient, kept so that an engine that was killed goes on where it stopped.
+//! The journal: what became of each recipient, kept so that a run that was killed continues where it stopped.
 //!
 //! It is a text file that only grows, a line with a checksum for each recipient that has its final outcome
-//! ([`record`]). Whoever has a line is not written to again.
+//! ([`record`]). A recipient with a line is not sent to again.
 //!
-//! **At least once, and at most `-c` twice.** Between the end of a message and its line in the journal an engine can
-//! die, and nobody can know then on which side of the server's reply. Mail's own rule for that gap is to send again
-//! (RFC 5321 section 4.5.4.1), since a message too many does less harm than one too few. What the engine promises is that
-//! the gap is narrow: recipients whose message is under way or whose line is not on the disk yet are never more than
-//! the connections allowed (`-c`), and the next message waits until some of them are (`unacknowledged.rs`). That holds for
+//! **At least once, and at most `-c` twice.** An engine can be killed between the end of a message and its line in the
+//! journal, and then it is unknown whether the server has accepted the message. SMTP's rule for that case is to send
+//! again (RFC 5321 section 4.5.4.1), since a duplicate does less harm than a loss. The engine guarantees that such
+//! recipients, whose message is being sent or whose line is not on the disk yet, are never more than the connections
+//! allowed (`-c`): the next message waits until some of them are recorded (`unacknowledged.rs`). That holds for
 //! `kill -9` and for a power cut alike, as a line counts only once fdatasync(2) has returned.
 //!
 //! Writing and syncing are done by a thread of their own, a batch at a time: while one batch is synced the next one
@@ -39,13 +39,13 @@ pub enum JournalError {
     File {
         /// The journal.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system call.
         error: io::Error,
     },
-    /// Another engine has it.
+    /// Another engine uses it.
     #[error("the journal {} is in use by another engine", .0.display())]
     Locked(PathBuf),
-    /// It tells of another message, sender or mode, or is no journal at all.
+    /// It belongs to another message, sender or mode, or is not a journal at all.
     #[error("{} is not a journal of this message, sender and mode", .0.display())]
     Foreign(PathBuf),
 }
@@ -74,7 +74,7 @@ pub struct Journal {
 
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
+    backlog: Mutex<Backlog>,
     /// There is something to write, or nothing more will come.
     work: Condvar,
     /// Lines were taken or are on the disk.
@@ -83,7 +83,7 @@ struct Shared {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Backlog {
     waiting: Vec<u8>,
     /// Records up to the end of `waiting`.
     handed: u64,
@@ -121,7 +121,7 @@ impl Journal {
         let Some((replay, end)) = read else { return Err(JournalError::Foreign(path.to_owned())) };
         prepare(&mut file, end, header, path).map_err(failed)?;
         let shared = Arc::new(Shared {
-            state: Mutex::default(),
+            backlog: Mutex::default(),
             work: Condvar::new(),
             progress: Condvar::new(),
             waker,
@@ -136,7 +136,7 @@ impl Journal {
         Ok((Journal { shared, writer: Some(writer), batch: Vec::new(), appended: 0 }, replay))
     }
 
-    /// Adds an outcome. It is on its way once [`Journal::hand_over`] is called.
+    /// Adds an outcome, which [`Journal::hand_over`] gives to the writer.
     pub fn append(&mut self, local: &str, domain: &str, settled: Settled<'_>) {
         record::append_settled(&mut self.batch, local, domain, settled);
         self.appended += 1;
@@ -150,25 +150,25 @@ impl Journal {
     /// Gives what was added to the writer, at the end of a turn of the loop.
     ///
     /// # Errors
-    /// The disk is full or broken; [`Journal::finish`] tells more.
+    /// The disk is full or broken; [`Journal::finish`] returns the cause.
     pub fn hand_over(&mut self) -> io::Result<()> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let mut state = lock(&self.shared.state);
-        while state.waiting.len() > WAITING_BYTES_MAX && !state.failed {
-            state = wait(&self.shared.progress, state);
+        let mut backlog = lock(&self.shared.backlog);
+        while backlog.waiting.len() > WAITING_BYTES_MAX && !backlog.failed {
+            backlog = wait(&self.shared.progress, backlog);
         }
-        if state.failed {
+        if backlog.failed {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        if state.waiting.is_empty() {
-            std::mem::swap(&mut state.waiting, &mut self.batch);
+        if backlog.waiting.is_empty() {
+            std::mem::swap(&mut backlog.waiting, &mut self.batch);
         } else {
-            state.waiting.append(&mut self.batch);
+            backlog.waiting.append(&mut self.batch);
         }
-        state.handed = self.appended;
-        drop(state);
+        backlog.handed = self.appended;
+        drop(backlog);
         self.batch.clear();
         self.shared.work.notify_one();
         Ok(())
@@ -176,7 +176,7 @@ impl Journal {
 
     /// Records that will be there after a power cut.
     pub fn durable(&self) -> u64 {
-        lock(&self.shared.state).durable
+        lock(&self.shared.backlog).durable
     }
 
     /// Puts everything on the disk and closes the file.
@@ -189,7 +189,7 @@ impl Journal {
     }
 
     fn close(&mut self) -> io::Result<()> {
-        lock(&self.shared.state).closing = true;
+        lock(&self.shared.backlog).closing = true;
         self.shared.work.notify_one();
         match self.writer.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -207,36 +207,36 @@ impl Drop for Journal {
 }
 
 /// A panic of the other side leaves nothing half done that matters here.
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+fn lock(backlog: &Mutex<Backlog>) -> std::sync::MutexGuard<'_, Backlog> {
+    backlog.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn wait<'a>(on: &Condvar, state: std::sync::MutexGuard<'a, State>) -> std::sync::MutexGuard<'a, State> {
-    on.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner)
+fn wait<'a>(on: &Condvar, backlog: std::sync::MutexGuard<'a, Backlog>) -> std::sync::MutexGuard<'a, Backlog> {
+    on.wait(backlog).unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The writer's thread.
 fn write_batches(file: &mut File, shared: &Shared) -> io::Result<()> {
     let mut batch = Vec::new();
     loop {
-        let mut state = lock(&shared.state);
-        while state.waiting.is_empty() && !state.closing {
-            state = wait(&shared.work, state);
+        let mut backlog = lock(&shared.backlog);
+        while backlog.waiting.is_empty() && !backlog.closing {
+            backlog = wait(&shared.work, backlog);
         }
-        if state.waiting.is_empty() {
+        if backlog.waiting.is_empty() {
             return Ok(());
         }
         batch.clear();
-        std::mem::swap(&mut batch, &mut state.waiting);
-        let handed = state.handed;
-        drop(state);
+        std::mem::swap(&mut batch, &mut backlog.waiting);
+        let handed = backlog.handed;
+        drop(backlog);
         let written = file.write_all(&batch).and_then(|()| file.sync_data());
-        let mut state = lock(&shared.state);
+        let mut backlog = lock(&shared.backlog);
         match &written {
-            Ok(()) => state.durable = handed,
-            Err(_) => state.failed = true,
+            Ok(()) => backlog.durable = handed,
+            Err(_) => backlog.failed = true,
         }
-        drop(state);
+        drop(backlog);
         shared.progress.notify_one();
         shared.waker.wake();
         written?;
@@ -263,7 +263,7 @@ fn read(
         let whole = line.strip_suffix(b"\n");
         if first {
             match whole {
-                Some(line) if header.is_said_by(line) => end = at,
+                Some(line) if header.matches(line) => end = at,
                 // The engine was killed while it wrote its first line, if that is what there is of it.
                 None if at < LINE_BYTES_MAX && header_prefix(header, &line) => {
                     return Ok(Some((Replay { torn: true, ..replay }, 0)));

@@ -1,7 +1,7 @@
 //! One line of a journal.
 //!
 //! `CHECKSUM OUTCOME CODE ADDRESS TEXT`, where the checksum is the CRC-32 of what follows it, in eight hexadecimal
-//! digits. A person can read it, `grep` finds a recipient in it, and a line that was torn or changed says so itself.
+//! digits. A person can read it, `grep` finds a recipient in it, and the checksum reveals a line that was torn or changed.
 
 use std::io::Write;
 
@@ -27,8 +27,8 @@ fn append(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
         }
     }
     let sum = crc32fast::hash(&out[start + 9..]);
-    for (i, place) in out[start..start + 8].iter_mut().enumerate() {
-        *place = b"0123456789abcdef"[(sum >> (28 - 4 * i) & 15) as usize];
+    for (i, digit) in out[start..start + 8].iter_mut().enumerate() {
+        *digit = b"0123456789abcdef"[(sum >> (28 - 4 * i) & 15) as usize];
     }
     out.push(b'\n');
 }
@@ -53,8 +53,8 @@ impl Header {
         });
     }
 
-    /// True if that line says the same.
-    pub(super) fn is_said_by(&self, line: &[u8]) -> bool {
+    /// True if that line is the same header.
+    pub(super) fn matches(&self, line: &[u8]) -> bool {
         let mut own = Vec::new();
         self.append_to(&mut own);
         own.strip_suffix(b"\n") == Some(line)
@@ -92,21 +92,21 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_who_and_what() {
+    fn a_line_has_recipient_and_outcome() {
         let line = line("a", b"5.1.1 no such\r\nuser");
         assert_eq!(settled_of(&line), Some(("a@b.test", Outcome::Refused)));
         assert_eq!(&line[8..], b" refused 550 a@b.test 5.1.1 no such  user");
     }
 
     #[test]
-    fn a_header_is_known_again_and_no_other_is_taken_for_it() {
+    fn a_header_is_recognised_and_no_other_is() {
         let header = Header { mode: "send", from: "a@b".into(), message: (7, 9) };
         let mut out = Vec::new();
         header.append_to(&mut out);
         out.pop();
-        assert!(header.is_said_by(&out));
-        assert!(!Header { mode: "test", ..header.clone() }.is_said_by(&out));
-        assert!(!Header { message: (8, 9), ..header }.is_said_by(&out));
+        assert!(header.matches(&out));
+        assert!(!Header { mode: "test", ..header.clone() }.matches(&out));
+        assert!(!Header { message: (8, 9), ..header }.matches(&out));
         assert_eq!(settled_of(&out), None);
     }
 

@@ -41,7 +41,7 @@ fn reopened(bytes: &[u8]) -> Result<(Replay, Vec<String>, u64), JournalError> {
 }
 
 #[test]
-fn what_was_appended_is_told_when_it_is_opened_again() {
+fn what_was_appended_is_read_when_it_is_opened_again() {
     let (bytes, names) = written(50);
     let (replay, read, len) = reopened(&bytes).unwrap();
     assert_eq!(replay, Replay { settled: 50, damaged: 0, torn: false });
@@ -55,9 +55,9 @@ fn a_line_counts_as_durable_only_after_it_is_handed_over() {
     journal.append("a", "b", settled(""));
     assert_eq!((journal.appended(), journal.durable()), (1, 0));
     journal.hand_over().unwrap();
-    let mut state = lock(&journal.shared.state);
-    while state.durable < 1 {
-        state = wait(&journal.shared.progress, state);
+    let mut backlog = lock(&journal.shared.backlog);
+    while backlog.durable < 1 {
+        backlog = wait(&journal.shared.progress, backlog);
     }
 }
 
