@@ -312,6 +312,18 @@ pub static METRICS: &[Metric] = &[
         read: |r| read::per_request(r, |used| used.server_switches as f64),
     },
     Metric {
+        name: "context-switches-per-request",
+        title: "context switches/request",
+        summary: "context switches of the server's processes per request, voluntary and involuntary",
+        words: Words { noun: "context switches per request", verb: "made", quantity: Quantity::Countable },
+        unit: Unit::Count,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "a load generator's result and samples of the server's processes",
+        read: |r| read::per_request(r, |used| used.server_switches as f64),
+    },
+    Metric {
         name: "error-rate",
         title: "errors%",
         summary: "errors as a share of the attempted requests",
