@@ -1,6 +1,7 @@
 //! The words that plans may use, taken from the registries and from the options of this command line.
 
 use clap::{Command, CommandFactory};
+use pitot_lab::metric::{METRICS, RENAMED};
 use pitot_lab::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
 use pitot_proto::PROTOCOLS;
 use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
@@ -61,7 +62,8 @@ pub(crate) fn catalog() -> Catalog {
             })
             .collect(),
         charts: pitot_report::chart::CHARTS.iter().map(|c| c.name.to_owned()).collect(),
-        metrics: pitot_lab::METRICS.iter().map(|m| m.name.to_owned()).collect(),
+        metrics: METRICS.iter().map(|m| m.name.to_owned()).collect(),
+        renamed_metrics: RENAMED.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect(),
     }
 }
 

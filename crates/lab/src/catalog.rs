@@ -26,6 +26,8 @@ pub struct Catalog {
     pub charts: Vec<String>,
     /// Metrics.
     pub metrics: Vec<String>,
+    /// Metrics that were renamed: the old name and the new one.
+    pub renamed_metrics: Vec<(String, String)>,
 }
 
 /// A subcommand that may run in the place of `pitot load`.

@@ -2,8 +2,9 @@
 
 use crate::analysis::{Analysis, Cell, levels_words, samples};
 use crate::text::capital;
+use pitot_lab::metric::recorded;
 use pitot_lab::statistics::judge;
-use pitot_lab::{CellRecord, Metric, Published, PublishedValue, Unit, metric};
+use pitot_lab::{CellRecord, Metric, Published, PublishedValue, Unit};
 
 /// The figures of one publication in one metric.
 #[derive(Debug)]
@@ -88,7 +89,7 @@ impl PublishedTable<'_> {
 /// All published figures of the plan whose metric is known.
 pub(crate) fn published<'r>(analysis: &Analysis<'r>) -> Vec<PublishedTable<'r>> {
     let tables = analysis.run.plan.published.iter().filter_map(|source| {
-        let metric = metric::find(&source.metric)?;
+        let metric = recorded(&source.metric)?;
         let rows = source.values.iter().map(|value| row(analysis, source, metric, value)).collect();
         Some(PublishedTable { source, metric, rows })
     });

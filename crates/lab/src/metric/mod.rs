@@ -8,4 +8,4 @@ mod read;
 mod registry;
 
 pub use entry::{Better, Column, Metric, Quantity, Section, Unit, Words};
-pub use registry::{METRICS, find, named};
+pub use registry::{METRICS, RENAMED, find, named, new_name, recorded};

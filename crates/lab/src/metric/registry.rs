@@ -300,20 +300,8 @@ pub static METRICS: &[Metric] = &[
         read: read::growth_bytes_per_connection,
     },
     Metric {
-        name: "switches-per-request",
-        title: "switches/request",
-        summary: "context switches of the server per request",
-        words: Words { noun: "context switches per request", verb: "made", quantity: Quantity::Countable },
-        unit: Unit::Count,
-        zero: None,
-        better: Better::Lower,
-        shown_in: &[],
-        needs: "a load generator's result and samples of the server's processes",
-        read: |r| read::per_request(r, |used| used.server_switches as f64),
-    },
-    Metric {
         name: "context-switches-per-request",
-        title: "context switches/request",
+        title: "switches/request",
         summary: "context switches of the server's processes per request, voluntary and involuntary",
         words: Words { noun: "context switches per request", verb: "made", quantity: Quantity::Countable },
         unit: Unit::Count,
@@ -349,9 +337,22 @@ pub static METRICS: &[Metric] = &[
     },
 ];
 
+/// Metrics that were renamed: the old name and the new one. Plans and gates refuse the old one with the new one.
+pub static RENAMED: &[(&str, &str)] = &[("switches-per-request", "context-switches-per-request")];
+
 /// The metric of that name.
 pub fn find(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|m| m.name == name)
+}
+
+/// The metric that a run file names, which an older version may have written.
+pub fn recorded(name: &str) -> Option<&'static Metric> {
+    find(name).or_else(|| find(new_name(name)?))
+}
+
+/// The name of a metric today, if `name` is an old one.
+pub fn new_name(name: &str) -> Option<&'static str> {
+    RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
 
 /// The metric of a name that code mentions, looked up by the compiler: `const CPU: &Metric = named("cpu-per-request")`
@@ -409,5 +410,13 @@ mod tests {
         const CPU: &Metric = named("cpu-per-request");
         assert_eq!(CPU.title, "CPU/request");
         assert!(find("speed").is_none());
+    }
+
+    #[test]
+    fn a_renamed_metric_is_found_in_old_run_files_only() {
+        for (old, new) in RENAMED {
+            assert!(find(old).is_none() && find(new).is_some(), "{old}");
+            assert_eq!(recorded(old).map(|m| m.name), Some(*new));
+        }
     }
 }

@@ -71,6 +71,7 @@ pub(crate) fn catalog() -> Catalog {
         ],
         charts: words(&["power-curve"]),
         metrics: words(&["throughput", "cpu-per-request"]),
+        renamed_metrics: vec![("cpu".into(), "cpu-per-request".into())],
     }
 }
 
@@ -463,4 +464,11 @@ fn a_server_that_is_not_installed_is_skipped_with_its_reason() {
 fn a_renamed_key_is_refused_with_its_new_name() {
     let error = Plan::parse("p.toml", "\n[beside.dns]\nprotocol = \"http\"", &catalog()).unwrap_err();
     assert_eq!((error.line, error.what.as_str()), (2, "`beside` is now called `helpers`"));
+}
+
+#[test]
+fn a_renamed_metric_is_refused_with_its_new_name() {
+    let plan = SOUND.replace("cpu-per-request", "cpu");
+    let error = Plan::parse("p.toml", &plan, &catalog()).unwrap_err();
+    assert_eq!(error.what, "`cpu` is now called `cpu-per-request`");
 }

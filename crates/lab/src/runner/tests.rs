@@ -122,6 +122,7 @@ pub(super) fn catalog() -> Catalog {
         }],
         charts: Vec::new(),
         metrics: vec!["throughput".into()],
+        renamed_metrics: Vec::new(),
     }
 }
 

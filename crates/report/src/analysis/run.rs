@@ -4,11 +4,11 @@ use super::cell::{Cell, Standing, samples};
 use super::factor::levels_words;
 use super::load_axis::LoadAxis;
 use super::series::Series;
-use pitot_lab::metric::{self, named};
+use pitot_lab::metric::{named, recorded};
 use pitot_lab::statistics::{Comparison, Decision, Estimate, Samples, judge};
 use pitot_lab::{CellRecord, Metric, Run};
 
-/// The metric of a plan whose own is unknown to this version: a run file may be older or newer.
+/// The metric of a plan whose own is unknown to this version: a newer one may have written the run file.
 const FALLBACK: &Metric = named("throughput");
 
 /// A run, analysed.
@@ -28,7 +28,7 @@ pub struct Analysis<'r> {
 
 /// The metric that answers the question of a run's plan.
 pub(crate) fn headline(run: &Run) -> &'static Metric {
-    metric::find(&run.plan.metric).unwrap_or(FALLBACK)
+    recorded(&run.plan.metric).unwrap_or(FALLBACK)
 }
 
 impl<'r> Analysis<'r> {

@@ -45,6 +45,9 @@ pub enum GateError {
     /// It has another form.
     #[error("{0:?} is not a condition")]
     Form(String),
+    /// The metric has another name today: the old one and the new one.
+    #[error("`{0}` is now called `{1}`")]
+    Renamed(String, &'static str),
     /// The metric does not exist.
     #[error("{0:?} is not a metric")]
     Metric(String),
@@ -60,6 +63,7 @@ impl From<GateError> for Failure {
     fn from(error: GateError) -> Failure {
         let cure = match &error {
             GateError::Form(_) => "write METRIC < -5% or METRIC > +5%, such as 'throughput < -5%'".into(),
+            GateError::Renamed(_, new) => format!("write {new}"),
             GateError::Metric(_) => format!("use one of: {}", names()),
             GateError::Change(_) => "write a signed percentage, such as -5% or +10%".into(),
             GateError::Always(_) => "write METRIC < -5% for a fall, METRIC > +5% for a rise".to_owned(),
@@ -84,7 +88,11 @@ impl FromStr for Gate {
         let sign = text.find(['<', '>']).ok_or_else(|| GateError::Form(text.into()))?;
         let above = text[sign..].starts_with('>');
         let (name, change) = (text[..sign].trim(), text[sign + 1..].trim());
-        let metric = find(name).ok_or_else(|| GateError::Metric(name.into()))?;
+        let unknown = || match metric::new_name(name) {
+            Some(new) => GateError::Renamed(name.into(), new),
+            None => GateError::Metric(name.into()),
+        };
+        let metric = find(name).ok_or_else(unknown)?;
         let share = change
             .strip_suffix('%')
             .and_then(|number| number.trim().trim_start_matches('+').parse::<f64>().ok())
@@ -188,6 +196,7 @@ mod tests {
         for (text, cure) in [
             ("throughput", "METRIC < -5%"),
             ("speed < -5%", "throughput, cpu-per-request"),
+            ("switches-per-request < -5%", "write context-switches-per-request"),
             ("throughput < -5", "signed percentage"),
             ("throughput < x%", "signed percentage"),
             ("throughput < -100%", "signed percentage"),

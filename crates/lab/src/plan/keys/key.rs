@@ -130,7 +130,7 @@ impl<T> Kind<T> {
             }
             Kind::Statistic(set) => set(target, values::statistic(item)?),
             Kind::Metric(set) => {
-                set(target, values::one_of(item, "a metric", &known.catalog.metrics)?);
+                set(target, values::metric(item, known.catalog)?);
             }
             Kind::Charts(set) => {
                 let charts = item.list()?;

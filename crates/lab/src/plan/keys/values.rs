@@ -1,8 +1,20 @@
 //! Readers of single values.
 
+use crate::catalog::Catalog;
 use crate::plan::server::{FileContent, PlanFile, Ready};
 use crate::plan::source::{Item, PlanError};
 use crate::statistics::Statistic;
+
+/// The name of a metric.
+pub(super) fn metric(item: &Item<'_>, catalog: &Catalog) -> Result<String, PlanError> {
+    let name = item.text()?;
+    match catalog.renamed_metrics.iter().find(|(old, _)| *old == name) {
+        Some((old, new)) => {
+            Err(item.error(format!("`{old}` is now called `{new}`"), format!("write \"{new}\"")))
+        }
+        None => one_of(item, "a metric", &catalog.metrics),
+    }
+}
 
 /// One of the words of the catalog.
 pub(super) fn one_of(item: &Item<'_>, kind: &str, known: &[String]) -> Result<String, PlanError> {
