@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, Subcommand};
-use pitot_meter::Histogram;
+use pitot_disk::cache::Residency;
 use pitot_results::Failure;
+use pitot_results::disk::CacheResidency;
 use pitot_sys::signal::{Signal, SignalFd};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 mod files;
 mod read;
@@ -37,9 +38,6 @@ impl Disk {
         }
     }
 }
-
-/// The version of the JSON that both commands print.
-const SCHEMA: &str = "pitot-disk/1";
 
 /// A flag that Ctrl-C and SIGTERM raise, so that whoever looks at it can clean up and end. The second time they end the
 /// process at once.
@@ -84,33 +82,30 @@ impl Sink {
         Ok(Sink { json, quiet: false })
     }
 
-    fn write(self, table: &str, value: &Value) -> Result<(), Failure> {
+    fn write(self, table: &str, result: &impl Serialize) -> Result<(), Failure> {
         if !self.quiet {
             // Whoever has read enough of it may close the pipe.
             let _ = io::stdout().write_all(table.as_bytes());
         }
         let Some(mut json) = self.json else { return Ok(()) };
-        writeln!(json, "{value:#}").and_then(|()| json.flush()).map_err(|e| {
-            Failure::run(format!("the JSON could not be written: {e}"), "check the space on its file system")
-        })
+        serde_json::to_writer_pretty(&mut json, result)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(json))
+            .and_then(|()| json.flush())
+            .map_err(|e| {
+                let what = format!("the JSON could not be written: {e}");
+                Failure::run(what, "check the space on its file system")
+            })
     }
 }
 
-/// The summary of a histogram, in nanoseconds.
-fn latency(histogram: &Histogram) -> Value {
-    json!({
-        "count": histogram.count(),
-        "min": histogram.min().0,
-        "mean": histogram.mean().0,
-        "stdev": histogram.stdev().0,
-        "p50": histogram.at(0.5).0,
-        "p75": histogram.at(0.75).0,
-        "p90": histogram.at(0.9).0,
-        "p99": histogram.at(0.99).0,
-        "p99_9": histogram.at(0.999).0,
-        "p99_99": histogram.at(0.9999).0,
-        "max": histogram.max().0,
-    })
+/// What the page cache held, and which system call counted it.
+fn residency(residency: &Residency) -> CacheResidency {
+    CacheResidency {
+        resident_pages: residency.resident,
+        pages: residency.total,
+        witness: residency.witness.name().into(),
+    }
 }
 
 /// Bytes with the binary unit that divides them: `64KiB`, `1000`.

@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use pitot_meter::{Nanos, units};
 use pitot_proto::{PROTOCOLS, ProtocolOptions};
 use pitot_results::Failure;
-use pitot_serve::{Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary};
-use serde_json::{Map, Value, json};
+use pitot_results::serve::{Bytes, ConnectionCounts, MailCounts, SCHEMA, ServeResult};
+use pitot_serve::{Count, Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary};
 
 use crate::failure::nearest;
 use crate::serve_disk::DiskArgs;
@@ -147,7 +147,9 @@ impl Serve {
             let _ = writeln!(io::stdout(), "ready {addr}");
         })?;
         if let Some(Stats::Json) = self.stats {
-            let _ = writeln!(io::stdout(), "{}", summary_json(&plan, &summary));
+            // Whoever started the server may have gone away without reading.
+            let _ = serde_json::to_writer(io::stdout(), &result(&plan, &summary));
+            let _ = writeln!(io::stdout());
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -253,39 +255,53 @@ fn unknown<'a>(kind: &str, word: &str, list: &str, names: impl Iterator<Item = &
     Failure::misuse(format!("there is no {kind} `{word}`{hint}"), format!("`pitot list {list}` shows all"))
 }
 
-fn summary_json(plan: &ServePlan, summary: &Summary) -> Value {
-    let count = |name: &str| summary.counts.iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count);
-    let mail = ["recipients_accepted", "messages", "recipients"];
-    let totals = ["accepted", "closed", "requests", "bytes_received", "bytes_sent"];
-    let errors: Map<String, Value> = summary
-        .counts
-        .iter()
-        .filter(|(name, _)| !totals.contains(name) && !mail.contains(name))
-        .map(|(name, count)| ((*name).to_owned(), json!(count)))
-        .collect();
-    json!({
-        "schema": "pitot-serve/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "protocol": plan.protocol.name,
-        "model": plan.model.name,
-        "mechanism": plan.mechanism.name,
-        "disk": plan.engine().map(|disk| disk.engine.name),
-        "workers": plan.workers(),
-        "duration_s": summary.duration.as_secs_f64(),
-        "connections": {
-            "accepted": count("accepted"),
-            "closed": count("closed"),
-            "open": summary.open,
-            "open_peak": summary.open_peak,
+/// Counts that have a field of their own; all others are errors.
+const NO_ERRORS: [Count; 8] = [
+    Count::Accepted,
+    Count::Closed,
+    Count::Requests,
+    Count::BytesReceived,
+    Count::BytesSent,
+    Count::RecipientsAccepted,
+    Count::Messages,
+    Count::Recipients,
+];
+
+fn result(plan: &ServePlan, summary: &Summary) -> ServeResult {
+    let name = |count: Count| Count::ALL.into_iter().find(|(c, _)| *c == count).map_or("", |(_, name)| name);
+    let count = |count: Count| {
+        let name = name(count);
+        summary.counts.iter().find(|(n, _)| *n == name).map_or(0, |(_, count)| *count)
+    };
+    let no_errors = NO_ERRORS.map(name);
+    let errors = summary.counts.iter().filter(|(name, _)| !no_errors.contains(name));
+    ServeResult {
+        schema: SCHEMA.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        protocol: plan.protocol.name.into(),
+        model: plan.model.name.into(),
+        mechanism: plan.mechanism.name.into(),
+        disk: plan.engine().map(|disk| disk.engine.name.into()),
+        workers: plan.workers() as u64,
+        duration_s: summary.duration.as_secs_f64(),
+        connections: ConnectionCounts {
+            accepted: count(Count::Accepted),
+            closed: count(Count::Closed),
+            open: summary.open,
+            open_peak: summary.open_peak,
         },
-        "requests": count("requests"),
-        "bytes": { "received": count("bytes_received"), "sent": count("bytes_sent") },
-        "mail": mail.map(|name| (name.to_owned(), json!(count(name)))).into_iter().collect::<Map<_, _>>(),
-        "errors": errors,
-        "cpu_user_s": summary.cpu_user.as_secs_f64(),
-        "cpu_system_s": summary.cpu_system.as_secs_f64(),
-        "rss_peak_bytes": summary.rss_peak_bytes,
-        "worker_rss_peak_bytes": summary.worker_rss_peak_bytes,
-        "forced": summary.forced,
-    })
+        requests: count(Count::Requests),
+        bytes: Bytes { received: count(Count::BytesReceived), sent: count(Count::BytesSent) },
+        mail: MailCounts {
+            recipients_accepted: count(Count::RecipientsAccepted),
+            messages: count(Count::Messages),
+            recipients: count(Count::Recipients),
+        },
+        errors: errors.map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+        cpu_user_s: summary.cpu_user.as_secs_f64(),
+        cpu_system_s: summary.cpu_system.as_secs_f64(),
+        rss_peak_bytes: summary.rss_peak_bytes,
+        worker_rss_peak_bytes: summary.worker_rss_peak_bytes,
+        forced: summary.forced,
+    }
 }

@@ -7,12 +7,12 @@ use std::time::SystemTime;
 
 use clap::Args;
 use pitot_disk::file_system;
-use pitot_disk::files::{self, FilesError, FilesPlan, Phase, SizeReport};
+use pitot_disk::files::{self, FilesError, FilesPlan, Phase, PhaseReport, SizeReport};
 use pitot_meter::units;
-use pitot_results::{Failure, rfc3339};
-use serde_json::{Value, json};
+use pitot_results::disk::{DiskFiles, FILES, FilesOfSize, FilesOptions, FilesPhase, SCHEMA};
+use pitot_results::{Failure, Latency, rfc3339};
 
-use super::{SCHEMA, Sink, latency, size, stop_on_signals, table};
+use super::{Sink, size, stop_on_signals, table};
 
 /// Create, write and read back many small files of each size in one directory.
 ///
@@ -74,10 +74,8 @@ impl Files {
         // The directory may be removed by now, but its parent is still there.
         let dir = plan.dir.canonicalize().ok().or_else(|| plan.dir.parent().map(|p| p.join(".")));
         let file_system = dir.and_then(|dir| file_system::name(&dir).ok()).unwrap_or_default();
-        sink.write(
-            &summary(&plan, &reports, &file_system),
-            &as_json(&plan, &reports, &file_system, &started_at),
-        )?;
+        let table = summary(&plan, &reports, &file_system);
+        sink.write(&table, &result(&plan, &reports, file_system, started_at))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -165,52 +163,45 @@ fn chart(reports: &[SizeReport]) -> String {
     format!("{text}        {}\n", letters.join(", "))
 }
 
-fn as_json(plan: &FilesPlan, reports: &[SizeReport], file_system: &str, started_at: &str) -> Value {
-    let rate = |seconds: f64| if seconds > 0.0 { f64::from(plan.count) / seconds } else { 0.0 };
-    let sizes: Vec<Value> = reports
-        .iter()
-        .map(|report| {
-            let phases: Vec<Value> = report
-                .phases
-                .iter()
-                .map(|phase| {
-                    let seconds = phase.elapsed.as_secs_f64();
-                    json!({
-                        "phase": phase.phase.name(),
-                        "elapsed_s": seconds,
-                        "files_per_s": rate(seconds),
-                        "latency_ns": latency(&phase.latency),
-                        "histogram": phase.latency.encode(),
-                    })
-                })
-                .collect();
-            let seconds = report.elapsed().as_secs_f64();
-            json!({
-                "size_bytes": report.size,
-                "elapsed_s": seconds,
-                "files_per_s": rate(seconds),
-                "phases": phases,
-                "cache_before_read": report.cold.as_ref().map(super::read::residency),
-            })
-        })
-        .collect();
-    json!({
-        "schema": SCHEMA,
-        "command": "files",
-        "version": env!("CARGO_PKG_VERSION"),
-        "started_at": started_at,
-        "file_system": file_system,
-        "options": {
-            "dir": plan.dir,
-            "count": plan.count,
-            "sizes": plan.sizes,
-            "parallel": plan.threads,
-            "fsync": plan.sync,
-            "cold": plan.cold,
-            "stat": plan.stat,
-            "delete": plan.delete,
-            "seed": plan.seed,
+fn result(plan: &FilesPlan, reports: &[SizeReport], file_system: String, started_at: String) -> DiskFiles {
+    let files_per_s = |seconds: f64| if seconds > 0.0 { f64::from(plan.count) / seconds } else { 0.0 };
+    let phase = |phase: &PhaseReport| {
+        let elapsed_s = phase.elapsed.as_secs_f64();
+        FilesPhase {
+            phase: phase.phase.name().into(),
+            elapsed_s,
+            files_per_s: files_per_s(elapsed_s),
+            latency_ns: Latency::of(&phase.latency),
+            histogram: phase.latency.encode(),
+        }
+    };
+    let size = |report: &SizeReport| {
+        let elapsed_s = report.elapsed().as_secs_f64();
+        FilesOfSize {
+            size_bytes: report.size,
+            elapsed_s,
+            files_per_s: files_per_s(elapsed_s),
+            phases: report.phases.iter().map(phase).collect(),
+            cache_before_read: report.cold.as_ref().map(super::residency),
+        }
+    };
+    DiskFiles {
+        schema: SCHEMA.into(),
+        command: FILES.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        started_at,
+        file_system,
+        options: FilesOptions {
+            dir: plan.dir.to_string_lossy().into_owned(),
+            count: plan.count.into(),
+            sizes: plan.sizes.clone(),
+            parallel: plan.threads.into(),
+            fsync: plan.sync,
+            cold: plan.cold,
+            stat: plan.stat,
+            delete: plan.delete,
+            seed: plan.seed,
         },
-        "sizes": sizes,
-    })
+        sizes: reports.iter().map(size).collect(),
+    }
 }

@@ -11,10 +11,12 @@ use pitot_disk::cache::Residency;
 use pitot_disk::set::{FileSet, SetError, SetPlan};
 use pitot_disk::{ENGINES, EngineEntry, EngineOptions, NotifyBy, Target, file_system};
 use pitot_meter::{Nanos, units};
-use pitot_results::{Failure, rfc3339};
-use serde_json::{Value, json};
+use pitot_results::disk::{
+    DiskRead, READ, ReadCache, ReadCpu, ReadErrors, ReadOptions, ReadRun, ReadSet, SCHEMA, SkippedEngine,
+};
+use pitot_results::{Failure, Latency, rfc3339};
 
-use super::{SCHEMA, Sink, latency, size, stop_on_signals, table};
+use super::{Sink, residency, size, stop_on_signals, table};
 use crate::failure::nearest;
 use crate::renamed::refusal;
 
@@ -182,10 +184,8 @@ impl Read {
         let set = FileSet::prepare(set, &stop).map_err(|e| fail(e.into()))?;
         let file_system = file_system::name(set.dir()).unwrap_or_default();
         let outcomes = measure(&plans, &set, &stop, sink.quiet)?;
-        sink.write(
-            &self.summary(&outcomes, &file_system),
-            &self.as_json(&outcomes, &file_system, &started_at),
-        )?;
+        let table = self.summary(&outcomes, &file_system);
+        sink.write(&table, &self.result(&outcomes, file_system, started_at))?;
         let failed = |outcome: &Outcome| matches!(outcome, Outcome::Measured(m) if !m.1.errors.is_empty());
         Ok(if outcomes.iter().any(failed) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
@@ -300,24 +300,26 @@ impl Read {
         )
     }
 
-    fn as_json(&self, outcomes: &[Outcome], file_system: &str, started_at: &str) -> Value {
+    fn result(&self, outcomes: &[Outcome], file_system: String, started_at: String) -> DiskRead {
         let (mut runs, mut skipped) = (Vec::new(), Vec::new());
         for outcome in outcomes {
             match outcome {
-                Outcome::Measured(measured) => runs.push(run_json(&measured.0, &measured.1)),
-                Outcome::Skipped(engine, why) => skipped.push(json!({"engine": engine.name, "why": why})),
+                Outcome::Measured(measured) => runs.push(run_result(&measured.0, &measured.1)),
+                Outcome::Skipped(engine, why) => {
+                    skipped.push(SkippedEngine { engine: engine.name.into(), why: why.clone() });
+                }
             }
         }
-        json!({
-            "schema": SCHEMA,
-            "command": "read",
-            "version": env!("CARGO_PKG_VERSION"),
-            "started_at": started_at,
-            "file_system": file_system,
-            "set": {"files": self.files, "file_size_bytes": self.file_size, "seed": self.seed},
-            "runs": runs,
-            "skipped": skipped,
-        })
+        DiskRead {
+            schema: SCHEMA.into(),
+            command: READ.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            started_at,
+            file_system,
+            set: ReadSet { files: self.files.into(), file_size_bytes: self.file_size, seed: self.seed },
+            runs,
+            skipped,
+        }
     }
 }
 
@@ -387,53 +389,42 @@ fn row(plan: &ReadPlan, report: &ReadReport) -> Vec<String> {
     ]
 }
 
-/// What the page cache held, and who said so.
-pub(super) fn residency(residency: &Residency) -> Value {
-    json!({
-        "resident_pages": residency.resident,
-        "pages": residency.total,
-        "witness": residency.witness.name(),
-    })
-}
-
-fn run_json(plan: &ReadPlan, report: &ReadReport) -> Value {
+fn run_result(plan: &ReadPlan, report: &ReadReport) -> ReadRun {
     let options = &plan.options;
-    let errors: Vec<Value> =
-        report.errors.iter().map(|(what, count)| json!({"what": what, "count": count})).collect();
-    json!({
-        "engine": plan.engine.name,
-        "options": {
-            "target": report.target.name(),
-            "pattern": plan.pattern.name(),
-            "state": plan.state.name(),
-            "block_bytes": plan.block,
-            "depth": options.depth,
-            "batch": plan.batch,
-            "threads": options.threads,
-            "notify": options.notify.name(),
-            "descriptor_per_slot": options.descriptor_per_slot,
-            "mincore": options.mincore,
-            "fixed_buffers": options.fixed_buffers,
-            "fixed_files": options.fixed_files,
-            "direct": options.direct,
-            "event_loop": options.event_loop,
-            "blocks_on_cold": plan.engine.blocks_on_cold(options),
+    ReadRun {
+        engine: plan.engine.name.into(),
+        options: ReadOptions {
+            target: report.target.name().into(),
+            pattern: plan.pattern.name().into(),
+            state: plan.state.name().into(),
+            block_bytes: plan.block as u64,
+            depth: options.depth.into(),
+            batch: plan.batch.into(),
+            threads: options.threads.into(),
+            notify: options.notify.name().into(),
+            descriptor_per_slot: options.descriptor_per_slot,
+            mincore: options.mincore,
+            fixed_buffers: options.fixed_buffers,
+            fixed_files: options.fixed_files,
+            direct: options.direct,
+            event_loop: options.event_loop,
+            blocks_on_cold: plan.engine.blocks_on_cold(options),
         },
-        "operations": report.operations,
-        "bytes": report.bytes,
-        "elapsed_s": report.elapsed.as_secs_f64(),
-        "iops": report.iops(),
-        "throughput_bytes_per_s": report.throughput(),
-        "latency_ns": latency(&report.latency),
-        "histogram": report.latency.encode(),
-        "cpu": {
-            "user_s": report.cpu_user.as_secs_f64(),
-            "system_s": report.cpu_system.as_secs_f64(),
-            "per_operation_us": report.cpu_per_operation() * 1e6,
+        operations: report.operations,
+        bytes: report.bytes,
+        elapsed_s: report.elapsed.as_secs_f64(),
+        iops: report.iops(),
+        throughput_bytes_per_s: report.throughput(),
+        latency_ns: Latency::of(&report.latency),
+        histogram: report.latency.encode(),
+        cpu: ReadCpu {
+            user_s: report.cpu_user.as_secs_f64(),
+            system_s: report.cpu_system.as_secs_f64(),
+            per_operation_us: report.cpu_per_operation() * 1e6,
         },
-        "passes": report.passes,
-        "misses": report.misses,
-        "cache": {"before": residency(&report.before), "after": residency(&report.after)},
-        "errors": errors,
-    })
+        passes: report.passes,
+        misses: report.misses,
+        cache: ReadCache { before: residency(&report.before), after: residency(&report.after) },
+        errors: report.errors.iter().map(|(what, &count)| ReadErrors { what: what.clone(), count }).collect(),
+    }
 }
