@@ -7,9 +7,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use pitot_mail::address::BadAddress;
-use pitot_mail::{Observer, Options, Plan, Progress, Report, TlsPolicy, output};
+use pitot_mail::{Observer, Options, Plan, Progress, TlsPolicy, output};
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
+use pitot_results::mail::MailResult;
 use pitot_sys::signal::{Signal, SignalFd};
 
 /// Bad lines of a list that are shown one by one.
@@ -185,8 +186,8 @@ fn create(path: &Path) -> Result<Box<dyn Write>, Failure> {
     }
 }
 
-fn write(mut out: Box<dyn Write>, report: &Report) -> Result<(), Failure> {
-    serde_json::to_writer(&mut out, report)
+fn write(mut out: Box<dyn Write>, result: &MailResult) -> Result<(), Failure> {
+    serde_json::to_writer(&mut out, result)
         .map_err(io::Error::from)
         .and_then(|()| writeln!(out))
         .and_then(|()| out.flush())

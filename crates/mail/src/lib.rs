@@ -30,8 +30,5 @@ mod unacknowledged;
 
 pub use engine::{Observer, Progress, RunError, run};
 pub use message::TlsPolicy;
-pub use outcome::{Outcome, Settled};
+pub use outcome::Settled;
 pub use plan::{Options, Plan};
-pub use report::{
-    Bytes, ConnectionCounts, DomainRow, EngineUse, JournalCounts, OutcomeRow, RecipientCounts, Report,
-};

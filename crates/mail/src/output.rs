@@ -3,10 +3,9 @@
 use std::fmt::Write;
 
 use pitot_meter::units::grouped;
+use pitot_results::mail::{MailResult, Outcome};
 
 use crate::engine::Progress;
-use crate::outcome::Outcome;
-use crate::report::Report;
 
 /// Reasons, and domains, that a summary shows.
 const ROWS_SHOWN: usize = 10;
@@ -26,7 +25,7 @@ pub fn progress_line(p: &Progress) -> String {
 }
 
 /// The result as a table.
-pub fn summary(report: &Report) -> String {
+pub fn summary(report: &MailResult) -> String {
     let r = &report.recipients;
     let mut text = String::new();
     let mut row = |name: &str, n: u64, note: &str| {
@@ -75,12 +74,14 @@ pub fn summary(report: &Report) -> String {
             grouped(d.unanswered_attempts)
         );
     }
-    let reasons = report.outcomes.iter().filter(|o| matches!(o.outcome, Outcome::Refused | Outcome::GaveUp));
-    for (i, o) in reasons.take(ROWS_SHOWN).enumerate() {
+    let reasons = report.outcomes.iter().filter_map(|row| match row.outcome {
+        Some(outcome @ (Outcome::Refused | Outcome::GaveUp)) => Some((outcome, row)),
+        _ => None,
+    });
+    for (i, (outcome, o)) in reasons.take(ROWS_SHOWN).enumerate() {
         let code = if o.code == 0 { String::new() } else { format!("{} ", o.code) };
         let title = if i == 0 { "\n" } else { "" };
-        let _ =
-            writeln!(text, "{title}  {:>10}  {}: {code}{}", grouped(o.count), o.outcome.word(), o.example);
+        let _ = writeln!(text, "{title}  {:>10}  {}: {code}{}", grouped(o.count), outcome.word(), o.example);
     }
     let troubled = report.domains.iter().filter(|d| d.refused + d.gave_up > 0);
     for (i, d) in troubled.take(ROWS_SHOWN).enumerate() {

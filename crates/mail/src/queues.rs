@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use pitot_meter::Nanos;
+use pitot_results::mail::Outcome;
 
 use crate::batch::Recipient;
-use crate::outcome::Outcome;
 
 /// A domain of the list.
 #[derive(Debug)]

@@ -17,8 +17,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use pitot_meter::Nanos;
+use pitot_results::mail::DnsCounts;
 use pitot_sys::Waker;
-use serde::Serialize;
 
 pub use message::{Kind, Lookup, Records};
 
@@ -31,21 +31,6 @@ const TCP_MAX: usize = 16;
 const TIMEOUTS: [Nanos; 3] = [Nanos::from_secs(1), Nanos::from_secs(2), Nanos::from_secs(4)];
 /// Datagrams taken from a socket before the loop looks at other things.
 const RECEIVES_MAX: usize = 512;
-
-/// Counts of DNS questions and their results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct DnsCounts {
-    /// Questions, each counted once.
-    pub questions: u64,
-    /// Of which were answered, be it with "no such name".
-    pub answered: u64,
-    /// Answers that the server could not give.
-    pub failed: u64,
-    /// Attempts without an answer in time, or refused.
-    pub unanswered_attempts: u64,
-    /// Questions repeated over TCP.
-    pub over_tcp: u64,
-}
 
 /// The resolver.
 #[derive(Debug)]

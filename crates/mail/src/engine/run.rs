@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use pitot_meter::{Nanos, now};
+use pitot_results::mail::{EngineUse, MailResult};
 use pitot_sys::readiness::{Readiness, Ready};
 
 use super::error::RunError;
@@ -11,7 +12,7 @@ use super::observer::{Observer, Progress};
 use super::state::{DNS_FIRST, Engine, WAKER};
 use crate::journal::{Journal, JournalError};
 use crate::plan::Plan;
-use crate::report::{EngineUse, Report, domain_rows};
+use crate::report::domain_rows;
 use crate::route::Route;
 use crate::seen::Occurrence;
 
@@ -26,7 +27,7 @@ const STOP_GRACE: Nanos = Nanos::from_secs(10);
 ///
 /// # Errors
 /// See [`RunError`]. Outcomes up to there are in the journal.
-pub fn run(plan: &Plan, observer: &mut dyn Observer) -> Result<Report, RunError> {
+pub fn run(plan: &Plan, observer: &mut dyn Observer) -> Result<MailResult, RunError> {
     let started = now();
     let mut engine = Engine::new(plan, observer)?;
     let result = engine.turn_until_done();
@@ -184,7 +185,7 @@ impl Engine<'_> {
     fn progress(&self) -> Progress {
         let r = &self.report.recipients;
         Progress {
-            settled: self.report.settled(),
+            settled: self.report.recipients.settled(),
             per_second: 0,
             taken: r.sent + r.accepted,
             deferred: self.deferred_count,
@@ -195,7 +196,7 @@ impl Engine<'_> {
     }
 
     /// Closes the journal and completes the report.
-    fn finish(mut self, started: Nanos, result: Result<(), RunError>) -> Result<Report, RunError> {
+    fn finish(mut self, started: Nanos, result: Result<(), RunError>) -> Result<MailResult, RunError> {
         let journalled = match self.journal.take() {
             None => Ok(()),
             Some(journal) => {
@@ -213,7 +214,7 @@ impl Engine<'_> {
         let mut report = self.report;
         report.duration_s = now().since(started).as_secs_f64();
         report.recipients.unsettled = self.open;
-        report.recipients_per_s = report.settled() as f64 / report.duration_s.max(1e-9);
+        report.recipients_per_s = report.recipients.settled() as f64 / report.duration_s.max(1e-9);
         report.dns = self.router.map(|r| r.resolver.counts).unwrap_or_default();
         report.outcomes = self.tally.rows();
         report.domains = domain_rows(&self.queues.domains);

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 
 use pitot_meter::Nanos;
+use pitot_results::mail::Outcome;
 
 use super::state::{Deferred, Engine};
 use crate::batch::{Answer, Batch, Recipient, Reply};
 use crate::message::TlsPolicy;
-use crate::outcome::{Outcome, Settled};
+use crate::outcome::Settled;
 use crate::queues::RouteState;
 use crate::route::Route;
 

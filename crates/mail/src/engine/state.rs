@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use pitot_meter::{Nanos, now};
+use pitot_results::mail::{JournalCounts, MailResult, Outcome, SCHEMA};
 use pitot_sys::readiness::{EpollEdge, Interest, Readiness};
 use pitot_sys::{Token, Waker};
 
@@ -20,10 +21,9 @@ use crate::hosts::Hosts;
 use crate::journal::Journal;
 use crate::list::List;
 use crate::message::TlsPolicy;
-use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::queues::{DomainQueues, RouteState};
-use crate::report::{JournalCounts, Report, Tally};
+use crate::report::Tally;
 use crate::route::Router;
 use crate::seen::Seen;
 use crate::slots::Slots;
@@ -61,7 +61,7 @@ pub(super) struct Engine<'a> {
     pub(super) journal: Option<Journal>,
     pub(super) unacknowledged: Unacknowledged,
     pub(super) tally: Tally,
-    pub(super) report: Report,
+    pub(super) report: MailResult,
     /// Hosts whose first failure was reported to the observer.
     pub(super) failures_reported: u64,
     /// Recipients read and without an outcome.
@@ -117,11 +117,11 @@ impl<'a> Engine<'a> {
             TlsPolicy::Off => None,
             policy => Some(tls::config(policy).map_err(RunError::Tls)?),
         };
-        let mut report = Report {
-            schema: "pitot-mail/1",
-            version: env!("CARGO_PKG_VERSION"),
-            mode: plan.header.mode,
-            ..Report::default()
+        let mut report = MailResult {
+            schema: SCHEMA.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            mode: plan.header.mode.into(),
+            ..MailResult::default()
         };
         let mut seen = Seen::default();
         let journal = match &plan.journal {

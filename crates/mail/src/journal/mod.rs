@@ -21,9 +21,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
+use pitot_results::mail::Outcome;
 use pitot_sys::Waker;
 
-use crate::outcome::{Outcome, Settled};
+use crate::outcome::Settled;
 pub use record::Header;
 
 /// Lines that may wait for the disk, in bytes, before the loop does.

@@ -5,7 +5,9 @@
 
 use std::io::Write;
 
-use crate::outcome::{Outcome, Settled};
+use pitot_results::mail::Outcome;
+
+use crate::outcome::Settled;
 
 /// Takes a line apart, which has no line end; none if its checksum does not fit.
 fn body_of(line: &[u8]) -> Option<&str> {
