@@ -11,6 +11,7 @@ mod blob;
 mod busy;
 mod cache;
 mod choice;
+mod echo;
 mod entry;
 mod exchange;
 mod expected;

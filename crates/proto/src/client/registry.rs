@@ -1,11 +1,11 @@
 //! The URL schemes, as data.
 
 use super::entry::ClientEntry;
-use super::{blob, busy, http, memcache, redis, smtp};
+use super::{blob, busy, echo, http, memcache, redis, smtp};
 
 /// All schemes, in the order in which lists show them; the first is the example of a URL.
 pub static CLIENTS: &[ClientEntry] =
-    &[http::ENTRY, blob::ENTRY, busy::ENTRY, memcache::ENTRY, redis::ENTRY, smtp::ENTRY];
+    &[http::ENTRY, blob::ENTRY, busy::ENTRY, echo::ENTRY, memcache::ENTRY, redis::ENTRY, smtp::ENTRY];
 
 /// The entry of that scheme.
 pub fn find(scheme: &str) -> Option<&'static ClientEntry> {
