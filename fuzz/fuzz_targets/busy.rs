@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use pitot_proto::busy::{Busy, REPLY};
-use pitot_proto::harness::{self, End, Files};
+use pitot_proto_harness as harness;
+use pitot_proto_harness::{End, Files};
 
 fuzz_target!(|input: &[u8]| {
     let outcome = harness::exchange(&Busy, &Files::new(), input.chunks(7));

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use pitot_proto::ProtocolOptions;
-use pitot_proto::harness::{Files, Outcome, Pump, http};
+use pitot_proto_harness::{Files, Outcome, Pump, http};
 use pitot_proto::http::Http;
 
 static SITE: LazyLock<(Http, Files)> = LazyLock::new(|| {

@@ -3,8 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pitot_proto::DeliverError;
-use pitot_proto::harness::{self, Files, Pump};
+use pitot_proto::StoreError;
+use pitot_proto_harness as harness;
+use pitot_proto_harness::{Files, Pump};
 use pitot_proto::smtp::{Smtp, SmtpOptions};
 
 fuzz_target!(|data: &[u8]| {
@@ -33,8 +34,8 @@ fuzz_target!(|data: &[u8]| {
     }
     // The greeting answers nothing, and a farewell may follow an answer.
     assert!((1..=2).contains(&(replies - whole.replies)), "{replies} {}", whole.replies);
-    assert!(store || whole.mail.is_empty());
-    for message in &whole.mail {
+    assert!(store || whole.uploads.is_empty());
+    for message in &whole.uploads {
         assert!(
             message.starts_with(b"Return-Path: <") && message.ends_with(b"\n") && !message.contains(&b'\r')
         );
@@ -44,8 +45,8 @@ fuzz_target!(|data: &[u8]| {
     let mut pump = Pump::new(&server, &files);
     let half = input.len() / 2;
     pump.feed(&input[..half]);
-    pump.deliver_error = Some(DeliverError::NoRoom);
+    pump.store_error = Some(StoreError::NoSpace);
     pump.feed(&input[half..]);
-    pump.time_out();
-    assert!(whole.mail.starts_with(&pump.mail));
+    pump.expire();
+    assert!(whole.uploads.starts_with(&pump.uploads));
 });

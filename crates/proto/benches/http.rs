@@ -6,22 +6,22 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use pitot_proto::harness::{DATE, Files, Held, UNIX_S};
 use pitot_proto::http::Http;
-use pitot_proto::{Context, Next, Outbox, Protocol, ProtocolOptions, ServerConn};
+use pitot_proto::{Context, Exchange, Next, Protocol, ProtocolOptions, ServerConn};
+use pitot_proto_harness::{DATE, Files, Held, UNIX_S};
 
 const ROUNDS: usize = 101;
 const REQUESTS_PER_ROUND: u32 = 5_000;
 
-fn serve(conn: &mut dyn ServerConn, cx: &Context<'_>, files: &Files, input: &[u8], out: &mut Outbox) {
-    let step = conn.receive(cx, black_box(input), out).expect("a sound request");
+fn serve(conn: &mut dyn ServerConn, cx: &Context<'_>, files: &Files, input: &[u8], exchange: &mut Exchange) {
+    let step = conn.receive(cx, black_box(input), exchange).expect("a sound request");
     assert_eq!(step.consumed, input.len());
     if step.next == Next::Open {
-        let answer = files.open(out.wanted_file());
-        conn.opened(cx, answer, out);
+        let answer = files.open(&exchange.path);
+        conn.opened(cx, answer, exchange);
     }
-    black_box(out.gather());
-    out.advance(out.len());
+    black_box(exchange.out.gather());
+    exchange.out.advance(exchange.out.len());
 }
 
 fn main() {
@@ -55,12 +55,12 @@ fn main() {
             continue;
         }
         let request = format!("{line}\r\n{fields}\r\n");
-        let (mut conn, mut out) = (http.connect(), Outbox::new());
+        let (mut conn, mut exchange) = (http.connect(), Exchange::new());
         let mut rounds: Vec<f64> = (0..ROUNDS)
             .map(|_| {
                 let start = Instant::now();
                 for _ in 0..REQUESTS_PER_ROUND {
-                    serve(&mut *conn, &cx, &files, request.as_bytes(), &mut out);
+                    serve(&mut *conn, &cx, &files, request.as_bytes(), &mut exchange);
                 }
                 start.elapsed().as_secs_f64() * 1e9 / f64::from(REQUESTS_PER_ROUND)
             })

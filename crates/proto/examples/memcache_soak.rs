@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 use std::{fs, process, thread};
 
-use pitot_proto::harness::memcache::{Soak, SoakCounts, SoakOptions};
+use pitot_proto_harness::memcache::{Soak, SoakCounts, SoakOptions};
 
 /// Requests under way on a connection.
 const BATCH: usize = 64;

@@ -4,7 +4,7 @@
 //! allowed. Connections persist and requests may be pipelined. There is no framing beside the length that the client
 //! asked for, so a line that is not a request ends the connection without a word.
 
-use crate::{Context, Next, Outbox, Protocol, ProtocolOptions, ServerConn, Step, Violation, ViolationKind};
+use crate::{Context, Exchange, Next, Protocol, ProtocolOptions, ServerConn, Step, Violation, ViolationKind};
 
 /// The size of a reply to a request that names none.
 pub const SIZE_DEFAULT: u64 = 1024;
@@ -34,7 +34,12 @@ impl Protocol for Blob {
 struct Conn;
 
 impl ServerConn for Conn {
-    fn receive(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation> {
+    fn receive(
+        &mut self,
+        cx: &Context<'_>,
+        input: &[u8],
+        exchange: &mut Exchange,
+    ) -> Result<Step, Violation> {
         let Some(end) = input.iter().take(LINE_MAX).position(|&b| b == b'\n') else {
             return if input.len() < LINE_MAX {
                 Ok(Step::read(0))
@@ -43,8 +48,8 @@ impl ServerConn for Conn {
             };
         };
         let size = parse(&input[..end]).ok_or(ViolationKind::Malformed)?;
-        out.pattern(size);
-        out.reply_done();
+        exchange.out.pattern(size);
+        exchange.reply_done();
         Ok(Step { consumed: end + 1, next: if cx.stopping { Next::Close } else { Next::Read } })
     }
 }
@@ -91,9 +96,9 @@ mod tests {
 
     #[test]
     fn a_line_that_never_ends_is_refused_at_its_limit() {
-        let (mut conn, mut out) = (Blob.connect(), Outbox::new());
+        let (mut conn, mut exchange) = (Blob.connect(), Exchange::new());
         let cx = Context { unix_s: 0, date: "", stopping: false };
-        assert_eq!(conn.receive(&cx, &[b'G'; LINE_MAX - 1], &mut out), Ok(Step::read(0)));
-        assert_eq!(conn.receive(&cx, &[b'G'; LINE_MAX], &mut out), Err(ViolationKind::TooLarge.into()));
+        assert_eq!(conn.receive(&cx, &[b'G'; LINE_MAX - 1], &mut exchange), Ok(Step::read(0)));
+        assert_eq!(conn.receive(&cx, &[b'G'; LINE_MAX], &mut exchange), Err(ViolationKind::TooLarge.into()));
     }
 }

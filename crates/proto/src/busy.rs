@@ -1,6 +1,6 @@
 //! `busy`: the service of the 2001 architecture comparison. It answers every connection with one line and closes.
 
-use crate::{Context, Next, Outbox, Protocol, ProtocolOptions, ServerConn, Step, Violation};
+use crate::{Context, Exchange, Next, Protocol, ProtocolOptions, ServerConn, Step, Violation};
 
 /// The line that every connection gets.
 pub const REPLY: &[u8] = b"450 too busy\r\n";
@@ -27,13 +27,13 @@ impl Protocol for Busy {
 struct Conn;
 
 impl ServerConn for Conn {
-    fn open(&mut self, _: &Context<'_>, out: &mut Outbox) -> Next {
-        out.fixed(REPLY);
-        out.reply_done();
+    fn open(&mut self, _: &Context<'_>, exchange: &mut Exchange) -> Next {
+        exchange.out.fixed(REPLY);
+        exchange.reply_done();
         Next::Close
     }
 
-    fn receive(&mut self, _: &Context<'_>, input: &[u8], _: &mut Outbox) -> Result<Step, Violation> {
+    fn receive(&mut self, _: &Context<'_>, input: &[u8], _: &mut Exchange) -> Result<Step, Violation> {
         Ok(Step { consumed: input.len(), next: Next::Close })
     }
 }
@@ -44,10 +44,10 @@ mod tests {
 
     #[test]
     fn a_connection_gets_its_line_before_it_says_a_word() {
-        let mut out = Outbox::new();
+        let mut exchange = Exchange::new();
         let cx = Context { unix_s: 0, date: "", stopping: false };
-        assert_eq!(Busy.connect().open(&cx, &mut out), Next::Close);
-        assert_eq!(&*out.gather().slices()[0], REPLY);
-        assert_eq!(out.take_replies(), 1);
+        assert_eq!(Busy.connect().open(&cx, &mut exchange), Next::Close);
+        assert_eq!(&*exchange.out.gather().slices()[0], REPLY);
+        assert_eq!(exchange.counts.replies, 1);
     }
 }

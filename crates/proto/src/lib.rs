@@ -1,27 +1,32 @@
 //! Network protocols as state machines over bytes.
 //!
-//! Nothing here knows a descriptor, a clock, a thread or a system call: bytes and the time of day come in as
-//! arguments, bytes and wishes (send this, open that file, close) come out in an [`Outbox`]. So the same code serves
+//! Nothing here knows a descriptor, a clock, a thread or a system call: what has happened and the time come in as
+//! arguments, what is to be done (send this, open that file, close) comes out as an [`Action`]. So the same code serves
 //! under every concurrency model and event mechanism, and a comparison compares architectures and nothing else.
 //!
-//! A protocol is one file here and one entry in [`PROTOCOLS`].
+//! A protocol is one file here and one entry in [`PROTOCOLS`]; what all connections have in common is [`Connection`].
 #![forbid(unsafe_code)]
 
 pub mod blob;
 pub mod busy;
 pub mod client;
-mod delivery;
-pub mod harness;
+mod connection;
+mod exchange;
 pub mod http;
 pub mod memcache;
 mod outbox;
 mod registry;
 mod server;
 pub mod smtp;
+mod store_step;
+mod worker;
 
-pub use delivery::{DeliverError, Delivery, Parcel};
-pub use outbox::{Block, FileHandle, Gathered, MailCounts, Outbox, PATTERN, Segment, pattern_at};
+pub use connection::{Action, Connection, FileFailure, Intake};
+pub use exchange::{Counts, Exchange};
+pub use outbox::{Block, FileHandle, Gathered, Outbox, PATTERN, Segment, pattern_at};
 pub use registry::{PROTOCOLS, ProtocolEntry, ProtocolOptions, find};
 pub use server::{
     Context, Derived, FileMeta, Next, OpenError, Opened, Protocol, ServerConn, Step, Violation, ViolationKind,
 };
+pub use store_step::{StoreError, StoreStep, Upload};
+pub use worker::{ConnectionLimits, Phase, Tally, Tick, Worker};

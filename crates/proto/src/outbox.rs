@@ -7,8 +7,6 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Delivery, Next, Parcel};
-
 /// Generated content: byte `i` of any generated body is `PATTERN[i % PATTERN.len()]`.
 ///
 /// It is printable text with line breaks, so that a terminal survives it, and its period of 64 lines of 64 bytes
@@ -121,35 +119,22 @@ const SPARE_CAPACITY_MAX: usize = 16 * 1024;
 /// Shared bytes up to this length are copied rather than pointed at: one send of one buffer is cheaper.
 pub(crate) const COPY_MAX: usize = 4096;
 
-/// Everything that one connection still has to send, in order, and the file or the delivery that it asks for.
+/// Everything that one connection still has to send, in order.
 ///
-/// The front may be lent to the kernel ([`Outbox::take_front`]) while a core appends to the back. An empty outbox
+/// The front may be lent to the kernel ([`Outbox::lend_front`]) while a core appends to the back. An empty outbox
 /// holds at most one small spare buffer and serves one connection after another.
 #[derive(Debug, Default)]
 pub struct Outbox {
     segments: VecDeque<Segment>,
     /// Bytes of the front segment that are sent already.
     sent_of_front: u64,
-    /// Bytes queued in all and not yet sent, taken ones not counted.
+    /// Bytes queued in all and not yet sent, lent ones not counted.
     len: u64,
+    /// Bytes that the kernel has and has not reported as sent.
+    lent: u64,
     /// Files among the segments, so that nobody looks for one in vain.
     files: usize,
     spare: Vec<u8>,
-    wanted_file: Vec<u8>,
-    delivery: Delivery,
-    replies: u32,
-    mail: MailCounts,
-}
-
-/// What came of mail, for the server's counters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MailCounts {
-    /// Recipients that were accepted, whether or not a message followed.
-    pub recipients_accepted: u32,
-    /// Messages that were acknowledged.
-    pub messages: u32,
-    /// The recipients of these.
-    pub recipients: u32,
 }
 
 /// The start of an outbox as slices for one gathering send (writev(2), sendmsg(2)).
@@ -181,14 +166,19 @@ impl Outbox {
         Outbox::default()
     }
 
-    /// True if nothing is left to send.
+    /// True if nothing is queued and nothing is lent.
     pub fn is_empty(&self) -> bool {
-        self.segments.is_empty()
+        self.segments.is_empty() && self.lent == 0
     }
 
-    /// Bytes left to send.
+    /// Bytes that are queued; those that are lent to the kernel do not count.
     pub fn len(&self) -> u64 {
         self.len
+    }
+
+    /// Bytes that are lent to the kernel.
+    pub fn lent(&self) -> u64 {
+        self.lent
     }
 
     /// Appends a copy of `bytes`.
@@ -265,65 +255,6 @@ impl Outbox {
             self.files += usize::from(matches!(segment, Segment::File { .. }));
             self.segments.push_back(segment);
         }
-    }
-
-    /// Names the file that [`Next::Open`](crate::Next::Open) asks for: a path below the root, without a leading slash,
-    /// decoded, and already free of `..`, NUL and empty components.
-    pub fn want_file(&mut self, path: &[u8]) {
-        self.wanted_file.clear();
-        self.wanted_file.extend_from_slice(path);
-    }
-
-    /// Names the file as [`Outbox::want_file`] does, but lets `write` write the path, into an empty buffer that serves
-    /// again and again.
-    pub fn want_file_with<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-        self.wanted_file.clear();
-        write(&mut self.wanted_file)
-    }
-
-    /// The file that was asked for last.
-    pub fn wanted_file(&self) -> &[u8] {
-        &self.wanted_file
-    }
-
-    /// Counts one reply, for the server's `requests`.
-    pub fn reply_done(&mut self) {
-        self.replies += 1;
-    }
-
-    /// The replies counted since the last call.
-    pub fn take_replies(&mut self) -> u32 {
-        std::mem::take(&mut self.replies)
-    }
-
-    /// Bytes of a message that the next [`Outbox::deliver`] is to append; a core may add to them and clear them.
-    pub fn spool(&mut self) -> &mut Vec<u8> {
-        &mut self.delivery.bytes
-    }
-
-    /// Has the spooled bytes appended to a message in the making, or a new one begun with them.
-    pub fn deliver(&mut self, parcel: Option<Parcel>, is_last: bool) -> Next {
-        self.delivery.parcel = parcel;
-        self.delivery.is_last = is_last;
-        Next::Deliver
-    }
-
-    /// The delivery that was asked for, and the path of the file if it is to become one, which is there at its first
-    /// step. Whoever does it leaves no bytes in it.
-    pub fn delivery(&mut self) -> (&[u8], &mut Delivery) {
-        (&self.wanted_file, &mut self.delivery)
-    }
-
-    /// Adds to the counts of mail.
-    pub fn count_mail(&mut self, counts: MailCounts) {
-        self.mail.recipients_accepted += counts.recipients_accepted;
-        self.mail.messages += counts.messages;
-        self.mail.recipients += counts.recipients;
-    }
-
-    /// The counts of mail since the last call.
-    pub fn take_mail_counts(&mut self) -> MailCounts {
-        std::mem::take(&mut self.mail)
     }
 
     /// The start of the outbox up to the first file, as slices. Empty if a file is in front.
@@ -491,18 +422,40 @@ impl Outbox {
     }
 
     /// Lends the first segment to the kernel: the segment and how much of it is sent already. What is appended from
-    /// now on goes behind it. Give it back with [`Outbox::put_back`] or, when it is all sent, [`Outbox::recycle`].
-    pub fn take_front(&mut self) -> Option<(Segment, u64)> {
+    /// now on goes behind it. What the kernel has sent of it is reported to [`Outbox::return_lent`]; what it is not
+    /// given after all goes back with [`Outbox::put_back`].
+    pub fn lend_front(&mut self) -> Option<(Segment, u64)> {
         let front = self.segments.pop_front()?;
         let sent = std::mem::take(&mut self.sent_of_front);
-        self.len -= front.len() - sent;
+        let len = front.len() - sent;
+        self.len -= len;
+        self.lent += len;
         self.files -= usize::from(matches!(front, Segment::File { .. }));
         Some((front, sent))
     }
 
-    /// Takes back a segment of which the first `sent` bytes are sent.
+    /// Counts the first `n` bytes, which the caller has in memory of its own, as lent to the kernel.
+    ///
+    /// # Panics
+    /// If fewer than `n` bytes are queued.
+    pub fn lend(&mut self, n: u64) {
+        self.advance(n);
+        self.lent += n;
+    }
+
+    /// The kernel has sent `n` of the bytes that were lent to it.
+    ///
+    /// # Panics
+    /// If fewer were lent.
+    pub fn return_lent(&mut self, n: u64) {
+        assert!(n <= self.lent, "the kernel sent {n} of {} bytes", self.lent);
+        self.lent -= n;
+    }
+
+    /// Takes back a lent segment, or the end of one, of which the first `sent` bytes are sent.
     pub fn put_back(&mut self, segment: Segment, sent: u64) {
         assert!(self.sent_of_front == 0 && sent <= segment.len());
+        self.lent -= segment.len() - sent;
         if sent == segment.len() {
             if let Segment::Bytes(buffer) = segment {
                 self.recycle(buffer);
@@ -518,9 +471,7 @@ impl Outbox {
     /// Drops everything that is queued, as when the connection has failed.
     pub fn clear(&mut self) {
         self.advance(self.len);
-        self.replies = 0;
-        self.delivery.parcel = None;
-        self.delivery.bytes.clear();
+        self.lent = 0;
     }
 
     /// Keeps a sent buffer for the next bytes.
@@ -597,10 +548,12 @@ mod tests {
     fn a_front_lent_to_the_kernel_comes_back_in_place() {
         let (mut out, expected) = mixed();
         out.advance(2);
-        let (front, sent) = out.take_front().unwrap();
+        let (front, sent) = out.lend_front().unwrap();
         assert_eq!(sent, 2);
         out.bytes(b"more");
+        assert_eq!(out.lent(), 2);
         out.put_back(front, 3);
+        out.return_lent(1);
         let mut rest = expected[3..].to_vec();
         rest.extend(b"more");
         assert_eq!(drain(&mut out, 5000), rest);
@@ -610,7 +563,7 @@ mod tests {
     fn bytes_appended_behind_a_lent_front_do_not_touch_it() {
         let mut out = Outbox::new();
         out.bytes(b"one");
-        let (front, _) = out.take_front().unwrap();
+        let (front, _) = out.lend_front().unwrap();
         out.bytes(b"two");
         assert!(matches!(front, Segment::Bytes(ref b) if b == b"one"));
         assert_eq!(out.len(), 3);

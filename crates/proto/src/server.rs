@@ -5,33 +5,33 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
-use crate::{DeliverError, FileHandle, Outbox, Parcel};
+use crate::{Exchange, FileHandle, StoreError, Upload};
 
 /// A protocol with the state that all its connections share (a site's options, a cache's items).
 pub trait Protocol: Send + Sync {
     /// The state of one new connection. It should stay small: an idle connection is little more than this.
     fn connect(&self) -> Box<dyn ServerConn>;
 
-    /// Its connections want to know whom they speak to, which costs the caller a system call for each of them.
+    /// Its connections want to know the address of their peer, which costs the driver a system call for each of them.
     fn wants_peer(&self) -> bool {
         false
     }
 }
 
-/// The server's side of one connection: bytes in, bytes and wishes out.
+/// The protocol of the server's side of one connection: bytes in, bytes and requests to its driver out.
 ///
-/// The caller borrows the input to the core and keeps what was not consumed; the core never stores a copy of input
-/// that it can ask to see again. `dyn` is deliberate: one indirect call per read costs about a nanosecond, and it
+/// [`Connection`](crate::Connection) is its caller: it lends the input to the core and keeps what was not consumed; the
+/// core never stores a copy of input that it can ask to see again. `dyn` is deliberate: one indirect call per read costs about a nanosecond, and it
 /// keeps a protocol to one file and one registry entry.
 pub trait ServerConn: Send {
-    /// The address of the peer, told before all else if the protocol wants it and it can be had.
+    /// The address of the peer, before all else, if the protocol wants it and it is known.
     fn peer_is(&mut self, peer: IpAddr) {
         let _ = peer;
     }
 
     /// Called once, before any input. A protocol in which the server speaks first greets here.
-    fn open(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
-        let _ = (cx, out);
+    fn open(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
+        let _ = (cx, exchange);
         Next::Read
     }
 
@@ -41,54 +41,60 @@ pub trait ServerConn: Send {
     /// nothing it needs more bytes than it was shown. After [`Next::Flush`] it is called with the rest, which may be
     /// empty, once the outbox has drained. On a [`Violation`] what it has put in the outbox (an error reply) is
     /// still sent, and the connection is closed.
-    fn receive(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation>;
+    fn receive(&mut self, cx: &Context<'_>, input: &[u8], exchange: &mut Exchange)
+    -> Result<Step, Violation>;
 
     /// The answer to an [`Next::Open`]: the file, or why there is none. No `receive` comes in between.
     ///
     /// The file is lent, so that a hit in the open-file cache touches no reference count unless the reply has to
     /// point at the file.
-    fn opened(&mut self, cx: &Context<'_>, answer: Result<&Opened, OpenError>, out: &mut Outbox) -> Next {
-        let _ = (cx, answer, out);
+    fn opened(
+        &mut self,
+        cx: &Context<'_>,
+        answer: Result<&Opened, OpenError>,
+        exchange: &mut Exchange,
+    ) -> Next {
+        let _ = (cx, answer, exchange);
         Next::Close
     }
 
-    /// The answer to a [`Next::Deliver`]: the message so far, nothing once it is in its place, or why it could not be
+    /// The answer to a [`Next::Store`]: the upload so far, nothing once it is in its place, or why it could not be
     /// stored. No `receive` comes in between.
-    fn delivered(
+    fn stored(
         &mut self,
         cx: &Context<'_>,
-        answer: Result<Option<Parcel>, DeliverError>,
-        out: &mut Outbox,
+        answer: Result<Option<Upload>, StoreError>,
+        exchange: &mut Exchange,
     ) -> Next {
-        let _ = (cx, answer, out);
+        let _ = (cx, answer, exchange);
         Next::Close
     }
 
     /// The peer has finished sending (it may still read). The default closes once everything is sent.
-    fn end_of_input(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
-        let _ = (cx, out);
+    fn end_of_input(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
+        let _ = (cx, exchange);
         Next::Close
     }
 
     /// The peer took too long; a last word may be put in the outbox before the connection is closed.
-    fn timed_out(&mut self, cx: &Context<'_>, out: &mut Outbox) {
-        let _ = (cx, out);
+    fn timed_out(&mut self, cx: &Context<'_>, exchange: &mut Exchange) {
+        let _ = (cx, exchange);
     }
 
     /// The connection is about to be closed although nothing is wrong with it: it was idle for too long, or the server
     /// is stopping. What a last word leaves in the outbox is sent as far as the socket takes it at once.
-    fn dismissed(&mut self, cx: &Context<'_>, out: &mut Outbox) {
-        let _ = (cx, out);
+    fn dismissed(&mut self, cx: &Context<'_>, exchange: &mut Exchange) {
+        let _ = (cx, exchange);
     }
 
     /// A file of which a reply was made cannot be read, and that reply was taken out of the outbox again with all that
     /// followed it: an error reply may be put in its place before the connection is closed.
-    fn file_failed(&mut self, cx: &Context<'_>, error: OpenError, out: &mut Outbox) {
-        let _ = (cx, error, out);
+    fn file_failed(&mut self, cx: &Context<'_>, error: OpenError, exchange: &mut Exchange) {
+        let _ = (cx, error, exchange);
     }
 
-    /// True between the first consumed byte of a request and its last, as in a body. (A request whose bytes are all
-    /// still unconsumed need not be told: the caller sees the unconsumed tail.)
+    /// True between the first consumed byte of a request and its last, as in a body. (For a request whose bytes are
+    /// all still unconsumed it may be false: the caller sees the unconsumed input.)
     fn mid_request(&self) -> bool {
         false
     }
@@ -128,10 +134,10 @@ pub enum Next {
     Read,
     /// Send the outbox until it is empty, then call `receive` with the rest of the input. The only back-pressure.
     Flush,
-    /// Open the file named by [`Outbox::want_file`], then call `opened`.
+    /// Open the file at [`Exchange::path`], then call `opened`.
     Open,
-    /// Do the delivery in the outbox ([`Outbox::deliver`]), then call `delivered`.
-    Deliver,
+    /// Carry out [`Exchange::step`], then call `stored`.
+    Store,
     /// Send the outbox, then close.
     Close,
 }
@@ -162,7 +168,7 @@ impl From<ViolationKind> for Violation {
 /// each path and lends it to every connection that asks for that path.
 #[derive(Debug)]
 pub struct Opened {
-    /// To be put into the outbox by [`Outbox::file`].
+    /// To be put into the outbox by [`Outbox::file`](crate::Outbox::file).
     pub handle: FileHandle,
     /// What is known of the file.
     pub meta: FileMeta,
@@ -220,7 +226,7 @@ pub enum OpenError {
     NotRegular,
     /// The name is too long for the file system.
     NameTooLong,
-    /// Out of descriptors or memory for now (EMFILE, ENFILE, ENOMEM), or the data server is away.
+    /// Out of descriptors or memory for now (EMFILE, ENFILE, ENOMEM), or the data server is not running.
     Unavailable,
     /// Anything else the disk said.
     Failed,

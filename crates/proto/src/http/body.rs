@@ -5,7 +5,7 @@ use super::chunked::{ChunkError, Decoder};
 use super::head::{Length, Refusal};
 use super::reply::{self, Status, TEXT, Terms};
 use super::syntax::write_decimal;
-use crate::{Context, Next, Outbox, Parcel};
+use crate::{Context, Exchange, Next, Upload};
 
 /// Content on its way in.
 pub(super) struct Body {
@@ -15,18 +15,18 @@ pub(super) struct Body {
     bytes_max: u64,
     /// What is to be sent back.
     echo: Option<Vec<u8>>,
-    /// It is to be stored, by whoever runs the core.
-    pub(super) upload: Option<Upload>,
+    /// It is to be stored, by the driver of the connection.
+    pub(super) put: Option<Put>,
 }
 
 /// A file that is being put.
 #[derive(Default)]
-pub(super) struct Upload {
-    /// What the runner has made of it so far.
-    pub(super) parcel: Option<Parcel>,
+pub(super) struct Put {
+    /// What the driver has stored of it so far.
+    pub(super) upload: Option<Upload>,
     /// There was a file of that name before.
     pub(super) replaces: bool,
-    /// The client waits for leave to send its content.
+    /// The client waits for 100 (Continue) before it sends its content.
     pub(super) waits: bool,
 }
 
@@ -66,17 +66,21 @@ impl Body {
             Length::Exact(length) => Rest::Exact(length),
             Length::Chunked => Rest::Chunked(Decoder::default()),
         };
-        Ok(Body { terms, rest, received: 0, bytes_max, echo: echo.then(Vec::new), upload: None })
+        Ok(Body { terms, rest, received: 0, bytes_max, echo: echo.then(Vec::new), put: None })
     }
 
     /// Takes what of `input` belongs to the content of a file that is being put, and asks to have it stored.
-    pub(super) fn pass_on(&mut self, input: &[u8], out: &mut Outbox) -> Result<(usize, Next), Refusal> {
+    pub(super) fn pass_on(
+        &mut self,
+        input: &[u8],
+        exchange: &mut Exchange,
+    ) -> Result<(usize, Next), Refusal> {
         let input = &input[..input.len().min(PIECE_BYTES)];
         let Body { rest, received, bytes_max, .. } = self;
-        let spool = out.spool();
+        let bytes = &mut exchange.step.bytes;
         let mut keep = |data: &[u8]| {
             *received += data.len() as u64;
-            spool.extend_from_slice(data);
+            bytes.extend_from_slice(data);
             if *received > *bytes_max { Err(TOO_LARGE) } else { Ok(()) }
         };
         let taken = match rest {
@@ -87,13 +91,13 @@ impl Body {
             }
             Rest::Chunked(decoder) => decoder.decode(input, keep),
         };
-        let taken = taken.inspect_err(|_| out.spool().clear())?;
+        let taken = taken.inspect_err(|_| exchange.step.bytes.clear())?;
         let is_done = self.is_done();
-        if !is_done && out.spool().is_empty() {
+        if !is_done && exchange.step.bytes.is_empty() {
             return Ok((taken, Next::Read));
         }
-        let parcel = self.upload.as_mut().and_then(|upload| upload.parcel.take());
-        Ok((taken, out.deliver(parcel, is_done)))
+        let upload = self.put.as_mut().and_then(|put| put.upload.take());
+        Ok((taken, exchange.store(upload, is_done)))
     }
 
     /// The terms of the request.
@@ -134,19 +138,19 @@ impl Body {
     }
 
     /// Answers the request that the content belongs to.
-    pub(super) fn answer(&self, out: &mut Outbox, cx: &Context<'_>) -> Next {
+    pub(super) fn answer(&self, exchange: &mut Exchange, cx: &Context<'_>) -> Next {
         let terms = self.terms.at(cx);
         match &self.echo {
             // Never a type that a browser would run: the content is the client's.
             Some(content) => {
                 let fields = [("Content-Type", &b"application/octet-stream"[..])];
-                reply::small(out, cx, Status::Ok, terms, &fields, content)
+                reply::small(exchange, cx, Status::Ok, terms, &fields, content)
             }
             None => {
                 let mut content = b"received ".to_vec();
                 write_decimal(&mut content, self.received);
                 content.extend_from_slice(b" bytes\n");
-                reply::small(out, cx, Status::Ok, terms, &[TEXT], &content)
+                reply::small(exchange, cx, Status::Ok, terms, &[TEXT], &content)
             }
         }
     }

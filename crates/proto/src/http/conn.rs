@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::body::{Body, Upload};
+use super::body::{Body, Put};
 use super::head::{self, Expect, Head, Length, Method, Refusal};
 use super::reply::{self, ALLOW, ALLOW_PUT, Connection, Status, TEXT, Terms};
 use super::representation::{self, Request};
@@ -10,7 +10,7 @@ use super::syntax::{decimal, is_token_byte};
 use super::target::{self, Named, Path, PathError, Target};
 use super::{ABOUT, BYTES_MAX, ECHO_BYTES_MAX, Site, conditional::Conditions};
 use crate::{
-    Context, DeliverError, Next, OpenError, Opened, Outbox, Parcel, ServerConn, Step, Violation,
+    Context, Exchange, Next, OpenError, Opened, ServerConn, Step, StoreError, Upload, Violation,
     ViolationKind,
 };
 
@@ -44,94 +44,114 @@ struct Extra {
 }
 
 impl ServerConn for Conn {
-    fn receive(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation> {
+    fn receive(
+        &mut self,
+        cx: &Context<'_>,
+        input: &[u8],
+        exchange: &mut Exchange,
+    ) -> Result<Step, Violation> {
         let step = match self.state {
-            State::Head { scanned } => self.head(cx, scanned as usize, input, out),
-            State::Body(_) => self.body(cx, input, out),
+            State::Head { scanned } => self.head(cx, scanned as usize, input, exchange),
+            State::Body(_) => self.body(cx, input, exchange),
             State::Opening { .. } | State::Placing(_) | State::Storing(_) => Ok(Step::read(0)),
         };
-        step.or_else(|refusal| self.refuse(cx, out, refusal))
+        step.or_else(|refusal| self.refuse(cx, exchange, refusal))
     }
 
-    fn opened(&mut self, cx: &Context<'_>, answer: Result<&Opened, OpenError>, out: &mut Outbox) -> Next {
+    fn opened(
+        &mut self,
+        cx: &Context<'_>,
+        answer: Result<&Opened, OpenError>,
+        exchange: &mut Exchange,
+    ) -> Next {
         let (terms, named, extra) = match std::mem::replace(&mut self.state, IDLE) {
             State::Opening { terms, named, extra } => (terms, named, extra),
-            State::Placing(body) => return self.place(cx, answer.map(|_| ()), body, out),
+            State::Placing(body) => return self.place(cx, answer.map(|_| ()), body, exchange),
             _ => return Next::Close,
         };
         let terms = terms.at(cx);
         let error = match answer {
             Ok(opened) => {
                 let conditions = extra.as_ref().and_then(|extra| extra.conditions.as_deref());
-                return representation::file(out, cx, &Request { terms, conditions }, opened);
+                return representation::file(exchange, cx, &Request { terms, conditions }, opened);
             }
             Err(error) => error,
         };
         if error == OpenError::IsDirectory && named == Named::File {
             let query = extra.as_ref().and_then(|extra| extra.query.as_deref());
-            return add_slash(out, cx, terms, query);
+            return add_slash(exchange, cx, terms, query);
         }
-        no_file(out, cx, terms, error)
+        no_file(exchange, cx, terms, error)
     }
 
-    fn file_failed(&mut self, cx: &Context<'_>, error: OpenError, out: &mut Outbox) {
+    fn file_failed(&mut self, cx: &Context<'_>, error: OpenError, exchange: &mut Exchange) {
         self.state = IDLE;
-        no_file(out, cx, Terms { head_only: false, connection: Connection::Close }, error);
+        no_file(exchange, cx, Terms { head_only: false, connection: Connection::Close }, error);
     }
 
-    fn delivered(
+    fn stored(
         &mut self,
         cx: &Context<'_>,
-        answer: Result<Option<Parcel>, DeliverError>,
-        out: &mut Outbox,
+        answer: Result<Option<Upload>, StoreError>,
+        exchange: &mut Exchange,
     ) -> Next {
         let State::Storing(mut body) = std::mem::replace(&mut self.state, IDLE) else { return Next::Close };
         let terms = body.terms().at(cx);
         let close = Terms { connection: Connection::Close, ..terms };
         let is_done = body.is_done();
-        let Some(upload) = &mut body.upload else { return Next::Close };
+        let Some(put) = &mut body.put else { return Next::Close };
         match answer {
-            Ok(Some(parcel)) if is_done => {
+            Ok(Some(upload)) if is_done => {
                 self.state = State::Storing(body);
-                out.deliver(Some(parcel), true)
+                exchange.store(Some(upload), true)
             }
-            Ok(Some(parcel)) => {
-                upload.parcel = Some(parcel);
-                if std::mem::take(&mut upload.waits) {
-                    out.fixed(b"HTTP/1.1 100 Continue\r\n\r\n");
+            Ok(Some(upload)) => {
+                put.upload = Some(upload);
+                if std::mem::take(&mut put.waits) {
+                    exchange.out.fixed(b"HTTP/1.1 100 Continue\r\n\r\n");
                 }
                 self.state = State::Body(body);
                 Next::Read
             }
-            Ok(None) if upload.replaces => {
-                out.write_with(|buf| {
+            Ok(None) if put.replaces => {
+                exchange.out.write_with(|buf| {
                     reply::start(buf, Status::NoContent, cx);
                     reply::finish(buf, terms.connection);
                 });
-                out.reply_done();
+                exchange.reply_done();
                 terms.next()
             }
-            Ok(None) => reply::small(out, cx, Status::Created, terms, &[TEXT], b"created\n"),
-            Err(DeliverError::NoRoom) => {
-                reply::explain(out, cx, Status::InsufficientStorage, close, &[], "there is no room for it")
+            Ok(None) => reply::small(exchange, cx, Status::Created, terms, &[TEXT], b"created\n"),
+            Err(StoreError::NoSpace) => reply::explain(
+                exchange,
+                cx,
+                Status::InsufficientStorage,
+                close,
+                &[],
+                "there is no room for it",
+            ),
+            Err(StoreError::NoDirectory) => not_found(exchange, cx, close),
+            Err(StoreError::Forbidden) => {
+                reply::explain(exchange, cx, Status::Forbidden, close, &[], "the server may not write there")
             }
-            Err(DeliverError::NoPlace) => not_found(out, cx, close),
-            Err(DeliverError::Forbidden) => {
-                reply::explain(out, cx, Status::Forbidden, close, &[], "the server may not write there")
-            }
-            Err(DeliverError::Failed) => {
-                reply::explain(out, cx, Status::InternalServerError, close, &[], "it could not be stored")
-            }
-            Err(DeliverError::Unavailable) => no_file(out, cx, close, OpenError::Unavailable),
+            Err(StoreError::Failed) => reply::explain(
+                exchange,
+                cx,
+                Status::InternalServerError,
+                close,
+                &[],
+                "it could not be stored",
+            ),
+            Err(StoreError::Unavailable) => no_file(exchange, cx, close, OpenError::Unavailable),
         }
     }
 
-    fn timed_out(&mut self, cx: &Context<'_>, out: &mut Outbox) {
+    fn timed_out(&mut self, cx: &Context<'_>, exchange: &mut Exchange) {
         if matches!(self.state, State::Head { scanned: 1.. } | State::Body(_)) {
             self.state = IDLE;
             let why = "the request did not arrive in time";
             let terms = Terms { head_only: false, connection: Connection::Close };
-            reply::explain(out, cx, Status::RequestTimeout, terms, &[], why);
+            reply::explain(exchange, cx, Status::RequestTimeout, terms, &[], why);
         }
     }
 
@@ -147,10 +167,15 @@ impl Conn {
 
     /// Answers an error after which the connection cannot go on.
     #[cold]
-    fn refuse(&mut self, cx: &Context<'_>, out: &mut Outbox, refusal: Refusal) -> Result<Step, Violation> {
+    fn refuse(
+        &mut self,
+        cx: &Context<'_>,
+        exchange: &mut Exchange,
+        refusal: Refusal,
+    ) -> Result<Step, Violation> {
         self.state = IDLE;
         let terms = Terms { head_only: refusal.head_only, connection: Connection::Close };
-        let next = reply::explain(out, cx, refusal.status, terms, refusal.fields(), refusal.why);
+        let next = reply::explain(exchange, cx, refusal.status, terms, refusal.fields(), refusal.why);
         match refusal.status {
             Status::BadRequest => Err(ViolationKind::Malformed.into()),
             Status::ContentTooLarge | Status::UriTooLong | Status::HeaderFieldsTooLarge => {
@@ -167,7 +192,7 @@ impl Conn {
         cx: &Context<'_>,
         scanned: usize,
         input: &[u8],
-        out: &mut Outbox,
+        exchange: &mut Exchange,
     ) -> Result<Step, Refusal> {
         match input {
             [] | [b'\r'] => return Ok(self.wait_for_more(input)),
@@ -193,7 +218,7 @@ impl Conn {
         if let Some(head) = parsed {
             self.state = IDLE;
             let (consumed, head_only) = (head.len, head.terms.head_only);
-            let next = self.request(cx, head, consumed == input.len(), out);
+            let next = self.request(cx, head, consumed == input.len(), exchange);
             let next = next.map_err(|refusal| Refusal { head_only, ..refusal })?;
             return Ok(Step { consumed, next });
         }
@@ -215,7 +240,7 @@ impl Conn {
         cx: &Context<'_>,
         head: Head<'_>,
         alone: bool,
-        out: &mut Outbox,
+        exchange: &mut Exchange,
     ) -> Result<Next, Refusal> {
         let terms = head.terms.at(cx);
         let has_content = !matches!(head.length, Length::Absent | Length::Exact(0));
@@ -224,35 +249,37 @@ impl Conn {
                 // It is not going to be read, so no request can follow it.
                 return Err(refusal);
             }
-            return Ok(reply::explain(out, cx, refusal.status, terms, refusal.fields(), refusal.why));
+            return Ok(reply::explain(exchange, cx, refusal.status, terms, refusal.fields(), refusal.why));
         }
         let target = target::parse(head.target).map_err(|why| Refusal::new(Status::BadRequest, why))?;
         match (head.method, target) {
             (Method::Options, _) => {
-                out.write_with(|buf| {
+                exchange.out.write_with(|buf| {
                     reply::start(buf, Status::NoContent, cx);
                     let allow = if self.site.upload_bytes_max.is_some() { ALLOW_PUT } else { ALLOW };
                     reply::field(buf, "Allow", allow);
                     reply::finish(buf, terms.connection);
                 });
-                out.reply_done();
+                exchange.reply_done();
                 Ok(terms.next())
             }
             (_, Target::Server) => Err(Refusal::new(Status::BadRequest, "the target * is for OPTIONS alone")),
             (Method::Post, Target::Resource { path, .. }) => {
                 let body = self.expect_body(&head, terms, path.raw)?;
                 if body.is_done() {
-                    return Ok(body.answer(out, cx));
+                    return Ok(body.answer(exchange, cx));
                 }
                 if head.expect == Expect::Continue && alone {
-                    out.fixed(b"HTTP/1.1 100 Continue\r\n\r\n");
+                    exchange.out.fixed(b"HTTP/1.1 100 Continue\r\n\r\n");
                 }
                 self.state = State::Body(Box::new(body));
                 Ok(Next::Read)
             }
-            (Method::Put, Target::Resource { path, .. }) => self.put(cx, &head, terms, (path, alone), out),
+            (Method::Put, Target::Resource { path, .. }) => {
+                self.put(cx, &head, terms, (path, alone), exchange)
+            }
             (_, Target::Resource { path, query }) => {
-                Ok(self.get(cx, terms, (path, query), head.conditions, out))
+                Ok(self.get(cx, terms, (path, query), head.conditions, exchange))
             }
         }
     }
@@ -265,11 +292,11 @@ impl Conn {
     }
 
     /// Takes input in the content of a request.
-    fn body(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Refusal> {
+    fn body(&mut self, cx: &Context<'_>, input: &[u8], exchange: &mut Exchange) -> Result<Step, Refusal> {
         let State::Body(body) = &mut self.state else { return Ok(Step::read(0)) };
-        if body.upload.is_some() {
-            let (consumed, next) = body.pass_on(input, out)?;
-            if next == Next::Deliver
+        if body.put.is_some() {
+            let (consumed, next) = body.pass_on(input, exchange)?;
+            if next == Next::Store
                 && let State::Body(body) = std::mem::replace(&mut self.state, IDLE)
             {
                 self.state = State::Storing(body);
@@ -280,7 +307,7 @@ impl Conn {
         if !body.is_done() {
             return Ok(Step::read(consumed));
         }
-        let next = body.answer(out, cx);
+        let next = body.answer(exchange, cx);
         self.state = IDLE;
         Ok(Step { consumed, next })
     }
@@ -292,7 +319,7 @@ impl Conn {
         head: &Head<'_>,
         terms: Terms,
         (path, alone): (Path<'_>, bool),
-        out: &mut Outbox,
+        exchange: &mut Exchange,
     ) -> Result<Next, Refusal> {
         if head.conditions.is_some() {
             return Err(Refusal::new(
@@ -302,19 +329,19 @@ impl Conn {
         }
         let mut body = Body::new(head.length, terms, self.site.upload_bytes_max.unwrap_or(0), false)?;
         let waits = head.expect == Expect::Continue && alone;
-        body.upload = Some(Upload { waits, ..Upload::default() });
+        body.put = Some(Put { waits, ..Put::default() });
         // What is refused here leaves its content unread, so that no request can follow.
         let close = Terms { connection: Connection::Close, ..terms };
-        Ok(match out.want_file_with(|file| path.decode(file)) {
+        Ok(match exchange.name_file(|file| path.decode(file)) {
             Ok(Named::File) => {
                 self.state = State::Placing(Box::new(body));
                 Next::Open
             }
             Ok(Named::Directory) => {
-                reply::explain(out, cx, Status::Conflict, close, &[], "a directory cannot be put")
+                reply::explain(exchange, cx, Status::Conflict, close, &[], "a directory cannot be put")
             }
-            Err(PathError::Hidden) => not_found(out, cx, close),
-            Err(PathError::Refused(why)) => reply::explain(out, cx, Status::BadRequest, close, &[], why),
+            Err(PathError::Hidden) => not_found(exchange, cx, close),
+            Err(PathError::Refused(why)) => reply::explain(exchange, cx, Status::BadRequest, close, &[], why),
         })
     }
 
@@ -324,23 +351,23 @@ impl Conn {
         cx: &Context<'_>,
         answer: Result<(), OpenError>,
         mut body: Box<Body>,
-        out: &mut Outbox,
+        exchange: &mut Exchange,
     ) -> Next {
         let close = Terms { connection: Connection::Close, ..body.terms() };
         match answer {
             Ok(()) | Err(OpenError::NotFound) => {
-                if let Some(upload) = &mut body.upload {
-                    upload.replaces = answer.is_ok();
+                if let Some(put) = &mut body.put {
+                    put.replaces = answer.is_ok();
                 }
                 self.state = State::Storing(body);
-                out.spool().clear();
-                out.deliver(None, false)
+                exchange.step.bytes.clear();
+                exchange.store(None, false)
             }
             Err(OpenError::IsDirectory | OpenError::NotRegular) => {
                 let why = "there is something else than a file";
-                reply::explain(out, cx, Status::Conflict, close, &[], why)
+                reply::explain(exchange, cx, Status::Conflict, close, &[], why)
             }
-            Err(error) => no_file(out, cx, close, error),
+            Err(error) => no_file(exchange, cx, close, error),
         }
     }
 
@@ -351,20 +378,20 @@ impl Conn {
         terms: Terms,
         (path, query): (Path<'_>, Option<&[u8]>),
         conditions: Option<Box<Conditions>>,
-        out: &mut Outbox,
+        exchange: &mut Exchange,
     ) -> Next {
         let size = path.raw.strip_prefix(b"/bytes/").and_then(decimal);
         if let Some(size) = size.filter(|&size| size <= BYTES_MAX) {
             let request = Request { terms, conditions: conditions.as_deref() };
-            return representation::generated(out, cx, &request, size);
+            return representation::generated(exchange, cx, &request, size);
         }
         if !self.site.root {
             return match path.raw {
-                b"/" => reply::small(out, cx, Status::Ok, terms, &[TEXT], ABOUT),
-                _ => not_found(out, cx, terms),
+                b"/" => reply::small(exchange, cx, Status::Ok, terms, &[TEXT], ABOUT),
+                _ => not_found(exchange, cx, terms),
             };
         }
-        let named = out.want_file_with(|file| {
+        let named = exchange.name_file(|file| {
             let named = path.decode(file);
             if named == Ok(Named::Directory) {
                 file.extend_from_slice(b"index.html");
@@ -381,8 +408,8 @@ impl Conn {
                 self.state = State::Opening { terms, named, extra };
                 Next::Open
             }
-            Err(PathError::Hidden) => not_found(out, cx, terms),
-            Err(PathError::Refused(why)) => reply::explain(out, cx, Status::BadRequest, terms, &[], why),
+            Err(PathError::Hidden) => not_found(exchange, cx, terms),
+            Err(PathError::Refused(why)) => reply::explain(exchange, cx, Status::BadRequest, terms, &[], why),
         }
     }
 }
@@ -408,39 +435,51 @@ fn refusal_of(head: &Head<'_>, has_content: bool, writable: bool) -> Option<Refu
 
 /// Says why there is no file to answer with.
 #[cold]
-fn no_file(out: &mut Outbox, cx: &Context<'_>, terms: Terms, error: OpenError) -> Next {
+fn no_file(exchange: &mut Exchange, cx: &Context<'_>, terms: Terms, error: OpenError) -> Next {
     match error {
         OpenError::NotFound | OpenError::IsDirectory | OpenError::NotRegular | OpenError::NameTooLong => {
-            not_found(out, cx, terms)
+            not_found(exchange, cx, terms)
         }
         OpenError::Forbidden => {
-            reply::explain(out, cx, Status::Forbidden, terms, &[], "the server may not read this file")
+            reply::explain(exchange, cx, Status::Forbidden, terms, &[], "the server may not read this file")
         }
         OpenError::Unavailable => {
             let fields: [(&str, &[u8]); 1] = [("Retry-After", b"1")];
-            reply::explain(out, cx, Status::ServiceUnavailable, terms, &fields, "try again in a second")
+            reply::explain(exchange, cx, Status::ServiceUnavailable, terms, &fields, "try again in a second")
         }
-        OpenError::Failed => {
-            reply::explain(out, cx, Status::InternalServerError, terms, &[], "the file could not be read")
-        }
+        OpenError::Failed => reply::explain(
+            exchange,
+            cx,
+            Status::InternalServerError,
+            terms,
+            &[],
+            "the file could not be read",
+        ),
     }
 }
 
 #[cold]
-fn not_found(out: &mut Outbox, cx: &Context<'_>, terms: Terms) -> Next {
-    reply::explain(out, cx, Status::NotFound, terms, &[], "there is nothing here")
+fn not_found(exchange: &mut Exchange, cx: &Context<'_>, terms: Terms) -> Next {
+    reply::explain(exchange, cx, Status::NotFound, terms, &[], "there is nothing here")
 }
 
 /// Sends the client from a directory's name to its path with a slash, where relative links work.
 #[cold]
-fn add_slash(out: &mut Outbox, cx: &Context<'_>, terms: Terms, query: Option<&[u8]>) -> Next {
+fn add_slash(exchange: &mut Exchange, cx: &Context<'_>, terms: Terms, query: Option<&[u8]>) -> Next {
     let mut location = Vec::new();
-    target::encode(out.wanted_file(), &mut location);
+    target::encode(&exchange.path, &mut location);
     location.push(b'/');
     if let Some(query) = query {
         location.push(b'?');
         location.extend_from_slice(query);
     }
     let fields = [("Location", &location[..])];
-    reply::explain(out, cx, Status::MovedPermanently, terms, &fields, "a directory's path ends with a slash")
+    reply::explain(
+        exchange,
+        cx,
+        Status::MovedPermanently,
+        terms,
+        &fields,
+        "a directory's path ends with a slash",
+    )
 }

@@ -1,7 +1,7 @@
 //! Reply heads.
 
 use super::syntax::write_decimal;
-use crate::{Context, Next, Outbox};
+use crate::{Context, Exchange, Next};
 
 /// The methods that every resource here allows.
 pub(super) const ALLOW: &[u8] = b"GET, HEAD, POST, OPTIONS";
@@ -129,14 +129,14 @@ pub(super) fn finish(buf: &mut Vec<u8>, connection: Connection) {
 
 /// Puts a whole reply with a short content in the outbox, and says what comes next.
 pub(super) fn small(
-    out: &mut Outbox,
+    exchange: &mut Exchange,
     cx: &Context<'_>,
     status: Status,
     terms: Terms,
     fields: &[(&str, &[u8])],
     content: &[u8],
 ) -> Next {
-    out.write_with(|buf| {
+    exchange.out.write_with(|buf| {
         start(buf, status, cx);
         for (name, value) in fields {
             field(buf, name, value);
@@ -147,7 +147,7 @@ pub(super) fn small(
             buf.extend_from_slice(content);
         }
     });
-    out.reply_done();
+    exchange.reply_done();
     terms.next()
 }
 
@@ -156,7 +156,7 @@ pub(super) const TEXT: (&str, &[u8]) = ("Content-Type", b"text/plain; charset=ut
 
 /// Puts a reply in the outbox whose content is its status and why, and says what comes next.
 pub(super) fn explain(
-    out: &mut Outbox,
+    exchange: &mut Exchange,
     cx: &Context<'_>,
     status: Status,
     terms: Terms,
@@ -164,7 +164,7 @@ pub(super) fn explain(
     why: &str,
 ) -> Next {
     let content = [status.line(), ": ", why, "\n"];
-    out.write_with(|buf| {
+    exchange.out.write_with(|buf| {
         start(buf, status, cx);
         field(buf, TEXT.0, TEXT.1);
         for (name, value) in extra {
@@ -176,6 +176,6 @@ pub(super) fn explain(
             content.iter().for_each(|piece| buf.extend_from_slice(piece.as_bytes()));
         }
     });
-    out.reply_done();
+    exchange.reply_done();
     terms.next()
 }

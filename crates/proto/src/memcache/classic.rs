@@ -3,18 +3,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::decimal::{self, Digits};
+use super::errors::{BAD_EXPTIME, BAD_LINE, ERROR, NON_NUMERIC};
 use super::store::{AT_ONCE, New, Shard, Slot};
 use super::words::Words;
-use super::write::BAD_LINE;
 use super::{Cache, KEY_BYTES_MAX, expires_s, stats};
 use crate::{Context, Outbox};
 
-/// What an unknown command gets, and one with the wrong number of words.
-pub(super) const ERROR: &[u8] = b"ERROR\r\n";
-pub(super) const NON_NUMERIC: &[u8] = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
 const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
 const OK: &[u8] = b"OK\r\n";
-pub(super) const BAD_EXPTIME: &[u8] = b"CLIENT_ERROR invalid exptime argument\r\n";
 
 /// The words behind a verb, of which few may be; with what the last one says about the reply.
 struct Arguments<'a> {

@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use memchr::memchr;
 
-use super::classic::{self, BAD_EXPTIME, ERROR};
+use super::classic;
+use super::errors::{BAD_EXPTIME, BAD_LINE, ERROR};
 use super::words::{Words, without_line_end};
-use super::write::{BAD_LINE, Refused, Verb, Write};
+use super::write::{Refused, Verb, Write};
 use super::{Cache, KEY_BYTES_MAX, LINE_BYTES_MAX, decimal, expires_s, meta};
-use crate::{Context, Next, Outbox, ServerConn, Step, Violation, ViolationKind};
+use crate::{Context, Exchange, Next, ServerConn, Step, Violation, ViolationKind};
 
 /// The values of one command wait for their reader once they come to this.
 const UNSENT_MAX: u64 = 256 * 1024;
@@ -62,21 +63,26 @@ impl Drop for Conn {
 }
 
 impl ServerConn for Conn {
-    fn open(&mut self, cx: &Context<'_>, _: &mut Outbox) -> Next {
+    fn open(&mut self, cx: &Context<'_>, _: &mut Exchange) -> Next {
         // Only the first connection finds a zero.
         let _ = self.cache.since_s.compare_exchange(0, cx.unix_s, Relaxed, Relaxed);
         Next::Read
     }
 
-    fn receive(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation> {
+    fn receive(
+        &mut self,
+        cx: &Context<'_>,
+        input: &[u8],
+        exchange: &mut Exchange,
+    ) -> Result<Step, Violation> {
         let now_s = u32::try_from(cx.unix_s).unwrap_or(u32::MAX - 2);
         let mut step = match &mut self.state {
-            State::Line => self.line(cx, now_s, input, out)?,
+            State::Line => self.line(cx, now_s, input, exchange)?,
             State::Keys(retrieval) => {
                 let retrieval = *retrieval;
-                self.keys(now_s, retrieval, input, out)
+                self.keys(now_s, retrieval, input, exchange)
             }
-            State::Block(_) => self.block(now_s, input, out),
+            State::Block(_) => self.block(now_s, input, exchange),
             State::Discard { left } => {
                 let consumed = (input.len() as u64).min(*left);
                 *left -= consumed;
@@ -116,14 +122,14 @@ impl Conn {
         cx: &Context<'_>,
         now_s: u32,
         input: &[u8],
-        out: &mut Outbox,
+        exchange: &mut Exchange,
     ) -> Result<Step, Violation> {
         let view = &input[..input.len().min(LINE_BYTES_MAX)];
         let Some(end) = memchr(b'\n', view) else {
             return if view.len() < LINE_BYTES_MAX {
                 Ok(Step::read(0))
             } else {
-                self.long_line(now_s, view, out)
+                self.long_line(now_s, view, exchange)
             };
         };
         let line = without_line_end(&view[..end]);
@@ -131,25 +137,29 @@ impl Conn {
         let mut words = Words(line);
         let verb = words.next().unwrap_or_default();
         match retrieval(verb, &mut words, now_s) {
-            Some(Ok(retrieval)) => return Ok(self.retrieve(now_s, retrieval, line, words, consumed, out)),
-            Some(Err(reply)) => out.bytes(reply),
+            Some(Ok(retrieval)) => {
+                return Ok(self.retrieve(now_s, retrieval, line, words, consumed, exchange));
+            }
+            Some(Err(reply)) => exchange.out.bytes(reply),
             None => {
                 if let Some(parsed) = write(verb, words) {
-                    return Ok(self.write(now_s, parsed, line, consumed, rest, out));
+                    return Ok(self.write(now_s, parsed, line, consumed, rest, exchange));
                 }
                 match verb {
                     b"quit" => return Ok(Step { consumed, next: Next::Close }),
-                    [b'm', letter] => meta::execute(&self.cache.store, *letter, words, now_s, out),
-                    _ => classic::execute(&self.cache, cx, now_s, verb, words, out),
+                    [b'm', letter] => {
+                        meta::execute(&self.cache.store, *letter, words, now_s, &mut exchange.out)
+                    }
+                    _ => classic::execute(&self.cache, cx, now_s, verb, words, &mut exchange.out),
                 }
             }
         }
-        out.reply_done();
+        exchange.reply_done();
         Ok(Step::read(consumed))
     }
 
     /// Takes the start of a line that is longer than others may be.
-    fn long_line(&mut self, now_s: u32, view: &[u8], out: &mut Outbox) -> Result<Step, Violation> {
+    fn long_line(&mut self, now_s: u32, view: &[u8], exchange: &mut Exchange) -> Result<Step, Violation> {
         let mut words = Words(view);
         let verb = words.next().unwrap_or_default();
         match retrieval(verb, &mut words, now_s) {
@@ -158,7 +168,7 @@ impl Conn {
                 Ok(Step::read(view.len() - words.0.len()))
             }
             _ => {
-                out.bytes(b"CLIENT_ERROR line too long\r\n");
+                exchange.out.bytes(b"CLIENT_ERROR line too long\r\n");
                 Err(ViolationKind::TooLarge.into())
             }
         }
@@ -172,30 +182,30 @@ impl Conn {
         line: &[u8],
         mut words: Words<'_>,
         consumed: usize,
-        out: &mut Outbox,
+        exchange: &mut Exchange,
     ) -> Step {
         // Nothing is sent for a line with a bad key in it, so all of them are looked at first.
         if words.0.len() > KEY_BYTES_MAX && words.clone().any(|key| key.len() > KEY_BYTES_MAX) {
-            out.bytes(BAD_LINE);
+            exchange.out.bytes(BAD_LINE);
         } else {
             while let Some(key) = words.next() {
-                self.hit_or_miss(now_s, retrieval, key, out);
-                if out.len() >= UNSENT_MAX && words.clone().next().is_some() {
+                self.hit_or_miss(now_s, retrieval, key, exchange);
+                if exchange.out.len() >= UNSENT_MAX && words.clone().next().is_some() {
                     self.state = State::Keys(retrieval);
                     return Step { consumed: line.len() - words.0.len(), next: Next::Flush };
                 }
             }
-            out.fixed(b"END\r\n");
+            exchange.out.fixed(b"END\r\n");
         }
-        out.reply_done();
+        exchange.reply_done();
         Step::read(consumed)
     }
 
     /// Takes input among the keys of a `get` or its kin, wherever it is cut.
-    fn keys(&mut self, now_s: u32, retrieval: Retrieval, input: &[u8], out: &mut Outbox) -> Step {
+    fn keys(&mut self, now_s: u32, retrieval: Retrieval, input: &[u8], exchange: &mut Exchange) -> Step {
         let mut at = 0;
         loop {
-            if out.len() >= UNSENT_MAX {
+            if exchange.out.len() >= UNSENT_MAX {
                 return Step { consumed: at, next: Next::Flush };
             }
             at += input[at..].iter().take_while(|&&b| b == b' ').count();
@@ -207,8 +217,8 @@ impl Conn {
                     return Step::read(at);
                 }
                 self.state = State::RestOfLine;
-                out.bytes(BAD_LINE);
-                out.reply_done();
+                exchange.out.bytes(BAD_LINE);
+                exchange.reply_done();
                 return Step::read(at);
             };
             let is_last = view[end] == b'\n';
@@ -216,19 +226,19 @@ impl Conn {
             let sound = key.len() <= KEY_BYTES_MAX;
             at += end + usize::from(is_last);
             if sound && !key.is_empty() {
-                self.hit_or_miss(now_s, retrieval, key, out);
+                self.hit_or_miss(now_s, retrieval, key, exchange);
             }
             if is_last || !sound {
                 self.state = if is_last { State::Line } else { State::RestOfLine };
-                out.bytes(if sound { b"END\r\n" } else { BAD_LINE });
-                out.reply_done();
+                exchange.out.bytes(if sound { b"END\r\n" } else { BAD_LINE });
+                exchange.reply_done();
                 return Step::read(at);
             }
         }
     }
 
     /// Sends the item of a key, if there is one.
-    fn hit_or_miss(&self, now_s: u32, retrieval: Retrieval, key: &[u8], out: &mut Outbox) {
+    fn hit_or_miss(&self, now_s: u32, retrieval: Retrieval, key: &[u8], exchange: &mut Exchange) {
         let store = &self.cache.store;
         let hash = store.hash(key);
         let mut shard = store.shard(hash, now_s);
@@ -246,15 +256,15 @@ impl Conn {
         }
         let (item, cas) = (&entry.item, entry.cas);
         if retrieval.with_cas {
-            out.write_with(|line| {
+            exchange.out.write_with(|line| {
                 line.extend_from_slice(item.line());
                 line.push(b' ');
                 line.extend_from_slice(decimal::Digits::of(cas).as_slice());
                 line.extend_from_slice(b"\r\n");
             });
-            out.shared(item.bytes(), item.block());
+            exchange.out.shared(item.bytes(), item.block());
         } else {
-            out.shared(item.bytes(), 0..item.bytes().len());
+            exchange.out.shared(item.bytes(), 0..item.bytes().len());
         }
     }
 
@@ -266,7 +276,7 @@ impl Conn {
         line: &[u8],
         consumed: usize,
         rest: &[u8],
-        out: &mut Outbox,
+        exchange: &mut Exchange,
     ) -> Step {
         let Cache { store, options, .. } = &*self.cache;
         match parsed {
@@ -277,27 +287,27 @@ impl Conn {
                     self.state = State::Block(Box::new(block));
                     return Step::read(consumed);
                 };
-                write.execute(store, options.value_bytes_max, now_s, block, out);
-                out.reply_done();
+                write.execute(store, options.value_bytes_max, now_s, block, &mut exchange.out);
+                exchange.reply_done();
                 return Step::read(consumed + len);
             }
             Ok(write) => {
-                write.refuse_too_large(store, now_s, out);
+                write.refuse_too_large(store, now_s, &mut exchange.out);
                 self.state = State::Discard { left: write.len + BLOCK_END };
             }
             Err(Refused { reply, len }) => {
-                out.bytes(reply);
+                exchange.out.bytes(reply);
                 if let Some(len) = len {
                     self.state = State::Discard { left: len + BLOCK_END };
                 }
             }
         }
-        out.reply_done();
+        exchange.reply_done();
         Step::read(consumed)
     }
 
     /// Takes input in a data block.
-    fn block(&mut self, now_s: u32, input: &[u8], out: &mut Outbox) -> Step {
+    fn block(&mut self, now_s: u32, input: &[u8], exchange: &mut Exchange) -> Step {
         let State::Block(block) = &mut self.state else { return Step::read(0) };
         let consumed = input.len().min(block.len - block.bytes.len());
         block.bytes.extend_from_slice(&input[..consumed]);
@@ -307,9 +317,9 @@ impl Conn {
             // The line was sound when it came.
             if let Some(Ok(write)) = write(verb, words) {
                 let Cache { store, options, .. } = &*self.cache;
-                write.execute(store, options.value_bytes_max, now_s, &block.bytes, out);
+                write.execute(store, options.value_bytes_max, now_s, &block.bytes, &mut exchange.out);
             }
-            out.reply_done();
+            exchange.reply_done();
             self.state = State::Line;
         }
         Step::read(consumed)

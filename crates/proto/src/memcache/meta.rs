@@ -8,11 +8,11 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::classic::{ERROR, NON_NUMERIC, add_delta};
+use super::classic::add_delta;
 use super::decimal::{self, Digits};
+use super::errors::{BAD_LINE, ERROR, NON_NUMERIC};
 use super::store::{AT_ONCE, Entry, Marks, NEVER, New, Store};
 use super::words::Words;
-use super::write::BAD_LINE;
 use super::{KEY_BYTES_MAX, expires_s};
 use crate::Outbox;
 

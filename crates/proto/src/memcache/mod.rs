@@ -23,6 +23,7 @@
 mod classic;
 mod conn;
 mod decimal;
+mod errors;
 mod meta;
 mod stats;
 mod store;

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Cache;
-use super::classic::ERROR;
+use super::errors::ERROR;
 use super::store::Counts;
 use crate::{Context, Outbox};
 

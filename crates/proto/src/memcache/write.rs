@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use super::decimal;
+use super::errors::{BAD_LINE, ERROR};
 use super::meta::{self, Flags, Mode};
 use super::store::{AT_ONCE, Marks, New, Shard, Store};
 use super::words::Words;
 use super::{KEY_BYTES_MAX, expires_s};
 use crate::Outbox;
 
-/// The error that most bad lines get.
-pub(super) const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
 /// The error of a block that does not end where it should.
 const BAD_BLOCK: &[u8] = b"CLIENT_ERROR bad data chunk\r\n";
 /// The error of a block that is longer than a value may be.
@@ -80,14 +79,14 @@ impl<'a> Write<'a> {
         let mut count = 0;
         for word in words {
             if count == all.len() {
-                return Err(Refused::line(super::classic::ERROR));
+                return Err(Refused::line(ERROR));
             }
             all[count] = word;
             count += 1;
         }
         let required = 4 + usize::from(with_cas);
         if count < required || count > required + 1 {
-            return Err(Refused::line(super::classic::ERROR));
+            return Err(Refused::line(ERROR));
         }
         let quiet = count > required && all[required] == b"noreply";
         let refused = |len| Refused { reply: if quiet { b"" } else { BAD_LINE }, len };
@@ -107,7 +106,7 @@ impl<'a> Write<'a> {
 
     /// Reads the line of `ms` behind its verb: `<key> <datalen> <flags>*`.
     pub(super) fn meta(mut words: Words<'a>) -> Result<Write<'a>, Refused> {
-        let key = words.next().ok_or(Refused::line(super::classic::ERROR))?;
+        let key = words.next().ok_or(Refused::line(ERROR))?;
         let len = words.next().and_then(block_len).ok_or(Refused::line(BAD_LINE))?;
         let refused = |reply| Refused { reply, len: Some(len) };
         let flags = Flags::parse(words).map_err(refused)?;

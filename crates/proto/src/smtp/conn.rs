@@ -8,11 +8,9 @@ use memchr::memchr;
 use super::command::{self, Fault, Verb};
 use super::content::Content;
 use super::{LINE_BYTES_MAX, Shared, reply};
-use crate::{
-    Context, DeliverError, MailCounts, Next, Outbox, Parcel, ServerConn, Step, Violation, ViolationKind,
-};
+use crate::{Context, Exchange, Next, ServerConn, Step, StoreError, Upload, Violation, ViolationKind};
 
-/// Bytes of a message that are looked at in one call, which bounds what is spooled.
+/// Bytes of a message that are looked at in one call, which bounds what a step of storing holds.
 const PIECE_BYTES_MAX: usize = 64 << 10;
 /// A session keeps at most this much memory for the next envelope.
 const ENVELOPE_SPARE_MAX: usize = 4096;
@@ -55,8 +53,8 @@ struct Session {
     /// The fields that go in front of the message, but the last of them, if messages are stored.
     envelope: Vec<u8>,
     content: Content,
-    parcel: Option<Parcel>,
-    /// The message is being stored: its envelope has been spooled.
+    upload: Option<Upload>,
+    /// The message is being stored: its envelope has been written.
     storing: bool,
     /// The message has ended, and its last step is under way.
     ended: bool,
@@ -68,7 +66,7 @@ struct Session {
 enum Refusal {
     TooLarge,
     StrayLineEnd,
-    NotStored(DeliverError),
+    NotStored(StoreError),
 }
 
 impl Refusal {
@@ -76,7 +74,7 @@ impl Refusal {
         match self {
             Refusal::TooLarge => reply::TOO_LARGE,
             Refusal::StrayLineEnd => reply::STRAY_LINE_END,
-            Refusal::NotStored(DeliverError::NoRoom) => reply::NO_ROOM,
+            Refusal::NotStored(StoreError::NoSpace) => reply::NO_ROOM,
             Refusal::NotStored(_) => reply::NOT_STORED,
         }
     }
@@ -91,7 +89,7 @@ impl Session {
             recipients: 0,
             envelope: Vec::new(),
             content: Content::new(),
-            parcel: None,
+            upload: None,
             storing: false,
             ended: false,
             refusal: None,
@@ -104,7 +102,7 @@ impl Session {
         self.recipients = 0;
         self.envelope.clear();
         self.envelope.shrink_to(ENVELOPE_SPARE_MAX);
-        self.parcel = None;
+        self.upload = None;
         self.content = Content::new();
         self.storing = false;
         self.ended = false;
@@ -118,9 +116,9 @@ impl Session {
         }
     }
 
-    /// Spools what goes in front of the message (RFC 5321 section 4.4).
-    fn write_envelope(&self, cx: &Context<'_>, shared: &Shared, peer: Option<&IpAddr>, spool: &mut Vec<u8>) {
-        spool.extend_from_slice(&self.envelope);
+    /// Writes what goes in front of the message (RFC 5321 section 4.4).
+    fn write_envelope(&self, cx: &Context<'_>, shared: &Shared, peer: Option<&IpAddr>, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.envelope);
         let with = match (self.utf8, self.extended) {
             (true, _) => "UTF8SMTP",
             (false, true) => "ESMTP",
@@ -128,15 +126,15 @@ impl Session {
         };
         // The zone of an IMF-fixdate is written in a way that mail has given up (RFC 5322 section 4.3).
         let date = cx.date.strip_suffix("GMT").unwrap_or(cx.date);
-        spool.extend_from_slice(b"Received: from ");
-        spool.extend_from_slice(&self.client);
+        bytes.extend_from_slice(b"Received: from ");
+        bytes.extend_from_slice(&self.client);
         let address = match peer.map(IpAddr::to_canonical) {
             Some(IpAddr::V4(peer)) => format!(" ([{peer}])"),
             Some(IpAddr::V6(peer)) => format!(" ([IPv6:{peer}])"),
             None => String::new(),
         };
         for part in [&address, "\n\tby ", &shared.options.name, " with ", with, ";\n\t", date, "+0000\n"] {
-            spool.extend_from_slice(part.as_bytes());
+            bytes.extend_from_slice(part.as_bytes());
         }
     }
 }
@@ -146,52 +144,57 @@ impl ServerConn for Conn {
         self.peer = Some(Box::new(peer));
     }
 
-    fn open(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
+    fn open(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
         if cx.stopping {
-            out.fixed(reply::STOPPING);
+            exchange.out.fixed(reply::STOPPING);
             return Next::Close;
         }
-        out.bytes(&self.shared.greeting);
+        exchange.out.bytes(&self.shared.greeting);
         Next::Read
     }
 
-    fn receive(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation> {
+    fn receive(
+        &mut self,
+        cx: &Context<'_>,
+        input: &[u8],
+        exchange: &mut Exchange,
+    ) -> Result<Step, Violation> {
         if self.state == State::Content {
-            Ok(self.content(cx, input, out))
+            Ok(self.content(cx, input, exchange))
         } else {
-            self.line(cx, input, out)
+            self.line(cx, input, exchange)
         }
     }
 
-    fn delivered(
+    fn stored(
         &mut self,
         cx: &Context<'_>,
-        answer: Result<Option<Parcel>, DeliverError>,
-        out: &mut Outbox,
+        answer: Result<Option<Upload>, StoreError>,
+        exchange: &mut Exchange,
     ) -> Next {
         let Some(session) = &mut self.session else { return Next::Close };
         match answer {
-            Ok(parcel) => session.parcel = parcel,
+            Ok(upload) => session.upload = upload,
             Err(error) => session.refusal = Some(Refusal::NotStored(error)),
         }
-        if session.ended { self.message_done(cx, out) } else { Next::Read }
+        if session.ended { self.message_done(cx, exchange) } else { Next::Read }
     }
 
-    fn end_of_input(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
+    fn end_of_input(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
         if cx.stopping {
             // A worker in a blocking call is told to stop by an end of input.
-            out.fixed(reply::STOPPING);
+            exchange.out.fixed(reply::STOPPING);
         }
         Next::Close
     }
 
-    fn timed_out(&mut self, _: &Context<'_>, out: &mut Outbox) {
-        out.fixed(reply::TOO_SLOW);
+    fn timed_out(&mut self, _: &Context<'_>, exchange: &mut Exchange) {
+        exchange.out.fixed(reply::TOO_SLOW);
         self.session = None;
     }
 
-    fn dismissed(&mut self, cx: &Context<'_>, out: &mut Outbox) {
-        out.fixed(if cx.stopping { reply::STOPPING } else { reply::TOO_SLOW });
+    fn dismissed(&mut self, cx: &Context<'_>, exchange: &mut Exchange) {
+        exchange.out.fixed(if cx.stopping { reply::STOPPING } else { reply::TOO_SLOW });
         self.session = None;
     }
 
@@ -206,7 +209,7 @@ impl Conn {
     }
 
     /// Takes input that starts with a command line, or with the rest of one that is too long.
-    fn line(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation> {
+    fn line(&mut self, cx: &Context<'_>, input: &[u8], exchange: &mut Exchange) -> Result<Step, Violation> {
         if self.in_long_line {
             let end = memchr(b'\n', input);
             self.in_long_line = end.is_none();
@@ -218,33 +221,33 @@ impl Conn {
                 return Ok(Step::read(0));
             }
             self.in_long_line = true;
-            return self.answer(reply::LINE_TOO_LONG, view.len(), out);
+            return self.answer(reply::LINE_TOO_LONG, view.len(), exchange);
         };
         let consumed = end + 1;
         let line = match view[..end].strip_suffix(b"\r") {
             Some(line) if memchr(b'\r', line).is_none() => line,
-            _ => return self.answer(reply::LINE_END, consumed, out),
+            _ => return self.answer(reply::LINE_END, consumed, exchange),
         };
         let split = command::split(line);
         if cx.stopping && !matches!(split, Some((Verb::Quit, _))) {
-            out.fixed(reply::STOPPING);
-            out.reply_done();
+            exchange.out.fixed(reply::STOPPING);
+            exchange.reply_done();
             return Ok(Step { consumed, next: Next::Close });
         }
-        let Some((verb, arguments)) = split else { return self.answer(reply::UNKNOWN, consumed, out) };
+        let Some((verb, arguments)) = split else { return self.answer(reply::UNKNOWN, consumed, exchange) };
         let said = match verb {
             Verb::Mail => self.mail(arguments),
-            Verb::Rcpt => self.rcpt(arguments, out),
+            Verb::Rcpt => self.rcpt(arguments, exchange),
             Verb::Ehlo | Verb::Helo if !command::is_client_name(arguments) => reply::BAD_NAME,
             Verb::Ehlo => {
                 self.hello(arguments, true);
-                out.bytes(&self.shared.extensions);
+                exchange.out.bytes(&self.shared.extensions);
                 b""
             }
             Verb::Helo => {
                 self.hello(arguments, false);
                 let name = self.shared.options.name.as_bytes();
-                [&b"250 "[..], name, b"\r\n"].into_iter().for_each(|part| out.bytes(part));
+                [&b"250 "[..], name, b"\r\n"].into_iter().for_each(|part| exchange.out.bytes(part));
                 b""
             }
             Verb::Data | Verb::Rset | Verb::Quit if !arguments.is_empty() => reply::NO_ARGUMENTS,
@@ -262,8 +265,8 @@ impl Conn {
                 reply::OK
             }
             Verb::Quit => {
-                out.fixed(reply::BYE);
-                out.reply_done();
+                exchange.out.fixed(reply::BYE);
+                exchange.reply_done();
                 return Ok(Step { consumed, next: Next::Close });
             }
             Verb::Noop => reply::OK,
@@ -272,17 +275,22 @@ impl Conn {
             Verb::Help => reply::HELP,
             Verb::NotOffered => reply::NOT_OFFERED,
         };
-        self.answer(said, consumed, out)
+        self.answer(said, consumed, exchange)
     }
 
     /// Sends a reply, which may be there already, and counts it if it refuses something for good.
-    fn answer(&mut self, said: &'static [u8], consumed: usize, out: &mut Outbox) -> Result<Step, Violation> {
-        out.fixed(said);
-        out.reply_done();
+    fn answer(
+        &mut self,
+        said: &'static [u8],
+        consumed: usize,
+        exchange: &mut Exchange,
+    ) -> Result<Step, Violation> {
+        exchange.out.fixed(said);
+        exchange.reply_done();
         if said.starts_with(b"5") {
             self.errors += 1;
             if self.errors >= self.shared.options.errors_max {
-                out.fixed(reply::TOO_MANY_ERRORS);
+                exchange.out.fixed(reply::TOO_MANY_ERRORS);
                 return Err(ViolationKind::Malformed.into());
             }
         }
@@ -327,7 +335,7 @@ impl Conn {
         reply::SENDER_OK
     }
 
-    fn rcpt(&mut self, arguments: &[u8], out: &mut Outbox) -> &'static [u8] {
+    fn rcpt(&mut self, arguments: &[u8], exchange: &mut Exchange) -> &'static [u8] {
         let Some(session) = &mut self.session else { return reply::HELLO_FIRST };
         if !matches!(self.state, State::Mail | State::Recipients) {
             return reply::MAIL_FIRST;
@@ -348,21 +356,21 @@ impl Conn {
         if self.shared.options.store {
             session.add_to_envelope("Delivered-To", "", path.mailbox, "");
         }
-        out.count_mail(MailCounts { recipients_accepted: 1, ..MailCounts::default() });
+        exchange.counts.recipients_accepted += 1;
         self.state = State::Recipients;
         reply::RECIPIENT_OK
     }
 
     /// Takes input in a message.
-    fn content(&mut self, cx: &Context<'_>, input: &[u8], out: &mut Outbox) -> Step {
+    fn content(&mut self, cx: &Context<'_>, input: &[u8], exchange: &mut Exchange) -> Step {
         let Some(session) = &mut self.session else { return Step { consumed: 0, next: Next::Close } };
         let input = &input[..input.len().min(PIECE_BYTES_MAX)];
         let store = self.shared.options.store && session.refusal.is_none();
         if store && !session.storing && !input.is_empty() {
             session.storing = true;
-            session.write_envelope(cx, &self.shared, self.peer.as_deref(), out.spool());
+            session.write_envelope(cx, &self.shared, self.peer.as_deref(), &mut exchange.step.bytes);
         }
-        let (consumed, ended) = session.content.take(input, store.then(|| out.spool()));
+        let (consumed, ended) = session.content.take(input, store.then_some(&mut exchange.step.bytes));
         session.ended = ended;
         if session.refusal.is_none() {
             let too_large = session.content.size > self.shared.options.message_bytes_max;
@@ -374,13 +382,13 @@ impl Conn {
         }
         let next = if session.refusal.is_some() {
             // What is there of it is thrown away at once.
-            session.parcel = None;
-            out.spool().clear();
-            if ended { self.message_done(cx, out) } else { Next::Read }
+            session.upload = None;
+            exchange.step.bytes.clear();
+            if ended { self.message_done(cx, exchange) } else { Next::Read }
         } else if store && consumed > 0 {
-            out.deliver(session.parcel.take(), ended)
+            exchange.store(session.upload.take(), ended)
         } else if ended {
-            self.message_done(cx, out)
+            self.message_done(cx, exchange)
         } else {
             Next::Read
         };
@@ -388,23 +396,20 @@ impl Conn {
     }
 
     /// Answers a message that has ended and is stored, if it was to be.
-    fn message_done(&mut self, cx: &Context<'_>, out: &mut Outbox) -> Next {
+    fn message_done(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
         let Some(session) = &mut self.session else { return Next::Close };
         match session.refusal {
-            Some(refusal) => out.fixed(refusal.reply()),
+            Some(refusal) => exchange.out.fixed(refusal.reply()),
             None => {
-                out.fixed(reply::ACCEPTED);
-                out.count_mail(MailCounts {
-                    messages: 1,
-                    recipients: session.recipients,
-                    recipients_accepted: 0,
-                });
+                exchange.out.fixed(reply::ACCEPTED);
+                exchange.counts.messages += 1;
+                exchange.counts.recipients += session.recipients;
             }
         }
-        out.reply_done();
+        exchange.reply_done();
         self.forget_transaction();
         if cx.stopping {
-            out.fixed(reply::STOPPING);
+            exchange.out.fixed(reply::STOPPING);
             return Next::Close;
         }
         Next::Read

@@ -5,7 +5,7 @@
 //!
 //! How it is built, and at what price:
 //! - **A message is never in memory.** What arrives of it is counted and forgotten, or, with [`SmtpOptions::store`],
-//!   handed on piece by piece in [`Delivery`](crate::Delivery) steps, which whoever runs the core carries out. The price
+//!   handed on piece by piece in [`StoreStep`](crate::StoreStep)s, which the driver of the connection carries out. The price
 //!   is a write for each receive. A message is acknowledged when the last step is done, and not before.
 //! - **The answer does not depend on how the input is cut**, and only CR LF ends a line. A message with a carriage
 //!   return or line feed by itself is refused at its end (`content.rs`).

@@ -1,6 +1,6 @@
 //! The content of requests: lengths, chunks, limits and expectations.
 
-use pitot_proto::harness::Pump;
+use pitot_proto_harness::Pump;
 
 use crate::support::*;
 
@@ -90,10 +90,10 @@ fn a_client_that_waits_is_told_to_go_on_once() {
     let mut pump = Pump::new(&http, &files);
     pump.feed(head);
     assert_eq!(pump.sent, b"HTTP/1.1 100 Continue\r\n\r\n");
-    assert_eq!(pump.replies, 0, "it is no final reply");
+    assert_eq!(pump.replies(), 0, "it is no final reply");
     pump.feed(b"a").feed(b"bc");
     let replies = replies(&pump.sent, &[]);
-    assert_eq!((replies.len(), replies[1].text(), pump.replies), (2, "abc", 1));
+    assert_eq!((replies.len(), replies[1].text(), pump.replies()), (2, "abc", 1));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Files: fields, conditions, ranges, directories.
 
-use pitot_proto::harness::{DATE, Files, Held, MODIFIED_S, Pump, UNIX_S};
 use pitot_proto::http::range::RANGES_MAX;
-use pitot_proto::{Context, Next, Outbox, Protocol};
+use pitot_proto::{Context, Exchange, Next, Protocol};
+use pitot_proto_harness::{DATE, Files, Held, MODIFIED_S, Pump, UNIX_S};
 
 use crate::support::*;
 
@@ -140,13 +140,13 @@ fn a_file_from_the_future_is_as_old_as_the_reply() {
     let http = site();
     for path in ["f.txt", "far.txt"] {
         for (unix_s, date) in [(UNIX_S, DATE), (UNIX_S + 1, "Sun, 06 Nov 1994 08:49:38 GMT")] {
-            let (mut conn, mut out) = (http.connect(), Outbox::new());
+            let (mut conn, mut exchange) = (http.connect(), Exchange::new());
             let cx = Context { unix_s, date, stopping: false };
             let request = format!("GET /{path} HTTP/1.1\r\nHost: h\r\n\r\n");
-            assert_eq!(conn.receive(&cx, request.as_bytes(), &mut out).unwrap().next, Next::Open);
-            let answer = files.open(out.wanted_file());
-            assert_eq!(conn.opened(&cx, answer, &mut out), Next::Read);
-            let reply = String::from_utf8(out.gather().slices()[0].to_vec()).unwrap();
+            assert_eq!(conn.receive(&cx, request.as_bytes(), &mut exchange).unwrap().next, Next::Open);
+            let answer = files.open(&exchange.path);
+            assert_eq!(conn.opened(&cx, answer, &mut exchange), Next::Read);
+            let reply = String::from_utf8(exchange.out.gather().slices()[0].to_vec()).unwrap();
             assert!(reply.contains(&format!("Last-Modified: {date}\r\n")), "{reply}");
         }
     }

@@ -1,8 +1,8 @@
 //! Request lines, header sections, and what becomes of the connection.
 
-use pitot_proto::harness::{End, Files, Pump};
 use pitot_proto::http::Http;
 use pitot_proto::{Protocol, ProtocolOptions};
+use pitot_proto_harness::{End, Files, Pump};
 
 use crate::support::*;
 
@@ -218,7 +218,7 @@ fn a_stopping_server_answers_and_closes() {
         ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nab", 200),
     ] {
         let mut pump = Pump::new(&http, &files);
-        pump.stopping = true;
+        pump.worker.stopping = true;
         pump.feed(request.as_bytes());
         let reply = &replies(&pump.sent, &[])[0];
         assert_eq!((reply.status, reply.field("connection")), (status, Some("close")), "{request:?}");
@@ -227,7 +227,7 @@ fn a_stopping_server_answers_and_closes() {
     // The server is told to stop while the content is on its way.
     let mut pump = Pump::new(&http, &files);
     pump.feed(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\na");
-    pump.stopping = true;
+    pump.worker.stopping = true;
     pump.feed(b"b");
     assert_eq!(replies(&pump.sent, &[])[0].field("connection"), Some("close"));
     assert_eq!(pump.end, Some(End::Closed));
@@ -271,17 +271,17 @@ fn a_request_that_takes_too_long_gets_a_408() {
         let mut pump = Pump::new(&http, &files);
         pump.feed(begun.as_bytes());
         assert!(pump.mid_request(), "{begun:?}");
-        pump.time_out();
+        pump.expire();
         let reply = &replies(&pump.sent, &[])[0];
         assert_eq!((reply.status, reply.field("connection")), (408, Some("close")), "{begun:?}");
-        assert_eq!(pump.replies, 1);
+        assert_eq!(pump.replies(), 1);
     }
     for idle in ["", "\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\r\n"] {
         let mut pump = Pump::new(&http, &files);
         pump.feed(idle.as_bytes());
         let before = pump.sent.len();
         assert!(!pump.mid_request(), "{idle:?}");
-        pump.time_out();
+        pump.expire();
         assert_eq!(pump.sent.len(), before, "an idle connection is closed without a word");
     }
 }

@@ -1,9 +1,10 @@
 //! What the tests of `http` share.
 
-pub(crate) use pitot_proto::harness::http::{MODIFIED, Reply, digits, etag, files, replies};
-use pitot_proto::harness::{self, End, Outcome};
 use pitot_proto::http::Http;
 use pitot_proto::{ProtocolOptions, ViolationKind};
+use pitot_proto_harness as harness;
+pub(crate) use pitot_proto_harness::http::{MODIFIED, Reply, digits, etag, files, replies};
+use pitot_proto_harness::{End, Outcome};
 
 pub(crate) fn options() -> ProtocolOptions {
     ProtocolOptions { root: true, ..ProtocolOptions::default() }

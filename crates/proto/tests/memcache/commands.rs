@@ -1,8 +1,8 @@
 //! What the commands answer, beyond what is compared with memcached itself.
 
 use pitot_proto::Protocol;
-use pitot_proto::harness::End;
 use pitot_proto::memcache::{Memcache, MemcacheOptions};
+use pitot_proto_harness::End;
 
 use crate::support::{ask, cache, connect, say, stat};
 
@@ -78,7 +78,7 @@ fn quit_and_a_server_that_stops_end_the_connection_behind_the_last_answer() {
     assert_eq!(ask(&mut pump, "mn\r\nquit\r\nmn\r\n"), "MN\r\n");
     assert_eq!(pump.end, Some(End::Closed));
     let mut pump = connect(&cache());
-    pump.stopping = true;
+    pump.worker.stopping = true;
     assert_eq!(ask(&mut pump, "set a 0 0 1\r\n1"), "");
     assert_eq!(
         (ask(&mut pump, "\r\nget a\r\nmn\r\n").as_str(), pump.end),

@@ -1,8 +1,9 @@
 //! The answer does not depend on how the input is cut.
 
-use pitot_proto::harness::{self, End};
 use pitot_proto::memcache::LINE_BYTES_MAX;
-use pitot_proto::{Context, Next, Outbox, Protocol, ViolationKind};
+use pitot_proto::{Context, Exchange, Next, Protocol, ViolationKind};
+use pitot_proto_harness as harness;
+use pitot_proto_harness::End;
 
 use crate::support::{NO_FILES, ask, cache, connect, say};
 
@@ -64,16 +65,16 @@ fn many_large_values_wait_for_their_reader() {
     }
     let keys: Vec<String> = (0..20).map(|n| format!("k{n}")).collect();
     let line = format!("get {}\r\n", keys.join(" "));
-    let (mut conn, mut out) = (cache.connect(), Outbox::new());
+    let (mut conn, mut exchange) = (cache.connect(), Exchange::new());
     let cx = Context { unix_s: harness::UNIX_S, date: harness::DATE, stopping: false };
     let (mut input, mut sent, mut flushes) = (line.as_bytes(), 0, 0);
     while !input.is_empty() {
-        let step = conn.receive(&cx, input, &mut out).unwrap();
+        let step = conn.receive(&cx, input, &mut exchange).unwrap();
         input = &input[step.consumed..];
-        assert!(out.len() < 400_000, "{} bytes are unsent", out.len());
+        assert!(exchange.out.len() < 400_000, "{} bytes are unsent", exchange.out.len());
         flushes += u32::from(step.next == Next::Flush);
-        sent += out.len();
-        out.advance(out.len());
+        sent += exchange.out.len();
+        exchange.out.advance(exchange.out.len());
     }
     assert_eq!(flushes, 6);
     let heads: usize = keys.iter().map(|key| format!("VALUE {key} 0 100000\r\n\r\n").len()).sum();

@@ -1,7 +1,7 @@
 //! Expiry, `flush_all` and eviction.
 
-use pitot_proto::harness::UNIX_S;
 use pitot_proto::memcache::{Memcache, MemcacheOptions};
+use pitot_proto_harness::UNIX_S;
 
 use crate::support::{ask, cache, connect, stat};
 
@@ -23,7 +23,7 @@ fn items_expire_at_their_second_and_not_before() {
         (date - UNIX_S - 1, "c"),
         (date - UNIX_S, ""),
     ] {
-        pump.unix_s = UNIX_S + after_s;
+        pump.worker.unix_s = UNIX_S + after_s;
         let items: String = there.chars().map(|key| format!("VALUE {key} 0 1\r\n1\r\n")).collect();
         assert_eq!(ask(&mut pump, "get a b c d e\r\n"), items + "END\r\n", "{after_s} s later");
     }
@@ -36,7 +36,7 @@ fn touch_and_gat_move_the_end() {
     let mut pump = connect(&cache());
     ask(&mut pump, "set a 0 5 1\r\n1\r\nset b 0 5 1\r\n1\r\ntouch a 10\r\ngat 20 b\r\n");
     for (after_s, there) in [(9, 2), (10, 1), (19, 1), (20, 0)] {
-        pump.unix_s = UNIX_S + after_s;
+        pump.worker.unix_s = UNIX_S + after_s;
         assert_eq!(ask(&mut pump, "get a b\r\n").matches("VALUE").count(), there, "{after_s} s later");
     }
 }
@@ -46,11 +46,11 @@ fn flush_all_forgets_now_or_later() {
     let mut pump = connect(&cache());
     ask(&mut pump, "set a 0 0 1\r\n1\r\n");
     assert_eq!(ask(&mut pump, "flush_all 10\r\nget a\r\n"), "OK\r\nVALUE a 0 1\r\n1\r\nEND\r\n");
-    pump.unix_s = UNIX_S + 9;
+    pump.worker.unix_s = UNIX_S + 9;
     assert_eq!(ask(&mut pump, "set b 0 0 1\r\n1\r\nget a b\r\n").matches("VALUE").count(), 2);
-    pump.unix_s = UNIX_S + 10;
+    pump.worker.unix_s = UNIX_S + 10;
     assert_eq!(ask(&mut pump, "get a b\r\nset c 0 0 1\r\n1\r\n"), "END\r\nSTORED\r\n");
-    pump.unix_s = UNIX_S + 11;
+    pump.worker.unix_s = UNIX_S + 11;
     assert_eq!(ask(&mut pump, "get c\r\n"), "VALUE c 0 1\r\n1\r\nEND\r\n");
     assert_eq!(ask(&mut pump, "flush_all\r\nget c\r\n"), "OK\r\nEND\r\n");
     assert_eq!((stat(&mut pump, "curr_items"), stat(&mut pump, "cmd_flush")), (0, 2));
@@ -102,7 +102,7 @@ fn expired_items_make_room_before_live_ones() {
         let exptime = if n < 400 { 1 } else { 0 };
         ask(&mut pump, format!("set k{n} 0 {exptime} 1000 noreply\r\n{value}\r\n"));
     }
-    pump.unix_s = UNIX_S + 2;
+    pump.worker.unix_s = UNIX_S + 2;
     for n in 800..1200 {
         ask(&mut pump, format!("set k{n} 0 0 1000 noreply\r\n{value}\r\n"));
     }

@@ -1,8 +1,8 @@
 //! A driver with a model of the server, on a cache that is far too small for it.
 
-use pitot_proto::harness::memcache::{Soak, SoakOptions};
-use pitot_proto::harness::{Pump, UNIX_S};
 use pitot_proto::memcache::{Memcache, MemcacheOptions};
+use pitot_proto_harness::memcache::{Soak, SoakOptions};
+use pitot_proto_harness::{Pump, UNIX_S};
 
 use crate::support::{NO_FILES, stat};
 
@@ -17,7 +17,7 @@ fn soak(memory_bytes: u64, rounds: usize, drivers: u32) -> (u64, u64) {
     for round in 0..rounds {
         let now_s = UNIX_S + round as u64 / 100;
         for (soak, pump) in &mut pairs {
-            pump.unix_s = now_s;
+            pump.worker.unix_s = now_s;
             requests.clear();
             soak.write(20, now_s as u32, &mut requests);
             // Most arrive in one piece, some cut anywhere.

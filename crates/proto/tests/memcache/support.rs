@@ -1,7 +1,7 @@
 //! What the tests of `memcache` share.
 
-use pitot_proto::harness::{Files, Pump};
 use pitot_proto::memcache::{Memcache, MemcacheOptions};
+use pitot_proto_harness::{Files, Pump};
 
 /// No files: this protocol serves none.
 pub(crate) static NO_FILES: std::sync::LazyLock<Files> = std::sync::LazyLock::new(Files::new);

@@ -1,6 +1,7 @@
 //! The answer does not depend on how the input is cut.
 
-use pitot_proto::harness::{self, Outcome};
+use pitot_proto_harness as harness;
+use pitot_proto_harness::Outcome;
 
 use crate::support::{NO_FILES, store};
 
@@ -20,8 +21,12 @@ fn one_script_cut_at_every_byte_and_byte_by_byte() {
         said.lines().filter(|line| line.as_bytes()[3] == b' ').map(|line| &line[..3]).collect();
     let wanted = "220 250 250 250 501 500 354 250 500 250 250 354 554 500 252 250 250 250 503 221";
     assert_eq!(codes.join(" "), wanted);
-    assert_eq!(whole.mail.len(), 1);
-    assert!(whole.mail[0].ends_with(b"+0000\nSubject: a\n\n.\nx\n"), "{}", whole.mail[0].escape_ascii());
+    assert_eq!(whole.uploads.len(), 1);
+    assert!(
+        whole.uploads[0].ends_with(b"+0000\nSubject: a\n\n.\nx\n"),
+        "{}",
+        whole.uploads[0].escape_ascii()
+    );
     for at in 0..SCRIPT.len() {
         let (head, tail) = SCRIPT.split_at(at);
         assert_eq!(exchange([head, tail]), whole, "cut at {at}");

@@ -1,8 +1,8 @@
 //! What is bounded.
 
 use pitot_proto::ViolationKind;
-use pitot_proto::harness::End;
 use pitot_proto::smtp::{LINE_BYTES_MAX, Smtp, SmtpOptions};
+use pitot_proto_harness::End;
 
 use crate::support::{answers, codes, connect, in_message, sink, storing};
 
@@ -17,7 +17,7 @@ fn a_message_over_the_limit_is_refused_at_its_end_and_not_kept() {
             pump.feed(&[*byte]);
         }
         assert_eq!(codes(&mut pump, "NOOP\r\n"), format!("{code} 250"));
-        assert_eq!(pump.mail.len(), usize::from(code == "250"));
+        assert_eq!(pump.uploads.len(), usize::from(code == "250"));
     }
     let mut pump = connect(&server);
     let said = "EHLO c\r\nMAIL FROM:<a@b> SIZE=101\r\nMAIL FROM:<a@b> SIZE=100\r\n";
@@ -32,7 +32,7 @@ fn recipients_over_the_limit_are_told_to_come_later() {
     let rcpt = "RCPT TO:<a@b>\r\n".repeat(6);
     assert_eq!(codes(&mut pump, rcpt), "250 250 250 452 452 452", "these are no errors of the client");
     assert_eq!(codes(&mut pump, "DATA\r\n.\r\n"), "354 250");
-    assert_eq!(String::from_utf8_lossy(&pump.mail[0]).matches("Delivered-To").count(), 3);
+    assert_eq!(String::from_utf8_lossy(&pump.uploads[0]).matches("Delivered-To").count(), 3);
 }
 
 #[test]

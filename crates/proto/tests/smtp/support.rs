@@ -1,7 +1,9 @@
 //! What the tests of `smtp` share.
 
-use pitot_proto::harness::{Files, Pump};
+use std::net::IpAddr;
+
 use pitot_proto::smtp::{Smtp, SmtpOptions};
+use pitot_proto_harness::{Files, Pump};
 
 /// No files: this protocol serves none.
 pub(crate) static NO_FILES: std::sync::LazyLock<Files> = std::sync::LazyLock::new(Files::new);
@@ -23,7 +25,12 @@ pub(crate) fn store() -> Smtp {
 
 /// A connection, the greeting of which has been read.
 pub(crate) fn connect(server: &Smtp) -> Pump<'static> {
-    let mut pump = Pump::new(server, &NO_FILES);
+    connect_from(server, None)
+}
+
+/// A connection with a peer of that address, past its greeting.
+pub(crate) fn connect_from(server: &Smtp, peer: Option<IpAddr>) -> Pump<'static> {
+    let mut pump = Pump::with_peer(server, &NO_FILES, peer);
     assert!(answers(&mut pump, "").starts_with("220 "));
     pump
 }

@@ -1,13 +1,13 @@
 //! What is answered to which command, and when.
 
-use pitot_proto::harness::End;
+use pitot_proto_harness::End;
 
 use crate::support::{answers, codes, connect, sink, store};
 
 /// Plays lines of a client and of the server, `C: ` and `S: `, the way an RFC tells them.
 fn play(transcript: &str) {
     let server = sink();
-    let mut pump = pitot_proto::harness::Pump::new(&server, &crate::support::NO_FILES);
+    let mut pump = pitot_proto_harness::Pump::new(&server, &crate::support::NO_FILES);
     let mut said = String::new();
     for line in transcript.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (who, text) = line.split_at(3);
@@ -156,7 +156,7 @@ fn a_whole_session_may_come_in_one_piece() {
     let session = "EHLO c\r\nMAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nDATA\r\nOne\r\n.\r\n\
         MAIL FROM:<a@b>\r\nRCPT TO:<e@f>\r\nDATA\r\nTwo\r\n.\r\nQUIT\r\nNOOP\r\n";
     assert_eq!(codes(&mut pump, session), "250 250 250 354 250 250 250 354 250 221");
-    assert_eq!((pump.mail.len(), pump.replies, pump.end), (2, 10, Some(End::Closed)));
+    assert_eq!((pump.uploads.len(), pump.replies(), pump.end), (2, 10, Some(End::Closed)));
 }
 
 #[test]
@@ -164,23 +164,23 @@ fn a_server_that_stops_says_so() {
     let server = store();
     let mut pump = connect(&server);
     answers(&mut pump, "EHLO c\r\n");
-    pump.stopping = true;
+    pump.worker.stopping = true;
     assert_eq!(codes(&mut pump, "MAIL FROM:<a@b>\r\n"), "421");
     assert_eq!(pump.end, Some(End::Closed));
 
     let mut pump = connect(&server);
-    pump.stopping = true;
+    pump.worker.stopping = true;
     assert_eq!(codes(&mut pump, "QUIT\r\n"), "221");
 
     // A message on its way is taken first.
     let mut pump = crate::support::in_message(&server);
-    pump.stopping = true;
+    pump.worker.stopping = true;
     assert_eq!(codes(&mut pump, "line\r\n"), "");
     assert_eq!(codes(&mut pump, ".\r\n"), "250 421");
-    assert_eq!((pump.mail.len(), pump.end), (1, Some(End::Closed)));
+    assert_eq!((pump.uploads.len(), pump.end), (1, Some(End::Closed)));
 
     let mut pump = connect(&server);
-    pump.stopping = true;
+    pump.worker.stopping = true;
     pump.dismiss();
     assert!(answers(&mut pump, "").starts_with("421 4.3.2 "));
 }
@@ -190,9 +190,9 @@ fn whoever_takes_too_long_is_told() {
     let server = store();
     let mut pump = crate::support::in_message(&server);
     pump.feed(b"half a message\r\n");
-    pump.time_out();
+    pump.expire();
     assert!(answers(&mut pump, "").starts_with("421 4.4.2 "));
-    assert!(pump.mail.is_empty());
+    assert!(pump.uploads.is_empty());
     let mut pump = connect(&server);
     pump.dismiss();
     assert!(answers(&mut pump, "").starts_with("421 4.4.2 "));

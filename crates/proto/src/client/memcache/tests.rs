@@ -1,11 +1,7 @@
 use super::*;
 use crate::client::cache::Stream;
-use crate::client::exchange::{Draw, Fault, Progress, Tag, Verdict};
-use crate::client::outgoing::Outgoing;
-use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, RequestSpec};
-use crate::client::url::Url;
-use crate::harness::{Files, Pump};
 use crate::memcache::{Memcache as Server, MemcacheOptions};
+use crate::{Action, Connection, ConnectionLimits, Protocol, Worker};
 
 fn protocol(query: &str) -> Box<dyn ClientProtocol> {
     let request = RequestSpec { method: "GET".into(), path: query.into(), weight: 1.0, body: Vec::new() };
@@ -28,14 +24,39 @@ fn judge(conn: &mut dyn ClientConn, tag: Tag, pieces: &[&[u8]]) -> Result<Option
     Ok(None)
 }
 
+/// A connection to a server in memory.
+struct Pump {
+    worker: Worker,
+    connection: Connection,
+    sent: Vec<u8>,
+}
+
+impl Pump {
+    fn new(server: &Server) -> Pump {
+        let mut worker = Worker::new(&ConnectionLimits::default());
+        worker.unix_s = 1_000_000_000;
+        let connection = Connection::new(server as &dyn Protocol, &mut worker, None);
+        Pump { worker, connection, sent: Vec::new() }
+    }
+
+    fn feed(&mut self, input: &[u8]) {
+        self.connection.received(&mut self.worker, input);
+        while let Action::Send(out) = self.connection.poll(&mut self.worker) {
+            let before = self.sent.len();
+            out.gather().slices().iter().for_each(|slice| self.sent.extend_from_slice(slice));
+            let n = (self.sent.len() - before) as u64;
+            self.connection.sent(&mut self.worker, n);
+        }
+    }
+}
+
 /// Fills the server, then asks it for everything.
 fn converse(query: &str, requests: u64) -> Vec<(&'static str, u64)> {
     let client = protocol(query);
     let server =
         Server::new(&MemcacheOptions { memory_bytes: 256 << 20, ..MemcacheOptions::default() }).unwrap();
-    let files = Files::new();
-    let mut pump = Pump::new(&server, &files);
-    if let Some(mut preload) = client.preload() {
+    let mut pump = Pump::new(&server);
+    if let Some(mut preparation) = client.prepare() {
         let (mut input, mut out) = (Vec::new(), Vec::new());
         while !preload.step(&input, &mut out).unwrap() {
             pump.feed(&out);

@@ -8,8 +8,7 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use crate::PATTERN;
-use crate::memcache::{Digits, unsigned};
+use pitot_proto::PATTERN;
 
 /// What a driver does.
 #[derive(Clone, Copy, Debug)]
@@ -439,7 +438,7 @@ impl Known {
         let Content::Number(n) = &mut self.value else { return Err("it is not a number".into()) };
         *n = if up { n.wrapping_add(delta) } else { n.saturating_sub(delta) };
         self.cas = None;
-        if told == Digits::of(*n).as_slice() { Ok(()) } else { Err(format!("it should be {n}")) }
+        if told == n.to_string().as_bytes() { Ok(()) } else { Err(format!("it should be {n}")) }
     }
 
     fn grow(&mut self, change: impl FnOnce(&mut Vec<Piece>)) {
@@ -472,14 +471,14 @@ impl Piece {
 impl Content {
     fn len(&self) -> usize {
         match self {
-            Content::Number(n) => Digits::of(*n).as_slice().len(),
+            Content::Number(n) => n.to_string().len(),
             Content::Pieces(pieces) => pieces.iter().map(|piece| piece.len as usize).sum(),
         }
     }
 
     fn put(&self, out: &mut Vec<u8>) {
         match self {
-            Content::Number(n) => out.extend_from_slice(Digits::of(*n).as_slice()),
+            Content::Number(n) => out.extend_from_slice(n.to_string().as_bytes()),
             Content::Pieces(pieces) => {
                 for part in pieces.iter().flat_map(|piece| piece.parts()) {
                     out.extend_from_slice(&part);
@@ -497,7 +496,7 @@ impl Content {
 
 /// The first reply in `input` and its length, if it is complete. An item of a classic command ends with `END`.
 fn parse(input: &[u8], is_meta: bool) -> Result<Option<(Reply<'_>, usize)>, String> {
-    let Some(end) = memchr::memchr(b'\n', input) else { return Ok(None) };
+    let Some(end) = input.iter().position(|&b| b == b'\n') else { return Ok(None) };
     let line = input[..end].strip_suffix(b"\r").ok_or("a line ends without a carriage return")?;
     let after = end + 1;
     let bad = || format!("`{}` is not the head of an item", String::from_utf8_lossy(line));
@@ -522,6 +521,11 @@ fn parse(input: &[u8], is_meta: bool) -> Result<Option<(Reply<'_>, usize)>, Stri
     let flags = flags.map(|flags| u32::try_from(flags).map_err(|_| bad())).transpose()?;
     let cas = cas.map(|cas| cas.ok_or_else(bad)).transpose()?;
     Ok(Some((Reply::Item { flags, cas, data }, after + len + behind.len())))
+}
+
+/// A decimal number without a sign, as the server writes it.
+fn unsigned(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A small site for `http`, and a reader of its replies.
 
-use super::{Files, Held, MODIFIED_S};
-use crate::OpenError;
+use crate::{Files, Held, MODIFIED_S};
+use pitot_proto::OpenError;
 
 /// When the files were modified, as a date.
 pub const MODIFIED: &str = "Sat, 05 Nov 1994 01:46:40 GMT";
