@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_meter::{Nanos, units};
-use pitot_proto::{PROTOCOLS, ProtocolOptions};
+use pitot_proto::{ConnectionLimits, PROTOCOLS, ProtocolOptions};
 use pitot_results::Failure;
 use pitot_results::serve::{Bytes, ConnectionCounts, MailCounts, SCHEMA, ServeResult};
 use pitot_serve::{Count, Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary};
@@ -218,13 +218,16 @@ impl Serve {
             links: self.disk.links(model)?,
             maildir: self.smtp.maildir()?,
             limits: Limits {
-                header_timeout: self.header_timeout.into(),
-                idle_timeout: self.idle_timeout.into(),
-                write_timeout: self.write_timeout.into(),
+                connection: ConnectionLimits {
+                    header_timeout: self.header_timeout.into(),
+                    idle_timeout: self.idle_timeout.into(),
+                    write_timeout: self.write_timeout.into(),
+                    outbox_bytes: self.outbox,
+                    ..ConnectionLimits::default()
+                },
                 grace: self.grace.into(),
                 connections_max: self.max_connections.unwrap_or(u64::MAX),
                 accepts_per_wakeup: self.accepts_per_wakeup,
-                outbox_bytes: self.outbox,
                 burn: self.burn.into(),
             },
             connection_command: connection_command()?,

@@ -303,6 +303,11 @@ impl Connection {
         self.state = State::Closed;
     }
 
+    /// It is over, and [`Action::Close`] is all that it wants.
+    pub fn is_over(&self) -> bool {
+        self.state == State::Closed
+    }
+
     /// Nothing is under way: the connection may be closed without loss.
     pub fn is_idle(&self) -> bool {
         self.state == State::Reading && self.phase_now() == Phase::Idle

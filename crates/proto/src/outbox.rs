@@ -171,6 +171,11 @@ impl Outbox {
         self.segments.is_empty() && self.lent == 0
     }
 
+    /// True if nothing is queued, whatever is lent.
+    pub fn is_drained(&self) -> bool {
+        self.segments.is_empty()
+    }
+
     /// Bytes that are queued; those that are lent to the kernel do not count.
     pub fn len(&self) -> u64 {
         self.len

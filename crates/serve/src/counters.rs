@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use pitot_proto::Tally;
 use pitot_sys::SharedMemory;
 
 /// A thing that is counted. The order is that of the reports.
@@ -50,8 +51,8 @@ pub enum Count {
     Messages,
     /// The recipients of these.
     Recipients,
-    /// Steps of storing a message that failed.
-    DeliveryFailed,
+    /// Steps of storing a message or a file that failed.
+    StoreFailed,
 }
 
 impl Count {
@@ -78,7 +79,7 @@ impl Count {
         (Count::RecipientsAccepted, "recipients_accepted"),
         (Count::Messages, "messages"),
         (Count::Recipients, "recipients"),
-        (Count::DeliveryFailed, "delivery_failed"),
+        (Count::StoreFailed, "delivery_failed"),
     ];
 }
 
@@ -164,6 +165,49 @@ impl WorkerCounters {
     /// Adds to a count.
     pub fn add(&self, count: Count, n: u64) {
         self.word(count).fetch_add(n, Relaxed);
+    }
+
+    /// Adds what has happened on connections.
+    pub fn add_tally(&self, tally: Tally) {
+        // Without `..`, so that a count cannot be forgotten.
+        let Tally {
+            replies,
+            bytes_received,
+            bytes_sent,
+            reset,
+            ended_early,
+            malformed,
+            too_large,
+            timed_out_request,
+            timed_out_idle,
+            timed_out_write,
+            file_truncated,
+            file_failed,
+            recipients_accepted,
+            messages,
+            recipients,
+        } = tally;
+        for (count, n) in [
+            (Count::Requests, replies),
+            (Count::BytesReceived, bytes_received),
+            (Count::BytesSent, bytes_sent),
+            (Count::Reset, reset),
+            (Count::EndedEarly, ended_early),
+            (Count::Malformed, malformed),
+            (Count::TooLarge, too_large),
+            (Count::TimedOutRequest, timed_out_request),
+            (Count::TimedOutIdle, timed_out_idle),
+            (Count::TimedOutWrite, timed_out_write),
+            (Count::FileTruncated, file_truncated),
+            (Count::FileFailed, file_failed),
+            (Count::RecipientsAccepted, recipients_accepted),
+            (Count::Messages, messages),
+            (Count::Recipients, recipients),
+        ] {
+            if n > 0 {
+                self.add(count, n);
+            }
+        }
     }
 
     /// A connection was accepted. False if that is one more than `max`, and it must be closed again.

@@ -12,13 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pitot_disk::{DiskFile, FileOptions};
-use pitot_proto::{Derived, FileHandle, FileMeta, OpenError, Opened};
+use pitot_proto::{Derived, FileHandle, FileMeta, OpenError, Opened, Tick};
 use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::clock::{Clock, Tick};
-use crate::relay::RemoteFile;
 use crate::relay::frame::Stat;
+use crate::relay::remote::RemoteFile;
 
 /// Files known at one time.
 const ENTRIES_MAX: usize = 1024;
@@ -48,15 +47,6 @@ impl Root {
     pub fn directory(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.directory)
     }
-}
-
-/// The answer to whether there is a file.
-#[derive(Debug)]
-pub enum Answer<'a> {
-    /// This is it, or why there is none.
-    Is(Result<&'a Opened, OpenError>),
-    /// Another process has to be asked first; what it says is to be told by [`Files::learn`].
-    NotYet,
 }
 
 /// One worker's open files.
@@ -89,10 +79,10 @@ impl Files {
     }
 
     /// The other process has looked at a file: now it is known for a while.
-    pub fn learn(&mut self, path: &[u8], stat: Stat, clock: &Clock) {
+    pub fn learn(&mut self, path: &[u8], stat: Stat, now: Tick) {
         let Stat { size, modified_s, modified_ns, inode } = stat;
         let meta = FileMeta { size, modified_s, modified_ns, inode, content: None };
-        let valid_until = clock.tick().after(VALID);
+        let valid_until = now.after(VALID);
         match self.entries.get_mut(path) {
             Some(entry) if same_file(&meta, &entry.opened.meta) => entry.valid_until = valid_until,
             _ => {
@@ -104,20 +94,21 @@ impl Files {
         }
     }
 
-    /// The file at a path below the root.
-    pub fn open(&mut self, path: &[u8], clock: &Clock) -> Answer<'_> {
+    /// The file at a path below the root, or why there is none. `None` if another process has to be asked first, whose
+    /// answer is to be passed to [`Files::learn`].
+    pub fn open(&mut self, path: &[u8], now: Tick) -> Option<Result<&Opened, OpenError>> {
         if self.remote {
-            let known = self.entries.get(path).filter(|entry| entry.valid_until > clock.tick());
-            return known.map_or(Answer::NotYet, |entry| Answer::Is(Ok(&entry.opened)));
+            let known = self.entries.get(path).filter(|entry| entry.valid_until > now);
+            return known.map(|entry| Ok(&entry.opened));
         }
-        Answer::Is(self.open_own(path, clock))
+        Some(self.open_own(path, now))
     }
 
-    fn open_own(&mut self, path: &[u8], clock: &Clock) -> Result<&Opened, OpenError> {
+    fn open_own(&mut self, path: &[u8], now: Tick) -> Result<&Opened, OpenError> {
         let Some(root) = &self.root else { return Err(OpenError::NotFound) };
         let known = self.entries.get(path);
         // (Returning the entry from this first look-up is refused by the borrow checker, hence the second.)
-        if known.is_none_or(|entry| entry.valid_until <= clock.tick()) {
+        if known.is_none_or(|entry| entry.valid_until <= now) {
             let looked = look(root, path);
             let same = match (&looked, known) {
                 (Ok((_, meta)), Some(entry)) => same_file(meta, &entry.opened.meta),
@@ -129,7 +120,7 @@ impl Files {
                 self.remember(path, file, meta)?;
             }
             if let Some(entry) = self.entries.get_mut(path) {
-                entry.valid_until = clock.tick().after(VALID);
+                entry.valid_until = now.after(VALID);
             }
         }
         self.entries.get(path).map(|entry| &entry.opened).ok_or(OpenError::Failed)
@@ -247,10 +238,10 @@ mod tests {
     #[test]
     fn small_files_are_kept_in_memory_and_large_ones_open() {
         let (_site, mut files) = site();
-        let clock = Clock::new();
-        let small = files.open_own(b"small", &clock).unwrap();
+        let now = Tick::START;
+        let small = files.open_own(b"small", now).unwrap();
         assert_eq!(small.meta.content.as_deref(), Some(&b"abc"[..]));
-        let large = files.open_own(b"large", &clock).unwrap();
+        let large = files.open_own(b"large", now).unwrap();
         assert_eq!((large.meta.size, &large.meta.content), (100, &None));
         assert!(large.handle.0.is::<OwnedFd>());
     }
@@ -258,31 +249,30 @@ mod tests {
     #[test]
     fn links_lead_anywhere_but_out_of_the_root() {
         let (_site, mut files) = site();
-        let clock = Clock::new();
-        assert!(files.open_own(b"sub/inside", &clock).is_ok());
+        let now = Tick::START;
+        assert!(files.open_own(b"sub/inside", now).is_ok());
         for path in [&b"outside"[..], b"sub/outside", b"../etc/passwd", b"sub/../../x", b"/etc/passwd"] {
-            assert_eq!(files.open_own(path, &clock).err(), Some(OpenError::NotFound), "{path:?}");
+            assert_eq!(files.open_own(path, now).err(), Some(OpenError::NotFound), "{path:?}");
         }
-        assert_eq!(files.open_own(b"sub", &clock).err(), Some(OpenError::IsDirectory));
-        assert_eq!(files.open_own(b"", &clock).err(), Some(OpenError::IsDirectory));
+        assert_eq!(files.open_own(b"sub", now).err(), Some(OpenError::IsDirectory));
+        assert_eq!(files.open_own(b"", now).err(), Some(OpenError::IsDirectory));
     }
 
     #[test]
     fn a_file_that_is_replaced_is_noticed_once_the_look_is_old() {
         let (site, mut files) = site();
-        let mut clock = Clock::new();
-        assert!(files.open_own(b"small", &clock).is_ok());
+        let now = Tick::START;
+        assert!(files.open_own(b"small", now).is_ok());
         std::fs::write(site.path().join("new"), "defg").unwrap();
         std::fs::rename(site.path().join("new"), site.path().join("small")).unwrap();
         // Another path has not been looked at; this one is remembered for a second.
-        assert_eq!(files.open_own(b"small", &clock).unwrap().meta.size, 3);
-        files.entries.get_mut(&b"small"[..]).unwrap().valid_until = clock.tick();
-        clock.update();
-        assert_eq!(files.open_own(b"small", &clock).unwrap().meta.content.as_deref(), Some(&b"defg"[..]));
+        assert_eq!(files.open_own(b"small", now).unwrap().meta.size, 3);
+        files.entries.get_mut(&b"small"[..]).unwrap().valid_until = now;
+        assert_eq!(files.open_own(b"small", now).unwrap().meta.content.as_deref(), Some(&b"defg"[..]));
         assert_eq!(files.content_bytes, 4);
         std::fs::remove_file(site.path().join("small")).unwrap();
-        files.entries.get_mut(&b"small"[..]).unwrap().valid_until = clock.tick();
-        assert_eq!(files.open_own(b"small", &clock).err(), Some(OpenError::NotFound));
+        files.entries.get_mut(&b"small"[..]).unwrap().valid_until = now;
+        assert_eq!(files.open_own(b"small", now).err(), Some(OpenError::NotFound));
         assert_eq!(files.content_bytes, 0);
     }
 }

@@ -1,37 +1,39 @@
-//! Servers of every architecture: a concurrency model times an event mechanism, over one pump.
+//! Servers of every architecture: a concurrency model times an event mechanism, over one connection machine.
 //!
 //! A **model** ([`MODELS`]) says who owns a connection and starts workers; a **mechanism** ([`MECHANISMS`]) says how
-//! one worker waits. Three worker loops (blocking calls, readiness, completion) feed the same session, which feeds a
-//! protocol core that knows no socket. [`run`] puts a checked [`ServePlan`] to work.
+//! one worker waits. Three worker loops (blocking calls, readiness, completion) and one model on an async runtime drive
+//! the same [`Connection`](pitot_proto::Connection), which knows no socket. [`run`] puts a [`ServePlan`] to work.
 #![forbid(unsafe_code)]
 
+mod check;
 mod clock;
-mod conn;
 mod counters;
-mod depot;
 mod disk;
-mod draft;
 mod failure;
 mod files;
-mod maildir;
+mod launch;
+mod limits;
 mod mechanism;
 mod model;
 mod pairs;
 mod plan;
 mod relay;
+mod send;
 mod server;
-mod session;
 mod slots;
-mod storing;
+mod socket;
+mod standard_input;
+mod store;
 mod supervise;
-mod uploads;
 mod worker;
 
 pub use counters::{Count, Counters};
 pub use disk::{DiskPlan, Route};
+pub use limits::Limits;
 pub use mechanism::{Kind, MECHANISMS, Mechanism, find as find_mechanism};
-pub use model::{Listens, MODELS, Model, find as find_model, serve_standard_input};
+pub use model::{Listens, MODELS, Model, find as find_model};
 pub use pairs::{Pair, default_mechanism, pairs};
 pub use plan::ServePlan;
-pub use server::{Limits, Server};
+pub use server::Server;
+pub use standard_input::serve_standard_input;
 pub use supervise::{Summary, run};

@@ -40,10 +40,10 @@ pub fn pairs() -> Vec<Pair> {
     MODELS.iter().flat_map(of_model).collect()
 }
 
-/// The mechanism of a model where none is named: epoll-et, or the first that makes sense with it.
+/// The mechanism of a model where none is named: that of the highest rank among those that go with it.
 pub fn default_mechanism(model: &Model) -> Option<&'static Mechanism> {
     let fitting = MECHANISMS.iter().copied().filter(|mechanism| (model.pairs_with)(mechanism).is_ok());
-    fitting.max_by_key(|mechanism| mechanism.name == "epoll-et")
+    fitting.max_by_key(|mechanism| mechanism.default_rank)
 }
 
 #[cfg(test)]

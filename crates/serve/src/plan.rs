@@ -4,12 +4,21 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use pitot_disk::{EngineOption, NotifyBy};
 use pitot_proto::{ProtocolEntry, ProtocolOptions};
+use pitot_results::Failure;
+use pitot_sys::signal;
 
-use crate::disk::DiskPlan;
-use crate::mechanism::Mechanism;
+use crate::counters::Counters;
+use crate::disk::{self, DiskPlan, Route};
+use crate::failure::unavailable;
+use crate::files::Root;
+use crate::launch::LaunchPlan;
+use crate::limits::Limits;
+use crate::mechanism::{Kind, Mechanism};
 use crate::model::Model;
-use crate::server::Limits;
+use crate::server::Server;
+use crate::store::{Maildir, Store, Uploads};
 
 /// A server to be started.
 #[derive(Clone, Debug)]
@@ -52,13 +61,27 @@ pub struct ServePlan {
 }
 
 impl ServePlan {
-    /// The engine that the plan comes to under its mechanism.
+    /// The engine that the plan comes to under its model and mechanism.
     pub fn engine(&self) -> Option<DiskPlan> {
-        let is_split = self.model.name == "relay";
-        let engine = self.disk.or_else(|| if is_split { DiskPlan::usual() } else { None });
-        engine.map(|engine| {
-            if is_split { engine.under(self.mechanism).framed() } else { engine.under(self.mechanism) }
-        })
+        let default = || if self.model.splits_files { DiskPlan::usual() } else { None };
+        let mut engine = self.disk.or_else(default)?;
+        engine.options.event_loop = true;
+        if !self.mechanism.watches_eventfd
+            && !engine.notify_is_set
+            && engine.engine.supports.contains(&EngineOption::Notify)
+        {
+            engine.options.notify = NotifyBy::Pipe;
+        }
+        Some(if self.model.splits_files { engine.framed() } else { engine })
+    }
+
+    /// How file bodies travel.
+    pub fn route(&self) -> Route {
+        match (self.engine(), self.mechanism.kind) {
+            // The ring reads files itself.
+            (None, _) | (_, Kind::Completion { .. }) => Route::InPlace,
+            (Some(engine), _) => engine.route(),
+        }
     }
 
     /// The workers that the plan comes to.
@@ -73,12 +96,53 @@ impl ServePlan {
         })
     }
 
-    /// The CPUs of one of several workers: one each where there are enough workers to use all, else all.
-    pub fn cpus_of(&self, worker: usize) -> Vec<usize> {
-        if self.cpus.is_empty() || self.workers() < self.cpus.len() {
-            self.cpus.clone()
-        } else {
-            vec![self.cpus[worker % self.cpus.len()]]
+    /// What the model needs of it.
+    pub fn launch(&self) -> LaunchPlan {
+        LaunchPlan {
+            mechanism: self.mechanism,
+            workers: self.workers(),
+            cpus: self.cpus.clone(),
+            links: self.links,
+            connection_command: self.connection_command.clone(),
         }
+    }
+
+    /// What the workers share.
+    ///
+    /// # Errors
+    /// A root or a Maildir that cannot be opened, options that the protocol refuses, files that the engine cannot read.
+    pub fn server(&self, counters: Counters) -> Result<Server, Failure> {
+        let protocol = (self.protocol.build)(&self.protocol_options)
+            .map_err(|what| Failure::misuse(what, "see `pitot serve --help`"))?;
+        let disk = self.engine();
+        // What an engine is to read is not kept.
+        let content_bytes_max = if disk.is_some() { 0 } else { self.content_bytes_max };
+        let root = match &self.root {
+            Some(path) => Some(Root::open(path, content_bytes_max).map_err(|e| {
+                Failure::misuse(
+                    format!("the root {} cannot be opened: {e}", path.display()),
+                    "give --root a directory that you may read",
+                )
+            })?),
+            None => None,
+        };
+        let store = match (&self.maildir, &root) {
+            (Some(path), _) => Some(Store::Maildir(Maildir::open(path).map_err(|e| {
+                Failure::misuse(
+                    format!("the Maildir {} cannot be used: {e}", path.display()),
+                    "name a directory in which you may write, or one that can be made",
+                )
+            })?)),
+            (None, Some(root)) if self.protocol_options.writable => {
+                signal::ignore_file_size_limit();
+                Some(Store::Uploads(Uploads::below(root.directory())))
+            }
+            _ => None,
+        };
+        if let (Some(disk), Some(root)) = (&disk, &self.root) {
+            disk::admit(disk, root).map_err(unavailable)?;
+        }
+        let (route, cork, limits) = (self.route(), self.cork, self.limits);
+        Ok(Server { protocol, root, store, disk, route, cork, limits, counters })
     }
 }

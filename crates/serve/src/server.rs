@@ -1,58 +1,15 @@
 //! What all workers of a server share, and what each has for itself.
 
 use std::fmt;
-use std::time::Duration;
 
-use pitot_proto::{Context, DeliverError, Delivery, MailCounts, Outbox, Parcel, Protocol};
-use pitot_results::Failure;
-
-use pitot_sys::signal;
+use pitot_proto::{Protocol, StoreError, StoreStep, Tally, Upload, Worker};
 
 use crate::clock::Clock;
 use crate::counters::{Count, Counters, WorkerCounters};
-use crate::depot::{Depot, Stored};
 use crate::disk::{DiskPlan, Route};
-use crate::failure::unavailable;
 use crate::files::{Files, Root};
-use crate::maildir::Maildir;
-use crate::plan::ServePlan;
-use crate::uploads::Uploads;
-
-/// Bounds on what a connection may take: time, memory, and its share of the loop.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// From the first byte of a request's head to its last.
-    pub header_timeout: Duration,
-    /// Between requests.
-    pub idle_timeout: Duration,
-    /// Without progress in sending a reply or receiving a body.
-    pub write_timeout: Duration,
-    /// For requests in flight when the server is told to stop.
-    pub grace: Duration,
-    /// Connections at one time, in all workers; the next ones are closed at once.
-    pub connections_max: u64,
-    /// Accepts in one wake-up of a loop, before the connections get their turn.
-    pub accepts_per_wakeup: u32,
-    /// Bytes of replies that may wait in memory for one slow reader before no more of its requests are read.
-    pub outbox_bytes: u64,
-    /// CPU time to burn for each reply, to make a server that is slower by a known amount.
-    pub burn: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            header_timeout: Duration::from_secs(30),
-            idle_timeout: Duration::from_secs(75),
-            write_timeout: Duration::from_secs(60),
-            grace: Duration::from_secs(10),
-            connections_max: u64::MAX,
-            accepts_per_wakeup: 64,
-            outbox_bytes: 256 << 10,
-            burn: Duration::ZERO,
-        }
-    }
-}
+use crate::limits::Limits;
+use crate::store::{Store, Stored};
 
 /// What all workers share.
 pub struct Server {
@@ -61,59 +18,20 @@ pub struct Server {
     /// The directory that is served.
     pub root: Option<Root>,
     /// Where mail goes, or where files may be put.
-    pub depot: Option<Depot>,
+    pub store: Option<Store>,
     /// The engine that reads files, if one does, and the route that bodies take.
     pub disk: Option<DiskPlan>,
     /// See `disk`.
     pub route: Route,
-    /// See [`ServePlan::cork`].
+    /// The head of a reply waits for the first bytes of its file, to share a packet with them (MSG_MORE).
     pub cork: bool,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
     /// Counters.
     pub counters: Counters,
 }
 
 impl Server {
-    /// The server of a plan.
-    ///
-    /// # Errors
-    /// A root or a Maildir that cannot be opened, options that the protocol refuses.
-    pub fn build(plan: &ServePlan, counters: Counters) -> Result<Server, Failure> {
-        let protocol = (plan.protocol.build)(&plan.protocol_options)
-            .map_err(|what| Failure::misuse(what, "see `pitot serve --help`"))?;
-        let disk = plan.engine();
-        // What an engine is to read is not kept.
-        let content_bytes_max = if disk.is_some() { 0 } else { plan.content_bytes_max };
-        let root = match &plan.root {
-            Some(path) => Some(Root::open(path, content_bytes_max).map_err(|e| {
-                Failure::misuse(
-                    format!("the root {} cannot be opened: {e}", path.display()),
-                    "give --root a directory that you may read",
-                )
-            })?),
-            None => None,
-        };
-        let depot = match (&plan.maildir, &root) {
-            (Some(path), _) => Some(Depot::Maildir(Maildir::open(path).map_err(|e| {
-                Failure::misuse(
-                    format!("the Maildir {} cannot be used: {e}", path.display()),
-                    "name a directory in which you may write, or one that can be made",
-                )
-            })?)),
-            (None, Some(root)) if plan.protocol_options.writable => {
-                signal::ignore_file_size_limit();
-                Some(Depot::Uploads(Uploads::below(root.directory())))
-            }
-            _ => None,
-        };
-        let route = disk.map_or(Route::InPlace, |disk| disk.route_under(plan.mechanism));
-        if let (Some(disk), Some(root)) = (&disk, &plan.root) {
-            disk.admit(root).map_err(unavailable)?;
-        }
-        Ok(Server { protocol, root, depot, disk, route, cork: plan.cork, limits: plan.limits, counters })
-    }
-
     /// The engine that the workers of this server open, if bodies go by one.
     pub fn engine(&self) -> Option<&DiskPlan> {
         self.disk.as_ref().filter(|_| self.route != Route::InPlace)
@@ -129,125 +47,110 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Outboxes kept for reuse by one worker.
-const OUTBOXES_MAX: usize = 64;
-
 /// What one worker has for itself.
 #[derive(Debug)]
 pub struct Env {
-    /// The time of the last wake-up.
-    pub clock: Clock,
+    /// What its connections share.
+    pub worker: Worker,
     /// Its open files.
     pub files: Files,
-    depot: Option<Depot>,
-    /// What is stored is not stored by this worker, which must not wait for the disk.
-    pub stores_elsewhere: bool,
     /// Its counters.
     pub counters: WorkerCounters,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
     /// How the bodies of files travel.
     pub route: Route,
-    /// See [`ServePlan::cork`].
+    /// See [`Server::cork`].
     pub cork: bool,
-    /// The server is stopping.
-    pub stopping: bool,
-    #[expect(
-        clippy::vec_box,
-        reason = "they move between here and the connections, which hold a pointer only"
-    )]
-    outboxes: Vec<Box<Outbox>>,
+    /// What is stored is not stored by this worker, which must not wait for the disk.
+    pub stores_elsewhere: bool,
+    store: Option<Store>,
+    clock: Clock,
+    /// Replies of the present tally whose CPU time has been burnt.
+    burnt: u64,
 }
 
 impl Env {
-    /// The world of worker `index`.
+    /// The environment of worker `index`.
     pub fn new(server: &Server, index: usize) -> Env {
-        Env {
-            clock: Clock::new(),
+        let mut env = Env {
+            worker: Worker::new(&server.limits.connection),
             files: Files::new(server.root.clone(), server.engine().map(DiskPlan::file_options)),
-            depot: server.depot.clone(),
-            stores_elsewhere: false,
             counters: server.counters.worker(index),
             limits: server.limits,
             route: server.route,
             cork: server.cork,
-            stopping: false,
-            outboxes: Vec::new(),
-        }
-    }
-
-    /// What a protocol sees of the world.
-    pub fn context(&self) -> Context<'_> {
-        Context { unix_s: self.clock.unix_s(), date: self.clock.date(), stopping: self.stopping }
-    }
-
-    /// An empty outbox.
-    pub fn outbox(&mut self) -> Box<Outbox> {
-        self.outboxes.pop().unwrap_or_default()
-    }
-
-    /// Takes an empty outbox back.
-    pub fn recycle(&mut self, outbox: Box<Outbox>) {
-        debug_assert!(outbox.is_empty());
-        if self.outboxes.len() < OUTBOXES_MAX {
-            self.outboxes.push(outbox);
-        }
-    }
-
-    /// Does the step of a delivery or an upload that the outbox asks for. It waits for the disk. `None` if somebody else
-    /// has to do it, whose outcome goes to [`Env::stored`].
-    pub fn deliver(&mut self, outbox: &mut Outbox) -> Option<Result<Option<Parcel>, DeliverError>> {
-        if self.stores_elsewhere {
-            return None;
-        }
-        let (path, delivery) = outbox.delivery();
-        let result = match &self.depot {
-            Some(depot) => depot.store(path, delivery),
-            None => Err(DeliverError::Failed),
+            stores_elsewhere: false,
+            store: server.store.clone(),
+            clock: Clock::new(),
+            burnt: 0,
         };
-        Some(self.stored(result))
+        env.update_time();
+        env
     }
 
-    /// Takes the step of a delivery or an upload out of the outbox, for somebody else to do.
-    pub fn take_step(&mut self, outbox: &mut Outbox) -> (Box<[u8]>, Delivery) {
-        let (path, delivery) = outbox.delivery();
-        if delivery.parcel.is_none() {
+    /// Reads the time, after each wait.
+    pub fn update_time(&mut self) {
+        self.clock.update(&mut self.worker);
+    }
+
+    /// Adds what has happened to the shared counters. To be called before each wait.
+    pub fn publish_counts(&mut self) {
+        if self.worker.tally != Tally::default() {
+            self.counters.add_tally(std::mem::take(&mut self.worker.tally));
+            self.burnt = 0;
+        }
+    }
+
+    /// Burns the CPU time of the replies that are about to be sent, if some was asked for.
+    pub fn burn(&mut self) {
+        if !self.limits.burn.is_zero() {
+            let replies = self.worker.tally.replies - self.burnt;
+            self.burnt = self.worker.tally.replies;
+            pitot_meter::burn((self.limits.burn * u32::try_from(replies).unwrap_or(u32::MAX)).into());
+        }
+    }
+
+    /// Carries out a step of storing here, which waits for the disk.
+    pub fn store(&mut self, path: &[u8], step: &mut StoreStep) -> Result<Option<Upload>, StoreError> {
+        let result = match &self.store {
+            Some(store) => store.store(path, step),
+            None => Err(StoreError::Failed),
+        };
+        self.answer_to_store(result)
+    }
+
+    /// Takes a step of storing out of its exchange, for somebody else to carry out. The outcome comes back through
+    /// [`Env::answer_to_store`].
+    pub fn take_step(&mut self, path: &[u8], step: &mut StoreStep) -> (Box<[u8]>, StoreStep) {
+        if step.upload.is_none() {
             // To close the file that is replaced after it was frees its blocks, and that waits for the disk.
             self.files.forget(path);
         }
-        (path.into(), std::mem::take(delivery))
+        (path.into(), std::mem::take(step))
     }
 
-    /// Takes notice of what a step of storing came to, and says what the core is to know of it.
-    pub fn stored(&mut self, result: Result<Stored, DeliverError>) -> Result<Option<Parcel>, DeliverError> {
+    /// What a connection is to know of the outcome of a step of storing.
+    pub fn answer_to_store(
+        &mut self,
+        result: Result<Stored, StoreError>,
+    ) -> Result<Option<Upload>, StoreError> {
         match result {
-            Ok(Stored::Going(parcel)) => Ok(Some(parcel)),
+            Ok(Stored::Begun(upload)) => Ok(Some(upload)),
             Ok(Stored::Done(path)) => {
                 self.files.forget(&path);
                 Ok(None)
             }
             Err(error) => {
-                self.counters.add(Count::DeliveryFailed, 1);
+                self.counters.add(Count::StoreFailed, 1);
                 Err(error)
             }
         }
     }
+}
 
-    /// Counts the replies and the mail of the outbox, and burns the time for them that was asked for.
-    pub fn count_replies(&mut self, outbox: &mut Outbox) {
-        let mail = outbox.take_mail_counts();
-        if mail != MailCounts::default() {
-            self.counters.add(Count::RecipientsAccepted, mail.recipients_accepted.into());
-            self.counters.add(Count::Messages, mail.messages.into());
-            self.counters.add(Count::Recipients, mail.recipients.into());
-        }
-        let replies = outbox.take_replies();
-        if replies == 0 {
-            return;
-        }
-        self.counters.add(Count::Requests, replies.into());
-        if !self.limits.burn.is_zero() {
-            pitot_meter::burn((self.limits.burn * replies).into());
-        }
+impl Drop for Env {
+    fn drop(&mut self) {
+        self.publish_counts();
     }
 }

@@ -1,10 +1,9 @@
 //! The connections of one worker.
 
+use pitot_proto::Tick;
 use pitot_sys::Token;
 
-use crate::clock::Tick;
-
-/// A slab of connections, each named by a token that outlives no other's, and the time-outs of all of them in one
+/// A slab of connections, each named by a token that never names a later one, and the time-outs of all of them in one
 /// compact array: to look through 15,000 of them a few times a second takes some ten microseconds and needs no
 /// timer structure at all.
 #[derive(Debug)]
@@ -72,7 +71,7 @@ impl<T> Slots<T> {
         self.slots[index].take()
     }
 
-    /// Sets the time at which the connection is to be told by [`Slots::expired`].
+    /// Sets the time at which [`Slots::expired`] returns the connection.
     pub fn set_deadline(&mut self, token: Token, deadline: Tick) {
         self.deadlines[token.index() as usize] = deadline;
     }
@@ -97,7 +96,6 @@ impl<T> Slots<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
     use std::time::Duration;
 
     #[test]
@@ -114,9 +112,9 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_is_told_once_and_not_after_removal() {
+    fn a_deadline_expires_once_and_not_after_removal() {
         let mut slots = Slots::new();
-        let now = Clock::new().tick();
+        let now = Tick::START;
         let (a, b) = (slots.insert(|_| ()), slots.insert(|_| ()));
         slots.set_deadline(a, now);
         slots.set_deadline(b, now.after(Duration::from_secs(9)));

@@ -1,23 +1,24 @@
-//! The life of a server: start, serve, stop, tell.
+//! The life of a server: start, serve, stop, report.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pitot_results::Failure;
 use pitot_sys::signal::{self, Signal, SignalFd};
 use pitot_sys::{limits, process, readiness, usage};
 
-use crate::counters::{Count, Counters};
-use crate::failure::{starting, unavailable};
-use crate::model::{Fleet, Listeners};
-use crate::plan::ServePlan;
-use crate::server::Server;
+use pitot_results::Failure;
 
-/// How often the supervisor looks at its workers unasked, as threads send no signal when they end.
-const TEND: Duration = Duration::from_millis(500);
+use crate::check::check;
+use crate::counters::{Count, Counters};
+use crate::failure::starting;
+use crate::model::{Listeners, Workers};
+use crate::plan::ServePlan;
+
+/// How often the supervisor looks at its workers, as threads send no signal when they end.
+const TEND_INTERVAL: Duration = Duration::from_millis(500);
 /// The same while the server stops.
-const TEND_STOPPING: Duration = Duration::from_millis(10);
+const TEND_STOPPING_INTERVAL: Duration = Duration::from_millis(10);
 /// How long workers may take beyond the grace time, which they keep themselves.
 const BEYOND_GRACE: Duration = Duration::from_secs(2);
 
@@ -72,16 +73,23 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
     }
     let counters = Counters::new(plan.workers() + 1)
         .map_err(|e| starting("memory for the counters cannot be had", &e))?;
-    let server = Arc::new(Server::build(plan, counters.clone())?);
-    let listeners = Listeners::bind(plan).map_err(|e| explain_listen(plan, &e))?;
+    let server = Arc::new(plan.server(counters.clone())?);
+    let listeners = Listeners::bind(
+        plan.model.listens,
+        plan.workers(),
+        plan.listen,
+        plan.backlog,
+        plan.congestion.as_deref(),
+    )
+    .map_err(|e| explain_listen(plan, &e))?;
     let addr = listeners.addr().map_err(|e| explain_listen(plan, &e))?;
 
     let started = pitot_meter::now();
-    let mut fleet = (plan.model.launch)(plan, server, listeners)?;
+    let mut workers = (plan.model.launch)(&plan.launch(), server, listeners)?;
     ready(addr);
-    let ended = serve(&signals, &mut *fleet);
-    fleet.stop();
-    let forced = !wind_down(&signals, &mut *fleet, plan.limits.grace + BEYOND_GRACE);
+    let ended = serve(&signals, &mut *workers);
+    workers.stop();
+    let forced = !wind_down(&signals, &mut *workers, plan.limits.grace + BEYOND_GRACE);
     ended?;
 
     let (own, children) = (usage::of_this_process(), usage::of_ended_children());
@@ -98,52 +106,34 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
     })
 }
 
-fn check(plan: &ServePlan) -> Result<(), Failure> {
-    let (model, mechanism) = (plan.model, plan.mechanism);
-    if let Err(why) = (model.pairs_with)(mechanism) {
-        return Err(Failure::misuse(
-            format!("model {} cannot use mechanism {}: {why}", model.name, mechanism.name),
-            format!("`pitot list pairs` shows what goes with {}", model.name),
-        ));
-    }
-    (mechanism.probe)().map_err(unavailable)?;
-    if let Some(disk) = plan.engine() {
-        disk.check(model, mechanism)?;
-    }
-    if plan.workers() == 0 {
-        return Err(Failure::misuse("a server needs at least one worker", "give --workers 1 or more"));
-    }
-    if model.name == "loop" && plan.workers() != 1 {
-        return Err(Failure::misuse("model loop has one worker", "use --model loops for several"));
-    }
-    Ok(())
-}
-
 /// Until a signal asks for the end.
-fn serve(signals: &SignalFd, fleet: &mut dyn Fleet) -> Result<(), Failure> {
+fn serve(signals: &SignalFd, workers: &mut dyn Workers) -> Result<(), Failure> {
     loop {
-        if let Some(Signal::Interrupt | Signal::Terminate) = signals.wait(Some(TEND)) {
+        if let Some(Signal::Interrupt | Signal::Terminate) = signals.wait(Some(TEND_INTERVAL)) {
             return Ok(());
         }
-        fleet.tend()?;
+        workers.tend()?;
     }
 }
 
-/// Waits until all workers have ended; false if they had to be ended by force. A second signal ends the patience.
-fn wind_down(signals: &SignalFd, fleet: &mut dyn Fleet, patience: Duration) -> bool {
-    let end = pitot_meter::now() + patience.into();
-    let mut patient = true;
-    while patient && pitot_meter::now() < end {
-        let _ = fleet.tend();
-        if fleet.done() {
+/// Waits until all workers have ended; false if they had to be ended by force. A second signal ends the wait.
+fn wind_down(signals: &SignalFd, workers: &mut dyn Workers, timeout: Duration) -> bool {
+    let end = pitot_meter::now() + timeout.into();
+    let mut waits = true;
+    while waits && pitot_meter::now() < end {
+        let _ = workers.tend();
+        if workers.done() {
             return true;
         }
-        patient = !matches!(signals.wait(Some(TEND_STOPPING)), Some(Signal::Interrupt | Signal::Terminate));
+        waits = !matches!(
+            signals.wait(Some(TEND_STOPPING_INTERVAL)),
+            Some(Signal::Interrupt | Signal::Terminate)
+        );
     }
-    fleet.kill();
-    while !fleet.done() {
-        let _ = fleet.tend();
-        signals.wait(Some(TEND_STOPPING));
+    workers.kill();
+    while !workers.done() {
+        let _ = workers.tend();
+        signals.wait(Some(TEND_STOPPING_INTERVAL));
     }
     false
 }

@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use pitot_proto::{
-    Context, Next, Outbox, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, Violation,
+    Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, Violation,
 };
 use pitot_serve::{Limits, ServePlan, default_mechanism, find_model, run, serve_standard_input};
 
@@ -34,9 +34,9 @@ impl Protocol for Fragile {
 }
 
 impl ServerConn for Fragile {
-    fn receive(&mut self, _: &Context<'_>, input: &[u8], out: &mut Outbox) -> Result<Step, Violation> {
+    fn receive(&mut self, _: &Context<'_>, input: &[u8], exchange: &mut Exchange) -> Result<Step, Violation> {
         assert!(!input.contains(&b'!'), "as it was told to");
-        out.bytes(input);
+        exchange.out.bytes(input);
         Ok(Step { consumed: input.len(), next: Next::Read })
     }
 }

@@ -6,11 +6,14 @@ use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use pitot_disk::{Buffer, BufferPool, Completion, DiskFile, DiskOp, Engine, PAGE, Queued, Transfer, Wait};
-use pitot_proto::{OpenError, Outbox};
+use pitot_disk::{
+    Buffer, BufferPool, Completion, DiskFile, DiskOp, Engine, PAGE, Queued, Route, Transfer, Wait,
+};
+use pitot_proto::{FileFailure, Outbox};
 use pitot_sys::{Token, Unavailable};
 
-use super::{DiskPlan, Route};
+use super::plan::DiskPlan;
+use crate::send::unreadable;
 
 /// Bytes that an engine sends to one socket before others get their turn.
 const SEND_BYTES: u64 = 1 << 20;
@@ -45,28 +48,6 @@ pub enum Started {
     InFlight,
     /// There is no room for it at present: it is remembered, and its token comes out of [`Disk::next_starved`].
     Starved,
-}
-
-/// Why a part of a file could not be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadFailure {
-    /// The file ends before it should.
-    Truncated,
-    /// The disk says so, or there is no memory for it at present.
-    Failed(OpenError),
-    /// The socket is broken.
-    Socket,
-}
-
-impl ReadFailure {
-    /// What an error of a read means.
-    pub fn of(e: &io::Error) -> ReadFailure {
-        use rustix::io::Errno;
-        ReadFailure::Failed(match Errno::from_io_error(e) {
-            Some(Errno::AGAIN | Errno::NOMEM | Errno::NFILE | Errno::MFILE) => OpenError::Unavailable,
-            _ => OpenError::Failed,
-        })
-    }
 }
 
 impl Disk {
@@ -213,12 +194,12 @@ pub fn file_to_read(out: &Outbox) -> Option<(Arc<DiskFile>, Range<u64>)> {
 ///
 /// # Errors
 /// There is nothing to be put there.
-pub fn fill(out: &mut Outbox, completion: Completion) -> Result<(), ReadFailure> {
+pub fn fill(out: &mut Outbox, completion: Completion) -> Result<(), FileFailure> {
     let Completion { operation, result } = completion;
     let n = match result {
         Ok(n) => n,
         Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(()),
-        Err(e) => return Err(ReadFailure::of(&e)),
+        Err(e) => return Err(unreadable(&e)),
     };
     let Some((_, range)) = out.file_to_read() else { return Ok(()) };
     let skip = (range.start - operation.offset) as usize;
@@ -228,7 +209,7 @@ pub fn fill(out: &mut Outbox, completion: Completion) -> Result<(), ReadFailure>
             out.fill(Arc::new(Lent(buffer)), skip..skip + usable);
             Ok(())
         }
-        _ => Err(ReadFailure::Truncated),
+        _ => Err(FileFailure::Truncated),
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Kind, Mechanism, always};
+use super::contract::{Kind, Mechanism};
 
 pub(super) static BLOCKING: Mechanism = Mechanism {
     name: "blocking",
@@ -6,5 +6,8 @@ pub(super) static BLOCKING: Mechanism = Mechanism {
     doc: "A worker serves one connection and its calls wait. The scheduler is the event mechanism, and a connection \
           costs a process or a thread.",
     kind: Kind::Blocking,
-    probe: always,
+    watches_eventfd: true,
+    is_of_runtime: false,
+    default_rank: 1,
+    probe: Mechanism::always,
 };

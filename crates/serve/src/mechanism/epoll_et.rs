@@ -1,14 +1,14 @@
 use pitot_sys::readiness::EpollEdge;
 
-use super::{Kind, Mechanism, always};
+use super::contract::{Kind, Mechanism};
 
 pub(super) static EPOLL_ET: Mechanism = Mechanism {
     name: "epoll-et",
     summary: "epoll(7), edge triggered: told once when it becomes ready",
     doc: "As epoll-lt, but a connection is told of only when it becomes ready, so that one epoll_ctl(2) is enough for its whole life; the loop itself has to remember who was not served to the end.",
-    kind: Kind::Readiness {
-        run_loop: crate::worker::readiness::run::<EpollEdge>,
-        run_data: crate::relay::run_data::<EpollEdge>,
-    },
-    probe: always,
+    kind: Kind::readiness::<EpollEdge>(),
+    watches_eventfd: true,
+    is_of_runtime: true,
+    default_rank: 2,
+    probe: Mechanism::always,
 };

@@ -1,4 +1,4 @@
-use super::{Kind, Mechanism};
+use super::contract::{Kind, Mechanism};
 
 pub(super) static URING: Mechanism = Mechanism {
     name: "uring",
@@ -9,5 +9,8 @@ pub(super) static URING: Mechanism = Mechanism {
           cold page, but files that are not kept in memory are read and then sent, two copies where sendfile(2) of the \
           other mechanisms makes none: large hot ones cost several times as much (bench/data_server.py).",
     kind: Kind::Completion { run_loop: crate::worker::ring::run },
+    watches_eventfd: true,
+    is_of_runtime: false,
+    default_rank: 0,
     probe: || pitot_sys::ring::probe().map(|_| ()),
 };

@@ -2,17 +2,18 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use pitot_results::Failure;
 use pitot_sys::process::{self, Fork, SingleThreaded};
 
+use pitot_results::Failure;
+
+use super::contract::{Listeners, Listens, Model, Workers, only_blocking};
 use super::processes::{Starter, start_acceptor};
-use super::{Fleet, Listeners, Listens, Model, only_blocking};
-use crate::plan::ServePlan;
+use crate::launch::LaunchPlan;
 use crate::server::{Env, Server};
 use crate::worker::blocking::{self, BySignal};
 
 /// Bytes received at once by a process that has one connection.
-pub(super) const RECEIVE_BYTES: usize = 16 << 10;
+const RECEIVE_BYTES: usize = 16 << 10;
 
 pub(super) static FORK: Model = Model {
     name: "fork",
@@ -24,9 +25,13 @@ pub(super) static FORK: Model = Model {
     pairs_with: only_blocking,
     launch,
     listens: Listens::SharedBlocking,
+    workers_max: usize::MAX,
+    splits_files: false,
+    reads_by_engine: true,
+    is_one_process: false,
 };
 
-fn launch(_: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(_: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let serving = Arc::clone(&server);
     let starter = move || -> io::Result<Box<Starter>> {
         let single_threaded = SingleThreaded::check().ok_or(io::ErrorKind::Unsupported)?;

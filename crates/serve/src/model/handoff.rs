@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
-use pitot_results::Failure;
 use pitot_sys::socket;
 
+use pitot_results::Failure;
+
+use super::contract::{Listeners, Listens, Model, Workers, only_loops};
 use super::r#loop::start_loops;
 use super::threads::Threads;
-use super::{Fleet, Listeners, Listens, Model, only_loops};
 use crate::failure::starting;
-use crate::plan::ServePlan;
+use crate::launch::LaunchPlan;
 use crate::server::Server;
 use crate::worker::{Handoff, Source, blocking};
 
@@ -21,11 +22,15 @@ pub(super) static HANDOFF: Model = Model {
     pairs_with: only_loops,
     launch,
     listens: Listens::SharedBlocking,
+    workers_max: usize::MAX,
+    splits_files: false,
+    reads_by_engine: true,
+    is_one_process: true,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let queue = || Handoff::new().map(Arc::new).map_err(|e| starting("a pipe could not be made", &e));
-    let queues = (0..plan.workers()).map(|_| queue()).collect::<Result<Vec<_>, _>>()?;
+    let queues = (0..plan.workers).map(|_| queue()).collect::<Result<Vec<_>, _>>()?;
     let sources = queues.iter().map(|queue| Source::Handoff(Arc::clone(queue))).collect();
     let mut loops = start_loops(plan, &server, sources)?;
     let listener = Arc::new(listeners.only());
@@ -38,15 +43,15 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
         }
         Ok(())
     })?;
-    Ok(Box::new(HandoffFleet { listener, loops }))
+    Ok(Box::new(HandoffWorkers { listener, loops }))
 }
 
-struct HandoffFleet {
+struct HandoffWorkers {
     listener: Arc<std::os::fd::OwnedFd>,
     loops: Threads,
 }
 
-impl Fleet for HandoffFleet {
+impl Workers for HandoffWorkers {
     fn stop(&mut self) {
         let _ = socket::stop_receiving(&*self.listener);
         self.loops.stop();

@@ -3,15 +3,15 @@ use std::sync::mpsc::channel;
 
 use pitot_results::Failure;
 
+use super::contract::{Listeners, Listens, Model, Workers};
 use super::threads::Threads;
-use super::{Fleet, Listeners, Listens, Model};
-use crate::conn::{Helper, RECEIVE_BYTES, Turn};
 use crate::disk::Disk;
 use crate::failure::starting;
+use crate::launch::LaunchPlan;
 use crate::mechanism::{Kind, Mechanism};
-use crate::plan::ServePlan;
 use crate::server::{Env, Server};
-use crate::worker::desk::{Desk, Done, Job};
+use crate::socket::{Helper, RECEIVE_BYTES, Turn};
+use crate::worker::work_queue::{Done, Job, WorkQueue};
 use crate::worker::{LoopWorker, Prepared, Source};
 
 pub(super) static HYBRID: Model = Model {
@@ -25,6 +25,10 @@ pub(super) static HYBRID: Model = Model {
     pairs_with,
     launch,
     listens: Listens::Shared,
+    workers_max: usize::MAX,
+    splits_files: false,
+    reads_by_engine: true,
+    is_one_process: true,
 };
 
 fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
@@ -38,25 +42,25 @@ fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
     }
 }
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let run = super::r#loop::run_loop(plan)?;
     let mut threads = Threads::default();
-    let desk = Desk::new().map_err(|e| starting("a pipe could not be made", &e))?;
-    let desk = Arc::new(desk);
-    for index in 1..=plan.workers() {
-        let (server, desk) = (Arc::clone(&server), Arc::clone(&desk));
+    let queue = WorkQueue::new().map_err(|e| starting("a pipe could not be made", &e))?;
+    let queue = Arc::new(queue);
+    for index in 1..=plan.workers {
+        let (server, queue) = (Arc::clone(&server), Arc::clone(&queue));
         threads.start(format!("pool-{index}"), plan.cpus.clone(), move || {
             let engine = server.engine().filter(|disk| disk.reads_in_caller());
             let disk = engine.map(Disk::open).transpose();
             let disk = disk.map_err(|e| std::io::Error::new(std::io::ErrorKind::Unsupported, e))?;
-            work(&desk, Env::new(&server, index), disk);
+            work(&queue, Env::new(&server, index), disk);
             Ok(())
         })?;
     }
     let (tell, told) = channel();
     let (stop, prepared) = (threads.stop_waker()?, Prepared::to(&tell));
     let source = Source::Listener(listeners.only());
-    let worker = LoopWorker { server, index: 0, source, stop, prepared, pool: Some(desk), remote: None };
+    let worker = LoopWorker { server, index: 0, source, stop, prepared, pool: Some(queue), remote: None };
     threads.start("loop".into(), plan.cpus.clone(), move || run(worker))?;
     drop(tell);
     threads.wait_until_prepared(&told)?;
@@ -64,18 +68,19 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
 }
 
 /// The life of a thread of the pool.
-fn work(desk: &Desk, mut env: Env, mut disk: Option<Disk>) {
+fn work(queue: &WorkQueue, mut env: Env, mut disk: Option<Disk>) {
     let mut scratch = vec![0; RECEIVE_BYTES];
-    while let Some((Job { token, mut conn, watched }, stopping)) = desk.take() {
-        env.clock.update();
-        env.stopping = stopping;
-        let turn =
-            conn.turn_with(token, &mut env, &mut scratch, disk.as_mut().map(|disk| disk as &mut dyn Helper));
+    while let Some((Job { token, mut connection, is_watched }, stopping)) = queue.take() {
+        env.update_time();
+        env.worker.stopping = stopping;
+        let helper = disk.as_mut().map(|disk| disk as &mut dyn Helper);
+        let turn = connection.turn_with(token, &mut env, &mut scratch, helper);
         if disk.as_ref().is_some_and(Disk::is_short) {
             // What slow clients hold is read again; the next turn of another needs memory.
-            conn.give_block_back();
+            connection.give_block_back();
         }
-        let needs_loop = turn != Turn::AwaitInput || !watched || stopping;
-        desk.give_back(Done { token, conn, turn }, needs_loop);
+        env.publish_counts();
+        let needs_loop = !matches!(turn, Turn::AwaitInput) || !is_watched || stopping;
+        queue.give_back(Done { token, connection, turn }, needs_loop);
     }
 }

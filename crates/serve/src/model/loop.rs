@@ -3,10 +3,10 @@ use std::sync::mpsc::channel;
 
 use pitot_results::Failure;
 
+use super::contract::{Listeners, Listens, Model, Workers, only_loops};
 use super::threads::Threads;
-use super::{Fleet, Listeners, Listens, Model, only_loops};
+use crate::launch::LaunchPlan;
 use crate::mechanism::Run;
-use crate::plan::ServePlan;
 use crate::server::Server;
 use crate::worker::{LoopWorker, Prepared, Source};
 
@@ -20,15 +20,19 @@ pub(super) static LOOP: Model = Model {
     pairs_with: only_loops,
     launch,
     listens: Listens::Shared,
+    workers_max: 1,
+    splits_files: false,
+    reads_by_engine: true,
+    is_one_process: true,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     start_loops(plan, &server, vec![Source::Listener(listeners.only())]).map(|threads| Box::new(threads) as _)
 }
 
 /// A thread with an event loop for each source.
 pub(super) fn start_loops(
-    plan: &ServePlan,
+    plan: &LaunchPlan,
     server: &Arc<Server>,
     sources: Vec<Source>,
 ) -> Result<Threads, Failure> {
@@ -46,10 +50,10 @@ pub(super) fn start_loops(
 }
 
 /// The plan's event loop. A checked plan has one.
-pub(super) fn run_loop(plan: &ServePlan) -> Result<Run, Failure> {
+pub(super) fn run_loop(plan: &LaunchPlan) -> Result<Run, Failure> {
     plan.mechanism.run_loop().ok_or_else(|| {
         Failure::misuse(
-            format!("model {} cannot use mechanism {}", plan.model.name, plan.mechanism.name),
+            format!("an event loop cannot use mechanism {}", plan.mechanism.name),
             "`pitot list pairs` shows what goes together",
         )
     })

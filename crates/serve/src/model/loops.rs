@@ -2,9 +2,10 @@ use std::sync::Arc;
 
 use pitot_results::Failure;
 
+use super::contract::{Listeners, Listens, Model, Workers, only_loops};
 use super::r#loop::start_loops;
-use super::{Fleet, Listeners, Listens, Model, only_loops};
-use crate::plan::ServePlan;
+
+use crate::launch::LaunchPlan;
 use crate::server::Server;
 use crate::worker::Source;
 
@@ -19,9 +20,13 @@ pub(super) static LOOPS: Model = Model {
     pairs_with: only_loops,
     launch,
     listens: Listens::Each,
+    workers_max: usize::MAX,
+    splits_files: false,
+    reads_by_engine: true,
+    is_one_process: true,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let sources = listeners.0.into_iter().map(Source::Listener).collect();
     start_loops(plan, &server, sources).map(|threads| Box::new(threads) as _)
 }

@@ -1,15 +1,16 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use pitot_results::Failure;
 use pitot_sys::socket;
 
+use pitot_results::Failure;
+
+use super::contract::{Listeners, Listens, Model, Workers, only_blocking};
 use super::threads::Threads;
-use super::{Fleet, Listeners, Listens, Model, only_blocking};
-use crate::conn::RECEIVE_BYTES;
 use crate::failure::starting;
-use crate::plan::ServePlan;
+use crate::launch::LaunchPlan;
 use crate::server::{Env, Server};
+use crate::socket::RECEIVE_BYTES;
 use crate::worker::blocking::{self, ByThread, Interrupt};
 
 pub(super) static POOL: Model = Model {
@@ -23,15 +24,19 @@ pub(super) static POOL: Model = Model {
     pairs_with: only_blocking,
     launch,
     listens: Listens::SharedBlocking,
+    workers_max: usize::MAX,
+    splits_files: false,
+    reads_by_engine: true,
+    is_one_process: true,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let listener = Arc::new(listeners.only());
     blocking::prepare_listener(&listener, &server)
         .map_err(|e| starting("the listener could not be prepared", &e))?;
     let mut threads = Threads::default();
     let mut interrupts = Vec::new();
-    for index in 0..plan.workers() {
+    for index in 0..plan.workers {
         let interrupt = Arc::new(ByThread::default());
         interrupts.push(Arc::clone(&interrupt));
         let (server, listener) = (Arc::clone(&server), Arc::clone(&listener));
@@ -55,7 +60,7 @@ struct Pool {
     threads: Threads,
 }
 
-impl Fleet for Pool {
+impl Workers for Pool {
     fn stop(&mut self) {
         let _ = socket::stop_receiving(&*self.listener);
         self.interrupts.iter().for_each(|interrupt| interrupt.stop());

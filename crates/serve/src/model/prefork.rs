@@ -1,14 +1,15 @@
 use std::sync::Arc;
 
-use pitot_results::Failure;
 use pitot_sys::socket;
 
+use pitot_results::Failure;
+
+use super::contract::{Listeners, Listens, Model, Workers, only_blocking};
 use super::processes::Processes;
-use super::{Fleet, Listeners, Listens, Model, only_blocking};
-use crate::conn::RECEIVE_BYTES;
 use crate::failure::starting;
-use crate::plan::ServePlan;
+use crate::launch::LaunchPlan;
 use crate::server::{Env, Server};
+use crate::socket::RECEIVE_BYTES;
 use crate::worker::blocking::{self, BySignal, Interrupt};
 
 pub(super) static PREFORK: Model = Model {
@@ -21,9 +22,13 @@ pub(super) static PREFORK: Model = Model {
     pairs_with: only_blocking,
     launch,
     listens: Listens::SharedBlocking,
+    workers_max: usize::MAX,
+    splits_files: false,
+    reads_by_engine: true,
+    is_one_process: false,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let listener = Arc::new(listeners.only());
     blocking::prepare_listener(&listener, &server)
         .map_err(|e| starting("the listener could not be prepared", &e))?;
@@ -43,5 +48,5 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     let stop = move || {
         let _ = socket::stop_receiving(&*to_stop);
     };
-    Ok(Box::new(Processes::start(plan.workers(), &counters, Box::new(work), Box::new(stop))?))
+    Ok(Box::new(Processes::start(plan.workers, &counters, Box::new(work), Box::new(stop))?))
 }

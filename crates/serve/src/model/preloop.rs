@@ -3,13 +3,14 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pitot_results::Failure;
 use pitot_sys::{Waker, affinity, signal};
 
+use pitot_results::Failure;
+
+use super::contract::{Listeners, Listens, Model, Workers, only_loops};
 use super::r#loop::run_loop;
 use super::processes::Processes;
-use super::{Fleet, Listeners, Listens, Model, only_loops};
-use crate::plan::ServePlan;
+use crate::launch::LaunchPlan;
 use crate::server::Server;
 use crate::worker::{LoopWorker, Prepared, Source};
 
@@ -23,11 +24,15 @@ pub(super) static PRELOOP: Model = Model {
     pairs_with: only_loops,
     launch,
     listens: Listens::Each,
+    workers_max: usize::MAX,
+    splits_files: false,
+    reads_by_engine: true,
+    is_one_process: false,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let run = run_loop(plan)?;
-    let cpus: Vec<_> = (0..plan.workers()).map(|worker| plan.cpus_of(worker)).collect();
+    let cpus: Vec<_> = (0..plan.workers).map(|worker| plan.cpus_of(worker)).collect();
     // The parent keeps every listener open, so that connections wait for the successor of a worker that died.
     let listeners: Vec<_> = listeners.0.into_iter().map(Some).collect();
     let listeners = Rc::new(RefCell::new(listeners));
@@ -60,7 +65,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     };
     // A worker closes its listener when it has accepted the last; no other copy may keep the port open.
     let stop = move || to_close.borrow_mut().clear();
-    Ok(Box::new(Processes::start(plan.workers(), &counters, Box::new(work), Box::new(stop))?))
+    Ok(Box::new(Processes::start(plan.workers, &counters, Box::new(work), Box::new(stop))?))
 }
 
 /// In a worker: its own listener; the others are closed.

@@ -7,11 +7,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use pitot_meter::Nanos;
-use pitot_results::Failure;
 use pitot_sys::process::{self, Child, Fork, SingleThreaded};
 use pitot_sys::{signal, socket};
 
-use super::Fleet;
+use pitot_results::Failure;
+
+use super::Workers;
 use crate::counters::{Count, Counters};
 use crate::failure::starting;
 use crate::server::Server;
@@ -48,7 +49,7 @@ impl Processes {
         before_stop: Box<dyn FnMut()>,
     ) -> Result<Processes, Failure> {
         let single_threaded = SingleThreaded::check().ok_or_else(|| {
-            Failure::misuse("a process model must fork before any thread is started", "please report this")
+            Failure::run("a process model must fork before any thread is started", "please report this")
         })?;
         let mut this = Processes {
             single_threaded,
@@ -78,7 +79,7 @@ impl Processes {
     }
 }
 
-impl Fleet for Processes {
+impl Workers for Processes {
     fn stop(&mut self) {
         self.stopping = true;
         (self.before_stop)();
@@ -98,7 +99,7 @@ impl Fleet for Processes {
             self.failures = if now - self.last_failure < FAILURE_ROW { self.failures + 1 } else { 1 };
             self.last_failure = now;
             if self.failures > FAILURES_MAX {
-                return Err(Failure::misuse(
+                return Err(Failure::run(
                     format!("worker processes keep dying (the last by {ended})"),
                     "look at the messages above; fewer --workers may help",
                 ));
@@ -120,12 +121,12 @@ impl Fleet for Processes {
 /// Starts a process for a connection.
 pub(super) type Starter = dyn FnMut(OwnedFd) -> io::Result<()>;
 
-/// A fleet whose one worker accepts, and starts a process for each connection with what `make_starter` returns there.
+/// A workers whose one worker accepts, and starts a process for each connection with what `make_starter` returns there.
 pub(super) fn start_acceptor(
     server: Arc<Server>,
     listener: OwnedFd,
     make_starter: Box<dyn FnOnce() -> io::Result<Box<Starter>>>,
-) -> Result<Box<dyn Fleet>, Failure> {
+) -> Result<Box<dyn Workers>, Failure> {
     blocking::prepare_listener(&listener, &server)
         .map_err(|e| starting("the listener could not be prepared", &e))?;
     let listener = Arc::new(listener);

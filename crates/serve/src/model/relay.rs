@@ -7,17 +7,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pitot_results::Failure;
 use pitot_sys::{Waker, affinity, signal, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use pitot_results::Failure;
+
+use super::contract::{Listeners, Listens, Model, Workers};
 use super::r#loop::run_loop;
 use super::processes::Processes;
-use super::{Fleet, Listeners, Listens, Model};
 use crate::failure::starting;
+use crate::launch::LaunchPlan;
 use crate::mechanism::{Kind, Mechanism};
-use crate::plan::ServePlan;
-use crate::relay::{DataWorker, RemotePlan};
+use crate::relay::data::DataWorker;
+use crate::relay::remote::RemotePlan;
 use crate::server::Server;
 use crate::worker::{LoopWorker, Prepared, Source};
 
@@ -35,10 +37,14 @@ pub(super) static RELAY: Model = Model {
     pairs_with,
     launch,
     listens: Listens::Each,
+    workers_max: usize::MAX,
+    splits_files: true,
+    reads_by_engine: true,
+    is_one_process: false,
 };
 
 /// How long a server waits for its data process before it says that it is ready.
-const PATIENCE: Duration = Duration::from_secs(5);
+const DATA_PROCESS_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
     match mechanism.kind {
@@ -50,10 +56,10 @@ fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
     }
 }
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let run = run_loop(plan)?;
     let Kind::Readiness { run_data, .. } = plan.mechanism.kind else {
-        return Err(Failure::misuse("relay needs a readiness mechanism", "`pitot list pairs` shows them"));
+        return Err(Failure::run("relay needs a readiness mechanism", "`pitot list pairs` shows them"));
     };
     let starting = |e| starting("the data process could not be prepared", &e);
     let mut secret = [0; _];
@@ -63,7 +69,7 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     let addr = socket::local_addr(&to_data).map_err(starting)?;
     let to_data = Arc::new(to_data);
     let remote = RemotePlan { addr, secret, links: plan.links };
-    let relays = plan.workers();
+    let relays = plan.workers;
     let ups =
         (0..relays).map(|_| Waker::new().map(Arc::new)).collect::<Result<Vec<_>, _>>().map_err(starting)?;
 
@@ -101,10 +107,10 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
         }
     };
     let stop = move || to_close.borrow_mut().clear();
-    let fleet = Processes::start(relays + 1, &counters, Box::new(work), Box::new(stop))?;
-    let end = pitot_meter::now() + PATIENCE.into();
+    let workers = Processes::start(relays + 1, &counters, Box::new(work), Box::new(stop))?;
+    let end = pitot_meter::now() + DATA_PROCESS_TIMEOUT.into();
     ups.iter().for_each(|up| wait_for(up, Duration::from(end - pitot_meter::now())));
-    Ok(Box::new(fleet))
+    Ok(Box::new(workers))
 }
 
 /// Waits until a relay has heard from its data process, so that the first clients are not answered 503.

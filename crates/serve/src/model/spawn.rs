@@ -1,19 +1,17 @@
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use pitot_results::Failure;
 use pitot_sys::process;
 
-use super::fork::RECEIVE_BYTES;
+use pitot_results::Failure;
+
+use super::contract::{Listeners, Listens, Model, Workers, only_blocking};
 use super::processes::{Starter, start_acceptor};
-use super::{Fleet, Listeners, Listens, Model, only_blocking};
-use crate::counters::Counters;
 use crate::failure::starting;
-use crate::plan::ServePlan;
-use crate::server::{Env, Server};
-use crate::worker::blocking::{self, BySignal};
+use crate::launch::LaunchPlan;
+use crate::server::Server;
 
 pub(super) static SPAWN: Model = Model {
     name: "spawn",
@@ -25,9 +23,13 @@ pub(super) static SPAWN: Model = Model {
     pairs_with: only_blocking,
     launch,
     listens: Listens::SharedBlocking,
+    workers_max: usize::MAX,
+    splits_files: false,
+    reads_by_engine: true,
+    is_one_process: false,
 };
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let counters = server.counters.clone();
     process::let_inherit(counters.file()).map_err(|e| starting("the counters could not be passed on", &e))?;
     let command_line = plan.connection_command.clone();
@@ -47,24 +49,4 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
         }))
     };
     start_acceptor(server, listeners.only(), Box::new(starter))
-}
-
-/// What the executed program does: it serves the connection on its standard input. `counters` is the number of an
-/// inherited descriptor, `parent` that of the process without which it has no business to live.
-///
-/// # Errors
-/// The server cannot be made, or the counters are not there.
-pub fn serve_standard_input(plan: &ServePlan, counters: u32, parent: u32) -> Result<(), Failure> {
-    process::end_on_panic();
-    process::die_with_parent(parent);
-    let memory = std::fs::File::options().read(true).write(true).open(format!("/proc/self/fd/{counters}"));
-    let counters = memory.and_then(|file| Counters::from_file(file.into()));
-    let counters = counters.map_err(|e| starting("the counters could not be shared", &e))?;
-    let server = Server::build(plan, counters)?;
-    let fd = io::stdin().as_fd().try_clone_to_owned();
-    let fd = fd.map_err(|e| starting("standard input is not a connection", &e))?;
-    let interrupt = BySignal::prepare();
-    let mut env = Env::new(&server, 0);
-    blocking::serve(&server, &mut env, &interrupt, fd, &mut vec![0; RECEIVE_BYTES]);
-    Ok(())
 }

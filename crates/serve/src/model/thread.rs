@@ -3,14 +3,15 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use pitot_results::Failure;
 use pitot_sys::socket;
 
+use pitot_results::Failure;
+
+use super::contract::{Listeners, Listens, Model, Workers, only_blocking};
 use super::threads::Threads;
-use super::{Fleet, Listeners, Listens, Model, only_blocking};
 use crate::counters::Count;
 use crate::failure::starting;
-use crate::plan::ServePlan;
+use crate::launch::LaunchPlan;
 use crate::server::{Env, Server};
 use crate::worker::blocking::{self, ByThread};
 
@@ -29,11 +30,15 @@ pub(super) static THREAD: Model = Model {
     pairs_with: only_blocking,
     launch,
     listens: Listens::SharedBlocking,
+    workers_max: usize::MAX,
+    splits_files: false,
+    reads_by_engine: true,
+    is_one_process: true,
 };
 
 type Connections = Mutex<HashMap<u64, Arc<ByThread>>>;
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let listener = Arc::new(listeners.only());
     blocking::prepare_listener(&listener, &server)
         .map_err(|e| starting("the listener could not be prepared", &e))?;
@@ -90,7 +95,7 @@ struct ThreadPerConnection {
     threads: Threads,
 }
 
-impl Fleet for ThreadPerConnection {
+impl Workers for ThreadPerConnection {
     fn stop(&mut self) {
         let _ = socket::stop_receiving(&*self.listener);
         lock(&self.connections).values().for_each(|connection| connection.stop());

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::{Builder, JoinHandle};
 
-use pitot_results::Failure;
 use pitot_sys::{Waker, affinity};
 
-use super::Fleet;
+use pitot_results::Failure;
+
+use super::Workers;
 use crate::failure::starting;
 
 /// Threads that run until a waker tells them to stop. Each has one of its own, as a realtime signal can tell of a
@@ -59,7 +60,7 @@ impl Threads {
     }
 }
 
-impl Fleet for Threads {
+impl Workers for Threads {
     fn stop(&mut self) {
         self.stopping = true;
         self.wakers.iter().for_each(|waker| waker.wake());
@@ -69,9 +70,9 @@ impl Fleet for Threads {
         for ended in self.threads.extract_if(.., |thread| thread.is_finished()) {
             match ended.join() {
                 Ok(Ok(())) if self.stopping => {}
-                Ok(Ok(())) => return Err(Failure::misuse("a worker ended by itself", "please report this")),
+                Ok(Ok(())) => return Err(Failure::run("a worker ended by itself", "please report this")),
                 Ok(Err(e)) => return Err(starting("a worker could not go on", &e)),
-                Err(_) => return Err(Failure::misuse("a worker panicked", "please report this")),
+                Err(_) => return Err(Failure::run("a worker panicked", "please report this")),
             }
         }
         Ok(())

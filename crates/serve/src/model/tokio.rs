@@ -10,20 +10,20 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use pitot_proto::{DeliverError, Delivery};
-use pitot_results::Failure;
+use pitot_proto::{StoreError, StoreStep, Tick};
 use pitot_sys::{Waker, affinity};
 
+use pitot_results::Failure;
+
+use super::contract::{Listeners, Listens, Model, Workers};
 use super::threads::Threads;
-use super::{Fleet, Listeners, Listens, Model};
-use crate::clock::Tick;
-use crate::conn::{Conn, RECEIVE_BYTES, Turn};
 use crate::counters::Count;
-use crate::depot::Stored;
 use crate::failure::starting;
+use crate::launch::LaunchPlan;
 use crate::mechanism::Mechanism;
-use crate::plan::ServePlan;
 use crate::server::{Env, Server};
+use crate::socket::{RECEIVE_BYTES, Request, SocketConnection, Turn};
+use crate::store::Stored;
 use crate::worker::AcceptFailure;
 
 pub(super) static TOKIO: Model = Model {
@@ -37,22 +37,26 @@ pub(super) static TOKIO: Model = Model {
     pairs_with,
     launch,
     listens: Listens::Shared,
+    workers_max: usize::MAX,
+    splits_files: false,
+    reads_by_engine: false,
+    is_one_process: true,
 };
 
 /// How long accepting pauses when no descriptor is left.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
 
 fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
-    if mechanism.name == "epoll-et" {
+    if mechanism.is_of_runtime {
         Ok(())
     } else {
         Err("the runtime brings its own mechanism, which is epoll-et")
     }
 }
 
-fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Fleet>, Failure> {
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let mut threads = Threads::default();
-    let (listener, stop, workers) = (listeners.only(), threads.stop_waker()?, plan.workers());
+    let (listener, stop, workers) = (listeners.only(), threads.stop_waker()?, plan.workers);
     let cpus = plan.cpus.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
@@ -73,38 +77,35 @@ fn launch(plan: &ServePlan, server: Arc<Server>, listeners: Listeners) -> Result
     Ok(Box::new(threads))
 }
 
-/// What a connection needs for a turn. As many exist as turns are taken at one time.
-struct Bench {
+/// What a connection needs for a turn. There are as many as turns are taken at one time.
+struct TurnEnv {
     env: Env,
     scratch: Box<[u8]>,
 }
 
-struct Benches {
+struct TurnEnvs {
     server: Arc<Server>,
-    free: Mutex<Vec<Bench>>,
+    free: Mutex<Vec<TurnEnv>>,
 }
 
-impl Benches {
-    fn take(&self) -> Bench {
+impl TurnEnvs {
+    fn take(&self) -> TurnEnv {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut bench = free.unwrap_or_else(|| {
+        let mut turn_env = free.unwrap_or_else(|| {
             let mut env = Env::new(&self.server, 0);
-            env.stores_elsewhere = self.server.depot.is_some();
-            Bench { env, scratch: vec![0; RECEIVE_BYTES].into_boxed_slice() }
+            env.stores_elsewhere = self.server.store.is_some();
+            TurnEnv { env, scratch: vec![0; RECEIVE_BYTES].into_boxed_slice() }
         });
-        bench.env.clock.update();
-        bench
-    }
-
-    fn give_back(&self, bench: Bench) {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(bench);
+        turn_env.env.update_time();
+        turn_env
     }
 
     fn with<T>(&self, stopping: bool, work: impl FnOnce(&mut Env, &mut [u8]) -> T) -> T {
-        let mut bench = self.take();
-        bench.env.stopping = stopping;
-        let result = work(&mut bench.env, &mut bench.scratch);
-        self.give_back(bench);
+        let mut turn_env = self.take();
+        turn_env.env.worker.stopping = stopping;
+        let result = work(&mut turn_env.env, &mut turn_env.scratch);
+        turn_env.env.publish_counts();
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(turn_env);
         result
     }
 }
@@ -112,8 +113,8 @@ impl Benches {
 async fn accept(server: Arc<Server>, listener: OwnedFd, stop: Arc<Waker>) -> io::Result<()> {
     let listener = TcpListener::from_std(listener.into())?;
     let stop = pipe::Receiver::from_owned_fd(stop.as_fd().try_clone_to_owned()?)?;
-    let benches = Arc::new(Benches { server: Arc::clone(&server), free: Mutex::default() });
-    let (tell, told) = watch::channel(false);
+    let envs = Arc::new(TurnEnvs { server: Arc::clone(&server), free: Mutex::default() });
+    let (stop_tasks, stopped) = watch::channel(false);
     let counters = server.counters.worker(0);
     let mut tasks = JoinSet::new();
     loop {
@@ -124,7 +125,7 @@ async fn accept(server: Arc<Server>, listener: OwnedFd, stop: Arc<Waker>) -> io:
         match accepted.map_err(|e| AcceptFailure::of(&e)) {
             Ok((socket, _)) => {
                 if counters.opened(server.limits.connections_max) {
-                    tasks.spawn(serve(Arc::clone(&benches), Arc::new(socket), told.clone()));
+                    tasks.spawn(serve(Arc::clone(&envs), Arc::new(socket), stopped.clone()));
                 }
                 while tasks.try_join_next().is_some() {}
             }
@@ -136,7 +137,7 @@ async fn accept(server: Arc<Server>, listener: OwnedFd, stop: Arc<Waker>) -> io:
         }
     }
     drop(listener);
-    let _ = tell.send(true);
+    let _ = stop_tasks.send(true);
     let end = Instant::now() + server.limits.grace;
     while let Ok(Some(_)) = timeout_at(end, tasks.join_next()).await {}
     counters.add(Count::CutAtStop, tasks.len() as u64);
@@ -144,89 +145,104 @@ async fn accept(server: Arc<Server>, listener: OwnedFd, stop: Arc<Waker>) -> io:
 }
 
 /// Serves a connection to its end.
-async fn serve(benches: Arc<Benches>, socket: Arc<TcpStream>, mut told: watch::Receiver<bool>) {
-    let counters = benches.server.counters.worker(0);
-    let mut conn = benches.with(false, |env, _| Conn::open(&benches.server, env, Arc::clone(&socket)));
+async fn serve(envs: Arc<TurnEnvs>, socket: Arc<TcpStream>, mut stop: watch::Receiver<bool>) {
+    let counters = envs.server.counters.worker(0);
+    let mut connection =
+        envs.with(false, |env, _| SocketConnection::open(&envs.server, env, Arc::clone(&socket)));
     let mut stopping = false;
-    let mut time = Time { deadline: None, ends: Instant::now() };
-    let mut turn = take_turn(&benches, &mut conn, stopping, &mut time);
+    let mut time = Time { deadline: Tick::NEVER, ends: Instant::now() };
+    let mut turn = take_turn(&envs, &mut connection, stopping, &mut time);
     loop {
         let awaited = match turn {
-            Turn::AwaitInput if stopping && conn.is_idle() => {
-                if !benches.with(stopping, |env, _| conn.dismiss(env)) {
-                    break;
-                }
-                turn = take_turn(&benches, &mut conn, stopping, &mut time);
+            Turn::AwaitInput if stopping && connection.is_idle() => {
+                envs.with(stopping, |env, _| connection.dismiss(env));
+                turn = take_turn(&envs, &mut connection, stopping, &mut time);
                 continue;
             }
             Turn::AwaitInput => Interest::READABLE,
             Turn::AwaitRoom => Interest::WRITABLE,
             Turn::Again => {
                 tokio::task::yield_now().await;
-                turn = take_turn(&benches, &mut conn, stopping, &mut time);
+                turn = take_turn(&envs, &mut connection, stopping, &mut time);
                 continue;
             }
-            // No engine reads files under this model, so that it is something to be stored.
-            Turn::AwaitHelper => {
-                let step = benches.with(stopping, |env, _| conn.take_step(env));
-                let Some((path, delivery)) = step else { break };
-                let result = store(&benches.server, path, delivery).await;
-                benches.with(stopping, |env, _| {
-                    let answer = env.stored(result);
-                    conn.stored(env, answer);
+            Turn::Ask(Request::Store(path, step)) => {
+                let result = store(&envs.server, path, step).await;
+                envs.with(stopping, |env, _| {
+                    let answer = env.answer_to_store(result);
+                    connection.stored(env, answer);
                 });
-                turn = take_turn(&benches, &mut conn, stopping, &mut time);
+                turn = take_turn(&envs, &mut connection, stopping, &mut time);
                 continue;
             }
-            Turn::Over => break,
+            // No engine reads files under this model, and files are those of this process.
+            Turn::Ask(Request::Read | Request::Look(_)) | Turn::AwaitHelper | Turn::Over => break,
         };
         turn = tokio::select! {
             biased;
-            _ = told.changed(), if !stopping => {
+            _ = stop.changed(), if !stopping => {
                 stopping = true;
-                take_turn(&benches, &mut conn, stopping, &mut time)
+                take_turn(&envs, &mut connection, stopping, &mut time)
             }
             ready = timeout_at(time.ends, socket.ready(awaited)) => match ready {
                 Err(_) => {
-                    time.deadline = None;
-                    benches.with(stopping, |env, _| conn.expire(env))
+                    envs.with(stopping, |env, _| connection.expire(env));
+                    take_turn(&envs, &mut connection, stopping, &mut time)
                 }
                 Ok(Err(_)) => break,
                 Ok(Ok(_)) => {
-                    let mut next = turn;
+                    let mut next = Turn::Again;
                     // "Would block" makes the runtime forget the readiness that it knew of before the turn.
                     let _ = socket.try_io(awaited, || {
-                        next = take_turn(&benches, &mut conn, stopping, &mut time);
-                        if next == turn { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+                        next = take_turn(&envs, &mut connection, stopping, &mut time);
+                        if waits_for(&next) == Some(awaited) {
+                            Err(io::ErrorKind::WouldBlock.into())
+                        } else {
+                            Ok(())
+                        }
                     });
                     next
                 }
             }
         };
     }
-    benches.with(stopping, |env, _| conn.abandon(env));
+    envs.with(stopping, |env, _| connection.abandon(env));
     counters.closed();
 }
 
-/// Does a step of storing on one of the threads that the runtime has for what blocks.
-async fn store(server: &Server, path: Box<[u8]>, mut delivery: Delivery) -> Result<Stored, DeliverError> {
-    let depot = server.depot.clone().ok_or(DeliverError::Failed)?;
-    let result = tokio::task::spawn_blocking(move || depot.store(&path, &mut delivery)).await;
-    result.unwrap_or(Err(DeliverError::Failed))
+/// What a connection waits for on its socket after a turn.
+fn waits_for(turn: &Turn) -> Option<Interest> {
+    match turn {
+        Turn::AwaitInput => Some(Interest::READABLE),
+        Turn::AwaitRoom => Some(Interest::WRITABLE),
+        Turn::Ask(_) | Turn::AwaitHelper | Turn::Again | Turn::Over => None,
+    }
+}
+
+/// Carries out a step of storing on one of the threads that the runtime has for what blocks.
+async fn store(server: &Server, path: Box<[u8]>, mut step: StoreStep) -> Result<Stored, StoreError> {
+    let store = server.store.clone().ok_or(StoreError::Failed)?;
+    let result = tokio::task::spawn_blocking(move || store.store(&path, &mut step)).await;
+    result.unwrap_or(Err(StoreError::Failed))
 }
 
 /// When a connection's time is over.
 struct Time {
-    deadline: Option<Tick>,
+    deadline: Tick,
     ends: Instant,
 }
 
-fn take_turn(benches: &Benches, conn: &mut Conn<Arc<TcpStream>>, stopping: bool, time: &mut Time) -> Turn {
-    benches.with(stopping, |env, scratch| {
-        let turn = conn.turn(env, scratch);
-        let deadline = conn.deadline(env, time.deadline);
-        if time.deadline != Some(deadline) {
-            *time = Time { deadline: Some(deadline), ends: Instant::now() + conn.timeout(env) };
+fn take_turn(
+    envs: &TurnEnvs,
+    connection: &mut SocketConnection<Arc<TcpStream>>,
+    stopping: bool,
+    time: &mut Time,
+) -> Turn {
+    envs.with(stopping, |env, scratch| {
+        let turn = connection.turn(env, scratch);
+        let deadline = connection.deadline(env);
+        if time.deadline != deadline {
+            *time = Time { deadline, ends: Instant::now() + env.worker.now.until(deadline) };
         }
         turn
     })

@@ -10,18 +10,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pitot_disk::{Completion, DiskFile, Transfer};
-use pitot_proto::{Delivery, FileMeta, OpenError, Parcel};
+use pitot_proto::{FileFailure, FileMeta, OpenError, StoreStep, Upload};
 use pitot_sys::readiness::{Interest, Readiness, Ready, Trigger};
 use pitot_sys::{Token, Waker, socket};
 
 use super::frame::{Failure, Frame, SECRET_BYTES, Stat};
 use super::peer::Peer;
 use super::remote::flush;
-use crate::disk::{Disk, ReadFailure, Started};
-use crate::files::Answer;
+use crate::disk::{Disk, Started};
+use crate::send::unreadable;
 use crate::server::{Env, Server};
 use crate::slots::Slots;
-use crate::storing::{Outcome, Storing};
+use crate::store::{Outcome, StoreThreads};
 
 /// What may wait to be sent on one link before no more is read for it.
 const LINK_BYTES: usize = 2 << 20;
@@ -88,9 +88,9 @@ struct Data<R> {
     mechanism: R,
     disk: Disk,
     /// Who stores files, if any may be stored.
-    storing: Option<Storing<UploadName>>,
+    store_threads: Option<StoreThreads<UploadName>>,
     /// The files that are being stored. One of which a step is under way has nothing here but its name.
-    uploads: HashMap<UploadName, Option<Parcel>>,
+    uploads: HashMap<UploadName, Option<Upload>>,
     links: Slots<Link>,
     streams: Slots<Stream>,
     stopping: bool,
@@ -119,13 +119,13 @@ impl<R: Readiness> Data<R> {
         if let Some(fd) = disk.completion_fd() {
             mechanism.watch(fd, DISK, Interest::Read)?;
         }
-        let storing = worker.server.depot.clone().map(Storing::new).transpose()?;
-        if let Some(storing) = &storing {
-            mechanism.watch(storing.as_fd(), STORED, Interest::Read)?;
+        let store_threads = worker.server.store.clone().map(StoreThreads::new).transpose()?;
+        if let Some(store_threads) = &store_threads {
+            mechanism.watch(store_threads.as_fd(), STORED, Interest::Read)?;
         }
         let (links, streams) = (Slots::new(), Slots::new());
         let uploads = HashMap::new();
-        Ok(Data { worker, env, mechanism, disk, storing, uploads, links, streams, stopping: false })
+        Ok(Data { worker, env, mechanism, disk, store_threads, uploads, links, streams, stopping: false })
     }
 
     fn serve(&mut self) -> io::Result<()> {
@@ -136,7 +136,7 @@ impl<R: Readiness> Data<R> {
         let mut end = None;
         loop {
             if self.stopping {
-                let now = self.env.clock.tick();
+                let now = self.env.worker.now;
                 let end = *end.get_or_insert_with(|| now.after(self.env.limits.grace));
                 if self.links.is_empty() || now >= end {
                     return Ok(());
@@ -146,8 +146,9 @@ impl<R: Readiness> Data<R> {
             let timeout =
                 if must_ask { Some(ASK) } else { self.stopping.then_some(Duration::from_millis(100)) };
             ready.clear();
+            self.env.publish_counts();
             self.mechanism.wait(timeout, &mut ready)?;
-            self.env.clock.update();
+            self.env.update_time();
             let mut reap = must_ask;
             for ready in &ready {
                 match ready.token {
@@ -284,9 +285,9 @@ impl<R: Readiness> Data<R> {
                 self.uploads.remove(&(token, name));
             }
             Wish::Store { name, path, is_last, bytes } => {
-                let Some(storing) = &mut self.storing else { return false };
-                let parcel = match self.uploads.insert((token, name), None) {
-                    Some(Some(parcel)) => Some(parcel),
+                let Some(store_threads) = &mut self.store_threads else { return false };
+                let upload = match self.uploads.insert((token, name), None) {
+                    Some(Some(upload)) => Some(upload),
                     // The step before is not done, so that this one has no place.
                     Some(None) => return false,
                     None if path.is_empty() => return false,
@@ -295,7 +296,7 @@ impl<R: Readiness> Data<R> {
                         None
                     }
                 };
-                storing.step((token, name), path, Delivery { parcel, bytes, is_last });
+                store_threads.step((token, name), path, StoreStep { upload, bytes, is_last });
             }
         }
         true
@@ -353,9 +354,9 @@ impl<R: Readiness> Data<R> {
                 Failure::Changed
             }
             (Err(e), _) if e.kind() == io::ErrorKind::Interrupted => return,
-            (Err(e), _) => match ReadFailure::of(&e) {
-                ReadFailure::Failed(error) => Failure::Open(error),
-                ReadFailure::Truncated | ReadFailure::Socket => Failure::Changed,
+            (Err(e), _) => match unreadable(&e) {
+                FileFailure::Unreadable(error) => Failure::Open(error),
+                FileFailure::Truncated => Failure::Changed,
             },
             (Ok(_), _) => Failure::Open(OpenError::Failed),
         };
@@ -366,15 +367,15 @@ impl<R: Readiness> Data<R> {
 
     /// Tells relays what has become of what they had stored.
     fn have_stored(&mut self) {
-        let Some(storing) = &self.storing else { return };
-        for Outcome { of, result } in storing.take() {
-            let answer = self.env.stored(result);
+        let Some(store_threads) = &self.store_threads else { return };
+        for Outcome { of, result } in store_threads.take() {
+            let answer = self.env.answer_to_store(result);
             // One that was given up meanwhile is removed again, unless it is in its place already.
             let Some(was_begun) = self.uploads.get_mut(&of) else { continue };
             let (link, name) = of;
             let answer = match answer {
-                Ok(Some(parcel)) => {
-                    *was_begun = Some(parcel);
+                Ok(Some(upload)) => {
+                    *was_begun = Some(upload);
                     Frame::Stored
                 }
                 Ok(None) => {
@@ -441,8 +442,7 @@ impl<R: Readiness> Data<R> {
 
 /// The file at a path, with what tells its state.
 fn open(env: &mut Env, path: &[u8]) -> Result<(Arc<DiskFile>, Stat), OpenError> {
-    let Answer::Is(opened) = env.files.open(path, &env.clock) else { return Err(OpenError::Failed) };
-    let opened = opened?;
+    let opened = env.files.open(path, env.worker.now).unwrap_or(Err(OpenError::Failed))?;
     let file = Arc::clone(&opened.handle.0).downcast().map_err(|_| OpenError::Failed)?;
     Ok((file, stat_of(&opened.meta)))
 }

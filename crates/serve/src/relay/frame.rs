@@ -1,6 +1,6 @@
 //! The framing between a relay and its data process, as docs/relay-framing.md has it. No socket is known here.
 
-use pitot_proto::{DeliverError, OpenError};
+use pitot_proto::{OpenError, StoreError};
 
 /// Bytes before each payload.
 pub const HEADER_BYTES: usize = 16;
@@ -32,7 +32,7 @@ pub enum Failure {
     /// It is not what it was when it was looked at.
     Changed,
     /// It cannot be stored.
-    Store(DeliverError),
+    Store(StoreError),
 }
 
 /// One frame.
@@ -112,11 +112,11 @@ const FAILURES: [Failure; 13] = [
     Failure::Open(OpenError::Unavailable),
     Failure::Open(OpenError::Failed),
     Failure::Changed,
-    Failure::Store(DeliverError::NoRoom),
-    Failure::Store(DeliverError::NoPlace),
-    Failure::Store(DeliverError::Forbidden),
-    Failure::Store(DeliverError::Failed),
-    Failure::Store(DeliverError::Unavailable),
+    Failure::Store(StoreError::NoSpace),
+    Failure::Store(StoreError::NoDirectory),
+    Failure::Store(StoreError::Forbidden),
+    Failure::Store(StoreError::Failed),
+    Failure::Store(StoreError::Unavailable),
 ];
 /// Where among them is the one that says nothing more.
 const OPEN_FAILED: usize = 6;

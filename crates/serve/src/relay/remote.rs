@@ -2,19 +2,33 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pitot_meter::Nanos;
-use pitot_proto::{DeliverError, OpenError, Outbox, Parcel};
+use pitot_proto::{OpenError, Outbox, StoreError, StoreStep, Upload};
 use pitot_sys::readiness::Interest;
 use pitot_sys::{Token, connect};
 
-use super::RemotePlan;
-use super::frame::{Failure, Frame, Stat};
+use super::frame::{self, Failure, Frame, Stat};
 use super::peer::{Peer, Received};
-use crate::depot::Stored;
+use crate::store::Stored;
+
+/// Connections between a relay and its data process, at most.
+pub const LINKS_MAX: usize = 64;
+
+/// How a relay finds its data process.
+#[derive(Clone, Copy, Debug)]
+pub struct RemotePlan {
+    /// Where the data process listens.
+    pub addr: SocketAddr,
+    /// What tells a relay from any other program that connects there.
+    pub secret: [u8; frame::SECRET_BYTES],
+    /// Connections that the relay opens.
+    pub links: usize,
+}
 
 /// What may come of one file, for one connection, before it is given on: the bound on its memory in the relay.
 const WINDOW_BYTES: u32 = 256 << 10;
@@ -84,7 +98,7 @@ pub enum Event {
     /// The range cannot be read on.
     Failed(Failure),
     /// What a step of storing came to.
-    Stored(Result<Stored, DeliverError>),
+    Stored(Result<Stored, StoreError>),
 }
 
 /// What is there of a range.
@@ -142,19 +156,19 @@ impl Remote {
     /// Asks what is known of a file.
     ///
     /// # Errors
-    /// The data process is away.
-    pub fn look(&mut self, token: Token, path: &[u8]) -> Result<(), OpenError> {
+    /// The data process is not running.
+    pub fn look(&mut self, token: Token, path: Box<[u8]>) -> Result<(), OpenError> {
         let link = self.link_for(token).ok_or(OpenError::Unavailable)?;
         let peer = self.links[link].peer.as_mut().ok_or(OpenError::Unavailable)?;
-        peer.write(pack(token), &Frame::Look { path });
-        self.streams.insert(token, Stream { link, asked: Asked::Look(path.into()) });
+        peer.write(pack(token), &Frame::Look { path: &path });
+        self.streams.insert(token, Stream { link, asked: Asked::Look(path) });
         Ok(())
     }
 
     /// The next bytes of the range that is wanted, which is asked for if it is a new one.
     ///
     /// # Errors
-    /// The data process is away.
+    /// The data process is not running.
     pub fn read(&mut self, token: Token, file: &RemoteFile, range: Range<u64>) -> Result<Got, OpenError> {
         if let Some(Stream { link, asked: Asked::Read { left, arrived, taken } }) =
             self.streams.get_mut(&token)
@@ -180,33 +194,28 @@ impl Remote {
         Ok(Got::Nothing)
     }
 
-    /// Has the step of an upload done that the outbox asks for.
+    /// Has a step of an upload carried out.
     ///
     /// # Errors
-    /// The data process is away, or was away since the upload began.
-    pub fn store(&mut self, token: Token, out: &mut Outbox) -> Result<(), DeliverError> {
-        let (path, delivery) = out.delivery();
-        let begins = delivery.parcel.take().is_none();
+    /// The data process is not running, or was not since the upload began.
+    pub fn store(&mut self, token: Token, path: &[u8], step: &StoreStep) -> Result<(), StoreError> {
+        let begins = step.upload.is_none();
+        let is_last = step.is_last;
         let link = match self.streams.get_mut(&token) {
-            Some(Stream { link, asked: Asked::Store { is_last, .. } }) if !begins => {
-                *is_last = delivery.is_last;
+            Some(Stream { link, asked: Asked::Store { is_last: was_last, .. } }) if !begins => {
+                *was_last = is_last;
                 Some(*link)
             }
             None if begins => self.link_for(token),
             _ => None,
         };
         let peer = link.and_then(|link| self.links[link].peer.as_mut());
-        let (Some(link), Some(peer)) = (link, peer) else {
-            delivery.bytes.clear();
-            return Err(DeliverError::Unavailable);
-        };
-        let (is_last, bytes) = (delivery.is_last, &delivery.bytes[..]);
+        let (Some(link), Some(peer)) = (link, peer) else { return Err(StoreError::Unavailable) };
         let first_path = if begins { path } else { &[] };
-        peer.write(pack(token), &Frame::Store { path: first_path, is_last, bytes });
+        peer.write(pack(token), &Frame::Store { path: first_path, is_last, bytes: &step.bytes });
         if begins {
             self.streams.insert(token, Stream { link, asked: Asked::Store { path: path.into(), is_last } });
         }
-        delivery.bytes.clear();
         Ok(())
     }
 
@@ -256,7 +265,7 @@ impl Remote {
             events.push(match stream.asked {
                 Asked::Look(_) => (token, Event::NotKnown(OpenError::Unavailable)),
                 Asked::Read { .. } => (token, Event::Failed(Failure::Open(OpenError::Unavailable))),
-                Asked::Store { .. } => (token, Event::Stored(Err(DeliverError::Unavailable))),
+                Asked::Store { .. } => (token, Event::Stored(Err(StoreError::Unavailable))),
             });
         }
         lost.peer
@@ -300,13 +309,13 @@ fn take(
                 events.push((token, Event::Stored(Ok(Stored::Done(std::mem::take(path))))));
                 streams.remove(&token);
             } else {
-                events.push((token, Event::Stored(Ok(Stored::Going(Parcel(Box::new(Begun)))))));
+                events.push((token, Event::Stored(Ok(Stored::Begun(Upload(Box::new(Begun)))))));
             }
         }
         (Asked::Store { .. }, Frame::Failed(failure)) => {
             let error = match failure {
                 Failure::Store(error) => error,
-                Failure::Open(_) | Failure::Changed => DeliverError::Failed,
+                Failure::Open(_) | Failure::Changed => StoreError::Failed,
             };
             events.push((token, Event::Stored(Err(error))));
             streams.remove(&token);

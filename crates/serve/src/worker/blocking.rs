@@ -7,33 +7,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pitot_disk::{DiskFile, EngineOptions};
-use pitot_meter::Nanos;
-use pitot_proto::{OpenError, Outbox};
+use pitot_disk::{Completion, DiskFile, EngineOptions};
+use pitot_proto::{Action, Connection, FileFailure, OpenError, Tick};
 use pitot_sys::{Token, signal, socket};
 
-use super::AcceptFailure;
-use crate::conn::{LINGER, send_once};
+use super::accept::AcceptFailure;
 use crate::counters::{Count, WorkerCounters};
-use crate::disk::{self, Disk, DiskPlan, ReadFailure, Route, Started};
+use crate::disk::{self, Disk, DiskPlan, Route, Started};
+use crate::send::{self, Sent, send_once};
 use crate::server::{Env, Server};
-use crate::session::{Session, Want};
 
 /// How long an acceptor waits for a descriptor or memory to come free. Until then connections wait in the backlog.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
 
-/// How a worker in a blocking call is told to stop.
+/// How a worker in a blocking call is stopped.
 ///
 /// It announces on which socket it waits for a request; whoever stops it makes that wait end as if the peer had
 /// finished sending. A request under way is not disturbed.
 pub trait Interrupt {
     /// The worker waits for a new request on this socket, until the call that follows with `None`.
     fn waiting_on(&self, fd: Option<&Arc<OwnedFd>>);
-    /// It has been told to stop.
+    /// It is to stop.
     fn stopping(&self) -> bool;
 }
 
-/// A process of its own is told by a signal.
+/// A process of its own is stopped by a signal.
 #[derive(Debug)]
 pub struct BySignal(());
 
@@ -55,7 +53,7 @@ impl Interrupt for BySignal {
     }
 }
 
-/// A thread is told by another thread.
+/// A thread is stopped by another thread.
 #[derive(Debug, Default)]
 pub struct ByThread {
     stopping: AtomicBool,
@@ -63,7 +61,7 @@ pub struct ByThread {
 }
 
 impl ByThread {
-    /// Tells the worker to stop.
+    /// Stops the worker.
     pub fn stop(&self) {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         self.stopping.store(true, Ordering::Release);
@@ -94,11 +92,11 @@ impl Interrupt for ByThread {
 /// # Errors
 /// None that is known; a time-out is never zero here.
 pub fn prepare_listener(listener: &OwnedFd, server: &Server) -> io::Result<()> {
-    socket::set_receive_timeout(listener, Some(server.limits.idle_timeout))?;
-    socket::set_send_timeout(listener, Some(server.limits.write_timeout))
+    socket::set_receive_timeout(listener, Some(whole_ticks(server.limits.connection.idle_timeout)))?;
+    socket::set_send_timeout(listener, Some(server.limits.connection.write_timeout))
 }
 
-/// The next connection from a blocking listener, or `None` once it is shut down or the worker is told to stop.
+/// The next connection from a blocking listener, or `None` once it is shut down or the worker is to stop.
 /// Where there is no room for a connection it waits for room, which is no failure.
 pub fn accept(listener: &OwnedFd, counters: &WorkerCounters, stopping: impl Fn() -> bool) -> Option<OwnedFd> {
     while !stopping() {
@@ -116,185 +114,151 @@ pub fn accept(listener: &OwnedFd, counters: &WorkerCounters, stopping: impl Fn()
     None
 }
 
-/// Serves a connection to its end. The caller has counted it as opened; it is counted as closed here.
-pub fn serve(server: &Server, env: &mut Env, interrupt: &impl Interrupt, fd: OwnedFd, scratch: &mut [u8]) {
-    env.clock.update();
-    let mut out = env.outbox();
-    let fd = Arc::new(fd);
-    let mut conn = Conn {
-        fd: &fd,
-        server,
-        disk: None,
-        session: Session::new(&*server.protocol, Some(fd.as_fd())),
-        head_started: None,
-        timeout: env.limits.idle_timeout,
-    };
-    conn.session.open(env, &mut out);
-    conn.serve(env, interrupt, &mut out, scratch);
-    if !out.is_empty() {
-        let _ = socket::reset_on_close(&fd);
-        out.clear();
-    }
-    env.recycle(out);
-    drop(fd);
-    env.counters.closed();
+/// The time-out that a connection's first receive has, in the steps in which deadlines are kept, so that it need not
+/// be set again.
+fn whole_ticks(timeout: Duration) -> Duration {
+    Tick::START.until(Tick::START.after(timeout))
 }
 
-struct Conn<'a> {
-    fd: &'a Arc<OwnedFd>,
+/// Serves a connection to its end. The caller has counted it as opened; it is counted as closed here.
+pub fn serve(server: &Server, env: &mut Env, interrupt: &impl Interrupt, fd: OwnedFd, scratch: &mut [u8]) {
+    env.update_time();
+    let peer = server.protocol.wants_peer().then(|| socket::peer_addr(&fd).ok()).flatten();
+    let peer = peer.map(|peer| peer.ip());
+    let mut connection = Connection::new(&*server.protocol, &mut env.worker, peer);
+    let mut conn = BlockingSocket {
+        fd: Arc::new(fd),
+        server,
+        disk: None,
+        timeout: whole_ticks(env.limits.connection.idle_timeout),
+    };
+    conn.serve(&mut connection, env, interrupt, scratch);
+    drop(conn);
+    env.counters.closed();
+    env.publish_counts();
+}
+
+/// The socket of a connection, whose calls wait.
+struct BlockingSocket<'a> {
+    fd: Arc<OwnedFd>,
     server: &'a Server,
     /// Opened when the first file is to be read by it.
     disk: Option<Disk>,
-    session: Session,
-    /// When the first byte of the present request's head came.
-    head_started: Option<Nanos>,
     /// What is set as SO_RCVTIMEO.
     timeout: Duration,
 }
 
-impl Conn<'_> {
-    fn serve(&mut self, env: &mut Env, interrupt: &impl Interrupt, out: &mut Outbox, scratch: &mut [u8]) {
+impl BlockingSocket<'_> {
+    fn serve(
+        &mut self,
+        connection: &mut Connection,
+        env: &mut Env,
+        interrupt: &impl Interrupt,
+        scratch: &mut [u8],
+    ) {
         loop {
-            if !self.send(env, out) {
-                return;
-            }
-            match self.session.want() {
-                Want::Input => {}
-                Want::Resume => {
-                    self.session.resume(env, out);
-                    continue;
+            match connection.poll(&mut env.worker) {
+                Action::Receive => self.receive(connection, env, interrupt, scratch),
+                Action::Send(out) => {
+                    if env.route != Route::InPlace
+                        && let Some((file, range)) = disk::file_to_read(out)
+                    {
+                        let filled = self.read(file, range).and_then(|read| disk::fill(out, read));
+                        if let Err(failure) = filled {
+                            connection.file_failed(&mut env.worker, failure);
+                        }
+                        continue;
+                    }
+                    env.burn();
+                    let of_file = out.front_file().is_some();
+                    let result = send_once(self.fd.as_fd(), out, env.cork);
+                    // SO_SNDTIMEO is the time-out of a reply.
+                    if send::report(connection, &mut env.worker, result, of_file) == Sent::Full {
+                        connection.expired(&mut env.worker);
+                    }
                 }
-                // Files are those of this process, so that this is never so.
-                Want::Close | Want::File | Want::Store => return,
-                Want::CloseGently => return self.linger(scratch),
-            }
-            let idle = !self.session.in_head() && !self.session.in_body();
-            if idle && interrupt.stopping() {
-                env.stopping = true;
-                self.session.dismiss(env, out);
-                continue;
-            }
-            if !self.set_timeout(env) {
-                env.counters.add(Count::TimedOutRequest, 1);
-                self.session.timed_out(env, out);
-                continue;
-            }
-            if idle {
-                interrupt.waiting_on(Some(self.fd));
-            }
-            let received = socket::recv(self.fd, scratch);
-            if idle {
-                interrupt.waiting_on(None);
-            }
-            env.clock.update();
-            env.stopping = interrupt.stopping();
-            match received {
-                Ok(0) => self.session.end_of_input(env, out),
-                Ok(n) => {
-                    env.counters.add(Count::BytesReceived, n as u64);
-                    self.session.input(env, &scratch[..n], out);
+                Action::Open(path) => {
+                    // Files are those of this process, so that nobody else has to be asked.
+                    let answer = env.files.open(path, env.worker.now).unwrap_or(Err(OpenError::Failed));
+                    connection.opened(&mut env.worker, answer);
                 }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock && idle => {
-                    env.counters.add(Count::TimedOutIdle, 1);
-                    self.session.dismiss(env, out);
+                Action::Store(path, step) => {
+                    let answer = env.store(path, step);
+                    connection.stored(&mut env.worker, answer);
                 }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    env.counters.add(Count::TimedOutRequest, 1);
-                    self.session.timed_out(env, out);
+                Action::Linger => {
+                    if socket::finish_sending(&*self.fd).is_err() {
+                        connection.cut();
+                    }
                 }
-                Err(_) => {
-                    env.counters.add(Count::Reset, 1);
+                Action::Close { reset } => {
+                    if reset {
+                        let _ = socket::reset_on_close(&*self.fd);
+                    }
                     return;
                 }
+                // Nothing is ever in flight here.
+                Action::Wait => return,
             }
         }
     }
 
-    /// Sends everything. False if the connection has failed.
-    fn send(&mut self, env: &mut Env, out: &mut Outbox) -> bool {
-        while !out.is_empty() {
-            if env.route != Route::InPlace
-                && let Some((file, range)) = disk::file_to_read(out)
-                && let Err(failure) = self.read(file, range, out)
-                && !self.session.file_failed(env, failure, out)
-            {
-                return false;
-            }
-            match send_once(self.fd.as_fd(), out, env.cork) {
-                Ok(0) => {
-                    env.counters.add(Count::FileTruncated, 1);
-                    return false;
-                }
-                Ok(n) => {
-                    env.counters.add(Count::BytesSent, n as u64);
-                    out.advance(n as u64);
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    let timed_out = e.kind() == io::ErrorKind::WouldBlock;
-                    env.counters.add(if timed_out { Count::TimedOutWrite } else { Count::Reset }, 1);
-                    return false;
-                }
-            }
+    /// Waits for input, up to the deadline of what the connection is doing.
+    fn receive(
+        &mut self,
+        connection: &mut Connection,
+        env: &mut Env,
+        interrupt: &impl Interrupt,
+        scratch: &mut [u8],
+    ) {
+        let is_idle = connection.is_idle();
+        if is_idle && interrupt.stopping() {
+            env.worker.stopping = true;
+            return connection.dismiss(&mut env.worker);
         }
-        true
+        let left = env.worker.now.until(connection.poll_deadline(&env.worker));
+        if left.is_zero() {
+            return connection.expired(&mut env.worker);
+        }
+        if left != self.timeout {
+            self.timeout = left;
+            let _ = socket::set_receive_timeout(&*self.fd, Some(left));
+        }
+        env.publish_counts();
+        if is_idle {
+            interrupt.waiting_on(Some(&self.fd));
+        }
+        let received = socket::recv(&*self.fd, scratch);
+        if is_idle {
+            interrupt.waiting_on(None);
+        }
+        env.update_time();
+        env.worker.stopping = interrupt.stopping();
+        match received {
+            Ok(0) => connection.ended(),
+            Ok(n) => connection.received(&mut env.worker, &scratch[..n]),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => connection.expired(&mut env.worker),
+            Err(_) => connection.broken(&mut env.worker),
+        }
     }
 
     /// Reads a part of a file, and waits for it.
-    fn read(&mut self, file: Arc<DiskFile>, range: Range<u64>, out: &mut Outbox) -> Result<(), ReadFailure> {
+    fn read(&mut self, file: Arc<DiskFile>, range: Range<u64>) -> Result<Completion, FileFailure> {
+        let failed = FileFailure::Unreadable;
         let disk = match &mut self.disk {
             Some(disk) => disk,
             none => {
-                let plan = self.server.engine().ok_or(ReadFailure::Failed(OpenError::Failed))?;
+                let plan = self.server.engine().ok_or(failed(OpenError::Failed))?;
                 // One block at a time is on its way.
                 let plan = DiskPlan { options: EngineOptions { depth: 1, ..plan.options }, ..*plan };
-                let disk = Disk::open(&plan).map_err(|_| ReadFailure::Failed(OpenError::Unavailable))?;
-                none.insert(disk)
+                none.insert(Disk::open(&plan).map_err(|_| failed(OpenError::Unavailable))?)
             }
         };
         match disk.start(Token::default(), file, range, None) {
-            Started::Done(completion) => disk::fill(out, completion),
+            Started::Done(completion) => Ok(completion),
             // The engines that a worker of this kind may have answer at once.
-            Started::InFlight | Started::Starved => Err(ReadFailure::Failed(OpenError::Unavailable)),
-        }
-    }
-
-    /// Sets the time that the next receive may take. False if a request's head has used up its time.
-    fn set_timeout(&mut self, env: &Env) -> bool {
-        let timeout = if self.session.in_head() {
-            let now = pitot_meter::now();
-            let used: Duration = (now - *self.head_started.get_or_insert(now)).into();
-            match env.limits.header_timeout.checked_sub(used) {
-                None | Some(Duration::ZERO) => return false,
-                Some(left) => left,
-            }
-        } else {
-            self.head_started = None;
-            if self.session.in_body() { env.limits.write_timeout } else { env.limits.idle_timeout }
-        };
-        if timeout != self.timeout {
-            self.timeout = timeout;
-            let _ = socket::set_receive_timeout(self.fd, Some(timeout));
-        }
-        true
-    }
-
-    /// Throws late input away for a while, so that the reply on its way is not destroyed by a reset.
-    fn linger(&self, scratch: &mut [u8]) {
-        let end = pitot_meter::now() + LINGER.into();
-        if socket::finish_sending(self.fd).is_err() {
-            return;
-        }
-        while let left = Duration::from(end - pitot_meter::now())
-            && !left.is_zero()
-            && socket::set_receive_timeout(self.fd, Some(left)).is_ok()
-        {
-            match socket::recv(self.fd, scratch) {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
-            }
+            Started::InFlight | Started::Starved => Err(failed(OpenError::Unavailable)),
         }
     }
 }

@@ -5,19 +5,20 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pitot_proto::{Outbox, PATTERN, Segment};
-use pitot_sys::ring::{Completion, Payload, Ring, RingFd, Sizes};
-use pitot_sys::{Token, Waker};
+use pitot_proto::{Action, Connection, FileFailure, Intake, OpenError, PATTERN, Segment, Tick};
+use pitot_sys::ring::{Chunk, Completion, Payload, Ring, RingFd, Sizes};
+use pitot_sys::{Token, Waker, socket};
+use rustix::io::Errno;
 
+use super::accept::AcceptFailure;
+use super::loop_worker::LoopWorker;
 use super::readiness::SWEEP;
-use super::{AcceptFailure, LoopWorker, Source};
-use crate::clock::Tick;
-use crate::conn::Phase;
+use super::source::Source;
 use crate::counters::Count;
+use crate::send::unreadable;
 use crate::server::{Env, Server};
-use crate::session::{Session, Want};
 use crate::slots::Slots;
-use crate::storing::{Outcome, Storing};
+use crate::store::{Outcome, StoreThreads};
 
 /// Bytes of a file that are read in one operation.
 const READ_BYTES: usize = 64 << 10;
@@ -31,7 +32,7 @@ const SOURCE: Token = Token::new(u32::MAX, 0);
 const STOP: Token = Token::new(u32::MAX - 1, 0);
 const STORED: Token = Token::new(u32::MAX - 2, 0);
 
-/// Serves until it is told to stop and the requests in flight are done.
+/// Serves until it is stopped and the requests in flight are done.
 ///
 /// # Errors
 /// What keeps the ring from working at all.
@@ -50,21 +51,43 @@ pub fn run(worker: LoopWorker) -> io::Result<()> {
     this.finish()
 }
 
-struct Conn {
+/// A connection of the loop.
+struct RingConnection {
     /// Gone once it is closed, while operations are still in flight.
     fd: Option<RingFd>,
-    session: Session,
-    out: Option<Box<Outbox>>,
-    phase: Phase,
-    deadline: Option<Tick>,
-    receiving: bool,
-    /// A send or a read of a file is in flight.
-    sending: bool,
-    /// A step of storing is under way.
-    storing: bool,
-    input_ended: bool,
-    /// The receive was ended so that a slow reader's requests do not pile up.
-    held: bool,
+    connection: Connection,
+    pending: Pending,
+    receive: Receive,
+}
+
+/// What is under way for a connection, beside its receive. One thing at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pending {
+    Nothing,
+    /// A send is in flight.
+    Send,
+    /// A read of the file in front of its outbox is in flight.
+    Read,
+    /// A thread carries out a step of storing.
+    Store,
+}
+
+impl Pending {
+    /// The kernel has memory of it.
+    const fn is_in_flight(self) -> bool {
+        matches!(self, Pending::Send | Pending::Read)
+    }
+}
+
+/// Where the multishot receive of a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Receive {
+    /// It is not armed.
+    Off,
+    /// It is in flight.
+    On,
+    /// It has been cancelled, so that a slow reader's requests do not pile up, and has not ended yet.
+    Cancelled,
 }
 
 struct Loop {
@@ -74,8 +97,8 @@ struct Loop {
     source: Option<Source>,
     stop: Arc<Waker>,
     /// The threads that store what connections send, if anything may be stored.
-    storing: Option<Storing<Token>>,
-    conns: Slots<Conn>,
+    store_threads: Option<StoreThreads<Token>>,
+    connections: Slots<RingConnection>,
     /// No descriptor was left; the source is armed again at the next sweep.
     accept_paused: bool,
     accepting: bool,
@@ -84,7 +107,7 @@ struct Loop {
     /// new connection on their listener.
     accept_unsure: bool,
     next_sweep: Tick,
-    stop_told: bool,
+    stop_requested: bool,
     spare_buffers: Vec<Vec<u8>>,
 }
 
@@ -92,33 +115,33 @@ impl Loop {
     fn new(worker: LoopWorker, ring: Ring) -> io::Result<Loop> {
         let LoopWorker { server, index, source, stop, prepared, .. } = worker;
         let mut env = Env::new(&server, index);
-        let storing = server.depot.clone().map(Storing::new).transpose()?;
-        env.stores_elsewhere = storing.is_some();
-        let next_sweep = env.clock.tick().after(SWEEP);
+        let store_threads = server.store.clone().map(StoreThreads::new).transpose()?;
+        env.stores_elsewhere = store_threads.is_some();
+        let next_sweep = env.worker.now.after(SWEEP);
         let mut this = Loop {
             server,
             env,
             ring,
             source: Some(source),
             stop,
-            storing,
-            conns: Slots::new(),
+            store_threads,
+            connections: Slots::new(),
             accept_paused: false,
             accepting: false,
             accept_unsure: true,
             next_sweep,
-            stop_told: false,
+            stop_requested: false,
             spare_buffers: Vec::new(),
         };
         this.ring.poll(STOP, this.stop.as_fd());
         this.arm_source();
-        this.arm_storing();
-        prepared.tell();
+        this.arm_stored();
+        prepared.notify();
         Ok(this)
     }
 
     fn serve(&mut self) -> io::Result<()> {
-        while !self.stop_told {
+        while !self.stop_requested {
             self.wake_up(None)?;
         }
         Ok(())
@@ -126,7 +149,7 @@ impl Loop {
 
     /// Accepts no more, closes what is idle, and serves the rest up to the grace time.
     fn finish(&mut self) -> io::Result<()> {
-        self.env.stopping = true;
+        self.env.worker.stopping = true;
         self.ring.cancel(SOURCE);
         while self.accepting {
             self.wake_up(Some(SWEEP))?;
@@ -134,31 +157,32 @@ impl Loop {
         self.source = None;
         // One more look at what has arrived, then whoever is idle goes.
         self.wake_up(Some(Duration::ZERO))?;
-        for token in self.conns.tokens() {
+        for token in self.connections.tokens() {
             self.close_if_idle(token);
         }
-        let end = self.env.clock.tick().after(self.env.limits.grace);
-        while !self.conns.is_empty() && self.env.clock.tick() < end {
+        let end = self.env.worker.now.after(self.env.limits.grace);
+        while !self.connections.is_empty() && self.env.worker.now < end {
             self.wake_up(Some(SWEEP))?;
         }
-        if self.conns.is_empty() {
+        if self.connections.is_empty() {
             return Ok(());
         }
-        self.env.counters.add(Count::CutAtStop, self.conns.len() as u64);
-        for token in self.conns.tokens() {
-            self.close(token);
+        self.env.counters.add(Count::CutAtStop, self.connections.len() as u64);
+        for token in self.connections.tokens() {
+            self.cut(token);
         }
         self.wake_up(Some(Duration::ZERO))
     }
 
     fn wake_up(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let sweeping = !self.conns.is_empty() || self.accept_paused || self.accept_unsure;
+        let sweeping = !self.connections.is_empty() || self.accept_paused || self.accept_unsure;
+        self.env.publish_counts();
         self.ring.wait(timeout.or(sweeping.then_some(SWEEP)))?;
-        self.env.clock.update();
+        self.env.update_time();
         while let Some(completion) = self.ring.next_completion() {
             self.complete(completion);
         }
-        if self.env.clock.tick() >= self.next_sweep {
+        if self.env.worker.now >= self.next_sweep {
             self.sweep();
         }
         Ok(())
@@ -176,7 +200,7 @@ impl Loop {
             }
             Completion::Accepted { result, last, .. } => self.accepted(result, last),
             Completion::Read { token, result, buffer } => self.read(token, result, buffer),
-            Completion::Readable { token: STOP } => self.stop_told = true,
+            Completion::Readable { token: STOP } => self.stop_requested = true,
             Completion::Readable { token: STORED } => self.take_stored(),
             Completion::Readable { .. } => self.take_handed_over(),
             Completion::Connected { .. } => {}
@@ -196,37 +220,26 @@ impl Loop {
         }
     }
 
-    fn arm_storing(&mut self) {
-        if let Some(storing) = &self.storing {
-            self.ring.poll(STORED, storing.as_fd());
+    fn arm_stored(&mut self) {
+        if let Some(threads) = &self.store_threads {
+            self.ring.poll(STORED, threads.as_fd());
         }
     }
 
     /// Takes what the threads that store have done. A connection may be gone meanwhile.
     fn take_stored(&mut self) {
-        let Some(storing) = &self.storing else { return };
-        for Outcome { of: token, result } in storing.take() {
-            let answer = self.env.stored(result);
-            let Some(conn) = self.conns.get(token).filter(|conn| conn.storing) else { continue };
-            conn.storing = false;
-            conn.deadline = None;
-            if let Some(mut out) = conn.out.take() {
-                conn.session.stored(&mut self.env, answer, &mut out);
-                conn.out = Some(out);
-            }
+        let Some(threads) = &self.store_threads else { return };
+        for Outcome { of: token, result } in threads.take() {
+            let answer = self.env.answer_to_store(result);
+            let Some(conn) = self.connections.get(token).filter(|conn| conn.pending == Pending::Store) else {
+                continue;
+            };
+            conn.pending = Pending::Nothing;
+            conn.connection.stored(&mut self.env.worker, answer);
             self.advance(token);
             self.close_if_done_for(token);
         }
-        self.arm_storing();
-    }
-
-    /// Has the step of storing done that a connection wants.
-    fn start_storing(&mut self, token: Token) {
-        let Some(conn) = self.conns.get(token) else { return };
-        let (Some(storing), Some(out)) = (&mut self.storing, &mut conn.out) else { return self.close(token) };
-        conn.storing = true;
-        let (path, delivery) = self.env.take_step(out);
-        storing.step(token, path, delivery);
+        self.arm_stored();
     }
 
     fn accepted(&mut self, result: io::Result<RingFd>, last: bool) {
@@ -239,14 +252,14 @@ impl Loop {
                     self.accept_paused = true;
                     return;
                 }
-                AcceptFailure::Closed if self.env.stopping => return,
+                AcceptFailure::Closed if self.env.worker.stopping => return,
                 AcceptFailure::Closed if std::mem::take(&mut self.accept_unsure) => {}
                 // A listener that cannot be accepted from is tried again at the next sweep, not at once.
                 AcceptFailure::Closed => self.accept_paused = true,
                 AcceptFailure::Nothing | AcceptFailure::TryNext => {}
             },
         }
-        if last && !self.accept_paused && !self.env.stopping {
+        if last && !self.accept_paused && !self.env.worker.stopping {
             self.arm_source();
         }
     }
@@ -266,197 +279,148 @@ impl Loop {
             self.ring.close(fd);
             return;
         }
-        let mut session = Session::new(
-            &*self.server.protocol,
-            match &fd {
-                RingFd::Plain(fd) => Some(fd.as_fd()),
-                RingFd::Direct(_) => None,
-            },
-        );
-        let mut out = self.env.outbox();
-        session.open(&mut self.env, &mut out);
-        let conn = Conn {
-            fd: Some(fd),
-            session,
-            out: Some(out),
-            phase: Phase::Idle,
-            deadline: None,
-            receiving: false,
-            sending: false,
-            storing: false,
-            input_ended: false,
-            held: false,
+        // A slot of the ring cannot be asked for the address of its peer.
+        let peer = match &fd {
+            RingFd::Plain(fd) if self.server.protocol.wants_peer() => socket::peer_addr(fd).ok(),
+            RingFd::Plain(_) | RingFd::Direct(_) => None,
         };
-        let token = self.conns.insert(|_| conn);
+        let peer = peer.map(|peer| peer.ip());
+        let conn = RingConnection {
+            fd: Some(fd),
+            connection: Connection::new(&*self.server.protocol, &mut self.env.worker, peer),
+            pending: Pending::Nothing,
+            receive: Receive::Off,
+        };
+        let token = self.connections.insert(|_| conn);
         self.advance(token);
     }
 
-    fn received(&mut self, token: Token, result: io::Result<Option<pitot_sys::ring::Chunk>>, last: bool) {
-        let Some(conn) = self.conns.get(token) else {
+    fn received(&mut self, token: Token, result: io::Result<Option<Chunk>>, last: bool) {
+        let Some(conn) = self.connections.get(token) else {
             if let Ok(Some(chunk)) = result {
                 self.ring.recycle(chunk);
             }
             return;
         };
-        conn.receiving = !last;
+        if last {
+            conn.receive = Receive::Off;
+        }
         match result {
             Ok(Some(chunk)) => {
-                if conn.fd.is_some() && conn.phase != Phase::Linger {
-                    let env = &mut self.env;
-                    env.counters.add(Count::BytesReceived, chunk.len() as u64);
-                    let mut out = conn.out.take().unwrap_or_else(|| env.outbox());
-                    conn.session.input(env, self.ring.chunk(&chunk), &mut out);
-                    conn.out = Some(out);
+                if conn.fd.is_some() {
+                    conn.connection.received(&mut self.env.worker, self.ring.chunk(&chunk));
                 }
                 self.ring.recycle(chunk);
             }
-            Ok(None) => {
-                conn.input_ended = true;
-                if conn.phase == Phase::Linger {
-                    return self.close(token);
-                }
-                let mut out = conn.out.take().unwrap_or_else(|| self.env.outbox());
-                conn.session.end_of_input(&mut self.env, &mut out);
-                conn.out = Some(out);
-            }
-            Err(e) => match rustix::io::Errno::from_io_error(&e) {
-                Some(rustix::io::Errno::NOBUFS) => self.env.counters.add(Count::NoBuffers, 1),
-                // The receive was cancelled, to hold back a fast sender or to close.
-                Some(rustix::io::Errno::CANCELED) => {}
-                _ => {
-                    if conn.fd.is_some() {
-                        self.env.counters.add(Count::Reset, 1);
-                    }
-                    return self.close(token);
-                }
+            Ok(None) => conn.connection.ended(),
+            Err(e) => match Errno::from_io_error(&e) {
+                Some(Errno::NOBUFS) => self.env.counters.add(Count::NoBuffers, 1),
+                // It was cancelled, to hold back a fast sender or to close.
+                Some(Errno::CANCELED) => {}
+                _ if conn.fd.is_some() => conn.connection.broken(&mut self.env.worker),
+                _ => {}
             },
         }
         self.advance(token);
     }
 
     fn sent(&mut self, token: Token, result: io::Result<usize>, mut payload: Box<Payload>) {
-        let Some(conn) = self.conns.get(token) else { return };
-        conn.sending = false;
-        conn.deadline = None;
+        let Some(conn) = self.connections.get(token) else { return };
+        conn.pending = Pending::Nothing;
         match result {
             Ok(n) => {
-                self.env.counters.add(Count::BytesSent, n as u64);
-                let (out, spare_buffers) = (&mut conn.out, &mut self.spare_buffers);
+                conn.connection.sent(&mut self.env.worker, n as u64);
+                let mut out = conn.connection.outbox();
+                let spare_buffers = &mut self.spare_buffers;
                 payload.advance(n, |buffer| {
                     // Not those of replies, which may be of any size.
                     if buffer.capacity() == READ_BYTES && spare_buffers.len() < SPARE_BUFFERS_MAX {
                         spare_buffers.push(buffer);
-                    } else if let Some(out) = out {
+                    } else if let Some(out) = &mut out {
                         out.recycle(buffer);
                     }
                 });
                 if payload.is_empty() {
                     self.ring.recycle_payload(payload);
                 } else if let Some(fd) = &conn.fd {
-                    conn.sending = true;
+                    conn.pending = Pending::Send;
                     self.ring.send(token, fd, payload, false);
-                    return self.set_deadline(token);
                 }
-                self.advance(token);
             }
-            Err(_) => {
-                if conn.fd.is_some() {
-                    self.env.counters.add(Count::Reset, 1);
-                }
-                self.close(token);
-            }
+            Err(_) if conn.fd.is_some() => conn.connection.broken(&mut self.env.worker),
+            Err(_) => {}
         }
+        self.advance(token);
     }
 
     /// A part of the file in front of the outbox has been read.
-    fn read(&mut self, token: Token, result: io::Result<usize>, buffer: Vec<u8>) {
-        let Some(conn) = self.conns.get(token) else { return };
-        conn.sending = false;
-        let (Some(out), Some(fd)) = (&mut conn.out, &conn.fd) else { return self.close(token) };
-        let left = out.front_file().map_or(0, |(_, range)| range.end - range.start);
-        match result {
-            Ok(n) if n > 0 && left > 0 => {
+    fn read(&mut self, token: Token, result: io::Result<usize>, mut buffer: Vec<u8>) {
+        let Some(conn) = self.connections.get(token) else { return };
+        conn.pending = Pending::Nothing;
+        let file = conn.connection.outbox().filter(|out| out.front_file().is_some());
+        match (result, file, &conn.fd) {
+            (Ok(n), Some(out), Some(fd)) if n > 0 => {
+                let left = out.front_file().map_or(0, |(_, range)| range.end - range.start);
                 let n = (n as u64).min(left);
-                out.advance(n);
-                let mut buffer = buffer;
+                out.lend(n);
                 buffer.truncate(n as usize);
                 let mut payload = self.ring.payload();
                 payload.push_bytes(buffer, 0);
-                conn.sending = true;
-                self.ring.send(token, fd, payload, !out.is_empty());
+                conn.pending = Pending::Send;
+                self.ring.send(token, fd, payload, !out.is_drained());
             }
-            _ => {
-                // The file has become shorter, or cannot be read: what was promised cannot be sent.
-                self.env.counters.add(Count::FileTruncated, 1);
-                self.close(token);
-            }
+            (Ok(_), ..) => conn.connection.file_failed(&mut self.env.worker, FileFailure::Truncated),
+            (Err(e), ..) => conn.connection.file_failed(&mut self.env.worker, unreadable(&e)),
         }
+        self.advance(token);
     }
 
-    /// Does what can be done for a connection now: sends, resumes, receives, closes.
+    /// Carries out what a connection wants now, as far as that needs no waiting.
     fn advance(&mut self, token: Token) {
         loop {
-            let Some(conn) = self.conns.get(token) else { return };
-            if conn.fd.is_none() {
-                return self.drop_if_done(token);
-            }
-            if conn.sending || conn.storing {
+            let Some(conn) = self.connections.get(token) else { return };
+            let Some(fd) = &conn.fd else { return self.drop_if_done(token) };
+            if matches!(conn.pending, Pending::Read | Pending::Store) && !conn.connection.is_over() {
                 break;
             }
-            if conn.out.as_ref().is_some_and(|out| !out.is_empty()) {
-                self.start_sending(token);
-                break;
-            }
-            match conn.session.want() {
-                Want::Input => break,
-                Want::Resume => {
-                    let mut out = conn.out.take().unwrap_or_else(|| self.env.outbox());
-                    conn.session.resume(&mut self.env, &mut out);
-                    conn.out = Some(out);
-                }
-                Want::Store => {
-                    self.start_storing(token);
+            match conn.connection.poll(&mut self.env.worker) {
+                Action::Receive | Action::Wait => break,
+                Action::Send(_) => {
+                    self.start_sending(token);
                     break;
                 }
-                // Files are those of this process, so that the latter is never so.
-                Want::Close | Want::File => return self.close(token),
-                Want::CloseGently if conn.input_ended => return self.close(token),
-                Want::CloseGently => {
-                    if conn.phase != Phase::Linger {
-                        conn.phase = Phase::Linger;
-                        if let Some(fd) = &conn.fd {
-                            self.ring.finish_sending(fd);
-                        }
-                    }
+                Action::Open(path) => {
+                    // Files are those of this process, so that nobody else has to be asked.
+                    let env = &mut self.env;
+                    let answer = env.files.open(path, env.worker.now).unwrap_or(Err(OpenError::Failed));
+                    conn.connection.opened(&mut env.worker, answer);
+                }
+                Action::Store(path, step) => {
+                    let (path, step) = self.env.take_step(path, step);
+                    let Some(threads) = &mut self.store_threads else { return self.close(token, true) };
+                    conn.pending = Pending::Store;
+                    threads.step(token, path, step);
                     break;
                 }
+                Action::Linger => self.ring.finish_sending(fd),
+                Action::Close { reset } => return self.close(token, reset),
             }
-        }
-        let Some(conn) = self.conns.get(token) else { return };
-        if !conn.sending
-            && !conn.storing
-            && let Some(out) = conn.out.take_if(|out| out.is_empty())
-        {
-            self.env.recycle(out);
         }
         self.steer_receive(token);
         self.set_deadline(token);
     }
 
-    /// Receives, unless the connection must first read what it asked for or will not be asked for more.
+    /// Receives, unless the peer must first read what it asked for, or nothing more is wanted of it.
     fn steer_receive(&mut self, token: Token) {
-        let Some(conn) = self.conns.get(token) else { return };
+        let Some(conn) = self.connections.get(token) else { return };
         let Some(fd) = &conn.fd else { return };
-        match conn.session.want() {
-            Want::Input | Want::CloseGently if !conn.receiving && !conn.input_ended => {
-                conn.held = false;
-                conn.receiving = true;
+        match (conn.connection.intake(), conn.receive) {
+            (Intake::Open, Receive::Off) => {
+                conn.receive = Receive::On;
                 self.ring.receive(token, fd);
             }
-            // What has arrived behind a message that is being stored is kept, and no more is taken.
-            Want::Store if !conn.session.holds_input() => {}
-            Want::Resume | Want::Store if conn.receiving && !conn.held => {
-                conn.held = true;
+            (Intake::Held, Receive::On) => {
+                conn.receive = Receive::Cancelled;
                 self.ring.cancel_receive(token);
             }
             _ => {}
@@ -465,20 +429,23 @@ impl Loop {
 
     /// Hands as much of the outbox to the kernel as one send takes, or reads the file in front of it.
     fn start_sending(&mut self, token: Token) {
-        let Some(conn) = self.conns.get(token) else { return };
-        let (Some(out), Some(fd)) = (&mut conn.out, &conn.fd) else { return };
-        conn.sending = true;
+        self.env.burn();
+        let Some(conn) = self.connections.get(token) else { return };
+        let (Some(out), Some(fd)) = (conn.connection.outbox(), &conn.fd) else { return };
         if let Some((handle, range)) = out.front_file() {
-            let Ok(file) = Arc::clone(&handle.0).downcast::<OwnedFd>() else { return self.close(token) };
+            let Ok(file) = Arc::clone(&handle.0).downcast::<OwnedFd>() else {
+                return self.close(token, true);
+            };
             // Always of one size, so that each can be used again: the allocator gives such memory back to the kernel.
             let buffer = self.spare_buffers.pop().unwrap_or_else(|| Vec::with_capacity(READ_BYTES));
             let len = (range.end - range.start).min(READ_BYTES as u64) as u32;
-            self.ring.read(token, &file, range.start, len, buffer);
-            return;
+            conn.pending = Pending::Read;
+            return self.ring.read(token, &file, range.start, len, buffer);
         }
+        conn.pending = Pending::Send;
         let mut payload = self.ring.payload();
         while !payload.is_full()
-            && let Some((segment, sent)) = out.take_front()
+            && let Some((segment, sent)) = out.lend_front()
         {
             let from = sent as usize;
             match segment {
@@ -501,85 +468,75 @@ impl Loop {
                 }
             }
         }
-        self.ring.send(token, fd, payload, !out.is_empty() && self.env.cork);
+        let more = !out.is_drained() && self.env.cork;
+        self.ring.send(token, fd, payload, more);
     }
 
     fn set_deadline(&mut self, token: Token) {
-        let Some(conn) = self.conns.get(token) else { return };
-        let phase = conn.phase.next(conn.sending || conn.storing, &conn.session);
-        // A reply's deadline moves only with its progress, which clears it.
-        let keeps = phase.counts_from_start() || phase == Phase::Reply;
-        if conn.deadline.is_none() || phase != conn.phase || !keeps {
-            conn.phase = phase;
-            let deadline = self.env.clock.tick().after(phase.timeout(&self.env));
-            conn.deadline = Some(deadline);
-            self.conns.set_deadline(token, deadline);
+        if let Some(conn) = self.connections.get(token) {
+            let deadline = conn.connection.poll_deadline(&self.env.worker);
+            self.connections.set_deadline(token, deadline);
         }
     }
 
     /// When the server is stopping, a connection goes as soon as nothing is under way.
     fn close_if_done_for(&mut self, token: Token) {
-        if self.env.stopping {
+        if self.env.worker.stopping {
             self.close_if_idle(token);
         }
     }
 
     fn close_if_idle(&mut self, token: Token) {
-        let idle = self.conns.get(token).is_some_and(|conn| {
-            conn.fd.is_some() && !conn.sending && !conn.storing && conn.phase != Phase::Linger && {
-                !conn.session.in_head() && !conn.session.in_body()
-            }
-        });
-        if idle {
-            self.dismiss(token);
+        let conn = self.connections.get(token).filter(|conn| conn.fd.is_some());
+        if let Some(conn) = conn.filter(|conn| conn.connection.is_idle()) {
+            conn.connection.dismiss(&mut self.env.worker);
+            self.advance(token);
         }
     }
 
-    /// Closes a connection although nothing is wrong with it, once its last word is sent, if it has one.
-    fn dismiss(&mut self, token: Token) {
-        let Some(conn) = self.conns.get(token) else { return };
-        let mut out = conn.out.take().unwrap_or_else(|| self.env.outbox());
-        conn.session.dismiss(&mut self.env, &mut out);
-        conn.out = Some(out);
-        self.advance(token);
-    }
-
-    /// Closes the socket. The connection's slot is freed when nothing of it is in flight any more.
-    fn close(&mut self, token: Token) {
-        let Some(conn) = self.conns.get(token) else { return };
+    /// Closes the socket; with `reset` the peer is to see that something was not sent. The connection's slot is freed
+    /// when nothing of it is in flight any more.
+    fn close(&mut self, token: Token, reset: bool) {
+        let Some(conn) = self.connections.get(token) else { return };
         if let Some(fd) = conn.fd.take() {
-            if conn.receiving || conn.sending {
+            let is_in_flight = conn.pending.is_in_flight();
+            if conn.receive != Receive::Off || is_in_flight {
                 self.ring.cancel_all(&fd);
             }
-            if conn.sending || conn.out.as_ref().is_some_and(|out| !out.is_empty()) {
+            if reset || is_in_flight {
                 // Else the kernel would go on with what the peer may never read.
                 self.ring.reset(&fd);
             }
             self.ring.close(fd);
             self.env.counters.closed();
-            self.conns.set_deadline(token, Tick::NEVER);
+            self.connections.set_deadline(token, Tick::NEVER);
         }
         self.drop_if_done(token);
     }
 
+    /// Ends a connection whatever is under way.
+    fn cut(&mut self, token: Token) {
+        if let Some(conn) = self.connections.get(token) {
+            conn.connection.cut();
+            self.advance(token);
+        }
+    }
+
     fn drop_if_done(&mut self, token: Token) {
-        if self.conns.get(token).is_some_and(|conn| !conn.receiving && !conn.sending)
-            && let Some(conn) = self.conns.remove(token)
-            && let Some(mut out) = conn.out
-        {
-            out.clear();
-            self.env.recycle(out);
+        let done = |conn: &mut RingConnection| conn.receive == Receive::Off && !conn.pending.is_in_flight();
+        if self.connections.get(token).is_some_and(done) {
+            self.connections.remove(token);
         }
     }
 
     fn sweep(&mut self) {
-        self.next_sweep = self.env.clock.tick().after(SWEEP);
+        self.next_sweep = self.env.worker.now.after(SWEEP);
         let mut expired = Vec::new();
-        self.conns.expired(self.env.clock.tick(), &mut expired);
+        self.connections.expired(self.env.worker.now, &mut expired);
         for token in expired {
             self.expire(token);
         }
-        if self.accept_paused && !self.env.stopping {
+        if self.accept_paused && !self.env.worker.stopping {
             self.accept_paused = false;
             self.arm_source();
         } else if self.accept_unsure && self.accepting {
@@ -589,23 +546,9 @@ impl Loop {
     }
 
     fn expire(&mut self, token: Token) {
-        let Some(conn) = self.conns.get(token) else { return };
-        conn.deadline = None;
-        match conn.phase {
-            Phase::Idle => {
-                self.env.counters.add(Count::TimedOutIdle, 1);
-                return self.dismiss(token);
-            }
-            Phase::Reply => self.env.counters.add(Count::TimedOutWrite, 1),
-            Phase::Linger => {}
-            Phase::Head | Phase::Body => {
-                self.env.counters.add(Count::TimedOutRequest, 1);
-                let mut out = conn.out.take().unwrap_or_else(|| self.env.outbox());
-                conn.session.timed_out(&mut self.env, &mut out);
-                conn.out = Some(out);
-                return self.advance(token);
-            }
+        if let Some(conn) = self.connections.get(token) {
+            conn.connection.expired(&mut self.env.worker);
+            self.advance(token);
         }
-        self.close(token);
     }
 }

@@ -1,5 +1,9 @@
 use super::*;
 use crate::client::cache::Stream;
+use crate::client::exchange::{Draw, Fault, Progress, Tag, Verdict};
+use crate::client::outgoing::Outgoing;
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, RequestSpec};
+use crate::client::url::Url;
 use crate::memcache::{Memcache as Server, MemcacheOptions};
 use crate::{Action, Connection, ConnectionLimits, Protocol, Worker};
 
@@ -56,7 +60,7 @@ fn converse(query: &str, requests: u64) -> Vec<(&'static str, u64)> {
     let server =
         Server::new(&MemcacheOptions { memory_bytes: 256 << 20, ..MemcacheOptions::default() }).unwrap();
     let mut pump = Pump::new(&server);
-    if let Some(mut preparation) = client.prepare() {
+    if let Some(mut preload) = client.preload() {
         let (mut input, mut out) = (Vec::new(), Vec::new());
         while !preload.step(&input, &mut out).unwrap() {
             pump.feed(&out);

@@ -4,18 +4,16 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use pitot_proto::DeliverError;
+use pitot_proto::{FileFailure, StoreError};
 use pitot_sys::Token;
 use pitot_sys::readiness::{Interest, Readiness, Trigger};
 
-use super::{LINKS, Loop};
-use crate::conn::{Conn, Turn};
-use crate::depot::Stored;
-use crate::disk::ReadFailure;
+use super::{Entry, LINKS, Loop};
 use crate::relay::frame::Failure;
-use crate::relay::{self, Event, Remote};
+use crate::relay::remote::{self, Event, Remote};
 use crate::server::Env;
-use crate::storing::Outcome;
+use crate::socket::{Request, SocketConnection, Turn};
+use crate::store::{Outcome, Stored};
 
 impl<R: Readiness> Loop<R> {
     /// Connects to the data process where a connection is missing.
@@ -31,24 +29,24 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Takes what the data process says.
-    pub(super) fn hear(&mut self, link: u32) {
+    /// Takes what the data process has sent.
+    pub(super) fn receive_from_link(&mut self, link: u32) {
         let Some(remote) = &mut self.remote else { return };
         let mut events = Vec::new();
         let is_sound = remote.receive(link as usize, &mut events);
         if remote.is_up()
-            && let Some(up) = self.tell_up.take()
+            && let Some(up) = self.remote_is_up.take()
         {
             up.wake();
         }
         if !is_sound {
-            self.hang_up(link as usize, &mut events);
+            self.give_up_link(link as usize, &mut events);
         }
         self.answer(events);
     }
 
     /// Gives up a connection to the data process.
-    fn hang_up(&mut self, link: usize, events: &mut Vec<(Token, Event)>) {
+    fn give_up_link(&mut self, link: usize, events: &mut Vec<(Token, Event)>) {
         if let Some(remote) = &mut self.remote
             && let Some(peer) = remote.give_up(link, events)
         {
@@ -61,52 +59,54 @@ impl<R: Readiness> Loop<R> {
         for (token, event) in events {
             match event {
                 Event::Known(path, stat) => {
-                    self.env.files.learn(&path, stat, &self.env.clock);
-                    self.tell(token, |conn, env| conn.file_known(env, Ok(())));
+                    self.env.files.learn(&path, stat, self.env.worker.now);
+                    self.pass_on(token, |connection, env| connection.looked(env, &path, Ok(())));
                 }
-                Event::NotKnown(error) => self.tell(token, |conn, env| conn.file_known(env, Err(error))),
-                Event::Bytes => self.tell(token, |conn, _| conn.ask_again()),
+                Event::NotKnown(error) => {
+                    self.pass_on(token, |connection, env| connection.looked(env, b"", Err(error)));
+                }
+                Event::Bytes => self.pass_on(token, |connection, _| connection.ask_again()),
                 Event::Failed(failure) => {
                     let failure = match failure {
-                        Failure::Open(error) => ReadFailure::Failed(error),
-                        Failure::Changed | Failure::Store(_) => ReadFailure::Truncated,
+                        Failure::Open(error) => FileFailure::Unreadable(error),
+                        Failure::Changed | Failure::Store(_) => FileFailure::Truncated,
                     };
-                    self.tell(token, |conn, env| conn.file_failed(env, failure));
+                    self.pass_on(token, |connection, env| connection.file_failed(env, failure));
                 }
-                Event::Stored(result) => self.have_stored(token, result),
+                Event::Stored(result) => self.finish_step(token, result),
             }
         }
     }
 
-    /// Tells a connection what it waits for, and gives it a turn. One that is not waiting will ask when it is.
-    fn tell(&mut self, token: Token, what: impl FnOnce(&mut Conn, &mut Env)) {
-        let conn = self.conns.get(token).and_then(|entry| entry.conn.as_mut());
-        if let Some(conn) = conn.filter(|conn| conn.is_asked()) {
-            what(conn, &mut self.env);
+    /// Gives a connection what it waits for, and a turn. One that is not waiting will ask when it is.
+    fn pass_on(&mut self, token: Token, what: impl FnOnce(&mut SocketConnection, &mut Env)) {
+        let connection = self.connections.get(token).and_then(Entry::connection);
+        if let Some(connection) = connection.filter(|connection| connection.is_asked()) {
+            what(connection, &mut self.env);
             self.turn(token);
         }
     }
 
-    /// Takes notice of a step of storing that is done, though its connection may be gone.
-    fn have_stored(&mut self, token: Token, result: Result<Stored, DeliverError>) {
-        let answer = self.env.stored(result);
-        self.tell(token, |conn, env| conn.stored(env, answer));
+    /// Passes on the outcome of a step of storing, whose connection may be gone.
+    fn finish_step(&mut self, token: Token, result: Result<Stored, StoreError>) {
+        let answer = self.env.answer_to_store(result);
+        self.pass_on(token, |connection, env| connection.stored(env, answer));
     }
 
     /// Takes what the threads that store have done.
     pub(super) fn take_stored(&mut self) {
-        let Some(storing) = &self.storing else { return };
-        for Outcome { of, result } in storing.take() {
-            self.have_stored(of, result);
+        let Some(threads) = &self.store_threads else { return };
+        for Outcome { of, result } in threads.take() {
+            self.finish_step(of, result);
         }
     }
 
     /// Sends the data process what connections ask of it.
-    pub(super) fn speak(&mut self) {
+    pub(super) fn flush_links(&mut self) {
         let Some(links) = self.remote.as_ref().map(Remote::links) else { return };
         for link in links {
             let Some(peer) = self.remote.as_mut().and_then(|remote| remote.peer(link)) else { continue };
-            match relay::flush(peer) {
+            match remote::flush(peer) {
                 Ok(interest) if R::TRIGGER == Trigger::Level && interest != peer.interest => {
                     peer.interest = interest;
                     let _ =
@@ -117,7 +117,7 @@ impl<R: Readiness> Loop<R> {
                 Err(e) if e.kind() == io::ErrorKind::NotConnected => {}
                 Err(_) => {
                     let mut events = Vec::new();
-                    self.hang_up(link, &mut events);
+                    self.give_up_link(link, &mut events);
                     self.answer(events);
                 }
             }
@@ -129,9 +129,8 @@ impl<R: Readiness> Loop<R> {
         let Some(disk) = &mut self.disk else { return Ok(()) };
         for (token, completion) in disk.reap()? {
             // The connection may be gone; what was read for it goes back to the pool.
-            let conn = self.conns.get(token).and_then(|entry| entry.conn.as_mut());
-            if let Some(conn) = conn {
-                conn.take_part(&mut self.env, completion);
+            if let Some(connection) = self.connections.get(token).and_then(Entry::connection) {
+                connection.take_part(&mut self.env, completion);
                 self.turn(token);
             }
         }
@@ -145,15 +144,15 @@ impl<R: Readiness> Loop<R> {
             && disk.is_starved()
         {
             if let Some(token) = disk.next_stalled() {
-                if let Some(entry) = self.conns.get(token) {
+                if let Some(entry) = self.connections.get(token) {
                     entry.stalled = false;
-                    entry.conn.as_mut().map(Conn::give_block_back);
+                    entry.connection().map(SocketConnection::give_block_back);
                 }
             } else if let Some(token) = disk.next_starved() {
-                let conn = self.conns.get(token).and_then(|entry| entry.conn.as_mut());
-                if conn.map(Conn::ask_again).is_some() {
+                let connection = self.connections.get(token).and_then(Entry::connection);
+                if connection.map(SocketConnection::ask_again).is_some() {
                     if self.pool.is_some() {
-                        self.after_turn(token, Turn::AwaitHelper);
+                        self.after_turn(token, Turn::Ask(Request::Read));
                     } else {
                         self.turn(token);
                     }

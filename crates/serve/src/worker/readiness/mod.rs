@@ -1,9 +1,9 @@
 //! The event loop over a readiness mechanism.
 //!
-//! Its connections take their turns in the loop itself or, where a pool of threads waits at a desk, there; an engine
-//! that reads files, or threads that store them, tell of what is done through a descriptor beside the sockets
-//! (`helpers.rs`). The parts that this takes: [`Loop::turn`] gives a turn, [`Loop::after_turn`] says what is waited for
-//! then.
+//! Its connections take their turns in the loop itself or, where a pool of threads takes them from a queue, there; an
+//! engine that reads files, or threads that store them, report what is done through a descriptor that is watched like
+//! the sockets (`helpers.rs`). [`Loop::turn`] gives a turn, [`Loop::after_turn`] has the connection wait for what it
+//! needs then.
 
 mod helpers;
 
@@ -12,28 +12,29 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pitot_proto::Tick;
 use pitot_sys::readiness::{Interest, Readiness, Ready, Trigger};
 use pitot_sys::{Token, Waker, socket};
 
-use super::desk::{Desk, Done, Job};
-use super::{AcceptFailure, LoopWorker, Source};
-use crate::clock::Tick;
-use crate::conn::{Conn, Helpers, RECEIVE_BYTES, Socket, Turn};
+use super::accept::AcceptFailure;
+use super::loop_worker::LoopWorker;
+use super::source::Source;
+use super::work_queue::{Done, Job, WorkQueue};
 use crate::counters::Count;
-use crate::depot::Depot;
 use crate::disk::{Disk, Route};
 use crate::files::Files;
-use crate::relay::{LINKS_MAX, RETRY, Remote};
+use crate::relay::remote::{LINKS_MAX, RETRY, Remote};
 use crate::server::{Env, Server};
 use crate::slots::Slots;
-use crate::storing::Storing;
+use crate::socket::{Helper, Helpers, RECEIVE_BYTES, Socket, SocketConnection, Turn};
+use crate::store::{Store, StoreThreads};
 
 /// How often the loop looks at time-outs and tries to accept again after it ran out of descriptors.
 pub const SWEEP: Duration = Duration::from_millis(250);
 
-/// How often an engine is asked that tells nobody of its completions.
-const ASK: Duration = Duration::from_millis(1);
-/// How long a loop whose mechanism would tell of the same sockets again waits for the threads that serve them.
+/// How often an engine is asked for completions that it does not notify of.
+const ENGINE_POLL: Duration = Duration::from_millis(1);
+/// How long a loop whose mechanism would report the same sockets again waits for the threads that serve them.
 const SETTLE: Duration = Duration::from_millis(1);
 
 const SOURCE: Token = Token::new(u32::MAX, 0);
@@ -44,7 +45,7 @@ const STORED: Token = Token::new(u32::MAX - 4, 0);
 /// The connections to a data process have the numbers from here on.
 const LINKS: u32 = u32::MAX - LINKS_MAX as u32 - 8;
 
-/// Serves until it is told to stop and the requests in flight are done.
+/// Serves until it is stopped and the requests in flight are done.
 ///
 /// # Errors
 /// What keeps the mechanism from working at all.
@@ -54,27 +55,58 @@ pub fn run<R: Readiness>(worker: LoopWorker) -> io::Result<()> {
         this.serve()?;
         this.finish()
     });
-    if let Some(desk) = pool {
-        desk.close();
+    if let Some(queue) = pool {
+        queue.close();
     }
     result
 }
 
+/// A connection of the loop.
 struct Entry {
-    /// `None` while a thread of the pool has it.
-    conn: Option<Conn>,
-    interest: Interest,
-    deadline: Option<Tick>,
-    /// Known to the mechanism. A connection that ends in its first turn never is.
-    watched: bool,
-    /// It became ready while a thread had it, which an edge trigger tells only once.
-    ready_again: bool,
-    /// The end of input was told meanwhile, which an edge trigger does only once too.
-    ended: bool,
+    holder: Holder,
+    watch: Watch,
     /// It is in the engine's list of those that hold a block which they cannot send.
     stalled: bool,
-    /// Its socket, where it has to be watched no more while a thread has the connection.
-    socket: Option<Arc<OwnedFd>>,
+}
+
+/// Who has a connection.
+enum Holder {
+    /// The loop.
+    Loop(SocketConnection),
+    /// A thread of the pool.
+    Thread {
+        /// What has happened meanwhile.
+        news: News,
+        /// Its socket, where it must not be watched while the thread has the connection.
+        socket: Option<Arc<OwnedFd>>,
+    },
+}
+
+/// What has happened on a socket while a thread had its connection, which an edge trigger reports only once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum News {
+    None,
+    Ready,
+    /// The peer has finished sending.
+    Ended,
+}
+
+/// What the mechanism knows of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watch {
+    /// Nothing. A connection that ends in its first turn stays like this.
+    No,
+    /// It watches for this.
+    For(Interest),
+}
+
+impl Entry {
+    fn connection(&mut self) -> Option<&mut SocketConnection> {
+        match &mut self.holder {
+            Holder::Loop(connection) => Some(connection),
+            Holder::Thread { .. } => None,
+        }
+    }
 }
 
 struct Loop<R> {
@@ -84,42 +116,51 @@ struct Loop<R> {
     source: Option<Source>,
     stop: Arc<Waker>,
     disk: Option<Disk>,
-    /// The process that has the files, if that is another, and whom to tell that it has answered.
+    /// The process that has the files, if that is another, and what is woken when it has answered first.
     remote: Option<Remote>,
-    tell_up: Option<Arc<Waker>>,
+    remote_is_up: Option<Arc<Waker>>,
     /// The threads that store what connections send, unless those of the pool do it or another process.
-    storing: Option<Storing<Token>>,
-    pool: Option<Arc<Desk>>,
+    store_threads: Option<StoreThreads<Token>>,
+    pool: Option<Arc<WorkQueue>>,
     /// Connections on their way to the threads.
     batch: Vec<Job>,
-    conns: Slots<Entry>,
+    connections: Slots<Entry>,
     /// Connections that want another turn without waiting.
     again: Vec<Token>,
-    /// The source may have more than one wake-up takes, and its mechanism will not tell again.
-    accept_again: bool,
-    /// No descriptor was left; the source is not watched until the next sweep.
-    accept_paused: bool,
+    accept: AcceptState,
     scratch: Box<[u8]>,
     next_sweep: Tick,
-    stop_told: bool,
+    stop_requested: bool,
+}
+
+/// What the loop does about its source of connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AcceptState {
+    /// It waits until the mechanism reports it.
+    Waiting,
+    /// It accepts in the next wake-up: the source may have more than one wake-up takes, and will not be reported again.
+    Due,
+    /// No descriptor was left; the source is not watched until the next sweep.
+    Paused,
 }
 
 impl<R: Readiness> Loop<R> {
     fn new(worker: LoopWorker) -> io::Result<Loop<R>> {
         let LoopWorker { server, index, source, stop, prepared, pool, remote } = worker;
         let mut env = Env::new(&server, index);
-        let (remote, tell_up) = match remote {
-            Some((plan, up)) => {
+        let (remote, remote_is_up) = match remote {
+            Some((plan, is_up)) => {
                 env.files = Files::remote();
-                (Some(Remote::new(plan)), Some(up))
+                env.worker.opens_when_sent = true;
+                (Some(Remote::new(plan)), Some(is_up))
             }
             None => (None, None),
         };
         let mut mechanism = R::new()?;
         mechanism.watch(source_fd(&source), SOURCE, Interest::Read)?;
         mechanism.watch(stop.as_fd(), STOP, Interest::Read)?;
-        if let Some(desk) = &pool {
-            mechanism.watch(desk.as_fd(), RETURNED, Interest::Read)?;
+        if let Some(queue) = &pool {
+            mechanism.watch(queue.as_fd(), RETURNED, Interest::Read)?;
         }
         // An engine that reads in its caller belongs to the threads that may wait, if there are any.
         let engine =
@@ -130,15 +171,15 @@ impl<R: Readiness> Loop<R> {
             mechanism.watch(fd, DISK, Interest::Read)?;
         }
         // A pool's threads store by themselves, and what goes among the files of another process is stored by that.
-        let is_stored_here = |depot: &Depot| remote.is_none() || matches!(depot, Depot::Maildir(_));
-        let depot = server.depot.clone().filter(|depot| pool.is_none() && is_stored_here(depot));
-        let storing = depot.map(Storing::new).transpose()?;
-        if let Some(storing) = &storing {
-            mechanism.watch(storing.as_fd(), STORED, Interest::Read)?;
+        let is_stored_here = |store: &Store| remote.is_none() || matches!(store, Store::Maildir(_));
+        let store = server.store.clone().filter(|store| pool.is_none() && is_stored_here(store));
+        let store_threads = store.map(StoreThreads::new).transpose()?;
+        if let Some(threads) = &store_threads {
+            mechanism.watch(threads.as_fd(), STORED, Interest::Read)?;
         }
-        env.stores_elsewhere = storing.is_some() || remote.is_some();
-        prepared.tell();
-        let next_sweep = env.clock.tick().after(SWEEP);
+        env.stores_elsewhere = store_threads.is_some() || remote.is_some();
+        prepared.notify();
+        let next_sweep = env.worker.now.after(SWEEP);
         Ok(Loop {
             server,
             env,
@@ -147,24 +188,23 @@ impl<R: Readiness> Loop<R> {
             stop,
             disk,
             remote,
-            tell_up,
-            storing,
+            remote_is_up,
+            store_threads,
             pool,
             batch: Vec::new(),
-            conns: Slots::new(),
+            connections: Slots::new(),
             again: Vec::new(),
-            accept_again: false,
-            accept_paused: false,
+            accept: AcceptState::Waiting,
             scratch: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             next_sweep,
-            stop_told: false,
+            stop_requested: false,
         })
     }
 
     fn serve(&mut self) -> io::Result<()> {
         let mut ready = Vec::new();
         self.connect_remote();
-        while !self.stop_told {
+        while !self.stop_requested {
             self.wake_up(&mut ready)?;
         }
         Ok(())
@@ -172,9 +212,9 @@ impl<R: Readiness> Loop<R> {
 
     /// Accepts no more, closes what is idle, and serves the rest up to the grace time.
     fn finish(&mut self) -> io::Result<()> {
-        self.env.stopping = true;
-        if let Some(desk) = &self.pool {
-            desk.stop();
+        self.env.worker.stopping = true;
+        if let Some(queue) = &self.pool {
+            queue.stop();
         }
         self.mechanism.unwatch(self.stop.as_fd(), false);
         // Connections that were established before the stop still get their answer.
@@ -182,43 +222,52 @@ impl<R: Readiness> Loop<R> {
         if let Some(source) = self.source.take() {
             self.mechanism.unwatch(source_fd(&source), true);
         }
-        let end = self.env.clock.tick().after(self.env.limits.grace);
-        for token in self.conns.tokens() {
+        let end = self.env.worker.now.after(self.env.limits.grace);
+        for token in self.connections.tokens() {
             // In it a request that has arrived is answered; who has none is closed after it.
             self.turn(token);
         }
         self.hand_over();
         let mut ready = Vec::new();
-        while !self.conns.is_empty() && self.env.clock.tick() < end {
+        while !self.connections.is_empty() && self.env.worker.now < end {
             self.wake_up(&mut ready)?;
         }
-        self.env.counters.add(Count::CutAtStop, self.conns.len() as u64);
-        for token in self.conns.tokens() {
+        self.env.counters.add(Count::CutAtStop, self.connections.len() as u64);
+        for token in self.connections.tokens() {
             self.close(token);
         }
         Ok(())
     }
 
-    /// Waits once and serves what is ready.
-    fn wake_up(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
-        let must_ask = self.disk.as_ref().is_some_and(Disk::must_be_asked);
-        let timeout = if !self.again.is_empty() || self.accept_again {
+    /// How long the next wait may take.
+    fn timeout(&self) -> Option<Duration> {
+        if !self.again.is_empty() || self.accept == AcceptState::Due {
             Some(Duration::ZERO)
-        } else if must_ask {
-            Some(ASK)
+        } else if self.disk.as_ref().is_some_and(Disk::must_be_asked) {
+            Some(ENGINE_POLL)
         } else if self.remote.as_ref().is_some_and(Remote::is_short) {
             Some(RETRY)
-        } else if self.conns.is_empty() && !self.accept_paused {
+        } else if self.connections.is_empty() && self.accept != AcceptState::Paused {
             None
         } else {
             Some(SWEEP)
-        };
+        }
+    }
+
+    /// Waits once and serves what is ready.
+    fn wake_up(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let must_ask = self.disk.as_ref().is_some_and(Disk::must_be_asked);
+        let timeout = self.timeout();
+        self.env.publish_counts();
         ready.clear();
         self.mechanism.wait(timeout, ready)?;
-        self.env.clock.update();
-        let mut accept = std::mem::take(&mut self.accept_again);
-        let rung = self.pool.is_some() && ready.iter().any(|ready| ready.token == RETURNED);
-        self.take_back(rung);
+        self.env.update_time();
+        let mut accept = self.accept == AcceptState::Due;
+        if accept {
+            self.accept = AcceptState::Waiting;
+        }
+        let notified = self.pool.is_some() && ready.iter().any(|ready| ready.token == RETURNED);
+        self.take_back(notified);
         let again = std::mem::take(&mut self.again);
         for token in again {
             self.turn(token);
@@ -227,11 +276,11 @@ impl<R: Readiness> Loop<R> {
         for ready in ready.iter() {
             match ready.token {
                 SOURCE => accept = true,
-                STOP => self.stop_told = true,
+                STOP => self.stop_requested = true,
                 DISK => reap = true,
                 STORED => self.take_stored(),
                 RETURNED => {}
-                link if link.index() >= LINKS => self.hear(link.index() - LINKS),
+                link if link.index() >= LINKS => self.receive_from_link(link.index() - LINKS),
                 _ => self.became_ready(ready),
             }
         }
@@ -241,7 +290,7 @@ impl<R: Readiness> Loop<R> {
         if accept {
             self.accept(self.env.limits.accepts_per_wakeup);
         }
-        if self.env.clock.tick() >= self.next_sweep {
+        if self.env.worker.now >= self.next_sweep {
             self.sweep()?;
         }
         self.feed_starved();
@@ -249,40 +298,37 @@ impl<R: Readiness> Loop<R> {
             disk.commit()?;
         }
         self.connect_remote();
-        self.speak();
+        self.flush_links();
         self.hand_over();
         Ok(())
     }
 
     /// Something has happened on a socket.
     fn became_ready(&mut self, ready: &Ready) {
-        let Some(entry) = self.conns.get(ready.token) else { return };
-        match &mut entry.conn {
-            Some(conn) => {
+        let Some(entry) = self.connections.get(ready.token) else { return };
+        match &mut entry.holder {
+            Holder::Loop(connection) => {
                 if ready.ended {
-                    conn.input_ends();
+                    connection.input_ends();
                 }
-                if !conn.is_asked() {
+                if !connection.is_asked() {
                     return self.turn(ready.token);
                 }
-                conn.became_ready();
+                connection.became_ready();
                 if R::TRIGGER == Trigger::Level {
-                    // It would be told in every wait until the engine is done; afterwards it is watched anew.
-                    self.mechanism.unwatch(conn.as_fd(), false);
-                    entry.watched = false;
+                    // It would be reported in every wait until the engine is done; afterwards it is watched anew.
+                    self.mechanism.unwatch(connection.as_fd(), false);
+                    entry.watch = Watch::No;
                 }
             }
-            None => {
-                match &entry.socket {
-                    Some(socket) => {
-                        self.mechanism.unwatch(socket.as_fd(), false);
-                        entry.watched = false;
-                    }
-                    None => entry.ready_again = true,
+            Holder::Thread { news, socket } => {
+                *news = if ready.ended || *news == News::Ended { News::Ended } else { News::Ready };
+                if let Some(socket) = socket {
+                    self.mechanism.unwatch(socket.as_fd(), false);
+                    entry.watch = Watch::No;
                 }
-                entry.ended |= ready.ended;
-                if let Some(desk) = &self.pool
-                    && !desk.want(ready.token)
+                if let Some(queue) = &self.pool
+                    && !queue.want(ready.token)
                 {
                     self.take_back(false);
                 }
@@ -291,27 +337,40 @@ impl<R: Readiness> Loop<R> {
     }
 
     /// Takes what the threads give back.
-    fn take_back(&mut self, rung: bool) {
-        let Some(desk) = &self.pool else { return };
-        for Done { token, conn, turn } in desk.take_back(rung) {
-            if let Some(entry) = self.conns.get(token) {
-                entry.conn = Some(conn);
-                self.after_turn(token, turn);
+    fn take_back(&mut self, notified: bool) {
+        let Some(queue) = &self.pool else { return };
+        for Done { token, connection, turn } in queue.take_back(notified) {
+            let Some(entry) = self.connections.get(token) else { continue };
+            let mut turn = turn;
+            if let Holder::Thread { news, socket } =
+                std::mem::replace(&mut entry.holder, Holder::Loop(connection))
+            {
+                if news == News::Ended
+                    && let Holder::Loop(connection) = &mut entry.holder
+                {
+                    connection.input_ends();
+                }
+                // A level trigger will report it again; the end of input is remembered by the connection.
+                let is_edge = socket.is_none();
+                if is_edge && news != News::None && matches!(turn, Turn::AwaitInput | Turn::AwaitRoom) {
+                    turn = Turn::Again;
+                }
             }
+            self.after_turn(token, turn);
         }
     }
 
     /// Hands the connections that are to get a turn to the threads.
     fn hand_over(&mut self) {
-        let Some(desk) = &self.pool else { return };
+        let Some(queue) = &self.pool else { return };
         if self.batch.is_empty() {
             return;
         }
-        desk.give(&mut self.batch);
+        queue.give(&mut self.batch);
         if R::TRIGGER == Trigger::Level {
-            // The next wait would tell of those again whose input has not been received yet. To watch them no more costs
-            // two calls for each turn; to wait a moment for the threads costs two for all of them.
-            desk.await_all(SETTLE);
+            // The next wait would report those again whose input has not been received yet. To stop watching them
+            // costs two calls for each turn; to wait a moment for the threads costs two for all of them.
+            queue.await_all(SETTLE);
             self.take_back(false);
         }
     }
@@ -342,14 +401,16 @@ impl<R: Readiness> Loop<R> {
                 Err(AcceptFailure::NoRoom) => {
                     self.env.counters.add(Count::AcceptFailed, 1);
                     self.mechanism.unwatch(source_fd(&source), false);
-                    self.accept_paused = true;
+                    self.accept = AcceptState::Paused;
                     self.source = Some(source);
                     return;
                 }
             }
         }
-        // A level trigger tells again by itself, except of a queue whose counter was reset.
-        self.accept_again = R::TRIGGER == Trigger::Edge || matches!(source, Source::Handoff(_));
+        // A level trigger reports it again by itself, except a queue whose counter was reset.
+        if R::TRIGGER == Trigger::Edge || matches!(source, Source::Handoff(_)) {
+            self.accept = AcceptState::Due;
+        }
         self.source = Some(source);
     }
 
@@ -359,118 +420,112 @@ impl<R: Readiness> Loop<R> {
         }
         let is_shared = self.pool.is_some() && R::TRIGGER == Trigger::Level;
         let socket = Socket::new(fd, is_shared || self.env.route == Route::Send);
-        let shared = if is_shared { socket.shared().cloned() } else { None };
-        let conn = Conn::open(&self.server, &mut self.env, socket);
-        let entry = Entry {
-            conn: Some(conn),
-            socket: shared,
-            stalled: false,
-            interest: Interest::Nothing,
-            deadline: None,
-            watched: false,
-            ready_again: false,
-            ended: false,
-        };
-        let token = self.conns.insert(|_| entry);
+        let connection = SocketConnection::open(&self.server, &mut self.env, socket);
+        let entry = Entry { holder: Holder::Loop(connection), watch: Watch::No, stalled: false };
+        let token = self.connections.insert(|_| entry);
         // The request is often there already; then one wake-up serves it.
         self.turn(token);
     }
 
-    /// Gives a connection a turn: here, or at the desk.
+    /// Gives a connection a turn: here, or in the pool.
     fn turn(&mut self, token: Token) {
-        let Some(entry) = self.conns.get(token) else { return };
         if self.pool.is_some() {
-            if let Some(mut conn) = entry.conn.take_if(|conn| !conn.is_asked()) {
-                if std::mem::take(&mut entry.ended) {
-                    conn.input_ends();
-                }
-                entry.ready_again = false;
-                let watched = entry.watched;
-                self.conns.set_deadline(token, Tick::NEVER);
-                self.batch.push(Job { token, conn, watched });
-            }
-            return;
+            return self.give_to_pool(token);
         }
-        let Some(conn) = &mut entry.conn else { return };
+        let Some(connection) = self.connections.get(token).and_then(Entry::connection) else { return };
         let mut helpers = Helpers {
             disk: self.disk.as_mut(),
             remote: self.remote.as_mut(),
-            storing: self.storing.as_mut(),
+            store_threads: self.store_threads.as_mut(),
         };
-        let turn = conn.turn_with(token, &mut self.env, &mut self.scratch, Some(&mut helpers));
+        let turn = connection.turn_with(token, &mut self.env, &mut self.scratch, Some(&mut helpers));
         self.after_turn(token, turn);
     }
 
+    fn give_to_pool(&mut self, token: Token) {
+        let Some(entry) = self.connections.get(token) else { return };
+        let Some(connection) = entry.connection().filter(|connection| !connection.is_asked()) else { return };
+        let socket = if R::TRIGGER == Trigger::Level { connection.shared_socket().cloned() } else { None };
+        let away = Holder::Thread { news: News::None, socket };
+        let is_watched = entry.watch != Watch::No;
+        if let Holder::Loop(connection) = std::mem::replace(&mut entry.holder, away) {
+            self.connections.set_deadline(token, Tick::NEVER);
+            self.batch.push(Job { token, connection, is_watched });
+        }
+    }
+
+    /// Has a connection wait for what it needs after a turn.
     fn after_turn(&mut self, token: Token, mut turn: Turn) {
-        let Some(entry) = self.conns.get(token) else { return };
-        let Some(conn) = &mut entry.conn else { return };
-        if self.pool.is_some() {
-            if turn == Turn::AwaitHelper
-                && let Some(disk) = &mut self.disk
-                && !conn.ask_if_not_asked(token, &mut self.env, disk)
-            {
-                turn = Turn::Again;
-            }
-            if turn == Turn::Again
-                || (entry.ready_again && matches!(turn, Turn::AwaitInput | Turn::AwaitRoom))
-            {
-                return self.turn(token);
-            }
+        let Some(Entry { holder: Holder::Loop(connection), watch, stalled }) = self.connections.get(token)
+        else {
+            return;
+        };
+        if let Turn::Ask(request) = turn {
+            // A thread of the pool had no helper to ask.
+            let mut helpers = Helpers {
+                disk: self.disk.as_mut(),
+                remote: self.remote.as_mut(),
+                store_threads: self.store_threads.as_mut(),
+            };
+            helpers.ask(token, &mut self.env, connection, request);
+            turn = if connection.is_asked() { Turn::AwaitHelper } else { Turn::Again };
         }
         let interest = match turn {
-            Turn::AwaitInput => Interest::Read,
-            Turn::AwaitRoom => Interest::Write,
-            // What it waits for is no affair of the mechanism.
-            Turn::AwaitHelper => entry.interest,
+            Turn::AwaitInput if self.env.worker.stopping && connection.is_idle() => {
+                connection.dismiss(&mut self.env);
+                return self.turn(token);
+            }
+            Turn::AwaitInput => Some(Interest::Read),
+            Turn::AwaitRoom => Some(Interest::Write),
+            // The mechanism has nothing to do with what it waits for.
+            Turn::AwaitHelper | Turn::Ask(_) => None,
+            Turn::Again if self.pool.is_some() => return self.turn(token),
             Turn::Again => {
                 self.again.push(token);
-                Interest::Nothing
+                Some(Interest::Nothing)
             }
             Turn::Over => return self.close(token),
         };
-        if self.env.stopping && turn == Turn::AwaitInput && conn.is_idle() {
-            return if conn.dismiss(&mut self.env) { self.turn(token) } else { self.close(token) };
+        let mut watched = Ok(());
+        if let Some(interest) = interest {
+            watched = match *watch {
+                // With an edge trigger this reports whatever has happened since the turn.
+                Watch::No => self.mechanism.watch(connection.as_fd(), token, interest),
+                Watch::For(before) if R::TRIGGER == Trigger::Level && before != interest => {
+                    self.mechanism.rewatch(connection.as_fd(), token, interest)
+                }
+                Watch::For(_) => Ok(()),
+            };
+            if watched.is_ok() {
+                *watch = Watch::For(interest);
+            }
         }
-        let watch = if turn == Turn::AwaitHelper {
-            Ok(())
-        } else if !entry.watched {
-            // With an edge trigger this tells of whatever has happened since the turn.
-            let watch = self.mechanism.watch(conn.as_fd(), token, interest);
-            entry.watched = watch.is_ok();
-            watch
-        } else if R::TRIGGER == Trigger::Level && interest != entry.interest {
-            self.mechanism.rewatch(conn.as_fd(), token, interest)
-        } else {
-            Ok(())
-        };
-        entry.interest = interest;
-        if turn == Turn::AwaitRoom
+        if matches!(turn, Turn::AwaitRoom)
             && let Some(disk) = &mut self.disk
-            && !std::mem::replace(&mut entry.stalled, true)
+            && !std::mem::replace(stalled, true)
         {
             disk.stalled(token);
         }
-        let deadline = conn.deadline(&self.env, entry.deadline);
-        entry.deadline = Some(deadline);
-        self.conns.set_deadline(token, deadline);
-        if watch.is_err() {
+        let deadline = connection.deadline(&self.env);
+        self.connections.set_deadline(token, deadline);
+        if watched.is_err() {
             // No memory for one more watch (epoll's max_user_watches): this connection cannot be served.
             self.env.counters.add(Count::Shed, 1);
             self.close(token);
-        } else if self.pool.is_some() && deadline <= self.env.clock.tick() {
+        } else if self.pool.is_some() && deadline <= self.env.worker.now {
             // A thread may have it in every sweep.
             self.expire(token);
         }
     }
 
     fn close(&mut self, token: Token) {
-        let Some(entry) = self.conns.remove(token) else { return };
-        if let Some(mut conn) = entry.conn {
-            if entry.watched {
+        let Some(Entry { holder, watch, .. }) = self.connections.remove(token) else { return };
+        if let Holder::Loop(mut connection) = holder {
+            if watch != Watch::No {
                 // An engine that sends to the socket keeps it open.
-                self.mechanism.unwatch(conn.as_fd(), !conn.is_asked());
+                self.mechanism.unwatch(connection.as_fd(), !connection.is_asked());
             }
-            conn.abandon(&mut self.env);
+            connection.abandon(&mut self.env);
         }
         if let Some(remote) = &mut self.remote {
             remote.cancel(token);
@@ -479,27 +534,24 @@ impl<R: Readiness> Loop<R> {
     }
 
     fn expire(&mut self, token: Token) {
-        let Some(entry) = self.conns.get(token) else { return };
-        entry.deadline = None;
-        if let Some(conn) = &mut entry.conn {
-            let turn = conn.expire(&mut self.env);
-            self.after_turn(token, turn);
+        if let Some(connection) = self.connections.get(token).and_then(Entry::connection) {
+            connection.expire(&mut self.env);
+            self.turn(token);
         }
     }
 
     fn sweep(&mut self) -> io::Result<()> {
-        self.next_sweep = self.env.clock.tick().after(SWEEP);
+        self.next_sweep = self.env.worker.now.after(SWEEP);
         let mut expired = Vec::new();
-        self.conns.expired(self.env.clock.tick(), &mut expired);
+        self.connections.expired(self.env.worker.now, &mut expired);
         for token in expired {
             self.expire(token);
         }
-        if self.accept_paused
+        if self.accept == AcceptState::Paused
             && let Some(source) = &self.source
         {
             self.mechanism.watch(source_fd(source), SOURCE, Interest::Read)?;
-            self.accept_paused = false;
-            self.accept_again = true;
+            self.accept = AcceptState::Due;
         }
         Ok(())
     }

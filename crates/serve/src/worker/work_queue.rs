@@ -1,8 +1,8 @@
-//! Where an event loop and a pool of threads pass connections to each other.
+//! The queues between an event loop and a pool of threads.
 //!
-//! What each hand-over costs decides what the model `hybrid` is worth, so nobody is woken who is awake: the loop wakes
-//! as many threads as sleep and are needed, and hands over all that one wait has brought at once; a thread wakes the loop only
-//! if the loop has something to do for the connection, and once for all that it gives back until the loop has looked.
+//! What each hand-over costs decides what the model `hybrid` is worth, so only those are woken who sleep: the loop wakes
+//! as many threads as it needs, and hands over all that one wait has brought at once; a thread notifies the loop only if
+//! the loop has something to do for the connection, and once for all that it gives back until the loop has looked.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use pitot_sys::{Token, Waker};
 
-use crate::conn::{Conn, Turn};
+use crate::socket::{SocketConnection, Turn};
 
 /// The two queues. Both are bounded by the number of connections.
 #[derive(Debug)]
-pub struct Desk {
+pub struct WorkQueue {
     jobs: Mutex<Jobs>,
     more: Condvar,
     back: Mutex<Back>,
-    /// Tells a loop that waits on it that all is back.
+    /// Notified when all are back, for a loop that waits for that.
     all_back: Condvar,
     returned: Waker,
 }
@@ -41,10 +41,10 @@ struct Back {
     away: usize,
     /// The loop waits until all are back.
     awaited: bool,
-    /// Those that are away and that the loop wants to hear of at once: something has happened on their sockets.
+    /// Those that are away and whose return the loop is waiting for: something has happened on their sockets.
     wanted: Vec<Token>,
-    /// The loop has been woken and has not looked yet.
-    rung: bool,
+    /// The loop has been notified and has not looked yet.
+    notified: bool,
 }
 
 /// A connection that is to get a turn.
@@ -53,9 +53,9 @@ pub struct Job {
     /// Its name in the loop.
     pub token: Token,
     /// The connection.
-    pub conn: Conn,
+    pub connection: SocketConnection,
     /// The mechanism watches it, so that the loop has nothing to do for it if it waits for input again.
-    pub watched: bool,
+    pub is_watched: bool,
 }
 
 /// A connection that had a turn.
@@ -64,7 +64,7 @@ pub struct Done {
     /// Its name in the loop.
     pub token: Token,
     /// The connection.
-    pub conn: Conn,
+    pub connection: SocketConnection,
     /// What it waits for.
     pub turn: Turn,
 }
@@ -73,13 +73,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Desk {
-    /// A desk with nothing on it.
+impl WorkQueue {
+    /// Two empty queues.
     ///
     /// # Errors
     /// As [`Waker::new`].
-    pub fn new() -> io::Result<Desk> {
-        Ok(Desk {
+    pub fn new() -> io::Result<WorkQueue> {
+        Ok(WorkQueue {
             jobs: Mutex::default(),
             more: Condvar::new(),
             back: Mutex::default(),
@@ -120,26 +120,26 @@ impl Desk {
     /// Gives a connection back. `needs_loop` says that the loop has to do something for it.
     pub fn give_back(&self, done: Done, needs_loop: bool) {
         let mut back = lock(&self.back);
-        let place = back.wanted.iter().position(|token| *token == done.token);
-        let wanted = place.map(|place| back.wanted.swap_remove(place)).is_some();
+        let index = back.wanted.iter().position(|token| *token == done.token);
+        let wanted = index.map(|index| back.wanted.swap_remove(index)).is_some();
         back.done.push(done);
         back.away -= 1;
         if back.awaited {
             if back.away == 0 {
                 self.all_back.notify_one();
             }
-        } else if (needs_loop || wanted) && !back.rung {
-            back.rung = true;
+        } else if (needs_loop || wanted) && !back.notified {
+            back.notified = true;
             self.returned.wake();
         }
     }
 
-    /// Takes what has come back. `rung` says that the loop was woken for it.
-    pub fn take_back(&self, rung: bool) -> Vec<Done> {
+    /// Takes what has come back. `notified` says that the loop was woken for it.
+    pub fn take_back(&self, notified: bool) -> Vec<Done> {
         let mut back = lock(&self.back);
-        if rung {
+        if notified {
             self.returned.reset();
-            back.rung = false;
+            back.notified = false;
         }
         std::mem::take(&mut back.done)
     }
@@ -167,7 +167,7 @@ impl Desk {
         back.awaited = false;
     }
 
-    /// Tells the threads that the server is stopping.
+    /// The server is stopping, as the threads learn with their next job.
     pub fn stop(&self) {
         lock(&self.jobs).stopping = true;
     }
@@ -179,7 +179,7 @@ impl Desk {
     }
 }
 
-impl AsFd for Desk {
+impl AsFd for WorkQueue {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.returned.as_fd()
     }

@@ -3,20 +3,20 @@
 //! The content goes to a file with a hidden name in the directory of the target, where a rename is sure to work, and the
 //! client hears of it once it is on the disk under its name.
 //!
-//! Each step may wait for the disk, and each file waits for two synchronisations: see [`storing`](crate::storing) for who
+//! Each step may wait for the disk, and each file waits for two synchronisations: see [`threads`](super::threads) for who
 //! does.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use pitot_proto::{DeliverError, Delivery, Parcel};
+use pitot_proto::{StoreError, StoreStep, Upload};
 use pitot_sys::process;
 use rustix::fs::{self, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::depot::Stored;
-use crate::draft::Draft;
+use super::pending_file::PendingFile;
+use super::stored::Stored;
 
 /// Uploads begun by this process.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
@@ -29,8 +29,8 @@ pub struct Uploads {
 
 /// A file on its way in, and where it goes.
 #[derive(Debug)]
-struct Upload {
-    draft: Draft,
+struct PendingUpload {
+    file: PendingFile,
     directory: Arc<OwnedFd>,
     path: Box<[u8]>,
 }
@@ -41,36 +41,36 @@ impl Uploads {
         Uploads { root }
     }
 
-    /// Does a step of an upload, the first of which begins the file of that path.
+    /// Carries out a step of an upload, the first of which begins the file of that path.
     ///
     /// # Errors
     /// Why not; nothing is left of the file then.
-    pub fn store(&self, path: &[u8], delivery: &mut Delivery) -> Result<Stored, DeliverError> {
-        let parcel = delivery.parcel.take();
-        let result = match parcel.map(|parcel| parcel.0.downcast::<Upload>()) {
+    pub fn store(&self, path: &[u8], step: &mut StoreStep) -> Result<Stored, StoreError> {
+        let upload = step.upload.take();
+        let result = match upload.map(|upload| upload.0.downcast::<PendingUpload>()) {
             Some(Ok(upload)) => Ok(upload),
             Some(Err(_)) => Err(Errno::INVAL),
             None => self.begin(path).map(Box::new),
         };
         let stored = result.and_then(|upload| {
-            upload.draft.write(&delivery.bytes)?;
-            if delivery.is_last {
-                let Upload { mut draft, directory, path } = *upload;
-                draft.finish(&directory, path.rsplit(|&b| b == b'/').next().unwrap_or_default())?;
+            upload.file.write(&step.bytes)?;
+            if step.is_last {
+                let PendingUpload { mut file, directory, path } = *upload;
+                file.finish(&directory, path.rsplit(|&b| b == b'/').next().unwrap_or_default())?;
                 return Ok(Stored::Done(path));
             }
-            Ok(Stored::Going(Parcel(upload)))
+            Ok(Stored::Begun(Upload(upload)))
         });
-        delivery.bytes.clear();
+        step.bytes.clear();
         stored.map_err(|e| match e {
-            Errno::NOSPC | Errno::DQUOT | Errno::FBIG => DeliverError::NoRoom,
-            Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV => DeliverError::NoPlace,
-            Errno::ACCESS | Errno::PERM | Errno::ROFS => DeliverError::Forbidden,
-            _ => DeliverError::Failed,
+            Errno::NOSPC | Errno::DQUOT | Errno::FBIG => StoreError::NoSpace,
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV => StoreError::NoDirectory,
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => StoreError::Forbidden,
+            _ => StoreError::Failed,
         })
     }
 
-    fn begin(&self, path: &[u8]) -> Result<Upload, Errno> {
+    fn begin(&self, path: &[u8]) -> Result<PendingUpload, Errno> {
         let directory = match path.iter().rposition(|&b| b == b'/') {
             Some(slash) => &path[..slash],
             None => b".",
@@ -81,7 +81,7 @@ impl Uploads {
         // Names that start with a dot are never served.
         let hidden_name = format!(".upload-{}-{}", process::id(), BEGUN.fetch_add(1, Relaxed));
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
-        let draft = Draft::begin(Arc::clone(&directory), hidden_name, mode)?;
-        Ok(Upload { draft, directory, path: path.into() })
+        let file = PendingFile::begin(Arc::clone(&directory), hidden_name, mode)?;
+        Ok(PendingUpload { file, directory, path: path.into() })
     }
 }

@@ -1,11 +1,11 @@
-//! Delivery into a Maildir: a message is there whole or not at all, and once it is acknowledged a loss of power does
+//! StoreStep into a Maildir: a message is there whole or not at all, and once it is acknowledged a loss of power does
 //! not take it away.
 //!
 //! A message is written to a file in `tmp/` as it arrives. At its end the file is synchronised, renamed into `new/`, and
 //! that directory is synchronised; only then does the protocol hear of it. Whatever goes wrong before, the file is
 //! removed again.
 //!
-//! Each step may wait for the disk, and each message waits for two synchronisations: see [`storing`](crate::storing) for
+//! Each step may wait for the disk, and each message waits for two synchronisations: see [`threads`](super::threads) for
 //! who does.
 
 use std::io;
@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::SystemTime;
 
-use pitot_proto::{DeliverError, Delivery, Parcel};
+use pitot_proto::{StoreError, StoreStep, Upload};
 use pitot_sys::process;
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::draft::Draft;
+use super::pending_file::PendingFile;
 
 /// A Maildir.
 #[derive(Clone, Debug)]
@@ -59,35 +59,35 @@ impl Maildir {
         Ok(Maildir { shared: Arc::new(shared) })
     }
 
-    /// Does one step of a delivery.
+    /// Carries out one step.
     ///
     /// # Errors
     /// Why not; nothing is left of the message then.
-    pub fn deliver(&self, delivery: &mut Delivery) -> Result<Option<Parcel>, DeliverError> {
-        let result = self.step(delivery);
-        delivery.bytes.clear();
+    pub fn store(&self, step: &mut StoreStep) -> Result<Option<Upload>, StoreError> {
+        let result = self.step(step);
+        step.bytes.clear();
         result.map_err(|e| match e {
-            Errno::NOSPC | Errno::DQUOT => DeliverError::NoRoom,
-            _ => DeliverError::Failed,
+            Errno::NOSPC | Errno::DQUOT => StoreError::NoSpace,
+            _ => StoreError::Failed,
         })
     }
 
-    fn step(&self, delivery: &mut Delivery) -> Result<Option<Parcel>, Errno> {
-        let parcel = delivery.parcel.take().map(|parcel| parcel.0.downcast::<Draft>());
-        let mut draft = match parcel {
-            Some(Ok(draft)) => draft,
+    fn step(&self, step: &mut StoreStep) -> Result<Option<Upload>, Errno> {
+        let upload = step.upload.take().map(|upload| upload.0.downcast::<PendingFile>());
+        let mut file = match upload {
+            Some(Ok(file)) => file,
             Some(Err(_)) => return Err(Errno::INVAL),
             None => Box::new(self.begin()?),
         };
-        draft.write(&delivery.bytes)?;
-        if delivery.is_last {
-            self.finish(&mut draft)?;
+        file.write(&step.bytes)?;
+        if step.is_last {
+            self.finish(&mut file)?;
             return Ok(None);
         }
-        Ok(Some(Parcel(draft)))
+        Ok(Some(Upload(file)))
     }
 
-    fn begin(&self) -> Result<Draft, Errno> {
+    fn begin(&self) -> Result<PendingFile, Errno> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         // The process is asked for each time, as workers are forked after the Maildir was opened.
         let name = format!(
@@ -98,15 +98,15 @@ impl Maildir {
             self.shared.begun.fetch_add(1, Relaxed),
             self.shared.host
         );
-        Draft::begin(Arc::clone(&self.shared.tmp), name, Mode::RUSR | Mode::WUSR)
+        PendingFile::begin(Arc::clone(&self.shared.tmp), name, Mode::RUSR | Mode::WUSR)
     }
 
-    fn finish(&self, draft: &mut Draft) -> Result<(), Errno> {
+    fn finish(&self, file: &mut PendingFile) -> Result<(), Errno> {
         let new = &self.shared.new;
-        draft.finish(new, draft.name().to_owned().as_bytes()).inspect_err(|_| {
-            if draft.is_renamed() {
+        file.finish(new, file.name().to_owned().as_bytes()).inspect_err(|_| {
+            if file.is_renamed() {
                 // It will be sent again, so it must not be here twice.
-                let _ = fs::unlinkat(new, draft.name(), AtFlags::empty());
+                let _ = fs::unlinkat(new, file.name(), AtFlags::empty());
             }
         })
     }
@@ -116,10 +116,10 @@ impl Maildir {
 mod tests {
     use super::*;
 
-    fn deliver(maildir: &Maildir, parcel: Option<Parcel>, bytes: &[u8], is_last: bool) -> Option<Parcel> {
-        let mut delivery = Delivery { parcel, bytes: bytes.to_vec(), is_last };
-        let answer = maildir.deliver(&mut delivery).expect("a disk with room");
-        assert!(delivery.bytes.is_empty() && delivery.parcel.is_none());
+    fn deliver(maildir: &Maildir, upload: Option<Upload>, bytes: &[u8], is_last: bool) -> Option<Upload> {
+        let mut step = StoreStep { upload, bytes: bytes.to_vec(), is_last };
+        let answer = maildir.store(&mut step).expect("a disk with room");
+        assert!(step.bytes.is_empty() && step.upload.is_none());
         answer
     }
 
@@ -133,9 +133,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let maildir = Maildir::open(&dir.path().join("mail")).unwrap();
         let at = |name: &str| contents(&dir.path().join("mail").join(name));
-        let parcel = deliver(&maildir, None, b"one ", false);
+        let upload = deliver(&maildir, None, b"one ", false);
         assert_eq!((at("tmp"), at("new")), (vec![b"one ".to_vec()], vec![]));
-        assert!(deliver(&maildir, parcel, b"two", true).is_none());
+        assert!(deliver(&maildir, upload, b"two", true).is_none());
         assert_eq!((at("tmp"), at("new")), (vec![], vec![b"one two".to_vec()]));
         assert!(deliver(&maildir, None, b"three", true).is_none());
         assert_eq!((at("new").len(), at("cur").len()), (2, 0));
@@ -148,10 +148,10 @@ mod tests {
         drop(deliver(&maildir, None, b"half", false));
         assert!(contents(&dir.path().join("tmp")).is_empty());
         // What cannot be put in its place is a failure, and is removed too.
-        let parcel = deliver(&maildir, None, b"half", false);
+        let upload = deliver(&maildir, None, b"half", false);
         std::fs::remove_dir(dir.path().join("new")).unwrap();
-        let mut delivery = Delivery { parcel, bytes: b" more".to_vec(), is_last: true };
-        assert_eq!(maildir.deliver(&mut delivery).unwrap_err(), DeliverError::Failed);
+        let mut step = StoreStep { upload, bytes: b" more".to_vec(), is_last: true };
+        assert_eq!(maildir.store(&mut step).unwrap_err(), StoreError::Failed);
         assert!(contents(&dir.path().join("tmp")).is_empty());
     }
 

@@ -13,24 +13,25 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pitot_proto::{DeliverError, Delivery};
+use pitot_proto::{StoreError, StoreStep};
 use pitot_sys::{ThreadPool, Waker};
 
-use crate::depot::{Depot, Stored};
+use super::Store;
+use super::stored::Stored;
 
 /// Threads of one loop at most.
 const THREADS_MAX: usize = 16;
 
 /// The threads, as their loop sees them. `K` is what it calls the source of a step by.
 #[derive(Debug)]
-pub struct Storing<K> {
+pub struct StoreThreads<K> {
     pool: ThreadPool<Job<K>>,
     shared: Arc<Shared<K>>,
 }
 
 #[derive(Debug)]
 struct Shared<K> {
-    depot: Depot,
+    store: Store,
     outcomes: Mutex<Vec<Outcome<K>>>,
     waker: Waker,
 }
@@ -39,7 +40,7 @@ struct Shared<K> {
 struct Job<K> {
     of: K,
     path: Box<[u8]>,
-    delivery: Delivery,
+    step: StoreStep,
 }
 
 /// What has become of a step.
@@ -48,29 +49,29 @@ pub struct Outcome<K> {
     /// Whose it was.
     pub of: K,
     /// What it came to. To drop it is to throw away what is not finished.
-    pub result: Result<Stored, DeliverError>,
+    pub result: Result<Stored, StoreError>,
 }
 
-impl<K: Send + 'static> Storing<K> {
+impl<K: Send + 'static> StoreThreads<K> {
     /// Threads that store in this place; none is started yet.
     ///
     /// # Errors
     /// As [`Waker::new`].
-    pub fn new(depot: Depot) -> io::Result<Storing<K>> {
-        let shared = Shared { depot, outcomes: Mutex::default(), waker: Waker::new()? };
-        Ok(Storing { pool: ThreadPool::default(), shared: Arc::new(shared) })
+    pub fn new(store: Store) -> io::Result<StoreThreads<K>> {
+        let shared = Shared { store, outcomes: Mutex::default(), waker: Waker::new()? };
+        Ok(StoreThreads { pool: ThreadPool::default(), shared: Arc::new(shared) })
     }
 
     /// Has a step done, the first of which names the path of a file. An outcome follows.
-    pub fn step(&mut self, of: K, path: Box<[u8]>, delivery: Delivery) {
-        let waiting = self.pool.push([Job { of, path, delivery }]);
+    pub fn step(&mut self, of: K, path: Box<[u8]>, step: StoreStep) {
+        let waiting = self.pool.push([Job { of, path, step }]);
         if waiting > 0 && self.pool.threads() < THREADS_MAX {
             let shared = Arc::clone(&self.shared);
             let started = self.pool.start("store", move |job| shared.store(job));
             // If there are others, they do it later.
             if started.is_err() && self.pool.threads() == 0 {
                 for Job { of, .. } in self.pool.take_back() {
-                    self.shared.tell(Outcome { of, result: Err(DeliverError::Failed) });
+                    self.shared.report(Outcome { of, result: Err(StoreError::Failed) });
                 }
             }
         }
@@ -84,12 +85,12 @@ impl<K: Send + 'static> Storing<K> {
 }
 
 impl<K> Shared<K> {
-    fn store(&self, Job { of, path, mut delivery }: Job<K>) {
-        let result = self.depot.store(&path, &mut delivery);
-        self.tell(Outcome { of, result });
+    fn store(&self, Job { of, path, mut step }: Job<K>) {
+        let result = self.store.store(&path, &mut step);
+        self.report(Outcome { of, result });
     }
 
-    fn tell(&self, outcome: Outcome<K>) {
+    fn report(&self, outcome: Outcome<K>) {
         let mut outcomes = self.outcomes();
         let is_first = outcomes.is_empty();
         outcomes.push(outcome);
@@ -104,7 +105,7 @@ impl<K> Shared<K> {
     }
 }
 
-impl<K> AsFd for Storing<K> {
+impl<K> AsFd for StoreThreads<K> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.waker.as_fd()
     }
@@ -119,14 +120,14 @@ mod tests {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     use super::*;
-    use crate::maildir::Maildir;
+    use crate::store::Maildir;
 
-    fn storing(dir: &Path) -> Storing<usize> {
-        Storing::new(Depot::Maildir(Maildir::open(dir).unwrap())).unwrap()
+    fn storing(dir: &Path) -> StoreThreads<usize> {
+        StoreThreads::new(Store::Maildir(Maildir::open(dir).unwrap())).unwrap()
     }
 
     /// Waits as a loop does, by the descriptor, for this many outcomes.
-    fn outcomes(storing: &Storing<usize>, count: usize) -> BTreeMap<usize, Result<Stored, DeliverError>> {
+    fn outcomes(storing: &StoreThreads<usize>, count: usize) -> BTreeMap<usize, Result<Stored, StoreError>> {
         let end = Instant::now() + Duration::from_secs(60);
         let mut outcomes = BTreeMap::new();
         while outcomes.len() < count {
@@ -147,12 +148,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut storing = storing(dir.path());
         for of in 0..200 {
-            storing.step(of, Box::default(), Delivery { bytes: b"begun ".to_vec(), ..Delivery::default() });
+            storing.step(of, Box::default(), StoreStep { bytes: b"begun ".to_vec(), ..StoreStep::default() });
         }
         for (of, result) in outcomes(&storing, 200) {
-            let Ok(Stored::Going(parcel)) = result else { panic!("step {of}: {result:?}") };
-            let delivery = Delivery { parcel: Some(parcel), bytes: b"and ended".to_vec(), is_last: true };
-            storing.step(of, Box::default(), delivery);
+            let Ok(Stored::Begun(upload)) = result else { panic!("step {of}: {result:?}") };
+            let step = StoreStep { upload: Some(upload), bytes: b"and ended".to_vec(), is_last: true };
+            storing.step(of, Box::default(), step);
         }
         assert!(outcomes(&storing, 200).values().all(|result| matches!(result, Ok(Stored::Done(_)))));
         assert!((1..=THREADS_MAX).contains(&storing.pool.threads()), "{} threads", storing.pool.threads());
@@ -164,7 +165,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut storing = storing(dir.path());
         for of in 0..50 {
-            storing.step(of, Box::default(), Delivery { bytes: b"half".to_vec(), ..Delivery::default() });
+            storing.step(of, Box::default(), StoreStep { bytes: b"half".to_vec(), ..StoreStep::default() });
         }
         drop(storing);
         assert_eq!((names(&dir.path().join("tmp")), names(&dir.path().join("new"))), (0, 0));

@@ -11,22 +11,22 @@ use rustix::io::Errno;
 
 /// A file that is being written, which is removed unless it is finished.
 #[derive(Debug)]
-pub struct Draft {
+pub struct PendingFile {
     directory: Arc<OwnedFd>,
     name: String,
     file: OwnedFd,
     renamed: bool,
 }
 
-impl Draft {
+impl PendingFile {
     /// An empty file of a name that the directory does not have yet.
     ///
     /// # Errors
     /// Those of openat(2).
-    pub fn begin(directory: Arc<OwnedFd>, name: String, mode: Mode) -> Result<Draft, Errno> {
+    pub fn begin(directory: Arc<OwnedFd>, name: String, mode: Mode) -> Result<PendingFile, Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = fs::openat(&directory, &name, flags, mode)?;
-        Ok(Draft { directory, name, file, renamed: false })
+        Ok(PendingFile { directory, name, file, renamed: false })
     }
 
     /// The name that it has until it is finished.
@@ -67,7 +67,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for PendingFile {
     fn drop(&mut self) {
         if !self.renamed {
             let _ = fs::unlinkat(&self.directory, &self.name, AtFlags::empty());

@@ -1,0 +1,76 @@
+//! Whether a plan makes sense, and whether this kernel can carry it out.
+
+use pitot_results::Failure;
+
+use crate::disk::{DiskPlan, Route};
+use crate::failure::unavailable;
+use crate::mechanism::{Kind, Mechanism};
+use crate::model::Model;
+use crate::plan::ServePlan;
+
+/// Checks a plan.
+///
+/// # Errors
+/// What makes no sense or is not available here, with a cure.
+pub fn check(plan: &ServePlan) -> Result<(), Failure> {
+    let (model, mechanism) = (plan.model, plan.mechanism);
+    if let Err(why) = (model.pairs_with)(mechanism) {
+        return Err(Failure::misuse(
+            format!("model {} cannot use mechanism {}: {why}", model.name, mechanism.name),
+            format!("`pitot list pairs` shows what goes with {}", model.name),
+        ));
+    }
+    (mechanism.probe)().map_err(unavailable)?;
+    if let Some(disk) = plan.engine() {
+        check_engine(&disk, model, mechanism)?;
+    }
+    if plan.workers() == 0 {
+        return Err(Failure::misuse("a server needs at least one worker", "give --workers 1 or more"));
+    }
+    if plan.workers() > model.workers_max {
+        return Err(Failure::misuse(
+            format!("model {} has at most {} worker", model.name, model.workers_max),
+            "use --model loops for several",
+        ));
+    }
+    Ok(())
+}
+
+/// Checks an engine with its options, with the model and the mechanism, and on this kernel.
+fn check_engine(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result<(), Failure> {
+    let engine = disk.engine;
+    engine
+        .check(&disk.options)
+        .map_err(|e| Failure::misuse(e.to_string(), "`pitot list engines` shows what each engine takes"))?;
+    if let Err((why, cure)) = fits(disk, model, mechanism) {
+        let pair = format!("{}+{}", model.name, mechanism.name);
+        return Err(Failure::misuse(format!("{pair} cannot use engine {}: {why}", engine.name), cure));
+    }
+    engine.probe().map_err(unavailable)
+}
+
+fn fits(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result<(), (&'static str, &'static str)> {
+    match mechanism.kind {
+        Kind::Completion { .. } if !disk.engine.native_to_ring => Err((
+            "a ring reads files itself, and its connections are no descriptors that others could send to",
+            "leave --disk away, or take --mechanism epoll-et",
+        )),
+        Kind::Blocking if !disk.reads_in_caller() || disk.options.direct => Err((
+            "a worker with one connection has nothing to do while another reads for it",
+            "take pread, mmap or sendfile, or a model with an event loop",
+        )),
+        _ if model.splits_files && disk.route() != Route::Read => Err((
+            "the data process frames what it reads, so that it cannot be sent straight from the file",
+            "take pool, nowait or another engine that reads into memory",
+        )),
+        _ if !model.reads_by_engine && disk.route() != Route::InPlace => Err((
+            "the threads of the runtime share their work, and an engine belongs to one thread",
+            "leave --disk away, or take --model loops",
+        )),
+        _ if !mechanism.watches_eventfd && !disk.engine.raises_sigio(&disk.options) => Err((
+            "realtime signals do not report the eventfd or ring that notifies of its completions",
+            "take --disk pool with --disk-notify pipe, or --mechanism epoll-et",
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,47 @@
+use pitot_disk::{EngineEntry, EngineOptions, FileOptions, Route};
+
+use crate::relay::frame::PAYLOAD_MAX;
+
+/// An engine for file bodies.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskPlan {
+    /// The engine.
+    pub engine: &'static EngineEntry,
+    /// Its options.
+    pub options: EngineOptions,
+    /// The user chose how helper threads notify; otherwise the mechanism decides.
+    pub notify_is_set: bool,
+    /// Bytes that are read at once.
+    pub block_bytes: usize,
+}
+
+impl DiskPlan {
+    /// The route that bodies take with this engine.
+    pub fn route(&self) -> Route {
+        self.engine.route
+    }
+
+    /// Whether the caller of the engine reads by itself, so that it may wait for the disk and never has anything to wait
+    /// for afterwards.
+    pub fn reads_in_caller(&self) -> bool {
+        self.engine.completes_in_queue(&self.options)
+    }
+
+    /// How files are to be opened for it.
+    pub fn file_options(&self) -> FileOptions {
+        let descriptors = if self.options.descriptor_per_slot { self.options.depth } else { 1 };
+        FileOptions { direct: self.options.direct, descriptors, ..FileOptions::default() }
+    }
+
+    /// The engine of a data process where none is named: that of the design note.
+    pub fn usual() -> Option<DiskPlan> {
+        let engine = pitot_disk::find("pool")?;
+        let options = EngineOptions { threads: 32, ..EngineOptions::default() };
+        Some(DiskPlan { engine, options, notify_is_set: false, block_bytes: PAYLOAD_MAX })
+    }
+
+    /// The same with blocks that fit into a frame.
+    pub fn framed(self) -> DiskPlan {
+        DiskPlan { block_bytes: self.block_bytes.min(PAYLOAD_MAX), ..self }
+    }
+}

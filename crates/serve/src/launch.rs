@@ -1,0 +1,32 @@
+//! What a model needs to know to start its workers.
+
+use std::ffi::OsString;
+
+use crate::mechanism::Mechanism;
+
+/// How workers are started: the part of a server's plan that its model sees.
+#[derive(Clone, Debug)]
+pub struct LaunchPlan {
+    /// How a worker waits.
+    pub mechanism: &'static Mechanism,
+    /// Processes, threads or loops.
+    pub workers: usize,
+    /// CPUs to which the server is bound; empty means all.
+    pub cpus: Vec<usize>,
+    /// Connections between a relay and its data process.
+    pub links: usize,
+    /// The command that serves one connection on its standard input, for the model that executes one; the number of
+    /// the descriptor of the counters is appended.
+    pub connection_command: Vec<OsString>,
+}
+
+impl LaunchPlan {
+    /// The CPUs of one of several workers: one each where there are enough workers to use all, else all.
+    pub fn cpus_of(&self, worker: usize) -> Vec<usize> {
+        if self.cpus.is_empty() || self.workers < self.cpus.len() {
+            self.cpus.clone()
+        } else {
+            vec![self.cpus[worker % self.cpus.len()]]
+        }
+    }
+}

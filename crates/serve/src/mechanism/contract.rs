@@ -1,0 +1,75 @@
+use std::io;
+
+use pitot_sys::Unavailable;
+use pitot_sys::readiness::Readiness;
+
+use crate::relay::data::{self, DataWorker};
+use crate::worker::{LoopWorker, readiness};
+
+/// One event mechanism.
+#[derive(Debug)]
+pub struct Mechanism {
+    /// The word that users type.
+    pub name: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// A paragraph for help and docs.
+    pub doc: &'static str,
+    /// How it reports events, and the loops that run over it.
+    pub kind: Kind,
+    /// Whether it can watch an eventfd or a ring, not only sockets and pipes.
+    pub watches_eventfd: bool,
+    /// The async runtime uses it too, so that the model which is built on that goes with it.
+    pub is_of_runtime: bool,
+    /// Which of the mechanisms that go with a model is taken where none is named: that with the highest rank.
+    pub default_rank: u8,
+    /// Whether the running kernel offers it.
+    pub probe: fn() -> Result<(), Unavailable>,
+}
+
+/// How a mechanism reports events.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// It does not: each call waits for its own socket.
+    Blocking,
+    /// It reports which sockets are ready.
+    Readiness {
+        /// Runs an event loop over it.
+        run_loop: Run,
+        /// Runs the data process of `relay` over it.
+        run_data: fn(DataWorker) -> io::Result<()>,
+    },
+    /// It reports which operations are done.
+    Completion {
+        /// Runs an event loop over it.
+        run_loop: Run,
+    },
+}
+
+/// Runs a worker loop on the calling thread until it is stopped.
+pub type Run = fn(LoopWorker) -> io::Result<()>;
+
+impl Kind {
+    /// The loops over a readiness mechanism, compiled for it.
+    pub const fn readiness<R: Readiness>() -> Kind {
+        Kind::Readiness { run_loop: readiness::run::<R>, run_data: data::run::<R> }
+    }
+}
+
+impl Mechanism {
+    /// The event loop over this mechanism, if it has one.
+    pub fn run_loop(&self) -> Option<Run> {
+        match self.kind {
+            Kind::Blocking => None,
+            Kind::Readiness { run_loop, .. } | Kind::Completion { run_loop } => Some(run_loop),
+        }
+    }
+
+    /// Every kernel has it.
+    ///
+    /// # Errors
+    /// None; the signature is that of a probe.
+    pub fn always() -> Result<(), Unavailable> {
+        Ok(())
+    }
+}

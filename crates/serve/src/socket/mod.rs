@@ -1,0 +1,249 @@
+//! A connection on a non-blocking socket: what to do when it is ready, whoever found out that it is.
+
+mod helpers;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use pitot_proto::{Action, Connection, FileFailure, StoreError, StoreStep, Tick, Upload};
+use pitot_sys::socket;
+
+use crate::disk::Route;
+use crate::send::{self, Sent, send_once};
+use crate::server::{Env, Server};
+
+pub use helpers::{Helper, Helpers};
+
+/// Bytes that a worker receives at most in one call.
+pub const RECEIVE_BYTES: usize = 64 << 10;
+/// Bytes sent or received for one connection before the others get their turn.
+const TURN_BYTES: usize = 1 << 20;
+
+/// What a connection waits for after its turn.
+#[derive(Debug)]
+pub enum Turn {
+    /// Something to read; the socket has nothing.
+    AwaitInput,
+    /// Room to write; the socket has none.
+    AwaitRoom,
+    /// A helper, which is to be asked for this.
+    Ask(Request),
+    /// A helper, which has been asked.
+    AwaitHelper,
+    /// Another turn, without waiting: it has had its share.
+    Again,
+    /// Nothing: the connection is to be dropped.
+    Over,
+}
+
+/// What a connection needs that its worker does not do while others wait.
+#[derive(Debug)]
+pub enum Request {
+    /// The next part of the first file in its outbox.
+    Read,
+    /// What another process knows of the file at a path.
+    Look(Box<[u8]>),
+    /// A step of storing; the path is that of the file if one is begun.
+    Store(Box<[u8]>, StoreStep),
+}
+
+/// The socket of a connection.
+#[derive(Debug)]
+pub enum Socket {
+    /// Its own.
+    Own(OwnedFd),
+    /// It has other users, who keep it open: an engine that sends to it, a loop that watches it.
+    Shared(Arc<OwnedFd>),
+}
+
+impl Socket {
+    /// A socket just accepted.
+    pub fn new(fd: OwnedFd, is_shared: bool) -> Socket {
+        if is_shared { Socket::Shared(Arc::new(fd)) } else { Socket::Own(fd) }
+    }
+
+    /// The socket, if it may have several owners.
+    pub fn shared(&self) -> Option<&Arc<OwnedFd>> {
+        match self {
+            Socket::Own(_) => None,
+            Socket::Shared(fd) => Some(fd),
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Own(fd) => fd.as_fd(),
+            Socket::Shared(fd) => fd.as_fd(),
+        }
+    }
+}
+
+/// Where a connection is with its helper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HelperState {
+    /// It has not been asked for anything.
+    Free,
+    /// It is at work, or will be as soon as it has room.
+    Asked,
+    /// The same, and meanwhile something happened on the socket.
+    AskedAndReady,
+    /// It found the socket full.
+    SocketFull,
+}
+
+/// A connection with its socket, which is a plain descriptor except under a runtime that has a type of its own for it.
+#[derive(Debug)]
+pub struct SocketConnection<S = Socket> {
+    socket: S,
+    connection: Connection,
+    helper: HelperState,
+    /// The end of input is known to follow what can be received.
+    input_ending: bool,
+}
+
+impl<S: AsFd> SocketConnection<S> {
+    /// A connection just accepted. The caller has counted it, and gives it a first turn.
+    pub fn open(server: &Server, env: &mut Env, socket: S) -> SocketConnection<S> {
+        let wants_peer = server.protocol.wants_peer();
+        let peer = wants_peer.then(|| socket::peer_addr(&socket).ok()).flatten();
+        let peer = peer.map(|peer| peer.ip());
+        let connection = Connection::new(&*server.protocol, &mut env.worker, peer);
+        SocketConnection { socket, connection, helper: HelperState::Free, input_ending: false }
+    }
+
+    /// The peer has finished sending, as reported by a mechanism that may not report it again: a short receive does not
+    /// mean that the next one has to be waited for.
+    pub fn input_ends(&mut self) {
+        self.input_ending = true;
+    }
+
+    /// Sends, receives and serves until it has to wait or has had its share. `scratch` is the worker's.
+    pub fn turn(&mut self, env: &mut Env, scratch: &mut [u8]) -> Turn {
+        match self.helper {
+            HelperState::Free => {}
+            HelperState::Asked | HelperState::AskedAndReady => return Turn::AwaitHelper,
+            HelperState::SocketFull => {
+                self.helper = HelperState::Free;
+                return Turn::AwaitRoom;
+            }
+        }
+        let (mut sent, mut received) = (0, 0);
+        let mut drained = false;
+        loop {
+            match self.connection.poll(&mut env.worker) {
+                Action::Receive if drained => return Turn::AwaitInput,
+                Action::Receive if received >= TURN_BYTES => return Turn::Again,
+                Action::Receive => match socket::recv(&self.socket, scratch) {
+                    Ok(0) => self.connection.ended(),
+                    Ok(n) => {
+                        received += n;
+                        // A short receive has emptied the socket (epoll(7)); what comes now is reported anew.
+                        drained = n < scratch.len() && !self.input_ending;
+                        self.connection.received(&mut env.worker, &scratch[..n]);
+                    }
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Turn::AwaitInput,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => self.connection.broken(&mut env.worker),
+                },
+                Action::Send(_) if sent >= TURN_BYTES => return Turn::Again,
+                // A reply starts with its first block: then one send takes both, and an error may still be reported.
+                Action::Send(out) if env.route == Route::Read && out.file_to_read().is_some() => {
+                    return Turn::Ask(Request::Read);
+                }
+                Action::Send(out) => {
+                    let of_file = out.front_file().is_some();
+                    if of_file && env.route != Route::InPlace {
+                        return Turn::Ask(Request::Read);
+                    }
+                    env.burn();
+                    let result = send_once(self.socket.as_fd(), out, env.cork);
+                    match send::report(&mut self.connection, &mut env.worker, result, of_file) {
+                        Sent::Reported(n) => sent += n,
+                        Sent::Full => return Turn::AwaitRoom,
+                    }
+                }
+                Action::Open(path) => match env.files.open(path, env.worker.now) {
+                    Some(answer) => self.connection.opened(&mut env.worker, answer),
+                    None => return Turn::Ask(Request::Look(path.into())),
+                },
+                Action::Store(path, step) if env.stores_elsewhere => {
+                    let (path, step) = env.take_step(path, step);
+                    return Turn::Ask(Request::Store(path, step));
+                }
+                Action::Store(path, step) => {
+                    let answer = env.store(path, step);
+                    self.connection.stored(&mut env.worker, answer);
+                }
+                Action::Wait => return Turn::AwaitHelper,
+                Action::Linger => {
+                    if socket::finish_sending(&self.socket).is_err() {
+                        return Turn::Over;
+                    }
+                }
+                Action::Close { reset } => {
+                    if reset {
+                        let _ = socket::reset_on_close(&self.socket);
+                    }
+                    return Turn::Over;
+                }
+            }
+        }
+    }
+
+    /// The time at which [`SocketConnection::expire`] is to be called, after a turn.
+    pub fn deadline(&mut self, env: &Env) -> Tick {
+        self.connection.poll_deadline(&env.worker)
+    }
+
+    /// The time for what the connection is doing is over; the next turn acts on it.
+    pub fn expire(&mut self, env: &mut Env) {
+        self.helper = HelperState::Free;
+        self.connection.expired(&mut env.worker);
+    }
+
+    /// The connection is to end although nothing is wrong with it; the next turn sends its last reply, if it has one.
+    pub fn dismiss(&mut self, env: &mut Env) {
+        self.connection.dismiss(&mut env.worker);
+    }
+
+    /// Nothing is under way: the connection may be closed without loss.
+    pub fn is_idle(&self) -> bool {
+        self.connection.is_idle()
+    }
+
+    /// Drops what is still to be sent; the connection is closed with a reset if there was something.
+    pub fn abandon(&mut self, env: &mut Env) {
+        self.connection.cut();
+        if let Action::Close { reset: true } = self.connection.poll(&mut env.worker) {
+            let _ = socket::reset_on_close(&self.socket);
+        }
+    }
+
+    /// The outcome of a step of storing.
+    pub fn stored(&mut self, env: &mut Env, answer: Result<Option<Upload>, StoreError>) {
+        self.helper = HelperState::Free;
+        self.connection.stored(&mut env.worker, answer);
+    }
+
+    /// The file in the outbox cannot be read on.
+    pub fn file_failed(&mut self, env: &mut Env, failure: FileFailure) {
+        self.helper = HelperState::Free;
+        self.connection.file_failed(&mut env.worker, failure);
+    }
+}
+
+impl SocketConnection {
+    /// Its socket, if that may have several owners.
+    pub fn shared_socket(&self) -> Option<&Arc<OwnedFd>> {
+        self.socket.shared()
+    }
+}
+
+impl<S: AsFd> AsFd for SocketConnection<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

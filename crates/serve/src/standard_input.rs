@@ -1,0 +1,36 @@
+//! The program that the model `spawn` executes for each connection.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use pitot_results::Failure;
+use pitot_sys::process;
+
+use crate::counters::Counters;
+use crate::failure::starting;
+use crate::plan::ServePlan;
+use crate::server::Env;
+use crate::worker::blocking::{self, BySignal};
+
+/// Bytes received at once.
+const RECEIVE_BYTES: usize = 16 << 10;
+
+/// What the executed program does: it serves the connection on its standard input. `counters` is the number of an
+/// inherited descriptor, `parent` that of the process without which it has no business to live.
+///
+/// # Errors
+/// The server cannot be made, or the counters are not there.
+pub fn serve_standard_input(plan: &ServePlan, counters: u32, parent: u32) -> Result<(), Failure> {
+    process::end_on_panic();
+    process::die_with_parent(parent);
+    let memory = std::fs::File::options().read(true).write(true).open(format!("/proc/self/fd/{counters}"));
+    let counters = memory.and_then(|file| Counters::from_file(file.into()));
+    let counters = counters.map_err(|e| starting("the counters could not be shared", &e))?;
+    let server = plan.server(counters)?;
+    let fd = io::stdin().as_fd().try_clone_to_owned();
+    let fd = fd.map_err(|e| starting("standard input is not a connection", &e))?;
+    let interrupt = BySignal::prepare();
+    let mut env = Env::new(&server, 0);
+    blocking::serve(&server, &mut env, &interrupt, fd, &mut vec![0; RECEIVE_BYTES]);
+    Ok(())
+}
