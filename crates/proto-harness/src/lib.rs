@@ -4,6 +4,7 @@
 
 pub mod http;
 pub mod memcache;
+pub mod script;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -198,9 +199,17 @@ impl<'a> Pump<'a> {
         self.drive()
     }
 
+    /// The first file in the outbox cannot be read, as an engine finds before anything of its reply is sent.
+    pub fn fail_file(&mut self, failure: FileFailure) -> &mut Pump<'a> {
+        self.connection.file_failed(&mut self.worker, failure);
+        self.drive()
+    }
+
     /// The peer has reset the connection.
     pub fn break_socket(&mut self) -> &mut Pump<'a> {
-        self.connection.broken(&mut self.worker);
+        if self.end.is_none() {
+            self.connection.broken(&mut self.worker);
+        }
         self.drive()
     }
 
