@@ -33,7 +33,8 @@ pub use plan::{
     SERVER_FACTOR, ServerSpec, Settings, SkipRecord, Takes, Value, expand, plan_schema,
 };
 pub use record::{
-    CellRecord, CpuSample, Repetition, Resources, Run, RunInfo, RunState, Sample, TreeSample, Verdict,
+    CellRecord, CpuSample, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample, TreeSample,
+    Verdict,
 };
 pub use runfile::{RunFileError, RunWriter};
 pub use runner::{Guardian, Outcome, Prepared, Progress, Setting, ShownCell, prepare, resume};

@@ -2,14 +2,17 @@
 
 use pitot_results::load::Window;
 
-use crate::record::{CpuSample, Resources, Sample, TreeSample};
+use crate::record::{CpuSample, Lifetime, Resources, Sample, TreeSample};
 
 /// What a repetition used between `window.start` and `window.end`, as far as the samples cover it. `None` if they do
 /// not.
 ///
 /// Counters are read between samples by linear interpolation, so that the sums belong to the window and not to the
 /// samples that happen to lie around it.
-pub(crate) fn resources(samples: &[Sample], window: Window) -> Option<Resources> {
+///
+/// `lifetime` is what the kernel reports of the server once it has ended. It knows of the switches of threads and
+/// processes that lived too briefly to be sampled; those are taken to lie where the server's CPU time lies.
+pub(crate) fn resources(samples: &[Sample], window: Window, lifetime: Option<Lifetime>) -> Option<Resources> {
     let (start, end) = bounds(samples, window)?;
     let inside = || samples.iter().filter(move |s| (start..=end).contains(&s.at_ns));
     let between = |of: &dyn Fn(&Sample) -> Option<u64>| difference(samples, of, start, end);
@@ -31,6 +34,15 @@ pub(crate) fn resources(samples: &[Sample], window: Window) -> Option<Resources>
     let loaded = || samples.iter().filter(|s| s.load.is_some()).filter_map(|s| s.server);
     let rss: Vec<u64> = servers().map(|t| t.rss_bytes).collect();
 
+    let window_share = lifetime.filter(|l| l.cpu_s > 0.0).map_or(0.0, |l| (server_cpu_s / l.cpu_s).min(1.0));
+    let switches = |of: fn(&TreeSample) -> Option<u64>, in_life: fn(&Lifetime) -> u64| {
+        let sampled = samples.iter().rev().find_map(|s| of(s.server.as_ref()?)).unwrap_or(0);
+        let missed = lifetime.as_ref().map_or(0, in_life).saturating_sub(sampled);
+        tree_maybe(of) + missed as f64 * window_share
+    };
+    let voluntary = switches(|t| t.switches_voluntary, |l| l.switches_voluntary);
+    let involuntary = switches(|t| t.switches_involuntary, |l| l.switches_involuntary);
+
     Some(Resources {
         window_s: (end - start) as f64 / 1e9,
         samples: inside().count() as u32,
@@ -48,9 +60,9 @@ pub(crate) fn resources(samples: &[Sample], window: Window) -> Option<Resources>
         server_private_bytes_max: loaded().filter_map(|t| t.private_bytes).max().unwrap_or(0),
         server_private_bytes_idle: before_load.and_then(|t| t.private_bytes).unwrap_or(0),
         server_rss_bytes_mean: rss.iter().sum::<u64>() as f64 / rss.len().max(1) as f64,
-        server_switches: (tree_maybe(|t| t.switches_voluntary) + tree_maybe(|t| t.switches_involuntary))
-            as u64,
-        server_switches_involuntary: tree_maybe(|t| t.switches_involuntary) as u64,
+        server_switches: (voluntary + involuntary).round() as u64,
+        server_switches_involuntary: involuntary.round() as u64,
+        server_lifetime: lifetime,
         load_cpu_s: seconds(&|s: &Sample| s.load.as_ref().map(|t| t.cpu_ns)),
         load_run_delay_s: between(&|s: &Sample| s.load.as_ref().and_then(|t| t.run_delay_ns)) / 1e9,
         server_cpus_busy_s: seconds(&|s: &Sample| Some(busy(&s.server_cpus))),
@@ -129,7 +141,7 @@ mod tests {
     #[test]
     fn sums_belong_to_the_window_and_not_to_the_samples_around_it() {
         let window = Window { start: 333_000_000, end: 1_333_000_000 };
-        let used = resources(&samples(), window).unwrap();
+        let used = resources(&samples(), window, None).unwrap();
         assert!((used.window_s - 1.0).abs() < 1e-9);
         assert_eq!(used.samples, 20);
         for (value, wanted) in [
@@ -153,7 +165,30 @@ mod tests {
     #[test]
     fn a_window_that_was_not_watched_has_no_figures() {
         let late = Window { start: 10_000_000_000, end: 11_000_000_000 };
-        assert_eq!(resources(&samples(), late), None);
-        assert_eq!(resources(&[], late), None);
+        assert_eq!(resources(&samples(), late, None), None);
+        assert_eq!(resources(&[], late, None), None);
+    }
+
+    #[test]
+    fn switches_of_what_ended_between_samples_are_shared_out_by_cpu_time() {
+        let mut all = samples();
+        for sample in &mut all {
+            if let Some(server) = &mut sample.server {
+                // Ten switches a second are sampled, all voluntary.
+                server.switches_voluntary = Some(sample.at_ns / 100_000_000);
+                server.switches_involuntary = Some(0);
+            }
+        }
+        let window = Window { start: 500_000_000, end: 1_500_000_000 };
+        let of = |lifetime| {
+            let used = resources(&all, window, lifetime).unwrap();
+            (used.server_switches, used.server_switches_involuntary)
+        };
+        assert_eq!(of(None), (10, 0));
+        // Half a CPU for one second in the window, of 1.25 s of CPU time in all: two fifths of what was missed.
+        let lifetime = Lifetime { cpu_s: 1.25, switches_voluntary: 1025, switches_involuntary: 500 };
+        assert_eq!(of(Some(lifetime)), (10 + 400 + 200, 200));
+        let all_sampled = Lifetime { switches_voluntary: 20, switches_involuntary: 0, ..lifetime };
+        assert_eq!(of(Some(all_sampled)), (10, 0));
     }
 }

@@ -9,7 +9,7 @@ mod verdict;
 
 pub use cell::CellRecord;
 pub use repetition::Repetition;
-pub use resources::Resources;
+pub use resources::{Lifetime, Resources};
 pub use run::{Run, RunInfo, RunState};
 pub use sample::{CpuSample, Sample, TreeSample};
 pub use verdict::Verdict;

@@ -38,10 +38,14 @@ pub struct Resources {
     pub server_private_bytes_idle: u64,
     /// Mean resident memory in the window.
     pub server_rss_bytes_mean: f64,
-    /// Context switches of the server's tree.
+    /// Context switches of the server's tree, voluntary and involuntary. Those of processes and threads that ended
+    /// between two samples are estimated from [`server_lifetime`](Self::server_lifetime).
     pub server_switches: u64,
     /// The involuntary ones among them.
     pub server_switches_involuntary: u64,
+    /// What the server used from its start to its end, as the kernel reports it when the process is waited for
+    /// (wait4(2)): exact, and with the descendants that it has waited for itself. None if it was not seen to end.
+    pub server_lifetime: Option<Lifetime>,
     /// CPU time of the load generator's process tree.
     pub load_cpu_s: f64,
     /// Time that the load generator's threads were runnable and waited for a CPU.
@@ -66,4 +70,15 @@ pub struct Resources {
     pub memory_total_bytes: u64,
     /// Share of one CPU that the monitor itself used.
     pub monitor_cpu_share: f64,
+}
+
+/// What a process used in its whole life, with the descendants that it has waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lifetime {
+    /// CPU time.
+    pub cpu_s: f64,
+    /// Times that a thread gave up the CPU to wait.
+    pub switches_voluntary: u64,
+    /// Times that a thread was made to give up the CPU.
+    pub switches_involuntary: u64,
 }

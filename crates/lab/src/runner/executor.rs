@@ -12,7 +12,7 @@ use pitot_sys::spawn::Stop;
 
 use crate::monitor::OtherProcessUse;
 use crate::plan::PlanFile;
-use crate::record::Sample;
+use crate::record::{Lifetime, Sample};
 
 /// Carries out one repetition at a time.
 pub(super) trait Executor {
@@ -174,6 +174,8 @@ pub(super) struct Observed {
     /// Oldest first.
     pub(super) samples: Vec<Sample>,
     pub(super) other_processes: Vec<OtherProcessUse>,
+    /// What the program that counts as the server used in its whole life. None if it was not seen to end.
+    pub(super) lifetime: Option<Lifetime>,
     /// How often the CPUs were throttled, for heat or by a control group's quota.
     pub(super) throttled: u64,
     /// Processes that outlived a server and a load generator that had both ended by themselves.

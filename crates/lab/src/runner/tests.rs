@@ -154,6 +154,10 @@ fn a_repetition_is_measured_watched_and_recorded() {
     assert!(repetition.samples[0].load.is_none() && repetition.samples[0].server.is_some());
     let used = repetition.resources.unwrap();
     assert!(used.server_processes_max >= 1 && used.server_rss_bytes_max > 0 && used.window_s > 0.1);
+    // The fake sleeps fifty times a second, each time in a process of its own that no sample may meet.
+    let life = used.server_lifetime.unwrap();
+    assert!(life.switches_voluntary > 0 && life.cpu_s > 0.0, "{life:?}");
+    assert!(used.server_switches > 0, "{used:?}");
     assert!(repetition.verdict.figures.iter().any(|(name, _)| name == "client_cpu_share"));
     assert_eq!(run.skips[0].reason, "io_uring is switched off");
     assert!(run.host_after.is_some());

@@ -42,6 +42,8 @@ pub(super) struct Local<'a> {
     dir: PathBuf,
     programs: Vec<(Role, Process)>,
     monitor: Option<Monitor>,
+    /// The program that counts as the server.
+    measured: Option<Role>,
     throttled_before: u64,
     events: Sender<Event>,
     receiver: Receiver<Event>,
@@ -59,6 +61,7 @@ impl<'a> Local<'a> {
             dir: PathBuf::new(),
             programs: Vec::new(),
             monitor: None,
+            measured: None,
             throttled_before: 0,
             events,
             receiver,
@@ -125,6 +128,7 @@ impl Executor for Local<'_> {
         match (command.account, &mut self.monitor) {
             (Account::Server, _) => {
                 self.monitor = Some(Monitor::new(session, &self.cpus.server, &self.cpus.load));
+                self.measured = Some(command.role);
             }
             (Account::Load, Some(monitor)) => monitor.watch_load(session),
             (Account::None, Some(monitor)) => monitor.ignore(session),
@@ -190,7 +194,9 @@ impl Executor for Local<'_> {
             self.guardian.ended(session);
         }
         let _ = std::fs::remove_dir_all(&self.dir);
-        Observed { samples, other_processes, throttled, left_behind }
+        let measured = self.measured.take().and_then(|role| self.program(role));
+        let lifetime = measured.and_then(|process| process.lifetime());
+        Observed { samples, other_processes, lifetime, throttled, left_behind }
     }
 }
 

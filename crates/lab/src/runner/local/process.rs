@@ -8,7 +8,9 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pitot_sys::spawn;
+use pitot_sys::usage::{self, Usage};
 
+use crate::record::Lifetime;
 use crate::runner::executor::{Command, Ending, Line, Output, Role};
 
 /// At most so much of each stream is kept: its end.
@@ -60,6 +62,8 @@ impl Tail {
 pub(super) struct Process {
     child: Child,
     ending: Option<Ending>,
+    /// Known once it has ended.
+    lifetime: Option<Lifetime>,
     stdout: Arc<Tail>,
     stderr: Arc<Tail>,
 }
@@ -91,7 +95,7 @@ impl Process {
         if let Some(stream) = child.stderr.take() {
             follow(stream, command.role, false, Arc::clone(&stderr), events.clone());
         }
-        Ok(Process { child, ending: None, stdout, stderr })
+        Ok(Process { child, ending: None, lifetime: None, stdout, stderr })
     }
 
     /// Its process id, which is also its session's.
@@ -102,11 +106,21 @@ impl Process {
     /// How it ended, if it has.
     pub(super) fn ending(&mut self) -> Option<Ending> {
         if self.ending.is_none() {
-            self.ending = self.child.try_wait().ok().flatten().map(|status| {
-                status.code().map_or(Ending::Signal(status.signal().unwrap_or_default()), Ending::Code)
-            });
+            // The kernel adds what a child has used to this process's count when the child is waited for. The runner
+            // waits for one at a time, so the difference is the child's.
+            let before = usage::of_ended_children();
+            if let Ok(Some(status)) = self.child.try_wait() {
+                self.lifetime = Some(difference(&before, &usage::of_ended_children()));
+                let signal = Ending::Signal(status.signal().unwrap_or_default());
+                self.ending = Some(status.code().map_or(signal, Ending::Code));
+            }
         }
         self.ending
+    }
+
+    /// What it has used in its whole life, once it has ended.
+    pub(super) fn lifetime(&self) -> Option<Lifetime> {
+        self.lifetime
     }
 
     /// The end of what it has printed.
@@ -125,6 +139,15 @@ impl Drop for Process {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
+    }
+}
+
+fn difference(before: &Usage, after: &Usage) -> Lifetime {
+    let cpu = |usage: &Usage| usage.cpu_user + usage.cpu_system;
+    Lifetime {
+        cpu_s: cpu(after).saturating_sub(cpu(before)).as_secs_f64(),
+        switches_voluntary: after.switches_voluntary.saturating_sub(before.switches_voluntary),
+        switches_involuntary: after.switches_involuntary.saturating_sub(before.switches_involuntary),
     }
 }
 

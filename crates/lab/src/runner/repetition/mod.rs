@@ -101,7 +101,7 @@ fn record(
     let shared = context.shared;
     let reported = progress.result.as_ref().map_or_else(Window::default, |r| r.clock_ns);
     let window = if reported.end > reported.start { reported } else { progress.window };
-    let used = resources(&observed.samples, window).map(|mut used| {
+    let used = resources(&observed.samples, window, observed.lifetime).map(|mut used| {
         used.server_cpus = shared.cpus.server.len() as u32;
         used.load_cpus = shared.cpus.load.len() as u32;
         used.memory_total_bytes = shared.memory_total_bytes;
