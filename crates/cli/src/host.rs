@@ -10,7 +10,7 @@ use pitot_lab::{Fingerprint, HostChange, Run};
 use pitot_results::Failure;
 use serde_json::{Value, json};
 
-/// Show what this machine is and how it is set: what every run file holds of it.
+/// Show the hardware, kernel and settings of this machine, as every run file records them.
 ///
 /// Everything is read from /proc, /sys and /etc/os-release; keys and seeds of the kernel are left out.
 #[derive(Debug, Args)]
@@ -18,20 +18,20 @@ use serde_json::{Value, json};
 pub(crate) struct Host {
     #[command(subcommand)]
     action: Option<Action>,
-    /// How.
+    /// The output format.
     #[arg(long, default_value = "text")]
     format: Format,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Show what differs between two machines, or two states of one.
+    /// Show what differs between two machines, or between two states of one.
     Diff {
         /// A run file, or the output of `pitot host --format json`.
         before: PathBuf,
         /// Another; this machine as it is now if none is named.
         after: Option<PathBuf>,
-        /// How.
+        /// The output format.
         #[arg(long, default_value = "text")]
         format: Format,
     },
@@ -92,9 +92,9 @@ fn facts_json(print: &Fingerprint) -> Value {
 
 fn changes_text(changes: &[HostChange]) -> String {
     if changes.is_empty() {
-        return "nothing differs\n".into();
+        return "no differences\n".into();
     }
-    let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "(not there)".into());
+    let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".into());
     let line =
         |c: &HostChange| format!("{} {}\n  {}\n  {}\n", c.group, c.name, side(&c.before), side(&c.after));
     changes.iter().map(line).collect()
@@ -138,7 +138,7 @@ mod tests {
         std::fs::write(file.path(), facts_json(&print).to_string()).unwrap();
         let read = fingerprint(file.path()).unwrap();
         assert_eq!(print.changes_to(&read), []);
-        assert_eq!(changes_text(&print.changes_to(&read)), "nothing differs\n");
+        assert_eq!(changes_text(&print.changes_to(&read)), "no differences\n");
     }
 
     #[test]
@@ -150,6 +150,6 @@ mod tests {
             after: after.map(str::to_owned),
         };
         assert_eq!(changes_text(&[change(Some("60"), Some("10"))]), "sysctl vm.swappiness\n  60\n  10\n");
-        assert!(changes_text(&[change(None, Some("10"))]).contains("(not there)"));
+        assert!(changes_text(&[change(None, Some("10"))]).contains("(absent)"));
     }
 }

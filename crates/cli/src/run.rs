@@ -20,23 +20,23 @@ use crate::catalog::catalog;
 use crate::failure::nearest;
 use crate::report;
 
-/// Run a plan: start each server afresh, load it, watch it, and write all of it into one file.
+/// Run a plan: start each server afresh, load it, monitor it, and record everything in one file.
 ///
-/// The plan is a suite (`pitot list suites`) or a TOML file (`pitot list plan-schema`). What is finished is in the file
-/// at any time; Ctrl-C, a crash or a power cut costs the repetition in flight. At the end the report is printed, and
-/// written beside the file as HTML.
+/// The plan is a suite (`pitot list suites`) or a TOML file (`pitot list plan-schema`). Every finished
+/// repetition is saved at once, so Ctrl-C, a crash or a power cut loses only the one in flight. At the end a summary is
+/// printed, and the full report is written next to the file as HTML.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// A suite, or the path of a plan.
     #[arg(value_name = "SUITE|PLAN.toml", required_unless_present_any = ["resume", "self_check"])]
     plan: Option<String>,
-    /// Where to write. [default: the plan's name and the time, in this directory]
+    /// The run file to create. [default: the plan's name and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot", conflicts_with = "resume")]
     output: Option<PathBuf>,
-    /// Print the commands of every cell, as they can be pasted, and run nothing.
+    /// Print the commands of every cell, ready to be pasted, and run nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Go on with a run that was stopped or killed.
+    /// Continue a run that was stopped or killed.
     #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["plan", "repetitions", "seed", "dry_run"])]
     resume: Option<PathBuf>,
     /// Repetitions of each cell, instead of the plan's.
@@ -85,7 +85,7 @@ impl Run {
         Ok(if check.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// Runs the plan that the user named, or else the suite; or goes on with a run.
+    /// Runs the plan that the user named, or else the suite; or continues a run.
     fn carry_out(
         &self,
         suite: &str,
@@ -167,15 +167,15 @@ impl Run {
         }
         if outcome.state != RunState::Complete {
             return Err(Failure::run(
-                "the run was stopped before its end; what is finished is kept",
-                format!("go on with: pitot run --resume {}", outcome.path.display()),
+                "the run was stopped before its end; finished repetitions are kept",
+                format!("continue with: pitot run --resume {}", outcome.path.display()),
             ));
         }
         let all = run.cells.iter().map(|c| c.repetitions.len()).sum::<usize>();
         if outcome.failed == all {
             return Err(Failure::run(
                 "every repetition failed",
-                "the reasons and last words are in the report",
+                "the report shows the reasons and what the programs printed last",
             ));
         }
         Ok(run)
@@ -189,27 +189,27 @@ fn read_plan(name: &str) -> Result<String, Failure> {
         let all: Vec<&str> = SUITES.iter().map(|s| s.name).collect();
         return Err(Failure::misuse(
             format!("there is no suite `{name}`{hint}"),
-            format!("suites are {}; a plan of your own is a file that ends in .toml", all.join(", ")),
+            format!("suites are {}; a plan is a file whose name ends in .toml", all.join(", ")),
         ));
     }
-    std::fs::read_to_string(path)
-        .map_err(|e| Failure::misuse(format!("the plan {name} cannot be read: {e}"), "name a file that can"))
+    std::fs::read_to_string(path).map_err(|e| {
+        Failure::misuse(format!("the plan {name} cannot be read: {e}"), "check the path and its permissions")
+    })
 }
 
 fn guardian() -> Result<Guardian, Failure> {
     Guardian::start().map_err(|e| {
         Failure::run(
             format!("no private directory or process could be made: {e}"),
-            "is the disk full, or TMPDIR wrong?",
+            "check the free space of TMPDIR, and the limit on processes",
         )
     })
 }
 
 /// How this program can be started again.
 fn own_path() -> Result<String, Failure> {
-    let path = std::env::current_exe().map_err(|e| {
-        Failure::run(format!("the program's own file cannot be found: {e}"), "is /proc mounted?")
-    })?;
+    let path = std::env::current_exe()
+        .map_err(|e| Failure::run(format!("the program's own file cannot be found: {e}"), "mount /proc"))?;
     Ok(path.to_string_lossy().into_owned())
 }
 
@@ -230,7 +230,7 @@ fn extent(prepared: &Prepared) -> String {
     format!("{cells} cells, {repetitions} repetitions each, about {}", minutes(prepared.estimate_s()))
 }
 
-/// Tells on stderr what will happen.
+/// Prints to stderr what will be run.
 fn announce(prepared: &Prepared) {
     let plan = &prepared.plan;
     let cpus = &prepared.cpus;
@@ -254,11 +254,11 @@ fn by_reason(skips: &[SkipRecord]) -> Vec<(&str, String)> {
             None => groups.push((&skip.reason, vec![label])),
         }
     }
-    let tell = |labels: Vec<String>| match labels.len() {
+    let list = |labels: Vec<String>| match labels.len() {
         n @ 0..=3 => labels[..n].join("; "),
         n => format!("{}; and {} more", labels[..2].join("; "), n - 2),
     };
-    groups.into_iter().map(|(reason, labels)| (reason, tell(labels))).collect()
+    groups.into_iter().map(|(reason, labels)| (reason, list(labels))).collect()
 }
 
 /// `1 min 20 s`.
@@ -312,19 +312,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_skipped_for_one_reason_is_told_once() {
+    fn what_is_skipped_for_one_reason_is_listed_once() {
         let skip = |level: u32, reason: &str| SkipRecord {
             factors: vec![pitot_lab::FactorLevel::new("replicate", &level.to_string())],
             reason: reason.into(),
         };
         let mut skips: Vec<SkipRecord> = (1..=5).map(|level| skip(level, "enough")).collect();
         skips.push(skip(9, "impossible"));
-        let told = by_reason(&skips);
-        assert_eq!(told, [("enough", "1; 2; and 3 more".to_owned()), ("impossible", "9".to_owned())]);
+        let groups = by_reason(&skips);
+        assert_eq!(groups, [("enough", "1; 2; and 3 more".to_owned()), ("impossible", "9".to_owned())]);
     }
 
     #[test]
-    fn spans_are_told_in_words() {
+    fn durations_are_shown_in_words() {
         for (seconds, text) in [(7.4, "7 s"), (80.0, "1 min 20 s"), (3_700.0, "1 h 1 min")] {
             assert_eq!(minutes(seconds), text);
         }

@@ -90,9 +90,12 @@ impl Drop for Killed {
 fn a_run_ends_in_a_file_a_summary_and_a_page() {
     let bed = Bed::new(&plan("repetitions = 2\nseed = 7\ntitle = \"A small run\"", ""));
     let output = bed.command(&["plan.toml", "-o", "run.pitot"]).output().unwrap();
-    let told = text(&output);
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains("A small run") && told.contains("2 cells, 2 repetitions each"), "{told}");
+    let output_text = text(&output);
+    assert!(output.status.success(), "{output_text}");
+    assert!(
+        output_text.contains("A small run") && output_text.contains("2 cells, 2 repetitions each"),
+        "{output_text}"
+    );
     let run = Run::open(&bed.file()).unwrap();
     assert_eq!((run.info.state, run.info.seed), (RunState::Complete, 7));
     assert!(run.is_complete());
@@ -185,7 +188,7 @@ fn control_c_keeps_what_is_finished() {
 
 #[test]
 fn another_process_on_the_servers_cpu_makes_a_cell_noisy() {
-    // Several, since a repetition in which the machine stands still has no reply and fails.
+    // Several, since a repetition during which the machine is stopped gets no reply and fails.
     let bed = Bed::new(&plan("repetitions = 4\nserver-cpus = \"0\"", ""));
     let burner =
         Killed(Command::new("taskset").args(["-c", "0", "sh", "-c", "while :; do :; done"]).spawn().unwrap());
@@ -201,14 +204,18 @@ fn another_process_on_the_servers_cpu_makes_a_cell_noisy() {
 #[needs("nginx")]
 #[test]
 fn nginx_is_a_cell_beside_the_built_in_servers() {
-    let dir = tempfile::tempdir().unwrap();
-    let output = Command::new(PITOT)
-        .args(["run", "nginx", "--repetitions", "1", "-o", "run.pitot"])
-        .current_dir(dir.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output));
-    let run = Run::open(&dir.path().join("run.pitot")).unwrap();
+    // The suite itself, with less time for each of its cells.
+    let suite = pitot_lab::suite("nginx").unwrap().text;
+    let shorter = [
+        ("\nrepetitions = 8\n", "\nrepetitions = 1\n"),
+        ("\nwarmup = \"300ms\"\n", "\nwarmup = \"50ms\"\n"),
+        ("\nduration = \"1s\"\n", "\nduration = \"300ms\"\n"),
+    ];
+    let plan = shorter.iter().fold(suite.to_owned(), |plan, (line, short)| {
+        assert!(plan.contains(line), "{line}");
+        plan.replace(line, short)
+    });
+    let run = Bed::new(&plan).run();
     let nginx: Vec<_> = run.cells.iter().filter(|c| c.factors[0].level == "nginx").collect();
     assert_eq!(nginx.len(), 2);
     for cell in nginx {
@@ -268,15 +275,18 @@ fn mistakes_end_with_exit_code_2_their_place_and_their_cure() {
         assert!(!bed.file().exists());
         text(&output)
     };
-    let told = wrong(&plan("repetition = 4", ""));
-    assert!(told.contains("plan.toml:1:1: `repetition` is not a key of the plan"), "{told}");
-    assert!(told.contains("did you mean `repetitions`?"), "{told}");
-    let told = wrong(&plan("", "").replace("epoll-et", "epoll-te"));
-    assert!(told.contains("`epoll-te`") && told.contains("did you mean `epoll-et`?"), "{told}");
-    let told = wrong(&plan("", "conections = 5"));
-    assert!(told.contains("did you mean `connections`?"), "{told}");
-    let told = wrong(&plan("server-cpus = \"4000\"", ""));
-    assert!(told.contains("CPU 4000"), "{told}");
+    let output_text = wrong(&plan("repetition = 4", ""));
+    assert!(output_text.contains("plan.toml:1:1: `repetition` is not a key of the plan"), "{output_text}");
+    assert!(output_text.contains("did you mean `repetitions`?"), "{output_text}");
+    let output_text = wrong(&plan("", "").replace("epoll-et", "epoll-te"));
+    assert!(
+        output_text.contains("`epoll-te`") && output_text.contains("did you mean `epoll-et`?"),
+        "{output_text}"
+    );
+    let output_text = wrong(&plan("", "conections = 5"));
+    assert!(output_text.contains("did you mean `connections`?"), "{output_text}");
+    let output_text = wrong(&plan("server-cpus = \"4000\"", ""));
+    assert!(output_text.contains("CPU 4000"), "{output_text}");
     let output = Command::new(PITOT).args(["run", "quikc"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output).contains("did you mean `quick`?"), "{}", text(&output));

@@ -20,7 +20,7 @@ pub struct Catalog {
     pub serve_options: Vec<OptionWord>,
     /// Options of `pitot load`.
     pub load_options: Vec<OptionWord>,
-    /// What may run in the place of `pitot load`.
+    /// What may run in place of `pitot load`.
     pub programs: Vec<ProgramWord>,
     /// Charts.
     pub charts: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Catalog {
     pub renamed_metrics: Vec<(String, String)>,
 }
 
-/// A subcommand that may run in the place of `pitot load`.
+/// A subcommand that may run in place of `pitot load`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramWord {
     /// As it is typed: `disk read`.

@@ -1,4 +1,4 @@
-//! What /proc says of processes, read without leaving garbage behind: buffers are used again and again.
+//! What /proc says of processes, read into buffers that are reused.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -95,8 +95,8 @@ pub(crate) fn pids(into: &mut Vec<u32>) {
     into.extend(entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok()));
 }
 
-/// Sorts processes into sessions, and remembers those that belong to none that matters, so that it does not read of
-/// them again and again.
+/// Sorts processes into sessions, and remembers those of other sessions, so that it does not read them
+/// again and again.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     pids: Vec<u32>,

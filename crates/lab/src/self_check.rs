@@ -1,4 +1,4 @@
-//! Whether the lab finds what is there and nothing else: A/A comparisons and power, judged as in any other run.
+//! Whether the lab finds the differences that exist and no others: A/A comparisons and power, judged as in any run.
 
 use crate::statistics::{Samples, judge};
 use crate::{CellRecord, Levels, REPLICATE_FACTOR, Run, metric};
@@ -67,7 +67,7 @@ impl SelfCheck {
         Ok(())
     }
 
-    /// The CPU time that a reply of the plain server took in a run, nanoseconds: what 5% is to be taken of.
+    /// The CPU time that a reply of the plain server took in a run, nanoseconds: the base of the 5%.
     pub fn plain_cpu_ns(run: &Run) -> Option<f64> {
         let cost = metric::find("cpu-per-request")?;
         let plain = Levels(vec![(crate::SERVER_FACTOR.to_owned(), vec!["plain".to_owned()])]);

@@ -1,4 +1,4 @@
-//! `pitot run --self-check`: whether the lab finds what is there, and nothing else.
+//! `pitot run --self-check`: whether the lab finds the differences that exist, and no others.
 
 use pitot_meter::{Nanos, burn, now};
 
@@ -7,7 +7,7 @@ pub(crate) const SAME: &str = "self-check";
 /// The suite that compares it with a slower one.
 pub(crate) const POWER: &str = "self-check-power";
 
-/// How much slower the slower server is to be.
+/// By how much the slower server is slowed.
 const SLOWDOWN: f64 = 0.05;
 /// The line of the suite that says how much CPU time a reply burns.
 const BURN_LINE: &str = "burn = \"250ns\"";
@@ -18,7 +18,7 @@ pub(crate) fn calibrated(text: &str, plain_cpu_ns: f64) -> String {
     text.replacen(BURN_LINE, &format!("burn = \"{asked}ns\""), 1)
 }
 
-/// What must be asked for so that burning takes `target_ns` in truth: the clock is read at least twice, and time goes
+/// What must be asked for so that burning really takes `target_ns`: the clock is read at least twice, and time goes
 /// on between its last reading and the end.
 fn argument_for(target_ns: f64, cost_ns: impl Fn(u64) -> f64) -> u64 {
     const STEPS: usize = 6;
@@ -30,7 +30,7 @@ fn argument_for(target_ns: f64, cost_ns: impl Fn(u64) -> f64) -> u64 {
     asked.round().max(1.0) as u64
 }
 
-/// What burning takes in truth: the median of some batches, as one may be interrupted.
+/// What burning really takes: the median of some batches, as one may be interrupted.
 fn cost_ns(asked_ns: u64) -> f64 {
     const BATCHES: usize = 15;
     const BATCH: u32 = 2_000;

@@ -88,10 +88,10 @@ mod tests {
         let before = print(&[("cpu", "model", "x"), ("cpu", "governor", "powersave"), ("net", "old", "1")]);
         let after = print(&[("cpu", "model", "x"), ("cpu", "governor", "performance"), ("net", "new", "2")]);
         let changes = before.changes_to(&after);
-        let told: Vec<_> =
+        let sides: Vec<_> =
             changes.iter().map(|c| (c.name.as_str(), c.before.as_deref(), c.after.as_deref())).collect();
         assert_eq!(
-            told,
+            sides,
             [
                 ("governor", Some("powersave"), Some("performance")),
                 ("old", Some("1"), None),

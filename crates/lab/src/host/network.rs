@@ -49,8 +49,8 @@ pub(super) fn collect(print: &mut Fingerprint) {
             add(format!("{interface} {file}"), read(format!("{dir}/{file}")));
         }
         let offloads = pitot_sys::ethtool::offloads(&interface);
-        let told: Vec<String> =
+        let settings: Vec<String> =
             offloads.iter().map(|(name, on)| format!("{name} {}", if *on { "on" } else { "off" })).collect();
-        add(format!("{interface} offloads"), (!told.is_empty()).then(|| told.join(", ")));
+        add(format!("{interface} offloads"), (!settings.is_empty()).then(|| settings.join(", ")));
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// Times that any of `cpus` was throttled for heat, plus periods in which the control group of this process was.
-/// Both count from boot; only differences mean something. Zero where the machine does not tell.
+/// Both count from boot, so only differences are meaningful. Zero where the machine does not report it.
 pub(crate) fn throttle_count(cpus: &[usize]) -> u64 {
     let number = |path: String| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let heat: u64 = cpus

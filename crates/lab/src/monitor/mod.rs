@@ -4,7 +4,7 @@
 //! It reads /proc and nothing else, so it needs no privilege and can watch any server. What is cheap is read in every
 //! sample. What grows with the number of processes or threads has a budget each: it is read as often as it may cost
 //! one or two hundredths of a CPU, so that a server of five thousand processes is not slowed by being watched. What was
-//! not read in a sample is told as such. The monitor runs on the load generator's CPUs and records its own cost.
+//! not read in a sample is recorded as such. The monitor runs on the load generator's CPUs and records its own cost.
 
 mod machine;
 mod other_processes;

@@ -6,7 +6,7 @@ use pitot_meter::Nanos;
 
 use crate::procfs::{Reader, TICK_NS};
 
-/// What another process used of a CPU between two looks at it.
+/// What another process used of a CPU between two readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OtherProcessUse {
     pub(crate) from: Nanos,
@@ -21,7 +21,7 @@ pub(crate) struct OtherProcessUse {
 /// What is known of other processes.
 #[derive(Debug, Default)]
 pub(super) struct OtherProcesses {
-    /// When a process was last looked at, and the ticks it had used by then, those of its ended children included: a
+    /// When a process was last read, and the ticks it had used by then, those of its ended children included: a
     /// compiler that starts hundreds of short programs is seen in their parent.
     known: HashMap<u32, (Nanos, u64)>,
     uses: Vec<OtherProcessUse>,

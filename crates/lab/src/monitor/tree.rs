@@ -1,11 +1,11 @@
-//! The processes of a server or of a load generator, told by their session.
+//! The processes of a server or of a load generator, recognised by their session.
 
 use std::collections::HashMap;
 
 use crate::procfs::{Reader, Stat, TICK_NS};
 use crate::record::TreeSample;
 
-/// One tree over time: what it is now, and what is counted of members that are gone.
+/// One tree over time: what it is now, and what members that have ended had counted.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     members: Vec<(u32, Stat)>,
@@ -60,7 +60,7 @@ impl Tree {
         now
     }
 
-    /// Adds what only the threads tell: waiting for a CPU, and context switches.
+    /// Adds what is known by thread only: waiting for a CPU, and context switches.
     pub(super) fn sample_threads(&mut self, reader: &mut Reader, into: &mut TreeSample) {
         let mut now = HashMap::with_capacity(self.threads.len());
         for (pid, _) in &self.members {
@@ -167,7 +167,7 @@ mod tests {
         tree.sample_threads(&mut reader, &mut sample);
         tree.sample_memory(&mut reader, &mut sample);
         assert_eq!(sample.processes, 1);
-        assert!(sample.threads >= 2, "a test runs beside the main thread");
+        assert!(sample.threads >= 2, "a test runs in a thread of its own");
         assert!(sample.rss_bytes > 1 << 20 && sample.cpu_ns > 0);
         assert!(sample.switches_voluntary.unwrap() + sample.switches_involuntary.unwrap() > 0);
         assert!(sample.pss_bytes.unwrap() <= sample.rss_bytes * 2);

@@ -2,6 +2,7 @@
 
 use super::definition::Plan;
 use super::expand::{Cell, CellServer};
+use super::options::ending_options;
 use super::server::{FileContent, Helper, PlanFile};
 use super::template::{Part, line_template};
 use super::value::{Settings, Value};
@@ -11,7 +12,7 @@ use super::value::{Settings, Value};
 pub struct Placement {
     /// How `pitot` itself is called.
     pub pitot: String,
-    /// `127.0.0.1:PORT`. A server of Pitot that is given port 0 tells its own.
+    /// `127.0.0.1:PORT`. A server of Pitot that is given port 0 reports its own.
     pub address: String,
     /// The server's private directory.
     pub dir: String,
@@ -24,7 +25,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Puts what was chosen in the place of `{address}`, `{port}`, `{dir}` and `{cpus}`.
+    /// Substitutes what was chosen for `{address}`, `{port}`, `{dir}` and `{cpus}`.
     pub fn fill(&self, text: &str) -> String {
         let port = self.address.rsplit_once(':').map_or("", |(_, port)| port);
         let filled = text
@@ -90,7 +91,7 @@ impl Cell {
     /// True if the load lasts for the plan's duration, and not until a number of requests or connections is done.
     pub fn is_timed(&self) -> bool {
         let given = |option: &str| self.load.get(option).is_some_and(|v| *v != Value::Flag(false));
-        self.takes.duration && !["requests", "stages", "storm"].into_iter().any(given)
+        self.takes.duration && !ending_options().any(given)
     }
 
     /// The server's command as a user could paste it, files and CPU binding included.

@@ -47,7 +47,7 @@ pub struct Plan {
     pub server: Settings,
     /// Options of `pitot load` that all cells share.
     pub load: Settings,
-    /// The subcommand that runs in the place of `pitot load`.
+    /// The subcommand that runs in place of `pitot load`.
     pub program: Option<String>,
     /// Helpers of the load that are started before it, on its side: `pitot serve` by name.
     #[serde(alias = "beside")] // Its name up to layout 2 of the run file.

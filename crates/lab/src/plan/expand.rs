@@ -2,6 +2,7 @@
 
 use super::definition::Plan;
 use super::levels::{FactorLevel, REPLICATE_FACTOR, SERVER_FACTOR, label};
+use super::options::opens_connections;
 use super::server::{External, FileContent, Helper, PlanFile, Program};
 use super::value::{Settings, Value};
 use crate::catalog::{Catalog, ProgramWord};
@@ -37,7 +38,7 @@ pub struct Cell {
     pub load: Settings,
     /// What is called, with placeholders.
     pub url: String,
-    /// The subcommand that runs in the place of `pitot load`.
+    /// The subcommand that runs in place of `pitot load`.
     pub program: Option<String>,
     /// Which of the lab's own options it takes.
     pub takes: Takes,
@@ -79,7 +80,7 @@ pub enum CellServer {
     },
     /// Another program.
     External(External),
-    /// None: what runs in the place of the load is what is measured.
+    /// None: what runs in place of the load is what is measured.
     None,
 }
 
@@ -264,7 +265,7 @@ fn check_descriptors(
         server.get("model").and_then(|m| catalog.model(&m.to_string())).is_some_and(|word| word.one_process);
     let connections: f64 = factors
         .iter()
-        .filter(|f| matches!(f.name.as_str(), "load.connections" | "load.idle"))
+        .filter(|f| f.name.strip_prefix("load.").is_some_and(opens_connections))
         .filter_map(|f| f.number)
         .sum();
     let needed = connections as u64 + DESCRIPTORS_SPARE;

@@ -1,4 +1,4 @@
-//! Options of `pitot serve` and `pitot load` in plans: which there are, and which are the lab's own.
+//! Options of `pitot serve` and of the load in plans: which there are, and what they mean to the lab.
 
 use super::source::{Item, PlanError, did_you_mean};
 use super::value::Value;
@@ -9,7 +9,7 @@ use crate::catalog::{Catalog, OptionWord, ProgramWord};
 pub(super) enum Side<'a> {
     Server,
     Load,
-    /// Of what runs in the place of `pitot load`.
+    /// Of what runs in place of `pitot load`.
     Program(&'a ProgramWord),
 }
 
@@ -37,31 +37,79 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Words that are no options but have a meaning in plans.
-    fn own(self) -> &'static [&'static str] {
-        match self {
-            Side::Server => &["protocol"],
-            Side::Load => &["url", "size", "program"],
-            Side::Program(_) => &["program"],
-        }
+    /// What the lab knows of this side's options by itself.
+    fn entries(self) -> impl Iterator<Item = &'static Entry> {
+        let (server, load, program) = match self {
+            Side::Server => (true, false, false),
+            Side::Load => (false, true, false),
+            Side::Program(_) => (false, false, true),
+        };
+        ENTRIES.iter().filter(move |e| (e.server && server) || (e.load && load) || (e.program && program))
     }
+}
 
-    /// Options that the lab sets itself, with what to write instead.
-    fn reserved(self) -> &'static [(&'static str, &'static str)] {
-        match self {
-            Side::Server => &[
-                ("listen", "the lab chooses a free port for every repetition"),
-                ("stats", "the lab always asks for the counters"),
-                ("cpus", "write server-cpus = \"0-3\" at the top of the plan"),
-            ],
-            Side::Load | Side::Program(_) => &[
-                ("duration", "write duration = \"2s\" at the top of the plan"),
-                ("warmup", "write warmup = \"500ms\" at the top of the plan"),
-                ("json", "the lab always asks for the result"),
-                ("cpus", "write load-cpus = \"4-7\" at the top of the plan"),
-            ],
-        }
-    }
+/// An option, or a word in its place, that means something to the lab.
+struct Entry {
+    name: &'static str,
+    /// Among options of the server, of `pitot load`, of what runs in its place.
+    server: bool,
+    load: bool,
+    program: bool,
+    role: Role,
+}
+
+/// What an option means to the lab.
+#[derive(Clone, Copy)]
+enum Role {
+    /// Only the lab sets it; this is what to write instead.
+    Reserved(&'static str),
+    /// It is no option of the command, but a word of plans.
+    Word,
+    /// It opens as many connections as it says.
+    Connections,
+    /// With it the load ends by itself, not after the plan's duration.
+    EndsByItself,
+}
+
+const fn of_server(name: &'static str, role: Role) -> Entry {
+    Entry { name, server: true, load: false, program: false, role }
+}
+
+const fn of_load(name: &'static str, role: Role) -> Entry {
+    Entry { name, server: false, load: true, program: false, role }
+}
+
+const fn of_both_loads(name: &'static str, role: Role) -> Entry {
+    Entry { name, server: false, load: true, program: true, role }
+}
+
+const ENTRIES: &[Entry] = &[
+    of_server("protocol", Role::Word),
+    of_server("listen", Role::Reserved("the lab chooses a free port for every repetition")),
+    of_server("stats", Role::Reserved("the lab always asks for the counters")),
+    of_server("cpus", Role::Reserved("write server-cpus = \"0-3\" at the top of the plan")),
+    of_load("url", Role::Word),
+    of_load("size", Role::Word),
+    of_both_loads("program", Role::Word),
+    of_both_loads("duration", Role::Reserved("write duration = \"2s\" at the top of the plan")),
+    of_both_loads("warmup", Role::Reserved("write warmup = \"500ms\" at the top of the plan")),
+    of_both_loads("json", Role::Reserved("the lab always asks for the result")),
+    of_both_loads("cpus", Role::Reserved("write load-cpus = \"4-7\" at the top of the plan")),
+    of_both_loads("connections", Role::Connections),
+    of_load("idle", Role::Connections),
+    of_load("requests", Role::EndsByItself),
+    of_load("stages", Role::EndsByItself),
+    of_load("storm", Role::EndsByItself),
+];
+
+/// Whether the option `load.NAME` opens connections to the server.
+pub(super) fn opens_connections(name: &str) -> bool {
+    ENTRIES.iter().any(|e| e.name == name && e.load && matches!(e.role, Role::Connections))
+}
+
+/// Options of the load with which it ends by itself.
+pub(super) fn ending_options() -> impl Iterator<Item = &'static str> {
+    ENTRIES.iter().filter(|e| matches!(e.role, Role::EndsByItself)).map(|e| e.name)
 }
 
 /// Checks that `option` exists and may be set to `value`, which stands at `item`.
@@ -72,9 +120,9 @@ pub(super) fn check_option(
     option: &str,
     value: &Value,
 ) -> Result<(), PlanError> {
-    if let Some((_, cure)) = side.reserved().iter().find(|(name, _)| *name == option) {
+    if let Some(Role::Reserved(cure)) = side.entries().find(|e| e.name == option).map(|e| e.role) {
         let what = format!("`{}.{option}` is set by the lab", side.table());
-        return Err(item.source.error(&item.key_span, what, *cure));
+        return Err(item.source.error(&item.key_span, what, cure));
     }
     let refuse = |kind: &str, known: &[&str]| {
         let known: Vec<&str> = known.to_vec();
@@ -115,8 +163,10 @@ pub(super) fn check_option(
             .filter(|o| o.renamed_to.is_none())
             .map(|o| o.name.as_str())
             .collect();
-        known.retain(|name| side.reserved().iter().all(|(reserved, _)| reserved != name));
-        known.extend(side.own());
+        let reserved =
+            |name: &str| side.entries().any(|e| e.name == name && matches!(e.role, Role::Reserved(_)));
+        known.retain(|name| !reserved(name));
+        known.extend(side.entries().filter(|e| matches!(e.role, Role::Word)).map(|e| e.name));
         let what = format!("`{option}` is not an option of `{}`", side.command());
         return Err(item.source.error(&item.key_span, what, did_you_mean(option, &known)));
     };

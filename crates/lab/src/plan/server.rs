@@ -12,7 +12,7 @@ pub struct ServerSpec {
     pub name: String,
     /// One line for readers.
     pub summary: String,
-    /// Its files, beside the plan's.
+    /// Its files, besides those of the plan.
     pub files: Vec<PlanFile>,
     /// What is started.
     pub program: Program,
@@ -34,7 +34,7 @@ pub enum Program {
 pub struct Helper {
     /// `{NAME}` stands for its address in options of the load.
     pub name: String,
-    /// What it speaks: a protocol of `pitot serve`.
+    /// The protocol that `pitot serve` is to serve.
     pub protocol: String,
     /// Its options.
     pub options: Settings,
@@ -51,9 +51,9 @@ pub struct External {
     pub ready: Ready,
     /// The signal that stops it: `TERM`, `INT` or `QUIT`.
     pub stop: String,
-    /// What the load generator is to call; the plan's `load.url` if none.
+    /// What the load generator requests; the plan's `load.url` if none.
     pub url: Option<String>,
-    /// A command whose output tells the program's version.
+    /// A command that prints the program's version.
     pub version: Vec<String>,
 }
 

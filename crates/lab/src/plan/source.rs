@@ -1,4 +1,4 @@
-//! TOML with places: every value knows where it stands, so that every complaint can say so.
+//! TOML with positions: every value knows its line and column, so that every error can report them.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::value::Value;
 use super::words::nearest;
 
-/// What is wrong with a plan, where, and how to mend it.
+/// What is wrong with a plan, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError {
     /// The plan's file or suite.
@@ -21,7 +21,7 @@ pub struct PlanError {
     pub column: usize,
     /// What is wrong.
     pub what: String,
-    /// How to mend it.
+    /// What to do about it.
     pub cure: String,
 }
 
@@ -64,17 +64,17 @@ impl Source<'_> {
     }
 }
 
-/// A table and its place.
+/// A table and its position.
 #[derive(Clone, Debug)]
 pub(super) struct Section<'a> {
     pub(super) source: Source<'a>,
-    /// How complaints call it: "the plan", "`servers.nginx`".
+    /// How errors call it: "the plan", "`servers.nginx`".
     pub(super) what: String,
     pub(super) span: Range<usize>,
     table: &'a DeTable<'a>,
 }
 
-/// A value, its key and its place.
+/// A value, its key and its position.
 #[derive(Clone, Debug)]
 pub(super) struct Item<'a> {
     pub(super) source: Source<'a>,
@@ -129,7 +129,7 @@ impl<'a> Section<'a> {
             .ok_or_else(|| self.source.error(&self.span, format!("{} lacks `{key}`", self.what), cure))
     }
 
-    /// Complains of the first key that is none of `known`.
+    /// Reports the first key that is none of `known`.
     pub(super) fn check_keys<'k>(&self, known: impl IntoIterator<Item = &'k str>) -> Result<(), PlanError> {
         let known: Vec<&str> = known.into_iter().collect();
         for item in self.items() {
@@ -146,18 +146,18 @@ impl<'a> Item<'a> {
         self.value.span()
     }
 
-    /// A complaint about the value.
+    /// An error about the value.
     pub(super) fn error(&self, what: impl Into<String>, cure: impl Into<String>) -> PlanError {
         self.source.error(&self.span(), what, cure)
     }
 
-    /// The complaint that the key is not `one of a kind`, with the nearest of those that are.
+    /// The error that the key is not `one of a kind`, with the nearest of those that are.
     pub(super) fn unknown(&self, kind: &str, known: &[&str]) -> PlanError {
         let what = format!("`{}` is not {kind}", self.key);
         self.source.error(&self.key_span, what, did_you_mean(&self.key, known))
     }
 
-    /// The complaint that the value is not one of a kind.
+    /// The error that the value is not one of a kind.
     pub(super) fn unknown_value(&self, kind: &str, known: &[&str]) -> PlanError {
         let value = self.scalar().map(|v| v.to_string()).unwrap_or_default();
         self.error(format!("`{value}` is not {kind}"), did_you_mean(&value, known))

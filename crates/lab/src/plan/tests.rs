@@ -222,7 +222,7 @@ fn mistake(line: &str, instead: &str) -> (usize, String, String) {
 }
 
 #[test]
-fn every_kind_of_mistake_is_told_with_its_place_and_its_cure() {
+fn every_kind_of_mistake_is_reported_with_its_position_and_cure() {
     for (line, instead, what, cure) in [
         (
             "repetitions = 10",
@@ -348,9 +348,9 @@ fn every_kind_of_mistake_is_told_with_its_place_and_its_cure() {
         ("value = 12 }", "valeu = 12 }", "`valeu` is not a factor of this plan", "did you mean `value`?"),
         ("title = \"Which one?\"", "title = Which", "", "plans are TOML"),
     ] {
-        let (_, found, told) = mistake(line, instead);
+        let (_, found, hint) = mistake(line, instead);
         assert!(found.contains(what), "{instead}: {found}");
-        assert!(told.contains(cure), "{instead}: {told}");
+        assert!(hint.contains(cure), "{instead}: {hint}");
     }
 }
 
@@ -394,7 +394,7 @@ fn a_program_runs_in_the_place_of_server_and_load() {
 }
 
 #[test]
-fn a_mailing_has_a_server_and_a_helper_beside_it() {
+fn a_mailing_has_a_server_and_a_helper() {
     let text = r#"
         [server]
         protocol = "busy"
@@ -424,7 +424,7 @@ fn a_mailing_has_a_server_and_a_helper_beside_it() {
 }
 
 #[test]
-fn mistakes_around_programs_are_told_with_their_cure() {
+fn mistakes_with_programs_are_reported_with_their_cure() {
     let parse = |text: &str| Plan::parse("p.toml", text, &catalog()).unwrap_err();
     let error = parse("[load]\nprogram = \"disk file\"\n[factors]\nload.sizes = [1]");
     assert_eq!((error.line, error.cure.as_str()), (2, "did you mean `disk files`?"));

@@ -52,7 +52,7 @@ impl Settings {
         Some(self.0.remove(at).1)
     }
 
-    /// Sets `option`, in its old place if it has one.
+    /// Sets `option`, at its old position if it has one.
     pub fn set(&mut self, option: &str, value: Value) {
         match self.0.iter_mut().find(|(name, _)| name == option) {
             Some((_, old)) => *old = value,

@@ -43,9 +43,9 @@ impl CellRecord {
         (failed > 0).then(|| format!("{failed} of {} failed", self.repetitions.len()))
     }
 
-    /// The verdict on the whole cell. It `failed` if more than a third of its repetitions did: what is left then tells
-    /// of the lucky ones. Otherwise it is the gravest verdict that at least a third of the good repetitions share (a
-    /// single disturbed one is what medians are for). The reason always tells of failures first.
+    /// The verdict on the whole cell. It `failed` if more than a third of its repetitions did: what is left then describes
+    /// the lucky ones. Otherwise it is the gravest verdict that at least a third of the good repetitions share (a
+    /// single disturbed one is what medians are for). The reason always names failures first.
     pub fn verdict(&self) -> Verdict {
         let total = self.repetitions.len();
         let failed = self.failures().count();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_keeps_its_good_repetitions_and_tells_of_the_failed_ones() {
+    fn a_cell_keeps_its_good_repetitions_and_counts_the_failed_ones() {
         use VerdictKind::*;
         let one = cell(&[Valid, Valid, Failed, Valid, Valid, Valid]);
         assert_eq!(one.verdict().kind, Valid);

@@ -13,7 +13,7 @@ pub struct Repetition {
     pub id: i64,
     /// Its block, from 0. Comparisons between cells are paired by block.
     pub block: u32,
-    /// Its place in the order of the whole run, from 0.
+    /// Its position in the order of the whole run, from 0.
     pub position: u32,
     /// When it started, RFC 3339.
     pub started_at: String,

@@ -58,7 +58,7 @@ pub struct Resources {
     pub server_cpus_busy_s: f64,
     /// Busy time of the load generator's CPUs.
     pub load_cpus_busy_s: f64,
-    /// Time that the hypervisor withheld, on all CPUs of both.
+    /// Steal time on all CPUs of both sides.
     pub steal_s: f64,
     /// TCP segments that the machine sent again.
     pub tcp_retransmits: u64,

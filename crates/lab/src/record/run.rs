@@ -77,11 +77,11 @@ pub struct RunInfo {
     pub server_cpus: String,
     /// CPUs of the load generator.
     pub load_cpus: String,
-    /// What the runner wants the reader to know of this run: one CPU only, clocks that stood still ...
+    /// Sentences of the runner for the reader: one CPU only, a machine that changed ...
     pub warnings: Vec<String>,
     /// The plan as its author wrote it.
     pub plan_source: String,
-    /// Versions of the servers: name, what it said.
+    /// Versions of the servers: the name, and what its version command printed.
     pub server_versions: Vec<(String, String)>,
 }
 

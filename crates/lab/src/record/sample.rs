@@ -68,6 +68,6 @@ pub struct CpuSample {
     pub system_ns: u64,
     /// Hard and soft interrupts.
     pub softirq_ns: u64,
-    /// Withheld by the hypervisor.
+    /// Steal: time in which the hypervisor ran something else.
     pub steal_ns: u64,
 }

@@ -12,14 +12,14 @@ pub enum RunFileError {
     Open {
         /// Which file.
         path: PathBuf,
-        /// What the system said.
+        /// The reason that the system gave.
         reason: String,
     },
     /// It is there already.
     #[error("{} exists", .0.display())]
     Exists(PathBuf),
     /// Another process is writing it.
-    #[error("{} is in use by a run that is still going on", .0.display())]
+    #[error("{} is in use by a run that has not ended", .0.display())]
     Locked(PathBuf),
     /// It is something else.
     #[error("{} is not a run file", .0.display())]

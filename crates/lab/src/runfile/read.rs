@@ -135,16 +135,16 @@ fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, R
             repetitions: Vec::new(),
         });
     }
-    let place: HashMap<i64, usize> = cells.iter().enumerate().map(|(i, c)| (c.id, i)).collect();
-    let place_of =
-        |id: i64| place.get(&id).copied().ok_or_else(|| RunFileError::Damaged(format!("no cell {id}")));
+    let index: HashMap<i64, usize> = cells.iter().enumerate().map(|(i, c)| (c.id, i)).collect();
+    let index_of =
+        |id: i64| index.get(&id).copied().ok_or_else(|| RunFileError::Damaged(format!("no cell {id}")));
 
     let mut query =
         connection.prepare("SELECT cell_id, name, level FROM factor ORDER BY cell_id, position")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let factor = FactorLevel::new(&row.get::<_, String>(1)?, &row.get::<_, String>(2)?);
-        cells[place_of(row.get(0)?)?].factors.push(factor);
+        cells[index_of(row.get(0)?)?].factors.push(factor);
     }
 
     let mut samples = read_samples(connection)?;
@@ -153,7 +153,7 @@ fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, R
     while let Some(row) = rows.next()? {
         let mut repetition = read_repetition(row, layout)?;
         repetition.samples = samples.remove(&repetition.id).unwrap_or_default();
-        cells[place_of(row.get("cell_id")?)?].repetitions.push(repetition);
+        cells[index_of(row.get("cell_id")?)?].repetitions.push(repetition);
     }
     Ok(cells)
 }

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::error::RunFileError;
 
-/// `PRAGMA application_id`: "Pito". file(1) and others tell a run file by it.
+/// `PRAGMA application_id`: "Pito". file(1) and others recognise a run file by it.
 pub(super) const APPLICATION_ID: i64 = 0x5069_746F;
 /// `PRAGMA user_version`: the layout that this version writes.
 pub(super) const LAYOUT: u32 = 3;

@@ -52,7 +52,7 @@ CREATE TABLE repetition (
     id           INTEGER PRIMARY KEY,
     cell_id      INTEGER NOT NULL REFERENCES cell (id),
     block        INTEGER NOT NULL,      -- comparisons are paired by block
-    position     INTEGER NOT NULL,      -- place in the order of the whole run
+    position     INTEGER NOT NULL,      -- in the order of the whole run
     started_at   TEXT NOT NULL,
     elapsed_s    REAL NOT NULL,
     address      TEXT NOT NULL,

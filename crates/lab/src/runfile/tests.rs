@@ -220,7 +220,7 @@ fn a_folder_without_write_permission_is_enough_to_read() {
 }
 
 #[test]
-fn what_is_not_a_run_file_is_told_apart() {
+fn what_is_not_a_run_file_is_recognised() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.pitot");
     assert!(matches!(Run::open(&path), Err(RunFileError::Open { .. })));

@@ -81,7 +81,7 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Opens a file whose run was interrupted or killed, to go on with it.
+    /// Opens a file whose run was interrupted or killed, to continue it.
     ///
     /// # Errors
     /// If it is not a run file of this layout, or another process is writing it.
@@ -187,7 +187,7 @@ impl RunWriter {
             params![super::read::state_name(state), ended_at],
         )?;
         transaction.commit()?;
-        // A reader in another process may hold the log; the file is then whole all the same, with the log beside it.
+        // A reader in another process may hold the log; the file is complete all the same, together with the log.
         let _ = self.connection.pragma_update(None, "journal_mode", "delete");
         Ok(())
     }

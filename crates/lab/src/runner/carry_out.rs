@@ -29,7 +29,7 @@ pub struct Setting<'a> {
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// News of a run.
+/// Progress of a run.
 #[derive(Debug)]
 pub struct Progress<'a> {
     /// The repetition's number, from 1.
@@ -40,7 +40,7 @@ pub struct Progress<'a> {
     pub label: &'a str,
     /// The repetition if it is over; none if it begins.
     pub finished: Option<&'a Repetition>,
-    /// Seconds until the end of the run, as far as one can tell.
+    /// Seconds until the end of the run, estimated.
     pub left_s: f64,
 }
 

@@ -45,7 +45,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     Verdict { kind, reason, figures: figures.named() }
 }
 
-/// Everything that disturbed the measurement: what the user can mend must not hide behind what only the hypervisor can.
+/// Everything that disturbed the measurement: what the user can change must not hide behind what only the hypervisor can.
 fn noise(figures: &Figures, names: &Names, writes_files: bool) -> Vec<String> {
     let mut noise = Vec::new();
     if figures.steal_share > STEAL_SHARE_MAX {

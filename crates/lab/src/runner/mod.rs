@@ -1,7 +1,7 @@
 //! The runner: takes a plan through all its repetitions and writes the run file.
 //!
-//! Whatever happens to one repetition, the run goes on; whatever happens to the run, the file is whole and no process
-//! is left. The order is a function of plan and seed, so an interrupted run continues where it stopped.
+//! Whatever happens to one repetition, the run continues; whatever happens to the run, the file is consistent and no
+//! process is left. The order is a function of plan and seed, so an interrupted run continues where it stopped.
 
 mod carry_out;
 mod evidence;

@@ -27,7 +27,7 @@ pub struct Prepared {
     pub skips: Vec<SkipRecord>,
     /// Which CPUs do what.
     pub cpus: CpuSplit,
-    /// What the reader should know.
+    /// Sentences for the reader of the report.
     pub warnings: Vec<String>,
 }
 

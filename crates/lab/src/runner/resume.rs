@@ -37,7 +37,7 @@ pub fn resume(
             let cell = label(&record.factors);
             return Err(Failure::misuse(
                 format!("the cell `{cell}` of {} can no longer be run: {reason}", path.display()),
-                "mend that, or start a new run",
+                "restore what it needs, or start a new run",
             ));
         };
         prepared.cells.swap(index, at);

@@ -1,4 +1,4 @@
-//! The order of repetitions: a pure function of the plan and the seed, so that a resumed run goes on in it.
+//! The order of repetitions: a pure function of the plan and the seed, so that a resumed run continues in it.
 
 use crate::Order;
 use crate::statistics::Random;
@@ -14,7 +14,7 @@ pub(super) struct Turn {
 
 /// All repetitions in the order in which they run.
 ///
-/// `experiments` tells for each cell to which experiment it belongs. Experiments follow one another: a replicate is the
+/// `experiments` holds the experiment of each cell. Experiments follow one another: a replicate is the
 /// same experiment once more, not more cells of one, so its blocks hold its own cells only.
 pub(super) fn schedule<T: PartialEq>(
     experiments: &[T],

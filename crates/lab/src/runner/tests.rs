@@ -189,8 +189,8 @@ fn replies_that_were_asked_for_before_the_measured_part_are_replies() {
 }
 
 #[test]
-fn each_way_to_fail_is_told_apart() {
-    for (factors, reason, words) in [
+fn each_way_to_fail_has_its_reason() {
+    let ways = [
         ("server = [\"mute\"]", "the server was not ready within 0.5 s", "thinking about it"),
         ("server = [\"refuse\"]", "the server ended with exit code 2 before it was ready", "no such root"),
         ("server = [\"hang\"]", "the server did not stop within 0.5 s of being asked to", ""),
@@ -205,14 +205,19 @@ fn each_way_to_fail_is_told_apart() {
             "no reply was right, but 3 errors, most of them receive ECONNRESET",
             "",
         ),
-    ] {
-        let bed = Bed::new();
-        let run = bed.run(&plan(factors));
-        let repetition = only(&run);
-        assert_eq!(repetition.verdict.kind, VerdictKind::Failed, "{factors}");
-        assert!(repetition.verdict.reason.starts_with(reason), "{factors}: {}", repetition.verdict.reason);
-        assert!(repetition.output_tail.contains(words), "{factors}: {}", repetition.output_tail);
-    }
+    ];
+    // Each waits for a timeout of its own, so they wait together.
+    std::thread::scope(|scope| {
+        for (factors, reason, words) in ways {
+            scope.spawn(move || {
+                let run = Bed::new().run(&plan(factors));
+                let Repetition { verdict, output_tail, .. } = only(&run);
+                assert_eq!(verdict.kind, VerdictKind::Failed, "{factors}");
+                assert!(verdict.reason.starts_with(reason), "{factors}: {}", verdict.reason);
+                assert!(output_tail.contains(words), "{factors}: {output_tail}");
+            });
+        }
+    });
 }
 
 #[test]
@@ -281,7 +286,7 @@ fn a_program_without_a_server_is_measured_as_one() {
 }
 
 #[test]
-fn a_helper_of_the_load_is_started_told_and_stopped() {
+fn a_helper_of_the_load_is_started_named_and_stopped() {
     let bed = Bed::new();
     let text = plan("server = [\"good\"]\nload.connections = [1]")
         + "[helpers.names]\nprotocol = \"busy\"\nmodel = \"MODEL\"\n";

@@ -15,7 +15,7 @@ pub const ALPHA: f64 = 1.0 - LEVEL;
 /// The repetitions of two cells in one figure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Samples {
-    /// Candidate and baseline of the same block, which shared the machine's mood.
+    /// Candidate and baseline of the same block, which ran under the same conditions.
     Paired(Vec<(f64, f64)>),
     /// Repetitions that have nothing in common: candidate, baseline.
     Independent(Vec<f64>, Vec<f64>),
@@ -68,7 +68,7 @@ impl RankTest {
     }
 }
 
-/// What may be said of two cells.
+/// The decision about two cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
@@ -76,11 +76,11 @@ pub enum Decision {
     Higher,
     /// The candidate is lower by more than the tolerance.
     Lower,
-    /// A single comparison would have declared a difference, but among so many one like it is to be expected.
+    /// A single comparison would have declared a difference, but among so many one such chance difference is expected.
     Suggested,
     /// They are the same to within the tolerance: the whole interval lies inside it.
     Alike,
-    /// Nothing can be told: there may be a difference, but this run does not show it.
+    /// Undecided: there may be a difference, but this run does not show it.
     NoDifferenceSeen,
     /// No outcome of so few repetitions could have been significant.
     TooFewRepetitions {
@@ -115,7 +115,7 @@ pub struct Comparison {
     pub p_alone: Option<f64>,
     /// The same corrected for the family: what is at most 5% is declared.
     pub p: Option<f64>,
-    /// What may be said.
+    /// The decision.
     pub decision: Decision,
 }
 

@@ -169,7 +169,7 @@ mod tests {
         );
     }
 
-    /// Davison and Hinkley 1997 tell the price of the percentile method at small samples: some points of coverage.
+    /// Davison and Hinkley 1997 give the price of the percentile method at small samples: some points of coverage.
     #[test]
     fn bootstrap_intervals_cover_the_median_in_about_19_of_20_samples() {
         for (n, at_least) in [(6, 0.88), (12, 0.91)] {

@@ -15,7 +15,7 @@ const EXACT_MAX: usize = 80;
 /// The test of `a` against `b`; the upper tail is small when `a` lies above `b`.
 ///
 /// Ties get mid-ranks, and the distribution is that of all ways to deal out those very ranks, so the p-value is
-/// exact with ties too. An empty sample tells nothing: both tails are 1.
+/// exact with ties too. An empty sample decides nothing: both tails are 1.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Tails {
     let pooled: Vec<f64> = a.iter().chain(b).copied().collect();
     let ranks = doubled_midranks(&pooled);

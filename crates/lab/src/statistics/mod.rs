@@ -1,4 +1,4 @@
-//! What the figures of a run allow to be said, and how surely.
+//! What follows from the figures of a run, and with what certainty.
 //!
 //! Pure functions over numbers; nothing here knows a plan or a file. The choices, and their price:
 //!
@@ -6,12 +6,12 @@
 //!   interval ([`Estimate`]). Fewer than [`MEDIAN_REPETITIONS_MIN`] repetitions give no 95% interval of a median.
 //! - **A comparison** is a ratio paired by block: the Hodges-Lehmann estimate of the log ratios, with the interval
 //!   and the p-value of Wilcoxon's signed-rank test ([`judge`]). In a randomised block two equal servers can be
-//!   swapped, so the test's level holds whatever the noise looks like; a bootstrap of so few pairs would promise
-//!   more than it keeps. Two runs share no blocks: they are compared by Mann and Whitney's test.
+//!   swapped, so the test's level holds whatever the noise looks like; a bootstrap of so few pairs would claim
+//!   more certainty than it has. Two runs share no blocks: they are compared by Mann and Whitney's test.
 //! - **A difference is declared** only if the test rejects, at 5% and after Holm's correction over all comparisons
 //!   of the family, that the true ratio lies within the tolerance. For one comparison that is to say: the whole 95%
 //!   interval lies beyond the tolerance. The price is a need for more repetitions; the gain is that an A/A comparison
-//!   raises a false alarm in far fewer than one of twenty runs, as long as the tolerance is not small beside the noise.
+//!   raises a false alarm in far fewer than one of twenty runs, as long as the tolerance is not small compared with the noise.
 //!
 //! # How many repetitions a plan needs
 //!

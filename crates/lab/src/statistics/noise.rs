@@ -6,7 +6,7 @@ use serde::Serialize;
 /// A spread up to this share of the median is what a quiet machine shows from one server process to the next.
 pub const STEADY_MAX: f64 = 0.10;
 
-/// From here on values that lie outside can be told from a sample that is merely small.
+/// With fewer values an outlier cannot be distinguished from chance.
 const OUTLIER_REPETITIONS_MIN: usize = 5;
 
 /// The bound on the modified z-score that Iglewicz and Hoaglin 1993 recommend.
@@ -21,9 +21,9 @@ const NORMAL_SCALE: f64 = 1.482_602_218_505_602;
 /// The spread of a cell's repetitions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// The standard deviation as the median absolute deviation tells it, as a share of the median.
+    /// The standard deviation as estimated by the median absolute deviation, as a share of the median.
     pub relative: f64,
-    /// Indices of the repetitions that stand out. They are told and kept: a median bears them, and a server that is
+    /// Indices of the repetitions that stand out. They are reported and kept: a median is robust to them, and a server that is
     /// slow one time in ten is a finding, not a mistake.
     pub outliers: Vec<usize>,
 }

@@ -1,4 +1,4 @@
-//! What is known while a plan is read: the catalog, and what keys before the present one have said.
+//! What is known while a plan is read: the catalog, and what the keys before this one have declared.
 
 use crate::catalog::{Catalog, ProgramWord};
 use crate::plan::levels::Factor;
@@ -8,7 +8,7 @@ use crate::plan::server::ServerSpec;
 /// What later keys are checked against.
 pub(in crate::plan) struct Known<'a> {
     pub(in crate::plan) catalog: &'a Catalog,
-    /// What runs in the place of `pitot load`.
+    /// What runs in place of `pitot load`.
     pub(in crate::plan) program: Option<&'a ProgramWord>,
     /// Servers that the plan describes.
     pub(in crate::plan) servers: Vec<ServerSpec>,

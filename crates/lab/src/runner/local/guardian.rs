@@ -1,4 +1,4 @@
-//! A small process that outlives the lab for a moment and sweeps up after it.
+//! A small process that outlives the lab for a moment and cleans up after it.
 //!
 //! The programs that the lab starts die with it by themselves (PR_SET_PDEATHSIG), but their children need not: a killed
 //! nginx leaves its workers. So before anything else the lab forks a guardian that waits on a pipe. When the lab ends,
@@ -54,7 +54,7 @@ impl Guardian {
         Ok(guardian)
     }
 
-    /// True if a process stands by.
+    /// True if there is a guardian process.
     pub fn is_there(&self) -> bool {
         self.pipe.is_some()
     }
@@ -75,17 +75,17 @@ impl Guardian {
 
     /// A program was started that leads this session.
     pub(crate) fn started(&mut self, session: u32) {
-        self.tell(format_args!("+{session}\n"));
+        self.send(format_args!("+{session}\n"));
     }
 
     /// Nothing is left of this session.
     pub(crate) fn ended(&mut self, session: u32) {
-        self.tell(format_args!("-{session}\n"));
+        self.send(format_args!("-{session}\n"));
     }
 
-    fn tell(&mut self, line: std::fmt::Arguments<'_>) {
+    fn send(&mut self, line: std::fmt::Arguments<'_>) {
         if let Some(pipe) = &mut self.pipe {
-            // A guardian that was killed cannot help; the run goes on without it.
+            // A guardian that was killed cannot help; the run continues without it.
             let _ = pipe.write_all(line.to_string().as_bytes());
         }
     }

@@ -26,7 +26,7 @@ use crate::runner::executor::{
 
 /// How long processes may take to end once their parent has.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time between looks at processes that are to end.
+/// Time between checks whether processes have ended.
 const ORPHAN_INTERVAL: Duration = Duration::from_millis(5);
 /// How long an attempt to connect may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(80);

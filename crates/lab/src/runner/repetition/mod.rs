@@ -60,7 +60,7 @@ pub(super) fn run(
 #[derive(Default)]
 struct Progress {
     ready_s: f64,
-    /// From the start of the load to its end; what it says of itself is better where it says it.
+    /// From the start of the load to its end. Used where the result does not state the measured part itself.
     window: Window,
     result: Option<LoadResult>,
     server_stats: Option<serde_json::Value>,

@@ -7,7 +7,7 @@ use crate::plan::Ready;
 use super::context::{Abort, Context};
 use crate::runner::executor::Role;
 
-/// Time between looks at a server that is to be ready.
+/// Time between checks whether a server is ready.
 const READY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// How a program shows that it is ready.

@@ -9,7 +9,7 @@ use crate::plan::CellServer;
 use super::context::{Abort, Context};
 use crate::runner::executor::{Ending, Role};
 
-/// Time between looks at a program that is to end.
+/// Time between checks whether a program has ended.
 const STOP_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Stops the helpers and the server. Returns the counters of a server of Pitot.
