@@ -1,8 +1,9 @@
 //! The figures as CSV (RFC 4180): one line for each cell and metric, for a spreadsheet or a script.
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Cell};
 use crate::phrase::decision;
-use pitot_lab::METRICS;
+use pitot_lab::statistics::{Comparison, Estimate};
+use pitot_lab::{METRICS, Metric};
 use std::fmt::Write as _;
 
 /// The figures of a run. The first columns are the run's factors, then:
@@ -37,31 +38,36 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
         let comparisons = a.against_baseline(metric);
         for (cell, comparison) in a.cells.iter().zip(comparisons) {
             let Some(e) = cell.estimates[index].as_ref().filter(|_| !cell.failed()) else { continue };
-            let mut fields: Vec<String> = cell.record.factors.iter().map(|f| f.level.clone()).collect();
-            let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
-            let interval = e.interval;
-            let ratio = comparison.as_ref();
-            fields.extend([
-                cell.verdict.kind.name().to_owned(),
-                metric.name.to_owned(),
-                metric.unit.symbol().to_owned(),
-                e.value.to_string(),
-                number(interval.map(|i| i.low)),
-                number(interval.map(|i| i.high)),
-                number(interval.map(|i| i.coverage)),
-                e.min.to_string(),
-                e.max.to_string(),
-                e.repetitions.to_string(),
-                number(ratio.map(|c| c.ratio)),
-                number(ratio.and_then(|c| c.interval).map(|i| i.low)),
-                number(ratio.and_then(|c| c.interval).map(|i| i.high)),
-                number(ratio.and_then(|c| c.p)),
-                ratio.map(|c| decision(c, metric)).unwrap_or_default(),
-            ]);
+            let fields = fields(cell, metric, e, comparison.as_ref());
             record(&mut out, fields.iter().map(String::as_str));
         }
     }
     out
+}
+
+/// The fields of a cell in one metric, as the columns of [`render`] have them.
+fn fields(cell: &Cell<'_>, metric: &Metric, e: &Estimate, ratio: Option<&Comparison>) -> Vec<String> {
+    let mut fields: Vec<String> = cell.record.factors.iter().map(|f| f.level.clone()).collect();
+    let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
+    let interval = e.interval;
+    fields.extend([
+        cell.verdict.kind.name().to_owned(),
+        metric.name.to_owned(),
+        metric.unit.symbol().to_owned(),
+        e.value.to_string(),
+        number(interval.map(|i| i.low)),
+        number(interval.map(|i| i.high)),
+        number(interval.map(|i| i.coverage)),
+        e.min.to_string(),
+        e.max.to_string(),
+        e.repetitions.to_string(),
+        number(ratio.map(|c| c.ratio)),
+        number(ratio.and_then(|c| c.interval).map(|i| i.low)),
+        number(ratio.and_then(|c| c.interval).map(|i| i.high)),
+        number(ratio.and_then(|c| c.p)),
+        ratio.map(|c| decision(c, metric)).unwrap_or_default(),
+    ]);
+    fields
 }
 
 fn record<'a>(out: &mut String, fields: impl Iterator<Item = &'a str>) {

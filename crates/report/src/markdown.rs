@@ -27,6 +27,15 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     out.push_str("## Findings\n\n");
     list(&mut out, "1. ", &findings(a));
     results(&mut out, a);
+    published_tables(&mut out, a);
+    commands(&mut out, a);
+    method(&mut out, a);
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+fn published_tables(out: &mut String, a: &Analysis<'_>) {
     for table in published(a) {
         let _ = writeln!(out, "## Published and measured: {}\n", table.subject());
         let _ = writeln!(out, "{}: {}\n", table.citation(), table.source.title);
@@ -37,8 +46,11 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
             );
             vec![row.label.clone(), table.show_published(row.published), own]
         });
-        grid(&mut out, &["", "published", "this run"].map(String::from), rows);
+        grid(out, &["", "published", "this run"].map(String::from), rows);
     }
+}
+
+fn commands(out: &mut String, a: &Analysis<'_>) {
     out.push_str("## Commands\n\n");
     for cell in &a.cells {
         let record = cell.record;
@@ -54,14 +66,14 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
             let _ = writeln!(out, "{}\n", cell.verdict.reason);
         }
     }
+}
+
+fn method(out: &mut String, a: &Analysis<'_>) {
     out.push_str("## Method\n\n");
     let mut method = method_sentences(a);
-    method.extend(plan.notes.iter().cloned());
+    method.extend(a.run.plan.notes.iter().cloned());
     method.extend(outliers(a).into_iter().map(|o| format!("outlier: {o}")));
-    list(&mut out, "- ", &method);
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    out
+    list(out, "- ", &method);
 }
 
 fn list(out: &mut String, bullet: &str, items: &[String]) {

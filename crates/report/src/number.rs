@@ -5,7 +5,7 @@ use pitot_lab::{Metric, Unit};
 /// A count as people read it: `12,345`.
 pub(crate) use pitot_meter::units::grouped as count;
 
-/// A divisor and the sign that stands for it.
+/// A divisor and its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scale {
     divisor: f64,

@@ -1,4 +1,4 @@
-//! Published figures beside those of the run.
+//! Published figures next to those of the run.
 
 use crate::analysis::{Analysis, Cell, levels_words, samples};
 use crate::text::capital;
@@ -32,7 +32,7 @@ pub(crate) struct PublishedRow {
     pub measured: Option<Measured>,
 }
 
-/// The run's own figure beside a published one.
+/// The run's own figure for a published one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Measured {
     /// The figure, or the ratio: over several cells, their geometric mean.

@@ -26,12 +26,12 @@ pub struct Pane {
     pub legend: Vec<(Ink, String)>,
 }
 
-/// A drawing: two axes and what stands between them.
+/// A drawing: two axes and what is between them.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// What is shown, with its unit; stands above.
+    /// What is shown, with its unit: the heading of the drawing.
     pub title: String,
-    /// Which way is better, or another short hint beside the title.
+    /// Which way is better, or another short hint next to the title.
     pub hint: String,
     /// From left to right.
     pub x: Axis,

@@ -113,7 +113,7 @@ impl Results {
         let baseline = a.baseline_words();
         let against = baseline.as_ref().map(|_| a.against_baseline(a.headline));
         let mut columns: Vec<Column> = metrics.iter().enumerate().map(|(i, m)| column(i, m)).collect();
-        // The ratio stands behind the figure that it is a ratio of.
+        // The ratio follows the figure that it is a ratio of.
         let behind_first = 1.min(columns.len());
         if let Some(name) = baseline {
             let ratio = Column { title: "ratio".into(), hint: format!("to {name}"), rank: 0, is_ratio: true };

@@ -1,4 +1,4 @@
-//! Published figures beside those of this run.
+//! Published figures next to those of this run.
 
 use super::entry::Chart;
 use super::levels::series_legend;
@@ -18,6 +18,9 @@ pub(super) const CHART: Chart = Chart {
 
 /// From this many load levels on a publication is a curve and not a list.
 const CURVE_LEVELS_MIN: usize = 3;
+
+/// Lower end, value and upper end.
+type Span = (f64, f64, f64);
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
     let tables = published(a);
@@ -52,7 +55,7 @@ fn curve(
     a: &Analysis<'_>,
     table: &PublishedTable<'_>,
     who: &str,
-    figure: impl Fn(&PublishedRow) -> Option<(f64, f64, f64)>,
+    figure: impl Fn(&PublishedRow) -> Option<Span>,
 ) -> Scene {
     // Only the loads that were published: the run may go further.
     let mut levels: Vec<usize> = table.rows.iter().filter_map(|row| row.level).collect();
@@ -61,6 +64,36 @@ fn curve(
     let named: Vec<_> = levels.iter().map(|level| a.load.levels[*level].clone()).collect();
     let (x, positions) = Axis::of_levels(&a.load.title, &named);
     let position = |level: usize| levels.iter().position(|l| *l == level).map(|i| positions[i]);
+    let (marks, highest) = curve_marks(a, table, position, &figure);
+    let stops = levels
+        .iter()
+        .zip(&positions)
+        .map(|(&level, at)| Stop {
+            at: Anchor::X(*at),
+            heading: format!("{}, {who}", a.load_words(level)),
+            rows: stop_rows(a, table, level, &figure),
+        })
+        .filter(|stop: &Stop| !stop.rows.is_empty())
+        .collect();
+    let top = if highest > 0.0 { highest } else { 1.0 };
+    Scene {
+        title: format!("{} · {who}", table.metric.title),
+        hint: table.metric.hint().into(),
+        x,
+        y: Axis::from_zero("", top, |v| table.show(v)),
+        marks,
+        stops,
+        size: Size::Half,
+    }
+}
+
+/// A line and a band for each series, and the highest value among them.
+fn curve_marks(
+    a: &Analysis<'_>,
+    table: &PublishedTable<'_>,
+    position: impl Fn(usize) -> Option<f64>,
+    figure: impl Fn(&PublishedRow) -> Option<Span>,
+) -> (Vec<Mark>, f64) {
     let mut marks = Vec::new();
     let mut highest = 0.0f64;
     for (index, series) in a.series.iter().enumerate() {
@@ -88,35 +121,26 @@ fn curve(
             dashed: false,
         });
     }
-    let stops = levels
+    (marks, highest)
+}
+
+/// The figures of all series at a level.
+fn stop_rows(
+    a: &Analysis<'_>,
+    table: &PublishedTable<'_>,
+    level: usize,
+    figure: impl Fn(&PublishedRow) -> Option<Span>,
+) -> Vec<(Option<Ink>, String, String)> {
+    table
+        .rows
         .iter()
-        .zip(&positions)
-        .map(|(&level, at)| Stop {
-            at: Anchor::X(*at),
-            heading: format!("{}, {who}", a.load_words(level)),
-            rows: table
-                .rows
-                .iter()
-                .filter(|row| row.level == Some(level))
-                .filter_map(|row| {
-                    let (_, value, _) = figure(row)?;
-                    let series = row.series?;
-                    Some((Some(Ink::Series(series)), a.series[series].name.clone(), table.show(value)))
-                })
-                .collect(),
+        .filter(|row| row.level == Some(level))
+        .filter_map(|row| {
+            let (_, value, _) = figure(row)?;
+            let series = row.series?;
+            Some((Some(Ink::Series(series)), a.series[series].name.clone(), table.show(value)))
         })
-        .filter(|stop: &Stop| !stop.rows.is_empty())
-        .collect();
-    let top = if highest > 0.0 { highest } else { 1.0 };
-    Scene {
-        title: format!("{} · {who}", table.metric.title),
-        hint: table.metric.hint().into(),
-        x,
-        y: Axis::from_zero("", top, |v| table.show(v)),
-        marks,
-        stops,
-        size: Size::Half,
-    }
+        .collect()
 }
 
 /// A row for each figure: the published one as an open circle, the run's own as a filled one with its interval.

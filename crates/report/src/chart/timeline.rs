@@ -64,6 +64,20 @@ fn pane(cell: &Cell<'_>) -> Option<Pane> {
     let stretch = window.map(|w| Mark::Stretch { from: 0.0, to: seconds(w.end), label: "measured".into() });
     let (first, last) = (rates.first()?.0.min(0.0), rates.last()?.0);
     let x = || Axis::between("seconds since the measurement began", first, last, |v| format!("{v:.2}"));
+    let memory: Vec<(f64, f64)> = samples
+        .iter()
+        .filter_map(|s| Some((seconds(s.at_ns), s.server?.rss_bytes as f64)))
+        .filter(|(at, _)| *at >= first)
+        .collect();
+    let mut scenes = vec![cpu_scene(&rates, x(), stretch.clone())];
+    if memory.len() > 1 {
+        scenes.push(memory_scene(&memory, x(), stretch));
+    }
+    let legend = vec![(SERVER, "server".into()), (LOAD, "load generator".into()), (STEAL, "steal".into())];
+    Some(Pane { label: cell.record.label(), scenes, legend })
+}
+
+fn cpu_scene(rates: &[(f64, Rates)], x: Axis, stretch: Option<Mark>) -> Scene {
     let line = |ink: Ink, label: &str, points: Vec<(f64, f64)>| Mark::Line {
         ink,
         points,
@@ -78,33 +92,22 @@ fn pane(cell: &Cell<'_>) -> Option<Pane> {
     let cpu_lines = [(SERVER, "server", of(|r| r.server)), (LOAD, "load generator", of(|r| r.load))];
     let steal = of(|r| Some(r.steal));
     let high = cpu_lines.iter().flat_map(|l| &l.2).chain(&steal).map(|p| p.1).fold(0.0, f64::max);
-    let mut marks: Vec<Mark> = stretch.iter().cloned().collect();
+    let mut marks: Vec<Mark> = stretch.into_iter().collect();
     marks.extend(
         cpu_lines.into_iter().filter(|l| !l.2.is_empty()).map(|(ink, name, points)| line(ink, name, points)),
     );
     if steal.iter().any(|p| p.1 >= 0.5) {
         marks.push(line(STEAL, "steal", steal));
     }
-    let cpu = Scene {
+    Scene {
         title: "CPU use".into(),
         hint: "100% is one CPU".into(),
-        x: x(),
+        x,
         y: Axis::from_zero("", high.max(10.0) * HEADROOM, percent),
         marks,
         stops: rates.iter().step_by(rates.len().div_ceil(50)).map(|(at, r)| r.stop(*at)).collect(),
         size: Size::Half,
-    };
-    let memory: Vec<(f64, f64)> = samples
-        .iter()
-        .filter_map(|s| Some((seconds(s.at_ns), s.server?.rss_bytes as f64)))
-        .filter(|(at, _)| *at >= first)
-        .collect();
-    let mut scenes = vec![cpu];
-    if memory.len() > 1 {
-        scenes.push(memory_scene(&memory, x(), stretch));
     }
-    let legend = vec![(SERVER, "server".into()), (LOAD, "load generator".into()), (STEAL, "steal".into())];
-    Some(Pane { label: cell.record.label(), scenes, legend })
 }
 
 fn memory_scene(points: &[(f64, f64)], x: Axis, stretch: Option<Mark>) -> Scene {

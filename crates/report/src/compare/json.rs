@@ -14,7 +14,25 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
             "started_at": run.info.started_at,
         })
     };
-    let cells: Vec<Value> = c
+    let object = json!({
+        "schema": "pitot-compare/1",
+        "a": run(c.a),
+        "b": run(c.b),
+        "tolerance": c.tolerance,
+        "differences": c.differences,
+        "cells": cells(c),
+        "only_a": c.only_a,
+        "only_b": c.only_b,
+        "cautions": cautions(c),
+        "gates": outcomes(gates),
+    });
+    let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn cells(c: &RunComparison<'_>) -> Vec<Value> {
+    c
         .pairs
         .iter()
         .enumerate()
@@ -37,8 +55,11 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
                 "figures": figures,
             })
         })
-        .collect();
-    let gates: Vec<Value> = gates
+        .collect()
+}
+
+fn outcomes(gates: &[(Gate, GateOutcome)]) -> Vec<Value> {
+    gates
         .iter()
         .map(|(gate, outcome)| {
             let (word, reasons) = match outcome {
@@ -48,20 +69,5 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
             };
             json!({"gate": gate.to_string(), "outcome": word, "reasons": reasons})
         })
-        .collect();
-    let object = json!({
-        "schema": "pitot-compare/1",
-        "a": run(c.a),
-        "b": run(c.b),
-        "tolerance": c.tolerance,
-        "differences": c.differences,
-        "cells": cells,
-        "only_a": c.only_a,
-        "only_b": c.only_b,
-        "cautions": cautions(c),
-        "gates": gates,
-    });
-    let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
-    text.push('\n');
-    text
+        .collect()
 }

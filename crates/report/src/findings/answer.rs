@@ -9,7 +9,7 @@ use pitot_lab::METRICS;
 use pitot_lab::metric::Section;
 use pitot_lab::statistics::Estimate;
 
-/// So many figures stand beside the answer at most.
+/// At most so many figures accompany the answer.
 const TILES_MAX: usize = 4;
 
 /// The answer to the plan's question.
@@ -23,7 +23,7 @@ pub struct Answer {
     pub tiles: Vec<Tile>,
 }
 
-/// A figure that stands out.
+/// A figure that accompanies the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// What it is.

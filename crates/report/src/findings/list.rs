@@ -1,4 +1,4 @@
-//! The findings beside the answer.
+//! The findings that accompany the answer.
 
 use super::contrast::{Contrast, contrast};
 use super::cpu_share::cpu_share;
@@ -11,7 +11,7 @@ use pitot_lab::metric::Section;
 /// So many findings at most: more would be a table.
 const FINDINGS_MAX: usize = 6;
 
-/// Up to six findings beside the answer: how the servers differ, where the CPU time goes, how they scale, and in what
+/// Up to six findings: how the servers differ, where the CPU time goes, how they scale, and in what
 /// they do not differ.
 pub fn findings(a: &Analysis<'_>) -> Vec<String> {
     let Some(level) = a.top_level() else { return Vec::new() };

@@ -1,94 +1,12 @@
-//! The report for a terminal: at most 100 columns, plain text.
+//! The table of results, with as many columns and intervals as fit.
 
+use super::wrap::{WIDTH, paragraph};
 use crate::analysis::Analysis;
-use crate::findings::{answer, findings};
-use crate::published::published;
 use crate::table::{Mark, Results, Row};
-use crate::text::unmarked;
-use crate::trust::{outliers, trust};
 use std::fmt::Write as _;
 
-/// The width that most terminals have.
-pub(crate) const WIDTH: usize = 100;
 /// A server's name is cut to this where the table would not fit otherwise.
 const NAME_MIN: usize = 16;
-
-/// The report of a run.
-pub(crate) fn render(a: &Analysis<'_>) -> String {
-    let plan = &a.run.plan;
-    let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
-    let mut out = format!("\n{title}\n{}\n", "─".repeat(title.chars().count().min(WIDTH)));
-    let facts: Vec<String> =
-        crate::method::facts(a).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
-    paragraph(&mut out, "", &facts.join(" · "));
-    let answer = answer(a);
-    out.push('\n');
-    paragraph(&mut out, "", &answer.headline);
-    for detail in &answer.details {
-        paragraph(&mut out, "  ", detail);
-    }
-    out.push('\n');
-    results(&mut out, a);
-    heading(&mut out, "Findings");
-    for (i, finding) in findings(a).iter().enumerate() {
-        item(&mut out, &format!("{}. ", i + 1), finding);
-    }
-    published_tables(&mut out, a);
-    let trust = trust(a);
-    heading(&mut out, trust.grade.title());
-    for reason in &trust.reasons {
-        item(&mut out, "- ", reason);
-    }
-    for outlier in outliers(a) {
-        item(&mut out, "- ", &format!("outlier: {outlier}"));
-    }
-    for cell in a.cells.iter().filter(|c| c.record.failures().next().is_some()) {
-        item(&mut out, "- ", &format!("{}: {}", a.name_of(cell), cell.verdict.reason));
-        if let Some(last) = cell.record.failures().find_map(|r| r.output_tail.lines().last()) {
-            item(&mut out, "    last output: ", last);
-        }
-    }
-    if !a.run.skips.is_empty() {
-        heading(&mut out, "Skipped");
-        for skip in &a.run.skips {
-            let levels: Vec<&str> = skip.factors.iter().map(|f| f.level.as_str()).collect();
-            item(&mut out, "- ", &format!("{}: {}", levels.join(", "), skip.reason));
-        }
-    }
-    out
-}
-
-pub(crate) fn heading(out: &mut String, text: &str) {
-    let _ = writeln!(out, "\n{text}");
-}
-
-/// A text wrapped behind an indent.
-pub(crate) fn paragraph(out: &mut String, indent: &str, text: &str) {
-    wrapped(out, indent, indent, text);
-}
-
-/// A text wrapped behind a bullet.
-pub(crate) fn item(out: &mut String, bullet: &str, text: &str) {
-    wrapped(out, bullet, &" ".repeat(bullet.chars().count()), text);
-}
-
-fn wrapped(out: &mut String, first: &str, rest: &str, text: &str) {
-    let mut line = first.to_owned();
-    let mut empty = true;
-    for word in unmarked(text).split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            let _ = writeln!(out, "{}", line.trim_end());
-            line = rest.to_owned();
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    let _ = writeln!(out, "{}", line.trim_end());
-}
 
 /// The columns of the table that are shown, and how many of them with their intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +34,7 @@ impl Layout {
     }
 }
 
-fn results(out: &mut String, a: &Analysis<'_>) {
+pub(super) fn results(out: &mut String, a: &Analysis<'_>) {
     let table = Results::of(a);
     let layouts = Layout::all(&table);
     let fits = |lines: &Vec<String>| lines.iter().all(|line| line.chars().count() <= WIDTH);
@@ -144,29 +62,29 @@ fn results(out: &mut String, a: &Analysis<'_>) {
 /// The lines of the table, in which names longer than `name_max` are cut where a line would be too long otherwise.
 fn lay_out(table: &Results, layout: &Layout, name_max: usize) -> Vec<String> {
     let rows = || table.groups.iter().flat_map(|g| &g.rows);
-    let cell = |place: usize, row: &Row| -> String {
-        let entry = &row.entries[layout.columns[place]];
-        let best = if entry.best && place > 0 { "*" } else { "" };
-        let note = if place < layout.notes { entry.note.as_str() } else { "" };
+    let cell = |index: usize, row: &Row| -> String {
+        let entry = &row.entries[layout.columns[index]];
+        let best = if entry.best && index > 0 { "*" } else { "" };
+        let note = if index < layout.notes { entry.note.as_str() } else { "" };
         format!("{}{best} {note}", entry.text).trim_end().to_owned()
     };
-    let widest = |place: usize| rows().map(|r| cell(place, r).chars().count()).max().unwrap_or(0);
+    let widest = |index: usize| rows().map(|r| cell(index, r).chars().count()).max().unwrap_or(0);
     // A baseline may have a long name. No column is made wider for it: a line below the table names it.
-    let head = |place: usize| -> String {
-        let column = &table.columns[layout.columns[place]];
+    let head = |index: usize| -> String {
+        let column = &table.columns[layout.columns[index]];
         let with_hint = format!("ratio {}", column.hint);
-        let fits = with_hint.chars().count() <= widest(place);
+        let fits = with_hint.chars().count() <= widest(index);
         if column.is_ratio && fits { with_hint } else { column.title.clone() }
     };
     let widths: Vec<usize> =
-        (0..layout.columns.len()).map(|place| widest(place).max(head(place).chars().count())).collect();
+        (0..layout.columns.len()).map(|index| widest(index).max(head(index).chars().count())).collect();
     let verdict = rows().map(|r| r.verdict_words().len()).max().unwrap_or(0).max("verdict".len());
     let others: usize = widths.iter().map(|w| w + 2).sum::<usize>() + verdict + 4;
     let longest = rows().map(|r| r.name.chars().count()).max().unwrap_or(0).max("server".len());
     let name_width = longest.min(WIDTH.saturating_sub(others).max(name_max));
     let mut line = format!("  {:<name_width$}", "server");
-    for (place, width) in widths.iter().enumerate() {
-        let _ = write!(line, "  {:>width$}", head(place));
+    for (index, width) in widths.iter().enumerate() {
+        let _ = write!(line, "  {:>width$}", head(index));
     }
     line.push_str("  verdict");
     let mut lines = vec![line];
@@ -202,29 +120,6 @@ fn shortened(name: &str, width: usize) -> String {
     let end = width.saturating_sub(1) / 2;
     let start = width.saturating_sub(1 + end);
     chars[..start].iter().chain(&['…']).chain(&chars[chars.len() - end..]).collect()
-}
-
-fn published_tables(out: &mut String, a: &Analysis<'_>) {
-    for table in published(a) {
-        heading(out, &format!("Published and measured: {}, {}", table.metric.title, table.citation()));
-        if !table.source.title.is_empty() {
-            paragraph(out, "  ", &table.source.title);
-        }
-        let label = table.rows.iter().map(|r| r.label.chars().count()).max().unwrap_or(0).clamp(8, 50);
-        let _ = writeln!(out, "  {:<label$}  {:>10}  {:>10}  interval", "", "published", "this run");
-        for row in &table.rows {
-            let own = row.measured.map_or_else(|| "–".into(), |m| table.show(m.value));
-            let ends = row
-                .measured
-                .map_or_else(String::new, |m| format!("[{}, {}]", table.show(m.low), table.show(m.high)));
-            let line = format!(
-                "  {:<label$}  {:>10}  {own:>10}  {ends}",
-                row.label,
-                table.show_published(row.published)
-            );
-            let _ = writeln!(out, "{}", line.trim_end());
-        }
-    }
 }
 
 #[cfg(test)]

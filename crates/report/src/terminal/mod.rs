@@ -1,0 +1,8 @@
+//! Plain text of at most 100 columns.
+
+mod report;
+mod table;
+mod wrap;
+
+pub(crate) use report::render;
+pub(crate) use wrap::{WIDTH, heading, item, paragraph};

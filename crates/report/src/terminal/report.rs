@@ -1,0 +1,77 @@
+//! The report for a terminal: at most 100 columns, plain text.
+
+use super::table::results;
+use super::wrap::{WIDTH, heading, item, paragraph};
+use crate::analysis::Analysis;
+use crate::findings::{answer, findings};
+use crate::published::published;
+use crate::trust::{outliers, trust};
+use std::fmt::Write as _;
+
+/// The report of a run.
+pub(crate) fn render(a: &Analysis<'_>) -> String {
+    let plan = &a.run.plan;
+    let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
+    let mut out = format!("\n{title}\n{}\n", "─".repeat(title.chars().count().min(WIDTH)));
+    let facts: Vec<String> =
+        crate::method::facts(a).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+    paragraph(&mut out, "", &facts.join(" · "));
+    let answer = answer(a);
+    out.push('\n');
+    paragraph(&mut out, "", &answer.headline);
+    for detail in &answer.details {
+        paragraph(&mut out, "  ", detail);
+    }
+    out.push('\n');
+    results(&mut out, a);
+    heading(&mut out, "Findings");
+    for (i, finding) in findings(a).iter().enumerate() {
+        item(&mut out, &format!("{}. ", i + 1), finding);
+    }
+    published_tables(&mut out, a);
+    let trust = trust(a);
+    heading(&mut out, trust.grade.title());
+    for reason in &trust.reasons {
+        item(&mut out, "- ", reason);
+    }
+    for outlier in outliers(a) {
+        item(&mut out, "- ", &format!("outlier: {outlier}"));
+    }
+    for cell in a.cells.iter().filter(|c| c.record.failures().next().is_some()) {
+        item(&mut out, "- ", &format!("{}: {}", a.name_of(cell), cell.verdict.reason));
+        if let Some(last) = cell.record.failures().find_map(|r| r.output_tail.lines().last()) {
+            item(&mut out, "    last output: ", last);
+        }
+    }
+    if !a.run.skips.is_empty() {
+        heading(&mut out, "Skipped");
+        for skip in &a.run.skips {
+            let levels: Vec<&str> = skip.factors.iter().map(|f| f.level.as_str()).collect();
+            item(&mut out, "- ", &format!("{}: {}", levels.join(", "), skip.reason));
+        }
+    }
+    out
+}
+
+fn published_tables(out: &mut String, a: &Analysis<'_>) {
+    for table in published(a) {
+        heading(out, &format!("Published and measured: {}, {}", table.metric.title, table.citation()));
+        if !table.source.title.is_empty() {
+            paragraph(out, "  ", &table.source.title);
+        }
+        let label = table.rows.iter().map(|r| r.label.chars().count()).max().unwrap_or(0).clamp(8, 50);
+        let _ = writeln!(out, "  {:<label$}  {:>10}  {:>10}  interval", "", "published", "this run");
+        for row in &table.rows {
+            let own = row.measured.map_or_else(|| "–".into(), |m| table.show(m.value));
+            let ends = row
+                .measured
+                .map_or_else(String::new, |m| format!("[{}, {}]", table.show(m.low), table.show(m.high)));
+            let line = format!(
+                "  {:<label$}  {:>10}  {own:>10}  {ends}",
+                row.label,
+                table.show_published(row.published)
+            );
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+    }
+}
