@@ -13,7 +13,7 @@ use crate::DiskFile;
 pub struct Residency {
     /// Pages in memory.
     pub resident: u64,
-    /// Pages in all.
+    /// Pages of all files, in memory or not.
     pub total: u64,
     /// The system call that found it.
     pub witness: Witness,

@@ -80,7 +80,7 @@ impl DiskFile {
         })
     }
 
-    /// Its length when it was opened.
+    /// Its length in bytes when it was opened.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -90,7 +90,7 @@ impl DiskFile {
         self.len == 0
     }
 
-    /// Its length now.
+    /// Its present length in bytes.
     ///
     /// # Errors
     /// Those of fstat(2).

@@ -42,9 +42,9 @@ pub struct EngineEntry {
     pub limits: &'static str,
     /// The options that it supports.
     pub supports: &'static [EngineOption],
-    /// The largest depth.
+    /// The largest depth that it accepts.
     pub depth_max: u32,
-    /// Opens it.
+    /// Opens the engine for the calling thread.
     pub open: Open,
 }
 
@@ -87,7 +87,7 @@ pub enum Blocks {
     UnlessDirect,
     /// Whenever a page is not in memory, unless mincore(2) is asked first.
     UnlessMincore,
-    /// Never.
+    /// Never: helper threads or the kernel wait instead.
     Never,
 }
 
@@ -131,7 +131,7 @@ pub enum OptionsError {
     Unsupported {
         /// The engine's name.
         engine: &'static str,
-        /// The option.
+        /// The option that it does not support.
         option: EngineOption,
     },
     /// A depth of zero or beyond its limit.
@@ -141,7 +141,7 @@ pub enum OptionsError {
         engine: &'static str,
         /// What was asked for.
         depth: u32,
-        /// Its limit.
+        /// The largest depth of the engine.
         max: u32,
     },
     /// Helper threads out of bounds.

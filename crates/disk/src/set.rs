@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{DiskFile, FileOptions, content};
 
-/// What a set is to be.
+/// The set to make, or to find.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetPlan {
-    /// Where: a directory that is missing, empty, or holds just such a set.
+    /// The directory: missing, empty, or holding just such a set.
     pub dir: PathBuf,
-    /// How many files.
+    /// The number of files.
     pub files: u32,
-    /// Bytes in each.
+    /// Bytes in each file.
     pub size: u64,
-    /// Of their contents.
+    /// The seed of their contents.
     pub seed: u64,
     /// Leave the files there.
     pub keep: bool,
@@ -34,15 +34,15 @@ pub enum SetError {
     Foreign {
         /// The directory.
         dir: PathBuf,
-        /// The first difference.
+        /// The first difference, in words.
         why: String,
     },
     /// A system call failed.
     #[error("{path}: {error}")]
     Io {
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// How.
+        /// The error of the system call.
         error: io::Error,
     },
     /// The stop flag was raised.
@@ -86,12 +86,12 @@ impl FileSet {
         Ok(set)
     }
 
-    /// How many files.
+    /// The number of files.
     pub fn files(&self) -> u32 {
         self.plan.files
     }
 
-    /// Bytes in each.
+    /// Bytes in each file.
     pub fn size(&self) -> u64 {
         self.plan.size
     }

@@ -16,9 +16,9 @@ const DATAGRAM_BYTES_MAX: u16 = 1232;
 /// How a query came, which bounds its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// A datagram.
+    /// UDP, where a long answer is truncated.
     Udp,
-    /// A stream.
+    /// TCP, where every answer fits.
     Tcp,
 }
 

@@ -52,7 +52,7 @@ impl Sockets {
         }
     }
 
-    /// Where they are.
+    /// The address that both sockets are bound to.
     ///
     /// # Errors
     /// None that is known.

@@ -11,16 +11,16 @@ const TTL_S: u32 = 300;
 /// Mail hosts of the domain that has many.
 const MANY: u16 = 60;
 /// A loopback address on which nothing should listen.
-const NOBODY: Ipv4Addr = Ipv4Addr::new(127, 255, 255, 254);
+const NOT_LISTENING: Ipv4Addr = Ipv4Addr::new(127, 255, 255, 254);
 
-/// What a user may set.
+/// The contents of the zone.
 #[derive(Clone, Debug)]
 pub struct ZoneOptions {
-    /// Generated domains.
+    /// The number of generated domains.
     pub domains: u64,
-    /// How they are called: `{}` stands for the number, from 0.
+    /// Their names: `{}` stands for the number, from 0.
     pub pattern: String,
-    /// So many of them, the last ones, have no MX but an address of their own.
+    /// How many of them, the last ones, have no MX record but an address of their own.
     pub without_mx: u64,
     /// The mail hosts; domain `i` has number `i` modulo their count.
     pub hosts: Vec<MailHost>,
@@ -29,9 +29,9 @@ pub struct ZoneOptions {
 /// A host that takes mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailHost {
-    /// Its name.
+    /// The name of the host.
     pub name: String,
-    /// Its addresses.
+    /// The addresses of the host.
     pub addresses: Vec<IpAddr>,
 }
 
@@ -144,7 +144,7 @@ impl Zone {
                 return Found::Records(mx(asked, record_type, hosts));
             }
             "refusing.sink.test" => {
-                let address = Host::record_of(IpAddr::V4(NOBODY));
+                let address = Host::record_of(IpAddr::V4(NOT_LISTENING));
                 return Found::Records(of_type(asked, record_type, [address]));
             }
             _ => {}

@@ -30,7 +30,7 @@ pub(crate) struct Reply {
     pub(crate) text: Box<[u8]>,
 }
 
-/// A transaction.
+/// A transaction: its recipients, and the answers so far.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) recipients: Vec<Recipient>,

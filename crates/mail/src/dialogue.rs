@@ -58,7 +58,7 @@ pub(crate) enum Event {
     SessionRefused(Reply),
 }
 
-/// A conversation.
+/// The state of one conversation.
 #[derive(Debug)]
 pub(crate) struct Dialogue {
     reader: ReplyReader,

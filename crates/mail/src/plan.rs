@@ -10,7 +10,7 @@ use crate::address::Address;
 use crate::journal::Header;
 use crate::message::{Message, TlsPolicy};
 
-/// The longest message.
+/// The longest message, in bytes.
 const MESSAGE_BYTES_MAX: u64 = 64 << 20;
 
 /// The options of a run as they were given.
@@ -28,7 +28,7 @@ pub struct Options {
     pub relay: Option<String>,
     /// The port of mail hosts.
     pub port: u16,
-    /// Connections in all.
+    /// Connections in all, to all hosts.
     pub connections: u64,
     /// Connections to one host; without a relay 20 by default.
     pub connections_per_host: Option<u64>,
@@ -52,7 +52,7 @@ pub struct Options {
     pub window: u64,
     /// RSET in place of DATA.
     pub test_mode: bool,
-    /// Send for real.
+    /// Send the message. Exactly one of this and `test_mode` must be set.
     pub really_send: bool,
 }
 

@@ -4,7 +4,7 @@ use pitot_sys::Token;
 
 use crate::session::Session;
 
-/// Sessions by slot.
+/// Sessions by slot, with a generation for each slot.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     sessions: Vec<Option<Box<Session>>>,

@@ -19,7 +19,7 @@ const MAX: Nanos = Nanos::from_secs(3600);
 const DIGITS: u8 = 3;
 
 impl Histogram {
-    /// An empty one.
+    /// A histogram without samples.
     pub fn new() -> Histogram {
         let empty = hdrhistogram::Histogram::new_with_bounds(1, MAX.0, DIGITS);
         Histogram(empty.expect("the bounds are constants within the limits of HdrHistogram"))
@@ -41,7 +41,7 @@ impl Histogram {
         self.0.reset();
     }
 
-    /// Samples in all.
+    /// The number of samples.
     pub fn count(&self) -> u64 {
         self.0.len()
     }

@@ -47,7 +47,7 @@ pub fn duration(word: &str) -> Result<Nanos, UnitError> {
 /// A whole number, with `k` for thousands, `M` for millions or `G` for thousands of millions.
 ///
 /// # Errors
-/// Anything else, and parts of one (`1.5`; but `1.5k` is 1500).
+/// [`UnitError`] for anything else, and for fractions of one (`1.5`; but `1.5k` is 1500).
 pub fn count(word: &str) -> Result<u64, UnitError> {
     scaled(word, decimal, COUNT)
 }
@@ -55,7 +55,7 @@ pub fn count(word: &str) -> Result<u64, UnitError> {
 /// A number of bytes, with `KiB`, `MiB`, `GiB` or nothing.
 ///
 /// # Errors
-/// Anything else.
+/// [`UnitError`] for anything else.
 pub fn size(word: &str) -> Result<u64, UnitError> {
     let scale = |unit: &str| match unit {
         "" | "B" => Some(1.0),

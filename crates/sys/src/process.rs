@@ -11,7 +11,7 @@ pub struct SingleThreaded(());
 
 /// How often and at what distance the threads are counted before there are said to be several.
 const LOOKS: u32 = 100;
-const BETWEEN_LOOKS: std::time::Duration = std::time::Duration::from_millis(1);
+const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(1);
 
 impl SingleThreaded {
     /// Counts the threads of this process. The caller promises to start none while it holds the proof.
@@ -22,7 +22,7 @@ impl SingleThreaded {
             if threads == 1 {
                 return Some(SingleThreaded(()));
             }
-            std::thread::sleep(BETWEEN_LOOKS);
+            std::thread::sleep(POLL_INTERVAL);
         }
         None
     }
@@ -51,11 +51,11 @@ impl SingleThreaded {
 pub enum Fork {
     /// The parent, with its child.
     Parent(Child),
-    /// The child.
+    /// This process is the child.
     Child,
 }
 
-/// A child process.
+/// A child of this process, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Child(Pid);
 
@@ -122,7 +122,7 @@ pub fn reap() -> Option<Ended> {
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Which.
+    /// The child that ended.
     pub child: Child,
     /// Its exit code, if it exited.
     pub exit_code: Option<i32>,

@@ -54,7 +54,7 @@ impl SharedMemory {
         Ok(SharedMemory { start, count, file })
     }
 
-    /// The counters.
+    /// The shared counters, as a slice.
     pub fn counters(&self) -> &[AtomicU64] {
         // SAFETY: the mapping holds `count` aligned words (a page is), zeroed at first, and lives as long as `self`;
         // every process reaches it through atomics only.

@@ -9,7 +9,7 @@ use rustix::net::{
     self, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, SocketType, sockopt,
 };
 
-/// How to listen.
+/// The options of a listening socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Listen<'a> {
     /// The length of the queue of connections that are established and not yet accepted (listen(2)).

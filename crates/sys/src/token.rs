@@ -14,7 +14,7 @@ impl Token {
         Token(index as u64 | ((generation % Token::GENERATIONS) as u64) << 32)
     }
 
-    /// The slot.
+    /// The index of the slot.
     pub const fn index(self) -> u32 {
         self.0 as u32
     }

@@ -11,7 +11,7 @@ use super::plan::{BenchError, ERRORS_MAX};
 pub(super) struct Counts {
     /// Reads that were right.
     pub(super) operations: u64,
-    /// Bytes in them.
+    /// Bytes in those reads.
     pub(super) bytes: u64,
     /// Time that counts: without preparation, warm-up and the cooling between passes.
     pub(super) elapsed: Nanos,

@@ -21,7 +21,7 @@ impl Pattern {
     }
 }
 
-/// One block.
+/// One block of one file of the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) file: u32,

@@ -1,4 +1,4 @@
-//! What a run is to be and what comes out of it.
+//! The plan of a run, its report, and why there may be none.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,14 +12,14 @@ use crate::cache::Residency;
 use crate::set::SetError;
 use crate::{EngineEntry, EngineOptions, OptionsError, Target, Unavailable};
 
-/// What to measure.
+/// The reads to measure.
 #[derive(Clone, Debug)]
 pub struct ReadPlan {
-    /// The engine.
+    /// The engine under test.
     pub engine: &'static EngineEntry,
-    /// Its options.
+    /// The options of the engine.
     pub options: EngineOptions,
-    /// Where the bytes go; the engine's own preference if not said.
+    /// Where the bytes go; `None` for the engine's preference.
     pub target: Option<Target>,
     /// The order of reads.
     pub pattern: Pattern,
@@ -31,20 +31,20 @@ pub struct ReadPlan {
     pub batch: u32,
     /// Reads made before anything is counted.
     pub warmup: Nanos,
-    /// When to end.
+    /// When the measurement ends.
     pub until: Until,
     /// How much of what was read is checked.
     pub check: Check,
-    /// Of the order.
+    /// The seed of the order of reads.
     pub seed: u64,
 }
 
 /// The state of the page cache at the start, and by which method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Whatever it is.
+    /// As found.
     AsIs,
-    /// Everything was read before.
+    /// All files were read before.
     Hot,
     /// Dropped with POSIX_FADV_DONTNEED before each pass over the set, while the clock stands; each block is read once
     /// per pass.
@@ -78,7 +78,7 @@ pub(super) const ERRORS_MAX: u64 = 1000;
 /// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// After this long.
+    /// After this time.
     Duration(Nanos),
     /// After this many reads.
     Count(u64),
@@ -93,12 +93,12 @@ pub enum Check {
     All,
 }
 
-/// What was measured.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct ReadReport {
     /// Reads that were right.
     pub operations: u64,
-    /// Bytes in them.
+    /// Bytes in those reads.
     pub bytes: u64,
     /// Time that counts: without preparation, warm-up and the cooling between passes.
     pub elapsed: Nanos,
@@ -161,7 +161,7 @@ pub enum BenchError {
     /// The page cache could not be brought into the state asked for.
     #[error("the set is not {wanted}: {share:.1}% of it is in memory, says {witness}")]
     State {
-        /// The state.
+        /// The name of the state asked for.
         wanted: &'static str,
         /// Percent of the pages in memory.
         share: f64,
@@ -171,17 +171,17 @@ pub enum BenchError {
     /// A system call failed.
     #[error("{what}: {error}")]
     Io {
-        /// Which.
+        /// What was attempted.
         what: &'static str,
-        /// How.
+        /// The error of the system call.
         error: io::Error,
     },
     /// Too many reads failed.
     #[error("gave up after {count} errors, most often: {most}")]
     Errors {
-        /// How many.
+        /// The number of errors.
         count: u64,
-        /// The most frequent.
+        /// The most frequent error.
         most: String,
     },
     /// The stop flag was raised.

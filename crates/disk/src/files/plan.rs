@@ -7,7 +7,7 @@ use pitot_meter::{Histogram, Nanos};
 
 use crate::cache::Residency;
 
-/// What to do.
+/// The files to make, and which phases to time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilesPlan {
     /// A directory that is missing or empty.
@@ -73,11 +73,11 @@ impl Phase {
 /// The measurement of one phase at one size.
 #[derive(Clone, Debug)]
 pub struct PhaseReport {
-    /// Which.
+    /// The phase.
     pub phase: Phase,
     /// Time spent in it, the mean over the threads.
     pub elapsed: Nanos,
-    /// Per file.
+    /// Time per file.
     pub latency: Histogram,
 }
 
@@ -113,9 +113,9 @@ pub enum FilesError {
     /// A system call failed.
     #[error("{path}: {error}")]
     Io {
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// How.
+        /// The error of the system call.
         error: io::Error,
     },
     /// A file came back with other bytes than were written.

@@ -32,7 +32,7 @@ const TIMEOUTS: [Nanos; 3] = [Nanos::from_secs(1), Nanos::from_secs(2), Nanos::f
 /// Datagrams taken from a socket before the loop looks at other things.
 const RECEIVES_MAX: usize = 512;
 
-/// The resolver.
+/// The resolver: servers, open questions and their deadlines.
 #[derive(Debug)]
 pub struct Resolver {
     servers: Vec<Server>,
@@ -75,7 +75,7 @@ struct Tcp {
     threads: usize,
 }
 
-/// A finished question.
+/// A finished question: the name, the type of record, and the result.
 pub type Finished = (Box<str>, Kind, Lookup);
 
 impl Resolver {

@@ -9,21 +9,21 @@ use crate::journal::JournalError;
 /// Why a run cannot begin or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The journal.
+    /// The journal cannot be opened or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The list cannot be read.
     #[error("the list {} cannot be read: {error}", path.display())]
     List {
-        /// The list.
+        /// The path of the list.
         path: std::path::PathBuf,
         /// The error of the system call.
         error: io::Error,
     },
-    /// TLS.
+    /// The certificates of authorities are missing.
     #[error("certificates cannot be checked: {0}")]
     Tls(String),
-    /// DNS.
+    /// No socket to the DNS server can be opened.
     #[error("the DNS server cannot be queried: {0}")]
     Dns(io::Error),
     /// Anything else that the kernel refuses.

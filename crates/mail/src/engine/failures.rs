@@ -14,7 +14,7 @@ const HOSTS_REPORTED_MAX: u64 = 10;
 /// Why a session ends.
 #[derive(Debug)]
 pub(super) enum End {
-    /// In order.
+    /// It ended in order, with QUIT or by the host.
     Done,
     /// The connection broke.
     Broken(String),

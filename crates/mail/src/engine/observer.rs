@@ -27,7 +27,7 @@ pub struct Progress {
     pub deferred: u64,
     /// Read from the list and without an outcome, the deferred ones included.
     pub open: u64,
-    /// Connections.
+    /// Open connections.
     pub connections: u64,
     /// The whole list has been read.
     pub all_read: bool,

@@ -79,12 +79,12 @@ impl BufferPool {
         Some(Buffer { slab: Arc::clone(&self.0), index })
     }
 
-    /// Buffers in all.
+    /// The number of buffers, free or in use.
     pub fn count(&self) -> u32 {
         self.0.count
     }
 
-    /// Free buffers.
+    /// The number of free buffers.
     pub fn free(&self) -> usize {
         self.0.free.lock().unwrap_or_else(PoisonError::into_inner).len()
     }

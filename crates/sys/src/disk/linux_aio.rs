@@ -31,7 +31,7 @@ pub struct LinuxAio<F> {
     free: Vec<u32>,
     /// Queued and not submitted yet.
     staged: VecDeque<u32>,
-    /// In the kernel.
+    /// Submitted to the kernel.
     submitted: usize,
     /// What io_submit refused; the next reap returns it.
     refused: Vec<(u32, io::Error)>,

@@ -48,7 +48,7 @@ impl Mapping {
         Ok(Mapping { start, len, torn: AtomicBool::new(false) })
     }
 
-    /// Bytes mapped.
+    /// The number of bytes mapped.
     #[allow(clippy::len_without_is_empty, reason = "mmap(2) makes no empty mapping")]
     pub fn len(&self) -> usize {
         self.len

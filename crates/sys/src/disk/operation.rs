@@ -15,7 +15,7 @@ pub struct Operation<F> {
     pub file: F,
     /// Where in the file, in bytes. Ignored by `Sync`.
     pub offset: u64,
-    /// What to do.
+    /// The kind of transfer, with its memory or socket.
     pub transfer: Transfer,
 }
 
@@ -24,14 +24,14 @@ pub struct Operation<F> {
 pub enum Transfer {
     /// Read up to `len` bytes into the start of the buffer.
     Read {
-        /// Where they go.
+        /// The memory that is filled.
         buffer: Buffer,
         /// How many; at most the buffer's size.
         len: usize,
     },
     /// Write the first `len` bytes of the buffer.
     Write {
-        /// Where they come from.
+        /// The memory that is written.
         buffer: Buffer,
         /// How many; at most the buffer's size.
         len: usize,
@@ -40,7 +40,7 @@ pub enum Transfer {
     Send {
         /// The socket. To abandon the operation, shut the socket down.
         socket: Arc<OwnedFd>,
-        /// How many.
+        /// Bytes to send at most.
         len: usize,
     },
     /// Make what was written durable.
@@ -90,7 +90,7 @@ impl Transfer {
 pub struct Finished<F> {
     /// The operation, with its memory.
     pub operation: Operation<F>,
-    /// Bytes moved.
+    /// The number of bytes moved, or the error.
     pub result: io::Result<usize>,
 }
 

@@ -9,15 +9,15 @@ use super::Mapping;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct CacheStat {
-    /// Cached.
+    /// Pages in the page cache (`nr_cache`).
     pub cached: u64,
     /// Cached and changed since they were last written.
     pub dirty: u64,
     /// Cached and being written.
     pub writeback: u64,
-    /// Once cached and thrown out.
+    /// Once cached and evicted since.
     pub evicted: u64,
-    /// Thrown out so lately that reading them again shows a lack of memory.
+    /// Evicted so recently that reading them again indicates a lack of memory.
     pub recently_evicted: u64,
 }
 
@@ -28,7 +28,7 @@ pub struct Residency {
     pub resident: u64,
     /// Pages of the file.
     pub total: u64,
-    /// Who said so.
+    /// The system call that found it.
     pub witness: Witness,
 }
 
@@ -42,7 +42,7 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// Its name.
+    /// The name of the system call.
     pub const fn name(self) -> &'static str {
         match self {
             Witness::Cachestat => "cachestat",

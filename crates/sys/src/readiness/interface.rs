@@ -16,7 +16,7 @@ pub enum Trigger {
     Edge,
 }
 
-/// What to report.
+/// The kinds of readiness that are reported for a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// Neither; errors may still be reported.
@@ -25,7 +25,7 @@ pub enum Interest {
     Read,
     /// Room to write.
     Write,
-    /// Both.
+    /// Input and room to write.
     ReadWrite,
 }
 
@@ -44,7 +44,7 @@ impl Interest {
 /// A descriptor that became ready. Errors and hang-ups are reported as both, since the next call on it returns them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// Which.
+    /// The token with which the descriptor is watched.
     pub token: Token,
     /// A receive or an accept would not wait.
     pub readable: bool,

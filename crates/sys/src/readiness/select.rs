@@ -17,7 +17,7 @@ const WORD_BITS: usize = 64;
 pub struct Select {
     wanted: Sets,
     result: Sets,
-    /// By descriptor.
+    /// The token of each watched descriptor, by descriptor.
     tokens: Vec<Token>,
     /// The highest watched descriptor plus one.
     end: usize,

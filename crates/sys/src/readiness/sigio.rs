@@ -50,7 +50,7 @@ pub fn block_signals() {
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
 }
 
-/// Realtime signals.
+/// Readiness by realtime signals (fcntl(2), F_SETSIG).
 #[derive(Debug)]
 pub struct SigIo {
     thread: libc::pid_t,

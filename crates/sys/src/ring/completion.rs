@@ -40,7 +40,7 @@ pub enum Completion {
     },
     /// From [`Ring::read`](super::Ring::read).
     Read {
-        /// The token given.
+        /// The token of the operation.
         token: Token,
         /// How many bytes were read into the buffer; 0 at the end of the file.
         result: io::Result<usize>,
@@ -49,14 +49,14 @@ pub enum Completion {
     },
     /// From [`Ring::connect`](super::Ring::connect).
     Connected {
-        /// The token given.
+        /// The token of the operation.
         token: Token,
         /// Done, or why not.
         result: io::Result<()>,
     },
     /// From [`Ring::poll`](super::Ring::poll): the descriptor is readable. Reported once for each call.
     Readable {
-        /// The token given.
+        /// The token of the operation.
         token: Token,
     },
 }

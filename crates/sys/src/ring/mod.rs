@@ -50,7 +50,7 @@ pub struct Sizes {
     pub completions: u32,
     /// Buffers for receives; a power of two up to 32768.
     pub buffers: u16,
-    /// Bytes in each.
+    /// Bytes in each of these buffers.
     pub buffer_bytes: u32,
     /// Slots for descriptors that exist only in the ring (direct descriptors); 0 for none.
     pub direct: u32,
@@ -215,7 +215,7 @@ impl Ring {
         self.push(entry, user_data(Kind::Read, slot.into()));
     }
 
-    /// Connects a socket.
+    /// Starts to connect a socket; [`Completion::Connected`] has the result.
     pub fn connect(&mut self, token: Token, fd: &RingFd, to: SocketAddr) {
         let address = Box::new(socket_address(to));
         let (pointer, length) = (std::ptr::from_ref(&address.storage).cast(), address.length);

@@ -8,7 +8,7 @@ use io_uring::types;
 /// operation and takes no descriptor of the process.
 #[derive(Debug)]
 pub enum RingFd {
-    /// A descriptor.
+    /// An ordinary descriptor of the process.
     Plain(OwnedFd),
     /// A slot of the ring. It must be closed by [`Ring::close`](super::Ring::close).
     Direct(u32),

@@ -63,7 +63,7 @@ impl<F: AsFd> PosixAio<F> {
         })
     }
 
-    /// Starts an operation.
+    /// Hands an operation to the library at once; there is nothing to commit.
     ///
     /// # Errors
     /// [`Refused::Full`] beyond the depth or the library's own limits (EAGAIN), otherwise why it failed.

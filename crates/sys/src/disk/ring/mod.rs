@@ -7,16 +7,19 @@
 //! The kernel may report a completion before its worker has released the request, and the last reference is then dropped
 //! by this thread's next system call. So only shutdown(2), or dropping the ring, is certain to close a socket.
 
-use std::collections::HashMap;
+mod file_table;
+mod send;
+
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use io_uring::{IoUring, opcode, squeue, types};
-use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::{BufferPool, Finished, Operation, Refused, Transfer, Wait};
 use crate::ring::explain;
 use crate::{EventFd, Unavailable};
+use file_table::FileTable;
+use send::{Pipes, Send, Step};
 
 /// The kernel does so many pieces of deferred work in one entry, at least (IO_LOCAL_TW_DEFAULT_MAX).
 const WORK_PER_ENTER: usize = 20;
@@ -46,52 +49,13 @@ pub struct DiskRing<F> {
     staged: usize,
     buffers: Option<BufferPool>,
     files: Option<FileTable<F>>,
-    spare_pipes: Vec<Pipe>,
+    pipes: Pipes,
     eventfd: Option<EventFd>,
 }
 
 struct InFlight<F> {
     operation: Operation<F>,
     send: Option<Send>,
-}
-
-/// Where a send stands.
-struct Send {
-    pipe: Pipe,
-    /// Bytes that the socket has.
-    sent: usize,
-    /// Bytes in the pipe; zero while it is being filled.
-    held: usize,
-}
-
-/// An empty pipe.
-struct Pipe {
-    reader: OwnedFd,
-    writer: OwnedFd,
-    capacity: usize,
-}
-
-/// What a pipe is asked to hold. The kernel may grant less to a user with many pipes.
-const PIPE_BYTES: usize = 256 * 1024;
-/// Pipes kept for the next send.
-const SPARE_PIPES_MAX: usize = 64;
-
-impl Pipe {
-    fn new() -> io::Result<Pipe> {
-        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        let capacity =
-            fcntl_setpipe_size(&writer, PIPE_BYTES).or_else(|_| rustix::pipe::fcntl_getpipe_size(&writer))?;
-        Ok(Pipe { reader, writer, capacity })
-    }
-}
-
-/// Files registered with the ring, by descriptor.
-struct FileTable<F> {
-    /// Keeps each registered file open, so that its descriptor cannot come to mean another one.
-    entries: Vec<Option<F>>,
-    by_descriptor: HashMap<RawFd, u32>,
-    /// The entry to replace next.
-    next: u32,
 }
 
 impl<F: AsFd + Clone> DiskRing<F> {
@@ -141,12 +105,8 @@ impl<F: AsFd + Clone> DiskRing<F> {
             free: (0..depth).rev().collect(),
             staged: 0,
             buffers: options.buffers.clone(),
-            files: (options.files > 0).then(|| FileTable {
-                entries: (0..options.files).map(|_| None).collect(),
-                by_descriptor: HashMap::with_capacity(options.files as usize),
-                next: 0,
-            }),
-            spare_pipes: Vec::new(),
+            files: (options.files > 0).then(|| FileTable::new(options.files)),
+            pipes: Pipes::default(),
             eventfd,
         })
     }
@@ -160,8 +120,8 @@ impl<F: AsFd + Clone> DiskRing<F> {
             return Err(Refused::Full(operation));
         };
         let in_flight = if matches!(operation.transfer, Transfer::Send { .. }) {
-            match self.spare_pipes.pop().map_or_else(Pipe::new, Ok) {
-                Ok(pipe) => InFlight { operation, send: Some(Send { pipe, sent: 0, held: 0 }) },
+            match self.pipes.begin() {
+                Ok(send) => InFlight { operation, send: Some(send) },
                 Err(error) => {
                     self.free.push(slot);
                     return Err(Refused::Failed(Finished { operation, result: Err(error) }));
@@ -248,83 +208,30 @@ impl<F: AsFd + Clone> DiskRing<F> {
                 code if code < 0 => Err(io::Error::from_raw_os_error(-code)),
                 count => Ok(count as usize),
             };
-            match self.advance(in_flight, result) {
-                Ok(in_flight) => {
+            let InFlight { operation, send } = in_flight;
+            let step = match send {
+                Some(send) => self.pipes.advance(send, operation.transfer.len(), result),
+                None => Step::Over(result),
+            };
+            match step {
+                Step::Next(send) => {
+                    let in_flight = InFlight { operation, send: Some(send) };
                     let entry = self.entry(&in_flight).user_data(slot.into());
                     self.slots[slot as usize] = Some(in_flight);
                     self.push(entry);
                 }
-                Err(finished) => {
+                Step::Over(result) => {
                     self.free.push(slot);
-                    done.push(finished);
+                    done.push(Finished { operation, result });
                 }
             }
-        }
-    }
-
-    /// What a step's result means: another step, or the end.
-    fn advance(
-        &mut self,
-        in_flight: InFlight<F>,
-        result: io::Result<usize>,
-    ) -> Result<InFlight<F>, Finished<F>> {
-        let InFlight { operation, send } = in_flight;
-        let Some(mut send) = send else {
-            return Err(Finished { operation, result });
-        };
-        let len = operation.transfer.len();
-        let over = match result {
-            Ok(count) if send.held > 0 => {
-                send.sent += count;
-                send.held -= count;
-                (send.held == 0 && send.sent == len) || count == 0
-            }
-            // The end of the file.
-            Ok(0) => true,
-            Ok(count) => {
-                send.held = count;
-                false
-            }
-            Err(error) => {
-                // What the socket has counts; if it has something, a full one is no error.
-                let full = error.kind() == io::ErrorKind::WouldBlock && send.sent > 0;
-                let result = if full { Ok(send.sent) } else { Err(error) };
-                self.keep(send);
-                return Err(Finished { operation, result });
-            }
-        };
-        if over {
-            let sent = send.sent;
-            self.keep(send);
-            return Err(Finished { operation, result: Ok(sent) });
-        }
-        Ok(InFlight { operation, send: Some(send) })
-    }
-
-    /// Keeps an empty pipe for the next send; one that still holds bytes is closed with them.
-    fn keep(&mut self, send: Send) {
-        if send.held == 0 && self.spare_pipes.len() < SPARE_PIPES_MAX {
-            self.spare_pipes.push(send.pipe);
         }
     }
 
     fn entry(&mut self, in_flight: &InFlight<F>) -> squeue::Entry {
         let Operation { file, offset, transfer, .. } = &in_flight.operation;
         if let (Some(send), Transfer::Send { socket, len }) = (&in_flight.send, transfer) {
-            // Filling takes no flag: it may wait for the disk, on a worker of the kernel. Emptying must not wait.
-            return if send.held == 0 {
-                let from = (offset + send.sent as u64).cast_signed();
-                let count = (len - send.sent).min(send.pipe.capacity) as u32;
-                let (file, pipe) = (file.as_fd().as_raw_fd(), send.pipe.writer.as_raw_fd());
-                opcode::Splice::new(types::Fd(file), from, types::Fd(pipe), -1, count).build()
-            } else {
-                let more = send.sent + send.held < *len;
-                let flags = libc::SPLICE_F_NONBLOCK | if more { libc::SPLICE_F_MORE } else { 0 };
-                let (pipe, socket) = (send.pipe.reader.as_raw_fd(), socket.as_raw_fd());
-                opcode::Splice::new(types::Fd(pipe), -1, types::Fd(socket), -1, send.held as u32)
-                    .flags(flags)
-                    .build()
-            };
+            return send.entry(file.as_fd(), *offset, socket, *len);
         }
         let (start, len) = transfer.memory();
         let (len, offset) = (u32::try_from(len).unwrap_or(u32::MAX), *offset);
@@ -353,9 +260,7 @@ impl<F: AsFd + Clone> DiskRing<F> {
 
     /// The index of a file in the ring's table, entered if need be; none if there is no table or no room.
     fn registered(&mut self, file: &F) -> Option<u32> {
-        let descriptor = file.as_fd().as_raw_fd();
-        let table = self.files.as_ref()?;
-        if let Some(&index) = table.by_descriptor.get(&descriptor) {
+        if let Some(index) = self.files.as_ref()?.index_of(file) {
             return Some(index);
         }
         // Entries that are staged still name the file that is about to be replaced.
@@ -364,13 +269,9 @@ impl<F: AsFd + Clone> DiskRing<F> {
             return None;
         }
         let table = self.files.as_mut()?;
-        let index = table.next;
-        self.ring.submitter().register_files_update(index, &[descriptor]).ok()?;
-        table.next = (index + 1) % table.entries.len() as u32;
-        if let Some(replaced) = table.entries[index as usize].replace(file.clone()) {
-            table.by_descriptor.remove(&replaced.as_fd().as_raw_fd());
-        }
-        table.by_descriptor.insert(descriptor, index);
+        let index = table.next();
+        self.ring.submitter().register_files_update(index, &[file.as_fd().as_raw_fd()]).ok()?;
+        table.replace_next(file);
         Some(index)
     }
 }
