@@ -12,15 +12,16 @@ use pitot_meter::units;
 use pitot_results::disk::{DiskFiles, FILES, FilesOfSize, FilesOptions, FilesPhase, SCHEMA};
 use pitot_results::{Failure, Latency, rfc3339};
 
-use super::{Sink, size, stop_on_signals, table};
+use super::output::{Sink, residency, size, table};
+use super::signals::stop_on_signals;
 
 /// Create, write and read back many small files of each size in one directory.
 ///
-/// The 2001 comparison of file systems: 10,000 files, one at a time, from 4 KiB to 128 KiB. Each phase is timed apart,
-/// what comes back is checked, and nothing is left behind.
+/// The 2001 comparison of file systems: 10,000 files, one at a time, from 4 KiB to 128 KiB. Each phase is timed
+/// separately, the contents are checked, and all files are removed at the end.
 #[derive(Debug, Args)]
 pub(crate) struct Files {
-    /// Where: a directory that is missing or empty. [default: a new one in the present directory]
+    /// The directory of the files: missing or empty. [default: a new one in the current directory]
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Files of each size.
@@ -38,16 +39,16 @@ pub(crate) struct Files {
     /// Drop the files from the page cache before they are read back.
     #[arg(long)]
     cold: bool,
-    /// Time stat(2) of each file, too.
+    /// Also time stat(2) of each file.
     #[arg(long)]
     stat: bool,
-    /// Time the removal, too.
+    /// Also time the removal.
     #[arg(long)]
     delete: bool,
-    /// Of the contents.
+    /// The seed of the contents.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Write the results as JSON to this file, or to standard output with `-`.
+    /// Write the results as JSON to this file; - is standard output, which then gets nothing else.
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
 }
@@ -182,7 +183,7 @@ fn result(plan: &FilesPlan, reports: &[SizeReport], file_system: String, started
             elapsed_s,
             files_per_s: files_per_s(elapsed_s),
             phases: report.phases.iter().map(phase).collect(),
-            cache_before_read: report.cold.as_ref().map(super::residency),
+            cache_before_read: report.cold.as_ref().map(residency),
         }
     };
     DiskFiles {

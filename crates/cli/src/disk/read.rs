@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
-use pitot_disk::bench::{self, BenchError, Check, Pattern, ReadPlan, ReadReport, State, Until};
+use pitot_disk::bench::{self, BenchError, CacheState, Check, Pattern, ReadPlan, ReadReport, Until};
 use pitot_disk::cache::Residency;
 use pitot_disk::set::{FileSet, SetError, SetPlan};
 use pitot_disk::{ENGINES, EngineEntry, EngineOptions, NotifyBy, Target, file_system};
@@ -16,7 +16,8 @@ use pitot_results::disk::{
 };
 use pitot_results::{Failure, Latency, rfc3339};
 
-use super::{Sink, residency, size, stop_on_signals, table};
+use super::output::{Sink, residency, size, table};
+use super::signals::stop_on_signals;
 use crate::failure::nearest;
 use crate::renamed::refusal;
 
@@ -102,7 +103,7 @@ pub(crate) struct Read {
     /// The seed of the contents and of the order.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Write the results as JSON to this file, or to standard output with `-`.
+    /// Write the results as JSON to this file; - is standard output, which then gets nothing else.
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
 }
@@ -233,11 +234,11 @@ impl Read {
                 PatternArg::Sequential => Pattern::Sequential,
             },
             state: match self.state {
-                _ if self.direct => State::ColdByDirect,
-                None | Some(StateArg::AsIs) => State::AsIs,
-                Some(StateArg::Hot) => State::Hot,
-                Some(StateArg::Cold) => State::ColdByDrop,
-                Some(StateArg::Limit) => State::ColdByLimit,
+                _ if self.direct => CacheState::ColdByDirect,
+                None | Some(StateArg::AsIs) => CacheState::AsIs,
+                Some(StateArg::Hot) => CacheState::Hot,
+                Some(StateArg::Cold) => CacheState::ColdByDrop,
+                Some(StateArg::Limit) => CacheState::ColdByLimit,
             },
             block: usize::try_from(self.block).unwrap_or(usize::MAX),
             batch: self.batch.unwrap_or(self.depth),
@@ -362,7 +363,7 @@ fn fail(error: BenchError) -> Failure {
         BenchError::Set(SetError::Interrupted) | BenchError::Interrupted => {
             Failure::run(what, "run it again for a result")
         }
-        BenchError::State { .. } => Failure::run(
+        BenchError::CacheState { .. } => Failure::run(
             what,
             "for hot use a set that fits the memory; for cold use a file system on a disk, and see that no other \
              process has the files mapped",

@@ -14,5 +14,5 @@ mod reads;
 mod run;
 
 pub use order::Pattern;
-pub use plan::{BenchError, Check, LIMIT_FACTOR, ReadPlan, ReadReport, State, Until};
+pub use plan::{BenchError, CacheState, Check, LIMIT_FACTOR, ReadPlan, ReadReport, Until};
 pub use run::run;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::plan::{BenchError, HOT_SHARE_MIN, State, failed};
+use super::plan::{BenchError, CacheState, HOT_SHARE_MIN, failed};
 use crate::DiskFile;
 use crate::cache::{self, Residency};
 
@@ -12,23 +12,23 @@ pub(super) fn residency(files: &[Arc<DiskFile>]) -> Result<Residency, BenchError
 }
 
 /// Brings the page cache into a state and verifies it.
-pub(super) fn establish(state: State, files: &[Arc<DiskFile>]) -> Result<Residency, BenchError> {
+pub(super) fn establish(state: CacheState, files: &[Arc<DiskFile>]) -> Result<Residency, BenchError> {
     for file in files {
         match state {
-            State::Hot => cache::make_hot(file).map_err(failed("reading the set"))?,
-            State::ColdByDrop => cache::make_cold(file).map_err(failed("dropping pages"))?,
-            State::AsIs | State::ColdByDirect | State::ColdByLimit => {}
+            CacheState::Hot => cache::make_hot(file).map_err(failed("reading the set"))?,
+            CacheState::ColdByDrop => cache::make_cold(file).map_err(failed("dropping pages"))?,
+            CacheState::AsIs | CacheState::ColdByDirect | CacheState::ColdByLimit => {}
         }
     }
     let found = residency(files)?;
     let right = match state {
-        State::Hot => found.share() >= HOT_SHARE_MIN,
-        State::ColdByDrop => found.share() <= cache::COLD_SHARE_MAX,
-        State::AsIs | State::ColdByDirect | State::ColdByLimit => true,
+        CacheState::Hot => found.share() >= HOT_SHARE_MIN,
+        CacheState::ColdByDrop => found.share() <= cache::COLD_SHARE_MAX,
+        CacheState::AsIs | CacheState::ColdByDirect | CacheState::ColdByLimit => true,
     };
     if right {
         return Ok(found);
     }
     let witness = found.witness.name();
-    Err(BenchError::State { wanted: state.name(), share: found.share() * 100.0, witness })
+    Err(BenchError::CacheState { wanted: state.name(), share: found.share() * 100.0, witness })
 }

@@ -24,7 +24,7 @@ pub struct ReadPlan {
     /// The order of reads.
     pub pattern: Pattern,
     /// The state of the page cache.
-    pub state: State,
+    pub state: CacheState,
     /// Bytes per read.
     pub block: usize,
     /// Reads queued before they are committed; at most the depth.
@@ -41,7 +41,7 @@ pub struct ReadPlan {
 
 /// The state of the page cache at the start, and by which method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum CacheState {
     /// As found.
     AsIs,
     /// All files were read before.
@@ -55,15 +55,15 @@ pub enum State {
     ColdByLimit,
 }
 
-impl State {
+impl CacheState {
     /// The word in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
-            State::AsIs => "as-is",
-            State::Hot => "hot",
-            State::ColdByDrop => "cold (dropped)",
-            State::ColdByDirect => "cold (direct)",
-            State::ColdByLimit => "cold (memory limit)",
+            CacheState::AsIs => "as-is",
+            CacheState::Hot => "hot",
+            CacheState::ColdByDrop => "cold (dropped)",
+            CacheState::ColdByDirect => "cold (direct)",
+            CacheState::ColdByLimit => "cold (memory limit)",
         }
     }
 }
@@ -160,7 +160,7 @@ pub enum BenchError {
     Set(#[from] SetError),
     /// The page cache could not be brought into the state asked for.
     #[error("the set is not {wanted}: {share:.1}% of it is in memory, says {witness}")]
-    State {
+    CacheState {
         /// The name of the state asked for.
         wanted: &'static str,
         /// Percent of the pages in memory.
@@ -221,9 +221,11 @@ impl ReadPlan {
             )));
         }
         match self.state {
-            State::Hot if direct => Err(BenchError::Plan("--direct goes around a hot cache".into())),
-            State::ColdByDirect if !direct => Err(BenchError::Plan("cold by direct needs --direct".into())),
-            State::ColdByLimit => {
+            CacheState::Hot if direct => Err(BenchError::Plan("--direct goes around a hot cache".into())),
+            CacheState::ColdByDirect if !direct => {
+                Err(BenchError::Plan("cold by direct needs --direct".into()))
+            }
+            CacheState::ColdByLimit => {
                 let limit = memory_limit().map_err(failed("reading the memory limit"))?;
                 if set_bytes < limit.saturating_mul(LIMIT_FACTOR) {
                     return Err(BenchError::Plan(format!(

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::counts::Counts;
 use super::drain::Drain;
 use super::order::{Block, Order};
-use super::plan::{BenchError, Check, ReadPlan, State, failed};
+use super::plan::{BenchError, CacheState, Check, ReadPlan, failed};
 use crate::set::FileSet;
 use crate::{Completion, DiskFile, DiskOp, Engine, Queued, content};
 
@@ -185,7 +185,7 @@ impl<'a> Reads<'a> {
     /// The next block to read; none at the end of a pass after which the cache must be made cold again.
     fn next_block(&mut self) -> Option<Block> {
         self.order.next().or_else(|| {
-            if self.plan.state == State::ColdByDrop {
+            if self.plan.state == CacheState::ColdByDrop {
                 return None;
             }
             self.counts.passes += 1;

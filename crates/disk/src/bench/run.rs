@@ -12,7 +12,7 @@ use super::counts::Counts;
 use super::drain::Drain;
 use super::order::Pattern;
 use super::page_cache::{establish, residency};
-use super::plan::{BenchError, ReadPlan, ReadReport, State, Until, failed};
+use super::plan::{BenchError, CacheState, ReadPlan, ReadReport, Until, failed};
 use super::reads::{Ended, Reads};
 use crate::cache::Residency;
 use crate::set::{FileSet, SetError};
@@ -110,7 +110,7 @@ impl Run<'_> {
 
     fn next_pass(&mut self) -> Result<(), BenchError> {
         self.reads.restart();
-        if self.plan.state == State::ColdByDrop {
+        if self.plan.state == CacheState::ColdByDrop {
             establish(self.plan.state, self.files)?;
         }
         Ok(())
