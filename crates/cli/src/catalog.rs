@@ -6,16 +6,13 @@ use pitot_lab::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
 use pitot_proto::PROTOCOLS;
 use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
 
-/// Models whose connections are spread over many processes.
-const MANY_PROCESSES: &[&str] = &["fork", "spawn", "prefork", "preloop", "relay"];
-
-/// What may run in the place of `pitot load`.
+/// A command that may take the place of `pitot load`.
 struct Program {
-    /// As it is typed.
+    /// Its words on the command line.
     name: &'static str,
     /// False if it is itself what is measured.
     needs_server: bool,
-    /// What is measured writes files.
+    /// Whether what is measured writes files.
     writes_files: bool,
 }
 
@@ -24,6 +21,7 @@ const PROGRAMS: &[Program] = &[
     Program { name: "disk read", needs_server: false, writes_files: true },
     Program { name: "mail", needs_server: true, writes_files: false },
 ];
+
 /// Protocols of `pitot serve` that are not in the registry, because no model or mechanism applies to them.
 const OTHER_PROTOCOLS: &[&str] = &["dns"];
 
@@ -72,7 +70,7 @@ fn model_word(model: &Model) -> ModelWord {
         name: model.name.to_owned(),
         default_mechanism: pitot_serve::default_mechanism(model)
             .map_or_else(String::new, |m| m.name.to_owned()),
-        one_process: !MANY_PROCESSES.contains(&model.name),
+        one_process: model.is_one_process,
     }
 }
 
@@ -114,9 +112,6 @@ mod tests {
         assert!(catalog.load_options.iter().any(|o| o.name == "connections"));
         let disk = catalog.program("disk read").unwrap();
         assert!(!disk.needs_server && disk.options.iter().any(|o| o.name == "engine" && o.takes_value));
-        for name in MANY_PROCESSES {
-            assert!(catalog.model(name).is_some(), "{name}");
-        }
     }
 
     #[test]
