@@ -23,7 +23,7 @@ const BAD_LINES_SHOWN: u64 = 20;
 /// run that was stopped or killed continues where it was: a recipient whose outcome is there is never sent to again, and
 /// at most as many recipients as there are connections (-c) may get the message twice.
 ///
-/// Exit code 0: every recipient was taken. 1: some were not, or the run ended early. 2: wrong use.
+/// Exit code 0: every recipient was accepted. 1: some were not, or the run ended early. 2: misuse.
 #[derive(Debug, Args)]
 pub(crate) struct Mail {
     /// The recipients, one address a line.

@@ -1,8 +1,8 @@
 //! The mail engine: one message to many recipients, each of them exactly one outcome.
 //!
-//! [`Plan::new`] checks [`Options`], [`run`] carries the plan out, and [`Report`] is the result.
+//! [`Plan::new`] checks [`Options`], [`run`] carries the plan out and returns a [`pitot_results::mail::MailResult`].
 //! Recipients are grouped by domain, and domains whose mail goes to the same address share its connections. A
-//! transaction carries recipients of one domain only, as large receivers insist on (several if there is a relay).
+//! transaction carries recipients of one domain only, as large receivers require (several if there is a relay).
 //! With a journal a run that was killed continues where it stopped ([`journal`] states the guarantee).
 #![forbid(unsafe_code)]
 
