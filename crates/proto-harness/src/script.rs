@@ -46,7 +46,7 @@ impl Event {
                 1 => Event::Stop,
                 _ => Event::Break,
             },
-            13 if argument % 2 == 0 => Event::FailFiles(FileFailure::Truncated),
+            13 if argument.is_multiple_of(2) => Event::FailFiles(FileFailure::Truncated),
             13 => Event::FailFiles(FileFailure::Unreadable(OpenError::Unavailable)),
             14 => Event::FailStores(StoreError::NoSpace),
             _ => Event::Room(u64::MAX),

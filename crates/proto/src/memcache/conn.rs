@@ -148,7 +148,7 @@ impl Conn {
                 match verb {
                     b"quit" => return Ok(Step { consumed, next: Next::Close }),
                     [b'm', letter] => {
-                        meta::execute(&self.cache.store, *letter, words, now_s, &mut exchange.out)
+                        meta::execute(&self.cache.store, *letter, words, now_s, &mut exchange.out);
                     }
                     _ => classic::execute(&self.cache, cx, now_s, verb, words, &mut exchange.out),
                 }

@@ -62,15 +62,13 @@ impl Helper for Disk {
 impl Helper for Remote {
     fn ask(&mut self, token: Token, env: &mut Env, connection: &mut SocketConnection, request: Request) {
         let asked = match request {
-            Request::Store(path, step) => self.store(token, &path, &step).or_else(|error| {
+            Request::Store(path, step) => self.store(token, &path, &step).map_err(|error| {
                 let answer = env.answer_to_store(Err(error));
                 connection.stored(env, answer);
-                Err(())
             }),
-            Request::Look(path) => self.look(token, path).or_else(|error| {
-                connection.connection.opened(&mut env.worker, Err(error));
-                Err(())
-            }),
+            Request::Look(path) => self
+                .look(token, path)
+                .map_err(|error| connection.connection.opened(&mut env.worker, Err(error))),
             Request::Read => self.ask_for_part(token, env, connection),
         };
         if asked.is_ok() {
