@@ -22,20 +22,20 @@ pub struct EpollLevel(Epoll);
 pub struct EpollEdge(Epoll);
 
 #[derive(Debug)]
-struct Epoll {
-    fd: OwnedFd,
+pub(super) struct Epoll {
+    pub(super) fd: OwnedFd,
     events: Box<[MaybeUninit<Event>; BATCH]>,
 }
 
 impl Epoll {
-    fn new() -> io::Result<Epoll> {
+    pub(super) fn new() -> io::Result<Epoll> {
         Ok(Epoll {
             fd: epoll::create(CreateFlags::CLOEXEC)?,
             events: Box::new([MaybeUninit::uninit(); BATCH]),
         })
     }
 
-    fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> io::Result<()> {
+    pub(super) fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> io::Result<()> {
         let timeout = timeout.map(timespec);
         let (events, _) = match epoll::wait(&self.fd, self.events.as_mut_slice(), timeout.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok(()),
@@ -55,7 +55,7 @@ impl Epoll {
     }
 
     /// The kernel forgets a closed socket by itself, unless another descriptor refers to it.
-    fn unwatch(&mut self, fd: BorrowedFd<'_>, closing: bool) {
+    pub(super) fn unwatch(&mut self, fd: BorrowedFd<'_>, closing: bool) {
         if !closing {
             let _ = epoll::delete(&self.fd, fd);
         }
@@ -66,7 +66,7 @@ fn data(token: Token) -> EventData {
     EventData::new_u64(token.bits())
 }
 
-fn level_flags(interest: Interest) -> EventFlags {
+pub(super) fn level_flags(interest: Interest) -> EventFlags {
     match interest {
         Interest::Nothing => EventFlags::empty(),
         Interest::Read => EventFlags::IN,

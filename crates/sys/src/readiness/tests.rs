@@ -123,7 +123,7 @@ fn level_interest_in_writing_can_be_given_up<R: Readiness>() {
     assert_eq!(ready, []);
 }
 
-fn all<R: Readiness>() {
+pub(super) fn all<R: Readiness>() {
     reports_input_and_of_the_end::<R>();
     reports_what_was_there_before::<R>();
     wakes_from_another_thread::<R>();
