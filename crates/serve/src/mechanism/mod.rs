@@ -7,6 +7,7 @@ mod blocking;
 mod contract;
 mod epoll_et;
 mod epoll_lt;
+mod epoll_oneshot;
 mod poll;
 mod select;
 mod sigio;
@@ -21,6 +22,7 @@ pub static MECHANISMS: &[&Mechanism] = &[
     &poll::POLL,
     &sigio::SIGIO,
     &epoll_lt::EPOLL_LT,
+    &epoll_oneshot::EPOLL_ONESHOT,
     &epoll_et::EPOLL_ET,
     &uring::URING,
 ];

@@ -1,15 +1,17 @@
 //! Readiness mechanisms: they report which descriptors can be read or written without blocking.
 //!
-//! select(2), poll(2), epoll(7) with level and with edge trigger, and realtime signals (fcntl(2), F_SETSIG). Each is
+//! select(2), poll(2), epoll(7) with level trigger, with edge trigger and with EPOLLONESHOT, and realtime signals (fcntl(2), F_SETSIG). Each is
 //! one file; all that differs for the user of one is [`Readiness::TRIGGER`].
 
 mod epoll;
+mod epoll_oneshot;
 mod interface;
 mod poll;
 mod select;
 mod sigio;
 
 pub use epoll::{EpollEdge, EpollLevel};
+pub use epoll_oneshot::EpollOneShot;
 pub use interface::{Interest, Readiness, Ready, Trigger};
 pub use poll::Poll;
 pub use select::Select;
