@@ -2,7 +2,7 @@
 
 use clap::{Command, CommandFactory};
 use pitot_lab::metric::{METRICS, RENAMED};
-use pitot_lab::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
+use pitot_lab::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
 use pitot_proto::PROTOCOLS;
 use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
 
@@ -21,9 +21,9 @@ const PROGRAMS: &[Program] = &[
     Program { name: "disk read", needs_server: false, writes_files: true },
     Program { name: "mail", needs_server: true, writes_files: false },
 ];
-
-/// Protocols of `pitot serve` that are not in the registry, because no model or mechanism applies to them.
-const OTHER_PROTOCOLS: &[&str] = &["dns"];
+/// Protocols of `pitot serve` that are not in the registry, because no model or mechanism applies to them, with their
+/// load URLs.
+const OTHER_PROTOCOLS: &[(&str, &str)] = &[("dns", "dns://{address}")];
 
 /// The words that a plan may use with this binary on this kernel.
 pub(crate) fn catalog() -> Catalog {
@@ -39,9 +39,9 @@ pub(crate) fn catalog() -> Catalog {
     Catalog {
         protocols: PROTOCOLS
             .iter()
-            .map(|p| p.name)
+            .map(|p| (p.name, p.load_url))
             .chain(OTHER_PROTOCOLS.iter().copied())
-            .map(str::to_owned)
+            .map(|(name, url)| ProtocolWord { name: name.to_owned(), load_url: url.to_owned() })
             .collect(),
         models: MODELS.iter().map(|model| model_word(model)).collect(),
         mechanisms: MECHANISMS.iter().map(|m| m.name.to_owned()).collect(),

@@ -143,7 +143,7 @@ fn protocols() -> Vec<Row> {
         text: p.summary.into(),
         json: json!({ "name": p.name, "summary": p.summary, "doc": p.doc, "files": p.files }),
     };
-    PROTOCOLS.iter().map(row).collect()
+    PROTOCOLS.iter().copied().map(row).collect()
 }
 
 fn suites() -> Result<Vec<Row>, Failure> {

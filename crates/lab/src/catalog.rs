@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Catalog {
     /// Protocols of `pitot serve`.
-    pub protocols: Vec<String>,
+    pub protocols: Vec<ProtocolWord>,
     /// Concurrency models.
     pub models: Vec<ModelWord>,
     /// Event mechanisms.
@@ -28,6 +28,15 @@ pub struct Catalog {
     pub metrics: Vec<String>,
     /// Metrics that were renamed: the old name and the new one.
     pub renamed_metrics: Vec<(String, String)>,
+}
+
+/// A protocol of `pitot serve`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtocolWord {
+    /// The word.
+    pub name: String,
+    /// The URL of a load where the plan names none, with placeholders.
+    pub load_url: String,
 }
 
 /// A subcommand that may run in place of `pitot load`.
@@ -80,6 +89,11 @@ pub struct OptionWord {
 }
 
 impl Catalog {
+    /// The protocol of that name.
+    pub fn protocol(&self, name: &str) -> Option<&ProtocolWord> {
+        self.protocols.iter().find(|p| p.name == name)
+    }
+
     /// The model of that name.
     pub fn model(&self, name: &str) -> Option<&ModelWord> {
         self.models.iter().find(|m| m.name == name)

@@ -22,7 +22,7 @@ pub mod statistics;
 mod suites;
 mod units;
 
-pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
+pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
 pub use host::{CpuSplit, Fact, Fingerprint, HostChange};
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};

@@ -4,7 +4,10 @@
 //! allowed. Connections persist and requests may be pipelined. There is no framing beside the length that the client
 //! asked for, so a line that is not a request ends the connection without a word.
 
-use crate::{Context, Exchange, Next, Protocol, ProtocolOptions, ServerConn, Step, Violation, ViolationKind};
+use crate::{
+    Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, Violation,
+    ViolationKind,
+};
 
 /// The size of a reply to a request that names none.
 pub const SIZE_DEFAULT: u64 = 1024;
@@ -17,11 +20,22 @@ pub const LINE_MAX: usize = 32;
 #[derive(Debug)]
 pub struct Blob;
 
+/// The entry of the registry.
+pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
+    name: "blob",
+    summary: "answers `GET <n>` by n bytes; connections persist and pipeline",
+    doc: "The transfer service of the 2006 comparison of select and epoll: the smallest request and reply that \
+          still carry a payload, from 1 byte to 1 GiB (1024 bytes where the request names no size).",
+    files: false,
+    load_url: "blob://{address}/{size}",
+    build,
+};
+
 /// Makes the protocol. It takes no options.
 ///
 /// # Errors
 /// None; the signature is the registry's.
-pub fn build(_: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
+fn build(_: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
     Ok(Box::new(Blob))
 }
 

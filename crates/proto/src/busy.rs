@@ -1,6 +1,6 @@
 //! `busy`: the service of the 2001 architecture comparison. It answers every connection with one line and closes.
 
-use crate::{Context, Exchange, Next, Protocol, ProtocolOptions, ServerConn, Step, Violation};
+use crate::{Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, Violation};
 
 /// The line that every connection gets.
 pub const REPLY: &[u8] = b"450 too busy\r\n";
@@ -9,11 +9,22 @@ pub const REPLY: &[u8] = b"450 too busy\r\n";
 #[derive(Debug)]
 pub struct Busy;
 
+/// The entry of the registry.
+pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
+    name: "busy",
+    summary: "answers `450 too busy` to every connection and closes",
+    doc: "The service of the 2001 comparison of task architectures: what it costs to accept a connection, say \
+          one line and close it, with nothing else in the way.",
+    files: false,
+    load_url: "busy://{address}",
+    build,
+};
+
 /// Makes the protocol. It takes no options.
 ///
 /// # Errors
 /// None; the signature is the registry's.
-pub fn build(_: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
+fn build(_: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
     Ok(Box::new(Busy))
 }
 

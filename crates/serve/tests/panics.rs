@@ -22,6 +22,7 @@ static FRAGILE: ProtocolEntry = ProtocolEntry {
     summary: "an echo that panics",
     doc: "An echo that panics at an exclamation mark.",
     files: false,
+    load_url: "fragile://{address}",
     build: |_| Ok(Box::new(Fragile)),
 };
 

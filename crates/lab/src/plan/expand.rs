@@ -202,7 +202,10 @@ fn build(
                 server.take("protocol").map(|v| v.to_string()).ok_or("the plan names no protocol")?;
             check_pair(catalog, &server)?;
             check_descriptors(catalog, host, &server, factors)?;
-            let url = url.unwrap_or_else(|| default_url(&protocol));
+            let url = match url {
+                Some(url) => url,
+                None => catalog.protocol(&protocol).ok_or("the protocol is not known")?.load_url.clone(),
+            };
             (CellServer::Pitot { protocol, options: server }, url)
         }
     };
@@ -276,12 +279,4 @@ fn check_descriptors(
         ));
     }
     Ok(())
-}
-
-fn default_url(protocol: &str) -> String {
-    match protocol {
-        "http" => "http://{address}/bytes/{size}".into(),
-        "blob" => "blob://{address}/{size}".into(),
-        other => format!("{other}://{{address}}"),
-    }
 }

@@ -130,7 +130,9 @@ pub(super) fn check_option(
     };
     let words = |list: &[String]| -> Vec<String> { list.to_vec() };
     let known = match (side, option) {
-        (Side::Server, "protocol") => Some(("a protocol", words(&catalog.protocols))),
+        (Side::Server, "protocol") => {
+            Some(("a protocol", catalog.protocols.iter().map(|p| p.name.clone()).collect()))
+        }
         (Side::Server, "model") => {
             Some(("a concurrency model", catalog.models.iter().map(|m| m.name.clone()).collect()))
         }

@@ -74,7 +74,7 @@ fn check_needs(known: &Known<'_>, plan: &Plan, root: &Section<'_>) -> Result<(),
         });
     }
     if has_pitot_server && !protocol {
-        let words: Vec<&str> = known.catalog.protocols.iter().map(String::as_str).collect();
+        let words: Vec<&str> = known.catalog.protocols.iter().map(|p| p.name.as_str()).collect();
         let cure = format!("write protocol = \"{}\" under [server]", words.join("\" or \""));
         let at = root.get("server").map_or(0..0, |i| i.key_span);
         return Err(root.source.error(&at, "the plan does not say which protocol is served", cure));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::statistics::Statistic;
-use crate::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
+use crate::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
 
 pub(crate) fn catalog() -> Catalog {
     let words = |list: &[&str]| list.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
@@ -16,7 +16,9 @@ pub(crate) fn catalog() -> Catalog {
         one_process,
     };
     Catalog {
-        protocols: words(&["busy", "http"]),
+        protocols: [("busy", "busy://{address}"), ("http", "http://{address}/bytes/{size}")]
+            .map(|(name, url)| ProtocolWord { name: name.into(), load_url: url.into() })
+            .into(),
         models: vec![
             model("fork", "blocking", false),
             model("loop", "epoll-et", true),

@@ -9,7 +9,7 @@ use pitot_results::VerdictKind;
 use super::prepare::OVERHEAD_S;
 use super::schedule::schedule;
 use super::*;
-use crate::catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord};
+use crate::catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
 use crate::plan::Plan;
 use crate::record::{Repetition, Run, RunState};
 
@@ -98,7 +98,7 @@ pub(super) fn catalog() -> Catalog {
         renamed_to: None,
     };
     Catalog {
-        protocols: vec!["busy".into()],
+        protocols: vec![ProtocolWord { name: "busy".into(), load_url: "busy://{address}".into() }],
         models: models
             .map(|name| ModelWord {
                 name: name.into(),

@@ -33,7 +33,7 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::{Protocol, ProtocolOptions, ServerConn};
+use crate::{Protocol, ProtocolEntry, ProtocolOptions, ServerConn};
 use conn::Conn;
 pub(crate) use decimal::{Digits, unsigned};
 use store::Store;
@@ -161,11 +161,23 @@ impl Protocol for Memcache {
     }
 }
 
+/// The entry of the registry.
+pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
+    name: "memcache",
+    summary: "memcached's ASCII protocol over a cache in memory: classic and meta commands",
+    doc: "A cache that memcached's clients can use: get and set in all their forms, counters, expiry, a memory limit \
+          with eviction of what was not used for longest (CLOCK), in shards so that many loops scale. The loops or \
+          threads of one process share one cache; a model with several processes has a cache in each of them.",
+    files: false,
+    load_url: "memcache://{address}",
+    build,
+};
+
 /// Makes the protocol with an empty cache.
 ///
 /// # Errors
 /// Limits that leave no room for two values in each shard.
-pub(crate) fn build(options: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
+fn build(options: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
     Ok(Box::new(Memcache::new(&options.memcache)?))
 }
 

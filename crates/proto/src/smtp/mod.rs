@@ -23,7 +23,7 @@ mod reply;
 
 use std::sync::Arc;
 
-use crate::{Protocol, ProtocolOptions, ServerConn};
+use crate::{Protocol, ProtocolEntry, ProtocolOptions, ServerConn};
 use conn::Conn;
 
 /// The longest command line with its line end: that of RFC 5321 with ample room for parameters.
@@ -111,10 +111,23 @@ impl Protocol for Smtp {
     }
 }
 
+/// The entry of the registry.
+pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
+    name: "smtp",
+    summary: "receives mail for anyone (RFC 5321), to count it or to store it in a Maildir",
+    doc: "A receiving mail server with PIPELINING, SIZE, 8BITMIME, SMTPUTF8 and ENHANCEDSTATUSCODES. It accepts every \
+          recipient and relays nothing: a sink that counts, or, with `--deliver maildir DIR`, one that has each \
+          message safe on disk before it says so. Messages that two servers could see ending in different places \
+          are refused.",
+    files: false,
+    load_url: "smtp://{address}",
+    build,
+};
+
 /// Makes the protocol.
 ///
 /// # Errors
 /// As [`Smtp::new`].
-pub(crate) fn build(options: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
+fn build(options: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
     Ok(Box::new(Smtp::new(&options.smtp)?))
 }
