@@ -11,6 +11,7 @@ pub mod blob;
 pub mod busy;
 pub mod client;
 mod connection;
+pub mod echo;
 mod exchange;
 pub mod http;
 pub mod memcache;

@@ -2,7 +2,7 @@
 
 use crate::memcache::{self, MemcacheOptions};
 use crate::smtp::{self, SmtpOptions};
-use crate::{Protocol, blob, busy, http};
+use crate::{Protocol, blob, busy, echo, http};
 
 /// One protocol of the registry.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Default for ProtocolOptions {
 
 /// All protocols, in the order in which lists show them: from the least work per request to the most.
 pub static PROTOCOLS: &[&ProtocolEntry] =
-    &[&busy::ENTRY, &blob::ENTRY, &http::ENTRY, &memcache::ENTRY, &smtp::ENTRY];
+    &[&busy::ENTRY, &echo::ENTRY, &blob::ENTRY, &http::ENTRY, &memcache::ENTRY, &smtp::ENTRY];
 
 /// The protocol of that name.
 pub fn find(name: &str) -> Option<&'static ProtocolEntry> {
