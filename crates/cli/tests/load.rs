@@ -200,6 +200,75 @@ fn the_json_keeps_its_contract() {
     assert!(errors.contains(&("status-404", 1)) && errors.contains(&("ECONNRESET", 1)), "{errors:?}");
 }
 
+/// The leaves of a JSON value that are null, zero or empty, by their JSON pointers.
+fn default_leaves(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            fields.iter().for_each(|(name, field)| default_leaves(field, &format!("{at}/{name}"), found));
+        }
+        Value::Array(items) if !items.is_empty() => {
+            items.iter().enumerate().for_each(|(i, item)| default_leaves(item, &format!("{at}/{i}"), found));
+        }
+        Value::Bool(true) => {}
+        Value::Number(n) if n.as_f64() != Some(0.0) => {}
+        Value::String(text) if !text.is_empty() => {}
+        _ => found.push(at.to_owned()),
+    }
+}
+
+/// Fields that a run may leave at zero or empty: it had none of it, or the kernel does not count it.
+const MAY_BE_DEFAULT: &[&str] = &[
+    "/options/",
+    "/series/",
+    "/client/threads/",
+    "/client/run_queue_s",
+    "/client/cpu_",
+    "/connections/connect_failures",
+    "/connections/retransmits",
+    "/connections/trickled",
+    "/ended_early",
+    "/errors/0/first_at_s",
+    "/errors/1/first_at_s",
+    "/errors/2/first_at_s",
+    "/gates/0/failed",
+    "/latency_ns/connect/stdev",
+    "/latency_ns/schedule_lag/",
+    "/requests/cut",
+    "/requests/started_late",
+    "/smoothness/gap_ns/stdev",
+    "/warmup/errors",
+];
+
+#[test]
+fn the_lab_reads_every_field_that_a_load_prints() {
+    // More right answers than requests are due in the warm-up, then one of each that leaves its mark on the result.
+    let mut acts = vec![Act::Answer; 60];
+    acts.extend([Act::Falter, Act::NotFound, Act::Reset, Act::Close]);
+    let server = Server::start(Script { acts, delay: Duration::from_millis(5), ..Script::default() });
+    let url = server.url();
+    let overload = ["-c", "2", "-R", "2000", "-d", "1500ms", "--warmup", "20ms", "--fail-if", "p99 > 1m"];
+    let storm = ["--storm", "-c", "5"];
+    let search = ["-c", "1", "-d", "300ms", "-R", "20", "--search", "p99 < 10s, errors < 1%"];
+    for (arguments, part) in [
+        (&overload[..], "/requests/missed"),
+        (&storm, "/storm/established"),
+        (&search, "/search/steps/0/response_ns/count"),
+    ] {
+        let (printed, _) = json(&[&[url.as_str()], arguments].concat());
+        let read = pitot_lab::LoadResult::parse(&printed.to_string()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), printed, "something is lost or read as its default");
+        assert!(printed.pointer(part).is_some_and(|n| n.as_u64() > Some(0)), "{part}: {printed:#}");
+        if arguments == &overload[..] {
+            let mut unread = Vec::new();
+            default_leaves(&serde_json::to_value(&read).unwrap(), "", &mut unread);
+            unread.retain(|leaf| !MAY_BE_DEFAULT.iter().any(|may| leaf.starts_with(may)));
+            assert!(unread.is_empty(), "{unread:?}");
+            assert!(read.asked_rps.is_some() && read.smoothness.is_some() && read.client.verdict.is_some());
+            assert_eq!(read.raw, printed);
+        }
+    }
+}
+
 #[test]
 fn the_summary_is_for_people_and_standard_error_is_quiet_without_a_terminal() {
     let server = Server::start(Script::default());

@@ -14,6 +14,7 @@ use std::time::Duration;
 use dns::Data;
 use host::{Host, Script};
 use pitot_needs::needs;
+use pitot_results::mail::MailResult;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -63,8 +64,10 @@ impl Files {
     /// Runs it for its JSON and its exit code.
     fn json(&self, arguments: &[&str]) -> (Value, i32) {
         let output = self.mail(&[arguments, &["--json", "-"]].concat());
-        let value = serde_json::from_slice(&output.stdout)
+        let value: Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|e| panic!("{e}: {}{}", text(&output.stdout), text(&output.stderr)));
+        let read: MailResult = serde_json::from_value(value.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), value, "the lab reads every field");
         (value, output.status.code().unwrap())
     }
 

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use pitot_results::serve::ServeResult;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use serde_json::Value;
 
@@ -137,7 +138,11 @@ impl Server {
         let left: Vec<_> = processes.iter().filter(|process| !process.has_ended()).collect();
         assert!(left.is_empty(), "processes left: {left:?}");
         let last = last.expect("counters on the last line");
-        Ended { stats: serde_json::from_str(&last).unwrap_or_else(|e| panic!("{e}: {last}")) }
+        let stats: Value = serde_json::from_str(&last).unwrap_or_else(|e| panic!("{e}: {last}"));
+        let read: ServeResult =
+            serde_json::from_value(stats.clone()).expect("the counters follow their schema");
+        assert_eq!(serde_json::to_value(read).expect("it is JSON"), stats, "the schema has every counter");
+        Ended { stats }
     }
 
     /// Waits until no process of it is left, and returns what they said on stderr.
