@@ -114,7 +114,7 @@ fn a_run_ends_in_a_file_a_summary_and_a_page() {
             let used = repetition.resources.unwrap();
             assert!((used.window_s - load.duration_s).abs() < 1.0, "{} {}", used.window_s, load.duration_s);
             assert!(used.server_cpu_s > 0.0 && used.load_cpu_s > 0.0 && used.server_rss_bytes_max > 0);
-            assert!(repetition.server_stats.as_ref().is_some_and(|s| s["requests"].as_u64() > Some(0)));
+            assert!(repetition.serve_result().is_some_and(|s| s.requests > 0));
         }
     }
     assert!(std::fs::read_to_string(bed.dir.path().join("run.html")).unwrap().contains("A small run"));

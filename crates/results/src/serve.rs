@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The schema of [`ServeResult`].
 pub const SCHEMA: &str = "pitot-serve/1";
@@ -49,6 +50,14 @@ pub struct ServeResult {
     pub forced: bool,
 }
 
+impl ServeResult {
+    /// The counters in what a server printed; `None` if another program printed it.
+    pub fn read(printed: &Value) -> Option<ServeResult> {
+        let result = ServeResult::deserialize(printed).ok()?;
+        (result.schema == SCHEMA).then_some(result)
+    }
+}
+
 /// Connections of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -83,4 +92,19 @@ pub struct MailCounts {
     pub messages: u64,
     /// The recipients of these messages.
     pub recipients: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counters_of_another_program_are_not_taken_for_ours() {
+        let ours = ServeResult::read(&json!({"schema": SCHEMA, "requests": 5, "novel": 1})).unwrap();
+        assert_eq!((ours.requests, ours.workers), (5, 0));
+        assert_eq!(ServeResult::read(&json!({"schema": "nginx/1", "requests": 5})), None);
+        assert_eq!(ServeResult::read(&json!([5])), None);
+    }
 }

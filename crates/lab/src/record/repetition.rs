@@ -1,6 +1,7 @@
 //! One repetition of a cell, as it is recorded.
 
 use pitot_results::load::LoadResult;
+use pitot_results::serve::ServeResult;
 
 use super::resources::Resources;
 use super::sample::Sample;
@@ -35,4 +36,11 @@ pub struct Repetition {
     pub output_tail: String,
     /// The monitor's samples, oldest first, from before the load until after it.
     pub samples: Vec<Sample>,
+}
+
+impl Repetition {
+    /// The counters that a server of Pitot printed when it stopped; `None` of any other server.
+    pub fn serve_result(&self) -> Option<ServeResult> {
+        ServeResult::read(self.server_stats.as_ref()?)
+    }
 }
