@@ -12,6 +12,7 @@ pub mod busy;
 pub mod client;
 mod connection;
 pub mod echo;
+mod entry;
 mod exchange;
 pub mod http;
 pub mod memcache;
@@ -23,9 +24,10 @@ mod store_step;
 mod worker;
 
 pub use connection::{Action, Connection, FileFailure, Intake};
+pub use entry::{ProtocolEntry, ProtocolOptions};
 pub use exchange::{Counts, Exchange};
 pub use outbox::{Block, FileHandle, Gathered, Outbox, PATTERN, Segment, pattern_at};
-pub use registry::{PROTOCOLS, ProtocolEntry, ProtocolOptions, find};
+pub use registry::{PROTOCOLS, find};
 pub use server::{
     Context, Derived, FileMeta, Next, OpenError, Opened, Protocol, ServerConn, Step, Violation, ViolationKind,
 };

@@ -2,11 +2,14 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::cache::Cache;
 use super::decimal::{self, Digits};
 use super::errors::{BAD_EXPTIME, BAD_LINE, ERROR, NON_NUMERIC};
-use super::store::{AT_ONCE, New, Shard, Slot};
+use super::expiry::{AT_ONCE, expires_s};
+use super::limits::KEY_BYTES_MAX;
+use super::stats;
+use super::store::{New, Shard, Slot};
 use super::words::Words;
-use super::{Cache, KEY_BYTES_MAX, expires_s, stats};
 use crate::{Context, Outbox};
 
 const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";

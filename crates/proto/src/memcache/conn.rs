@@ -5,11 +5,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use memchr::memchr;
 
+use super::cache::Cache;
 use super::classic;
 use super::errors::{BAD_EXPTIME, BAD_LINE, ERROR};
+use super::expiry::expires_s;
+use super::limits::{KEY_BYTES_MAX, LINE_BYTES_MAX};
 use super::words::{Words, without_line_end};
 use super::write::{Refused, Verb, Write};
-use super::{Cache, KEY_BYTES_MAX, LINE_BYTES_MAX, decimal, expires_s, meta};
+use super::{decimal, meta};
 use crate::{Context, Exchange, Next, ServerConn, Step, Violation, ViolationKind};
 
 /// The values of one command wait for their reader once they come to this.

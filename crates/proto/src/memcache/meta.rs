@@ -11,9 +11,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use super::classic::add_delta;
 use super::decimal::{self, Digits};
 use super::errors::{BAD_LINE, ERROR, NON_NUMERIC};
-use super::store::{AT_ONCE, Entry, Marks, NEVER, New, Store};
+use super::expiry::{AT_ONCE, NEVER, expires_s};
+use super::limits::KEY_BYTES_MAX;
+use super::store::{Entry, Marks, New, Store};
 use super::words::Words;
-use super::{KEY_BYTES_MAX, expires_s};
 use crate::Outbox;
 
 /// The longest opaque token, its letter counted.

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::Cache;
+use super::cache::Cache;
 use super::errors::ERROR;
 use super::store::Counts;
 use crate::{Context, Outbox};

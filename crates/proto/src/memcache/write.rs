@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use super::decimal;
 use super::errors::{BAD_LINE, ERROR};
+use super::expiry::{AT_ONCE, expires_s};
+use super::limits::KEY_BYTES_MAX;
 use super::meta::{self, Flags, Mode};
-use super::store::{AT_ONCE, Marks, New, Shard, Store};
+use super::store::{Marks, New, Shard, Store};
 use super::words::Words;
-use super::{KEY_BYTES_MAX, expires_s};
 use crate::Outbox;
 
 /// The error of a block that does not end where it should.

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::KEY_BYTES_MAX;
 use super::super::decimal::Digits;
+use super::super::limits::KEY_BYTES_MAX;
 
 const VALUE: &[u8] = b"VALUE ";
 const LINE_END: &[u8] = b"\r\n";

@@ -14,13 +14,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use foldhash::quality::FixedState;
 
-pub(super) use item::Item;
 pub(super) use shard::{Counts, Entry, Marks, New, Shard, Slot};
-
-/// The time of expiry of what never expires.
-pub(super) const NEVER: u32 = u32::MAX;
-/// The time of expiry of what expires at once.
-pub(super) const AT_ONCE: u32 = 0;
 
 /// The least memory of a shard, so that an item that is written never has to evict itself: two of the largest items
 /// and some room for the tables.

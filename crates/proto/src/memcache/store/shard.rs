@@ -11,7 +11,8 @@ use std::ops::{BitOr, BitOrAssign};
 
 use hashbrown::HashTable;
 
-use super::{Item, NEVER};
+use super::item::Item;
+use crate::memcache::expiry::NEVER;
 
 /// Items that may be passed over in one eviction.
 const SECOND_CHANCES: u32 = 64;

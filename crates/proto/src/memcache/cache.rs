@@ -1,0 +1,18 @@
+use std::sync::atomic::AtomicU64;
+
+use super::options::MemcacheOptions;
+use super::store::Store;
+
+/// What a connection has to know of its server.
+#[derive(Debug)]
+pub(super) struct Cache {
+    pub(super) store: Store,
+    pub(super) options: MemcacheOptions,
+    /// Connections so far, and how many of them are closed.
+    pub(super) opened: AtomicU64,
+    pub(super) closed: AtomicU64,
+    /// Commands `flush_all`.
+    pub(super) flushes: AtomicU64,
+    /// When the first connection came, in Unix seconds; zero before it.
+    pub(super) since_s: AtomicU64,
+}

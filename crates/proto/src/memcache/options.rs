@@ -1,0 +1,102 @@
+use super::store::room_min;
+
+/// The memory of the cache, if nothing is said: memcached's own default.
+pub const MEMORY_BYTES: u64 = 64 << 20;
+/// The longest value, if nothing is said.
+pub const VALUE_BYTES: u64 = 1 << 20;
+/// The largest limit on values: lengths of items are kept in 32 bits.
+const VALUE_BYTES_LIMIT: u64 = 1 << 30;
+/// The most shards.
+const SHARDS_MAX: usize = 64;
+/// Unless the number of shards is said, each has room for this many of the longest values.
+const VALUES_PER_SHARD: u64 = 8;
+
+/// What a user may set for the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemcacheOptions {
+    /// Bytes of all items with their overhead. What does not fit evicts what was not used for longest.
+    pub memory_bytes: u64,
+    /// Bytes of the longest value.
+    pub value_bytes_max: u64,
+    /// Parts of the cache that are locked each by itself, a power of two; without it as many as the memory allows.
+    pub shards: Option<usize>,
+    /// What the distribution of keys depends on. It should be secret where clients are not trusted.
+    pub hash_seed: u64,
+}
+
+impl Default for MemcacheOptions {
+    fn default() -> MemcacheOptions {
+        MemcacheOptions {
+            memory_bytes: MEMORY_BYTES,
+            value_bytes_max: VALUE_BYTES,
+            shards: None,
+            hash_seed: 0,
+        }
+    }
+}
+
+impl MemcacheOptions {
+    /// The number of shards.
+    ///
+    /// # Errors
+    /// One line on options that leave a shard without room.
+    pub(super) fn shard_count(&self) -> Result<usize, String> {
+        if !(1..=VALUE_BYTES_LIMIT).contains(&self.value_bytes_max) {
+            return Err(format!("the limit on values is from 1 byte to {VALUE_BYTES_LIMIT} bytes"));
+        }
+        let room = |shards: usize| self.memory_bytes / shards as u64;
+        if let Some(shards) = self.shards {
+            if !shards.is_power_of_two() || shards > SHARDS_MAX {
+                return Err(format!("{shards} shards: it must be a power of two up to {SHARDS_MAX}"));
+            }
+            if room(shards) < room_min(self.value_bytes_max) {
+                return Err(format!(
+                    "{} bytes in {shards} shards leave no room for two values of {} bytes in each",
+                    self.memory_bytes, self.value_bytes_max
+                ));
+            }
+            return Ok(shards);
+        }
+        if room(1) < room_min(self.value_bytes_max) {
+            return Err(format!(
+                "{} bytes of memory have no room for two values of {} bytes",
+                self.memory_bytes, self.value_bytes_max
+            ));
+        }
+        let mut shards = SHARDS_MAX;
+        while shards > 1 && room(shards) < room_min(self.value_bytes_max * VALUES_PER_SHARD / 2) {
+            shards /= 2;
+        }
+        Ok(shards)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_follow_from_the_memory() {
+        let options = |memory_mib: u64, value_bytes_max, shards| MemcacheOptions {
+            memory_bytes: memory_mib << 20,
+            value_bytes_max,
+            shards,
+            hash_seed: 0,
+        };
+        assert_eq!(options(1 << 10, VALUE_BYTES, None).shard_count(), Ok(64));
+        assert_eq!(options(4, VALUE_BYTES, None).shard_count(), Ok(1));
+        assert_eq!(options(64, VALUE_BYTES, Some(16)).shard_count(), Ok(16));
+        for (memory_mib, value, shards) in [
+            (2, VALUE_BYTES, None),
+            (64, 0, None),
+            (64, 1, Some(3)),
+            (64, 1, Some(128)),
+            (16, VALUE_BYTES, Some(16)),
+        ] {
+            assert!(
+                options(memory_mib, value, shards).shard_count().is_err(),
+                "{memory_mib} {value} {shards:?}"
+            );
+        }
+    }
+}
