@@ -188,7 +188,7 @@ fn read_plan(name: &str) -> Result<String, Failure> {
         let hint = nearest(name, SUITES.iter().map(|s| s.name));
         let all: Vec<&str> = SUITES.iter().map(|s| s.name).collect();
         return Err(Failure::misuse(
-            format!("there is no suite `{name}`{hint}"),
+            format!("unknown suite `{name}`{hint}"),
             format!("suites are {}; a plan is a file whose name ends in .toml", all.join(", ")),
         ));
     }

@@ -20,88 +20,87 @@ use crate::serve_memcache::MemcacheArgs;
 use crate::serve_smtp::SmtpArgs;
 use crate::value::{self, Cpus};
 
-/// What is kept in memory without `--keep-files`: files of up to the size from which sendfile(2) is cheaper than a copy...
+/// Default of `--keep-files`: below this size a copy is cheaper than sendfile(2) ...
 const KEEP_FILES_BYTES: u64 = 16 << 10;
-/// ... and where a ring reads files, which copies as well, as much as it reads at once.
+/// ... and with io_uring, which copies as well, the size of one read.
 const KEEP_FILES_BYTES_RING: u64 = 64 << 10;
 
 /// Serve a protocol with a concurrency model and an event mechanism.
 ///
 /// Prints `ready ADDRESS:PORT` once connections are accepted, and serves until SIGINT or SIGTERM; then it stops
-/// accepting and finishes the requests in flight. `pitot list` shows the words for PROTOCOL, MODEL and MECHANISM.
+/// accepting and finishes the requests in flight. `pitot list` shows the values of PROTOCOL, MODEL and MECHANISM.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
-    /// What to speak: busy, blob, http, memcache, smtp; or dns, which has an architecture of its own.
+    /// The protocol: busy, echo, blob, http, memcache, smtp; or dns, which has an architecture of its own.
     protocol: String,
-    /// Where to listen; with port 0 a free one is taken.
+    /// The address to listen on; port 0 takes a free port.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Who owns a connection: fork, thread, pool, loop, loops ...
+    /// The concurrency model: fork, thread, pool, loop, loops ...
     #[arg(long, default_value = "loop")]
     model: String,
-    /// How a worker waits: blocking, select, poll, epoll-et, uring ... [default: epoll-et, or blocking where that is
-    /// all the model can use]
+    /// How a worker waits for events: blocking, select, poll, epoll-et, uring ... [default: epoll-et, or blocking if the
+    /// model supports nothing else]
     #[arg(long)]
     mechanism: Option<String>,
-    /// Processes, threads or loops, as the model has them. [default: the model's own; `pitot list models`]
+    /// Number of processes, threads or loops, depending on the model. [default: see `pitot list models`]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
-    /// CPUs to run on, as 0,2-3; with as many workers or more, each has one of them. [default: all]
+    /// CPUs to run on, such as 0,2-3; with at least as many workers as CPUs, each worker runs on one. [default: all]
     #[arg(long, value_name = "LIST", value_parser = value::cpus)]
     cpus: Option<Cpus>,
-    /// The directory to serve, for protocols that serve files.
+    /// The directory whose files are served (http).
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Files up to this size are kept in memory once read, by the worker itself; 0 keeps none. [default: 16KiB, 64KiB
-    /// with --mechanism uring, 0 with --disk]
+    /// Each worker caches the content of files up to this size in memory; 0 disables it. [default: 16KiB; 64KiB with
+    /// --mechanism uring; 0 with --disk]
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     keep_files: Option<u64>,
-    /// Let clients put files below the root (PUT).
+    /// Allow clients to store files below the root (PUT).
     #[arg(long, requires = "root")]
     writable: bool,
-    /// The largest file that may be put.
+    /// The largest file that PUT may store.
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "1GiB", requires = "writable")]
     upload_max: u64,
     #[command(flatten)]
     disk: DiskArgs,
-    /// The queue of connections that are established and not yet accepted; the kernel caps it at
+    /// Length of the queue of established connections that are not yet accepted; the kernel limits it to
     /// net.core.somaxconn.
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "4096")]
     backlog: u64,
-    /// The congestion control of the connections: bbr, cubic, reno ... [default: the kernel's,
-    /// net.ipv4.tcp_congestion_control]
+    /// TCP congestion control: bbr, cubic, reno ... [default: the kernel's, net.ipv4.tcp_congestion_control]
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
-    /// Send the head of a reply at once, and not in one packet with the first bytes of its file (MSG_MORE; what nginx
-    /// does without tcp_nopush).
+    /// Send the header of a response at once, instead of in one packet with the start of its file (MSG_MORE; like nginx
+    /// without tcp_nopush).
     #[arg(long)]
     no_cork: bool,
-    /// Connections at one time, in all workers; the next ones are closed at once. [default: no limit but that on
-    /// descriptors]
+    /// Limit on concurrent connections of all workers; further ones are closed at once. [default: no limit but that on
+    /// file descriptors]
     #[arg(long, value_name = "N", value_parser = units::count)]
     max_connections: Option<u64>,
-    /// Connections accepted in one wake-up of a loop before those that are ready get their turn.
+    /// Connections that a loop accepts per wake-up before it serves those that are ready.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     accepts_per_wakeup: u32,
-    /// Time for the head of a request to arrive, from its first byte to its last.
+    /// Timeout for receiving the header of a request, from its first byte to its last.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     header_timeout: Nanos,
-    /// Time that a connection may be idle between requests.
+    /// Timeout for idle connections between requests.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "75s")]
     idle_timeout: Nanos,
-    /// Time without progress in sending a reply or receiving a body.
+    /// Timeout between two successful sends of a reply, or receives of a body.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     write_timeout: Nanos,
-    /// Time for requests in flight to finish when the server is told to stop.
+    /// Time for requests in flight to finish when the server is stopped.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10s")]
     grace: Nanos,
-    /// Memory for replies that one slow reader has not read, before no more of its requests are.
+    /// Replies buffered per connection for a slow client before its further requests are held back.
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "256KiB")]
     outbox: u64,
-    /// CPU time to burn for each reply: makes a server that is slower by a known amount.
+    /// CPU time to spend on each reply in addition, to make the server slower by a known amount.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "0ns")]
     burn: Nanos,
-    /// Print the server's counters at the end, as one JSON object on the last line of stdout.
+    /// Print the server's counters on exit, as one JSON object on the last line of stdout.
     #[arg(long, value_name = "FORMAT")]
     stats: Option<Stats>,
     #[command(flatten)]
@@ -117,9 +116,9 @@ pub(crate) struct Serve {
 pub(crate) struct ServeConnection {
     #[command(flatten)]
     serve: Serve,
-    /// The descriptor of the counters.
+    /// File descriptor of the shared counters.
     counters: u32,
-    /// The process without which this one must not live.
+    /// Process ID of the server; this process ends with it.
     parent: u32,
 }
 
@@ -128,10 +127,10 @@ enum Stats {
     Json,
 }
 
-/// A time-out, which cannot be zero.
+/// Parses a timeout, which must not be zero.
 fn time(text: &str) -> Result<Nanos, String> {
     match units::duration(text) {
-        Ok(Nanos::ZERO) => Err("a time-out must be longer than nothing".into()),
+        Ok(Nanos::ZERO) => Err("a timeout must be greater than 0".into()),
         other => other.map_err(|e| e.to_string()),
     }
 }
@@ -143,11 +142,11 @@ impl Serve {
         }
         let plan = self.plan()?;
         let summary = pitot_serve::run(&plan, |addr| {
-            // Whoever started the server may have gone away without reading; it serves all the same.
+            // stdout may be closed; the server runs all the same.
             let _ = writeln!(io::stdout(), "ready {addr}");
         })?;
         if let Some(Stats::Json) = self.stats {
-            // Whoever started the server may have gone away without reading.
+            // stdout may be closed.
             let _ = serde_json::to_writer(io::stdout(), &result(&plan, &summary));
             let _ = writeln!(io::stdout());
         }
@@ -169,25 +168,25 @@ impl Serve {
             Some(name) => pitot_serve::find_mechanism(name)
                 .ok_or_else(|| unknown("mechanism", name, "mechanisms", MECHANISMS.iter().map(|m| m.name)))?,
             None => pitot_serve::default_mechanism(model)
-                .ok_or_else(|| Failure::misuse("the model has no mechanism", "name one with --mechanism"))?,
+                .ok_or_else(|| Failure::misuse("the model has no default mechanism", "choose one with --mechanism"))?,
         };
         if self.root.is_some() && !protocol.files {
             return Err(Failure::misuse(
                 format!("protocol {} serves no files", protocol.name),
-                "leave --root away, or serve http",
+                "omit --root, or serve http",
             ));
         }
         let disk = self.disk.plan()?;
         if disk.is_some() && self.root.is_none() {
             return Err(Failure::misuse(
-                "an engine has nothing to read without files",
-                "name the directory to serve with --root, or leave --disk away",
+                "--disk needs files to serve",
+                "give the directory to serve with --root, or omit --disk",
             ));
         }
         if disk.is_some() && self.keep_files.is_some_and(|size| size > 0) {
             return Err(Failure::misuse(
-                "files that are kept in memory are read by the worker itself, and not by the engine",
-                "leave --keep-files away, or --disk",
+                "--keep-files and --disk exclude each other: cached files are read by the worker, not by the engine",
+                "omit --keep-files or --disk",
             ));
         }
         Ok(ServePlan {
@@ -243,10 +242,10 @@ impl ServeConnection {
     }
 }
 
-/// This very command line, as a child that serves one connection has to be started.
+/// The command that starts a child which serves one connection: this command line with another subcommand.
 fn connection_command() -> Result<Vec<OsString>, Failure> {
     let program = std::env::current_exe().map_err(|e| {
-        Failure::run(format!("the program's own file cannot be found: {e}"), "is /proc mounted?")
+        Failure::run(format!("cannot find the program's own executable: {e}"), "is /proc mounted?")
     })?;
     let mut command = vec![program.into(), "serve-connection".into()];
     command.extend(std::env::args_os().skip(2));
@@ -255,10 +254,10 @@ fn connection_command() -> Result<Vec<OsString>, Failure> {
 
 fn unknown<'a>(kind: &str, word: &str, list: &str, names: impl Iterator<Item = &'a str>) -> Failure {
     let hint = nearest(word, names);
-    Failure::misuse(format!("there is no {kind} `{word}`{hint}"), format!("`pitot list {list}` shows all"))
+    Failure::misuse(format!("unknown {kind} `{word}`{hint}"), format!("`pitot list {list}` shows all"))
 }
 
-/// Counts that have a field of their own; all others are errors.
+/// Counts with fields of their own in the result; all others are errors.
 const NO_ERRORS: [Count; 8] = [
     Count::Accepted,
     Count::Closed,

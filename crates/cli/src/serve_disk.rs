@@ -1,4 +1,4 @@
-//! The options of `pitot serve` that choose an engine for the bodies of files.
+//! The options of `pitot serve` that choose a disk engine for file bodies.
 
 use clap::{Args, ValueEnum};
 use pitot_disk::{ENGINES, EngineOptions, NotifyBy};
@@ -9,23 +9,23 @@ use pitot_serve::{DiskPlan, Model};
 use crate::failure::nearest;
 use crate::renamed::refusal;
 
-/// A block is at least a page and at most this.
+/// Upper limit of `--disk-block`; the lower one is a page.
 const BLOCK_BYTES_MAX: u64 = 16 << 20;
 
 /// Disk engines.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DiskArgs {
-    /// The engine that reads the bodies of files: pread, pool, nowait, uring ... (`pitot list engines`). [default: none:
-    /// the worker sends them from the page cache with sendfile(2), or its ring reads them]
+    /// The engine that reads file bodies: pread, pool, nowait, uring ... (`pitot list engines`). [default: none; the
+    /// worker sends files with sendfile(2), or reads them with io_uring under --mechanism uring]
     #[arg(long, value_name = "ENGINE")]
     disk: Option<String>,
-    /// Requests that each worker's engine has in flight; it holds twice as many blocks in memory.
+    /// Limit on requests in flight per engine, of which each worker has one; its buffers hold twice as many blocks.
     #[arg(long, value_name = "N", default_value_t = 64, requires = "disk", value_parser = clap::value_parser!(u32).range(1..))]
     disk_depth: u32,
-    /// Helper threads of each worker's engine at most; pools start them on demand.
+    /// Limit on helper threads per engine; pools start them on demand.
     #[arg(long, value_name = "N", default_value_t = 32, requires = "disk", value_parser = clap::value_parser!(u32).range(1..))]
     disk_threads: u32,
-    /// Bytes that are read at once.
+    /// Size of one read.
     #[arg(long, value_name = "SIZE", default_value = "128KiB", requires = "disk", value_parser = block)]
     disk_block: u64,
     /// How helper threads notify the loop of completions. [default: eventfd, or pipe under sigio]
@@ -36,13 +36,13 @@ pub(crate) struct DiskArgs {
     /// Read around the page cache (O_DIRECT).
     #[arg(long, requires = "disk")]
     disk_direct: bool,
-    /// Ask mincore(2) before a mapping is touched.
+    /// Check with mincore(2) whether a mapped page is resident before it is accessed.
     #[arg(long, requires = "disk")]
     disk_mincore: bool,
     /// Open each file once per slot of the queue, for glibc's POSIX AIO, which serves one request per descriptor.
     #[arg(long, requires = "disk")]
     disk_descriptor_per_slot: bool,
-    /// TCP connections between each relay process and the data process. [default: 1; for --model relay]
+    /// TCP connections between each relay process and the data process (--model relay). [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     links: Option<u8>,
 }
@@ -63,18 +63,18 @@ fn refuse_disk_told(_: &str) -> Result<String, String> {
 fn block(text: &str) -> Result<u64, String> {
     match units::size(text) {
         Ok(size @ 4096..=BLOCK_BYTES_MAX) => Ok(size),
-        Ok(_) => Err("a block has 4KiB to 16MiB".into()),
+        Ok(_) => Err("the block size must be 4KiB to 16MiB".into()),
         Err(e) => Err(e.to_string()),
     }
 }
 
 impl DiskArgs {
-    /// The connections between the processes of a relay.
+    /// The number of connections between a relay process and the data process.
     pub(crate) fn links(&self, model: &Model) -> Result<usize, Failure> {
         match self.links {
             Some(_) if model.name != "relay" => Err(Failure::misuse(
                 format!("model {} has no data process to connect to", model.name),
-                "leave out --links, or use --model relay",
+                "omit --links, or use --model relay",
             )),
             links => Ok(links.map_or(1, usize::from)),
         }
@@ -85,7 +85,7 @@ impl DiskArgs {
         let Some(name) = &self.disk else { return Ok(None) };
         let engine = pitot_disk::find(name).ok_or_else(|| {
             let hint = nearest(name, ENGINES.iter().map(|e| e.name));
-            Failure::misuse(format!("there is no engine `{name}`{hint}"), "`pitot list engines` shows all")
+            Failure::misuse(format!("unknown engine `{name}`{hint}"), "`pitot list engines` shows all")
         })?;
         let notify = match self.disk_notify {
             None | Some(NotifyArg::Eventfd) => NotifyBy::EventFd,

@@ -1,4 +1,4 @@
-//! `pitot serve dns`: the responder for tests and experiments with mail.
+//! `pitot serve dns`: a DNS responder with generated mail domains, for tests and experiments.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -14,29 +14,29 @@ use serde_json::{Map, Value, json};
 
 /// Its name among the protocols.
 pub(crate) const NAME: &str = "dns";
-/// Threads for datagrams by default.
+/// Default number of threads that answer datagrams.
 const THREADS: usize = 2;
 
 /// The responder of `dns`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    next_help_heading = "Options of dns (a responder for mail, of its own architecture: --workers are its threads)"
+    next_help_heading = "Options of dns (a responder with an architecture of its own; --workers is its number of threads)"
 )]
 pub(crate) struct DnsArgs {
-    /// Mail domains to generate.
+    /// Number of mail domains to generate.
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "100")]
     domains: u64,
-    /// Their names: {} stands for the number, from 0.
+    /// Their names; {} is replaced by the number, from 0.
     #[arg(long, value_name = "NAME", default_value = "d{}.test")]
     pattern: String,
-    /// A host that takes the domains' mail, with its addresses; several share the domains. DNS has no ports: the mail
-    /// client chooses one. [default: mx0.sink.test:127.0.0.1]
+    /// A mail host with its addresses; several hosts share the domains. MX records have no port: the mail client chooses
+    /// one. [default: mx0.sink.test:127.0.0.1]
     #[arg(long, value_name = "HOST:ADDRESS[,ADDRESS]", value_parser = mail_host, conflicts_with = "mx_addresses")]
     mx: Vec<MailHost>,
-    /// The number of mail hosts: mx0.sink.test ..., with the addresses 127.0.0.1, 127.0.0.2 ...
+    /// Number of generated mail hosts: mx0.sink.test ..., with the addresses 127.0.0.1, 127.0.0.2 ...
     #[arg(long, value_name = "N", default_value_t = 1)]
     mx_addresses: u32,
-    /// How many of the domains, the last ones, have no MX record but an address of their own.
+    /// Number of domains, counted from the last, that have an address record instead of an MX record.
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "0")]
     without_mx: u64,
 }
@@ -63,12 +63,12 @@ impl DnsArgs {
         let options = ZoneOptions { domains, pattern, without_mx, hosts };
         let responder = Arc::new(Responder::new(&options).map_err(wrong)?);
 
-        // Threads inherit that signals are blocked, so they come to this one.
+        // Threads inherit the signal mask, so signals are delivered to this one.
         let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate])
-            .map_err(|e| Failure::run(format!("signals cannot be waited for: {e}"), "raise ulimit -n"))?;
+            .map_err(|e| Failure::run(format!("cannot wait for signals: {e}"), "raise ulimit -n"))?;
         let cannot_listen = |e: io::Error| {
             Failure::misuse(
-                format!("cannot answer on {listen}: {e}"),
+                format!("cannot listen on {listen}: {e}"),
                 "choose another --listen; a port below 1024 needs privileges",
             )
         };
@@ -76,8 +76,8 @@ impl DnsArgs {
         let addr = sockets.addr().map_err(cannot_listen)?;
         let started = sockets.start(&responder, threads.unwrap_or(THREADS).max(1));
         started
-            .map_err(|e| Failure::run(format!("a thread could not be started: {e}"), "raise ulimit -u"))?;
-        // The process that started it may have closed the pipe; it answers all the same.
+            .map_err(|e| Failure::run(format!("cannot start a thread: {e}"), "raise ulimit -u"))?;
+        // stdout may be closed; the responder runs all the same.
         let _ = writeln!(io::stdout(), "ready {addr}");
         while signals.wait(None).is_none() {}
         if stats {

@@ -10,13 +10,13 @@ use pitot_proto::memcache::MemcacheOptions;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Options of memcache")]
 pub(crate) struct MemcacheArgs {
-    /// Memory of all items with their overhead; what was not used for longest is evicted for what is new.
+    /// Memory limit of the cache, overhead included; the least recently used items are evicted for new ones.
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "64MiB")]
     memcache_memory: u64,
-    /// The longest value.
+    /// The largest value.
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "1MiB")]
     memcache_value_max: u64,
-    /// Parts of the cache that are locked each by itself, a power of two. [default: up to 64, as memory allows]
+    /// Number of separately locked shards, a power of two. [default: up to 64, as memory allows]
     #[arg(long, value_name = "N")]
     memcache_shards: Option<usize>,
 }

@@ -11,20 +11,20 @@ use pitot_results::Failure;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Options of smtp")]
 pub(crate) struct SmtpArgs {
-    /// What becomes of messages: `discard` counts and forgets them; `maildir DIR` has each in DIR/new, synchronised with
-    /// the disk, before it is acknowledged. A loop has threads for this, and waits for none of them.
+    /// What to do with messages: `discard` counts them; `maildir DIR` stores each in DIR/new and synchronises it to disk
+    /// before it is acknowledged. Event loops leave this to threads and never wait for the disk.
     #[arg(long, num_args = 1..=2, value_names = ["WAY", "DIR"], default_value = "discard")]
     deliver: Vec<String>,
-    /// The name by which the mail server greets.
+    /// The host name in the greeting.
     #[arg(long, value_name = "NAME", default_value = "localhost")]
     smtp_name: String,
     /// The largest message.
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "10MiB")]
     smtp_message_max: u64,
-    /// The most recipients of one message; the next ones are told to come later.
+    /// Limit on recipients per message; further ones are refused for now (452).
     #[arg(long, value_name = "N", default_value_t = pitot_proto::smtp::RECIPIENTS_MAX)]
     smtp_recipients_max: u32,
-    /// Commands refused in one session before it is ended.
+    /// Limit on refused commands per session, after which it is closed.
     #[arg(long, value_name = "N", default_value_t = pitot_proto::smtp::ERRORS_MAX)]
     smtp_errors_max: u32,
 }
@@ -45,10 +45,10 @@ impl SmtpArgs {
         match self.deliver.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["discard"] => Ok(None),
             ["maildir", directory] => Ok(Some(directory.into())),
-            ["maildir"] => Err(Failure::misuse("a Maildir needs a directory", "say --deliver maildir DIR")),
+            ["maildir"] => Err(Failure::misuse("--deliver maildir needs a directory", "use --deliver maildir DIR")),
             _ => Err(Failure::misuse(
-                format!("mail cannot be delivered by `{}`", self.deliver.join(" ")),
-                "say --deliver discard, or --deliver maildir DIR",
+                format!("unknown way of delivery `{}`", self.deliver.join(" ")),
+                "use --deliver discard or --deliver maildir DIR",
             )),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! n is decimal, 1 to 1 GiB; without it (`GET\n`) the reply has 1024 bytes. A carriage return before the newline is
 //! allowed. Connections persist and requests may be pipelined. There is no framing beside the length that the client
-//! asked for, so a line that is not a request ends the connection without a word.
+//! asked for, so a line that is not a request ends the connection without a reply.
 
 use crate::{
     Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, Violation,
@@ -23,9 +23,9 @@ pub struct Blob;
 /// The entry of the registry.
 pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     name: "blob",
-    summary: "answers `GET <n>` by n bytes; connections persist and pipeline",
-    doc: "The transfer service of the 2006 comparison of select and epoll: the smallest request and reply that \
-          still carry a payload, from 1 byte to 1 GiB (1024 bytes where the request names no size).",
+    summary: "answers `GET <n>` with n bytes; connections persist and pipeline",
+    doc: "The transfer service of the 2006 comparison of select and epoll: a minimal request and a reply of 1 byte to \
+          1 GiB (1024 bytes if the request names no size).",
     files: false,
     load_url: "blob://{address}/{size}",
     build,

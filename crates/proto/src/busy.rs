@@ -13,8 +13,8 @@ pub struct Busy;
 pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     name: "busy",
     summary: "answers `450 too busy` to every connection and closes",
-    doc: "The service of the 2001 comparison of task architectures: what it costs to accept a connection, say \
-          one line and close it, with nothing else in the way.",
+    doc: "The service of the 2001 comparison of task architectures: the cost of accepting a connection, sending one \
+          line and closing it, and nothing else.",
     files: false,
     load_url: "busy://{address}",
     build,

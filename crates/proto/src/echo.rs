@@ -1,6 +1,7 @@
 //! `echo`: the echo protocol over TCP (RFC 862). Whatever arrives is sent back, until the client ends the connection.
 //!
-//! It is the least that a server can do for each byte, without requests: what a piece of input is counts as one reply.
+//! It is the least that a server can do for each byte. There are no requests: each received piece of input counts as
+//! one reply.
 
 use crate::{Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, Violation};
 
@@ -8,8 +9,8 @@ use crate::{Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, S
 pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     name: "echo",
     summary: "sends back every byte that it receives (RFC 862)",
-    doc: "The echo service of 1983: no request, no framing, no limit; the cost of moving bytes in and out and of nothing \
-          else. A piece of input, as one receive returns it, counts as one reply.",
+    doc: "The echo service of 1983, without requests, framing or limits: the cost of moving bytes in and out, and \
+          nothing else. Each piece of input, as one receive returns it, counts as one reply.",
     files: false,
     load_url: "echo://{address}/{size}",
     build,

@@ -1,4 +1,4 @@
-//! Whether a plan makes sense, and whether this kernel can carry it out.
+//! Whether a plan is consistent, and whether this kernel supports it.
 
 use pitot_results::Failure;
 
@@ -11,13 +11,13 @@ use crate::plan::ServePlan;
 /// Checks a plan.
 ///
 /// # Errors
-/// What makes no sense or is not available here, with a cure.
+/// What is inconsistent or not available here, with a cure.
 pub fn check(plan: &ServePlan) -> Result<(), Failure> {
     let (model, mechanism) = (plan.model, plan.mechanism);
     if let Err(why) = (model.pairs_with)(mechanism) {
         return Err(Failure::misuse(
             format!("model {} cannot use mechanism {}: {why}", model.name, mechanism.name),
-            format!("`pitot list pairs` shows what goes with {}", model.name),
+            format!("`pitot list pairs` shows the mechanisms that {} supports", model.name),
         ));
     }
     (mechanism.probe)().map_err(unavailable)?;
@@ -30,7 +30,7 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
     if plan.workers() > model.workers_max {
         return Err(Failure::misuse(
             format!("model {} has at most {} worker", model.name, model.workers_max),
-            "use --model loops for several",
+            "use --model loops for more workers",
         ));
     }
     Ok(())
@@ -52,24 +52,24 @@ fn check_engine(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result
 fn fits(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result<(), (&'static str, &'static str)> {
     match mechanism.kind {
         Kind::Completion { .. } if !disk.engine.native_to_ring => Err((
-            "a ring reads files itself, and its connections are no descriptors that others could send to",
-            "leave --disk away, or take --mechanism epoll-et",
+            "io_uring reads files itself, and its connections are not descriptors that an engine could send to",
+            "omit --disk, or use --mechanism epoll-et",
         )),
         Kind::Blocking if !disk.reads_in_caller() || disk.options.direct => Err((
-            "a worker with one connection has nothing to do while another reads for it",
-            "take pread, mmap or sendfile, or a model with an event loop",
+            "a worker with a single connection has nothing else to do while the engine reads",
+            "use pread, mmap or sendfile, or a model with an event loop",
         )),
         _ if model.splits_files && disk.route() != Route::Read => Err((
-            "the data process frames what it reads, so that it cannot be sent straight from the file",
-            "take pool, nowait or another engine that reads into memory",
+            "the data process sends file content in frames, so that it has to be read into memory",
+            "use pool, nowait or another engine that reads into memory",
         )),
         _ if !model.reads_by_engine && disk.route() != Route::InPlace => Err((
-            "the threads of the runtime share their work, and an engine belongs to one thread",
-            "leave --disk away, or take --model loops",
+            "the threads of the runtime share their tasks, while an engine belongs to one thread",
+            "omit --disk, or use --model loops",
         )),
         _ if !mechanism.watches_eventfd && !disk.engine.raises_sigio(&disk.options) => Err((
-            "realtime signals do not report the eventfd or ring that notifies of its completions",
-            "take --disk pool with --disk-notify pipe, or --mechanism epoll-et",
+            "realtime signals do not report the eventfd or ring through which it notifies of completions",
+            "use --disk pool with --disk-notify pipe, or --mechanism epoll-et",
         )),
         _ => Ok(()),
     }

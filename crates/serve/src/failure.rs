@@ -1,4 +1,4 @@
-//! What the system refuses when a server starts, with what mends it.
+//! Failures of system calls while a server starts, with their cures.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use pitot_results::Failure;
 use pitot_sys::Unavailable;
 use rustix::io::Errno;
 
-/// The failure of a system call while a server starts. `doing` says what was being done.
+/// The failure of a system call while a server starts. `doing` says what failed.
 pub fn starting(doing: &str, e: &io::Error) -> Failure {
     let cure = match Errno::from_io_error(e) {
         Some(Errno::MFILE | Errno::NFILE) => {
@@ -19,7 +19,7 @@ pub fn starting(doing: &str, e: &io::Error) -> Failure {
     Failure::misuse(format!("{doing}: {e}"), cure)
 }
 
-/// Something that this kernel, user or limit does not allow.
+/// Something that the kernel, the user's permissions or a limit does not allow.
 pub fn unavailable(missing: Unavailable) -> Failure {
     Failure::misuse(missing.to_string(), missing.cure)
 }

@@ -120,8 +120,8 @@ impl ServePlan {
         let root = match &self.root {
             Some(path) => Some(Root::open(path, content_bytes_max).map_err(|e| {
                 Failure::misuse(
-                    format!("the root {} cannot be opened: {e}", path.display()),
-                    "give --root a directory that you may read",
+                    format!("cannot open the root {}: {e}", path.display()),
+                    "set --root to a readable directory",
                 )
             })?),
             None => None,
@@ -129,8 +129,8 @@ impl ServePlan {
         let store = match (&self.maildir, &root) {
             (Some(path), _) => Some(Store::Maildir(Maildir::open(path).map_err(|e| {
                 Failure::misuse(
-                    format!("the Maildir {} cannot be used: {e}", path.display()),
-                    "name a directory in which you may write, or one that can be made",
+                    format!("cannot use the Maildir {}: {e}", path.display()),
+                    "use a directory in which you may write, or one that can be created",
                 )
             })?)),
             (None, Some(root)) if self.protocol_options.writable => {

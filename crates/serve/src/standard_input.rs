@@ -25,7 +25,7 @@ pub fn serve_standard_input(plan: &ServePlan, counters: u32, parent: u32) -> Res
     process::die_with_parent(parent);
     let memory = std::fs::File::options().read(true).write(true).open(format!("/proc/self/fd/{counters}"));
     let counters = memory.and_then(|file| Counters::from_file(file.into()));
-    let counters = counters.map_err(|e| starting("the counters could not be shared", &e))?;
+    let counters = counters.map_err(|e| starting("cannot open the shared counters", &e))?;
     let server = plan.server(counters)?;
     let fd = io::stdin().as_fd().try_clone_to_owned();
     let fd = fd.map_err(|e| starting("standard input is not a connection", &e))?;

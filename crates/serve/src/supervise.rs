@@ -57,22 +57,22 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
     if !plan.cpus.is_empty() {
         pitot_sys::affinity::pin(&plan.cpus).map_err(|e| {
             Failure::misuse(
-                format!("the server cannot be bound to CPUs {:?}: {e}", plan.cpus),
-                "give --cpus numbers of CPUs that are online; `nproc` counts them from 0",
+                format!("cannot bind the server to CPUs {:?}: {e}", plan.cpus),
+                "--cpus takes numbers of online CPUs; see `lscpu -e`",
             )
         })?;
     }
-    limits::raise_descriptors().map_err(|e| starting("the descriptor limit cannot be raised", &e))?;
+    limits::raise_descriptors().map_err(|e| starting("cannot raise the limit on file descriptors", &e))?;
     // Every thread and process inherits these: no signal interrupts a worker that has not asked for it.
     readiness::block_sigio();
     let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate, Signal::Child])
-        .map_err(|e| starting("signals cannot be waited for", &e))?;
+        .map_err(|e| starting("cannot wait for signals", &e))?;
     if plan.engine().is_some_and(|disk| disk.engine.threads_take_signals) {
         // The library's threads block no signal, so that one of them might get what is meant for this thread.
         signal::forward_stop();
     }
     let counters = Counters::new(plan.workers() + 1)
-        .map_err(|e| starting("memory for the counters cannot be had", &e))?;
+        .map_err(|e| starting("cannot allocate memory for the counters", &e))?;
     let server = Arc::new(plan.server(counters.clone())?);
     let listeners = Listeners::bind(
         plan.model.listens,
@@ -143,7 +143,7 @@ fn explain_listen(plan: &ServePlan, e: &std::io::Error) -> Failure {
     let addr = plan.listen;
     if let (Some(name), Some(Errno::NOENT | Errno::PERM)) = (&plan.congestion, Errno::from_io_error(e)) {
         return Failure::misuse(
-            format!("connections cannot have the congestion control {name}: {e}"),
+            format!("cannot set the congestion control {name}: {e}"),
             format!(
                 "give --congestion one that `sysctl net.ipv4.tcp_allowed_congestion_control` shows; as root, \
                  `modprobe tcp_{name}` may add it"
@@ -152,9 +152,9 @@ fn explain_listen(plan: &ServePlan, e: &std::io::Error) -> Failure {
     }
     let cure = match Errno::from_io_error(e) {
         Some(Errno::ADDRINUSE) => {
-            format!("choose another port, or find who has it with `ss -ltnp 'sport = :{}'`", addr.port())
+            format!("choose another port; `ss -ltnp 'sport = :{}'` shows which program uses this one", addr.port())
         }
-        Some(Errno::ACCESS) => "choose a port above 1023, or give the program the right to lower ones".into(),
+        Some(Errno::ACCESS) => "choose a port above 1023, or grant the program CAP_NET_BIND_SERVICE".into(),
         Some(Errno::ADDRNOTAVAIL) => "give --listen an address of this host; `ip address` shows them".into(),
         Some(Errno::MFILE | Errno::NFILE) => {
             "raise the limit on descriptors (ulimit -n), or use fewer --workers".into()

@@ -199,7 +199,7 @@ impl Read {
             pitot_disk::find(name).ok_or_else(|| {
                 let near = nearest(name, ENGINES.iter().map(|e| e.name));
                 Failure::misuse(
-                    format!("there is no engine `{name}`{near}"),
+                    format!("unknown engine `{name}`{near}"),
                     "see `pitot list engines`, or take all of them: --engine all",
                 )
             })

@@ -83,9 +83,9 @@ impl Protocol for Memcache {
 pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     name: "memcache",
     summary: "memcached's ASCII protocol over a cache in memory: classic and meta commands",
-    doc: "A cache that memcached's clients can use: get and set in all their forms, counters, expiry, a memory limit \
-          with eviction of what was not used for longest (CLOCK), in shards so that many loops scale. The loops or \
-          threads of one process share one cache; a model with several processes has a cache in each of them.",
+    doc: "A cache for memcached clients: get and set in all their forms, counters, expiry, and a memory limit with \
+          eviction of the least recently used items (CLOCK), in shards so that it scales with loops. The loops or \
+          threads of one process share one cache; under a model with several processes, each has a cache of its own.",
     files: false,
     load_url: "memcache://{address}",
     build,

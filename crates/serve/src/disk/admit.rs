@@ -7,10 +7,10 @@ use pitot_sys::Unavailable;
 use super::plan::DiskPlan;
 use super::reader::Disk;
 
-/// Files that are looked at, at most, to see whether the engine can read what is served.
+/// Limit on the files that are tried with the engine.
 const SAMPLES_MAX: usize = 200;
 
-/// Checks that the engine can read the files that are to be served, as far as a look at some of them tells.
+/// Checks with a sample of the files to be served that the engine can read them.
 ///
 /// # Errors
 /// What their file system lacks.
@@ -23,10 +23,10 @@ pub fn admit(plan: &DiskPlan, root: &Path) -> Result<(), Unavailable> {
         Ok(file) => disk.admit(&Arc::new(file)),
         Err(e) if plan.options.direct && e.kind() == std::io::ErrorKind::InvalidInput => Err(Unavailable {
             what: "direct reads (O_DIRECT) of the files below the root".into(),
-            cause: "their file system does not offer them".into(),
-            cure: "leave --disk-direct away, or serve files of a file system on a disk".into(),
+            cause: "their file system does not support O_DIRECT".into(),
+            cure: "omit --disk-direct, or serve files from a file system on a disk".into(),
         }),
-        // It may go away, or be none of ours to read.
+        // The file may disappear, or not be readable.
         Err(_) => Ok(()),
     }
 }

@@ -2,9 +2,9 @@ use super::contract::{Kind, Mechanism};
 
 pub(super) static BLOCKING: Mechanism = Mechanism {
     name: "blocking",
-    summary: "plain calls that wait for one socket",
-    doc: "A worker serves one connection and its calls wait. The scheduler is the event mechanism, and a connection \
-          costs a process or a thread.",
+    summary: "blocking calls on one socket at a time",
+    doc: "A worker serves one connection with blocking calls. The kernel's scheduler is the event mechanism, and each \
+          connection costs a process or a thread.",
     kind: Kind::Blocking,
     watches_eventfd: true,
     is_of_runtime: false,

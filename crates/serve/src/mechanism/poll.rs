@@ -5,7 +5,8 @@ use super::contract::{Kind, Mechanism};
 pub(super) static POLL: Mechanism = Mechanism {
     name: "poll",
     summary: "poll(2): an array of descriptors, copied and scanned in every wait",
-    doc: "Its cost grows with the number of connections, idle or not, as the whole array passes into the kernel and is scanned by both sides in every wait.",
+    doc: "The cost grows with the number of connections, idle or not: every wait copies the whole array into the kernel, \
+          and both sides scan it.",
     kind: Kind::readiness::<Poll>(),
     watches_eventfd: true,
     is_of_runtime: false,

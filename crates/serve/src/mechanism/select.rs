@@ -5,7 +5,9 @@ use super::contract::{Kind, Mechanism};
 pub(super) static SELECT: Mechanism = Mechanism {
     name: "select",
     summary: "select(2): bit sets of descriptors, copied and scanned in every wait",
-    doc: "The oldest of them. Its cost grows with the highest descriptor, idle or not, as the whole sets pass into the kernel and back in every wait. The limit of 1024 descriptors is one of the C library's header and does not hold here.",
+    doc: "The oldest mechanism. The cost grows with the highest descriptor, idle or not: every wait copies the whole \
+          sets into the kernel and back. The limit of 1024 descriptors comes from the C library's headers and does not \
+          apply here.",
     kind: Kind::readiness::<Select>(),
     watches_eventfd: true,
     is_of_runtime: false,

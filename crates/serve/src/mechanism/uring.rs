@@ -2,12 +2,12 @@ use super::contract::{Kind, Mechanism};
 
 pub(super) static URING: Mechanism = Mechanism {
     name: "uring",
-    summary: "io_uring(7): one call submits all work and brings all results",
-    doc: "Operations are queued in shared memory and their completions come back the same way, so that one call per \
-          wake-up serves every connection: multishot accept and receive, provided buffers, direct descriptors, and \
-          task work deferred to that call (SINGLE_ISSUER, DEFER_TASKRUN) where the kernel has it. It never waits for a \
-          cold page, but files that are not kept in memory are read and then sent, two copies where sendfile(2) of the \
-          other mechanisms makes none: large hot ones cost several times as much (bench/data_server.py).",
+    summary: "io_uring(7): one call submits all operations and returns all results",
+    doc: "Operations are queued in shared memory and completions come back the same way, so that one call per wake-up \
+          serves every connection: multishot accept and receive, provided buffers, direct descriptors, and task work \
+          deferred to that call (SINGLE_ISSUER, DEFER_TASKRUN) where the kernel supports it. The loop never waits for \
+          the disk, but files that are not cached in memory are read and then sent: two copies, where sendfile(2) of \
+          the other mechanisms makes none. Large hot files cost several times as much (bench/data_server.py).",
     kind: Kind::Completion { run_loop: crate::worker::ring::run },
     watches_eventfd: true,
     is_of_runtime: false,

@@ -121,14 +121,14 @@ pub trait Workers {
 pub fn only_blocking(mechanism: &Mechanism) -> Result<(), &'static str> {
     match mechanism.kind {
         Kind::Blocking => Ok(()),
-        _ => Err("its worker serves one connection at a time and has nothing else to wait for"),
+        _ => Err("a worker of this model serves one connection at a time with blocking calls"),
     }
 }
 
 /// For models whose worker is an event loop.
 pub fn only_loops(mechanism: &Mechanism) -> Result<(), &'static str> {
     match mechanism.kind {
-        Kind::Blocking => Err("a loop that waits for one connection would serve no other"),
+        Kind::Blocking => Err("a loop that blocks on one connection could serve no other"),
         _ => Ok(()),
     }
 }

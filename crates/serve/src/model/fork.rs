@@ -18,8 +18,8 @@ const RECEIVE_BYTES: usize = 16 << 10;
 pub(super) static FORK: Model = Model {
     name: "fork",
     summary: "a new process for every connection",
-    doc: "An acceptor forks for each connection; the child serves it with calls that wait and ends. Nothing that one \
-          connection does can harm another. The process architecture of the 2001 comparison.",
+    doc: "An acceptor forks for each connection; the child serves it with blocking calls and exits. No connection can \
+          harm another. The process architecture of the 2001 comparison.",
     workers: "not used: there are as many processes as connections",
     workers_default: |_| 1,
     pairs_with: only_blocking,

@@ -14,10 +14,10 @@ use crate::worker::{Handoff, Source, blocking};
 
 pub(super) static HANDOFF: Model = Model {
     name: "handoff",
-    summary: "an acceptor gives connections to worker loops in turn",
+    summary: "an acceptor hands connections to worker loops in turn",
     doc: "One thread accepts and hands each connection to the next of the loops, as memcached does: connections are \
           spread evenly, at the price of a queue and a wake-up for each new one.",
-    workers: "loops beside the acceptor; one per CPU by default",
+    workers: "loops besides the acceptor; one per CPU by default",
     workers_default: |cpus| cpus,
     pairs_with: only_loops,
     launch,
@@ -29,7 +29,7 @@ pub(super) static HANDOFF: Model = Model {
 };
 
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
-    let queue = || Handoff::new().map(Arc::new).map_err(|e| starting("a pipe could not be made", &e));
+    let queue = || Handoff::new().map(Arc::new).map_err(|e| starting("cannot create a pipe", &e));
     let queues = (0..plan.workers).map(|_| queue()).collect::<Result<Vec<_>, _>>()?;
     let sources = queues.iter().map(|queue| Source::Handoff(Arc::clone(queue))).collect();
     let mut loops = start_loops(plan, &server, sources)?;

@@ -18,9 +18,9 @@ pub(super) static HYBRID: Model = Model {
     name: "hybrid",
     summary: "an event loop waits for the sockets, a pool of threads does the work",
     doc: "One loop waits; a connection that becomes ready goes to a thread of the pool, which receives, serves and \
-          sends, and gives it back. Work that takes long holds up no other connection, and connections that are idle \
-          cost no thread; each turn costs two passages between threads. Servlet containers are built like this.",
-    workers: "threads of the pool beside the loop; two per CPU by default",
+          sends, and returns it to the loop. A slow request delays no other connection and idle connections occupy no \
+          thread, but each turn costs two hand-overs between threads. Servlet containers are built like this.",
+          workers: "threads of the pool besides the loop; two per CPU by default",
     workers_default: |cpus| cpus * 2,
     pairs_with,
     launch,
@@ -33,10 +33,10 @@ pub(super) static HYBRID: Model = Model {
 
 fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
     match mechanism.kind {
-        Kind::Blocking => Err("a loop that waits for one connection would serve no other"),
+        Kind::Blocking => Err("a loop that blocks on one connection could serve no other"),
         Kind::Readiness { .. } => Ok(()),
         Kind::Completion { .. } => Err(
-            "completions arrive on the ring's own thread with the work half done; to spread them over threads \
+            "completions arrive on the ring's own thread with the work half done; to distribute them over threads \
                  is what loops and handoff do",
         ),
     }
@@ -45,7 +45,7 @@ fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let run = super::r#loop::run_loop(plan)?;
     let mut threads = Threads::default();
-    let queue = WorkQueue::new().map_err(|e| starting("a pipe could not be made", &e))?;
+    let queue = WorkQueue::new().map_err(|e| starting("cannot create a pipe", &e))?;
     let queue = Arc::new(queue);
     for index in 1..=plan.workers {
         let (server, queue) = (Arc::clone(&server), Arc::clone(&queue));

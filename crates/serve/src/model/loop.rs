@@ -13,8 +13,8 @@ use crate::worker::{LoopWorker, Prepared, Source};
 pub(super) static LOOP: Model = Model {
     name: "loop",
     summary: "one event loop for everything",
-    doc: "One thread waits for all connections at once and serves whichever is ready: no switch between tasks, no \
-          lock, one CPU. The asynchronous architecture of the 2001 comparison.",
+    doc: "One thread waits for all connections at once and serves whichever are ready: no context switches, no locks, \
+          one CPU. The asynchronous architecture of the 2001 comparison.",
     workers: "loops; always one",
     workers_default: |_| 1,
     pairs_with: only_loops,
@@ -54,7 +54,7 @@ pub(super) fn run_loop(plan: &LaunchPlan) -> Result<Run, Failure> {
     plan.mechanism.run_loop().ok_or_else(|| {
         Failure::misuse(
             format!("an event loop cannot use mechanism {}", plan.mechanism.name),
-            "`pitot list pairs` shows what goes together",
+            "`pitot list pairs` shows the supported combinations",
         )
     })
 }

@@ -12,9 +12,9 @@ use crate::worker::Source;
 pub(super) static LOOPS: Model = Model {
     name: "loops",
     summary: "an event loop per worker thread, each with its own listener",
-    doc: "Every thread has a listener of its own on the same port (SO_REUSEPORT) and the kernel spreads connections \
-          over them by a hash of their addresses. Nothing is shared on the way of a request; a connection stays \
-          where it fell, so that the load of the loops may be uneven.",
+    doc: "Every thread has its own listener on the same port (SO_REUSEPORT) and the kernel distributes connections over \
+          them by a hash of their addresses. Serving a request shares no state; a connection stays with its loop, so \
+          that the load of the loops may be uneven.",
     workers: "loops; one per CPU by default",
     workers_default: |cpus| cpus,
     pairs_with: only_loops,

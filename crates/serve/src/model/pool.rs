@@ -16,9 +16,9 @@ use crate::worker::blocking::{self, ByThread, Interrupt};
 pub(super) static POOL: Model = Model {
     name: "pool",
     summary: "a fixed pool of threads, each serving one connection at a time",
-    doc: "Every thread accepts for itself and serves its connection to the end. There is no cost per connection but \
-          the accept; a connection beyond the size of the pool waits in the backlog until another one ends, so the \
-          pool must be larger than the number of connections that persist.",
+    doc: "Every thread accepts a connection and serves it to the end. A connection costs no more than the accept, but \
+          those beyond the size of the pool wait in the backlog until another one ends, so the pool must be larger than \
+          the number of persistent connections.",
     workers: "threads; 256 by default",
     workers_default: |_| 256,
     pairs_with: only_blocking,
@@ -33,7 +33,7 @@ pub(super) static POOL: Model = Model {
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let listener = Arc::new(listeners.only());
     blocking::prepare_listener(&listener, &server)
-        .map_err(|e| starting("the listener could not be prepared", &e))?;
+        .map_err(|e| starting("cannot prepare the listener", &e))?;
     let mut threads = Threads::default();
     let mut interrupts = Vec::new();
     for index in 0..plan.workers {

@@ -15,8 +15,8 @@ use crate::worker::blocking::{self, BySignal, Interrupt};
 pub(super) static PREFORK: Model = Model {
     name: "prefork",
     summary: "a fixed pool of processes, each serving one connection at a time",
-    doc: "Every process accepts for itself from one shared listener and serves its connection to the end, then the \
-          next, as Apache's prefork module does. A connection beyond the size of the pool waits in the backlog.",
+    doc: "Every process accepts from one shared listener and serves its connection to the end, then the next, as \
+          Apache's prefork module does. Connections beyond the size of the pool wait in the backlog.",
     workers: "processes; 64 by default",
     workers_default: |_| 64,
     pairs_with: only_blocking,
@@ -31,7 +31,7 @@ pub(super) static PREFORK: Model = Model {
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let listener = Arc::new(listeners.only());
     blocking::prepare_listener(&listener, &server)
-        .map_err(|e| starting("the listener could not be prepared", &e))?;
+        .map_err(|e| starting("cannot prepare the listener", &e))?;
     let to_stop = Arc::clone(&listener);
     let counters = server.counters.clone();
     let work = move |index| {

@@ -17,8 +17,8 @@ use crate::worker::{LoopWorker, Prepared, Source};
 pub(super) static PRELOOP: Model = Model {
     name: "preloop",
     summary: "a process per worker, an event loop in each",
-    doc: "As loops, but the workers are processes, as in nginx: they share nothing, one that dies is replaced, and \
-          each has its own limit on descriptors, so that a host may hold more connections than one process may.",
+    doc: "As loops, but the workers are processes, as in nginx: they share nothing, a worker that dies is replaced, and \
+          each has its own limit on descriptors, so that the server may have more connections than one process could.",
     workers: "processes; one per CPU by default",
     workers_default: |cpus| cpus,
     pairs_with: only_loops,
@@ -58,7 +58,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         match run(worker) {
             Ok(()) => 0,
             Err(e) => {
-                eprintln!("pitot: a worker process could not go on: {e}");
+                eprintln!("pitot: a worker process failed: {e}");
                 1
             }
         }

@@ -69,7 +69,7 @@ impl Processes {
 
     fn fork(&mut self, index: usize) -> Result<(), Failure> {
         let forked = self.single_threaded.fork();
-        match forked.map_err(|e| starting("a worker process could not be started", &e))? {
+        match forked.map_err(|e| starting("cannot start a worker process", &e))? {
             Fork::Child => process::exit_now((self.work)(index)),
             Fork::Parent(child) => {
                 self.children.insert(child, index);
@@ -128,7 +128,7 @@ pub(super) fn start_acceptor(
     make_starter: Box<dyn FnOnce() -> io::Result<Box<Starter>>>,
 ) -> Result<Box<dyn Workers>, Failure> {
     blocking::prepare_listener(&listener, &server)
-        .map_err(|e| starting("the listener could not be prepared", &e))?;
+        .map_err(|e| starting("cannot prepare the listener", &e))?;
     let listener = Arc::new(listener);
     let (to_stop, counters) = (Arc::clone(&listener), server.counters.clone());
     let make_starter = RefCell::new(Some(make_starter));

@@ -26,13 +26,12 @@ use crate::worker::{LoopWorker, Prepared, Source};
 pub(super) static RELAY: Model = Model {
     name: "relay",
     summary: "a network process and a data process, joined by a TCP connection",
-    doc: "The relay process holds the clients; a data process looks at files and reads them, by the disk engine `pool` \
-          or the one named with --disk (with `nowait` hot files do not wait behind cold ones), and stores what clients \
-          put, in threads of its own; a TCP connection over loopback (or --links of them) joins the two. Neither disk \
-          nor clients can harm the other side: the data process may die and is started anew while the relay answers \
-          503. The price is that every byte passes through the kernel twice more. The split data server of a design \
-          note of about 2006.",
-    workers: "relay processes beside the data process; one by default",
+    doc: "The relay process serves the clients. A data process opens and reads files with the disk engine `pool`, or \
+          the one chosen with --disk (with `nowait`, hot files do not wait behind cold ones), and stores uploads in \
+          threads of its own. A TCP connection over loopback (or --links of them) joins the two. Disk and clients are \
+          isolated from each other: if the data process dies, it is restarted while the relay answers 503. The price is \
+          that every byte passes through the kernel twice more. The split data server of a design note of about 2006.",
+          workers: "relay processes besides the data process; one by default",
     workers_default: |_| 1,
     pairs_with,
     launch,
@@ -48,10 +47,10 @@ const DATA_PROCESS_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
     match mechanism.kind {
-        Kind::Blocking => Err("a loop that waits for one connection would serve no other"),
+        Kind::Blocking => Err("a loop that blocks on one connection could serve no other"),
         Kind::Readiness { .. } => Ok(()),
         Kind::Completion { .. } => {
-            Err("a ring reads files itself and better than through another process; take loop or preloop")
+            Err("io_uring reads files itself, better than through another process; use loop or preloop")
         }
     }
 }
@@ -59,9 +58,9 @@ fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let run = run_loop(plan)?;
     let Kind::Readiness { run_data, .. } = plan.mechanism.kind else {
-        return Err(Failure::run("relay needs a readiness mechanism", "`pitot list pairs` shows them"));
+        return Err(Failure::run("model relay needs a readiness mechanism", "`pitot list pairs` shows them"));
     };
-    let starting = |e| starting("the data process could not be prepared", &e);
+    let starting = |e| starting("cannot prepare the data process", &e);
     let mut secret = [0; _];
     File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut secret)).map_err(starting)?;
     let how = socket::Listen { backlog: 128, reuse_port: false, nonblocking: true, congestion: None };
@@ -101,7 +100,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         match ended {
             Ok(()) => 0,
             Err(e) => {
-                eprintln!("pitot: a process of the relay could not go on: {e}");
+                eprintln!("pitot: a process of the relay failed: {e}");
                 1
             }
         }

@@ -16,8 +16,8 @@ use crate::server::Server;
 pub(super) static SPAWN: Model = Model {
     name: "spawn",
     summary: "a new process that executes a program for every connection, as inetd does",
-    doc: "An acceptor starts the program anew for each connection, which it gets as its standard input. The service \
-          may be any program and starts clean each time; the price is that of loading it.",
+    doc: "An acceptor executes the program for each connection, which becomes its standard input. The service may be any \
+          program and starts clean each time; the price is that of loading it.",
     workers: "not used: there are as many processes as connections",
     workers_default: |_| 1,
     pairs_with: only_blocking,
@@ -31,7 +31,7 @@ pub(super) static SPAWN: Model = Model {
 
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let counters = server.counters.clone();
-    process::let_inherit(counters.file()).map_err(|e| starting("the counters could not be passed on", &e))?;
+    process::let_inherit(counters.file()).map_err(|e| starting("cannot pass on the counters", &e))?;
     let command_line = plan.connection_command.clone();
     let starter = move || -> io::Result<Box<Starter>> {
         let Some((program, arguments)) = command_line.split_first() else {

@@ -23,7 +23,7 @@ const RECEIVE_BYTES: usize = 16 << 10;
 pub(super) static THREAD: Model = Model {
     name: "thread",
     summary: "a new thread for every connection",
-    doc: "An acceptor starts a thread for each connection, which serves it with calls that wait and then ends. The \
+    doc: "An acceptor starts a thread for each connection, which serves it with blocking calls and then ends. The \
           threaded architecture of the 2001 comparison.",
     workers: "not used: there are as many threads as connections",
     workers_default: |_| 1,
@@ -41,7 +41,7 @@ type Connections = Mutex<HashMap<u64, Arc<ByThread>>>;
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let listener = Arc::new(listeners.only());
     blocking::prepare_listener(&listener, &server)
-        .map_err(|e| starting("the listener could not be prepared", &e))?;
+        .map_err(|e| starting("cannot prepare the listener", &e))?;
     let connections = Arc::new(Connections::default());
     let mut threads = Threads::default();
     let (accepting, serving) = (Arc::clone(&listener), Arc::clone(&connections));

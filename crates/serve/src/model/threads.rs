@@ -24,7 +24,7 @@ pub(super) struct Threads {
 impl Threads {
     /// A waker for one thread: readable once it is to stop.
     pub(super) fn stop_waker(&mut self) -> Result<Arc<Waker>, Failure> {
-        let waker = Waker::new().map_err(|e| starting("a pipe for stopping could not be made", &e))?;
+        let waker = Waker::new().map_err(|e| starting("cannot create a pipe to stop a worker", &e))?;
         let waker = Arc::new(waker);
         self.wakers.push(Arc::clone(&waker));
         Ok(waker)
@@ -44,7 +44,7 @@ impl Threads {
             work()
         };
         let thread = Builder::new().name(name).spawn(work);
-        self.threads.push(thread.map_err(|e| starting("a thread could not be started", &e))?);
+        self.threads.push(thread.map_err(|e| starting("cannot start a thread", &e))?);
         Ok(())
     }
 
@@ -71,7 +71,7 @@ impl Workers for Threads {
             match ended.join() {
                 Ok(Ok(())) if self.stopping => {}
                 Ok(Ok(())) => return Err(Failure::run("a worker ended by itself", "please report this")),
-                Ok(Err(e)) => return Err(starting("a worker could not go on", &e)),
+                Ok(Err(e)) => return Err(starting("a worker failed", &e)),
                 Err(_) => return Err(Failure::run("a worker panicked", "please report this")),
             }
         }

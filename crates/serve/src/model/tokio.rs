@@ -30,8 +30,8 @@ pub(super) static TOKIO: Model = Model {
     name: "tokio",
     summary: "a task per connection on the tokio runtime",
     doc: "The asynchronous runtime that most Rust servers use: a task per connection, a work-stealing scheduler over \
-          a pool of threads, and edge-triggered epoll below. It is here to be measured beside the others; nothing \
-          else in this server uses it.",
+          a pool of threads, and edge-triggered epoll below. It is here for comparison with the others; nothing else in \
+          this server uses it.",
     workers: "threads of the runtime; one per CPU by default",
     workers_default: |cpus| cpus,
     pairs_with,
@@ -50,7 +50,7 @@ fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
     if mechanism.is_of_runtime {
         Ok(())
     } else {
-        Err("the runtime brings its own mechanism, which is epoll-et")
+        Err("the runtime has a mechanism of its own, epoll-et")
     }
 }
 
@@ -68,7 +68,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         .enable_io()
         .enable_time()
         .build()
-        .map_err(|e| starting("the runtime could not be started", &e))?;
+        .map_err(|e| starting("cannot start the runtime", &e))?;
     threads.start("runtime".into(), plan.cpus.clone(), move || {
         runtime.block_on(async {
             runtime.spawn(accept(server, listener, stop)).await.map_err(io::Error::other)?
