@@ -72,7 +72,7 @@ impl DiskArgs {
     /// The number of connections between a relay process and the data process.
     pub(crate) fn links(&self, model: &Model) -> Result<usize, Failure> {
         match self.links {
-            Some(_) if model.name != "relay" => Err(Failure::misuse(
+            Some(_) if !model.splits_files => Err(Failure::misuse(
                 format!("model {} has no data process to connect to", model.name),
                 "omit --links, or use --model relay",
             )),
