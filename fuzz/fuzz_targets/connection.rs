@@ -12,17 +12,19 @@ use pitot_proto_harness::script::{Event, play};
 fuzz_target!(|data: &[u8]| {
     let [which, events_len, rest @ ..] = data else { return };
     let (events, input) = rest.split_at(rest.len().min(2 * usize::from(*events_len)));
-    let protocol: Box<dyn Protocol> = match which % 4 {
-        0 => Box::new(
-            Http::new(&ProtocolOptions { root: true, writable: true, ..ProtocolOptions::default() })
-                .expect("sound options"),
-        ),
-        1 => Box::new(Memcache::new(&MemcacheOptions::default()).expect("sound options")),
-        2 => Box::new(
-            Smtp::new(&SmtpOptions { store: true, ..SmtpOptions::default() }).expect("sound options"),
-        ),
-        _ => Box::new(blob::Blob),
+    let make = || -> Box<dyn Protocol> {
+        match which % 4 {
+            0 => Box::new(
+                Http::new(&ProtocolOptions { root: true, writable: true, ..ProtocolOptions::default() })
+                    .expect("sound options"),
+            ),
+            1 => Box::new(Memcache::new(&MemcacheOptions::default()).expect("sound options")),
+            2 => Box::new(
+                Smtp::new(&SmtpOptions { store: true, ..SmtpOptions::default() }).expect("sound options"),
+            ),
+            _ => Box::new(blob::Blob),
+        }
     };
     let events = events.chunks_exact(2).map(|pair| Event::from_bytes(pair[0], pair[1]));
-    play(&*protocol, &http::files(), input, events);
+    play(make, &http::files(), input, events);
 });

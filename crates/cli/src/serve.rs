@@ -167,8 +167,9 @@ impl Serve {
         let mechanism = match &self.mechanism {
             Some(name) => pitot_serve::find_mechanism(name)
                 .ok_or_else(|| unknown("mechanism", name, "mechanisms", MECHANISMS.iter().map(|m| m.name)))?,
-            None => pitot_serve::default_mechanism(model)
-                .ok_or_else(|| Failure::misuse("the model has no default mechanism", "choose one with --mechanism"))?,
+            None => pitot_serve::default_mechanism(model).ok_or_else(|| {
+                Failure::misuse("the model has no default mechanism", "choose one with --mechanism")
+            })?,
         };
         if self.root.is_some() && !protocol.files {
             return Err(Failure::misuse(

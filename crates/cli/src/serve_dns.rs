@@ -75,8 +75,7 @@ impl DnsArgs {
         let sockets = Sockets::bind(listen).map_err(cannot_listen)?;
         let addr = sockets.addr().map_err(cannot_listen)?;
         let started = sockets.start(&responder, threads.unwrap_or(THREADS).max(1));
-        started
-            .map_err(|e| Failure::run(format!("cannot start a thread: {e}"), "raise ulimit -u"))?;
+        started.map_err(|e| Failure::run(format!("cannot start a thread: {e}"), "raise ulimit -u"))?;
         // stdout may be closed; the responder runs all the same.
         let _ = writeln!(io::stdout(), "ready {addr}");
         while signals.wait(None).is_none() {}

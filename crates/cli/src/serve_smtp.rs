@@ -45,7 +45,9 @@ impl SmtpArgs {
         match self.deliver.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["discard"] => Ok(None),
             ["maildir", directory] => Ok(Some(directory.into())),
-            ["maildir"] => Err(Failure::misuse("--deliver maildir needs a directory", "use --deliver maildir DIR")),
+            ["maildir"] => {
+                Err(Failure::misuse("--deliver maildir needs a directory", "use --deliver maildir DIR"))
+            }
             _ => Err(Failure::misuse(
                 format!("unknown way of delivery `{}`", self.deliver.join(" ")),
                 "use --deliver discard or --deliver maildir DIR",

@@ -152,7 +152,10 @@ fn explain_listen(plan: &ServePlan, e: &std::io::Error) -> Failure {
     }
     let cure = match Errno::from_io_error(e) {
         Some(Errno::ADDRINUSE) => {
-            format!("choose another port; `ss -ltnp 'sport = :{}'` shows which program uses this one", addr.port())
+            format!(
+                "choose another port; `ss -ltnp 'sport = :{}'` shows which program uses this one",
+                addr.port()
+            )
         }
         Some(Errno::ACCESS) => "choose a port above 1023, or grant the program CAP_NET_BIND_SERVICE".into(),
         Some(Errno::ADDRNOTAVAIL) => "give --listen an address of this host; `ip address` shows them".into(),

@@ -20,7 +20,7 @@ pub(super) static HYBRID: Model = Model {
     doc: "One loop waits; a connection that becomes ready goes to a thread of the pool, which receives, serves and \
           sends, and returns it to the loop. A slow request delays no other connection and idle connections occupy no \
           thread, but each turn costs two hand-overs between threads. Servlet containers are built like this.",
-          workers: "threads of the pool besides the loop; two per CPU by default",
+    workers: "threads of the pool besides the loop; two per CPU by default",
     workers_default: |cpus| cpus * 2,
     pairs_with,
     launch,

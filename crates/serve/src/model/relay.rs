@@ -31,7 +31,7 @@ pub(super) static RELAY: Model = Model {
           threads of its own. A TCP connection over loopback (or --links of them) joins the two. Disk and clients are \
           isolated from each other: if the data process dies, it is restarted while the relay answers 503. The price is \
           that every byte passes through the kernel twice more. The split data server of a design note of about 2006.",
-          workers: "relay processes besides the data process; one by default",
+    workers: "relay processes besides the data process; one by default",
     workers_default: |_| 1,
     pairs_with,
     launch,

@@ -47,11 +47,7 @@ pub(super) static TOKIO: Model = Model {
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
 
 fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
-    if mechanism.is_of_runtime {
-        Ok(())
-    } else {
-        Err("the runtime has a mechanism of its own, epoll-et")
-    }
+    if mechanism.is_of_runtime { Ok(()) } else { Err("the runtime has a mechanism of its own, epoll-et") }
 }
 
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
