@@ -197,6 +197,11 @@ fn another_process_on_the_servers_cpu_makes_a_cell_noisy() {
     for cell in &run.cells {
         let verdict = cell.verdict();
         assert_eq!(verdict.kind, VerdictKind::Noisy, "{verdict:?}");
+        // The cell is noisy as soon as a third of them are; what was measured at all is to be.
+        let measured = cell.repetitions.iter().filter(|r| r.verdict.kind != VerdictKind::Failed);
+        for repetition in measured {
+            assert_eq!(repetition.verdict.kind, VerdictKind::Noisy, "{:?}", repetition.verdict);
+        }
         assert!(verdict.reason.contains("of the server's CPUs, most of it `"), "{}", verdict.reason);
     }
 }

@@ -15,8 +15,8 @@ const CLIENTS: usize = 80;
 const SERVED_MIN: usize = 8;
 
 /// How long the server is watched, and the CPU time that it may take meanwhile. One that spins takes all of it.
-const WATCHED: Duration = Duration::from_millis(1000);
-const CPU_MAX: Duration = Duration::from_millis(350);
+const WATCHED: Duration = Duration::from_millis(250);
+const CPU_MAX: Duration = Duration::from_millis(70);
 
 #[test]
 fn without_descriptors_the_server_serves_on_without_spinning_and_recovers() {
