@@ -9,14 +9,14 @@ use crate::{
     ViolationKind,
 };
 
-/// The size of a reply to a request that names none.
+/// Size of a reply to a request without a size, in bytes.
 pub const SIZE_DEFAULT: u64 = 1024;
-/// The largest reply.
+/// Size of the largest reply, in bytes.
 pub const SIZE_MAX: u64 = 1 << 30;
-/// The longest request line, with its newline.
+/// Length of the longest request line with its newline, in bytes.
 pub const LINE_MAX: usize = 32;
 
-/// The protocol; it has no state.
+/// The protocol, which has no shared state.
 #[derive(Debug)]
 pub struct Blob;
 
@@ -31,10 +31,10 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     build,
 };
 
-/// Makes the protocol. It takes no options.
+/// Creates the protocol. It has no options.
 ///
 /// # Errors
-/// None; the signature is the registry's.
+/// Never; the signature is that of the registry.
 fn build(_: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
     Ok(Box::new(Blob))
 }
@@ -68,7 +68,7 @@ impl ServerConn for Conn {
     }
 }
 
-/// The size asked for by a request line without its newline.
+/// The size that a request line (without its newline) asks for.
 pub fn parse(line: &[u8]) -> Option<u64> {
     let line = line.strip_suffix(b"\r").unwrap_or(line).strip_prefix(b"GET")?;
     if line.is_empty() {

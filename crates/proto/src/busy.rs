@@ -5,7 +5,7 @@ use crate::{Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, S
 /// The line that every connection gets.
 pub const REPLY: &[u8] = b"450 too busy\r\n";
 
-/// The protocol; it has no state.
+/// The protocol, which has no shared state.
 #[derive(Debug)]
 pub struct Busy;
 
@@ -20,10 +20,10 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     build,
 };
 
-/// Makes the protocol. It takes no options.
+/// Creates the protocol. It has no options.
 ///
 /// # Errors
-/// None; the signature is the registry's.
+/// Never; the signature is that of the registry.
 fn build(_: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
     Ok(Box::new(Busy))
 }

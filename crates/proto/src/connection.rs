@@ -1,14 +1,14 @@
-//! One connection as a machine without I/O: it knows no socket, no clock and no disk.
+//! One connection as a state machine without I/O: no socket, no clock, no disk.
 //!
-//! A driver reports what has happened ([`Connection::received`], [`Connection::sent`], [`Connection::ended`],
+//! A driver reports events ([`Connection::received`], [`Connection::sent`], [`Connection::ended`],
 //! [`Connection::opened`], [`Connection::stored`], [`Connection::expired`] ...) and carries out what
-//! [`Connection::poll`] asks for. All that servers of every architecture have in common stands here once: feeding the
-//! protocol core, back-pressure, what is done when a request arrives too slowly, when a file cannot be read on, when
-//! the peer has gone, and the order in which a connection ends. The drivers (blocking calls, readiness, io_uring, an
-//! async runtime, and the in-memory one of the tests and fuzz targets) add nothing but the system calls.
+//! [`Connection::poll`] asks for. What servers of all architectures have in common is here, once: feeding the protocol
+//! core, back-pressure, what happens if a request arrives too slowly, if a file cannot be read to its end or if the
+//! peer has closed the connection, and the order in which a connection is closed. The drivers (blocking calls,
+//! readiness, io_uring, an async runtime, and the in-memory one of tests and fuzz targets) only add the system calls.
 //!
-//! A connection between requests is this struct, the core, and no heap memory besides. What is under way lives in an
-//! [`Exchange`], which goes back to the worker afterwards.
+//! Between requests a connection is this struct and the core, without further heap memory. The state of a request under
+//! way is in an [`Exchange`], which is returned to the worker afterwards.
 
 use std::net::IpAddr;
 
@@ -17,80 +17,79 @@ use crate::{
     Upload, Worker,
 };
 
-/// The most input that may wait unconsumed. A core bounds its own appetite well below; this bounds a burst that
-/// arrived behind a request whose reply is not yet read, which may fill all buffers of a ring (1 MiB) before its
-/// receive is held back.
+/// Limit on unconsumed input. The limits of the cores are well below it; it bounds a burst that arrives after a request
+/// whose reply is not yet read, which may fill all buffers of a ring (1 MiB) before the receive is stopped.
 const UNCONSUMED_MAX: usize = 2 << 20;
 
-/// What a connection wants of its driver.
+/// What the driver has to do for a connection.
 #[derive(Debug)]
 pub enum Action<'a> {
-    /// Receive, and report what came: `received`, `ended` or `broken`.
+    /// Receive, and report the result: `received`, `ended` or `broken`.
     Receive,
-    /// Send from the front of the outbox, and report it: `sent`, `file_failed` or `broken`.
+    /// Send from the front of the outbox, and report the result: `sent`, `file_failed` or `broken`.
     Send(&'a mut Outbox),
-    /// Look the file up and report it: `opened`.
+    /// Open the file and report the result: `opened`.
     Open(&'a [u8]),
-    /// Carry the step out and report it: `stored`. The path is that of the file if one is begun.
+    /// Carry out the step and report the result: `stored`. The path is that of the file if the step begins one.
     Store(&'a [u8], &'a mut StoreStep),
-    /// Nothing, until an answer or the end of a send under way is reported.
+    /// Nothing, until an answer or the completion of a send is reported.
     Wait,
-    /// Everything is sent: end sending (shutdown(2)), and go on polling.
+    /// Everything is sent: end sending (shutdown(2)) and continue polling.
     Linger,
-    /// Close the socket and drop the connection. With `reset` something was left unsent, and the peer is to see that.
+    /// Close the socket and drop the connection. With `reset` something was not sent, and the peer has to see that.
     Close {
         /// Close it with a reset (SO_LINGER with a time of 0).
         reset: bool,
     },
 }
 
-/// Whether a driver that receives unasked should go on with it.
+/// Whether a driver that receives continuously should keep doing so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intake {
     /// Receive.
     Open,
-    /// What has been received has to be worked off first: receive no more.
+    /// Stop receiving until the received input has been processed.
     Held,
-    /// A receive under way may go on, none need be started.
+    /// A receive under way may continue, but none need be started.
     Unchanged,
 }
 
-/// Why a file that is being sent cannot be sent to its end.
+/// Why a file cannot be sent to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFailure {
-    /// It is shorter than it was said to be.
+    /// It is shorter than its announced size.
     Truncated,
-    /// It cannot be read: the disk says so, or there is no memory for it at present.
+    /// It cannot be read, because of a disk error or for lack of memory.
     Unreadable(OpenError),
 }
 
-/// Where a connection is between its first byte and its end.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The core takes input as it comes.
+    /// The core takes input as it arrives.
     Reading,
     /// The core is called again once everything is sent. The only back-pressure.
     Flushing,
-    /// The core needs a file, which has not been asked for yet.
+    /// The core needs a file, which has not been requested yet.
     Opening,
-    /// The file has been asked for.
+    /// The file has been requested.
     AwaitingFile,
-    /// The core needs something stored, which has not been asked for yet.
+    /// The core needs a step of storing, which has not been requested yet.
     Storing,
-    /// The step of storing has been asked for.
+    /// The step of storing has been requested.
     AwaitingStore,
-    /// What is queued is sent, then the connection is closed.
+    /// The queued output is sent, then the connection is closed.
     Closing,
-    /// The same, but input that nobody will read may still arrive: a plain close would answer it with a reset, which
-    /// could destroy the reply on its way (RFC 9112 section 9.6).
+    /// The same, but more input may still arrive, which will not be read: a plain close would answer it with a reset,
+    /// which could destroy the reply in flight (RFC 9112 section 9.6).
     ClosingGently,
-    /// Everything is sent and sending has ended; input is discarded until the peer ends it too.
+    /// Everything is sent and sending has ended; input is discarded until the peer ends it, too.
     Lingering,
-    /// It is over; what is still queued will not be sent.
+    /// The connection is over; output that is still queued will not be sent.
     Closed,
 }
 
-/// What to do next, without what it is done with.
+/// The next action, without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Receive,
@@ -102,17 +101,17 @@ enum Step {
     Close,
 }
 
-/// A connection: a protocol core, its unconsumed input, and how far the connection has come.
+/// A connection: a protocol core, its unconsumed input, and the state.
 pub struct Connection {
     core: Box<dyn ServerConn>,
     exchange: Option<Box<Exchange>>,
     unconsumed: Vec<u8>,
-    /// How much of `unconsumed` is done with.
+    /// Consumed bytes at the start of `unconsumed`.
     consumed: u32,
     deadline: Tick,
     state: State,
     phase: Phase,
-    /// Something has moved since the deadline was set.
+    /// True if there was progress since the deadline was set.
     progressed: bool,
     input_ended: bool,
 }
@@ -120,7 +119,7 @@ pub struct Connection {
 const _: () = assert!(size_of::<Connection>() <= 64, "an idle connection has grown");
 
 impl Connection {
-    /// A connection that was just accepted. `peer` is its address where the protocol wants it and it is known.
+    /// A newly accepted connection. `peer` is its address, if the protocol wants it and it is known.
     pub fn new(protocol: &dyn Protocol, worker: &mut Worker, peer: Option<IpAddr>) -> Connection {
         let mut core = protocol.connect();
         if let Some(peer) = peer {
@@ -144,7 +143,7 @@ impl Connection {
         connection
     }
 
-    /// What the connection wants. After [`Action::Close`] it wants nothing else.
+    /// The next action. After [`Action::Close`] there is no other.
     pub fn poll<'a>(&'a mut self, worker: &mut Worker) -> Action<'a> {
         let step = self.advance(worker);
         let reset = step == Step::Close && self.release(worker);
@@ -159,10 +158,10 @@ impl Connection {
         }
     }
 
-    /// Input has arrived. It is taken in any state; what cannot be used yet is kept, up to a limit.
+    /// Input has arrived. It is accepted in any state; what cannot be used yet is kept, up to a limit.
     pub fn received(&mut self, worker: &mut Worker, input: &[u8]) {
         worker.tally.bytes_received += input.len() as u64;
-        // A peer that sends does not prove by it that it reads.
+        // Input does not prove that the peer reads.
         self.progressed |= self.phase != Phase::Reply;
         match self.state {
             State::Reading if self.unconsumed.is_empty() => {
@@ -190,11 +189,11 @@ impl Connection {
         }
     }
 
-    /// `n` bytes were sent: the first of those that are lent to the kernel if any are, else the first that are queued.
+    /// `n` bytes were sent: the first of those lent to the kernel, if any are, else the first of those queued.
     pub fn sent(&mut self, worker: &mut Worker, n: u64) {
         worker.tally.bytes_sent += n;
         self.progressed = true;
-        // What arrives behind a reply is another request, whose time begins anew.
+        // Input after a reply is another request, with a deadline of its own.
         self.phase = Phase::Reply;
         if let Some(exchange) = &mut self.exchange {
             if exchange.out.lent() > 0 {
@@ -217,8 +216,7 @@ impl Connection {
         self.proceed(worker, next);
     }
 
-    /// The answer to [`Action::Store`]: the upload so far, nothing once it is in its place, or why it could not be
-    /// stored.
+    /// The answer to [`Action::Store`]: the upload so far, nothing once it is complete, or why it could not be stored.
     pub fn stored(&mut self, worker: &mut Worker, answer: Result<Option<Upload>, StoreError>) {
         if self.state != State::AwaitingStore {
             return;
@@ -228,13 +226,13 @@ impl Connection {
         let next = self.core.stored(&worker.context(), answer, exchange);
         self.proceed(worker, next);
         if self.state == State::Closing {
-            // More of the upload may follow than has been received so far: none was taken meanwhile.
+            // More of the upload may have arrived: nothing was received meanwhile.
             self.state = State::ClosingGently;
         }
     }
 
-    /// The file in front of the outbox, or the first in it, cannot be sent to its end. If nothing of its reply is on its
-    /// way yet an error takes its place; else the connection is over.
+    /// The first file in the outbox cannot be sent to its end. If nothing of its reply has been sent yet, the reply is
+    /// replaced by an error; otherwise the connection is over.
     pub fn file_failed(&mut self, worker: &mut Worker, failure: FileFailure) {
         let error = match failure {
             FileFailure::Truncated => {
@@ -265,7 +263,7 @@ impl Connection {
         self.state = State::Closed;
     }
 
-    /// The time for what the connection is doing is over (see [`Connection::poll_deadline`]).
+    /// The deadline has passed (see [`Connection::poll_deadline`]).
     pub fn expired(&mut self, worker: &mut Worker) {
         match self.phase_now() {
             Phase::Idle => {
@@ -288,8 +286,8 @@ impl Connection {
         }
     }
 
-    /// The connection is to end although nothing is wrong with it, as when the server stops: the core may add a last
-    /// reply, which is sent before the end.
+    /// The server closes the connection without an error, as when it stops: the core may add a last reply, which is sent
+    /// before the close.
     pub fn dismiss(&mut self, worker: &mut Worker) {
         let exchange = self.exchange.get_or_insert_with(|| worker.exchange());
         self.core.dismissed(&worker.context(), exchange);
@@ -298,33 +296,33 @@ impl Connection {
         self.state = State::Closing;
     }
 
-    /// The connection is to end now, whatever is under way.
+    /// The connection is closed now, regardless of what is under way.
     pub fn cut(&mut self) {
         self.state = State::Closed;
     }
 
-    /// It is over, and [`Action::Close`] is all that it wants.
+    /// True if the connection is over, so that [`Action::Close`] is the only action left.
     pub fn is_over(&self) -> bool {
         self.state == State::Closed
     }
 
-    /// Nothing is under way: the connection may be closed without loss.
+    /// True if nothing is under way, so that the connection can be closed without loss.
     pub fn is_idle(&self) -> bool {
         self.state == State::Reading && self.phase_now() == Phase::Idle
     }
 
-    /// Whether to receive without being asked to, for a driver whose receives go on by themselves.
+    /// Whether to receive, for a driver that receives continuously.
     pub fn intake(&self) -> Intake {
         match self.state {
             State::Reading | State::ClosingGently | State::Lingering if !self.input_ended => Intake::Open,
             State::Flushing => Intake::Held,
-            // What has arrived behind an upload is kept, and no more is taken.
+            // Input that has arrived after an upload is kept, but no more is received.
             State::Storing | State::AwaitingStore if !self.unconsumed.is_empty() => Intake::Held,
             _ => Intake::Unchanged,
         }
     }
 
-    /// The time at which [`Connection::expired`] is to be called, if nothing happens until then. To be asked after
+    /// The deadline at which [`Connection::expired`] has to be called if nothing happens before. To be called after
     /// polling.
     pub fn poll_deadline(&mut self, worker: &Worker) -> Tick {
         let phase = self.phase_now();
@@ -336,12 +334,12 @@ impl Connection {
         self.deadline
     }
 
-    /// What the connection was doing when its deadline was last asked for.
+    /// The phase in which the deadline was last computed.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// What is to be sent, if there is something.
+    /// The output to be sent, if there is any.
     pub fn outbox(&mut self) -> Option<&mut Outbox> {
         self.exchange.as_mut().map(|exchange| &mut exchange.out)
     }
@@ -351,7 +349,7 @@ impl Connection {
         self.unconsumed.len() - self.consumed as usize
     }
 
-    /// In the middle of a request: the core says so, or input is there that it has not consumed.
+    /// True in the middle of a request: the core reports it, or there is unconsumed input.
     pub fn mid_request(&self) -> bool {
         !self.unconsumed.is_empty() || self.core.mid_request()
     }
@@ -368,7 +366,7 @@ impl Connection {
         }
     }
 
-    /// Moves on as far as that is possible without the driver.
+    /// Advances as far as possible without the driver.
     fn advance(&mut self, worker: &mut Worker) -> Step {
         loop {
             if self.state == State::Reading && self.input_ended {
@@ -407,7 +405,7 @@ impl Connection {
         }
     }
 
-    /// Gives the exchange back to the worker. True if something in it was still to be sent.
+    /// Returns the exchange to the worker. True if it had unsent output.
     fn release(&mut self, worker: &mut Worker) -> bool {
         let Some(exchange) = self.exchange.take() else { return false };
         let left = !exchange.out.is_empty();
@@ -415,7 +413,7 @@ impl Connection {
         left
     }
 
-    /// Acts on what the core wants after an answer to it.
+    /// Handles what the core wants after an answer.
     fn proceed(&mut self, worker: &mut Worker, next: Next) {
         if let Some(exchange) = &mut self.exchange {
             worker.tally.collect(exchange);
@@ -426,7 +424,7 @@ impl Connection {
         }
     }
 
-    /// The state that a wish of the core leads to when all that it was shown is consumed or kept.
+    /// The state for what the core wants next, when all input that it was shown is consumed or kept.
     fn after(&self, next: Next) -> State {
         match next {
             Next::Read => State::Reading,
@@ -434,12 +432,12 @@ impl Connection {
             Next::Open => State::Opening,
             Next::Store => State::Storing,
             Next::Close if self.unconsumed.is_empty() => State::Closing,
-            // What follows is not read, and would be answered by a reset.
+            // Further input is not read, and would be answered with a reset.
             Next::Close => State::ClosingGently,
         }
     }
 
-    /// Tells the core that no more input will come.
+    /// Reports the end of input to the core.
     fn end_input(&mut self, worker: &mut Worker) {
         if self.mid_request() {
             worker.tally.ended_early += 1;
@@ -480,7 +478,7 @@ impl Connection {
         self.unconsumed.extend_from_slice(input);
     }
 
-    /// Feeds the core until it has had enough. Returns how much of the input it consumed.
+    /// Feeds the core until it needs more input or something else. Returns how much of the input it consumed.
     fn run(&mut self, worker: &mut Worker, input: &[u8]) -> usize {
         let exchange = self.exchange.get_or_insert_with(|| worker.exchange());
         let mut consumed = 0;

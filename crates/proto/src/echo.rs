@@ -16,7 +16,7 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     build,
 };
 
-/// The protocol; it has no state.
+/// The protocol, which has no shared state.
 #[derive(Debug)]
 pub struct Echo;
 

@@ -1,4 +1,4 @@
-//! The time, as loops need it: read once in a wake-up, coarse (a few milliseconds) and cheap.
+//! The time as loops need it: read once per wake-up, with a coarse (a few milliseconds) and cheap clock.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +12,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// A clock whose tick 0 is now.
     pub fn new() -> Clock {
         Clock { start_s: clock_gettime(ClockId::MonotonicCoarse).tv_sec as u64 }
     }

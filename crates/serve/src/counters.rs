@@ -1,4 +1,4 @@
-//! What a server counts, on memory that all its processes share.
+//! The server's counters, in memory that all its processes share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,30 +6,30 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use pitot_proto::Tally;
 use pitot_sys::SharedMemory;
 
-/// A thing that is counted. The order is that of the reports.
+/// A counter. The order is that of the reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Connections accepted.
     Accepted,
-    /// Connections closed, for whatever reason.
+    /// Connections closed for any reason.
     Closed,
-    /// Replies given.
+    /// Replies.
     Requests,
     /// Bytes received.
     BytesReceived,
     /// Bytes sent.
     BytesSent,
-    /// Connections closed at once, since the server had as many as it may or no means to serve it.
+    /// Connections closed at once, because of the limit on connections or for lack of resources.
     Shed,
-    /// Accepts that failed for want of descriptors or memory.
+    /// Accepts that failed for lack of descriptors or memory.
     AcceptFailed,
     /// Connections reset by the peer, or broken.
     Reset,
     /// Connections that ended in the middle of a request.
     EndedEarly,
-    /// Bytes that were not the protocol.
+    /// Malformed requests.
     Malformed,
-    /// Requests or parts of them over a limit.
+    /// Requests that exceeded a size limit.
     TooLarge,
     /// Requests that took too long to arrive.
     TimedOutRequest,
@@ -39,17 +39,17 @@ pub enum Count {
     TimedOutWrite,
     /// Files that became shorter while they were sent.
     FileTruncated,
-    /// Files that could not be read on.
+    /// Files that could not be read to the end.
     FileFailed,
-    /// Connections cut at the end of the grace time.
+    /// Connections closed at the end of the grace time.
     CutAtStop,
-    /// Receives that found no buffer in the ring (io_uring only); they went on later.
+    /// Receives that found no provided buffer (io_uring only) and were repeated later.
     NoBuffers,
     /// Recipients of mail that were accepted, whether or not a message followed.
     RecipientsAccepted,
     /// Messages that were acknowledged.
     Messages,
-    /// The recipients of these.
+    /// Recipients of acknowledged messages.
     Recipients,
     /// Steps of storing a message or a file that failed.
     StoreFailed,
@@ -94,7 +94,7 @@ const _: () = assert!(Count::ALL.len() <= BLOCK && BLOCK.is_multiple_of(8));
 
 /// The counters of a server: a block for each worker, which alone writes to it.
 ///
-/// Where workers come and go (a process or a thread for each connection) they share blocks, and then add atomically.
+/// Short-lived workers (a process or thread for each connection) share a block and add to it atomically.
 #[derive(Clone, Debug)]
 pub struct Counters {
     memory: Arc<SharedMemory>,
@@ -102,7 +102,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counters at zero, for that many workers.
+    /// Counters at zero, for `workers` workers.
     ///
     /// # Errors
     /// As [`SharedMemory::new`].
@@ -134,7 +134,7 @@ impl Counters {
         (0..self.blocks).map(|i| words[HEAD + i * BLOCK + count as usize].load(Relaxed)).sum()
     }
 
-    /// A worker has ended, however it did: what it had open is closed. Returns how many that were.
+    /// Notes that a worker has ended, and that its connections are therefore closed. Returns their number.
     pub fn settle(&self, worker: usize) -> u64 {
         let worker = self.worker(worker);
         let count = |count| worker.word(count).load(Relaxed);
@@ -148,7 +148,7 @@ impl Counters {
         self.memory.counters()[OPEN].load(Relaxed)
     }
 
-    /// The most connections that were open at one time.
+    /// The peak of open connections.
     pub fn open_peak(&self) -> u64 {
         self.memory.counters()[OPEN_PEAK].load(Relaxed)
     }
@@ -167,7 +167,7 @@ impl WorkerCounters {
         self.word(count).fetch_add(n, Relaxed);
     }
 
-    /// Adds what has happened on connections.
+    /// Adds a tally of the connections.
     pub fn add_tally(&self, tally: Tally) {
         // Without `..`, so that a count cannot be forgotten.
         let Tally {
@@ -210,7 +210,7 @@ impl WorkerCounters {
         }
     }
 
-    /// A connection was accepted. False if that is one more than `max`, and it must be closed again.
+    /// Counts an accepted connection. False if it exceeds `max` and must be closed.
     pub fn opened(&self, max: u64) -> bool {
         let head = self.counters.memory.counters();
         let open = head[OPEN].fetch_add(1, Relaxed) + 1;
@@ -224,7 +224,7 @@ impl WorkerCounters {
         true
     }
 
-    /// A connection that was counted by [`WorkerCounters::opened`] has been closed.
+    /// Counts the close of a connection that [`WorkerCounters::opened`] has counted.
     pub fn closed(&self) {
         self.counters.memory.counters()[OPEN].fetch_sub(1, Relaxed);
         self.add(Count::Closed, 1);

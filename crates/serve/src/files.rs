@@ -1,8 +1,8 @@
-//! The open-file cache: what a worker knows of the files below the root.
+//! The open-file cache of a worker.
 //!
 //! Paths are resolved by the kernel below the root's descriptor (openat2(2) with RESOLVE_BENEATH), so neither `..`
-//! nor a symbolic link leads out of it, whatever happens to the tree meanwhile. A file is looked at again when the
-//! last look is more than a second old. Small files are kept in memory whole, and then need no descriptor.
+//! nor a symbolic link leads out of it, even if the tree changes meanwhile. An entry older than a second is
+//! revalidated. Small files are cached with their content, and then need no descriptor.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,14 +19,14 @@ use rustix::io::Errno;
 use crate::relay::frame::Stat;
 use crate::relay::remote::RemoteFile;
 
-/// Files known at one time.
+/// Limit on cached entries.
 const ENTRIES_MAX: usize = 1024;
-/// Bytes of content kept in memory by one worker.
+/// Limit on the cached content of one worker, in bytes.
 const CONTENT_BUDGET: u64 = 64 << 20;
-/// How long a look at a file is good for.
+/// How long an entry is valid without a check.
 const VALID: Duration = Duration::from_secs(1);
 
-/// A directory that is served.
+/// The directory that is served.
 #[derive(Clone, Debug)]
 pub struct Root {
     directory: Arc<OwnedFd>,
@@ -34,7 +34,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// Opens the directory. Files of up to `content_max` bytes will be kept in memory.
+    /// Opens the directory. The content of files up to `content_max` bytes is cached.
     ///
     /// # Errors
     /// ENOENT, ENOTDIR, EACCES.
@@ -53,9 +53,9 @@ impl Root {
 #[derive(Debug)]
 pub struct Files {
     root: Option<Root>,
-    /// The files are those of another process, and what is known of them was learnt from it.
+    /// True if another process has the files, which answers questions about them.
     remote: bool,
-    /// How an engine wants files, if one reads them.
+    /// How the engine that reads files, if there is one, needs them opened.
     engine: Option<FileOptions>,
     entries: HashMap<Box<[u8]>, Entry>,
     content_bytes: u64,
@@ -68,17 +68,17 @@ struct Entry {
 }
 
 impl Files {
-    /// The files below `root`, none of them open yet; without a root there are none.
+    /// An empty cache of the files below `root`; without a root there are no files.
     pub fn new(root: Option<Root>, engine: Option<FileOptions>) -> Files {
         Files { root, remote: false, engine, entries: HashMap::new(), content_bytes: 0 }
     }
 
-    /// The files of another process, none of them known yet.
+    /// An empty cache of the files of another process.
     pub fn remote() -> Files {
         Files { remote: true, ..Files::new(None, None) }
     }
 
-    /// The other process has looked at a file: now it is known for a while.
+    /// Caches the other process's answer about a file.
     pub fn learn(&mut self, path: &[u8], stat: Stat, now: Tick) {
         let Stat { size, modified_s, modified_ns, inode } = stat;
         let meta = FileMeta { size, modified_s, modified_ns, inode, content: None };
@@ -94,8 +94,8 @@ impl Files {
         }
     }
 
-    /// The file at a path below the root, or why there is none. `None` if another process has to be asked first, whose
-    /// answer is to be passed to [`Files::learn`].
+    /// The file at a path below the root, or why it cannot be opened. `None` if another process has to be asked first,
+    /// whose answer is passed to [`Files::learn`].
     pub fn open(&mut self, path: &[u8], now: Tick) -> Option<Result<&Opened, OpenError>> {
         if self.remote {
             let known = self.entries.get(path).filter(|entry| entry.valid_until > now);
@@ -126,7 +126,7 @@ impl Files {
         self.entries.get(path).map(|entry| &entry.opened).ok_or(OpenError::Failed)
     }
 
-    /// What was known of a file does not hold any more.
+    /// Drops the entry of a file, which has changed.
     pub fn forget(&mut self, path: &[u8]) {
         if let Some(entry) = self.entries.remove(path) {
             self.content_bytes -= entry.opened.meta.content.map_or(0, |content| content.len() as u64);
@@ -135,7 +135,7 @@ impl Files {
 
     fn make_room(&mut self) {
         while self.entries.len() >= ENTRIES_MAX {
-            // Which one goes does not matter much; the iteration order of the map is as good as random.
+            // Which entry is evicted matters little; the iteration order of the map is as good as random.
             let Some(any) = self.entries.keys().next().cloned() else { break };
             self.forget(&any);
         }
@@ -143,7 +143,7 @@ impl Files {
 
     fn remember(&mut self, path: &[u8], file: OwnedFd, mut meta: FileMeta) -> Result<(), OpenError> {
         self.make_room();
-        // What an engine reads is not kept, not even that it is empty.
+        // Content that an engine reads is not cached, not even that it is empty.
         let small =
             self.engine.is_none() && self.root.as_ref().is_some_and(|root| meta.size <= root.content_max);
         let mut handle = FileHandle(Arc::new(()));
@@ -164,7 +164,7 @@ impl Files {
 }
 
 fn look(root: &Root, path: &[u8]) -> Result<(OwnedFd, FileMeta), OpenError> {
-    // NONBLOCK: a fifo must not hold up the worker; it is refused below.
+    // NONBLOCK: opening a fifo must not block the worker; it is refused below.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let path = if path.is_empty() { b"." } else { path };
@@ -189,7 +189,7 @@ fn same_file(a: &FileMeta, b: &FileMeta) -> bool {
     (a.inode, a.size, a.modified_s, a.modified_ns) == (b.inode, b.size, b.modified_s, b.modified_ns)
 }
 
-/// The content, which must be as long as the file was said to be.
+/// Reads the content, which must have the length that fstat(2) returned.
 fn read_all(file: &OwnedFd, size: u64) -> Result<Arc<[u8]>, Errno> {
     let mut content = vec![0; size as usize];
     let mut read = 0;

@@ -1,4 +1,4 @@
-//! What a model needs to know to start its workers.
+//! The part of a plan that a model needs to start its workers.
 
 use std::ffi::OsString;
 
@@ -7,9 +7,9 @@ use crate::mechanism::Mechanism;
 /// How workers are started: the part of a server's plan that its model sees.
 #[derive(Clone, Debug)]
 pub struct LaunchPlan {
-    /// How a worker waits.
+    /// How a worker waits for events.
     pub mechanism: &'static Mechanism,
-    /// Processes, threads or loops.
+    /// Number of processes, threads or loops.
     pub workers: usize,
     /// CPUs to which the server is bound; empty means all.
     pub cpus: Vec<usize>,
@@ -21,7 +21,7 @@ pub struct LaunchPlan {
 }
 
 impl LaunchPlan {
-    /// The CPUs of one of several workers: one each where there are enough workers to use all, else all.
+    /// The CPUs of a worker: one, if there are at least as many workers as CPUs, else all.
     pub fn cpus_of(&self, worker: usize) -> Vec<usize> {
         if self.cpus.is_empty() || self.workers < self.cpus.len() {
             self.cpus.clone()

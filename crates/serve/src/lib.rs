@@ -1,8 +1,9 @@
 //! Servers of every architecture: a concurrency model times an event mechanism, over one connection machine.
 //!
-//! A **model** ([`MODELS`]) says who owns a connection and starts workers; a **mechanism** ([`MECHANISMS`]) says how
-//! one worker waits. Three worker loops (blocking calls, readiness, completion) and one model on an async runtime drive
-//! the same [`Connection`](pitot_proto::Connection), which knows no socket. [`run`] puts a [`ServePlan`] to work.
+//! A **model** ([`MODELS`]) decides which process or thread owns a connection, and starts the workers; a
+//! **mechanism** ([`MECHANISMS`]) is how a worker waits for events. Three worker loops (blocking calls, readiness,
+//! completion) and one model on an async runtime drive the same [`Connection`](pitot_proto::Connection), which performs
+//! no I/O itself. [`run`] runs the server of a [`ServePlan`].
 #![forbid(unsafe_code)]
 
 mod check;

@@ -2,18 +2,18 @@ use std::time::Duration;
 
 use pitot_proto::ConnectionLimits;
 
-/// Limits on what a server may take: time, memory, connections.
+/// Limits of a server on time, memory and connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// What one connection may take.
+    /// Limits of one connection.
     pub connection: ConnectionLimits,
-    /// For requests in flight when the server is told to stop.
+    /// Time for requests in flight to finish when the server is stopped.
     pub grace: Duration,
-    /// Connections at one time, in all workers; the next ones are closed at once.
+    /// Limit on concurrent connections of all workers; further ones are closed at once.
     pub connections_max: u64,
-    /// Accepts in one wake-up of a loop, before the connections get their turn.
+    /// Connections that a loop accepts per wake-up before it serves those that are ready.
     pub accepts_per_wakeup: u32,
-    /// CPU time to burn for each reply, to make a server that is slower by a known amount.
+    /// CPU time to spend on each reply in addition, to make the server slower by a known amount.
     pub burn: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What goes together.
+//! The combinations of models and mechanisms.
 
 use pitot_sys::Unavailable;
 
@@ -8,24 +8,24 @@ use crate::model::{MODELS, Model};
 /// A model with a mechanism.
 #[derive(Debug)]
 pub struct Pair {
-    /// Who owns a connection.
+    /// The model.
     pub model: &'static Model,
-    /// How a worker waits.
+    /// The mechanism.
     pub mechanism: &'static Mechanism,
-    /// Why the two make no sense together, if they do not.
+    /// Why the model does not support the mechanism, if it does not.
     pub impossible: Option<&'static str>,
-    /// Why the running kernel does not offer it, if it does not.
+    /// Why the running kernel does not support the mechanism, if it does not.
     pub unavailable: Option<Unavailable>,
 }
 
 impl Pair {
-    /// It can be served here.
+    /// True if it can be used here.
     pub fn is_usable(&self) -> bool {
         self.impossible.is_none() && self.unavailable.is_none()
     }
 }
 
-/// All pairs, possible or not.
+/// All pairs, supported or not.
 pub fn pairs() -> Vec<Pair> {
     let probes: Vec<_> = MECHANISMS.iter().map(|&mechanism| (mechanism, (mechanism.probe)().err())).collect();
     let of_model = |&model: &&'static Model| {
@@ -40,7 +40,7 @@ pub fn pairs() -> Vec<Pair> {
     MODELS.iter().flat_map(of_model).collect()
 }
 
-/// The mechanism of a model where none is named: that of the highest rank among those that go with it.
+/// The default mechanism of a model: the supported one with the highest rank.
 pub fn default_mechanism(model: &Model) -> Option<&'static Mechanism> {
     let fitting = MECHANISMS.iter().copied().filter(|mechanism| (model.pairs_with)(mechanism).is_ok());
     fitting.max_by_key(|mechanism| mechanism.default_rank)

@@ -1,4 +1,4 @@
-//! What a user asked for, checked, before anything is started.
+//! The validated plan of a server, before anything is started.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -20,40 +20,40 @@ use crate::model::Model;
 use crate::server::Server;
 use crate::store::{Maildir, Store, Uploads};
 
-/// A server to be started.
+/// The plan of a server.
 #[derive(Clone, Debug)]
 pub struct ServePlan {
-    /// What it speaks.
+    /// The protocol.
     pub protocol: &'static ProtocolEntry,
     /// Options of the protocol.
     pub protocol_options: ProtocolOptions,
-    /// Who owns a connection.
+    /// The concurrency model.
     pub model: &'static Model,
-    /// How a worker waits.
+    /// The event mechanism.
     pub mechanism: &'static Mechanism,
-    /// Where it listens.
+    /// The address to listen on; port 0 takes a free port.
     pub listen: SocketAddr,
-    /// The queue of connections that are established and not yet accepted.
+    /// Length of the queue of established connections that are not yet accepted.
     pub backlog: u32,
-    /// The congestion control of its connections; `None` is the kernel's own choice.
+    /// The TCP congestion control; `None` is the kernel's default.
     pub congestion: Option<String>,
-    /// The head of a reply waits for the first bytes of its file, to share a packet with them (MSG_MORE).
+    /// Send the head of a reply in one packet with the first bytes of its file (MSG_MORE).
     pub cork: bool,
-    /// Processes, threads or loops; `None` is the model's own default.
+    /// Number of processes, threads or loops; `None` is the model's default.
     pub workers: Option<usize>,
     /// CPUs to which it is bound; empty means all.
     pub cpus: Vec<usize>,
     /// The directory that is served.
     pub root: Option<PathBuf>,
-    /// Files up to this size are kept in memory.
+    /// The content of files up to this size is cached.
     pub content_bytes_max: u64,
-    /// The engine that reads the bodies of files; without one they go from the page cache to the socket.
+    /// The engine that reads file bodies; without one they are sent from the page cache to the socket.
     pub disk: Option<DiskPlan>,
     /// Connections between a relay and its data process.
     pub links: usize,
     /// The Maildir into which mail is delivered, for a protocol that stores messages.
     pub maildir: Option<PathBuf>,
-    /// Bounds.
+    /// Limits on time, memory and connections.
     pub limits: Limits,
     /// The command that serves one connection on its standard input, for the model that executes one; the number of
     /// the descriptor of the counters is appended.
@@ -61,7 +61,7 @@ pub struct ServePlan {
 }
 
 impl ServePlan {
-    /// The engine that the plan comes to under its model and mechanism.
+    /// The engine under the plan's model and mechanism, if file bodies are read by one.
     pub fn engine(&self) -> Option<DiskPlan> {
         let default = || if self.model.splits_files { DiskPlan::usual() } else { None };
         let mut engine = self.disk.or_else(default)?;
@@ -75,16 +75,16 @@ impl ServePlan {
         Some(if self.model.splits_files { engine.framed() } else { engine })
     }
 
-    /// How file bodies travel.
+    /// The route of file bodies.
     pub fn route(&self) -> Route {
         match (self.engine(), self.mechanism.kind) {
-            // The ring reads files itself.
+            // io_uring reads files itself.
             (None, _) | (_, Kind::Completion { .. }) => Route::InPlace,
             (Some(engine), _) => engine.route(),
         }
     }
 
-    /// The workers that the plan comes to.
+    /// The number of workers.
     pub fn workers(&self) -> usize {
         self.workers.unwrap_or_else(|| {
             let cpus = if self.cpus.is_empty() {
@@ -96,7 +96,7 @@ impl ServePlan {
         })
     }
 
-    /// What the model needs of it.
+    /// The part that the model needs.
     pub fn launch(&self) -> LaunchPlan {
         LaunchPlan {
             mechanism: self.mechanism,
@@ -107,7 +107,7 @@ impl ServePlan {
         }
     }
 
-    /// What the workers share.
+    /// Opens what the workers share.
     ///
     /// # Errors
     /// A root or a Maildir that cannot be opened, options that the protocol refuses, files that the engine cannot read.
@@ -115,7 +115,7 @@ impl ServePlan {
         let protocol = (self.protocol.build)(&self.protocol_options)
             .map_err(|what| Failure::misuse(what, "see `pitot serve --help`"))?;
         let disk = self.engine();
-        // What an engine is to read is not kept.
+        // Content that an engine reads is not cached.
         let content_bytes_max = if disk.is_some() { 0 } else { self.content_bytes_max };
         let root = match &self.root {
             Some(path) => Some(Root::open(path, content_bytes_max).map_err(|e| {

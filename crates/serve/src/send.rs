@@ -1,5 +1,5 @@
-//! Sending the front of an outbox by one system call, and what its result means to the connection: the same for every
-//! driver.
+//! Sending the front of an outbox with one system call, and reporting the result to the connection: the same for
+//! every driver.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -8,20 +8,20 @@ use pitot_proto::{Connection, FileFailure, OpenError, Outbox, Worker};
 use pitot_sys::socket;
 use rustix::io::Errno;
 
-/// Bytes of a file that are sent at most in one call.
+/// Limit on the bytes of a file that one call sends.
 const FILE_BYTES: usize = 1 << 20;
 
-/// What came of a send.
+/// The result of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// The connection goes on: this many bytes were sent, or it knows what failed.
+    /// The result was reported to the connection, and this many bytes were sent.
     Reported(usize),
-    /// The socket takes no more at present.
+    /// The socket buffer is full.
     Full,
 }
 
-/// Sends the start of the outbox by one system call; with `cork`, a head waits for its file (MSG_MORE). 0 means that a
-/// file is shorter than it was said to be.
+/// Sends the start of the outbox with one system call; with `cork`, a head waits for its file (MSG_MORE). 0 means that
+/// a file is shorter than its announced size.
 ///
 /// # Errors
 /// Those of sendmsg(2) and sendfile(2).
@@ -35,7 +35,7 @@ pub fn send_once(fd: BorrowedFd<'_>, out: &Outbox, cork: bool) -> io::Result<usi
     socket::send(fd, gathered.slices(), gathered.more && cork)
 }
 
-/// Reports the result of a send to its connection; `of_file` says that a file was in front of the outbox.
+/// Reports the result of a send to its connection; `of_file` is true if a file was in front of the outbox.
 pub fn report(
     connection: &mut Connection,
     worker: &mut Worker,
@@ -56,7 +56,7 @@ pub fn report(
     Sent::Reported(0)
 }
 
-/// What an error of a read from a file means.
+/// Classifies an error of a read from a file.
 pub fn unreadable(e: &io::Error) -> FileFailure {
     FileFailure::Unreadable(match Errno::from_io_error(e) {
         Some(Errno::AGAIN | Errno::NOMEM | Errno::NFILE | Errno::MFILE) => OpenError::Unavailable,

@@ -1,4 +1,4 @@
-//! What all workers of a server share, and what each has for itself.
+//! The state that all workers of a server share, and the state of each worker.
 
 use std::fmt;
 
@@ -11,28 +11,28 @@ use crate::files::{Files, Root};
 use crate::limits::Limits;
 use crate::store::{Store, Stored};
 
-/// What all workers share.
+/// The state that all workers share.
 pub struct Server {
     /// The protocol.
     pub protocol: Box<dyn Protocol>,
-    /// The directory that is served.
+    /// The directory that is served, if there is one.
     pub root: Option<Root>,
-    /// Where mail goes, or where files may be put.
+    /// Where mail or uploads are stored, if anything is.
     pub store: Option<Store>,
-    /// The engine that reads files, if one does, and the route that bodies take.
+    /// The engine that reads files, if there is one, and the route of file bodies.
     pub disk: Option<DiskPlan>,
     /// See `disk`.
     pub route: Route,
-    /// The head of a reply waits for the first bytes of its file, to share a packet with them (MSG_MORE).
+    /// Send the head of a reply in one packet with the first bytes of its file (MSG_MORE).
     pub cork: bool,
-    /// Limits.
+    /// Limits on time, memory and connections.
     pub limits: Limits,
     /// Counters.
     pub counters: Counters,
 }
 
 impl Server {
-    /// The engine that the workers of this server open, if bodies go by one.
+    /// The engine that each worker opens, if file bodies are read by one.
     pub fn engine(&self) -> Option<&DiskPlan> {
         self.disk.as_ref().filter(|_| self.route != Route::InPlace)
     }
@@ -47,31 +47,31 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What one worker has for itself.
+/// The state of one worker.
 #[derive(Debug)]
 pub struct Env {
-    /// What its connections share.
+    /// The state that its connections share.
     pub worker: Worker,
-    /// Its open files.
+    /// Its open-file cache.
     pub files: Files,
     /// Its counters.
     pub counters: WorkerCounters,
-    /// Limits.
+    /// Limits on time, memory and connections.
     pub limits: Limits,
-    /// How the bodies of files travel.
+    /// The route of file bodies.
     pub route: Route,
     /// See [`Server::cork`].
     pub cork: bool,
-    /// What is stored is not stored by this worker, which must not wait for the disk.
+    /// True if this worker must not wait for the disk, so that storing is left to others.
     pub stores_elsewhere: bool,
     store: Option<Store>,
     clock: Clock,
-    /// Replies of the present tally whose CPU time has been burnt.
+    /// Replies of the current tally whose extra CPU time has been spent.
     burnt: u64,
 }
 
 impl Env {
-    /// The environment of worker `index`.
+    /// The state of worker `index`.
     pub fn new(server: &Server, index: usize) -> Env {
         let mut env = Env {
             worker: Worker::new(&server.limits.connection),
@@ -89,12 +89,12 @@ impl Env {
         env
     }
 
-    /// Reads the time, after each wait.
+    /// Updates the time. To be called after each wait.
     pub fn update_time(&mut self) {
         self.clock.update(&mut self.worker);
     }
 
-    /// Adds what has happened to the shared counters. To be called before each wait.
+    /// Adds the tally to the shared counters. To be called before each wait.
     pub fn publish_counts(&mut self) {
         if self.worker.tally != Tally::default() {
             self.counters.add_tally(std::mem::take(&mut self.worker.tally));
@@ -102,7 +102,7 @@ impl Env {
         }
     }
 
-    /// Burns the CPU time of the replies that are about to be sent, if some was asked for.
+    /// Spends the extra CPU time of the replies that are about to be sent (`--burn`).
     pub fn burn(&mut self) {
         if !self.limits.burn.is_zero() {
             let replies = self.worker.tally.replies - self.burnt;
@@ -111,7 +111,7 @@ impl Env {
         }
     }
 
-    /// Carries out a step of storing here, which waits for the disk.
+    /// Carries out a step of storing in this thread, which blocks on the disk.
     pub fn store(&mut self, path: &[u8], step: &mut StoreStep) -> Result<Option<Upload>, StoreError> {
         let result = match &self.store {
             Some(store) => store.store(path, step),
@@ -120,17 +120,17 @@ impl Env {
         self.answer_to_store(result)
     }
 
-    /// Takes a step of storing out of its exchange, for somebody else to carry out. The outcome comes back through
+    /// Takes a step of storing out of its exchange, for another thread or process to carry out. The outcome is passed to
     /// [`Env::answer_to_store`].
     pub fn take_step(&mut self, path: &[u8], step: &mut StoreStep) -> (Box<[u8]>, StoreStep) {
         if step.upload.is_none() {
-            // To close the file that is replaced after it was frees its blocks, and that waits for the disk.
+            // Closing the replaced file later would free its blocks, which blocks on the disk.
             self.files.forget(path);
         }
         (path.into(), std::mem::take(step))
     }
 
-    /// What a connection is to know of the outcome of a step of storing.
+    /// The answer to a connection for the outcome of a step of storing.
     pub fn answer_to_store(
         &mut self,
         result: Result<Stored, StoreError>,

@@ -3,9 +3,8 @@
 use pitot_proto::Tick;
 use pitot_sys::Token;
 
-/// A slab of connections, each named by a token that never names a later one, and the time-outs of all of them in one
-/// compact array: to look through 15,000 of them a few times a second takes some ten microseconds and needs no
-/// timer structure at all.
+/// A slab of connections, whose tokens are never reused, with the deadlines of all of them in one compact array. To
+/// scan 15,000 deadlines a few times a second takes some ten microseconds and needs no timer structure.
 #[derive(Debug)]
 pub struct Slots<T> {
     slots: Vec<Option<T>>,
@@ -27,17 +26,17 @@ impl<T> Slots<T> {
         }
     }
 
-    /// How many there are.
+    /// The number of connections.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// True if there is none.
+    /// True if there are no connections.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Adds a connection, made with the token that will name it.
+    /// Adds the connection that `make` returns for its token.
     pub fn insert(&mut self, make: impl FnOnce(Token) -> T) -> Token {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -51,7 +50,7 @@ impl<T> Slots<T> {
         token
     }
 
-    /// The connection with that token, unless it is gone.
+    /// The connection of a token, unless it was removed.
     pub fn get(&mut self, token: Token) -> Option<&mut T> {
         let index = token.index() as usize;
         if self.generations.get(index).is_none_or(|g| g % Token::GENERATIONS != token.generation()) {
@@ -60,7 +59,7 @@ impl<T> Slots<T> {
         self.slots[index].as_mut()
     }
 
-    /// Takes a connection out; its token names nothing any more.
+    /// Removes a connection and invalidates its token.
     pub fn remove(&mut self, token: Token) -> Option<T> {
         self.get(token)?;
         let index = token.index() as usize;
@@ -71,12 +70,12 @@ impl<T> Slots<T> {
         self.slots[index].take()
     }
 
-    /// Sets the time at which [`Slots::expired`] returns the connection.
+    /// Sets the deadline of a connection, after which [`Slots::expired`] returns it.
     pub fn set_deadline(&mut self, token: Token, deadline: Tick) {
         self.deadlines[token.index() as usize] = deadline;
     }
 
-    /// Appends the connections whose time has come, and forgets their deadlines.
+    /// Appends the connections whose deadlines have passed, and clears these.
     pub fn expired(&mut self, now: Tick, expired: &mut Vec<Token>) {
         for (index, deadline) in self.deadlines.iter_mut().enumerate() {
             if *deadline <= now {

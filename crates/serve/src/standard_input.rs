@@ -12,14 +12,14 @@ use crate::plan::ServePlan;
 use crate::server::Env;
 use crate::worker::blocking::{self, BySignal};
 
-/// Bytes received at once.
+/// Size of the receive buffer.
 const RECEIVE_BYTES: usize = 16 << 10;
 
-/// What the executed program does: it serves the connection on its standard input. `counters` is the number of an
-/// inherited descriptor, `parent` that of the process without which it has no business to live.
+/// Serves the connection on standard input: the executed program. `counters` is the number of an inherited descriptor,
+/// `parent` the process ID of the server, with which this process ends.
 ///
 /// # Errors
-/// The server cannot be made, or the counters are not there.
+/// The server cannot be set up, or the counters cannot be opened.
 pub fn serve_standard_input(plan: &ServePlan, counters: u32, parent: u32) -> Result<(), Failure> {
     process::end_on_panic();
     process::die_with_parent(parent);

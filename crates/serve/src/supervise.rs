@@ -15,19 +15,19 @@ use crate::failure::starting;
 use crate::model::{Listeners, Workers};
 use crate::plan::ServePlan;
 
-/// How often the supervisor looks at its workers, as threads send no signal when they end.
+/// How often the supervisor checks its workers, as threads send no signal when they end.
 const TEND_INTERVAL: Duration = Duration::from_millis(500);
 /// The same while the server stops.
 const TEND_STOPPING_INTERVAL: Duration = Duration::from_millis(10);
-/// How long workers may take beyond the grace time, which they keep themselves.
+/// How long workers may take beyond the grace time, which they enforce themselves.
 const BEYOND_GRACE: Duration = Duration::from_secs(2);
 
 /// What a server did, from its start to its end.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// The counts.
+    /// The counters, by name.
     pub counts: Vec<(&'static str, u64)>,
-    /// The most connections that were open at one time.
+    /// The peak of open connections.
     pub open_peak: u64,
     /// Connections that were still open at the end.
     pub open: u64,
@@ -37,11 +37,11 @@ pub struct Summary {
     pub cpu_system: Duration,
     /// The largest resident set of one process.
     pub rss_peak_bytes: u64,
-    /// The same of a worker process, where there were any; 0 else.
+    /// The largest resident set of a worker process; 0 if there were none.
     pub worker_rss_peak_bytes: u64,
     /// How long it served.
     pub duration: Duration,
-    /// It had to be ended by force after the grace time.
+    /// True if workers had to be killed after the grace time.
     pub forced: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct Summary {
 /// It must be called before the process has started any thread.
 ///
 /// # Errors
-/// Why it cannot start or go on, with a cure.
+/// Why it cannot start or continue, with a cure.
 pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, Failure> {
     check(plan)?;
     process::end_on_panic();
@@ -63,12 +63,12 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
         })?;
     }
     limits::raise_descriptors().map_err(|e| starting("cannot raise the limit on file descriptors", &e))?;
-    // Every thread and process inherits these: no signal interrupts a worker that has not asked for it.
+    // Every thread and process inherits this mask: signals interrupt only workers that unblock them.
     readiness::block_sigio();
     let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate, Signal::Child])
         .map_err(|e| starting("cannot wait for signals", &e))?;
     if plan.engine().is_some_and(|disk| disk.engine.threads_take_signals) {
-        // The library's threads block no signal, so that one of them might get what is meant for this thread.
+        // The library's threads block no signals, so that one of them might receive those meant for this thread.
         signal::forward_stop();
     }
     let counters = Counters::new(plan.workers() + 1)
@@ -106,7 +106,7 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
     })
 }
 
-/// Until a signal asks for the end.
+/// Supervises the workers until a signal stops the server.
 fn serve(signals: &SignalFd, workers: &mut dyn Workers) -> Result<(), Failure> {
     loop {
         if let Some(Signal::Interrupt | Signal::Terminate) = signals.wait(Some(TEND_INTERVAL)) {
@@ -116,7 +116,7 @@ fn serve(signals: &SignalFd, workers: &mut dyn Workers) -> Result<(), Failure> {
     }
 }
 
-/// Waits until all workers have ended; false if they had to be ended by force. A second signal ends the wait.
+/// Waits until all workers have ended; false if they had to be killed. A second signal ends the wait.
 fn wind_down(signals: &SignalFd, workers: &mut dyn Workers, timeout: Duration) -> bool {
     let end = pitot_meter::now() + timeout.into();
     let mut waits = true;

@@ -1,5 +1,5 @@
-//! The content of a POST, taken as it comes and counted; nothing of it is kept unless it is to be echoed. The content of a
-//! PUT, handed on as it comes to be stored.
+//! The content of a POST, which is counted and dropped as it arrives, unless it is echoed; and of a PUT, which is passed
+//! on for storing as it arrives.
 
 use super::chunked::{ChunkError, Decoder};
 use super::head::{Length, Refusal};
@@ -7,26 +7,26 @@ use super::reply::{self, Status, TEXT, Terms};
 use super::syntax::write_decimal;
 use crate::{Context, Exchange, Next, Upload};
 
-/// Content on its way in.
+/// The content of a request, while it is received.
 pub(super) struct Body {
     terms: Terms,
     rest: Rest,
     received: u64,
     bytes_max: u64,
-    /// What is to be sent back.
+    /// The content to echo.
     echo: Option<Vec<u8>>,
-    /// It is to be stored, by the driver of the connection.
+    /// The file to store.
     pub(super) put: Option<Put>,
 }
 
-/// A file that is being put.
+/// A file that is stored by PUT.
 #[derive(Default)]
 pub(super) struct Put {
-    /// What the driver has stored of it so far.
+    /// The part that the driver has stored so far.
     pub(super) upload: Option<Upload>,
-    /// There was a file of that name before.
+    /// True if it replaces a file.
     pub(super) replaces: bool,
-    /// The client waits for 100 (Continue) before it sends its content.
+    /// True if the client waits for 100 (Continue) before it sends the content.
     pub(super) waits: bool,
 }
 
@@ -35,7 +35,7 @@ enum Rest {
     Chunked(Decoder),
 }
 
-/// The most that is handed on at once.
+/// Limit on the bytes of one step of storing.
 const PIECE_BYTES: usize = 64 << 10;
 
 const TOO_LARGE: Refusal = Refusal::new(Status::ContentTooLarge, "the content is too long");
@@ -53,13 +53,13 @@ impl From<ChunkError> for Refusal {
 }
 
 impl Body {
-    /// Prepares for content of that length, unless it is more than `bytes_max`.
+    /// Prepares for content of the given length, unless it exceeds `bytes_max`.
     pub(super) fn new(length: Length, terms: Terms, bytes_max: u64, echo: bool) -> Result<Body, Refusal> {
         let rest = match length {
             Length::Absent => {
                 return Err(Refusal::new(
                     Status::LengthRequired,
-                    "a request with content has to say how long it is",
+                    "a request with content has to declare its length",
                 ));
             }
             Length::Exact(length) if length > bytes_max => return Err(TOO_LARGE),
@@ -69,7 +69,7 @@ impl Body {
         Ok(Body { terms, rest, received: 0, bytes_max, echo: echo.then(Vec::new), put: None })
     }
 
-    /// Takes what of `input` belongs to the content of a file that is being put, and asks to have it stored.
+    /// Takes the part of `input` that belongs to the content of a PUT, and requests a step of storing.
     pub(super) fn pass_on(
         &mut self,
         input: &[u8],
@@ -105,7 +105,7 @@ impl Body {
         self.terms
     }
 
-    /// True once all of it is here.
+    /// True once all of it has arrived.
     pub(super) fn is_done(&self) -> bool {
         match &self.rest {
             Rest::Exact(left) => *left == 0,
@@ -113,7 +113,7 @@ impl Body {
         }
     }
 
-    /// Takes what of `input` belongs to the content, and says how much that is.
+    /// Takes the part of `input` that belongs to the content, and returns its length.
     pub(super) fn take(&mut self, input: &[u8]) -> Result<usize, Refusal> {
         let Body { rest, received, bytes_max, echo, .. } = self;
         let mut keep = |data: &[u8]| {
@@ -137,11 +137,11 @@ impl Body {
         }
     }
 
-    /// Answers the request that the content belongs to.
+    /// Writes the reply to the request.
     pub(super) fn answer(&self, exchange: &mut Exchange, cx: &Context<'_>) -> Next {
         let terms = self.terms.at(cx);
         match &self.echo {
-            // Never a type that a browser would run: the content is the client's.
+            // Never a type that a browser would execute: the content comes from the client.
             Some(content) => {
                 let fields = [("Content-Type", &b"application/octet-stream"[..])];
                 reply::small(exchange, cx, Status::Ok, terms, &fields, content)

@@ -7,15 +7,15 @@
 
 use super::syntax::{is_field_byte, is_token_byte};
 
-/// Chunk extensions and trailer fields of one body may have this many bytes together.
+/// Limit on the chunk extensions and trailer fields of one body, in bytes.
 pub const EXTRA_BYTES_MAX: u32 = 16 * 1024;
-/// A chunk size has at most this many digits: what a u64 holds.
+/// Limit on the digits of a chunk size: those of a u64.
 const SIZE_DIGITS_MAX: u8 = 16;
 
 /// Why a body cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkError {
-    /// It breaks the grammar.
+    /// It violates the grammar.
     Malformed(&'static str),
     /// Extensions and trailers exceed [`EXTRA_BYTES_MAX`].
     TooLong,
@@ -40,7 +40,7 @@ enum State {
 /// A decoder of one body.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    /// The chunk size while it is read, then what is left of the chunk.
+    /// The chunk size while it is read, then the length of the rest of the chunk.
     left: u64,
     extra_bytes: u32,
     state: State,
@@ -58,11 +58,11 @@ impl Decoder {
         self.state == State::Done
     }
 
-    /// Decodes `input`, gives the data to `sink` and returns how many bytes belong to the body: all of them unless the
+    /// Decodes `input`, passes the data to `sink` and returns how many bytes belong to the body: all of them, unless the
     /// body ends in between.
     ///
     /// # Errors
-    /// What is wrong with the body, or what `sink` says. The decoder is then of no further use.
+    /// What is wrong with the body, or the error of `sink`. The decoder must not be used any more.
     pub fn decode<E: From<ChunkError>>(
         &mut self,
         input: &[u8],
@@ -119,7 +119,7 @@ impl Decoder {
             (State::TrailerLf, b'\n') => State::TrailerStart,
             (State::EndLf, b'\n') => State::Done,
             (State::SizeLf | State::TrailerLf | State::EndLf, _) => {
-                return Err(ChunkError::Malformed("a carriage return stands alone in the chunk framing"));
+                return Err(ChunkError::Malformed("there is a bare carriage return in the chunk framing"));
             }
             (State::Extension, _) => {
                 return Err(ChunkError::Malformed("a chunk extension holds a control character"));
@@ -132,7 +132,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Counts a byte of an extension or a trailer on the way to `next`.
+    /// Counts a byte of an extension or a trailer, and continues with `next`.
     fn extra(&mut self, next: State) -> Result<State, ChunkError> {
         self.extra_bytes += 1;
         if self.extra_bytes > EXTRA_BYTES_MAX { Err(ChunkError::TooLong) } else { Ok(next) }

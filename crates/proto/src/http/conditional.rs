@@ -1,4 +1,4 @@
-//! Preconditions (RFC 9110 section 13) and the validators that they compare.
+//! Preconditions (RFC 9110 section 13) and validators.
 
 use std::time::UNIX_EPOCH;
 
@@ -8,9 +8,9 @@ use super::syntax::trim;
 /// requests have one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// `If-Match`, several lines joined.
+    /// `If-Match`, all lines joined.
     pub if_match: Option<Vec<u8>>,
-    /// `If-None-Match`, several lines joined.
+    /// `If-None-Match`, all lines joined.
     pub if_none_match: Option<Vec<u8>>,
     /// `If-Modified-Since`; `Some(None)` is one that has to be ignored: not a date, or repeated.
     pub if_modified_since: Option<Option<u64>>,
@@ -22,7 +22,7 @@ pub struct Conditions {
     pub range: Option<Vec<u8>>,
 }
 
-/// What a representation is compared by.
+/// The validators of a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validators<'a> {
     /// Its strong entity tag with the quotes, if it has one.
@@ -31,14 +31,14 @@ pub struct Validators<'a> {
     pub modified_s: Option<u64>,
 }
 
-/// What the preconditions of a GET or HEAD come to.
+/// The result of the preconditions of a GET or HEAD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Answer as if there were none.
+    /// They hold: answer as if there were none.
     Proceed,
-    /// The client has it already (304).
+    /// The client has the current state already (304).
     NotModified,
-    /// The client wanted another state of it (412).
+    /// The client asked for another state (412).
     Failed,
 }
 
@@ -54,12 +54,12 @@ impl Conditions {
         }
     }
 
-    /// Sets a field that may stand only once; a second one spoils it.
+    /// Sets a field that may occur only once; a second one invalidates it.
     pub(super) fn set_once(field: &mut Option<Vec<u8>>, value: &[u8]) {
         *field = Some(if field.is_none() { value.to_vec() } else { Vec::new() });
     }
 
-    /// Sets a date that may stand only once; a second one spoils it.
+    /// Sets a date that may occur only once; a second one invalidates it.
     pub(super) fn set_date(field: &mut Option<Option<u64>>, value: &[u8]) {
         *field = Some(if field.is_none() { date(value) } else { None });
     }
@@ -80,14 +80,14 @@ impl Conditions {
         }
     }
 
-    /// The `Range` value, if there is one and `If-Range` lets it count. `now_s` is the time of the reply.
+    /// The `Range` value, if there is one and `If-Range` permits it. `now_s` is the time of the reply.
     pub fn range(&self, current: Validators<'_>, now_s: u64) -> Option<&[u8]> {
         let range = self.range.as_deref()?;
         let applies = match &self.if_range {
             None => true,
             Some(value) if value.starts_with(b"\"") => current.etag == Some(value),
-            // A date counts only if it is exact and strong: the file may still change within the second that it names
-            // (RFC 9110 section 8.8.2.2). A weak tag is no date, so it never counts.
+            // A date matches only if it is exact and strong: the file may still change within its second (RFC 9110
+            // section 8.8.2.2). A weak tag is no date, so it never matches.
             Some(value) => date(value)
                 .is_some_and(|date| current.modified_s == Some(date) && now_s.saturating_sub(date) >= 1),
         };
@@ -101,8 +101,8 @@ enum Comparison {
     Weak,
 }
 
-/// True if a list of entity tags, or `*`, matches the strong tag `current`. A malformed list matches nothing from the
-/// place where it breaks.
+/// True if a list of entity tags, or `*`, matches the strong tag `current`. The malformed rest of a list matches
+/// nothing.
 fn any_matches(list: &[u8], current: Option<&[u8]>, comparison: Comparison) -> bool {
     if trim(list) == b"*" {
         return true;

@@ -1,4 +1,4 @@
-//! One connection: a request at a time, from head to reply.
+//! A connection: one request at a time, from head to reply.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     ViolationKind,
 };
 
-/// A connection. Between requests it is this and nothing else.
+/// A connection. Between requests it needs no other memory.
 pub(super) struct Conn {
     site: Arc<Site>,
     state: State,
@@ -23,13 +23,13 @@ pub(super) struct Conn {
 const _: () = assert!(size_of::<Conn>() <= 24, "an idle connection has grown");
 
 enum State {
-    /// Between requests, or in a head of which this many bytes were looked at in vain.
+    /// Between requests, or in an incomplete head, of which this many bytes were scanned.
     Head { scanned: u32 },
-    /// The file that a request names is being opened.
+    /// The requested file is being opened.
     Opening { terms: Terms, named: Named, extra: Option<Box<Extra>> },
-    /// It is being looked whether there is a file of the name that one is to be put at.
-    Placing(Box<Body>),
-    /// A piece of a file is being stored.
+    /// The target of a PUT is being checked: is there a file already?
+    CheckingTarget(Box<Body>),
+    /// A part of a file is being stored.
     Storing(Box<Body>),
     /// In the content of a request.
     Body(Box<Body>),
@@ -37,7 +37,7 @@ enum State {
 
 const IDLE: State = State::Head { scanned: 0 };
 
-/// What few requests have, kept until their file is open.
+/// The uncommon parts of a request, kept until its file is open.
 struct Extra {
     conditions: Option<Box<Conditions>>,
     query: Option<Box<[u8]>>,
@@ -53,7 +53,7 @@ impl ServerConn for Conn {
         let step = match self.state {
             State::Head { scanned } => self.head(cx, scanned as usize, input, exchange),
             State::Body(_) => self.body(cx, input, exchange),
-            State::Opening { .. } | State::Placing(_) | State::Storing(_) => Ok(Step::read(0)),
+            State::Opening { .. } | State::CheckingTarget(_) | State::Storing(_) => Ok(Step::read(0)),
         };
         step.or_else(|refusal| self.refuse(cx, exchange, refusal))
     }
@@ -66,7 +66,7 @@ impl ServerConn for Conn {
     ) -> Next {
         let (terms, named, extra) = match std::mem::replace(&mut self.state, IDLE) {
             State::Opening { terms, named, extra } => (terms, named, extra),
-            State::Placing(body) => return self.place(cx, answer.map(|_| ()), body, exchange),
+            State::CheckingTarget(body) => return self.begin_put(cx, answer.map(|_| ()), body, exchange),
             _ => return Next::Close,
         };
         let terms = terms.at(cx);
@@ -132,7 +132,7 @@ impl ServerConn for Conn {
             ),
             Err(StoreError::NoDirectory) => not_found(exchange, cx, close),
             Err(StoreError::Forbidden) => {
-                reply::explain(exchange, cx, Status::Forbidden, close, &[], "the server may not write there")
+                reply::explain(exchange, cx, Status::Forbidden, close, &[], "the directory is not writable")
             }
             Err(StoreError::Failed) => reply::explain(
                 exchange,
@@ -165,7 +165,7 @@ impl Conn {
         Conn { site, state: IDLE }
     }
 
-    /// Answers an error after which the connection cannot go on.
+    /// Replies with an error after which the connection is closed.
     #[cold]
     fn refuse(
         &mut self,
@@ -181,12 +181,12 @@ impl Conn {
             Status::ContentTooLarge | Status::UriTooLong | Status::HeaderFieldsTooLarge => {
                 Err(ViolationKind::TooLarge.into())
             }
-            // What is left unconsumed tells the caller that more may follow, which nobody will read.
+            // Unconsumed input makes the caller expect more, which will not be read.
             _ => Ok(Step { consumed: 0, next }),
         }
     }
 
-    /// Takes input that starts with a request head, `scanned` bytes of which were seen before.
+    /// Takes input that starts with a request head, of which `scanned` bytes were scanned before.
     fn head(
         &mut self,
         cx: &Context<'_>,
@@ -201,7 +201,7 @@ impl Conn {
                 self.state = IDLE;
                 return Ok(Step::read(2));
             }
-            // So that a client that does not speak HTTP hears of it at its first byte, not at its first line.
+            // A client that does not speak HTTP gets an error at its first byte, not at its first line end.
             [first, ..] if !is_token_byte(*first) => {
                 return Err(Refusal::new(Status::BadRequest, "this is not an HTTP request"));
             }
@@ -212,7 +212,7 @@ impl Conn {
         if scanned <= line_max && view.len() > line_max && !view[..line_max].contains(&b'\n') {
             return Err(Refusal::new(Status::UriTooLong, "the request line is too long"));
         }
-        // A head that comes in many pieces is parsed again only when another line of it is complete.
+        // A head in many pieces is parsed again only when another line is complete.
         let has_new_line = scanned == 0 || view[scanned.min(view.len())..].contains(&b'\n');
         let parsed = if has_new_line { head::parse(view)? } else { None };
         if let Some(head) = parsed {
@@ -229,12 +229,12 @@ impl Conn {
     }
 
     fn wait_for_more(&mut self, seen: &[u8]) -> Step {
-        // What was seen is shorter than a head may be, which fits.
+        // The scanned length is less than the limit on heads, which fits.
         self.state = State::Head { scanned: seen.len() as u32 };
         Step::read(0)
     }
 
-    /// Acts on a request whose head is sound; `alone` if nothing has arrived behind it.
+    /// Handles a request with a valid head; `alone` is true if nothing has arrived after it.
     fn request(
         &mut self,
         cx: &Context<'_>,
@@ -246,7 +246,7 @@ impl Conn {
         let has_content = !matches!(head.length, Length::Absent | Length::Exact(0));
         if let Some(refusal) = refusal_of(&head, has_content, self.site.upload_bytes_max.is_some()) {
             if has_content {
-                // It is not going to be read, so no request can follow it.
+                // The content will not be read, so no request can follow it.
                 return Err(refusal);
             }
             return Ok(reply::explain(exchange, cx, refusal.status, terms, refusal.fields(), refusal.why));
@@ -263,7 +263,9 @@ impl Conn {
                 exchange.reply_done();
                 Ok(terms.next())
             }
-            (_, Target::Server) => Err(Refusal::new(Status::BadRequest, "the target * is for OPTIONS alone")),
+            (_, Target::Server) => {
+                Err(Refusal::new(Status::BadRequest, "the target * is valid for OPTIONS only"))
+            }
             (Method::Post, Target::Resource { path, .. }) => {
                 let body = self.expect_body(&head, terms, path.raw)?;
                 if body.is_done() {
@@ -291,7 +293,7 @@ impl Conn {
         Body::new(head.length, terms, bytes_max, echo)
     }
 
-    /// Takes input in the content of a request.
+    /// Takes input that belongs to the content of a request.
     fn body(&mut self, cx: &Context<'_>, input: &[u8], exchange: &mut Exchange) -> Result<Step, Refusal> {
         let State::Body(body) = &mut self.state else { return Ok(Step::read(0)) };
         if body.put.is_some() {
@@ -312,7 +314,7 @@ impl Conn {
         Ok(Step { consumed, next })
     }
 
-    /// Takes a request to store a file. Nothing of it is read before it is known where it goes.
+    /// Handles a PUT. No content is read before its target is checked.
     fn put(
         &mut self,
         cx: &Context<'_>,
@@ -324,29 +326,29 @@ impl Conn {
         if head.conditions.is_some() {
             return Err(Refusal::new(
                 Status::NotImplemented,
-                "a PUT with conditions or ranges is not known here",
+                "a PUT with conditions or ranges is not implemented",
             ));
         }
         let mut body = Body::new(head.length, terms, self.site.upload_bytes_max.unwrap_or(0), false)?;
         let waits = head.expect == Expect::Continue && alone;
         body.put = Some(Put { waits, ..Put::default() });
-        // What is refused here leaves its content unread, so that no request can follow.
+        // The content of a refused request is not read, so no request can follow it.
         let close = Terms { connection: Connection::Close, ..terms };
         Ok(match exchange.name_file(|file| path.decode(file)) {
             Ok(Named::File) => {
-                self.state = State::Placing(Box::new(body));
+                self.state = State::CheckingTarget(Box::new(body));
                 Next::Open
             }
             Ok(Named::Directory) => {
-                reply::explain(exchange, cx, Status::Conflict, close, &[], "a directory cannot be put")
+                reply::explain(exchange, cx, Status::Conflict, close, &[], "the target is a directory")
             }
             Err(PathError::Hidden) => not_found(exchange, cx, close),
             Err(PathError::Refused(why)) => reply::explain(exchange, cx, Status::BadRequest, close, &[], why),
         })
     }
 
-    /// It is known whether there is a file where one is to be put: begins to store it.
-    fn place(
+    /// Begins to store a file, once it is known whether one exists.
+    fn begin_put(
         &mut self,
         cx: &Context<'_>,
         answer: Result<(), OpenError>,
@@ -364,14 +366,14 @@ impl Conn {
                 exchange.store(None, false)
             }
             Err(OpenError::IsDirectory | OpenError::NotRegular) => {
-                let why = "there is something else than a file";
+                let why = "the target is not a regular file";
                 reply::explain(exchange, cx, Status::Conflict, close, &[], why)
             }
             Err(error) => no_file(exchange, cx, close, error),
         }
     }
 
-    /// Answers a GET or HEAD, or asks for the file that answers it.
+    /// Answers a GET or HEAD, or requests its file.
     fn get(
         &mut self,
         cx: &Context<'_>,
@@ -414,10 +416,10 @@ impl Conn {
     }
 }
 
-/// Why a request is not served whatever its target, if it is not.
+/// Why a request is refused independently of its target, if it is.
 fn refusal_of(head: &Head<'_>, has_content: bool, writable: bool) -> Option<Refusal> {
     match head.method {
-        // RFC 9110 section 9.3.1 allows this, for content in a GET is a way to smuggle requests.
+        // RFC 9110 section 9.3.1 allows this, since content in a GET is a way to smuggle requests.
         Method::Get | Method::Head | Method::Options if has_content => {
             Some(Refusal::new(Status::BadRequest, "content has no meaning in a request of this method"))
         }
@@ -433,7 +435,7 @@ fn refusal_of(head: &Head<'_>, has_content: bool, writable: bool) -> Option<Refu
     }
 }
 
-/// Says why there is no file to answer with.
+/// Replies with the reason why the file could not be opened.
 #[cold]
 fn no_file(exchange: &mut Exchange, cx: &Context<'_>, terms: Terms, error: OpenError) -> Next {
     match error {
@@ -441,7 +443,7 @@ fn no_file(exchange: &mut Exchange, cx: &Context<'_>, terms: Terms, error: OpenE
             not_found(exchange, cx, terms)
         }
         OpenError::Forbidden => {
-            reply::explain(exchange, cx, Status::Forbidden, terms, &[], "the server may not read this file")
+            reply::explain(exchange, cx, Status::Forbidden, terms, &[], "the file is not readable")
         }
         OpenError::Unavailable => {
             let fields: [(&str, &[u8]); 1] = [("Retry-After", b"1")];
@@ -463,7 +465,7 @@ fn not_found(exchange: &mut Exchange, cx: &Context<'_>, terms: Terms) -> Next {
     reply::explain(exchange, cx, Status::NotFound, terms, &[], "there is nothing here")
 }
 
-/// Sends the client from a directory's name to its path with a slash, where relative links work.
+/// Redirects from a directory's name to its path with a slash, so that relative links work.
 #[cold]
 fn add_slash(exchange: &mut Exchange, cx: &Context<'_>, terms: Terms, query: Option<&[u8]>) -> Next {
     let mut location = Vec::new();

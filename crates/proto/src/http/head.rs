@@ -1,8 +1,8 @@
 //! Request heads: the request line and the header section (RFC 9112 sections 2 to 6).
 //!
-//! httparse finds lines, names and values in one pass, with vector instructions. Two things that it lets pass are
-//! refused here: a bare line feed as a line end, and everything about message framing, which it does not look at.
-//! A request whose length two parsers might see differently is never answered from a guess: 400, and close.
+//! httparse finds lines, names and values in one pass, with vector instructions. Two things that it accepts are checked
+//! here: bare line feeds as line ends, and message framing, which it ignores. A request whose length two parsers could
+//! see differently is never guessed: it is answered with 400 and the connection is closed.
 
 use std::mem::MaybeUninit;
 
@@ -11,15 +11,15 @@ use super::reply::{ALLOW, Connection, Status, Terms};
 use super::syntax::{decimal, elements, is_token_byte, trim};
 use super::target::is_authority;
 
-/// A header section may have this many fields.
+/// Limit on the fields of a header section.
 pub const FIELDS_MAX: usize = 100;
 
-/// Why a request is not served. Unless all of it has been read, its connection ends with the reply.
+/// Why a request is refused. Unless all of it has been read, the connection is closed after the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: Status,
     pub(super) why: &'static str,
-    /// It answers a HEAD.
+    /// True if it is the reply to a HEAD.
     pub(super) head_only: bool,
 }
 
@@ -28,7 +28,7 @@ impl Refusal {
         Refusal { status, why, head_only: false }
     }
 
-    /// The fields that its reply has beside the usual ones.
+    /// The additional fields of the reply.
     pub(super) fn fields(&self) -> &'static [(&'static str, &'static [u8])] {
         match self.status {
             Status::MethodNotAllowed => &[("Allow", ALLOW)],
@@ -41,7 +41,7 @@ impl Refusal {
     }
 }
 
-/// Request methods, as far as they are told apart.
+/// The request methods that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
     Get,
@@ -49,7 +49,7 @@ pub(super) enum Method {
     Post,
     Put,
     Options,
-    /// Known, and not allowed on anything here.
+    /// Known, but not allowed for any resource.
     NotAllowed,
     Unknown,
 }
@@ -57,7 +57,7 @@ pub(super) enum Method {
 /// How long the content of a request is (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    /// Nothing is said about content, so there is none.
+    /// No length field, hence no content.
     Absent,
     Exact(u64),
     Chunked,
@@ -71,10 +71,10 @@ pub(super) enum Expect {
     Other,
 }
 
-/// A request head that is sound.
+/// A valid request head.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
-    /// Its bytes, up to and with the empty line.
+    /// Its length in bytes, including the empty line.
     pub(super) len: usize,
     pub(super) method: Method,
     pub(super) target: &'a [u8],
@@ -84,10 +84,9 @@ pub(super) struct Head<'a> {
     pub(super) conditions: Option<Box<Conditions>>,
 }
 
-/// Reads the head at the start of `view`; `None` if it is not all there.
+/// Parses the head at the start of `view`; `None` if it is incomplete.
 ///
-/// Whether and how a head is refused depends on its complete lines only, so that it does not matter in which pieces it
-/// arrives.
+/// Whether and how a head is refused depends on its complete lines only, so that it does not matter how it was split.
 pub(super) fn parse(view: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut request = httparse::Request::new(&mut []);
@@ -98,7 +97,7 @@ pub(super) fn parse(view: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
     }
 }
 
-/// Says what is wrong with the complete lines of a head, if it is not the last, incomplete one.
+/// The error in the complete lines of a head, if there is one.
 #[cold]
 fn refuse_lines(view: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
     let lines = &view[..view.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1)];
@@ -109,25 +108,25 @@ fn refuse_lines(view: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
             Refusal::new(Status::HeaderFieldsTooLarge, "there are too many header fields")
         }
         httparse::Error::Version if names_other_version(lines) => {
-            Refusal::new(Status::VersionNotSupported, "this server speaks HTTP/1.1 and HTTP/1.0")
+            Refusal::new(Status::VersionNotSupported, "this server supports HTTP/1.1 and HTTP/1.0")
         }
         httparse::Error::Token | httparse::Error::Version => Refusal::bad("the request line is malformed"),
         httparse::Error::HeaderName => {
-            Refusal::bad("a field name is malformed, blanks stand around it, or a line is folded")
+            Refusal::bad("a field name is malformed or surrounded by blanks, or a line is folded")
         }
         httparse::Error::HeaderValue => Refusal::bad("a field value holds a control character"),
         httparse::Error::NewLine | httparse::Error::Status => Refusal::bad("a line is not ended by CR LF"),
     })
 }
 
-/// True if the request line ends with an HTTP version, which must be another than 1.0 and 1.1.
+/// True if the request line ends with an HTTP version, which is then not 1.0 or 1.1.
 fn names_other_version(lines: &[u8]) -> bool {
     let line = lines.split(|&b| b == b'\n').next().unwrap_or_default();
     let version = line.strip_suffix(b"\r").unwrap_or(line).rsplit(|&b| b == b' ').next().unwrap_or_default();
     matches!(version, [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'])
 }
 
-/// What the header fields say, as far as it matters here.
+/// The relevant header fields.
 struct Fields {
     hosts: u32,
     close: bool,
@@ -157,7 +156,7 @@ fn interpret<'a>(request: &httparse::Request<'_, 'a>, bytes: &'a [u8]) -> Result
 
     let http10 = request.version == Some(0);
     if fields.hosts != 1 && !(http10 && fields.hosts == 0) {
-        return Err(Refusal::bad("there has to be one Host field"));
+        return Err(Refusal::bad("there must be exactly one Host field"));
     }
     let length = match (fields.chunked, fields.content_length) {
         (true, Some(_)) => {
@@ -194,9 +193,8 @@ fn interpret<'a>(request: &httparse::Request<'_, 'a>, bytes: &'a [u8]) -> Result
     })
 }
 
-/// True if a line of a head is ended by a line feed alone. httparse has seen to it that a line feed follows each carriage
-/// return, so it is enough to count both; a head has far fewer lines than a byte counts. This compiles to vector
-/// instructions.
+/// True if a line of a head ends with a bare line feed. httparse ensures that a line feed follows each carriage return,
+/// so it suffices to compare their counts, which fit into a byte. This compiles to vector instructions.
 fn has_bare_line_feed(head: &[u8]) -> bool {
     let excess = head
         .iter()
@@ -207,7 +205,7 @@ fn has_bare_line_feed(head: &[u8]) -> bool {
 const _: () = assert!(FIELDS_MAX + 2 <= u8::MAX as usize, "the lines of a head are counted in a byte");
 
 impl Fields {
-    /// Takes a field. The length of its name sorts out most of those that do not matter.
+    /// Handles a field. The length of its name rules out most of the irrelevant ones.
     fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), Refusal> {
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
         match name.len() {
@@ -264,8 +262,8 @@ impl Fields {
     }
 }
 
-/// Accepts the chunked coding alone. Other codings are not implemented (501); a list that does not end with chunked, or
-/// names it twice, or is no list of tokens, leaves the length of the content in doubt (400).
+/// Accepts only the chunked coding. Other codings are not implemented (501); a list that does not end with chunked,
+/// names it twice, or is not a list of tokens leaves the length of the content unclear (400).
 fn check_coding(value: &[u8]) -> Result<(), Refusal> {
     if value.eq_ignore_ascii_case(b"chunked") {
         return Ok(());
@@ -276,7 +274,10 @@ fn check_coding(value: &[u8]) -> Result<(), Refusal> {
     if sound && codings.clone().filter(|coding| is_chunked(coding)).count() <= 1 {
         let last_is_chunked = codings.clone().next_back().is_some_and(is_chunked);
         if last_is_chunked || !codings.any(is_chunked) {
-            return Err(Refusal::new(Status::NotImplemented, "the only transfer coding here is chunked"));
+            return Err(Refusal::new(
+                Status::NotImplemented,
+                "the only supported transfer coding is chunked",
+            ));
         }
     }
     Err(Refusal::bad("the Transfer-Encoding is malformed"))

@@ -1,4 +1,4 @@
-//! File bodies through a disk engine: what a user may ask for, and how a body then travels.
+//! File bodies through a disk engine: the plan, and the route of the data.
 //!
 //! Without an engine a body goes from the page cache to the socket in the worker itself (sendfile(2), or reads of the
 //! ring on io_uring). With one it takes one of two routes: the engine reads blocks into memory of a bounded pool and the

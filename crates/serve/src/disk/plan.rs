@@ -9,9 +9,9 @@ pub struct DiskPlan {
     pub engine: &'static EngineEntry,
     /// Its options.
     pub options: EngineOptions,
-    /// The user chose how helper threads notify; otherwise the mechanism decides.
+    /// True if the user chose how helper threads notify; otherwise the mechanism decides.
     pub notify_is_set: bool,
-    /// Bytes that are read at once.
+    /// Size of one read in bytes.
     pub block_bytes: usize,
 }
 
@@ -21,19 +21,18 @@ impl DiskPlan {
         self.engine.route
     }
 
-    /// Whether the caller of the engine reads by itself, so that it may wait for the disk and never has anything to wait
-    /// for afterwards.
+    /// True if reads are done by the caller of the engine, so that a call may block but leaves nothing in flight.
     pub fn reads_in_caller(&self) -> bool {
         self.engine.completes_in_queue(&self.options)
     }
 
-    /// How files are to be opened for it.
+    /// How files have to be opened for the engine.
     pub fn file_options(&self) -> FileOptions {
         let descriptors = if self.options.descriptor_per_slot { self.options.depth } else { 1 };
         FileOptions { direct: self.options.direct, descriptors, ..FileOptions::default() }
     }
 
-    /// The engine of a data process where none is named: that of the design note.
+    /// The default engine of a data process: that of the design note.
     pub fn usual() -> Option<DiskPlan> {
         let engine = pitot_disk::find("pool")?;
         let options = EngineOptions { threads: 32, ..EngineOptions::default() };

@@ -1,4 +1,4 @@
-//! One worker's engine with its memory.
+//! A worker's engine with its buffers.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,14 +15,14 @@ use pitot_sys::{Token, Unavailable};
 use super::plan::DiskPlan;
 use crate::send::unreadable;
 
-/// Bytes that an engine sends to one socket before others get their turn.
+/// Bytes that an engine sends to one socket before it serves others.
 const SEND_BYTES: u64 = 1 << 20;
 
 /// An engine with the buffers that its reads fill.
 ///
-/// There are twice as many buffers as requests in flight, so that half of them may wait in outboxes for slow clients
-/// while the other half keeps the disk busy. When all wait, those whose sockets are full give theirs back and read again
-/// later, mostly from the page cache: so neither do slow clients keep fast ones waiting, nor do they take more memory.
+/// There are twice as many buffers as requests in flight, so that half of them can wait in outboxes for slow clients
+/// while the other half keeps the disk busy. When none is free, connections whose sockets are full release theirs and
+/// read again later, mostly from the page cache. So slow clients neither delay fast ones nor need more memory.
 pub struct Disk {
     engine: Box<dyn Engine>,
     buffers: BufferPool,
@@ -30,23 +30,23 @@ pub struct Disk {
     direct: bool,
     block_bytes: usize,
     done: Vec<Completion>,
-    /// Connections that found no buffer, or no room in the engine.
+    /// Connections that wait for a buffer, or for room in the engine.
     starved: VecDeque<Token>,
-    /// Connections that hold a block and cannot send it.
+    /// Connections that hold a block and cannot send it, because their sockets are full.
     stalled: VecDeque<Token>,
     staged: bool,
-    /// The engine took no more since something was reaped.
+    /// True if the engine has refused a request since the last completion.
     full: bool,
 }
 
-/// What became of a request for the next part of a file.
+/// The result of a request for the next part of a file.
 #[derive(Debug)]
 pub enum Started {
-    /// It is here, or it failed.
+    /// It is complete, or failed.
     Done(Completion),
-    /// It is under way.
+    /// It is in flight.
     InFlight,
-    /// There is no room for it at present: it is remembered, and its token comes out of [`Disk::next_starved`].
+    /// There is no room at present. [`Disk::next_starved`] will return its token.
     Starved,
 }
 
@@ -54,15 +54,15 @@ impl Disk {
     /// Opens the engine for the calling thread.
     ///
     /// # Errors
-    /// What cannot be had.
+    /// Which resource is not available.
     pub fn open(plan: &DiskPlan) -> Result<Disk, Unavailable> {
         let route = plan.route();
-        // An engine that only sends needs no memory; one that reads in its caller needs what is on its way out.
+        // An engine that only sends needs no buffers; one that reads in its caller only those that wait to be sent.
         let (count, size) =
             if route == Route::Read { (2 * plan.options.depth, plan.block_bytes) } else { (1, PAGE) };
         let buffers = BufferPool::new(count, size).map_err(|e| Unavailable {
             what: format!("{count} buffers of {size} bytes"),
-            cause: format!("the kernel says: {e}"),
+            cause: e.to_string(),
             cure: "use a smaller --disk-block or --disk-depth".into(),
         })?;
         Ok(Disk {
@@ -79,25 +79,25 @@ impl Disk {
         })
     }
 
-    /// Whether this file can be read in this way.
+    /// Checks whether the engine can read this file.
     ///
     /// # Errors
-    /// What its file system lacks.
+    /// What its file system does not support.
     pub fn admit(&self, file: &DiskFile) -> Result<(), Unavailable> {
         self.engine.admit(file)
     }
 
-    /// What to wait on for completions, if there is something.
+    /// The descriptor that becomes readable on completions, if the engine has one.
     pub fn completion_fd(&self) -> Option<BorrowedFd<'_>> {
         self.engine.completion_fd()
     }
 
-    /// Something is in flight and nothing will tell of its end.
-    pub fn must_be_asked(&self) -> bool {
+    /// True if requests are in flight whose completion is not notified, so that the engine must be polled.
+    pub fn needs_polling(&self) -> bool {
         self.engine.in_flight() > 0 && self.engine.completion_fd().is_none()
     }
 
-    /// Asks for the next part of a file: into memory or, where the engine does that, to the socket.
+    /// Requests the next part of a file: into memory or, if the engine does that, to the socket.
     pub fn start(
         &mut self,
         token: Token,
@@ -116,7 +116,7 @@ impl Disk {
                     self.starved.push_back(token);
                     return Started::Starved;
                 };
-                // Around the page cache offset and length must be multiples of the device's block.
+                // Direct reads need an offset and a length that are multiples of the device's block size.
                 let offset = if self.direct { range.start & !(PAGE as u64 - 1) } else { range.start };
                 let wanted = range.end - offset;
                 let len = if self.direct { wanted.next_multiple_of(PAGE as u64) } else { wanted };
@@ -139,7 +139,7 @@ impl Disk {
         }
     }
 
-    /// Sets going what was asked for.
+    /// Submits the queued requests.
     ///
     /// # Errors
     /// The engine has failed.
@@ -147,7 +147,7 @@ impl Disk {
         if std::mem::take(&mut self.staged) { self.engine.commit() } else { Ok(()) }
     }
 
-    /// Takes what is done, each with the token of its connection.
+    /// Returns the completions, each with the token of its connection.
     ///
     /// # Errors
     /// The engine has failed.
@@ -157,43 +157,43 @@ impl Disk {
         Ok(self.done.drain(..).map(|completion| (unpack(completion.operation.token), completion)).collect())
     }
 
-    /// True if somebody waits for room.
+    /// True if a connection waits for room.
     pub fn is_starved(&self) -> bool {
         !self.starved.is_empty()
     }
 
-    /// The next connection that found no room, if there may be room for it now.
+    /// The next connection that waits for room, if there may be room now.
     pub fn next_starved(&mut self) -> Option<Token> {
         if self.full || self.is_short() { None } else { self.starved.pop_front() }
     }
 
-    /// All memory is in use.
+    /// True if all buffers are in use.
     pub fn is_short(&self) -> bool {
         self.buffers.free() == 0
     }
 
-    /// A connection holds a block and its socket is full. It must not be told twice before it came out of
-    /// [`Disk::next_stalled`].
+    /// Notes that a connection holds a block and its socket is full. Must not be called again for the connection before
+    /// [`Disk::next_stalled`] has returned it.
     pub fn stalled(&mut self, token: Token) {
         self.stalled.push_back(token);
     }
 
-    /// The connection that has been stalled for longest, if all memory is in use and somebody waits for some.
+    /// The connection that has been stalled for longest, if all buffers are in use and another one waits for a buffer.
     pub fn next_stalled(&mut self) -> Option<Token> {
         if self.is_starved() && self.is_short() { self.stalled.pop_front() } else { None }
     }
 }
 
-/// The file that an outbox wants read next.
+/// The file and range that the outbox needs next.
 pub fn file_to_read(out: &Outbox) -> Option<(Arc<DiskFile>, Range<u64>)> {
     let (handle, range) = out.file_to_read()?;
     Some((Arc::clone(&handle.0).downcast().ok()?, range))
 }
 
-/// Puts what was read in its place in the outbox.
+/// Puts a completed read into the outbox.
 ///
 /// # Errors
-/// There is nothing to be put there.
+/// The read failed, or the file is shorter than its announced size.
 pub fn fill(out: &mut Outbox, completion: Completion) -> Result<(), FileFailure> {
     let Completion { operation, result } = completion;
     let n = match result {
@@ -213,7 +213,7 @@ pub fn fill(out: &mut Outbox, completion: Completion) -> Result<(), FileFailure>
     }
 }
 
-/// A buffer in an outbox; dropped, it goes back to its pool.
+/// A buffer in an outbox. Dropping it returns the buffer to its pool.
 struct Lent(Buffer);
 
 impl AsRef<[u8]> for Lent {

@@ -9,7 +9,7 @@ use crate::worker::{LoopWorker, readiness};
 /// One event mechanism.
 #[derive(Debug)]
 pub struct Mechanism {
-    /// The word that users type.
+    /// The name on the command line and in reports.
     pub name: &'static str,
     /// One line for lists.
     pub summary: &'static str,
@@ -19,18 +19,18 @@ pub struct Mechanism {
     pub kind: Kind,
     /// Whether it can watch an eventfd or a ring, not only sockets and pipes.
     pub watches_eventfd: bool,
-    /// The async runtime uses it too, so that the model which is built on that goes with it.
+    /// True if the async runtime uses it too, so that the model `tokio` supports it.
     pub is_of_runtime: bool,
-    /// Which of the mechanisms that go with a model is taken where none is named: that with the highest rank.
+    /// The default mechanism of a model is the supported one with the highest rank.
     pub default_rank: u8,
-    /// Whether the running kernel offers it.
+    /// Checks whether the running kernel supports it.
     pub probe: fn() -> Result<(), Unavailable>,
 }
 
 /// How a mechanism reports events.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// It does not: each call waits for its own socket.
+    /// Not at all: each call blocks on its own socket.
     Blocking,
     /// It reports which sockets are ready.
     Readiness {
@@ -39,7 +39,7 @@ pub enum Kind {
         /// Runs the data process of `relay` over it.
         run_data: fn(DataWorker) -> io::Result<()>,
     },
-    /// It reports which operations are done.
+    /// It reports which operations are complete.
     Completion {
         /// Runs an event loop over it.
         run_loop: Run,
@@ -50,7 +50,7 @@ pub enum Kind {
 pub type Run = fn(LoopWorker) -> io::Result<()>;
 
 impl Kind {
-    /// The loops over a readiness mechanism, compiled for it.
+    /// The event loops, compiled for a readiness mechanism.
     pub const fn readiness<R: Readiness>() -> Kind {
         Kind::Readiness { run_loop: readiness::run::<R>, run_data: data::run::<R> }
     }
@@ -65,10 +65,10 @@ impl Mechanism {
         }
     }
 
-    /// Every kernel has it.
+    /// The probe of a mechanism that every kernel supports.
     ///
     /// # Errors
-    /// None; the signature is that of a probe.
+    /// Never; the signature is that of a probe.
     pub fn always() -> Result<(), Unavailable> {
         Ok(())
     }

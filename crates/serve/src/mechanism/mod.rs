@@ -1,6 +1,6 @@
 //! The event mechanisms, as data: how one worker waits.
 //!
-//! A mechanism is one file with one entry in [`MECHANISMS`]. The entry chooses a worker loop and nothing else asks
+//! A mechanism is one file with one entry in [`MECHANISMS`]. The entry selects a worker loop; no other code depends on
 //! which mechanism is in use.
 
 mod blocking;

@@ -13,29 +13,29 @@ use crate::server::Server;
 /// One concurrency model.
 #[derive(Debug)]
 pub struct Model {
-    /// The word that users type.
+    /// The name on the command line and in reports.
     pub name: &'static str,
     /// One line for lists.
     pub summary: &'static str,
     /// A paragraph for help and docs.
     pub doc: &'static str,
-    /// What `--workers` counts, and how many there are without it on that many CPUs.
+    /// What `--workers` counts, and its default.
     pub workers: &'static str,
-    /// See `workers`.
+    /// The default of `--workers` on a given number of CPUs.
     pub workers_default: fn(cpus: usize) -> usize,
-    /// Whether it goes with a mechanism, and if not, why.
+    /// Checks whether it supports a mechanism; the error says why not.
     pub pairs_with: fn(&Mechanism) -> Result<(), &'static str>,
-    /// Starts it. The caller has one thread, and the signals of a supervisor are blocked.
+    /// Starts the workers. The calling process has a single thread, and blocks the supervisor's signals.
     pub launch: Launch,
-    /// Whether each worker has a listener of its own on the port (SO_REUSEPORT).
+    /// Whether the workers share a listener or each has its own (SO_REUSEPORT).
     pub listens: Listens,
-    /// The most workers that it can have.
+    /// Limit on the number of workers.
     pub workers_max: usize,
-    /// Another process has the files, and reads them by an engine.
+    /// True if a separate process has the files and reads them with an engine.
     pub splits_files: bool,
-    /// Its workers may read files by an engine of their own.
+    /// True if its workers can read files with an engine of their own.
     pub reads_by_engine: bool,
-    /// It is one process whatever it serves, so that CPU time and memory are those of one process.
+    /// True if all of it runs in one process, so that CPU time and memory are those of one process.
     pub is_one_process: bool,
 }
 
@@ -45,7 +45,7 @@ pub type Launch = fn(&LaunchPlan, Arc<Server>, Listeners) -> Result<Box<dyn Work
 /// How the workers of a model listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listens {
-    /// On one listener, in calls that wait.
+    /// On one listener, with blocking calls.
     SharedBlocking,
     /// On one listener, in a loop.
     Shared,
@@ -58,7 +58,7 @@ pub enum Listens {
 pub struct Listeners(pub Vec<OwnedFd>);
 
 impl Listeners {
-    /// Binds as many as the model listens on, all to one port. With port 0 the first chooses.
+    /// Binds the listeners of the model, all to one port. With port 0 the first one takes a free port.
     ///
     /// # Errors
     /// As [`socket::listen`].
@@ -94,7 +94,7 @@ impl Listeners {
         socket::local_addr(&self.0[0])
     }
 
-    /// The only one.
+    /// The only listener.
     pub fn only(self) -> OwnedFd {
         let mut listeners = self.0;
         listeners.truncate(1);
@@ -104,16 +104,16 @@ impl Listeners {
 
 /// The running workers of a server.
 pub trait Workers {
-    /// Has all workers stop, once the requests in flight are done.
+    /// Makes all workers stop once the requests in flight are finished.
     fn stop(&mut self);
-    /// Collects workers that have ended; unless the server stops, it replaces them.
+    /// Reaps workers that have ended and, unless the server is stopping, replaces them.
     ///
     /// # Errors
-    /// The server cannot go on.
+    /// A failure after which the server cannot continue.
     fn tend(&mut self) -> Result<(), Failure>;
-    /// All workers have ended.
+    /// True if all workers have ended.
     fn done(&self) -> bool;
-    /// Ends what has not ended.
+    /// Kills the remaining workers.
     fn kill(&mut self);
 }
 

@@ -12,7 +12,7 @@ use crate::launch::LaunchPlan;
 use crate::server::{Env, Server};
 use crate::worker::blocking::{self, BySignal};
 
-/// Bytes received at once by a process that has one connection.
+/// Size of the receive buffer of a process with one connection.
 const RECEIVE_BYTES: usize = 16 << 10;
 
 pub(super) static FORK: Model = Model {

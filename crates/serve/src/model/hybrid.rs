@@ -57,17 +57,17 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
             Ok(())
         })?;
     }
-    let (tell, told) = channel();
-    let (stop, prepared) = (threads.stop_waker()?, Prepared::to(&tell));
+    let (ready_sender, ready_receiver) = channel();
+    let (stop, prepared) = (threads.stop_waker()?, Prepared::to(&ready_sender));
     let source = Source::Listener(listeners.only());
     let worker = LoopWorker { server, index: 0, source, stop, prepared, pool: Some(queue), remote: None };
     threads.start("loop".into(), plan.cpus.clone(), move || run(worker))?;
-    drop(tell);
-    threads.wait_until_prepared(&told)?;
+    drop(ready_sender);
+    threads.wait_until_prepared(&ready_receiver)?;
     Ok(Box::new(threads))
 }
 
-/// The life of a thread of the pool.
+/// Runs a thread of the pool.
 fn work(queue: &WorkQueue, mut env: Env, mut disk: Option<Disk>) {
     let mut scratch = vec![0; RECEIVE_BYTES];
     while let Some((Job { token, mut connection, is_watched }, stopping)) = queue.take() {
@@ -76,7 +76,7 @@ fn work(queue: &WorkQueue, mut env: Env, mut disk: Option<Disk>) {
         let helper = disk.as_mut().map(|disk| disk as &mut dyn Helper);
         let turn = connection.turn_with(token, &mut env, &mut scratch, helper);
         if disk.as_ref().is_some_and(Disk::is_short) {
-            // What slow clients hold is read again; the next turn of another needs memory.
+            // Blocks that slow clients hold are released and read again later: others need the memory.
             connection.give_block_back();
         }
         env.publish_counts();

@@ -30,7 +30,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
     start_loops(plan, &server, vec![Source::Listener(listeners.only())]).map(|threads| Box::new(threads) as _)
 }
 
-/// A thread with an event loop for each source.
+/// Starts a thread with an event loop for each source.
 pub(super) fn start_loops(
     plan: &LaunchPlan,
     server: &Arc<Server>,
@@ -38,18 +38,19 @@ pub(super) fn start_loops(
 ) -> Result<Threads, Failure> {
     let run = run_loop(plan)?;
     let mut threads = Threads::default();
-    let (tell, told) = channel();
+    let (ready_sender, ready_receiver) = channel();
     for (index, source) in sources.into_iter().enumerate() {
-        let (server, stop, prepared) = (Arc::clone(server), threads.stop_waker()?, Prepared::to(&tell));
+        let (server, stop, prepared) =
+            (Arc::clone(server), threads.stop_waker()?, Prepared::to(&ready_sender));
         let worker = LoopWorker { server, index, source, stop, prepared, pool: None, remote: None };
         threads.start(format!("loop-{index}"), plan.cpus_of(index), move || run(worker))?;
     }
-    drop(tell);
-    threads.wait_until_prepared(&told)?;
+    drop(ready_sender);
+    threads.wait_until_prepared(&ready_receiver)?;
     Ok(threads)
 }
 
-/// The plan's event loop. A checked plan has one.
+/// The event loop of the plan's mechanism. A checked plan has one.
 pub(super) fn run_loop(plan: &LaunchPlan) -> Result<Run, Failure> {
     plan.mechanism.run_loop().ok_or_else(|| {
         Failure::misuse(

@@ -1,7 +1,7 @@
 //! The concurrency models, as data: who owns a connection.
 //!
-//! A model is one file with one entry in [`MODELS`]. It starts workers, gives each its source of connections, and
-//! tends them until they are to stop.
+//! A model is one file with one entry in [`MODELS`]. It starts the workers, gives each its source of connections, and
+//! supervises them until they are stopped.
 
 mod contract;
 mod fork;

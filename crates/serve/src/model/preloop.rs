@@ -33,7 +33,7 @@ pub(super) static PRELOOP: Model = Model {
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let run = run_loop(plan)?;
     let cpus: Vec<_> = (0..plan.workers).map(|worker| plan.cpus_of(worker)).collect();
-    // The parent keeps every listener open, so that connections wait for the successor of a worker that died.
+    // The parent keeps every listener open, so that connections wait for the replacement of a worker that died.
     let listeners: Vec<_> = listeners.0.into_iter().map(Some).collect();
     let listeners = Rc::new(RefCell::new(listeners));
     let to_close = Rc::clone(&listeners);
@@ -68,7 +68,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
     Ok(Box::new(Processes::start(plan.workers, &counters, Box::new(work), Box::new(stop))?))
 }
 
-/// In a worker: its own listener; the others are closed.
+/// Takes the listener of a worker, and closes the others.
 fn take_one(listeners: &mut Vec<Option<OwnedFd>>, index: usize) -> Option<OwnedFd> {
     let own = listeners.get_mut(index)?.take();
     listeners.clear();

@@ -1,4 +1,4 @@
-//! Fleets of processes.
+//! Workers that are processes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,10 +18,10 @@ use crate::failure::starting;
 use crate::server::Server;
 use crate::worker::blocking::{self, BySignal, Interrupt};
 
-/// What a worker process runs, from its number to its exit code.
+/// The main function of a worker process: takes its index, returns its exit code.
 pub(super) type Work = Box<dyn Fn(usize) -> i32>;
 
-/// Processes that are replaced when they die and told to stop by SIGTERM.
+/// Processes that are replaced when they die and stopped by SIGTERM.
 pub(super) struct Processes {
     single_threaded: SingleThreaded,
     counters: Counters,
@@ -34,14 +34,14 @@ pub(super) struct Processes {
     last_failure: Nanos,
 }
 
-/// Two deaths closer than this are of one row.
-const FAILURE_ROW: Nanos = Nanos::from_secs(10);
-/// So many deaths in a row are too many.
+/// Deaths within this time of each other count as consecutive.
+const FAILURE_INTERVAL: Nanos = Nanos::from_secs(10);
+/// Number of consecutive deaths after which the server gives up.
 const FAILURES_MAX: u32 = 20;
 
 impl Processes {
-    /// Forks `count` workers, each of which counts in the block of its number. `before_stop` runs in the parent when
-    /// they are told to stop.
+    /// Forks `count` workers, each of which uses the counter block of its index. `before_stop` runs in the parent before
+    /// they are stopped.
     pub(super) fn start(
         count: usize,
         counters: &Counters,
@@ -89,19 +89,19 @@ impl Workers for Processes {
     fn tend(&mut self) -> Result<(), Failure> {
         while let Some(ended) = process::reap() {
             let Some(index) = self.children.remove(&ended.child) else { continue };
-            // One that was killed has closed its connections without counting them.
+            // A worker that was killed has not counted its connections as closed.
             let cut = self.counters.settle(index);
             if self.stopping {
                 self.counters.worker(index).add(Count::CutAtStop, cut);
                 continue;
             }
             let now = pitot_meter::now();
-            self.failures = if now - self.last_failure < FAILURE_ROW { self.failures + 1 } else { 1 };
+            self.failures = if now - self.last_failure < FAILURE_INTERVAL { self.failures + 1 } else { 1 };
             self.last_failure = now;
             if self.failures > FAILURES_MAX {
                 return Err(Failure::run(
                     format!("worker processes keep dying (the last by {ended})"),
-                    "look at the messages above; fewer --workers may help",
+                    "see the messages above; fewer --workers may help",
                 ));
             }
             self.fork(index)?;
@@ -121,7 +121,7 @@ impl Workers for Processes {
 /// Starts a process for a connection.
 pub(super) type Starter = dyn FnMut(OwnedFd) -> io::Result<()>;
 
-/// A workers whose one worker accepts, and starts a process for each connection with what `make_starter` returns there.
+/// A single worker that accepts, and starts a process for each connection with the starter from `make_starter`.
 pub(super) fn start_acceptor(
     server: Arc<Server>,
     listener: OwnedFd,
@@ -133,7 +133,7 @@ pub(super) fn start_acceptor(
     let (to_stop, counters) = (Arc::clone(&listener), server.counters.clone());
     let make_starter = RefCell::new(Some(make_starter));
     let work = move |_| {
-        // The worker is a fork of this process, so each has a starter of its own to take.
+        // The worker is a fork of this process and takes its own copy of the starter.
         let Some(make_starter) = make_starter.borrow_mut().take() else { return 1 };
         match make_starter() {
             Ok(mut starter) => accept_and_start(&server, &listener, &mut *starter),
@@ -147,17 +147,17 @@ pub(super) fn start_acceptor(
     Ok(Box::new(Processes::start(1, &counters, Box::new(work), Box::new(stop))?))
 }
 
-/// The acceptor's life. Its process group holds it and the processes of its connections.
+/// Runs the acceptor, which leads the process group of its connections' processes.
 fn accept_and_start(server: &Server, listener: &OwnedFd, start: &mut Starter) {
     let _ = process::lead_group();
     signal::reap_children();
     let interrupt = BySignal::prepare();
     let counters = server.counters.worker(0);
     while let Some(fd) = blocking::accept(listener, &counters, || interrupt.stopping()) {
-        // A process that died of a signal has not counted its connection as closed.
+        // A process killed by a signal has not counted its connection as closed.
         (0..signal::take_failed_children()).for_each(|_| counters.closed());
         if counters.opened(server.limits.connections_max) && start(fd).is_err() {
-            // No process is to be had (RLIMIT_NPROC, the pids cgroup): this connection goes, others are served on.
+            // No process can be created (RLIMIT_NPROC, the pids cgroup): this connection is closed.
             counters.add(Count::Shed, 1);
             counters.closed();
         }

@@ -42,7 +42,7 @@ pub(super) static RELAY: Model = Model {
     is_one_process: false,
 };
 
-/// How long a server waits for its data process before it says that it is ready.
+/// How long the start waits for the data process.
 const DATA_PROCESS_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
@@ -75,12 +75,12 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
     let mut cpus: Vec<_> = (0..relays).map(|worker| plan.cpus_of(worker)).collect();
     // The data process has the next CPU, if there is one for it.
     cpus.push(plan.cpus.get(relays).map_or_else(|| plan.cpus.clone(), |&cpu| vec![cpu]));
-    // The parent keeps every listener open, so that connections wait for the successor of a process that died.
+    // The parent keeps every listener open, so that connections wait for the replacement of a process that died.
     let listeners: Vec<_> = listeners.0.into_iter().map(Some).collect();
     let listeners = Rc::new(RefCell::new(listeners));
     let to_close = Rc::clone(&listeners);
     let counters = server.counters.clone();
-    let told = ups.clone();
+    let notified = ups.clone();
     let work = move |index: usize| {
         let Ok(stop) = Waker::new().map(Arc::new) else { return 1 };
         signal::wake_on_stop(Arc::clone(&stop));
@@ -92,7 +92,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         let ended = match listener {
             Some(listener) => {
                 let (source, prepared) = (Source::Listener(listener), Prepared::default());
-                let remote = Some((remote, Arc::clone(&told[index])));
+                let remote = Some((remote, Arc::clone(&notified[index])));
                 run(LoopWorker { server, index, source, stop, prepared, pool: None, remote })
             }
             None => run_data(DataWorker { server, index, listener: Arc::clone(&to_data), secret, stop }),
@@ -112,13 +112,13 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
     Ok(Box::new(workers))
 }
 
-/// Waits until a relay has heard from its data process, so that the first clients are not answered 503.
+/// Waits until a relay is connected to its data process, so that the first clients are not answered 503.
 fn wait_for(up: &Waker, at_most: Duration) {
     let timeout = Timespec { tv_sec: at_most.as_secs() as i64, tv_nsec: at_most.subsec_nanos().into() };
     let _ = poll(&mut [PollFd::from_borrowed_fd(up.as_fd(), PollFlags::IN)], Some(&timeout));
 }
 
-/// In a relay: its own listener; in the data process: none. The others are closed.
+/// Takes the listener of a relay, or none in the data process, and closes the others.
 fn take_one(listeners: &mut Vec<Option<OwnedFd>>, index: usize) -> Option<OwnedFd> {
     let own = listeners.get_mut(index).and_then(Option::take);
     listeners.clear();

@@ -41,9 +41,9 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         command.args(arguments).arg(counters.file().as_raw_fd().to_string()).arg(process::id().to_string());
         command.stdout(Stdio::null());
         Ok(Box::new(move |fd| {
-            // The handle is dropped unwaited: the acceptor notes the end of every child by SIGCHLD.
+            // The handle is dropped without waiting: the acceptor reaps every child on SIGCHLD.
             let started = command.stdin(fd).spawn().map(drop);
-            // Else the command would keep the connection open until the next one comes.
+            // Otherwise the command would keep the connection open until the next one is accepted.
             command.stdin(Stdio::null());
             started
         }))

@@ -15,9 +15,9 @@ use crate::launch::LaunchPlan;
 use crate::server::{Env, Server};
 use crate::worker::blocking::{self, ByThread};
 
-/// Bytes of stack for a connection's thread. The address space is what counts: pages are touched as they are used.
+/// Stack size of a connection's thread in bytes. Only address space is reserved; pages are allocated on use.
 const STACK_BYTES: usize = 128 << 10;
-/// Bytes received at once by a thread that has one connection; it sits on the stack.
+/// Size of the receive buffer of a thread with one connection; it is on the stack.
 const RECEIVE_BYTES: usize = 16 << 10;
 
 pub(super) static THREAD: Model = Model {
@@ -54,7 +54,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
             }
             number += 1;
             if start(number, fd, &server, &serving).is_err() {
-                // No thread is to be had (RLIMIT_NPROC, the pids cgroup): this connection goes, others are served on.
+                // No thread can be created (RLIMIT_NPROC, the pids cgroup): this connection is closed.
                 counters.add(Count::Shed, 1);
                 counters.closed();
             }

@@ -1,4 +1,4 @@
-//! Fleets of threads.
+//! Workers that are threads.
 
 use std::io;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use pitot_results::Failure;
 use super::Workers;
 use crate::failure::starting;
 
-/// Threads that run until a waker tells them to stop. Each has one of its own, as a realtime signal can tell of a
-/// descriptor to one thread only.
+/// Threads that run until they are stopped through a waker. Each has its own waker, since a descriptor can send its
+/// realtime signals to one thread only.
 #[derive(Default)]
 pub(super) struct Threads {
     wakers: Vec<Arc<Waker>>,
@@ -22,7 +22,7 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// A waker for one thread: readable once it is to stop.
+    /// A waker for one thread, readable once the thread has to stop.
     pub(super) fn stop_waker(&mut self) -> Result<Arc<Waker>, Failure> {
         let waker = Waker::new().map_err(|e| starting("cannot create a pipe to stop a worker", &e))?;
         let waker = Arc::new(waker);
@@ -48,12 +48,12 @@ impl Threads {
         Ok(())
     }
 
-    /// Waits until every worker that has a sender to this channel has told that it is prepared, so that a server which
-    /// says that it is ready does not fail for want of what its workers take at their start.
-    pub(super) fn wait_until_prepared(&mut self, told: &Receiver<()>) -> Result<(), Failure> {
+    /// Waits until all workers have reported through this channel that they are prepared, so that a server that has
+    /// printed `ready` does not fail later for lack of resources that its workers need at their start.
+    pub(super) fn wait_until_prepared(&mut self, ready_receiver: &Receiver<()>) -> Result<(), Failure> {
         let workers = self.wakers.len();
-        while told.iter().take(workers).count() < workers {
-            // One has dropped its sender, and ends with the reason.
+        while ready_receiver.iter().take(workers).count() < workers {
+            // A worker has dropped its sender, and returns the reason.
             self.tend()?;
         }
         Ok(())
@@ -83,7 +83,7 @@ impl Workers for Threads {
     }
 
     fn kill(&mut self) {
-        // Threads cannot be ended from outside; they end with the process.
+        // Threads cannot be killed; they end with the process.
         self.threads.clear();
     }
 }

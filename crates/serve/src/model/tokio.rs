@@ -58,7 +58,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         .worker_threads(workers)
         .thread_name("tokio")
         .on_thread_start(move || {
-            // A set of CPUs that cannot be had was refused before the start.
+            // An invalid set of CPUs was refused before the start.
             let _ = if cpus.is_empty() { Ok(()) } else { affinity::pin(&cpus) };
         })
         .enable_io()
@@ -73,7 +73,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
     Ok(Box::new(threads))
 }
 
-/// What a connection needs for a turn. There are as many as turns are taken at one time.
+/// What a connection needs for a turn. There are as many as there are concurrent turns.
 struct TurnEnv {
     env: Env,
     scratch: Box<[u8]>,
@@ -140,7 +140,7 @@ async fn accept(server: Arc<Server>, listener: OwnedFd, stop: Arc<Waker>) -> io:
     Ok(())
 }
 
-/// Serves a connection to its end.
+/// Serves a connection until it is closed.
 async fn serve(envs: Arc<TurnEnvs>, socket: Arc<TcpStream>, mut stop: watch::Receiver<bool>) {
     let counters = envs.server.counters.worker(0);
     let mut connection =
@@ -171,7 +171,7 @@ async fn serve(envs: Arc<TurnEnvs>, socket: Arc<TcpStream>, mut stop: watch::Rec
                 turn = take_turn(&envs, &mut connection, stopping, &mut time);
                 continue;
             }
-            // No engine reads files under this model, and files are those of this process.
+            // Under this model no engine reads files, and they belong to this process.
             Turn::Ask(Request::Read | Request::Look(_)) | Turn::AwaitHelper | Turn::Over => break,
         };
         turn = tokio::select! {
@@ -188,7 +188,7 @@ async fn serve(envs: Arc<TurnEnvs>, socket: Arc<TcpStream>, mut stop: watch::Rec
                 Ok(Err(_)) => break,
                 Ok(Ok(_)) => {
                     let mut next = Turn::Again;
-                    // "Would block" makes the runtime forget the readiness that it knew of before the turn.
+                    // `WouldBlock` clears the readiness that the runtime had recorded before the turn.
                     let _ = socket.try_io(awaited, || {
                         next = take_turn(&envs, &mut connection, stopping, &mut time);
                         if waits_for(&next) == Some(awaited) {
@@ -215,14 +215,14 @@ fn waits_for(turn: &Turn) -> Option<Interest> {
     }
 }
 
-/// Carries out a step of storing on one of the threads that the runtime has for what blocks.
+/// Carries out a step of storing on one of the runtime's threads for blocking work.
 async fn store(server: &Server, path: Box<[u8]>, mut step: StoreStep) -> Result<Stored, StoreError> {
     let store = server.store.clone().ok_or(StoreError::Failed)?;
     let result = tokio::task::spawn_blocking(move || store.store(&path, &mut step)).await;
     result.unwrap_or(Err(StoreError::Failed))
 }
 
-/// When a connection's time is over.
+/// The deadline of a connection.
 struct Time {
     deadline: Tick,
     ends: Instant,

@@ -1,7 +1,7 @@
-//! The data process: it looks at files and reads them for relays, by a disk engine, and stores those that clients put.
+//! The data process: opens files and reads them for relays with a disk engine, and stores uploads.
 //!
-//! A stream is a range that a relay has asked for. It reads as long as its relay has given credit for it and the link
-//! takes what was read; a link has a bound on what waits to be sent, and streams beyond it wait their turn.
+//! A stream is a range that a relay has requested. It is read as long as the relay has granted credit and the link
+//! has room: the unsent data of a link is bounded, and streams wait while the bound is reached.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -23,50 +23,50 @@ use crate::server::{Env, Server};
 use crate::slots::Slots;
 use crate::store::{Outcome, StoreThreads};
 
-/// What may wait to be sent on one link before no more is read for it.
+/// Limit on the unsent data of one link; beyond it no more is read for the link.
 const LINK_BYTES: usize = 2 << 20;
-/// How often an engine is asked that tells nobody of its completions.
-const ASK: Duration = Duration::from_millis(1);
+/// How often an engine is polled that does not notify of its completions.
+const ENGINE_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 const LISTENER: Token = Token::new(u32::MAX, 0);
 const STOP: Token = Token::new(u32::MAX - 1, 0);
 const DISK: Token = Token::new(u32::MAX - 2, 0);
 const STORED: Token = Token::new(u32::MAX - 3, 0);
 
-/// What a data process needs.
+/// What a data process is started with.
 #[derive(Debug)]
 pub struct DataWorker {
-    /// What it serves.
+    /// What all workers share.
     pub server: Arc<Server>,
-    /// Its number, for its counters.
+    /// Its index, which selects its counters.
     pub index: usize,
-    /// Where relays connect.
+    /// The listener that relays connect to.
     pub listener: Arc<OwnedFd>,
-    /// What they say first.
+    /// The secret that a relay must send first.
     pub secret: [u8; SECRET_BYTES],
-    /// How it is stopped: readable from then on.
+    /// Readable once the process has to stop.
     pub stop: Arc<Waker>,
 }
 
-/// Serves relays until it is told to stop and they have gone.
+/// Serves relays until it is stopped and they have disconnected.
 ///
 /// # Errors
-/// What keeps the mechanism or the engine from working at all.
+/// Failures of the mechanism or the engine.
 pub fn run<R: Readiness>(worker: DataWorker) -> io::Result<()> {
     Data::<R>::new(worker)?.serve()
 }
 
 struct Link {
     peer: Peer,
-    /// It has said the secret.
+    /// The peer has sent the secret.
     is_relay: bool,
-    /// Its streams by the names that the relay gave them.
+    /// Its streams, by the names that the relay chose.
     streams: HashMap<u64, Token>,
-    /// Streams that wait for room on it.
+    /// Streams that wait for room on the link.
     waiting: VecDeque<Token>,
 }
 
-/// A file that is being stored: the link that it comes by, and the name of the stream there.
+/// Identifies an upload: its link, and the name of its stream there.
 type UploadName = (Token, u64);
 
 struct Stream {
@@ -87,24 +87,24 @@ struct Data<R> {
     env: Env,
     mechanism: R,
     disk: Disk,
-    /// Who stores files, if any may be stored.
+    /// The threads that store uploads, if the root is writable.
     store_threads: Option<StoreThreads<UploadName>>,
-    /// The files that are being stored. One of which a step is under way has nothing here but its name.
+    /// The uploads; `None` while a step of the upload is under way.
     uploads: HashMap<UploadName, Option<Upload>>,
     links: Slots<Link>,
     streams: Slots<Stream>,
     stopping: bool,
 }
 
-/// A frame of a relay, as it is acted on when it is read.
-enum Wish {
+/// A request of a relay: its frame with the payload copied, so that it can be handled after the receive.
+enum Request {
     Hello([u8; SECRET_BYTES]),
     Look(u64, Box<[u8]>),
     Read { name: u64, stat: Stat, offset: u64, len: u64, window: u32, path: Box<[u8]> },
     Credit(u64, u32),
     Cancel(u64),
     Store { name: u64, path: Box<[u8]>, is_last: bool, bytes: Vec<u8> },
-    Nonsense,
+    Invalid,
 }
 
 impl<R: Readiness> Data<R> {
@@ -130,9 +130,9 @@ impl<R: Readiness> Data<R> {
 
     fn serve(&mut self) -> io::Result<()> {
         let mut ready: Vec<Ready> = Vec::new();
-        // A relay may have connected and spoken before.
+        // A relay may have connected and sent requests already.
         self.accept();
-        self.go_on();
+        self.flush_and_resume();
         let mut end = None;
         loop {
             if self.stopping {
@@ -142,14 +142,17 @@ impl<R: Readiness> Data<R> {
                     return Ok(());
                 }
             }
-            let must_ask = self.disk.must_be_asked();
-            let timeout =
-                if must_ask { Some(ASK) } else { self.stopping.then_some(Duration::from_millis(100)) };
+            let must_poll = self.disk.needs_polling();
+            let timeout = if must_poll {
+                Some(ENGINE_POLL_INTERVAL)
+            } else {
+                self.stopping.then_some(Duration::from_millis(100))
+            };
             ready.clear();
             self.env.publish_counts();
             self.mechanism.wait(timeout, &mut ready)?;
             self.env.update_time();
-            let mut reap = must_ask;
+            let mut reap = must_poll;
             for ready in &ready {
                 match ready.token {
                     LISTENER => self.accept(),
@@ -158,16 +161,16 @@ impl<R: Readiness> Data<R> {
                         self.mechanism.unwatch(self.worker.stop.as_fd(), false);
                     }
                     DISK => reap = true,
-                    STORED => self.have_stored(),
+                    STORED => self.on_stored(),
                     link => self.receive(link),
                 }
             }
             if reap {
                 for (stream, completion) in self.disk.reap()? {
-                    self.have_read(stream, completion);
+                    self.on_read(stream, completion);
                 }
             }
-            self.go_on();
+            self.flush_and_resume();
             self.disk.commit()?;
         }
     }
@@ -191,46 +194,46 @@ impl<R: Readiness> Data<R> {
         }
     }
 
-    /// Takes what a relay has sent.
+    /// Receives from a relay and handles its requests.
     fn receive(&mut self, token: Token) {
         let Some(link) = self.links.get(token) else { return };
-        let mut wishes = Vec::new();
+        let mut requests = Vec::new();
         let received = link.peer.receive(|name, frame| {
-            wishes.push(match frame {
-                Frame::Hello { secret } => Wish::Hello(secret),
-                Frame::Look { path } => Wish::Look(name, path.into()),
+            requests.push(match frame {
+                Frame::Hello { secret } => Request::Hello(secret),
+                Frame::Look { path } => Request::Look(name, path.into()),
                 Frame::Read { stat, offset, len, window, path } => {
-                    Wish::Read { name, stat, offset, len, window, path: path.into() }
+                    Request::Read { name, stat, offset, len, window, path: path.into() }
                 }
-                Frame::Credit(bytes) => Wish::Credit(name, bytes),
-                Frame::Cancel => Wish::Cancel(name),
+                Frame::Credit(bytes) => Request::Credit(name, bytes),
+                Frame::Cancel => Request::Cancel(name),
                 Frame::Store { path, is_last, bytes } => {
-                    Wish::Store { name, path: path.into(), is_last, bytes: bytes.into() }
+                    Request::Store { name, path: path.into(), is_last, bytes: bytes.into() }
                 }
                 Frame::Welcome | Frame::Known(_) | Frame::Data(_) | Frame::Failed(_) | Frame::Stored => {
-                    Wish::Nonsense
+                    Request::Invalid
                 }
             });
         });
-        for wish in wishes {
-            if !self.act(token, wish) {
+        for request in requests {
+            if !self.handle(token, request) {
                 return self.drop_link(token);
             }
         }
         match received {
             Ok(super::peer::Received::All) => {}
-            // A level trigger tells again by itself; an edge trigger does not.
+            // A level-triggered mechanism reports the link again; an edge-triggered one does not.
             Ok(super::peer::Received::ShareUsed) if R::TRIGGER == Trigger::Level => {}
             Ok(super::peer::Received::ShareUsed) => self.receive(token),
             Err(_) => self.drop_link(token),
         }
     }
 
-    /// Does what a relay wishes. False if it is none.
-    fn act(&mut self, token: Token, wish: Wish) -> bool {
+    /// Handles a request. False if it is invalid or the peer is no relay, so that the link has to be closed.
+    fn handle(&mut self, token: Token, request: Request) -> bool {
         let Some(link) = self.links.get(token) else { return true };
-        match wish {
-            Wish::Hello(secret) => {
+        match request {
+            Request::Hello(secret) => {
                 if secret != self.worker.secret {
                     return false;
                 }
@@ -238,15 +241,15 @@ impl<R: Readiness> Data<R> {
                 link.peer.write(0, &Frame::Welcome);
             }
             _ if !link.is_relay => return false,
-            Wish::Nonsense => return false,
-            Wish::Look(name, path) => {
+            Request::Invalid => return false,
+            Request::Look(name, path) => {
                 let answer = match open(&mut self.env, &path) {
                     Ok((_, stat)) => Frame::Known(stat),
                     Err(error) => Frame::Failed(Failure::Open(error)),
                 };
                 link.peer.write(name, &answer);
             }
-            Wish::Read { name, stat, offset, len, window, path } => {
+            Request::Read { name, stat, offset, len, window, path } => {
                 let file = match open(&mut self.env, &path) {
                     Ok((file, now)) if now == stat => file,
                     Ok(_) => {
@@ -270,7 +273,7 @@ impl<R: Readiness> Data<R> {
                 }
                 self.read(stream);
             }
-            Wish::Credit(name, bytes) => {
+            Request::Credit(name, bytes) => {
                 if let Some(&stream) = link.streams.get(&name) {
                     if let Some(stream) = self.streams.get(stream) {
                         stream.credit += u64::from(bytes);
@@ -278,17 +281,17 @@ impl<R: Readiness> Data<R> {
                     self.read(stream);
                 }
             }
-            Wish::Cancel(name) => {
+            Request::Cancel(name) => {
                 if let Some(stream) = link.streams.remove(&name) {
                     self.streams.remove(stream);
                 }
                 self.uploads.remove(&(token, name));
             }
-            Wish::Store { name, path, is_last, bytes } => {
+            Request::Store { name, path, is_last, bytes } => {
                 let Some(store_threads) = &mut self.store_threads else { return false };
                 let upload = match self.uploads.insert((token, name), None) {
                     Some(Some(upload)) => Some(upload),
-                    // The step before is not done, so that this one has no place.
+                    // The previous step is not complete: a violation of the framing.
                     Some(None) => return false,
                     None if path.is_empty() => return false,
                     None => {
@@ -302,7 +305,7 @@ impl<R: Readiness> Data<R> {
         true
     }
 
-    /// Has the engine read for a stream as much as may be.
+    /// Starts the next read of a stream, if credit and the link allow it.
     fn read(&mut self, token: Token) {
         loop {
             let Some(stream) = self.streams.get(token) else { return };
@@ -325,12 +328,12 @@ impl<R: Readiness> Data<R> {
         }
     }
 
-    fn have_read(&mut self, token: Token, completion: Completion) {
+    fn on_read(&mut self, token: Token, completion: Completion) {
         self.pass_on(token, completion);
         self.read(token);
     }
 
-    /// Puts what was read for a stream on its link.
+    /// Queues the data of a completed read on the stream's link.
     fn pass_on(&mut self, token: Token, completion: Completion) {
         let Some(stream) = self.streams.get(token) else { return };
         let Some(link) = self.links.get(stream.link) else { return };
@@ -365,12 +368,12 @@ impl<R: Readiness> Data<R> {
         self.streams.remove(token);
     }
 
-    /// Tells relays what has become of what they had stored.
-    fn have_stored(&mut self) {
+    /// Reports completed steps of uploads to their relays.
+    fn on_stored(&mut self) {
         let Some(store_threads) = &self.store_threads else { return };
         for Outcome { of, result } in store_threads.take() {
             let answer = self.env.answer_to_store(result);
-            // One that was given up meanwhile is removed again, unless it is in its place already.
+            // A cancelled upload is dropped, which removes its file unless it is complete.
             let Some(was_begun) = self.uploads.get_mut(&of) else { continue };
             let (link, name) = of;
             let answer = match answer {
@@ -393,8 +396,8 @@ impl<R: Readiness> Data<R> {
         }
     }
 
-    /// Sends what waits, and lets those go on that waited for room.
-    fn go_on(&mut self) {
+    /// Sends what is queued, and resumes streams that waited for room.
+    fn flush_and_resume(&mut self) {
         loop {
             let mut waiting = Vec::new();
             for token in self.links.tokens() {
@@ -440,7 +443,7 @@ impl<R: Readiness> Data<R> {
     }
 }
 
-/// The file at a path, with what tells its state.
+/// Opens the file at a path, and returns it with its state.
 fn open(env: &mut Env, path: &[u8]) -> Result<(Arc<DiskFile>, Stat), OpenError> {
     let opened = env.files.open(path, env.worker.now).unwrap_or(Err(OpenError::Failed))?;
     let file = Arc::clone(&opened.handle.0).downcast().map_err(|_| OpenError::Failed)?;

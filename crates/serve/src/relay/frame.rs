@@ -1,92 +1,92 @@
-//! The framing between a relay and its data process, as docs/relay-framing.md has it. No socket is known here.
+//! The framing between a relay and its data process, described in docs/relay-framing.md. It performs no I/O.
 
 use pitot_proto::{OpenError, StoreError};
 
-/// Bytes before each payload.
+/// Length of the header before each payload, in bytes.
 pub const HEADER_BYTES: usize = 16;
-/// The longest payload.
+/// Length of the longest payload, in bytes.
 pub const PAYLOAD_MAX: usize = 128 << 10;
-/// The length of the secret in a HELLO.
+/// Length of the secret in a HELLO, in bytes.
 pub const SECRET_BYTES: usize = 16;
 
 const STAT_BYTES: usize = 28;
 
-/// What tells one state of a file from another.
+/// Identifies one state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// Length in bytes.
     pub size: u64,
-    /// Last modification, seconds since 1970-01-01 UTC.
+    /// Time of last modification, in seconds since 1970-01-01 UTC.
     pub modified_s: u64,
-    /// The nanoseconds of it.
+    /// Its nanoseconds.
     pub modified_ns: u32,
     /// The inode number.
     pub inode: u64,
 }
 
-/// Why a file cannot be had.
+/// Why a request about a file failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     Open(OpenError),
-    /// It is not what it was when it was looked at.
+    /// The file has changed since the relay requested its state.
     Changed,
-    /// It cannot be stored.
+    /// The file cannot be stored.
     Store(StoreError),
 }
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// The first of a relay.
+    /// The first frame of a relay.
     Hello {
-        /// What the data process expects.
+        /// The secret that both processes got from their parent.
         secret: [u8; SECRET_BYTES],
     },
     /// The answer to it.
     Welcome,
-    /// Asks for what is known of a file.
+    /// Requests the state of a file.
     Look {
         /// Below the root.
         path: &'a [u8],
     },
     /// The answer to it.
     Known(Stat),
-    /// Asks for a range of a file.
+    /// Requests a range of a file.
     Read {
-        /// The file must still be this one.
+        /// The state that the file must still be in.
         stat: Stat,
-        /// Where it starts.
+        /// Start of the range.
         offset: u64,
-        /// How many bytes in all.
+        /// Length of the range.
         len: u64,
-        /// How many of them may come before a credit.
+        /// Initial credit in bytes.
         window: u32,
         /// Below the root.
         path: &'a [u8],
     },
     /// The next bytes of a range.
     Data(&'a [u8]),
-    /// So many bytes more may come.
+    /// Grants credit for this many more bytes.
     Credit(u32),
-    /// The rest of a range is not wanted any more.
+    /// Cancels the rest of a range, or an upload.
     Cancel,
-    /// A look, a read or a step of storing has failed.
+    /// A request has failed.
     Failed(Failure),
-    /// Has the next bytes of a file stored.
+    /// Sends the next bytes of an upload.
     Store {
-        /// Below the root, in the first step; empty in those that follow.
+        /// Path below the root in the first step; empty in those that follow.
         path: &'a [u8],
-        /// Nothing follows: the file is to be put in its place.
+        /// True if these are the last bytes: the file is synchronised and renamed to its path.
         is_last: bool,
-        /// What is to be appended.
+        /// The bytes to append.
         bytes: &'a [u8],
     },
-    /// That is done.
+    /// Reports that a step of an upload is complete.
     Stored,
 }
 
-/// Bytes that are no frame: the connection is of no use any more.
+/// Malformed input, after which the connection has to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -102,7 +102,7 @@ const FAILED: u8 = 9;
 const STORE: u8 = 10;
 const STORED: u8 = 11;
 
-/// The failures, by the byte that stands for them.
+/// The failures, indexed by their code.
 const FAILURES: [Failure; 13] = [
     Failure::Open(OpenError::NotFound),
     Failure::Open(OpenError::Forbidden),
@@ -118,7 +118,7 @@ const FAILURES: [Failure; 13] = [
     Failure::Store(StoreError::Failed),
     Failure::Store(StoreError::Unavailable),
 ];
-/// Where among them is the one that says nothing more.
+/// The code of an unspecified failure.
 const OPEN_FAILED: usize = 6;
 const _: () = assert!(matches!(FAILURES[OPEN_FAILED], Failure::Open(OpenError::Failed)));
 
@@ -195,10 +195,11 @@ fn write_stat(out: &mut Vec<u8>, stat: &Stat) {
     out.extend_from_slice(&stat.inode.to_le_bytes());
 }
 
-/// Reads the frame at the start of `input`: its stream, itself, and its length in bytes. `None` if it is not all there.
+/// Parses the frame at the start of `input`: its stream, the frame, and its length in bytes. `None` if it is
+/// incomplete.
 ///
 /// # Errors
-/// It is no frame.
+/// Malformed input.
 pub fn read(input: &[u8]) -> Result<Option<(u64, Frame<'_>, usize)>, Malformed> {
     let Some((header, rest)) = input.split_first_chunk::<HEADER_BYTES>() else { return Ok(None) };
     let mut fields = Fields(header);
@@ -241,7 +242,7 @@ pub fn read(input: &[u8]) -> Result<Option<(u64, Frame<'_>, usize)>, Malformed> 
     if fields.0.is_empty() { Ok(Some((stream, frame, HEADER_BYTES + len))) } else { Err(Malformed) }
 }
 
-/// What is left of a payload.
+/// The unread rest of a payload.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

@@ -1,4 +1,4 @@
-//! One end of a connection between a relay and its data process: frames in, frames out.
+//! One end of a connection between a relay and its data process, which receives and sends frames.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -11,16 +11,16 @@ use pitot_sys::socket;
 
 use super::frame::{self, Frame, HEADER_BYTES, Malformed, PAYLOAD_MAX};
 
-/// Bytes received at once: more than the longest frame.
+/// Size of the receive buffer: more than the longest frame.
 const INBOX_BYTES: usize = 2 * (HEADER_BYTES + PAYLOAD_MAX);
-/// Bytes received before others get their turn.
+/// Bytes received from one peer before others are served.
 const TURN_BYTES: usize = 4 << 20;
-/// Small frames are gathered in buffers of about this size.
+/// Small frames are gathered into buffers of about this size.
 const GATHER_BYTES: usize = 16 << 10;
 /// Buffers in one send.
 const SLICES_MAX: usize = 16;
 
-/// A connection with what is on its way in and out. What goes out is bounded by its user, by [`Peer::unsent`].
+/// A connection with its buffered input and output. Its user bounds the output with [`Peer::unsent`].
 #[derive(Debug)]
 pub struct Peer {
     socket: OwnedFd,
@@ -28,10 +28,10 @@ pub struct Peer {
     start: usize,
     end: usize,
     parts: VecDeque<Part>,
-    /// Bytes of the first part that are sent.
+    /// Sent bytes of the first part.
     sent: usize,
     unsent: usize,
-    /// What the mechanism has been asked for.
+    /// The interest that is registered with the mechanism.
     pub interest: Interest,
 }
 
@@ -53,9 +53,9 @@ impl Part {
 /// How a receive ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// There is nothing more at present.
+    /// The socket is empty.
     All,
-    /// There may be more.
+    /// The peer's share of the turn is used up; there may be more.
     ShareUsed,
 }
 
@@ -74,12 +74,12 @@ impl Peer {
         }
     }
 
-    /// Bytes that wait to be sent.
+    /// Queued bytes that are not yet sent.
     pub fn unsent(&self) -> usize {
         self.unsent
     }
 
-    /// Appends a frame to what is to be sent.
+    /// Queues a frame.
     pub fn write(&mut self, stream: u64, frame: &Frame<'_>) {
         if !matches!(self.parts.back(), Some(Part::Bytes(bytes)) if bytes.len() < GATHER_BYTES) {
             self.parts.push_back(Part::Bytes(Vec::new()));
@@ -91,14 +91,14 @@ impl Peer {
         }
     }
 
-    /// Appends a part of a file that was read, without a copy.
+    /// Queues a DATA frame with a part of a block, without a copy.
     pub fn write_block(&mut self, stream: u64, buffer: Buffer, range: Range<usize>) {
         self.unsent += HEADER_BYTES + range.len();
         self.parts.push_back(Part::Bytes(frame::data_header(stream, range.len()).to_vec()));
         self.parts.push_back(Part::Block(buffer, range));
     }
 
-    /// Sends what the socket takes.
+    /// Sends as much as the socket takes.
     ///
     /// # Errors
     /// The connection is broken.
@@ -132,10 +132,10 @@ impl Peer {
         }
     }
 
-    /// Receives and hands each frame to `take`.
+    /// Receives, and calls `take` with each frame.
     ///
     /// # Errors
-    /// The connection has ended or is broken, or brings what is no frame.
+    /// The connection was closed by the peer or is broken, or the input is malformed.
     pub fn receive(&mut self, mut take: impl FnMut(u64, Frame<'_>)) -> io::Result<Received> {
         let mut received = 0;
         while received < TURN_BYTES {
@@ -150,7 +150,7 @@ impl Peer {
                         take(stream, frame);
                         self.start += len;
                     }
-                    // What is left is the start of one frame, for all of which there is room.
+                    // The rest is the start of a frame, and the buffer has room for all of it.
                     self.inbox.copy_within(self.start..self.end, 0);
                     self.end -= self.start;
                     self.start = 0;

@@ -1,4 +1,4 @@
-//! The data process as a relay's loop sees it.
+//! A relay's interface to the data process.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -16,32 +16,32 @@ use super::frame::{self, Failure, Frame, Stat};
 use super::peer::{Peer, Received};
 use crate::store::Stored;
 
-/// Connections between a relay and its data process, at most.
+/// Limit on connections between a relay and its data process.
 pub const LINKS_MAX: usize = 64;
 
-/// How a relay finds its data process.
+/// How a relay connects to its data process.
 #[derive(Clone, Copy, Debug)]
 pub struct RemotePlan {
-    /// Where the data process listens.
+    /// The address that the data process listens on.
     pub addr: SocketAddr,
-    /// What tells a relay from any other program that connects there.
+    /// The secret that identifies a relay.
     pub secret: [u8; frame::SECRET_BYTES],
-    /// Connections that the relay opens.
+    /// Number of connections to open.
     pub links: usize,
 }
 
-/// What may come of one file, for one connection, before it is given on: the bound on its memory in the relay.
+/// The window of a stream in bytes, which bounds the memory of a connection in the relay.
 const WINDOW_BYTES: u32 = 256 << 10;
-/// How long a relay waits before it tries again to reach a data process that is away.
+/// How long a relay waits before it tries again to connect to a data process that is not running.
 pub const RETRY: Duration = Duration::from_millis(20);
 
-/// A file that the data process has looked at. Every read says which state of the file it means, so neither side keeps
-/// anything open for the other, and a reply can be read on from a data process that was started in the middle of it.
+/// A file of the data process. Every read names the state of the file, so neither side keeps anything open for the
+/// other, and a reply can be continued by a data process that was restarted in the middle of it.
 #[derive(Debug)]
 pub struct RemoteFile {
-    /// Below the root.
+    /// Path below the root.
     pub path: Box<[u8]>,
-    /// As it was when it was looked at.
+    /// Its state when it was opened.
     pub stat: Stat,
 }
 
@@ -50,7 +50,7 @@ pub struct RemoteFile {
 pub struct Remote {
     plan: RemotePlan,
     links: Vec<Link>,
-    /// What is asked for, by the token of the connection that did: one thing at a time.
+    /// The requests in flight, by the token of the connection: at most one for each.
     streams: HashMap<Token, Stream>,
     retry_at: Nanos,
 }
@@ -75,43 +75,43 @@ enum Asked {
         arrived: VecDeque<Vec<u8>>,
         taken: u32,
     },
-    /// A file is being stored, all of whose steps go the same way.
+    /// An upload, all of whose steps use the same link.
     Store {
         path: Box<[u8]>,
         is_last: bool,
     },
 }
 
-/// What a connection has of a file that the data process has begun to store: nothing but the fact.
+/// The relay's handle of an upload, whose state is in the data process.
 #[derive(Debug)]
 struct Begun;
 
-/// What has come for a connection.
+/// An answer for a connection.
 #[derive(Debug)]
 pub enum Event {
-    /// A file is known.
+    /// The file.
     Known(Box<[u8]>, Stat),
-    /// It cannot be had.
+    /// The file cannot be opened.
     NotKnown(OpenError),
-    /// Bytes of the range that was asked for.
+    /// Bytes of the requested range have arrived.
     Bytes,
-    /// The range cannot be read on.
+    /// The range cannot be read to its end.
     Failed(Failure),
-    /// What a step of storing came to.
+    /// The outcome of a step of storing.
     Stored(Result<Stored, StoreError>),
 }
 
-/// What is there of a range.
+/// The available part of a range.
 #[derive(Debug)]
 pub enum Got {
     /// The next bytes.
     Bytes(Vec<u8>),
-    /// Nothing yet; an event will tell.
+    /// Nothing yet; an event follows.
     Nothing,
 }
 
 impl Remote {
-    /// No connection yet; [`Remote::connect`] makes them.
+    /// Without connections; [`Remote::connect`] opens them.
     pub fn new(plan: RemotePlan) -> Remote {
         let links = (0..plan.links).map(|_| Link::default()).collect();
         Remote { plan, links, streams: HashMap::new(), retry_at: Nanos::ZERO }
@@ -122,7 +122,7 @@ impl Remote {
         self.links.iter().any(|link| link.peer.is_none())
     }
 
-    /// Starts to make the connections that are missing, unless that was tried just now. Returns their numbers.
+    /// Starts to open the missing connections, unless that was tried less than [`RETRY`] ago. Returns their indices.
     pub fn connect(&mut self) -> Vec<usize> {
         let now = pitot_meter::now();
         if !self.is_short() || now < self.retry_at {
@@ -142,18 +142,18 @@ impl Remote {
         made
     }
 
-    /// Whether any connection is of use.
+    /// True if any connection is up.
     pub fn is_up(&self) -> bool {
         self.links.iter().any(|link| link.welcome)
     }
 
-    /// The link for a connection: one of those that are up.
+    /// The link for a client's connection, one of those that are up.
     fn link_for(&self, token: Token) -> Option<usize> {
         let up: Vec<usize> = (0..self.links.len()).filter(|&i| self.links[i].welcome).collect();
         (!up.is_empty()).then(|| up[token.index() as usize % up.len()])
     }
 
-    /// Asks what is known of a file.
+    /// Requests the state of a file.
     ///
     /// # Errors
     /// The data process is not running.
@@ -165,7 +165,7 @@ impl Remote {
         Ok(())
     }
 
-    /// The next bytes of the range that is wanted, which is asked for if it is a new one.
+    /// The next bytes of a range, which is requested if it is new.
     ///
     /// # Errors
     /// The data process is not running.
@@ -194,10 +194,10 @@ impl Remote {
         Ok(Got::Nothing)
     }
 
-    /// Has a step of an upload carried out.
+    /// Sends a step of an upload.
     ///
     /// # Errors
-    /// The data process is not running, or was not since the upload began.
+    /// The data process is not running, or has been restarted since the upload began.
     pub fn store(&mut self, token: Token, path: &[u8], step: &StoreStep) -> Result<(), StoreError> {
         let begins = step.upload.is_none();
         let is_last = step.is_last;
@@ -219,7 +219,7 @@ impl Remote {
         Ok(())
     }
 
-    /// A connection is gone, or wants no more.
+    /// Cancels the request of a connection, which was closed or needs no more.
     pub fn cancel(&mut self, token: Token) {
         if let Some(stream) = self.streams.remove(&token)
             && let Some(peer) = &mut self.links[stream.link].peer
@@ -228,17 +228,17 @@ impl Remote {
         }
     }
 
-    /// A link's connection, if it has one.
+    /// The socket of a link, if it has one.
     pub fn peer(&mut self, link: usize) -> Option<&mut Peer> {
         self.links.get_mut(link)?.peer.as_mut()
     }
 
-    /// Numbers of all links.
+    /// The indices of all links.
     pub fn links(&self) -> Range<usize> {
         0..self.links.len()
     }
 
-    /// Takes what has come by a link. False if the link is broken and to be dropped.
+    /// Receives from a link. False if the link is broken and has to be dropped.
     pub fn receive(&mut self, link: usize, events: &mut Vec<(Token, Event)>) -> bool {
         let Link { peer: Some(peer), welcome } = &mut self.links[link] else { return true };
         let streams = &mut self.streams;
@@ -258,7 +258,7 @@ impl Remote {
         }
     }
 
-    /// Gives a link up. Whoever waits for something on it is told; returns the connection, to be watched no more.
+    /// Drops a link and fails the requests on it. Returns its socket, so that the caller can stop watching it.
     pub fn give_up(&mut self, link: usize, events: &mut Vec<(Token, Event)>) -> Option<Peer> {
         let lost = std::mem::take(&mut self.links[link]);
         for (token, stream) in self.streams.extract_if(|_, stream| stream.link == link) {
@@ -272,7 +272,7 @@ impl Remote {
     }
 }
 
-/// Takes a frame for a stream. One that is not known was cancelled.
+/// Handles a frame of a stream. Frames of unknown streams are ignored, as those were cancelled.
 fn take(
     streams: &mut HashMap<Token, Stream>,
     token: Token,
@@ -320,27 +320,27 @@ fn take(
             events.push((token, Event::Stored(Err(error))));
             streams.remove(&token);
         }
-        // A data process that answers what was not asked is of no use, but harms nobody.
+        // Other frames are not valid here and are ignored.
         _ => {}
     }
 }
 
-/// The file that an outbox wants read next.
+/// The file and range that the outbox needs next.
 pub fn file_to_read(out: &Outbox) -> Option<(Arc<RemoteFile>, Range<u64>)> {
     let (handle, range) = out.file_to_read()?;
     Some((Arc::clone(&handle.0).downcast().ok()?, range))
 }
 
-/// Sends what waits on a connection and says what it has to be watched for.
+/// Sends what is queued on a connection, and returns the interest to register.
 ///
 /// # Errors
-/// It is broken.
+/// The connection is broken.
 pub fn flush(peer: &mut Peer) -> io::Result<Interest> {
     peer.flush()?;
     Ok(if peer.unsent() > 0 { Interest::ReadWrite } else { Interest::Read })
 }
 
-/// The name of a token in frames.
+/// The stream name of a token.
 fn pack(token: Token) -> u64 {
     u64::from(token.generation()) << 32 | u64::from(token.index())
 }

@@ -1,5 +1,4 @@
-//! What a connection has others do, so that its loop does not wait: read the next part of a file, or store what it was
-//! sent.
+//! Work that connections delegate so that their loop does not block: reading files, and storing what was received.
 
 use std::io;
 use std::sync::Arc;
@@ -15,12 +14,12 @@ use crate::send;
 use crate::server::Env;
 use crate::store::StoreThreads;
 
-/// Parts of files that an engine may give one connection at once before the others get their turn.
+/// Parts of files that one connection may get from an engine in a turn.
 const PARTS_PER_TURN: usize = 8;
 
-/// What reads files for connections, or stores what they send, without keeping the loop waiting.
+/// Reads files for connections, or stores what they receive, without blocking the loop.
 pub trait Helper {
-    /// Asks for what the connection needs. What is there already is given to it at once.
+    /// Requests what the connection needs. What is available at once is passed to the connection.
     fn ask(&mut self, token: Token, env: &mut Env, connection: &mut SocketConnection, request: Request);
 }
 
@@ -28,7 +27,7 @@ pub trait Helper {
 pub struct Helpers<'a> {
     /// The engine that reads files.
     pub disk: Option<&'a mut Disk>,
-    /// The process that has the files, if that is another.
+    /// The data process, if there is one.
     pub remote: Option<&'a mut Remote>,
     /// The threads that store.
     pub store_threads: Option<&'a mut StoreThreads<Token>>,
@@ -78,7 +77,7 @@ impl Helper for Remote {
 }
 
 impl Remote {
-    /// `Err` if the connection has its answer.
+    /// Requests the next part of the file in the outbox. `Err` if it was available at once, or has failed.
     fn ask_for_part(
         &mut self,
         token: Token,
@@ -103,8 +102,8 @@ impl Remote {
 }
 
 impl SocketConnection {
-    /// Takes a turn, and further ones for as long as the helper answers at once. Without a helper it comes back when
-    /// one is to be asked.
+    /// Takes a turn, and further ones as long as the helper answers at once. Without a helper it returns when one is
+    /// needed.
     pub fn turn_with(
         &mut self,
         token: Token,
@@ -124,7 +123,7 @@ impl SocketConnection {
         Turn::Again
     }
 
-    /// What another process has answered about the file that was asked for.
+    /// Passes on another process's answer about the requested file.
     pub fn looked(&mut self, env: &mut Env, path: &[u8], answer: Result<(), OpenError>) {
         self.helper = HelperState::Free;
         let answer = match answer {
@@ -134,22 +133,22 @@ impl SocketConnection {
         self.connection.opened(&mut env.worker, answer);
     }
 
-    /// The helper has been asked, and is not done.
+    /// True if a request to the helper is in flight.
     pub fn is_asked(&self) -> bool {
         matches!(self.helper, HelperState::Asked | HelperState::AskedAndReady)
     }
 
-    /// Something has happened on the socket while the helper is at work.
+    /// Notes an event of the socket while the helper is at work.
     pub fn became_ready(&mut self) {
         self.helper = HelperState::AskedAndReady;
     }
 
-    /// There may be room in the engine, which had none.
+    /// There may be room in the engine again.
     pub fn ask_again(&mut self) {
         self.helper = HelperState::Free;
     }
 
-    /// The engine is done with a part of a file.
+    /// The engine has completed a part of a file.
     pub fn take_part(&mut self, env: &mut Env, completion: Completion) {
         let was_ready = std::mem::replace(&mut self.helper, HelperState::Free) == HelperState::AskedAndReady;
         if env.route == Route::Read {
@@ -165,13 +164,13 @@ impl SocketConnection {
             Err(e) => e.kind() == io::ErrorKind::WouldBlock,
         };
         send::report(&mut self.connection, &mut env.worker, completion.result, true);
-        // Unless the socket has reported room since, there is none.
+        // Unless the socket has become writable since, it is full.
         if is_full && !was_ready {
             self.helper = HelperState::SocketFull;
         }
     }
 
-    /// Gives the block back that it cannot send, to read it again later.
+    /// Releases the block that it cannot send, to read it again later.
     pub fn give_block_back(&mut self) {
         if let Some(out) = self.connection.outbox() {
             out.unfill();

@@ -1,4 +1,4 @@
-//! A connection on a non-blocking socket: what to do when it is ready, whoever found out that it is.
+//! A connection on a non-blocking socket: what to do when it is ready, independent of the mechanism.
 
 mod helpers;
 
@@ -15,45 +15,45 @@ use crate::server::{Env, Server};
 
 pub use helpers::{Helper, Helpers};
 
-/// Bytes that a worker receives at most in one call.
+/// Limit on the bytes that one call receives.
 pub const RECEIVE_BYTES: usize = 64 << 10;
-/// Bytes sent or received for one connection before the others get their turn.
+/// Bytes sent or received for one connection per turn.
 const TURN_BYTES: usize = 1 << 20;
 
 /// What a connection waits for after its turn.
 #[derive(Debug)]
 pub enum Turn {
-    /// Something to read; the socket has nothing.
+    /// Input: the socket's receive buffer is empty.
     AwaitInput,
-    /// Room to write; the socket has none.
+    /// Room to send: the socket's send buffer is full.
     AwaitRoom,
-    /// A helper, which is to be asked for this.
+    /// A helper, which has to be asked for this.
     Ask(Request),
     /// A helper, which has been asked.
     AwaitHelper,
-    /// Another turn, without waiting: it has had its share.
+    /// Another turn, without waiting: its share of this turn is used up.
     Again,
-    /// Nothing: the connection is to be dropped.
+    /// Nothing: the connection has to be dropped.
     Over,
 }
 
-/// What a connection needs that its worker does not do while others wait.
+/// Work that a connection needs and its loop must not do itself.
 #[derive(Debug)]
 pub enum Request {
     /// The next part of the first file in its outbox.
     Read,
-    /// What another process knows of the file at a path.
+    /// The data process's answer about the file at a path.
     Look(Box<[u8]>),
-    /// A step of storing; the path is that of the file if one is begun.
+    /// A step of storing; the path is that of the file if the step begins one.
     Store(Box<[u8]>, StoreStep),
 }
 
 /// The socket of a connection.
 #[derive(Debug)]
 pub enum Socket {
-    /// Its own.
+    /// Owned by the connection alone.
     Own(OwnedFd),
-    /// It has other users, who keep it open: an engine that sends to it, a loop that watches it.
+    /// Shared with an engine that sends to it or a loop that watches it, which keep it open.
     Shared(Arc<OwnedFd>),
 }
 
@@ -81,16 +81,16 @@ impl AsFd for Socket {
     }
 }
 
-/// Where a connection is with its helper.
+/// The state of a connection's request to its helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HelperState {
-    /// It has not been asked for anything.
+    /// There is none.
     Free,
-    /// It is at work, or will be as soon as it has room.
+    /// In flight, or waiting for room in the helper.
     Asked,
-    /// The same, and meanwhile something happened on the socket.
+    /// The same, and the socket has reported an event meanwhile.
     AskedAndReady,
-    /// It found the socket full.
+    /// The helper found the socket full.
     SocketFull,
 }
 
@@ -100,12 +100,12 @@ pub struct SocketConnection<S = Socket> {
     socket: S,
     connection: Connection,
     helper: HelperState,
-    /// The end of input is known to follow what can be received.
+    /// True if the peer has finished sending: the end of input follows what can be received.
     input_ending: bool,
 }
 
 impl<S: AsFd> SocketConnection<S> {
-    /// A connection just accepted. The caller has counted it, and gives it a first turn.
+    /// A newly accepted connection. The caller has counted it, and gives it a first turn.
     pub fn open(server: &Server, env: &mut Env, socket: S) -> SocketConnection<S> {
         let wants_peer = server.protocol.wants_peer();
         let peer = wants_peer.then(|| socket::peer_addr(&socket).ok()).flatten();
@@ -114,13 +114,14 @@ impl<S: AsFd> SocketConnection<S> {
         SocketConnection { socket, connection, helper: HelperState::Free, input_ending: false }
     }
 
-    /// The peer has finished sending, as reported by a mechanism that may not report it again: a short receive does not
-    /// mean that the next one has to be waited for.
+    /// The peer has finished sending, as reported by a mechanism that may not report it again: after a short receive
+    /// another one follows without waiting.
     pub fn input_ends(&mut self) {
         self.input_ending = true;
     }
 
-    /// Sends, receives and serves until it has to wait or has had its share. `scratch` is the worker's.
+    /// Sends, receives and serves until the connection has to wait or its share of the turn is used up. `scratch` is the
+    /// worker's receive buffer.
     pub fn turn(&mut self, env: &mut Env, scratch: &mut [u8]) -> Turn {
         match self.helper {
             HelperState::Free => {}
@@ -140,7 +141,7 @@ impl<S: AsFd> SocketConnection<S> {
                     Ok(0) => self.connection.ended(),
                     Ok(n) => {
                         received += n;
-                        // A short receive has emptied the socket (epoll(7)); what comes now is reported anew.
+                        // A short receive has emptied the socket (epoll(7)); further input is reported again.
                         drained = n < scratch.len() && !self.input_ending;
                         self.connection.received(&mut env.worker, &scratch[..n]);
                     }
@@ -149,7 +150,7 @@ impl<S: AsFd> SocketConnection<S> {
                     Err(_) => self.connection.broken(&mut env.worker),
                 },
                 Action::Send(_) if sent >= TURN_BYTES => return Turn::Again,
-                // A reply starts with its first block: then one send takes both, and an error may still be reported.
+                // A reply is sent with its first block: one send takes both, and an error can still be reported.
                 Action::Send(out) if env.route == Route::Read && out.file_to_read().is_some() => {
                     return Turn::Ask(Request::Read);
                 }
@@ -193,28 +194,28 @@ impl<S: AsFd> SocketConnection<S> {
         }
     }
 
-    /// The time at which [`SocketConnection::expire`] is to be called, after a turn.
+    /// The deadline after a turn, at which [`SocketConnection::expire`] has to be called.
     pub fn deadline(&mut self, env: &Env) -> Tick {
         self.connection.poll_deadline(&env.worker)
     }
 
-    /// The time for what the connection is doing is over; the next turn acts on it.
+    /// The deadline has passed; the next turn acts on it.
     pub fn expire(&mut self, env: &mut Env) {
         self.helper = HelperState::Free;
         self.connection.expired(&mut env.worker);
     }
 
-    /// The connection is to end although nothing is wrong with it; the next turn sends its last reply, if it has one.
+    /// The server closes the connection without an error; the next turn sends its last reply, if it has one.
     pub fn dismiss(&mut self, env: &mut Env) {
         self.connection.dismiss(&mut env.worker);
     }
 
-    /// Nothing is under way: the connection may be closed without loss.
+    /// True if nothing is under way, so that the connection can be closed without loss.
     pub fn is_idle(&self) -> bool {
         self.connection.is_idle()
     }
 
-    /// Drops what is still to be sent; the connection is closed with a reset if there was something.
+    /// Drops the unsent output; the connection is closed with a reset if there was any.
     pub fn abandon(&mut self, env: &mut Env) {
         self.connection.cut();
         if let Action::Close { reset: true } = self.connection.poll(&mut env.worker) {
@@ -228,7 +229,7 @@ impl<S: AsFd> SocketConnection<S> {
         self.connection.stored(&mut env.worker, answer);
     }
 
-    /// The file in the outbox cannot be read on.
+    /// The file in the outbox cannot be read to the end.
     pub fn file_failed(&mut self, env: &mut Env, failure: FileFailure) {
         self.helper = HelperState::Free;
         self.connection.file_failed(&mut env.worker, failure);

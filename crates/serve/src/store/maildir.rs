@@ -1,12 +1,11 @@
-//! StoreStep into a Maildir: a message is there whole or not at all, and once it is acknowledged a loss of power does
-//! not take it away.
+//! Storing into a Maildir: a message is there completely or not at all, and once it is acknowledged it survives a
+//! loss of power.
 //!
 //! A message is written to a file in `tmp/` as it arrives. At its end the file is synchronised, renamed into `new/`, and
-//! that directory is synchronised; only then does the protocol hear of it. Whatever goes wrong before, the file is
-//! removed again.
+//! that directory is synchronised; only then is the message acknowledged. On any earlier failure the file is removed.
 //!
-//! Each step may wait for the disk, and each message waits for two synchronisations: see [`threads`](super::threads) for
-//! who does.
+//! Each step may block on the disk, and each message needs two synchronisations: [`threads`](super::threads) says which
+//! thread does this.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -38,10 +37,10 @@ struct Shared {
 }
 
 impl Maildir {
-    /// Opens a Maildir, and makes what is missing of it.
+    /// Opens a Maildir, and creates its missing directories.
     ///
     /// # Errors
-    /// EACCES, ENOTDIR, ENOENT for what is above it, ENOSPC.
+    /// EACCES, ENOTDIR, ENOSPC, or ENOENT for a missing parent directory.
     pub fn open(path: &Path) -> io::Result<Maildir> {
         for directory in [path, &path.join("tmp"), &path.join("new"), &path.join("cur")] {
             match std::fs::create_dir(directory) {
@@ -52,7 +51,7 @@ impl Maildir {
         let open = |name| {
             fs::open(path.join(name), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         };
-        // In the name of a file `/` and `:` have meanings of their own.
+        // `/` and `:` have special meanings in the name of a message's file.
         let host = rustix::system::uname().nodename().to_string_lossy().replace(['/', ':'], "_");
         let shared =
             Shared { tmp: Arc::new(open("tmp")?), new: open("new")?, begun: AtomicU64::new(0), host };
@@ -62,7 +61,7 @@ impl Maildir {
     /// Carries out one step.
     ///
     /// # Errors
-    /// Why not; nothing is left of the message then.
+    /// Why the step failed; the message is removed.
     pub fn store(&self, step: &mut StoreStep) -> Result<Option<Upload>, StoreError> {
         let result = self.step(step);
         step.bytes.clear();
@@ -89,7 +88,7 @@ impl Maildir {
 
     fn begin(&self) -> Result<PendingFile, Errno> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        // The process is asked for each time, as workers are forked after the Maildir was opened.
+        // The process ID is queried each time, as workers are forked after the Maildir was opened.
         let name = format!(
             "{}.M{}P{}Q{}.{}",
             now.as_secs(),
@@ -105,7 +104,7 @@ impl Maildir {
         let new = &self.shared.new;
         file.finish(new, file.name().to_owned().as_bytes()).inspect_err(|_| {
             if file.is_renamed() {
-                // It will be sent again, so it must not be here twice.
+                // The client will send the message again, so it must not be here twice.
                 let _ = fs::unlinkat(new, file.name(), AtFlags::empty());
             }
         })
@@ -147,7 +146,7 @@ mod tests {
         let maildir = Maildir::open(dir.path()).unwrap();
         drop(deliver(&maildir, None, b"half", false));
         assert!(contents(&dir.path().join("tmp")).is_empty());
-        // What cannot be put in its place is a failure, and is removed too.
+        // A message that cannot be renamed is a failure, and is removed too.
         let upload = deliver(&maildir, None, b"half", false);
         std::fs::remove_dir(dir.path().join("new")).unwrap();
         let mut step = StoreStep { upload, bytes: b" more".to_vec(), is_last: true };

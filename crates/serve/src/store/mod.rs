@@ -1,5 +1,5 @@
-//! Where a server puts what it receives: a message into a Maildir, a file below the root. It is stored one step at a
-//! time, each of which may wait for the disk.
+//! Storing what a server receives: messages into a Maildir, files below the root, in steps each of which may block on
+//! the disk.
 
 use pitot_proto::{StoreError, StoreStep};
 
@@ -14,12 +14,12 @@ pub use stored::Stored;
 pub use threads::{Outcome, StoreThreads};
 pub use uploads::Uploads;
 
-/// One of the destinations.
+/// A destination.
 #[derive(Clone, Debug)]
 pub enum Store {
-    /// Mail goes here.
+    /// For mail.
     Maildir(Maildir),
-    /// Files may be put here.
+    /// For uploads below the root.
     Uploads(Uploads),
 }
 
@@ -27,7 +27,7 @@ impl Store {
     /// Carries out one step. The first of a file names its path; mail needs none.
     ///
     /// # Errors
-    /// Why not; nothing is left of it then.
+    /// Why the step failed; the message or upload is removed.
     pub fn store(&self, path: &[u8], step: &mut StoreStep) -> Result<Stored, StoreError> {
         match self {
             Store::Maildir(maildir) => {

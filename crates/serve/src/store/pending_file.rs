@@ -1,7 +1,7 @@
-//! A file on its way in: it is whole and on the disk under its name, or it is not there.
+//! A file that appears under its name only when it is complete and on the disk.
 //!
-//! The content goes to a name of its own. At the end the file is synchronised and renamed to where it belongs, and that
-//! directory is synchronised. Whatever goes wrong before the rename, the file is removed again.
+//! The content is written to a temporary name. At the end the file is synchronised and renamed to its target, and the
+//! target's directory is synchronised. On any failure before the rename the file is removed.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct PendingFile {
 }
 
 impl PendingFile {
-    /// An empty file of a name that the directory does not have yet.
+    /// Creates an empty file of a name that does not exist yet.
     ///
     /// # Errors
     /// Those of openat(2).
@@ -29,7 +29,7 @@ impl PendingFile {
         Ok(PendingFile { directory, name, file, renamed: false })
     }
 
-    /// The name that it has until it is finished.
+    /// The temporary name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -49,8 +49,8 @@ impl PendingFile {
         Ok(())
     }
 
-    /// Puts it where it belongs, in the place of what may be there. If only the last synchronisation fails, it is there
-    /// and may not outlive a loss of power.
+    /// Synchronises and renames the file, replacing an existing target. If only the last synchronisation fails, the file
+    /// is at its target but may not survive a loss of power.
     ///
     /// # Errors
     /// Those of fsync(2) and rename(2).
@@ -61,7 +61,7 @@ impl PendingFile {
         fs::fsync(directory)
     }
 
-    /// True once it has its last name.
+    /// True once it has its final name.
     pub fn is_renamed(&self) -> bool {
         self.renamed
     }

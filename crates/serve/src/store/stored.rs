@@ -1,10 +1,10 @@
 use pitot_proto::Upload;
 
-/// What a step of storing came to.
+/// The outcome of a step of storing.
 #[derive(Debug)]
 pub enum Stored {
-    /// More is to come.
+    /// More steps follow.
     Begun(Upload),
-    /// It is in its place. Of a file this is the path, whose content is new; mail has none.
+    /// It is complete. The path is that of the file, whose content has changed; mail has none.
     Done(Box<[u8]>),
 }

@@ -1,13 +1,13 @@
-//! Threads that store for a loop, which must not wait for the disk.
+//! Threads that store for a loop, which must not block on the disk.
 //!
-//! A worker with one connection (`thread`, `fork`, `pool`) stores by itself and holds up nobody else, and so does the pool
-//! of `hybrid`; `tokio` has threads of its own for what blocks. All other loops, and the data process of `relay`, hand
-//! every step to these threads and hear of its outcome through a descriptor.
+//! A worker with one connection (`thread`, `fork`, `pool`) stores in its own thread and delays no others, as do the
+//! threads of `hybrid`; `tokio` has its own threads for blocking work. All other loops, and the data process of `relay`,
+//! pass every step to these threads and are notified of its outcome through a descriptor.
 //!
-//! They are several because synchronisations that wait at the same time may share one commit of the file system's
-//! journal. A thread is started when a step finds all of them at work, up to [`THREADS_MAX`].
+//! There are several because concurrent synchronisations may share one commit of the file system's journal. A thread
+//! is started when a step finds all of them busy, up to [`THREADS_MAX`].
 //!
-//! What they hold is bounded by the connections: each has one step under way.
+//! The queue is bounded by the number of connections: each has at most one step under way.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,10 +19,10 @@ use pitot_sys::{ThreadPool, Waker};
 use super::Store;
 use super::stored::Stored;
 
-/// Threads of one loop at most.
+/// Limit on the threads of one loop.
 const THREADS_MAX: usize = 16;
 
-/// The threads, as their loop sees them. `K` is what it calls the source of a step by.
+/// The loop's interface to the threads. `K` identifies the source of a step.
 #[derive(Debug)]
 pub struct StoreThreads<K> {
     pool: ThreadPool<Job<K>>,
@@ -43,17 +43,17 @@ struct Job<K> {
     step: StoreStep,
 }
 
-/// What has become of a step.
+/// The outcome of a step.
 #[derive(Debug)]
 pub struct Outcome<K> {
-    /// Whose it was.
+    /// The source of the step.
     pub of: K,
-    /// What it came to. To drop it is to throw away what is not finished.
+    /// The result. Dropping it discards an unfinished upload.
     pub result: Result<Stored, StoreError>,
 }
 
 impl<K: Send + 'static> StoreThreads<K> {
-    /// Threads that store in this place; none is started yet.
+    /// Threads that store to `store`; none is started yet.
     ///
     /// # Errors
     /// As [`Waker::new`].
@@ -62,13 +62,13 @@ impl<K: Send + 'static> StoreThreads<K> {
         Ok(StoreThreads { pool: ThreadPool::default(), shared: Arc::new(shared) })
     }
 
-    /// Has a step done, the first of which names the path of a file. An outcome follows.
+    /// Queues a step; the first one of a file names its path. An outcome follows.
     pub fn step(&mut self, of: K, path: Box<[u8]>, step: StoreStep) {
         let waiting = self.pool.push([Job { of, path, step }]);
         if waiting > 0 && self.pool.threads() < THREADS_MAX {
             let shared = Arc::clone(&self.shared);
             let started = self.pool.start("store", move |job| shared.store(job));
-            // If there are others, they do it later.
+            // Threads that exist already will take it later.
             if started.is_err() && self.pool.threads() == 0 {
                 for Job { of, .. } in self.pool.take_back() {
                     self.shared.report(Outcome { of, result: Err(StoreError::Failed) });

@@ -1,10 +1,10 @@
-//! Files that clients put below the root: each is there whole or not at all.
+//! Files that clients store below the root: each is there completely or not at all.
 //!
-//! The content goes to a file with a hidden name in the directory of the target, where a rename is sure to work, and the
-//! client hears of it once it is on the disk under its name.
+//! The content is written to a file with a hidden name in the directory of the target, on the same file system, and
+//! the client gets its reply once the file is on the disk under its name.
 //!
-//! Each step may wait for the disk, and each file waits for two synchronisations: see [`threads`](super::threads) for who
-//! does.
+//! Each step may block on the disk, and each file needs two synchronisations: [`threads`](super::threads) says which
+//! thread does this.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use super::stored::Stored;
 /// Uploads begun by this process.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// The directory below which files may be put.
+/// The root, below which clients may store files.
 #[derive(Clone, Debug)]
 pub struct Uploads {
     root: Arc<OwnedFd>,
 }
 
-/// A file on its way in, and where it goes.
+/// An unfinished file and its target.
 #[derive(Debug)]
 struct PendingUpload {
     file: PendingFile,
@@ -44,7 +44,7 @@ impl Uploads {
     /// Carries out a step of an upload, the first of which begins the file of that path.
     ///
     /// # Errors
-    /// Why not; nothing is left of the file then.
+    /// Why the step failed; the file is removed.
     pub fn store(&self, path: &[u8], step: &mut StoreStep) -> Result<Stored, StoreError> {
         let upload = step.upload.take();
         let result = match upload.map(|upload| upload.0.downcast::<PendingUpload>()) {

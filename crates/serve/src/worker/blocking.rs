@@ -1,4 +1,4 @@
-//! One connection at a time, with calls that wait.
+//! One connection at a time, with blocking calls.
 
 use std::io;
 use std::ops::Range;
@@ -17,21 +17,21 @@ use crate::disk::{self, Disk, DiskPlan, Route, Started};
 use crate::send::{self, Sent, send_once};
 use crate::server::{Env, Server};
 
-/// How long an acceptor waits for a descriptor or memory to come free. Until then connections wait in the backlog.
+/// How long an acceptor waits for a descriptor or memory to become available, while connections wait in the backlog.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
 
 /// How a worker in a blocking call is stopped.
 ///
-/// It announces on which socket it waits for a request; whoever stops it makes that wait end as if the peer had
-/// finished sending. A request under way is not disturbed.
+/// It announces the socket on which it waits for a request, and stopping it ends that wait as if the peer had finished
+/// sending. A request under way is not disturbed.
 pub trait Interrupt {
     /// The worker waits for a new request on this socket, until the call that follows with `None`.
     fn waiting_on(&self, fd: Option<&Arc<OwnedFd>>);
-    /// It is to stop.
+    /// True if the worker has to stop.
     fn stopping(&self) -> bool;
 }
 
-/// A process of its own is stopped by a signal.
+/// A worker process is stopped by a signal.
 #[derive(Debug)]
 pub struct BySignal(());
 
@@ -53,7 +53,7 @@ impl Interrupt for BySignal {
     }
 }
 
-/// A thread is stopped by another thread.
+/// A worker thread is stopped by another thread.
 #[derive(Debug, Default)]
 pub struct ByThread {
     stopping: AtomicBool,
@@ -87,17 +87,17 @@ impl Interrupt for ByThread {
     }
 }
 
-/// Sets the time-outs that a listener's connections inherit.
+/// Sets the timeouts that a listener's connections inherit.
 ///
 /// # Errors
-/// None that is known; a time-out is never zero here.
+/// None that is known; a timeout is never zero here.
 pub fn prepare_listener(listener: &OwnedFd, server: &Server) -> io::Result<()> {
     socket::set_receive_timeout(listener, Some(whole_ticks(server.limits.connection.idle_timeout)))?;
     socket::set_send_timeout(listener, Some(server.limits.connection.write_timeout))
 }
 
-/// The next connection from a blocking listener, or `None` once it is shut down or the worker is to stop.
-/// Where there is no room for a connection it waits for room, which is no failure.
+/// The next connection from a blocking listener, or `None` once it is shut down or the worker has to stop. If
+/// descriptors or memory run out, it waits for them, which is no failure.
 pub fn accept(listener: &OwnedFd, counters: &WorkerCounters, stopping: impl Fn() -> bool) -> Option<OwnedFd> {
     while !stopping() {
         match socket::accept(listener, false).map_err(|e| AcceptFailure::of(&e)) {
@@ -107,20 +107,19 @@ pub fn accept(listener: &OwnedFd, counters: &WorkerCounters, stopping: impl Fn()
                 counters.add(Count::AcceptFailed, 1);
                 std::thread::sleep(NO_ROOM_PAUSE);
             }
-            // A listener has a time-out, for its connections to inherit.
+            // The listener has a timeout for its connections to inherit.
             Err(AcceptFailure::Nothing | AcceptFailure::TryNext) => {}
         }
     }
     None
 }
 
-/// The time-out that a connection's first receive has, in the steps in which deadlines are kept, so that it need not
-/// be set again.
+/// The timeout of a connection's first receive, in ticks as deadlines are, so that it need not be set again.
 fn whole_ticks(timeout: Duration) -> Duration {
     Tick::START.until(Tick::START.after(timeout))
 }
 
-/// Serves a connection to its end. The caller has counted it as opened; it is counted as closed here.
+/// Serves a connection until it is closed. The caller has counted it as opened; it is counted as closed here.
 pub fn serve(server: &Server, env: &mut Env, interrupt: &impl Interrupt, fd: OwnedFd, scratch: &mut [u8]) {
     env.update_time();
     let peer = server.protocol.wants_peer().then(|| socket::peer_addr(&fd).ok()).flatten();
@@ -138,13 +137,13 @@ pub fn serve(server: &Server, env: &mut Env, interrupt: &impl Interrupt, fd: Own
     env.publish_counts();
 }
 
-/// The socket of a connection, whose calls wait.
+/// The blocking socket of a connection.
 struct BlockingSocket<'a> {
     fd: Arc<OwnedFd>,
     server: &'a Server,
-    /// Opened when the first file is to be read by it.
+    /// Opened for the first file that it reads.
     disk: Option<Disk>,
-    /// What is set as SO_RCVTIMEO.
+    /// The current SO_RCVTIMEO.
     timeout: Duration,
 }
 
@@ -172,13 +171,13 @@ impl BlockingSocket<'_> {
                     env.burn();
                     let of_file = out.front_file().is_some();
                     let result = send_once(self.fd.as_fd(), out, env.cork);
-                    // SO_SNDTIMEO is the time-out of a reply.
+                    // SO_SNDTIMEO is the timeout of a reply.
                     if send::report(connection, &mut env.worker, result, of_file) == Sent::Full {
                         connection.expired(&mut env.worker);
                     }
                 }
                 Action::Open(path) => {
-                    // Files are those of this process, so that nobody else has to be asked.
+                    // Files belong to this process, so that no other process has to be asked.
                     let answer = env.files.open(path, env.worker.now).unwrap_or(Err(OpenError::Failed));
                     connection.opened(&mut env.worker, answer);
                 }
@@ -203,7 +202,7 @@ impl BlockingSocket<'_> {
         }
     }
 
-    /// Waits for input, up to the deadline of what the connection is doing.
+    /// Waits for input, up to the connection's deadline.
     fn receive(
         &mut self,
         connection: &mut Connection,
@@ -243,21 +242,21 @@ impl BlockingSocket<'_> {
         }
     }
 
-    /// Reads a part of a file, and waits for it.
+    /// Reads a part of a file, blocking.
     fn read(&mut self, file: Arc<DiskFile>, range: Range<u64>) -> Result<Completion, FileFailure> {
         let failed = FileFailure::Unreadable;
         let disk = match &mut self.disk {
             Some(disk) => disk,
             none => {
                 let plan = self.server.engine().ok_or(failed(OpenError::Failed))?;
-                // One block at a time is on its way.
+                // Only one block at a time waits to be sent.
                 let plan = DiskPlan { options: EngineOptions { depth: 1, ..plan.options }, ..*plan };
                 none.insert(Disk::open(&plan).map_err(|_| failed(OpenError::Unavailable))?)
             }
         };
         match disk.start(Token::default(), file, range, None) {
             Started::Done(completion) => Ok(completion),
-            // The engines that a worker of this kind may have answer at once.
+            // The engines that such a worker supports complete at once.
             Started::InFlight | Started::Starved => Err(failed(OpenError::Unavailable)),
         }
     }

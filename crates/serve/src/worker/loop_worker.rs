@@ -8,7 +8,7 @@ use super::work_queue::WorkQueue;
 use crate::relay::remote::RemotePlan;
 use crate::server::Server;
 
-/// How a worker tells its starter that it has all that it needs to serve.
+/// Reports to the starter of a worker that the worker has all that it needs to serve.
 #[derive(Debug, Default)]
 pub struct Prepared(Option<Sender<()>>);
 
@@ -26,21 +26,21 @@ impl Prepared {
     }
 }
 
-/// A loop that is about to run, on the thread that calls the mechanism with it.
+/// The arguments of a worker loop, which runs on the calling thread.
 #[derive(Debug)]
 pub struct LoopWorker {
-    /// What it serves.
+    /// What all workers share.
     pub server: Arc<Server>,
-    /// Its number, for its counters.
+    /// Its index, which selects its counters.
     pub index: usize,
-    /// Where its connections come from.
+    /// The source of its connections.
     pub source: Source,
-    /// How it is stopped: readable from then on.
+    /// Readable once the loop has to stop.
     pub stop: Arc<Waker>,
     /// Notified when it starts to serve.
     pub prepared: Prepared,
-    /// Where threads wait that take the turns of its connections; without one it takes them itself.
+    /// The queue of a thread pool that takes the turns of its connections; without one the loop takes them itself.
     pub pool: Option<Arc<WorkQueue>>,
-    /// Where the process is that has the files, if that is another, and what is woken once it has answered.
+    /// The data process, if there is one, and the waker to notify once it has answered.
     pub remote: Option<(RemotePlan, Arc<Waker>)>,
 }

@@ -1,5 +1,5 @@
-//! The worker loops: blocking calls, readiness, completion. A mechanism chooses one, a model starts as many as it
-//! needs and gives each its source of connections.
+//! The worker loops: blocking calls, readiness, completion. A mechanism selects one; a model starts as many as it needs
+//! and gives each its source of connections.
 
 mod accept;
 pub mod blocking;

@@ -1,4 +1,4 @@
-//! The event loop over io_uring: one call per wake-up submits everything and brings everything that is done.
+//! The event loop over io_uring: one call per wake-up submits all operations and returns all completions.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,22 +20,22 @@ use crate::server::{Env, Server};
 use crate::slots::Slots;
 use crate::store::{Outcome, StoreThreads};
 
-/// Bytes of a file that are read in one operation.
+/// Size of one read of a file.
 const READ_BYTES: usize = 64 << 10;
 /// File buffers kept for reuse.
 const SPARE_BUFFERS_MAX: usize = 64;
-/// Direct descriptors, for connections that the ring accepts itself, are as many as the process may have ordinary
-/// ones, up to this.
+/// Limit on direct descriptors, which are used for connections that the ring accepts itself. Below it there are as
+/// many as the process may have ordinary descriptors.
 const DIRECT_MAX: u64 = 65_536;
 
 const SOURCE: Token = Token::new(u32::MAX, 0);
 const STOP: Token = Token::new(u32::MAX - 1, 0);
 const STORED: Token = Token::new(u32::MAX - 2, 0);
 
-/// Serves until it is stopped and the requests in flight are done.
+/// Serves until it is stopped and the requests in flight are finished.
 ///
 /// # Errors
-/// What keeps the ring from working at all.
+/// Failures of the ring.
 pub fn run(worker: LoopWorker) -> io::Result<()> {
     let sizes = Sizes {
         submissions: 512,
@@ -53,14 +53,14 @@ pub fn run(worker: LoopWorker) -> io::Result<()> {
 
 /// A connection of the loop.
 struct RingConnection {
-    /// Gone once it is closed, while operations are still in flight.
+    /// `None` once it is closed while operations are still in flight.
     fd: Option<RingFd>,
     connection: Connection,
     pending: Pending,
     receive: Receive,
 }
 
-/// What is under way for a connection, beside its receive. One thing at a time.
+/// The operation under way for a connection, besides its receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pending {
     Nothing,
@@ -73,20 +73,20 @@ enum Pending {
 }
 
 impl Pending {
-    /// The kernel has memory of it.
+    /// True if the kernel has a buffer of the connection.
     const fn is_in_flight(self) -> bool {
         matches!(self, Pending::Send | Pending::Read)
     }
 }
 
-/// Where the multishot receive of a connection is.
+/// The state of a connection's multishot receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Receive {
-    /// It is not armed.
+    /// Not armed.
     Off,
-    /// It is in flight.
+    /// In flight.
     On,
-    /// It has been cancelled, so that a slow reader's requests do not pile up, and has not ended yet.
+    /// Cancelled, so that the requests of a slow reader do not accumulate, but not yet ended.
     Cancelled,
 }
 
@@ -96,15 +96,15 @@ struct Loop {
     ring: Ring,
     source: Option<Source>,
     stop: Arc<Waker>,
-    /// The threads that store what connections send, if anything may be stored.
+    /// The threads that store what connections receive, if anything is stored.
     store_threads: Option<StoreThreads<Token>>,
     connections: Slots<RingConnection>,
-    /// No descriptor was left; the source is armed again at the next sweep.
+    /// Out of descriptors; the source is armed again at the next sweep.
     accept_paused: bool,
     accepting: bool,
-    /// The accept is to be armed anew at the first sweep. The kernel takes a dead process's ring apart a while after
-    /// its end, and until then the ring of the worker that this one replaces may get, and lose, the one wake-up of a
-    /// new connection on their listener.
+    /// Arm the accept again at the first sweep. The kernel tears down the ring of a dead process some time after its
+    /// end, and until then the ring of the replaced worker may get, and lose, the only wake-up of a new connection on
+    /// their listener.
     accept_unsure: bool,
     next_sweep: Tick,
     stop_requested: bool,
@@ -147,7 +147,7 @@ impl Loop {
         Ok(())
     }
 
-    /// Accepts no more, closes what is idle, and serves the rest up to the grace time.
+    /// Stops accepting, closes idle connections, and serves the others until the end of the grace time.
     fn finish(&mut self) -> io::Result<()> {
         self.env.worker.stopping = true;
         self.ring.cancel(SOURCE);
@@ -155,7 +155,7 @@ impl Loop {
             self.wake_up(Some(SWEEP))?;
         }
         self.source = None;
-        // One more look at what has arrived, then whoever is idle goes.
+        // One more wait for input that has arrived; then idle connections are closed.
         self.wake_up(Some(Duration::ZERO))?;
         for token in self.connections.tokens() {
             self.close_if_idle(token);
@@ -210,7 +210,7 @@ impl Loop {
     fn arm_source(&mut self) {
         match &self.source {
             Some(Source::Listener(listener)) => {
-                // A slot of the ring cannot be asked whom it is connected to.
+                // getpeername(2) does not work on a direct descriptor.
                 let direct = !self.server.protocol.wants_peer();
                 self.ring.accept(SOURCE, listener.as_fd(), direct);
                 self.accepting = true;
@@ -226,7 +226,7 @@ impl Loop {
         }
     }
 
-    /// Takes what the threads that store have done. A connection may be gone meanwhile.
+    /// Handles the outcomes of the threads that store. The connection may be closed meanwhile.
     fn take_stored(&mut self) {
         let Some(threads) = &self.store_threads else { return };
         for Outcome { of: token, result } in threads.take() {
@@ -254,7 +254,7 @@ impl Loop {
                 }
                 AcceptFailure::Closed if self.env.worker.stopping => return,
                 AcceptFailure::Closed if std::mem::take(&mut self.accept_unsure) => {}
-                // A listener that cannot be accepted from is tried again at the next sweep, not at once.
+                // A failing listener is tried again at the next sweep, not at once.
                 AcceptFailure::Closed => self.accept_paused = true,
                 AcceptFailure::Nothing | AcceptFailure::TryNext => {}
             },
@@ -279,7 +279,7 @@ impl Loop {
             self.ring.close(fd);
             return;
         }
-        // A slot of the ring cannot be asked for the address of its peer.
+        // getpeername(2) does not work on a direct descriptor.
         let peer = match &fd {
             RingFd::Plain(fd) if self.server.protocol.wants_peer() => socket::peer_addr(fd).ok(),
             RingFd::Plain(_) | RingFd::Direct(_) => None,
@@ -315,7 +315,7 @@ impl Loop {
             Ok(None) => conn.connection.ended(),
             Err(e) => match Errno::from_io_error(&e) {
                 Some(Errno::NOBUFS) => self.env.counters.add(Count::NoBuffers, 1),
-                // It was cancelled, to hold back a fast sender or to close.
+                // The receive was cancelled, to hold back a fast sender or to close.
                 Some(Errno::CANCELED) => {}
                 _ if conn.fd.is_some() => conn.connection.broken(&mut self.env.worker),
                 _ => {}
@@ -333,7 +333,7 @@ impl Loop {
                 let mut out = conn.connection.outbox();
                 let spare_buffers = &mut self.spare_buffers;
                 payload.advance(n, |buffer| {
-                    // Not those of replies, which may be of any size.
+                    // The buffers of replies are not reused, as they may be of any size.
                     if buffer.capacity() == READ_BYTES && spare_buffers.len() < SPARE_BUFFERS_MAX {
                         spare_buffers.push(buffer);
                     } else if let Some(out) = &mut out {
@@ -353,7 +353,7 @@ impl Loop {
         self.advance(token);
     }
 
-    /// A part of the file in front of the outbox has been read.
+    /// Handles a read of the file in front of the outbox.
     fn read(&mut self, token: Token, result: io::Result<usize>, mut buffer: Vec<u8>) {
         let Some(conn) = self.connections.get(token) else { return };
         conn.pending = Pending::Nothing;
@@ -375,7 +375,7 @@ impl Loop {
         self.advance(token);
     }
 
-    /// Carries out what a connection wants now, as far as that needs no waiting.
+    /// Carries out the connection's actions until one has to wait.
     fn advance(&mut self, token: Token) {
         loop {
             let Some(conn) = self.connections.get(token) else { return };
@@ -390,7 +390,7 @@ impl Loop {
                     break;
                 }
                 Action::Open(path) => {
-                    // Files are those of this process, so that nobody else has to be asked.
+                    // Files belong to this process, so that no other process has to be asked.
                     let env = &mut self.env;
                     let answer = env.files.open(path, env.worker.now).unwrap_or(Err(OpenError::Failed));
                     conn.connection.opened(&mut env.worker, answer);
@@ -410,7 +410,7 @@ impl Loop {
         self.set_deadline(token);
     }
 
-    /// Receives, unless the peer must first read what it asked for, or nothing more is wanted of it.
+    /// Arms the receive, unless the peer has to read its replies first or no more input is needed.
     fn steer_receive(&mut self, token: Token) {
         let Some(conn) = self.connections.get(token) else { return };
         let Some(fd) = &conn.fd else { return };
@@ -427,7 +427,7 @@ impl Loop {
         }
     }
 
-    /// Hands as much of the outbox to the kernel as one send takes, or reads the file in front of it.
+    /// Starts one send from the front of the outbox, or a read of the file there.
     fn start_sending(&mut self, token: Token) {
         self.env.burn();
         let Some(conn) = self.connections.get(token) else { return };
@@ -436,7 +436,7 @@ impl Loop {
             let Ok(file) = Arc::clone(&handle.0).downcast::<OwnedFd>() else {
                 return self.close(token, true);
             };
-            // Always of one size, so that each can be used again: the allocator gives such memory back to the kernel.
+            // All of one size, so that each can be reused: the allocator would return such memory to the kernel.
             let buffer = self.spare_buffers.pop().unwrap_or_else(|| Vec::with_capacity(READ_BYTES));
             let len = (range.end - range.start).min(READ_BYTES as u64) as u32;
             conn.pending = Pending::Read;
@@ -479,7 +479,7 @@ impl Loop {
         }
     }
 
-    /// When the server is stopping, a connection goes as soon as nothing is under way.
+    /// When the server is stopping, closes a connection as soon as nothing is under way.
     fn close_if_done_for(&mut self, token: Token) {
         if self.env.worker.stopping {
             self.close_if_idle(token);
@@ -494,8 +494,8 @@ impl Loop {
         }
     }
 
-    /// Closes the socket; with `reset` the peer is to see that something was not sent. The connection's slot is freed
-    /// when nothing of it is in flight any more.
+    /// Closes the socket; with `reset` the peer sees that something was not sent. The connection's slot is freed when
+    /// none of its operations is in flight.
     fn close(&mut self, token: Token, reset: bool) {
         let Some(conn) = self.connections.get(token) else { return };
         if let Some(fd) = conn.fd.take() {
@@ -504,7 +504,7 @@ impl Loop {
                 self.ring.cancel_all(&fd);
             }
             if reset || is_in_flight {
-                // Else the kernel would go on with what the peer may never read.
+                // Otherwise the kernel would keep sending what the peer may never read.
                 self.ring.reset(&fd);
             }
             self.ring.close(fd);
@@ -514,7 +514,7 @@ impl Loop {
         self.drop_if_done(token);
     }
 
-    /// Ends a connection whatever is under way.
+    /// Closes a connection regardless of what is under way.
     fn cut(&mut self, token: Token) {
         if let Some(conn) = self.connections.get(token) {
             conn.connection.cut();

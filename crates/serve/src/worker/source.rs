@@ -5,17 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pitot_sys::Waker;
 
-/// Where a worker's connections come from.
+/// The source of a worker's connections.
 #[derive(Debug)]
 pub enum Source {
-    /// A listener, which it accepts from.
+    /// A listener that it accepts from.
     Listener(OwnedFd),
-    /// Another thread, which has accepted them.
+    /// A queue of connections that another thread has accepted.
     Handoff(Arc<Handoff>),
 }
 
-/// Connections on their way from an acceptor to a worker loop. It is as long as connections come faster than the
-/// loop wakes up, and the limit on connections bounds it.
+/// A queue of connections from an acceptor to a worker loop, bounded by the limit on connections.
 #[derive(Debug)]
 pub struct Handoff {
     queue: Mutex<VecDeque<OwnedFd>>,
@@ -31,8 +30,8 @@ impl Handoff {
         Ok(Handoff { queue: Mutex::default(), wake: Waker::new()? })
     }
 
-    /// Gives a connection to the loop. It is a blocking one, as a ring wants it: in a ring a send on a non-blocking
-    /// socket fails with EAGAIN where another waits for room.
+    /// Passes a connection to the loop. Its socket is blocking, as a ring needs it: there, a send on a non-blocking
+    /// socket fails with EAGAIN instead of waiting for room.
     pub fn give(&self, connection: OwnedFd) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.push_back(connection);
@@ -46,7 +45,7 @@ impl Handoff {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    /// Forgets that it was woken. What was given before is still to be taken, by the same wake-up.
+    /// Resets the waker. Connections that were passed before have to be taken in the same wake-up.
     pub fn reset(&self) {
         self.wake.reset();
     }

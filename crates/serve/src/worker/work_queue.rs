@@ -1,8 +1,8 @@
 //! The queues between an event loop and a pool of threads.
 //!
-//! What each hand-over costs decides what the model `hybrid` is worth, so only those are woken who sleep: the loop wakes
-//! as many threads as it needs, and hands over all that one wait has brought at once; a thread notifies the loop only if
-//! the loop has something to do for the connection, and once for all that it gives back until the loop has looked.
+//! The cost of the model `hybrid` is that of its hand-overs, so only sleeping threads are woken: the loop hands over all
+//! connections of one wait at once and wakes as many threads as they need; a thread notifies the loop only if the loop
+//! has something to do for the connection, and only once until the loop has taken the returned connections.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,7 +20,7 @@ pub struct WorkQueue {
     jobs: Mutex<Jobs>,
     more: Condvar,
     back: Mutex<Back>,
-    /// Notified when all are back, for a loop that waits for that.
+    /// Notified when all connections are back, for a loop that waits for that.
     all_back: Condvar,
     returned: Waker,
 }
@@ -28,7 +28,7 @@ pub struct WorkQueue {
 #[derive(Debug, Default)]
 struct Jobs {
     queue: VecDeque<Job>,
-    /// Threads that sleep and have not been woken.
+    /// Sleeping threads that have not been woken.
     asleep: usize,
     stopping: bool,
     closed: bool,
@@ -39,22 +39,22 @@ struct Back {
     done: Vec<Done>,
     /// Connections that threads have.
     away: usize,
-    /// The loop waits until all are back.
+    /// True if the loop waits until all connections are back.
     awaited: bool,
-    /// Those that are away and whose return the loop is waiting for: something has happened on their sockets.
+    /// Connections of threads whose return the loop waits for, as their sockets have reported events.
     wanted: Vec<Token>,
-    /// The loop has been notified and has not looked yet.
+    /// True if the loop has been notified and has not yet taken the returned connections.
     notified: bool,
 }
 
-/// A connection that is to get a turn.
+/// A connection that needs a turn.
 #[derive(Debug)]
 pub struct Job {
     /// Its name in the loop.
     pub token: Token,
     /// The connection.
     pub connection: SocketConnection,
-    /// The mechanism watches it, so that the loop has nothing to do for it if it waits for input again.
+    /// True if the mechanism watches it, so that the loop has nothing to do if it waits for input again.
     pub is_watched: bool,
 }
 
@@ -102,7 +102,7 @@ impl WorkQueue {
         (0..wake).for_each(|_| self.more.notify_one());
     }
 
-    /// The next job and whether the server is stopping, or `None` when there will be no more.
+    /// The next job and whether the server is stopping, or `None` if there will be no more.
     pub fn take(&self) -> Option<(Job, bool)> {
         let mut jobs = lock(&self.jobs);
         loop {
@@ -117,7 +117,7 @@ impl WorkQueue {
         }
     }
 
-    /// Gives a connection back. `needs_loop` says that the loop has to do something for it.
+    /// Returns a connection. `needs_loop` is true if the loop has to do something for it.
     pub fn give_back(&self, done: Done, needs_loop: bool) {
         let mut back = lock(&self.back);
         let index = back.wanted.iter().position(|token| *token == done.token);
@@ -134,7 +134,7 @@ impl WorkQueue {
         }
     }
 
-    /// Takes what has come back. `notified` says that the loop was woken for it.
+    /// Takes the returned connections. `notified` is true if the loop was woken for them.
     pub fn take_back(&self, notified: bool) -> Vec<Done> {
         let mut back = lock(&self.back);
         if notified {
@@ -144,7 +144,7 @@ impl WorkQueue {
         std::mem::take(&mut back.done)
     }
 
-    /// The loop waits for a connection that a thread has, and is to be woken when it comes back. False if it has.
+    /// Makes a thread notify the loop when it returns this connection. False if it has been returned already.
     pub fn want(&self, token: Token) -> bool {
         let mut back = lock(&self.back);
         if back.done.iter().any(|done| done.token == token) {
@@ -156,7 +156,7 @@ impl WorkQueue {
         true
     }
 
-    /// Waits a moment for all connections that are away.
+    /// Waits a moment until all connections are back.
     pub fn await_all(&self, at_most: Duration) {
         let mut back = lock(&self.back);
         back.awaited = back.away > 0;
@@ -167,12 +167,12 @@ impl WorkQueue {
         back.awaited = false;
     }
 
-    /// The server is stopping, as the threads learn with their next job.
+    /// Notes that the server is stopping, which the threads see with their next job.
     pub fn stop(&self) {
         lock(&self.jobs).stopping = true;
     }
 
-    /// Ends the threads, once they have done what is there.
+    /// Ends the threads once the queue is empty.
     pub fn close(&self) {
         lock(&self.jobs).closed = true;
         self.more.notify_all();

@@ -1,5 +1,4 @@
-//! What the loop has to do with its helpers: the engine that reads files, the threads that store them, and the process
-//! that has them, if that is another.
+//! The loop's side of its helpers: the engine that reads files, the threads that store them, and the data process.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -16,7 +15,7 @@ use crate::socket::{Request, SocketConnection, Turn};
 use crate::store::{Outcome, Stored};
 
 impl<R: Readiness> Loop<R> {
-    /// Connects to the data process where a connection is missing.
+    /// Opens missing connections to the data process.
     pub(super) fn connect_remote(&mut self) {
         let Some(remote) = &mut self.remote else { return };
         for link in remote.connect() {
@@ -29,7 +28,7 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Takes what the data process has sent.
+    /// Receives from the data process.
     pub(super) fn receive_from_link(&mut self, link: u32) {
         let Some(remote) = &mut self.remote else { return };
         let mut events = Vec::new();
@@ -45,7 +44,7 @@ impl<R: Readiness> Loop<R> {
         self.answer(events);
     }
 
-    /// Gives up a connection to the data process.
+    /// Drops a connection to the data process.
     fn give_up_link(&mut self, link: usize, events: &mut Vec<(Token, Event)>) {
         if let Some(remote) = &mut self.remote
             && let Some(peer) = remote.give_up(link, events)
@@ -54,7 +53,7 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Acts on what has come from the data process.
+    /// Handles the answers of the data process.
     fn answer(&mut self, events: Vec<(Token, Event)>) {
         for (token, event) in events {
             match event {
@@ -78,7 +77,7 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Gives a connection what it waits for, and a turn. One that is not waiting will ask when it is.
+    /// Passes a connection what it waits for, and gives it a turn. A connection that does not wait yet asks for it later.
     fn pass_on(&mut self, token: Token, what: impl FnOnce(&mut SocketConnection, &mut Env)) {
         let connection = self.connections.get(token).and_then(Entry::connection);
         if let Some(connection) = connection.filter(|connection| connection.is_asked()) {
@@ -87,13 +86,13 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Passes on the outcome of a step of storing, whose connection may be gone.
+    /// Passes on the outcome of a step of storing, whose connection may be closed meanwhile.
     fn finish_step(&mut self, token: Token, result: Result<Stored, StoreError>) {
         let answer = self.env.answer_to_store(result);
         self.pass_on(token, |connection, env| connection.stored(env, answer));
     }
 
-    /// Takes what the threads that store have done.
+    /// Handles the outcomes of the threads that store.
     pub(super) fn take_stored(&mut self) {
         let Some(threads) = &self.store_threads else { return };
         for Outcome { of, result } in threads.take() {
@@ -101,7 +100,7 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Sends the data process what connections ask of it.
+    /// Sends the requests of connections to the data process.
     pub(super) fn flush_links(&mut self) {
         let Some(links) = self.remote.as_ref().map(Remote::links) else { return };
         for link in links {
@@ -113,7 +112,7 @@ impl<R: Readiness> Loop<R> {
                         self.mechanism.rewatch(peer.as_fd(), Token::new(LINKS + link as u32, 0), interest);
                 }
                 Ok(_) => {}
-                // Until the connection is made it takes nothing and is not broken.
+                // While it is being established, the connection takes nothing and is not broken.
                 Err(e) if e.kind() == io::ErrorKind::NotConnected => {}
                 Err(_) => {
                     let mut events = Vec::new();
@@ -124,11 +123,11 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Takes what the engine has read or sent.
+    /// Handles the completions of the engine.
     pub(super) fn reap(&mut self) -> io::Result<()> {
         let Some(disk) = &mut self.disk else { return Ok(()) };
         for (token, completion) in disk.reap()? {
-            // The connection may be gone; what was read for it goes back to the pool.
+            // The connection may be closed; its buffer then returns to the pool.
             if let Some(connection) = self.connections.get(token).and_then(Entry::connection) {
                 connection.take_part(&mut self.env, completion);
                 self.turn(token);
@@ -137,8 +136,8 @@ impl<R: Readiness> Loop<R> {
         Ok(())
     }
 
-    /// Lets those ask again that found no room in the engine or its memory, and has those give memory back that cannot
-    /// send what they hold.
+    /// Resumes connections that wait for room in the engine or for a buffer, and makes connections release buffers that
+    /// they cannot send.
     pub(super) fn feed_starved(&mut self) {
         while let Some(disk) = &mut self.disk
             && disk.is_starved()

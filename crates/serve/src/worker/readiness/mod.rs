@@ -1,9 +1,8 @@
 //! The event loop over a readiness mechanism.
 //!
-//! Its connections take their turns in the loop itself or, where a pool of threads takes them from a queue, there; an
-//! engine that reads files, or threads that store them, report what is done through a descriptor that is watched like
-//! the sockets (`helpers.rs`). [`Loop::turn`] gives a turn, [`Loop::after_turn`] has the connection wait for what it
-//! needs then.
+//! Connections take their turns in the loop itself or in a pool of threads behind a queue. The engine that reads files
+//! and the threads that store them notify of completions through a descriptor that is watched like the sockets
+//! (`helpers.rs`). [`Loop::turn`] gives a turn; [`Loop::after_turn`] then makes the connection wait for what it needs.
 
 mod helpers;
 
@@ -29,10 +28,10 @@ use crate::slots::Slots;
 use crate::socket::{Helper, Helpers, RECEIVE_BYTES, Socket, SocketConnection, Turn};
 use crate::store::{Store, StoreThreads};
 
-/// How often the loop looks at time-outs and tries to accept again after it ran out of descriptors.
+/// How often the loop checks deadlines, and accepts again after it ran out of descriptors.
 pub const SWEEP: Duration = Duration::from_millis(250);
 
-/// How often an engine is asked for completions that it does not notify of.
+/// How often an engine is polled that does not notify of its completions.
 const ENGINE_POLL: Duration = Duration::from_millis(1);
 /// How long a loop whose mechanism would report the same sockets again waits for the threads that serve them.
 const SETTLE: Duration = Duration::from_millis(1);
@@ -42,13 +41,13 @@ const STOP: Token = Token::new(u32::MAX - 1, 0);
 const DISK: Token = Token::new(u32::MAX - 2, 0);
 const RETURNED: Token = Token::new(u32::MAX - 3, 0);
 const STORED: Token = Token::new(u32::MAX - 4, 0);
-/// The connections to a data process have the numbers from here on.
+/// The first token index of the connections to the data process.
 const LINKS: u32 = u32::MAX - LINKS_MAX as u32 - 8;
 
-/// Serves until it is stopped and the requests in flight are done.
+/// Serves until it is stopped and the requests in flight are finished.
 ///
 /// # Errors
-/// What keeps the mechanism from working at all.
+/// Failures of the mechanism.
 pub fn run<R: Readiness>(worker: LoopWorker) -> io::Result<()> {
     let pool = worker.pool.clone();
     let result = Loop::<R>::new(worker).and_then(|mut this| {
@@ -65,7 +64,7 @@ pub fn run<R: Readiness>(worker: LoopWorker) -> io::Result<()> {
 struct Entry {
     holder: Holder,
     watch: Watch,
-    /// It is in the engine's list of those that hold a block which they cannot send.
+    /// True if it is in the engine's list of connections that hold a block and cannot send it.
     stalled: bool,
 }
 
@@ -75,14 +74,14 @@ enum Holder {
     Loop(SocketConnection),
     /// A thread of the pool.
     Thread {
-        /// What has happened meanwhile.
+        /// The events of its socket meanwhile.
         news: News,
-        /// Its socket, where it must not be watched while the thread has the connection.
+        /// Its socket, if that must not be watched while the thread has the connection.
         socket: Option<Arc<OwnedFd>>,
     },
 }
 
-/// What has happened on a socket while a thread had its connection, which an edge trigger reports only once.
+/// Events of a socket while a thread had its connection, which an edge-triggered mechanism reports only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
     None,
@@ -91,12 +90,12 @@ enum News {
     Ended,
 }
 
-/// What the mechanism knows of a socket.
+/// The registration of a socket with the mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
-    /// Nothing. A connection that ends in its first turn stays like this.
+    /// Not registered. A connection that ends in its first turn stays like this.
     No,
-    /// It watches for this.
+    /// Registered for this interest.
     For(Interest),
 }
 
@@ -116,16 +115,16 @@ struct Loop<R> {
     source: Option<Source>,
     stop: Arc<Waker>,
     disk: Option<Disk>,
-    /// The process that has the files, if that is another, and what is woken when it has answered first.
+    /// The data process, if there is one, and the waker to notify of its first answer.
     remote: Option<Remote>,
     remote_is_up: Option<Arc<Waker>>,
-    /// The threads that store what connections send, unless those of the pool do it or another process.
+    /// The threads that store what connections receive, unless those of the pool or another process do it.
     store_threads: Option<StoreThreads<Token>>,
     pool: Option<Arc<WorkQueue>>,
     /// Connections on their way to the threads.
     batch: Vec<Job>,
     connections: Slots<Entry>,
-    /// Connections that want another turn without waiting.
+    /// Connections that need another turn without waiting.
     again: Vec<Token>,
     accept: AcceptState,
     scratch: Box<[u8]>,
@@ -133,14 +132,14 @@ struct Loop<R> {
     stop_requested: bool,
 }
 
-/// What the loop does about its source of connections.
+/// The state of the loop's source of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AcceptState {
-    /// It waits until the mechanism reports it.
+    /// Waiting until the mechanism reports it.
     Waiting,
-    /// It accepts in the next wake-up: the source may have more than one wake-up takes, and will not be reported again.
+    /// To be continued in the next wake-up: the source may have more connections, and will not be reported again.
     Due,
-    /// No descriptor was left; the source is not watched until the next sweep.
+    /// Out of descriptors; the source is not watched until the next sweep.
     Paused,
 }
 
@@ -162,7 +161,7 @@ impl<R: Readiness> Loop<R> {
         if let Some(queue) = &pool {
             mechanism.watch(queue.as_fd(), RETURNED, Interest::Read)?;
         }
-        // An engine that reads in its caller belongs to the threads that may wait, if there are any.
+        // An engine that reads in its caller belongs to the threads of the pool, which may block, if there is one.
         let engine =
             server.engine().filter(|disk| remote.is_none() && (pool.is_none() || !disk.reads_in_caller()));
         let disk = engine.map(Disk::open).transpose();
@@ -170,7 +169,7 @@ impl<R: Readiness> Loop<R> {
         if let Some(fd) = disk.as_ref().and_then(Disk::completion_fd) {
             mechanism.watch(fd, DISK, Interest::Read)?;
         }
-        // A pool's threads store by themselves, and what goes among the files of another process is stored by that.
+        // The threads of a pool store by themselves; a data process stores uploads itself.
         let is_stored_here = |store: &Store| remote.is_none() || matches!(store, Store::Maildir(_));
         let store = server.store.clone().filter(|store| pool.is_none() && is_stored_here(store));
         let store_threads = store.map(StoreThreads::new).transpose()?;
@@ -210,21 +209,21 @@ impl<R: Readiness> Loop<R> {
         Ok(())
     }
 
-    /// Accepts no more, closes what is idle, and serves the rest up to the grace time.
+    /// Stops accepting, closes idle connections, and serves the others until the end of the grace time.
     fn finish(&mut self) -> io::Result<()> {
         self.env.worker.stopping = true;
         if let Some(queue) = &self.pool {
             queue.stop();
         }
         self.mechanism.unwatch(self.stop.as_fd(), false);
-        // Connections that were established before the stop still get their answer.
+        // Connections that were established before the stop are still served.
         self.accept(u32::MAX);
         if let Some(source) = self.source.take() {
             self.mechanism.unwatch(source_fd(&source), true);
         }
         let end = self.env.worker.now.after(self.env.limits.grace);
         for token in self.connections.tokens() {
-            // In it a request that has arrived is answered; who has none is closed after it.
+            // The turn answers a request that has arrived; connections without one are closed after it.
             self.turn(token);
         }
         self.hand_over();
@@ -239,11 +238,11 @@ impl<R: Readiness> Loop<R> {
         Ok(())
     }
 
-    /// How long the next wait may take.
+    /// The timeout of the next wait.
     fn timeout(&self) -> Option<Duration> {
         if !self.again.is_empty() || self.accept == AcceptState::Due {
             Some(Duration::ZERO)
-        } else if self.disk.as_ref().is_some_and(Disk::must_be_asked) {
+        } else if self.disk.as_ref().is_some_and(Disk::needs_polling) {
             Some(ENGINE_POLL)
         } else if self.remote.as_ref().is_some_and(Remote::is_short) {
             Some(RETRY)
@@ -256,7 +255,7 @@ impl<R: Readiness> Loop<R> {
 
     /// Waits once and serves what is ready.
     fn wake_up(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
-        let must_ask = self.disk.as_ref().is_some_and(Disk::must_be_asked);
+        let must_ask = self.disk.as_ref().is_some_and(Disk::needs_polling);
         let timeout = self.timeout();
         self.env.publish_counts();
         ready.clear();
@@ -303,7 +302,7 @@ impl<R: Readiness> Loop<R> {
         Ok(())
     }
 
-    /// Something has happened on a socket.
+    /// Handles an event of a socket.
     fn became_ready(&mut self, ready: &Ready) {
         let Some(entry) = self.connections.get(ready.token) else { return };
         match &mut entry.holder {
@@ -316,7 +315,7 @@ impl<R: Readiness> Loop<R> {
                 }
                 connection.became_ready();
                 if R::TRIGGER == Trigger::Level {
-                    // It would be reported in every wait until the engine is done; afterwards it is watched anew.
+                    // It would be reported in every wait until the engine is done; afterwards it is watched again.
                     self.mechanism.unwatch(connection.as_fd(), false);
                     entry.watch = Watch::No;
                 }
@@ -336,7 +335,7 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Takes what the threads give back.
+    /// Takes back connections from the threads.
     fn take_back(&mut self, notified: bool) {
         let Some(queue) = &self.pool else { return };
         for Done { token, connection, turn } in queue.take_back(notified) {
@@ -350,7 +349,7 @@ impl<R: Readiness> Loop<R> {
                 {
                     connection.input_ends();
                 }
-                // A level trigger will report it again; the end of input is remembered by the connection.
+                // A level-triggered mechanism reports it again; the connection remembers the end of input.
                 let is_edge = socket.is_none();
                 if is_edge && news != News::None && matches!(turn, Turn::AwaitInput | Turn::AwaitRoom) {
                     turn = Turn::Again;
@@ -360,7 +359,7 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Hands the connections that are to get a turn to the threads.
+    /// Hands connections that need a turn to the threads.
     fn hand_over(&mut self) {
         let Some(queue) = &self.pool else { return };
         if self.batch.is_empty() {
@@ -368,8 +367,8 @@ impl<R: Readiness> Loop<R> {
         }
         queue.give(&mut self.batch);
         if R::TRIGGER == Trigger::Level {
-            // The next wait would report those again whose input has not been received yet. To stop watching them
-            // costs two calls for each turn; to wait a moment for the threads costs two for all of them.
+            // The next wait would report connections again whose input has not been received yet. To stop watching
+            // them costs two calls per turn; to wait a moment for the threads costs two for all of them.
             queue.await_all(SETTLE);
             self.take_back(false);
         }
@@ -386,7 +385,7 @@ impl<R: Readiness> Loop<R> {
                     socket::accept(listener, true).map_err(|e| AcceptFailure::of(&e))
                 }
                 Source::Handoff(handoff) => match handoff.take() {
-                    // One that cannot be made non-blocking is gone already.
+                    // A socket that cannot be made non-blocking is broken already.
                     Some(fd) if socket::set_nonblocking(&fd, true).is_err() => Err(AcceptFailure::TryNext),
                     other => other.ok_or(AcceptFailure::Nothing),
                 },
@@ -407,7 +406,7 @@ impl<R: Readiness> Loop<R> {
                 }
             }
         }
-        // A level trigger reports it again by itself, except a queue whose counter was reset.
+        // A level-triggered mechanism reports it again, except a queue whose counter was reset.
         if R::TRIGGER == Trigger::Edge || matches!(source, Source::Handoff(_)) {
             self.accept = AcceptState::Due;
         }
@@ -423,7 +422,7 @@ impl<R: Readiness> Loop<R> {
         let connection = SocketConnection::open(&self.server, &mut self.env, socket);
         let entry = Entry { holder: Holder::Loop(connection), watch: Watch::No, stalled: false };
         let token = self.connections.insert(|_| entry);
-        // The request is often there already; then one wake-up serves it.
+        // The request has often arrived already; then one wake-up serves it.
         self.turn(token);
     }
 
@@ -454,14 +453,14 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Has a connection wait for what it needs after a turn.
+    /// Makes a connection wait for what it needs after a turn.
     fn after_turn(&mut self, token: Token, mut turn: Turn) {
         let Some(Entry { holder: Holder::Loop(connection), watch, stalled }) = self.connections.get(token)
         else {
             return;
         };
         if let Turn::Ask(request) = turn {
-            // A thread of the pool had no helper to ask.
+            // A thread of the pool has no helper.
             let mut helpers = Helpers {
                 disk: self.disk.as_mut(),
                 remote: self.remote.as_mut(),
@@ -477,7 +476,7 @@ impl<R: Readiness> Loop<R> {
             }
             Turn::AwaitInput => Some(Interest::Read),
             Turn::AwaitRoom => Some(Interest::Write),
-            // The mechanism has nothing to do with what it waits for.
+            // The mechanism does not report what it waits for.
             Turn::AwaitHelper | Turn::Ask(_) => None,
             Turn::Again if self.pool.is_some() => return self.turn(token),
             Turn::Again => {
@@ -489,7 +488,7 @@ impl<R: Readiness> Loop<R> {
         let mut watched = Ok(());
         if let Some(interest) = interest {
             watched = match *watch {
-                // With an edge trigger this reports whatever has happened since the turn.
+                // An edge-triggered mechanism then reports everything since the turn.
                 Watch::No => self.mechanism.watch(connection.as_fd(), token, interest),
                 Watch::For(before) if R::TRIGGER == Trigger::Level && before != interest => {
                     self.mechanism.rewatch(connection.as_fd(), token, interest)
@@ -513,7 +512,7 @@ impl<R: Readiness> Loop<R> {
             self.env.counters.add(Count::Shed, 1);
             self.close(token);
         } else if self.pool.is_some() && deadline <= self.env.worker.now {
-            // A thread may have it in every sweep.
+            // A thread may have the connection in every sweep.
             self.expire(token);
         }
     }
