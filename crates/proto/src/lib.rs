@@ -1,8 +1,8 @@
 //! Network protocols as state machines over bytes.
 //!
-//! Nothing here knows a descriptor, a clock, a thread or a system call: what has happened and the time come in as
-//! arguments, what is to be done (send this, open that file, close) comes out as an [`Action`]. So the same code serves
-//! under every concurrency model and event mechanism, and a comparison compares architectures and nothing else.
+//! Nothing here uses a descriptor, a clock, a thread or a system call: events and the time are arguments, and what has to
+//! be done (send this, open that file, close) is returned as an [`Action`]. So the same code runs under every
+//! concurrency model and event mechanism, and a comparison compares architectures and nothing else.
 //!
 //! A protocol is one file here and one entry in [`PROTOCOLS`]; what all connections have in common is [`Connection`].
 #![forbid(unsafe_code)]

@@ -11,10 +11,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 use crate::procfs;
 
-/// How long something may take that must come about. Generous, for slow machines.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for something that must happen. Generous, for slow machines.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A connection on which no read or write waits for longer than [`PATIENCE`], and nothing is held back.
+/// A connection on which no read or write waits for longer than [`TIMEOUT`], and nothing is held back.
 pub(crate) fn connect(addr: SocketAddr) -> TcpStream {
     prepared(TcpStream::connect(addr).expect("the server accepts connections"))
 }
@@ -31,8 +31,8 @@ pub(crate) fn connect_narrow(addr: SocketAddr) -> TcpStream {
 
 fn prepared(stream: TcpStream) -> TcpStream {
     stream.set_nodelay(true).expect("an option");
-    stream.set_read_timeout(Some(PATIENCE)).expect("an option");
-    stream.set_write_timeout(Some(PATIENCE)).expect("an option");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("an option");
+    stream.set_write_timeout(Some(TIMEOUT)).expect("an option");
     stream
 }
 
@@ -44,12 +44,12 @@ pub(crate) fn reset(stream: TcpStream) {
 /// Waits until `is_so`.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let is_so = || if is_so() { Ok(()) } else { Err(()) };
-    eventually_ok(is_so).unwrap_or_else(|()| panic!("it never came about that {what}"));
+    eventually_ok(is_so).unwrap_or_else(|()| panic!("timeout: {what}"));
 }
 
 /// Waits until `attempt` succeeds, and returns how it failed last if it never does.
 pub(crate) fn eventually_ok<E>(mut attempt: impl FnMut() -> Result<(), E>) -> Result<(), E> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         match attempt() {
             Err(_) if Instant::now() < end => thread::sleep(Duration::from_millis(2)),
@@ -117,10 +117,10 @@ pub(crate) fn write_until_stuck(stream: &mut TcpStream, bytes: &[u8]) {
             Err(e) => panic!("after {} bytes: {e}", bytes.len() - left.len()),
         }
     }
-    stream.set_write_timeout(Some(PATIENCE)).expect("an option");
+    stream.set_write_timeout(Some(TIMEOUT)).expect("an option");
 }
 
-/// What has come of a connection on which a reply is awaited.
+/// The state of a connection on which a reply is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Nothing has come yet.

@@ -34,15 +34,15 @@ fn without_descriptors_the_server_serves_on_without_spinning_and_recovers() {
         let spent = server.cpu() - before;
         assert!(spent < CPU_MAX, "{spent:?} of CPU time in {WATCHED:?}");
 
-        // Whoever has a place keeps it.
+        // A connection that is served stays so.
         let (mut served, mut waiting): (Vec<_>, Vec<_>) = clients.into_iter().partition(answered);
         for client in &mut served {
             assert_eq!(client.reply().body.len(), 100);
             assert_eq!(client.get("/bytes/200").body.len(), 200);
         }
-        // When places become free the others get them, unless they were sent away.
+        // When connections are closed the others are served, unless they were closed too.
         drop(served);
-        eventually("everybody is served or sent away", || {
+        eventually("everybody is served or closed", || {
             waiting.retain_mut(|client| match fate(client.stream()) {
                 Fate::Waiting => true,
                 Fate::Closed => false,

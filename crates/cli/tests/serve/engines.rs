@@ -198,7 +198,7 @@ fn every_engine_serves_correct_files_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_slow_reader_of_a_large_file_takes_little_memory_and_keeps_nobody_waiting() {
+fn a_slow_reader_of_a_large_file_takes_little_memory_and_delays_no_others() {
     let site = Site::new();
     sized(&site);
     on_every_engine(|pair, engine| {

@@ -1,4 +1,4 @@
-//! HTTP as other programs speak it: curl and the library ureq, which share no code with the server.
+//! HTTP clients that share no code with the server: curl and the library ureq.
 
 use std::fs;
 use std::io::Read;
@@ -9,7 +9,7 @@ use pitot_needs::needs;
 use ureq::http::StatusCode;
 use ureq::{Agent, SendBody};
 
-use crate::client::PATIENCE;
+use crate::client::TIMEOUT;
 use crate::http::Http;
 use crate::pairs::{Cell, on_every_pair};
 use crate::server::Server;
@@ -18,7 +18,7 @@ use crate::site::{INDEX, LARGE_BYTES, SMALL, Site};
 fn agent() -> Agent {
     // Errors in the status are answers here.
     let config = Agent::config_builder().http_status_as_error(false).max_redirects(0);
-    config.timeout_global(Some(PATIENCE)).timeout_connect(Some(Duration::from_secs(10))).build().new_agent()
+    config.timeout_global(Some(TIMEOUT)).timeout_connect(Some(Duration::from_secs(10))).build().new_agent()
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 
 use crate::client::{connect, eventually_ok, reset};
-use crate::crowds::nuisances;
 use crate::http::{Http, get, get_and_close};
+use crate::many_connections::misbehaving;
 use crate::pairs::{Cell, Pair, on_every_pair};
 use crate::procfs::Process;
 use crate::server::Server;
@@ -17,8 +17,8 @@ const GROWTH_BYTES: u64 = 64 << 10;
 
 fn args<'a>(pair: &Pair, root: &'a str) -> Vec<&'a str> {
     let mut args = vec!["--root", root];
-    // Few places, so that a storm visits each.
-    if pair.has_fixed_places() {
+    // Few workers, so that a storm reaches each.
+    if pair.serves_one_connection_per_worker() {
         args.extend(["--workers", "16"]);
     }
     // One thread from the start: others would be started by a storm and stay.
@@ -30,7 +30,7 @@ fn args<'a>(pair: &Pair, root: &'a str) -> Vec<&'a str> {
 
 /// Every kind of client that there is.
 fn storm(server: &Server) {
-    let nuisances = nuisances(server);
+    let misbehaving = misbehaving(server);
     let mut clients: Vec<Http> = (0..64).map(|_| Http::connect(server.addr)).collect();
     for (i, client) in clients.iter_mut().enumerate() {
         client.write(match i % 4 {
@@ -55,7 +55,7 @@ fn storm(server: &Server) {
         stream.write_all(get("/small.txt").as_bytes()).expect("the server reads");
         reset(stream);
     }
-    nuisances.into_iter().for_each(reset);
+    misbehaving.into_iter().for_each(reset);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::splits::{byte_by_byte, cut_everywhere};
 
 const TRANSACTION: &str = "MAIL FROM:<from@a.test>\r\nRCPT TO:<to@b.test>\r\nDATA\r\n";
 
-/// Reads replies until as many lines have come as there are codes, each of which must start as told.
+/// Reads replies until as many lines have come as there are codes, and checks their codes.
 fn expect(stream: &mut TcpStream, codes: &str) {
     let mut said = Vec::new();
     let count = codes.split(' ').count();
@@ -128,7 +128,7 @@ fn a_message_in_flight_is_taken_before_the_end() {
 }
 
 #[test]
-fn whoever_takes_too_long_is_told() {
+fn a_client_that_takes_too_long_gets_a_reply() {
     let limits = ["--header-timeout", "500ms", "--idle-timeout", "500ms", "--write-timeout", "500ms"];
     on_every_pair(Cell::Waits, |pair| {
         let server = Server::start(pair, "smtp", &limits);

@@ -27,7 +27,7 @@ impl Pair {
     }
 
     /// A worker serves one connection at a time, so that only as many are served at once as there are workers.
-    pub(crate) fn has_fixed_places(&self) -> bool {
+    pub(crate) fn serves_one_connection_per_worker(&self) -> bool {
         matches!(self.model.as_str(), "prefork" | "pool")
     }
 }
@@ -61,7 +61,7 @@ pub(crate) fn usable() -> &'static [Pair] {
 pub(crate) enum Cell {
     /// It keeps a CPU busy.
     Works,
-    /// It waits for time-outs.
+    /// It waits for timeouts.
     Waits,
 }
 
@@ -87,12 +87,12 @@ pub(crate) fn on_these<T: Send>(cell: Cell, these: Vec<(String, T)>, test: impl 
             let (test, failed) = (&test, &failed);
             let in_thread = name.clone();
             let run = move || {
-                let _place = places(cell).take();
+                let _permit = semaphore(cell).take();
                 if panic::catch_unwind(AssertUnwindSafe(|| test(this))).is_err() {
                     failed.lock().unwrap_or_else(PoisonError::into_inner).push(in_thread);
                 }
             };
-            // A panic tells the name of its thread.
+            // A panic prints the name of its thread.
             thread::Builder::new().name(name).spawn_scoped(scope, run).expect("a thread");
         }
     });
@@ -100,35 +100,35 @@ pub(crate) fn on_these<T: Send>(cell: Cell, these: Vec<(String, T)>, test: impl 
     assert!(failed.is_empty(), "{} failed: {}", failed.len(), failed.join(", "));
 }
 
-/// Places on the machine for cells, shared by all tests that run at the time.
-struct Places {
+/// A semaphore that limits the cells that run at once, over all tests.
+struct Semaphore {
     free: Mutex<usize>,
     more: Condvar,
 }
 
-struct Place(&'static Places);
+struct Permit(&'static Semaphore);
 
-fn places(cell: Cell) -> &'static Places {
-    static WORKING: OnceLock<Places> = OnceLock::new();
-    static WAITING: OnceLock<Places> = OnceLock::new();
+fn semaphore(cell: Cell) -> &'static Semaphore {
+    static WORKING: OnceLock<Semaphore> = OnceLock::new();
+    static WAITING: OnceLock<Semaphore> = OnceLock::new();
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let (places, count) = match cell {
+    let (semaphore, count) = match cell {
         Cell::Works => (&WORKING, cpus + 1),
         Cell::Waits => (&WAITING, cpus * 6),
     };
-    places.get_or_init(|| Places { free: Mutex::new(count), more: Condvar::new() })
+    semaphore.get_or_init(|| Semaphore { free: Mutex::new(count), more: Condvar::new() })
 }
 
-impl Places {
-    fn take(&'static self) -> Place {
+impl Semaphore {
+    fn take(&'static self) -> Permit {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.more.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
         *free -= 1;
-        Place(self)
+        Permit(self)
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.0.more.notify_one();

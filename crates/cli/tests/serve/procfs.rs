@@ -1,4 +1,4 @@
-//! What the kernel tells of processes and sockets (proc(5)).
+//! Processes and sockets as proc(5) shows them.
 
 use std::collections::HashSet;
 use std::fs;

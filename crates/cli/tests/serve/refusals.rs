@@ -1,4 +1,4 @@
-//! What cannot be done is said in two lines on stderr, what is wrong and how to mend it, with exit code 2.
+//! A refusal is two lines on stderr, the error and its cure, with exit code 2.
 
 use std::net::TcpListener;
 use std::process::Command;

@@ -66,8 +66,8 @@ fn a_killed_data_process_is_started_anew_and_no_success_was_a_lie() {
             let addr = server.addr;
             let (stop, whole, refused) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
             // A client that holds its connection through all of it.
-            let mut patient = Http::connect(addr);
-            assert_eq!(patient.get("/small.txt").status, 200);
+            let mut waiting = Http::connect(addr);
+            assert_eq!(waiting.get("/small.txt").status, 200);
             thread::scope(|scope| {
                 // Whatever comes, the clients end with this block.
                 let _end = SetWhenDropped(&stop);
@@ -109,15 +109,15 @@ fn a_killed_data_process_is_started_anew_and_no_success_was_a_lie() {
                 let before = whole.load(Ordering::Relaxed);
                 eventually("replies are whole again", || whole.load(Ordering::Relaxed) > before);
             });
-            eventually("the patient client is served again", || patient.get("/small.txt").status == 200);
-            drop(patient);
+            eventually("the waiting client is served again", || waiting.get("/small.txt").status == 200);
+            drop(waiting);
             server.stop().check_connections();
         }
     });
 }
 
 #[test]
-fn while_the_data_process_is_away_clients_are_told_so() {
+fn while_the_data_process_is_away_clients_get_503() {
     let site = Site::new();
     on_these(Cell::Works, relays(), |pair| {
         let server = Server::start(pair, "http", &["--root", &site.root()]);

@@ -11,7 +11,7 @@ use pitot_results::serve::ServeResult;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use serde_json::Value;
 
-use crate::client::{PATIENCE, eventually};
+use crate::client::{TIMEOUT, eventually};
 use crate::pairs::Pair;
 use crate::procfs::{self, Process};
 
@@ -73,7 +73,7 @@ impl Server {
         let stdout = lines(child.stdout.take().expect("a pipe"));
         let stderr = lines(child.stderr.take().expect("a pipe"));
         let mut server = Server { child, addr: ([127, 0, 0, 1], 0).into(), stdout, stderr, ended: false };
-        let first = server.stdout.recv_timeout(PATIENCE);
+        let first = server.stdout.recv_timeout(TIMEOUT);
         let addr = first.as_deref().ok().and_then(|line| line.strip_prefix("ready ")?.parse().ok());
         server.addr = addr.unwrap_or_else(|| {
             let why: Vec<String> = server.stderr.try_iter().collect();
@@ -211,7 +211,7 @@ fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
 
 fn read_to_end(lines: &Receiver<String>, mut take: impl FnMut(String)) {
     loop {
-        match lines.recv_timeout(PATIENCE) {
+        match lines.recv_timeout(TIMEOUT) {
             Ok(line) => take(line),
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => panic!("the server does not end"),

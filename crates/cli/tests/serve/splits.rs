@@ -9,10 +9,10 @@ use crate::pairs::{Cell, on_every_pair};
 use crate::server::Server;
 use crate::site::{SMALL, Site};
 
-/// Connections on which splits are tried at one time. Every model has places for so many.
+/// Connections on which splits are tried at one time. Every model serves so many at once.
 const AT_A_TIME: usize = 32;
 
-/// Sends `input` in two parts, cut at every place where it can be, and has each answer checked. The second part is sent
+/// Sends `input` in two parts, cut at every possible position, and checks each answer. The second part is sent
 /// only when the server has read the first.
 pub(crate) fn cut_everywhere<C>(
     server: &Server,
@@ -99,7 +99,7 @@ fn an_http_request_may_be_cut_anywhere() {
 }
 
 #[test]
-fn busy_says_its_line_to_everyone_who_waits_for_it() {
+fn busy_sends_its_line_to_every_client() {
     on_every_pair(Cell::Works, |pair| {
         let server = Server::start(pair, "busy", &[]);
         // One after the other, and all at once.

@@ -123,7 +123,7 @@ fn a_client_that_never_reads_is_cut_at_the_end_of_the_grace_time() {
 }
 
 #[test]
-fn a_second_signal_ends_the_patience() {
+fn a_second_signal_ends_the_grace_time() {
     on_every_pair(Cell::Works, |pair| {
         let server = Server::start(pair, "http", &["--grace", "10m"]);
         let mut idle = Http::connect(server.addr);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::client::{PATIENCE, connect, connect_narrow, expect_end, read_to_end};
+use crate::client::{TIMEOUT, connect, connect_narrow, expect_end, read_to_end};
 use crate::http::{Http, get};
 use crate::pairs::{Cell, on_every_pair};
 use crate::server::Server;
@@ -16,7 +16,7 @@ const ARGS: [&str; 6] = ["--header-timeout", "500ms", "--idle-timeout", "500ms",
 /// Between two bytes of a client that sends one at a time.
 const DRIBBLE: Duration = Duration::from_millis(60);
 /// Bytes after which such a client must have been cut, at the latest.
-const DRIBBLE_MAX: usize = PATIENCE.as_millis() as usize / DRIBBLE.as_millis() as usize;
+const DRIBBLE_MAX: usize = TIMEOUT.as_millis() as usize / DRIBBLE.as_millis() as usize;
 
 /// Sends a byte at a time until the server has had enough, and returns what it said.
 fn dribble(mut stream: TcpStream, bytes: impl Iterator<Item = u8>) -> Vec<u8> {
@@ -40,10 +40,10 @@ fn dribble(mut stream: TcpStream, bytes: impl Iterator<Item = u8>) -> Vec<u8> {
 
 /// Waits for the reset of a connection whose reply is not read.
 fn expect_cut(stream: &TcpStream) {
-    let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    let timeout = Timespec { tv_sec: TIMEOUT.as_secs() as i64, tv_nsec: 0 };
     // Errors are told whether asked for or not.
     let mut fds = [PollFd::new(stream, PollFlags::empty())];
-    assert_eq!(poll(&mut fds, Some(&patience)), Ok(1), "a reply that nobody reads is still being sent");
+    assert_eq!(poll(&mut fds, Some(&timeout)), Ok(1), "a reply that nobody reads is still being sent");
 }
 
 #[test]

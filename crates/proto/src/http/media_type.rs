@@ -1,12 +1,12 @@
 //! Media types by the extension of a file's name.
 //!
-//! A table of what sites are made of, rather than the thousand types that are registered: what is not in it is sent as
-//! `application/octet-stream`, which a browser saves and never runs.
+//! A table of the common types rather than the thousand registered ones: other files are sent as
+//! `application/octet-stream`, which a browser saves and never executes.
 
-/// The type of what has no known extension.
+/// The type of files without a known extension.
 pub const UNKNOWN: &str = "application/octet-stream";
 
-/// Extensions in lower case and in order, each with its type.
+/// Extensions in lower case, sorted, each with its type.
 const TYPES: &[(&str, &str)] = &[
     ("7z", "application/x-7z-compressed"),
     ("aac", "audio/aac"),

@@ -1,34 +1,34 @@
 //! Byte ranges (RFC 9110 section 14).
 //!
-//! A set of ranges is a cheap way to ask for far more than a file holds, so a set is bounded in two ways (section
-//! 14.2 leaves both to the server): a request that names more than [`RANGES_MAX`] ranges gets the whole file, and
-//! ranges that overlap, touch, or lie so close that a part header would cost more than the gap are sent as one. What
-//! is left is disjoint, so a reply is never longer than the file and a few part headers.
+//! A set of ranges is a cheap way to request far more than the size of a file, so a set is bounded in two ways (section
+//! 14.2 leaves both to the server): a request with more than [`RANGES_MAX`] ranges gets the whole file, and ranges that
+//! overlap, touch, or are so close that a part header would be longer than the gap are sent as one. The result is
+//! disjoint, so a reply is never longer than the file and a few part headers.
 
 use std::ops::Range;
 
 use super::syntax::{decimal, elements, trim};
 
-/// A request that names more ranges than this gets the whole file.
+/// A request with more ranges than this gets the whole file.
 pub const RANGES_MAX: usize = 16;
-/// Ranges with fewer bytes than this between them become one: a part header is about as long.
+/// Ranges with a gap of fewer bytes than this are joined: a part header is about as long.
 const GAP_MIN: u64 = 96;
 
-/// What a `Range` field asks for, of a representation of known size.
+/// The meaning of a `Range` field for a representation of known size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranges {
-    /// The field asks for nothing that is understood: all is sent, as without it.
+    /// The field is ignored: the whole representation is sent.
     Whole,
-    /// None of the ranges overlaps the representation (416).
+    /// No range overlaps the representation (416).
     Unsatisfiable,
-    /// These ranges, disjoint and not empty, in the order of the request.
+    /// Ranges, disjoint and not empty, in the order of the request.
     Parts(Vec<Range<u64>>),
 }
 
-/// Reads the value of a `Range` field for a representation of `size` bytes.
+/// Parses the value of a `Range` field for a representation of `size` bytes.
 ///
-/// An unknown unit and a malformed set are ignored, as is any range of an empty representation, which no answer but
-/// the whole can express.
+/// Unknown units and malformed sets are ignored, as are all ranges of an empty representation, which only a complete
+/// reply can express.
 pub fn resolve(value: &[u8], size: u64) -> Ranges {
     let Some(set) = byte_set(value) else { return Ranges::Whole };
     if size == 0 || elements(set).nth(RANGES_MAX).is_some() {
@@ -57,7 +57,7 @@ fn byte_set(value: &[u8]) -> Option<&[u8]> {
     trim(unit).eq_ignore_ascii_case(b"bytes").then_some(&set[1..])
 }
 
-/// One range, clipped to the size; an empty one if it lies behind the end. `None` if it is malformed.
+/// One range, clipped to the size; an empty one if it is beyond the end. `None` if it is malformed.
 fn range(spec: &[u8], size: u64) -> Option<Range<u64>> {
     let dash = spec.iter().position(|&b| b == b'-')?;
     let (first, last) = (&spec[..dash], &spec[dash + 1..]);
@@ -78,14 +78,14 @@ fn range(spec: &[u8], size: u64) -> Option<Range<u64>> {
     Some(first.min(end)..end)
 }
 
-/// Adds `range` to `parts`, in the place of the first one that it joins.
+/// Adds `range` to `parts`, at the index of the first one that it joins.
 ///
-/// Parts are never near each other. So what is near the joined range was near `range` or in it, and one look is enough.
+/// Parts are never near each other, so a part near the joined range was near `range` or in it: one pass suffices.
 fn merge(parts: &mut Vec<Range<u64>>, range: Range<u64>) {
     let is_near = |part: &Range<u64>| {
         part.start < range.end.saturating_add(GAP_MIN) && range.start < part.end.saturating_add(GAP_MIN)
     };
-    let place = parts.iter().position(is_near);
+    let index = parts.iter().position(is_near);
     let mut joined = range.clone();
     parts.retain(|part| {
         let near = is_near(part);
@@ -94,7 +94,7 @@ fn merge(parts: &mut Vec<Range<u64>>, range: Range<u64>) {
         }
         !near
     });
-    parts.insert(place.unwrap_or(parts.len()), joined);
+    parts.insert(index.unwrap_or(parts.len()), joined);
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use super::syntax::write_decimal;
 use crate::{Context, Exchange, Next};
 
-/// The methods that every resource here allows.
+/// The methods that all resources allow.
 pub(super) const ALLOW: &[u8] = b"GET, HEAD, POST, OPTIONS";
 
-/// The same where files may be put.
+/// The same if the root is writable.
 pub(super) const ALLOW_PUT: &[u8] = b"GET, HEAD, POST, PUT, OPTIONS";
 
-/// Declares the statuses; each knows the start of its reply head, up to the date, as one string.
+/// Declares the statuses, each with the start of its reply head, up to the date, as one string.
 macro_rules! statuses {
     ($($name:ident $line:literal)*) => {
         /// The status of a reply.
@@ -19,7 +19,7 @@ macro_rules! statuses {
         }
 
         impl Status {
-            /// The code with its reason phrase.
+            /// The status code with its reason phrase.
             pub(super) fn line(self) -> &'static str {
                 match self {
                     $(Status::$name => $line,)*
@@ -64,39 +64,39 @@ statuses! {
     VersionNotSupported "505 HTTP Version Not Supported"
 }
 
-/// What becomes of the connection after a reply.
+/// Whether the connection persists after a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Connection {
-    /// It stays open, which goes without saying in HTTP/1.1.
+    /// It persists, which is the default in HTTP/1.1.
     Persist,
-    /// It stays open, and an HTTP/1.0 client has to be told.
+    /// It persists, which an HTTP/1.0 client needs to see in a field.
     PersistTold,
     /// It is closed.
     Close,
 }
 
-/// What a request lays down for the form of its reply.
+/// What a request determines about the form of its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
-    /// No content follows the head, as after HEAD.
+    /// True for HEAD: no content follows the head.
     pub(super) head_only: bool,
-    /// What becomes of the connection.
+    /// Whether the connection persists.
     pub(super) connection: Connection,
 }
 
 impl Terms {
-    /// The same, unless the server is stopping: then the connection is closed.
+    /// The same, but closing the connection if the server is stopping.
     pub(super) fn at(self, cx: &Context<'_>) -> Terms {
         if cx.stopping { Terms { connection: Connection::Close, ..self } } else { self }
     }
 
-    /// What the caller is to do once the reply is in the outbox.
+    /// What the caller has to do after the reply.
     pub(super) fn next(self) -> Next {
         if self.connection == Connection::Close { Next::Close } else { Next::Read }
     }
 }
 
-/// Writes the status line and the fields that every reply has, up to and with the line end after the date.
+/// Writes the status line and the common fields, up to and including the line end after the date.
 pub(super) fn start(buf: &mut Vec<u8>, status: Status, cx: &Context<'_>) {
     buf.extend_from_slice(status.start());
     buf.extend_from_slice(cx.date.as_bytes());
@@ -118,7 +118,7 @@ pub(super) fn content_length(buf: &mut Vec<u8>, len: u64) {
     buf.extend_from_slice(b"\r\n");
 }
 
-/// Writes what is to be said of the connection, and the empty line.
+/// Writes the Connection field, if one is needed, and the empty line.
 pub(super) fn finish(buf: &mut Vec<u8>, connection: Connection) {
     buf.extend_from_slice(match connection {
         Connection::Persist => b"\r\n",
@@ -127,7 +127,7 @@ pub(super) fn finish(buf: &mut Vec<u8>, connection: Connection) {
     });
 }
 
-/// Puts a whole reply with a short content in the outbox, and says what comes next.
+/// Writes a complete reply with short content, and returns what comes next.
 pub(super) fn small(
     exchange: &mut Exchange,
     cx: &Context<'_>,
@@ -151,10 +151,10 @@ pub(super) fn small(
     terms.next()
 }
 
-/// The media type of what the server says itself.
+/// The media type of the server's own messages.
 pub(super) const TEXT: (&str, &[u8]) = ("Content-Type", b"text/plain; charset=utf-8");
 
-/// Puts a reply in the outbox whose content is its status and why, and says what comes next.
+/// Writes a reply with its status and a reason as content, and returns what comes next.
 pub(super) fn explain(
     exchange: &mut Exchange,
     cx: &Context<'_>,

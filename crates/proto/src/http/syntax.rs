@@ -1,4 +1,4 @@
-//! Pieces of grammar that several HTTP parsers share.
+//! Grammar that several HTTP parsers share.
 
 /// A character of a token (RFC 9110 section 5.6.2).
 pub const fn is_token_byte(b: u8) -> bool {
@@ -41,7 +41,7 @@ pub fn elements(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|&b| b == b',').map(trim).filter(|element| !element.is_empty())
 }
 
-/// A number of plain decimal digits, without sign or blank. One beyond what a u64 holds is as good as the largest.
+/// A number of plain decimal digits, without sign or blanks. Numbers beyond a u64 saturate.
 pub fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

@@ -1,14 +1,13 @@
 //! Request targets (RFC 9112 section 3.2) and the file paths that they name.
 //!
 //! A path is decoded once, component by component, and refused rather than repaired: dot segments, empty components,
-//! encoded slashes, backslashes and NUL have no honest use in what a client sends after it has normalised its URL, and
-//! every repair is a chance for two parties to disagree about which file is meant. Names that start with a dot are
-//! private.
+//! encoded slashes, backslashes and NUL have no legitimate use after a client has normalised its URL, and with every
+//! repair two parties could disagree about which file is meant. Names that start with a dot are private.
 
-/// What a request is about.
+/// The target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
-    /// A resource: origin-form and absolute-form come to the same.
+    /// A resource, in origin-form or absolute-form.
     Resource {
         /// Its path.
         path: Path<'a>,
@@ -22,13 +21,13 @@ pub enum Target<'a> {
 /// The path of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path<'a> {
-    /// As it was sent; it starts with a slash.
+    /// The path as it was sent, which starts with a slash.
     pub raw: &'a [u8],
-    /// Nothing in it needs a second look.
+    /// True if it needs no decoding and no checks.
     plain: bool,
 }
 
-/// Reads a request target. The authority-form is not read, as it belongs to CONNECT.
+/// Parses a request target. The authority-form, which belongs to CONNECT, is not supported.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -46,7 +45,7 @@ pub fn parse(target: &[u8]) -> Result<Target<'_>, &'static str> {
             break;
         }
         seen |= class & (INVALID | SPECIAL | before);
-        // After a slash, another one or a dot counts.
+        // Another slash or a dot after a slash is special.
         before = (class & SLASH) << 1;
     }
     let (raw, query) = match relative[end..].split_first() {
@@ -54,7 +53,7 @@ pub fn parse(target: &[u8]) -> Result<Target<'_>, &'static str> {
         None => (relative, None),
     };
     if seen & INVALID != 0 || query.is_some_and(|query| query.iter().any(|&b| class_of(b) & INVALID != 0)) {
-        return Err("the target holds a fragment or bytes that are not visible ASCII");
+        return Err("the target contains a fragment or bytes other than visible ASCII");
     }
     let path = Path { raw: if raw.is_empty() { b"/" } else { raw }, plain: seen == 0 };
     Ok(Target::Resource { path, query })
@@ -62,14 +61,14 @@ pub fn parse(target: &[u8]) -> Result<Target<'_>, &'static str> {
 
 /// Not allowed in a target.
 const INVALID: u8 = 1;
-/// Means something else than itself in a path, or is refused there.
+/// Has a special meaning in a path, or is refused there.
 const SPECIAL: u8 = 2;
 const SLASH: u8 = 4;
-/// Makes a path special behind a slash.
+/// Is special in a path after a slash.
 const BEHIND_SLASH: u8 = SLASH << 1;
 const QUERY: u8 = 16;
 
-/// What the byte means in a target, in bits.
+/// The classes of each byte in a target, as bits.
 fn class_of(b: u8) -> u8 {
     const CLASSES: [u8; 256] = {
         let mut classes = [INVALID; 256];
@@ -90,8 +89,8 @@ fn class_of(b: u8) -> u8 {
     CLASSES[usize::from(b)]
 }
 
-/// What follows the authority of an absolute-form target. The authority itself must be a sound one, but every name
-/// leads to the same site.
+/// The part after the authority of an absolute-form target. The authority must be valid, but all names refer to the
+/// same site.
 fn after_authority(target: &[u8]) -> Result<&[u8], &'static str> {
     let scheme_end =
         target.iter().position(|&b| b == b':').ok_or("the target is neither a path nor a URL")?;
@@ -157,30 +156,30 @@ fn is_host_byte(b: u8) -> bool {
     HOST_BYTE[usize::from(b)]
 }
 
-/// Why a path names no file.
+/// Why a path cannot refer to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathError {
-    /// It is broken or tries to escape (400).
+    /// It is malformed or tries to leave the root (400).
     Refused(&'static str),
-    /// It is sound, but nothing is ever served under it (404).
+    /// It is valid, but nothing is ever served under it (404).
     Hidden,
 }
 
-/// What a path names below the root.
+/// What a path refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// A file (or a directory whose slash is missing).
+    /// A file (or a directory without the trailing slash).
     File,
-    /// A directory: the path ends with a slash, and so does what was written, unless it is the root.
+    /// A directory: the path ends with a slash, and so does the decoded form, unless it is the root.
     Directory,
 }
 
 impl Path<'_> {
-    /// Appends the decoded form to `out`: relative, its components neither empty nor starting with a dot, free of NUL
-    /// and backslash.
+    /// Appends the decoded form to `out`: relative, without empty components, components that start with a dot, NUL and
+    /// backslash.
     ///
     /// # Errors
-    /// Why it names no file. What `out` then holds is of no use.
+    /// Why it cannot refer to a file. The content of `out` is then unspecified.
     pub fn decode(&self, out: &mut Vec<u8>) -> Result<Named, PathError> {
         if self.plain {
             out.extend_from_slice(&self.raw[1..]);
@@ -210,8 +209,8 @@ impl Path<'_> {
                 b => b,
             };
             match b {
-                0 => return Err(PathError::Refused("the path holds a NUL")),
-                b'\\' => return Err(PathError::Refused("the path holds a backslash")),
+                0 => return Err(PathError::Refused("the path contains a NUL")),
+                b'\\' => return Err(PathError::Refused("the path contains a backslash")),
                 b'/' => return Err(PathError::Hidden),
                 _ => out.push(b),
             }
@@ -226,7 +225,7 @@ impl Path<'_> {
 
 fn check_component(component: &[u8]) -> Result<(), PathError> {
     match component {
-        b"." | b".." => Err(PathError::Refused("the path holds a dot segment")),
+        b"." | b".." => Err(PathError::Refused("the path contains a dot segment")),
         [] | [b'.', ..] => Err(PathError::Hidden),
         _ => Ok(()),
     }
@@ -236,8 +235,8 @@ fn hex(digit: &u8) -> Option<u8> {
     char::from(*digit).to_digit(16).map(|d| d as u8)
 }
 
-/// Appends `path`, decoded and relative, as an absolute path reference. It cannot be taken for a reference to another
-/// host (`//host`), since a decoded path has no empty component.
+/// Appends `path`, decoded and relative, as an absolute path reference. It cannot be mistaken for a reference to
+/// another host (`//host`), since a decoded path has no empty components.
 pub fn encode(path: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     out.push(b'/');

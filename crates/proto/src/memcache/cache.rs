@@ -3,7 +3,7 @@ use std::sync::atomic::AtomicU64;
 use super::options::MemcacheOptions;
 use super::store::Store;
 
-/// What a connection has to know of its server.
+/// The state that a connection needs of its server.
 #[derive(Debug)]
 pub(super) struct Cache {
     pub(super) store: Store,
@@ -13,6 +13,6 @@ pub(super) struct Cache {
     pub(super) closed: AtomicU64,
     /// Commands `flush_all`.
     pub(super) flushes: AtomicU64,
-    /// When the first connection came, in Unix seconds; zero before it.
+    /// Time of the first connection, in Unix seconds; zero before it.
     pub(super) since_s: AtomicU64,
 }

@@ -1,4 +1,4 @@
-//! The classic commands of one line: everything but `get` and its kin, and what carries a data block.
+//! The classic commands that consist of one line, except `get` and its variants.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -15,7 +15,7 @@ use crate::{Context, Outbox};
 const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
 const OK: &[u8] = b"OK\r\n";
 
-/// The words behind a verb, of which few may be; with what the last one says about the reply.
+/// The arguments of a command, at most a few, and whether the last one is `noreply`.
 struct Arguments<'a> {
     words: [&'a [u8]; Arguments::MAX],
     count: usize,
@@ -24,7 +24,7 @@ struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     const MAX: usize = 4;
 
-    /// None if there are fewer or more of them than may be.
+    /// `None` if their number is not in the allowed range.
     fn new(words: Words<'a>, at_least: usize, at_most: usize) -> Option<Arguments<'a>> {
         let mut arguments = Arguments { words: [b""; Arguments::MAX], count: 0 };
         for word in words {
@@ -39,7 +39,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Does a command, and says whether it was known.
+/// Executes a command; false if it is unknown.
 pub(super) fn execute(
     cache: &Cache,
     cx: &Context<'_>,
@@ -80,7 +80,7 @@ pub(super) fn execute(
     }
 }
 
-/// The version that is told: first that of the protocol, since libmemcached will not talk to a version 0.
+/// The reported version: first that of the protocol, since libmemcached refuses version 0.
 const VERSION: &str = concat!("VERSION 1.6.0-pitot-", env!("CARGO_PKG_VERSION"), "\r\n");
 
 type Command = fn(&Cache, u32, &Arguments<'_>) -> Answer;
@@ -136,7 +136,7 @@ fn arithmetic(cache: &Cache, now_s: u32, arguments: &Arguments<'_>, increment: b
     }
 }
 
-/// Counts an item up (and on from 0 beyond 64 bits) or down (to 0). None if its value is not a number.
+/// Increments an item (wrapping at 64 bits) or decrements it (down to 0). `None` if its value is not a number.
 pub(super) fn add_delta(
     shard: &mut Shard,
     slot: Slot,
@@ -145,7 +145,7 @@ pub(super) fn add_delta(
     now_s: u32,
 ) -> Option<u64> {
     let entry = shard.entry(slot);
-    // memcached leaves blanks behind a number that has become shorter, so that clients may write such values back.
+    // memcached pads a number that has become shorter with blanks, so clients may write such values back.
     let old = decimal::unsigned(entry.item.value().trim_ascii_end())?;
     let new = if increment { old.wrapping_add(delta) } else { old.saturating_sub(delta) };
     let digits = Digits::of(new);
@@ -192,7 +192,7 @@ fn flush_all(cache: &Cache, now_s: u32, arguments: &Arguments<'_>) -> Answer {
     Answer::Fixed(OK)
 }
 
-/// `verbosity <level> [noreply]`: there is no log whose level it could set.
+/// `verbosity <level> [noreply]`, which has no effect: there is no log.
 fn verbosity(_: &Cache, _: u32, arguments: &Arguments<'_>) -> Answer {
     let level = arguments.words[0];
     if arguments.quiet() || decimal::unsigned(level).is_some() {

@@ -1,4 +1,4 @@
-//! One connection: from a command line to its answer.
+//! A connection: from command line to reply.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,12 +15,12 @@ use super::write::{Refused, Verb, Write};
 use super::{decimal, meta};
 use crate::{Context, Exchange, Next, ServerConn, Step, Violation, ViolationKind};
 
-/// The values of one command wait for their reader once they come to this.
+/// Once the unsent values of one command exceed this many bytes, they are sent before more are added.
 const UNSENT_MAX: u64 = 256 * 1024;
-/// The line end behind a data block.
+/// The line end after a data block.
 const BLOCK_END: u64 = 2;
 
-/// A connection. Between commands it is this and nothing else.
+/// A connection. Between commands it needs no other memory.
 pub(super) struct Conn {
     cache: Arc<Cache>,
     state: State,
@@ -31,17 +31,17 @@ const _: () = assert!(size_of::<Conn>() <= 32, "an idle connection has grown");
 enum State {
     /// Between commands.
     Line,
-    /// Among the keys of a `get` or its kin.
+    /// In the keys of a `get` or one of its variants.
     Keys(Retrieval),
     /// In a data block.
     Block(Box<Block>),
-    /// In a data block, of which this much is left, that nobody wants.
+    /// In the rest of a data block that is skipped, with its length.
     Discard { left: u64 },
-    /// In a line that nobody wants.
+    /// In the rest of a line that is skipped.
     RestOfLine,
 }
 
-/// What a `get` or its kin wants of each key.
+/// What a `get` or one of its variants does with each key.
 #[derive(Clone, Copy)]
 struct Retrieval {
     with_cas: bool,
@@ -49,13 +49,13 @@ struct Retrieval {
     touch_s: Option<u32>,
 }
 
-/// A data block that is arriving.
+/// A data block that is being received.
 struct Block {
-    /// The line that announced it.
+    /// The command line.
     line: Box<[u8]>,
-    /// What is there of it.
+    /// The received part.
     bytes: Vec<u8>,
-    /// Its length with its line end.
+    /// Its length, including the line end.
     len: usize,
 }
 
@@ -67,7 +67,7 @@ impl Drop for Conn {
 
 impl ServerConn for Conn {
     fn open(&mut self, cx: &Context<'_>, _: &mut Exchange) -> Next {
-        // Only the first connection finds a zero.
+        // Only the first connection sees a zero.
         let _ = self.cache.since_s.compare_exchange(0, cx.unix_s, Relaxed, Relaxed);
         Next::Read
     }
@@ -161,7 +161,7 @@ impl Conn {
         Ok(Step::read(consumed))
     }
 
-    /// Takes the start of a line that is longer than others may be.
+    /// Handles the start of a line that exceeds the limit on lines.
     fn long_line(&mut self, now_s: u32, view: &[u8], exchange: &mut Exchange) -> Result<Step, Violation> {
         let mut words = Words(view);
         let verb = words.next().unwrap_or_default();
@@ -177,7 +177,7 @@ impl Conn {
         }
     }
 
-    /// Answers a `get` or its kin of which the whole line is there.
+    /// Answers a `get` or one of its variants whose line is complete.
     fn retrieve(
         &mut self,
         now_s: u32,
@@ -187,7 +187,7 @@ impl Conn {
         consumed: usize,
         exchange: &mut Exchange,
     ) -> Step {
-        // Nothing is sent for a line with a bad key in it, so all of them are looked at first.
+        // No values are sent for a line with an invalid key, so all keys are checked first.
         if words.0.len() > KEY_BYTES_MAX && words.clone().any(|key| key.len() > KEY_BYTES_MAX) {
             exchange.out.bytes(BAD_LINE);
         } else {
@@ -204,7 +204,7 @@ impl Conn {
         Step::read(consumed)
     }
 
-    /// Takes input among the keys of a `get` or its kin, wherever it is cut.
+    /// Takes input in the keys of a `get` or one of its variants, wherever it is split.
     fn keys(&mut self, now_s: u32, retrieval: Retrieval, input: &[u8], exchange: &mut Exchange) -> Step {
         let mut at = 0;
         loop {
@@ -213,7 +213,7 @@ impl Conn {
             }
             at += input[at..].iter().take_while(|&&b| b == b' ').count();
             let rest = &input[at..];
-            // A key, a carriage return, and what ends the word.
+            // A key, a carriage return, and the end of the word.
             let view = &rest[..rest.len().min(KEY_BYTES_MAX + 2)];
             let Some(end) = view.iter().position(|&b| b == b' ' || b == b'\n') else {
                 if view.len() < KEY_BYTES_MAX + 2 {
@@ -271,7 +271,7 @@ impl Conn {
         }
     }
 
-    /// Acts on the line of a command that carries a data block, of which `rest` is what has arrived.
+    /// Handles the line of a command with a data block; `rest` is the input after it.
     fn write(
         &mut self,
         now_s: u32,
@@ -317,7 +317,7 @@ impl Conn {
         if block.bytes.len() == block.len {
             let mut words = Words(&block.line);
             let verb = words.next().unwrap_or_default();
-            // The line was sound when it came.
+            // The line was valid when it arrived.
             if let Some(Ok(write)) = write(verb, words) {
                 let Cache { store, options, .. } = &*self.cache;
                 write.execute(store, options.value_bytes_max, now_s, &block.bytes, &mut exchange.out);
@@ -329,7 +329,8 @@ impl Conn {
     }
 }
 
-/// Reads the verb of a `get` or its kin and what stands in front of the keys. (`gat` may have none, as in memcached.)
+/// Parses the verb of a `get` or one of its variants and the arguments before the keys. (`gat` may have no keys, as in
+/// memcached.)
 fn retrieval(verb: &[u8], words: &mut Words<'_>, now_s: u32) -> Option<Result<Retrieval, &'static [u8]>> {
     let (with_cas, touches) = match verb {
         b"get" => (false, false),
@@ -348,7 +349,7 @@ fn retrieval(verb: &[u8], words: &mut Words<'_>, now_s: u32) -> Option<Result<Re
     Some(if has_key || touches { Ok(Retrieval { with_cas, touch_s }) } else { Err(ERROR) })
 }
 
-/// Reads the line of a command that carries a data block.
+/// Parses the line of a command with a data block.
 fn write<'a>(verb: &[u8], words: Words<'a>) -> Option<Result<Write<'a>, Refused>> {
     Some(match verb {
         b"set" => Write::classic(Verb::Set, false, words),

@@ -1,4 +1,4 @@
-//! Numbers in decimal, both ways.
+//! Parsing and formatting of decimal numbers.
 
 /// The digits of a number.
 pub(crate) struct Digits {
@@ -24,7 +24,7 @@ impl Digits {
     }
 }
 
-/// A number that is nothing but digits and fits.
+/// Parses a number of digits only that fits.
 pub(crate) fn unsigned(word: &[u8]) -> Option<u64> {
     if word.is_empty() {
         return None;
@@ -38,7 +38,7 @@ pub(crate) fn unsigned(word: &[u8]) -> Option<u64> {
     })
 }
 
-/// A number that may have a minus in front.
+/// Parses a number that may have a minus sign.
 pub(super) fn signed(word: &[u8]) -> Option<i64> {
     match word.strip_prefix(b"-") {
         Some(digits) => 0i64.checked_sub_unsigned(unsigned(digits)?),

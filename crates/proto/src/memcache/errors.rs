@@ -1,4 +1,4 @@
-//! The error lines that several commands share, as memcached 1.6 words them.
+//! The error lines that several commands share, with memcached 1.6's text.
 
 pub(super) const ERROR: &[u8] = b"ERROR\r\n";
 pub(super) const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";

@@ -5,8 +5,8 @@ pub(super) const NEVER: u32 = u32::MAX;
 /// What expires at once.
 pub(super) const AT_ONCE: u32 = 0;
 
-/// The time of expiry, in Unix seconds, that a client's number names: 0 is never, a negative one is at once, up to
-/// thirty days it counts from now, and beyond that it is a date (protocol.txt, "Expiration times").
+/// The time of expiry in Unix seconds for a client's number: 0 is never, negative is at once, up to thirty days it is
+/// relative, and beyond that it is absolute (protocol.txt, "Expiration times").
 pub(super) fn expires_s(exptime: i64, now_s: u32) -> u32 {
     const RELATIVE_MAX: i64 = 60 * 60 * 24 * 30;
     match exptime {

@@ -1,7 +1,7 @@
-//! The meta commands: `mn mg md ma me`, and what `ms` shares with them.
+//! The meta commands `mn mg md ma me`, and the parts that `ms` shares with them.
 //!
-//! A meta command has a key and flags, each one letter with a token behind it or none. The flags that ask for something
-//! are answered in the order in which they were given.
+//! A meta command has a key and flags, each of which is a letter with an optional token. Flags that request a value are
+//! answered in the order in which they were given.
 
 use std::borrow::Cow;
 
@@ -17,16 +17,16 @@ use super::store::{Entry, Marks, New, Store};
 use super::words::Words;
 use crate::Outbox;
 
-/// The longest opaque token, its letter counted.
+/// Length of the longest opaque token, including its letter.
 const OPAQUE_BYTES_MAX: usize = 32;
 const BAD_TOKEN: &[u8] = b"CLIENT_ERROR bad token in command line format\r\n";
 const BAD_FLAG: &[u8] = b"CLIENT_ERROR invalid or duplicate flag\r\n";
 
-/// The flags of a command, with what their tokens say.
+/// The flags of a command, with their tokens.
 #[derive(Debug)]
 pub(super) struct Flags<'a> {
     words: Words<'a>,
-    /// Which letters are there.
+    /// The letters that occur, as bits.
     letters: u64,
     pub(super) quiet: bool,
     /// The key is in base64.
@@ -52,7 +52,7 @@ pub(super) enum Mode {
 }
 
 impl<'a> Flags<'a> {
-    /// Reads the flags, or says what is wrong with them.
+    /// Parses the flags; the error is the reply.
     pub(super) fn parse(words: Words<'a>) -> Result<Flags<'a>, &'static [u8]> {
         let mut flags = Flags {
             words,
@@ -111,7 +111,7 @@ impl<'a> Flags<'a> {
     }
 }
 
-/// The key of a command, or what is wrong with it.
+/// The key of a command; the error is the reply.
 pub(super) fn key<'a>(word: &'a [u8], flags: &Flags<'_>) -> Result<Cow<'a, [u8]>, &'static [u8]> {
     if word.len() > KEY_BYTES_MAX {
         return Err(BAD_LINE);
@@ -125,7 +125,7 @@ pub(super) fn key<'a>(word: &'a [u8], flags: &Flags<'_>) -> Result<Cow<'a, [u8]>
     }
 }
 
-/// Answers by a line: its first word, then what the flags ask for. `give` adds what depends on the item.
+/// Writes a reply line: its first word, then the requested flags. `give` adds those that depend on the item.
 pub(super) fn answer(
     out: &mut Outbox,
     word: &[u8],
@@ -173,7 +173,7 @@ pub(super) fn number(line: &mut Vec<u8>, letter: u8, n: u64) {
     line.extend_from_slice(Digits::of(n).as_slice());
 }
 
-/// Adds the seconds that an item has left, -1 for no end.
+/// Adds the remaining lifetime of an item in seconds, -1 if it does not expire.
 fn time_left(line: &mut Vec<u8>, entry: &Entry, now_s: u32) {
     if entry.expires_s == NEVER {
         line.extend_from_slice(b" t-1");
@@ -182,7 +182,7 @@ fn time_left(line: &mut Vec<u8>, entry: &Entry, now_s: u32) {
     }
 }
 
-/// Does a meta command other than `ms`: `verb` is the letter behind the `m`.
+/// Executes a meta command other than `ms`; `verb` is the letter after the `m`.
 pub(super) fn execute(store: &Store, verb: u8, mut words: Words<'_>, now_s: u32, out: &mut Outbox) {
     let command = match verb {
         b'n' => return out.bytes(b"MN\r\n"),
@@ -231,7 +231,7 @@ fn get(store: &Store, flags: &Flags<'_>, key: &[u8], now_s: u32, out: &mut Outbo
         shard.counts.touch_hits += 1;
         shard.entry_mut(slot).expires_s = expires_s(exptime, now_s);
     }
-    // What the flags h and l ask for is what was true before this command.
+    // The flags h and l request the state before this command.
     let before = (shard.entry(slot).marks, shard.entry(slot).accessed_s);
     let entry = if flags.has(b'u') || vivified { shard.entry_mut(slot) } else { shard.hit(slot, now_s) };
     let (marks, stale) = (before.0, before.0.has(Marks::STALE));
@@ -359,7 +359,7 @@ fn arithmetic(store: &Store, flags: &Flags<'_>, key: &[u8], now_s: u32, out: &mu
     });
 }
 
-/// `me`: what is known of an item, for people.
+/// `me`: debug information about an item.
 fn debug(store: &Store, flags: &Flags<'_>, key: &[u8], now_s: u32, out: &mut Outbox) {
     let hash = store.hash(key);
     let mut shard = store.shard(hash, now_s);

@@ -4,19 +4,18 @@
 //! verbosity version quit`; meta commands: `mn mg ms md ma me`.
 //!
 //! How it is built, and at what price:
-//! - **A reply is one copy.** An item is stored as the very bytes that answer a `get`, line and data, in one
-//!   allocation. A small one is copied into the outbox under its shard's lock; a large one is pointed at, so that its
-//!   memory may outlive its eviction until it is sent. The price is a dozen bytes for each item.
-//! - **A connection is 32 bytes between commands.** A data block that has not arrived in full is collected beside the
-//!   line that announced it, in memory that grows with what has arrived; nothing is copied twice but into its item.
-//! - **The answer does not depend on how the input is cut.** A line is judged whole. Only a `get` may be longer than
-//!   [`LINE_BYTES_MAX`]; its keys are answered as they come.
+//! - **A reply is one copy.** An item is stored as the bytes that answer a `get`, line and data, in one allocation. A
+//!   small one is copied into the outbox under its shard's lock; a large one is shared with it, so that its memory may
+//!   outlive its eviction until it is sent. The price is a dozen bytes per item.
+//! - **A connection takes 32 bytes between commands.** An incomplete data block is collected together with its command
+//!   line, in memory that grows with the received data, and is copied once more, into its item.
+//! - **The answer does not depend on how the input is split.** Lines are parsed when they are complete. Only a `get` may
+//!   be longer than [`LINE_BYTES_MAX`]; its keys are answered as they arrive.
 //! - **Time is whole seconds**, as in memcached: an item that expires in n seconds lives for n - 1 to n.
 //!
-//! Where it differs from memcached on purpose: the data block of a command whose key is too long is skipped rather than
-//! run as a command; a decremented number loses its length rather than being padded with blanks; a value may have the
-//! whole of its limit, since the overhead of an item is not counted against it; numbers are digits, without a sign in
-//! front or a remainder modulo 2^32.
+//! Intentional differences from memcached: the data block of a command whose key is too long is skipped rather than
+//! executed as a command; a decremented number becomes shorter rather than being padded with blanks; the limit on values
+//! does not include the overhead of an item; numbers consist of digits only, without a sign, and do not wrap at 2^32.
 //!
 //! A server of several processes (the models `prefork`, `preloop` and the like) has a cache in each of them.
 
@@ -91,7 +90,7 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     build,
 };
 
-/// Makes the protocol with an empty cache.
+/// Creates the protocol with an empty cache.
 ///
 /// # Errors
 /// Limits that leave no room for two values in each shard.

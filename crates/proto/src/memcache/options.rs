@@ -1,26 +1,26 @@
 use super::store::room_min;
 
-/// The memory of the cache, if nothing is said: memcached's own default.
+/// Default memory limit of the cache: that of memcached.
 pub const MEMORY_BYTES: u64 = 64 << 20;
-/// The longest value, if nothing is said.
+/// Default limit on the length of values.
 pub const VALUE_BYTES: u64 = 1 << 20;
-/// The largest limit on values: lengths of items are kept in 32 bits.
+/// Upper bound of the limit on values: lengths of items have 32 bits.
 const VALUE_BYTES_LIMIT: u64 = 1 << 30;
-/// The most shards.
+/// Limit on the number of shards.
 const SHARDS_MAX: usize = 64;
-/// Unless the number of shards is said, each has room for this many of the longest values.
+/// With the default number of shards, each has room for at least this many of the longest values.
 const VALUES_PER_SHARD: u64 = 8;
 
-/// What a user may set for the cache.
+/// The options of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemcacheOptions {
-    /// Bytes of all items with their overhead. What does not fit evicts what was not used for longest.
+    /// Memory limit in bytes, overhead included. Beyond it the least recently used items are evicted.
     pub memory_bytes: u64,
-    /// Bytes of the longest value.
+    /// Limit on the length of values in bytes.
     pub value_bytes_max: u64,
-    /// Parts of the cache that are locked each by itself, a power of two; without it as many as the memory allows.
+    /// Number of separately locked shards, a power of two; by default as many as the memory allows.
     pub shards: Option<usize>,
-    /// What the distribution of keys depends on. It should be secret where clients are not trusted.
+    /// Seed of the hash function. It should be secret if clients are not trusted.
     pub hash_seed: u64,
 }
 
@@ -39,10 +39,10 @@ impl MemcacheOptions {
     /// The number of shards.
     ///
     /// # Errors
-    /// One line on options that leave a shard without room.
+    /// A line that says which options leave a shard without room.
     pub(super) fn shard_count(&self) -> Result<usize, String> {
         if !(1..=VALUE_BYTES_LIMIT).contains(&self.value_bytes_max) {
-            return Err(format!("the limit on values is from 1 byte to {VALUE_BYTES_LIMIT} bytes"));
+            return Err(format!("the limit on values must be 1 byte to {VALUE_BYTES_LIMIT} bytes"));
         }
         let room = |shards: usize| self.memory_bytes / shards as u64;
         if let Some(shards) = self.shards {

@@ -1,5 +1,5 @@
-//! `stats`: what is known of the cache, as far as it has what memcached has. There are no slabs here, so that what
-//! memcached tells of each class of them is told of one.
+//! `stats`: the statistics of memcached that apply to this cache. There are no slabs here, so the statistics that
+//! memcached reports per slab class are reported for one class.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,7 +8,7 @@ use super::errors::ERROR;
 use super::store::Counts;
 use crate::{Context, Outbox};
 
-/// What all shards come to.
+/// The totals of all shards.
 #[derive(Default)]
 struct Totals {
     counts: Counts,

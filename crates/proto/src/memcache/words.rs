@@ -1,6 +1,6 @@
-//! A command line as words between blanks.
+//! Command lines as words separated by blanks.
 
-/// The words of a line. Only the blank (0x20) divides them, as in memcached.
+/// The words of a line. Only the blank (0x20) separates them, as in memcached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words<'a>(pub(super) &'a [u8]);
 
@@ -16,7 +16,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// The line of a command, of which the first `end` bytes are shown, without its line end.
+/// The command line in the first `end` bytes, without its line end.
 pub(super) fn without_line_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }

@@ -1,4 +1,4 @@
-//! The commands that carry a data block: what their lines say, and what is done once the block is there.
+//! The commands with a data block: parsing of their lines, and execution once the block has arrived.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ use super::store::{Marks, New, Shard, Store};
 use super::words::Words;
 use crate::Outbox;
 
-/// The error of a block that does not end where it should.
+/// The error for a block without a line end at its announced length.
 const BAD_BLOCK: &[u8] = b"CLIENT_ERROR bad data chunk\r\n";
-/// The error of a block that is longer than a value may be.
+/// The error for a block that exceeds the limit on values.
 const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\n";
 
-/// Under which condition an item is written.
+/// The condition for writing an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Set,
@@ -26,35 +26,35 @@ pub(super) enum Verb {
     Prepend,
 }
 
-/// A command that carries a data block.
+/// A command with a data block.
 #[derive(Debug)]
 pub(super) struct Write<'a> {
     pub(super) key: Cow<'a, [u8]>,
     pub(super) verb: Verb,
     pub(super) flags: u32,
     pub(super) exptime: i64,
-    /// The item must have this number.
+    /// The unique number that the item must have.
     pub(super) cas: Option<u64>,
-    /// An older number than the item's is right too, and what is written then is out of date.
+    /// True if a number older than the item's is accepted, too; the written item is then stale.
     pub(super) or_stale: bool,
-    /// Length of the block without its line end.
+    /// Length of the data block without its line end.
     pub(super) len: u64,
     pub(super) reply: Reply<'a>,
 }
 
-/// How the command wants to be answered.
+/// The form of the reply.
 #[derive(Debug)]
 pub(super) enum Reply<'a> {
     Classic { quiet: bool },
     Meta(Flags<'a>),
 }
 
-/// A line of which the command cannot be done.
+/// A refused command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused {
-    /// What is said; empty for nothing.
+    /// The error line; empty for none.
     pub(super) reply: &'static [u8],
-    /// Length of the block that comes all the same.
+    /// Length of the data block that follows and is skipped.
     pub(super) len: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ impl Refused {
     }
 }
 
-/// What came of it.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Stored(u64),
@@ -74,7 +74,7 @@ enum Outcome {
 }
 
 impl<'a> Write<'a> {
-    /// Reads a classic line behind its verb: `<key> <flags> <exptime> <bytes> [<cas>] [noreply]`.
+    /// Parses a classic line after its verb: `<key> <flags> <exptime> <bytes> [<cas>] [noreply]`.
     pub(super) fn classic(verb: Verb, with_cas: bool, words: Words<'a>) -> Result<Write<'a>, Refused> {
         let mut all = [&b""[..]; 7];
         let mut count = 0;
@@ -105,7 +105,7 @@ impl<'a> Write<'a> {
         Ok(Write { key: Cow::Borrowed(key), verb, flags, exptime, cas, or_stale: false, len, reply })
     }
 
-    /// Reads the line of `ms` behind its verb: `<key> <datalen> <flags>*`.
+    /// Parses the line of `ms` after its verb: `<key> <datalen> <flags>*`.
     pub(super) fn meta(mut words: Words<'a>) -> Result<Write<'a>, Refused> {
         let key = words.next().ok_or(Refused::line(ERROR))?;
         let len = words.next().and_then(block_len).ok_or(Refused::line(BAD_LINE))?;
@@ -134,7 +134,7 @@ impl<'a> Write<'a> {
         })
     }
 
-    /// Does it: `block` is the data with its line end. Answers, if an answer is wanted.
+    /// Executes the command: `block` is the data with its line end. Writes a reply, if one is wanted.
     pub(super) fn execute(
         &self,
         store: &Store,
@@ -176,7 +176,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// The value is longer than values may be: so that no old value is taken for the new one, the key goes.
+    /// Refuses a value that is too long. The item is deleted, so that its old value is not taken for the new one.
     pub(super) fn refuse_too_large(&self, store: &Store, now_s: u32, out: &mut Outbox) {
         out.bytes(TOO_LARGE);
         if self.verb == Verb::Set && self.cas.is_none() {
@@ -239,7 +239,7 @@ impl<'a> Write<'a> {
     }
 }
 
-/// The length of a block. As in memcached it must fit into 31 bits with its line end.
+/// Parses the length of a block. As in memcached, it must fit into 31 bits with its line end.
 fn block_len(word: &[u8]) -> Option<u64> {
     decimal::unsigned(word).filter(|&len| len <= i32::MAX as u64 - 2)
 }

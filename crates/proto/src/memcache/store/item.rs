@@ -1,4 +1,4 @@
-//! An item's bytes: the reply to a `get`, ready to be sent.
+//! The bytes of an item: the reply to a `get`, ready to be sent.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,23 +20,23 @@ pub(in crate::memcache) struct Item {
 }
 
 impl Item {
-    /// No bytes, for a place that is free.
+    /// No bytes, for a free entry.
     pub(super) fn empty() -> Item {
         Item { bytes: Arc::new([]), head_len: 0, key_len: 0 }
     }
 
-    /// The item of a key. Its value is the two pieces in turn.
+    /// The item of a key. Its value is the concatenation of two parts.
     pub(super) fn new(key: &[u8], flags: u32, value: [&[u8]; 2]) -> Item {
         let head = Head::new(key, flags, value[0].len() + value[1].len());
         let len = head.len + value[0].len() + value[1].len() + LINE_END.len();
-        // Without unsafe code the memory has to be cleared before it is written; that is cheap beside the copy.
+        // Without unsafe code the memory is zeroed before it is written, which is cheap compared with the copy.
         let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
-        let target = Arc::get_mut(&mut bytes).expect("nobody else knows it yet");
+        let target = Arc::get_mut(&mut bytes).expect("it is not shared yet");
         head.fill(target, value);
         Item { bytes, head_len: head.len as u16, key_len: key.len() as u8 }
     }
 
-    /// Gives the item another value in the same memory. False if that has another length, or is being sent.
+    /// Overwrites the value in place. False if the lengths differ, or the item is being sent.
     pub(super) fn overwrite(&mut self, flags: u32, value: [&[u8]; 2]) -> bool {
         let value_len = value[0].len() + value[1].len();
         let head = Head::new(self.key(), flags, value_len);
@@ -63,7 +63,7 @@ impl Item {
         &self.bytes[..usize::from(self.head_len) - LINE_END.len()]
     }
 
-    /// Where the data and the line end behind it are.
+    /// The range of the data with its line end.
     pub(in crate::memcache) fn block(&self) -> Range<usize> {
         usize::from(self.head_len)..self.bytes.len()
     }
@@ -72,8 +72,8 @@ impl Item {
         &self.bytes[usize::from(self.head_len)..self.bytes.len() - LINE_END.len()]
     }
 
-    /// What the item takes from the heap: the bytes, the two counters in front of them, and what the usual allocators
-    /// add for themselves and round up.
+    /// The heap memory of the item: the bytes, the two reference counts before them, and the usual overhead and rounding
+    /// of allocators.
     pub(super) fn heap_bytes(&self) -> u64 {
         const COUNTERS: usize = 2 * size_of::<usize>();
         const ALLOCATOR: usize = size_of::<usize>();
@@ -81,7 +81,7 @@ impl Item {
     }
 }
 
-/// The line in front of an item's data.
+/// Formats the line before an item's data.
 struct Head {
     bytes: [u8; HEAD_BYTES_MAX],
     len: usize,

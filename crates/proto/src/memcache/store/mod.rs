@@ -1,10 +1,10 @@
-//! The items of the cache, in shards that are locked each by itself.
+//! The items of the cache, in separately locked shards.
 //!
-//! A key's hash is computed once and says which shard, which bucket and (nearly always) which item. The hash function is
-//! foldhash with a seed of the user's.
+//! A key's hash is computed once and determines the shard, the bucket and (nearly always) the item. The hash function is
+//! foldhash with a seed from the options.
 //!
-//! Each shard has its share of the memory limit and evicts among its own items. The price: where a shard holds few large
-//! items, chance gives some shards more of them than others, and the cache as a whole is then full a little early.
+//! Each shard has its share of the memory limit and evicts its own items. The price: with few large items per shard,
+//! some shards get more of them than others by chance, and the cache as a whole is full a little early.
 
 mod item;
 mod shard;
@@ -16,8 +16,8 @@ use foldhash::quality::FixedState;
 
 pub(super) use shard::{Counts, Entry, Marks, New, Shard, Slot};
 
-/// The least memory of a shard, so that an item that is written never has to evict itself: two of the largest items
-/// and some room for the tables.
+/// Least memory of a shard, so that a new item never has to evict itself: two of the largest items and some room for
+/// the tables.
 pub(super) const fn room_min(value_bytes_max: u64) -> u64 {
     2 * (value_bytes_max + 1024) + 64 * 1024
 }
@@ -29,13 +29,13 @@ pub(super) struct Store {
     hasher: FixedState,
 }
 
-/// A shard by itself in its cache lines, so that loops on different shards do not disturb each other.
+/// A shard in cache lines of its own, to avoid false sharing between shards.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Padded(Mutex<Shard>);
 
 impl Store {
-    /// An empty cache of a power of two of shards.
+    /// An empty cache; the number of shards must be a power of two.
     pub(super) fn new(shards: usize, memory_bytes: u64, seed: u64) -> Store {
         assert!(shards.is_power_of_two());
         let room = memory_bytes / shards as u64;
@@ -53,22 +53,22 @@ impl Store {
         hasher.finish()
     }
 
-    /// The shard of a key's hash, locked.
+    /// Locks the shard of a key's hash.
     #[inline]
     pub(super) fn shard(&self, hash: u64, now_s: u32) -> MutexGuard<'_, Shard> {
-        // The table in the shard takes its bits from both ends of the hash.
+        // The hash table of the shard uses the bits at both ends of the hash.
         let at = (hash >> 40) as usize & (self.shards.len() - 1);
         let mut shard = lock(&self.shards[at]);
         shard.flush_if_due(now_s);
         shard
     }
 
-    /// How many shards there are.
+    /// The number of shards.
     pub(super) fn shard_count(&self) -> usize {
         self.shards.len()
     }
 
-    /// All shards, each locked while it is looked at.
+    /// All shards, each locked while it is visited.
     pub(super) fn for_each(&self, now_s: u32, mut f: impl FnMut(&mut Shard)) {
         for shard in &self.shards {
             let mut shard = lock(shard);
@@ -79,5 +79,5 @@ impl Store {
 }
 
 fn lock(shard: &Padded) -> MutexGuard<'_, Shard> {
-    shard.0.lock().expect("nothing that is done under the lock panics")
+    shard.0.lock().expect("no code panics under the lock")
 }

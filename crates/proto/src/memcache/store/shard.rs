@@ -1,11 +1,11 @@
 //! One shard: a table of items and the order in which they are evicted.
 //!
 //! Eviction is CLOCK (Corbató, "A paging experiment with the Multics system", 1968) on a list, also known as second
-//! chance: items stand in the order in which they came; a hit only marks its item; the oldest item is evicted unless it
-//! is marked, in which case it loses the mark and goes to the end of the line. So a hit writes nothing but the entry
-//! that it reads anyway, where true LRU would write four. The price: among the items that were hit since their last
-//! turn the order is that of their coming, not of their last hit. An eviction gives at most [`SECOND_CHANCES`] second
-//! chances, so that the time under the lock is bounded.
+//! chance: items are in the order of their insertion; a hit only marks its item; the oldest item is evicted unless it
+//! is marked, in which case it loses the mark and moves to the end of the list. So a hit writes only the entry that it
+//! reads anyway, where true LRU would write four. The price: items that were hit since their last turn are ordered by
+//! insertion, not by their last hit. An eviction gives at most [`SECOND_CHANCES`] second chances, so that the time under
+//! the lock is bounded.
 
 use std::ops::{BitOr, BitOrAssign};
 
@@ -14,16 +14,16 @@ use hashbrown::HashTable;
 use super::item::Item;
 use crate::memcache::expiry::NEVER;
 
-/// Items that may be passed over in one eviction.
+/// Limit on the marked items that one eviction passes over.
 const SECOND_CHANCES: u32 = 64;
-/// No item, in a list.
+/// The index of no entry.
 const NONE: u32 = u32::MAX;
 
-/// The place of an item in its shard, as long as the shard is locked.
+/// The index of an item in its shard, valid while the shard is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memcache) struct Slot(u32);
 
-/// What is remembered of an item beside its bytes.
+/// The metadata of an item, with its bytes.
 #[derive(Debug)]
 pub(in crate::memcache) struct Entry {
     pub(in crate::memcache) item: Item,
@@ -31,11 +31,11 @@ pub(in crate::memcache) struct Entry {
     /// Changes whenever the item does.
     pub(in crate::memcache) cas: u64,
     pub(in crate::memcache) flags: u32,
-    /// The Unix second in which it is gone.
+    /// The Unix second in which it expires.
     pub(in crate::memcache) expires_s: u32,
-    /// The Unix second of the last hit, or of its writing.
+    /// The Unix second of the last hit or write.
     pub(in crate::memcache) accessed_s: u32,
-    /// Neighbours in the order of eviction; the next free entry, if this one is free.
+    /// Neighbours in the order of eviction; in a free entry, the next free one.
     newer: u32,
     older: u32,
     pub(in crate::memcache) marks: Marks,
@@ -43,7 +43,7 @@ pub(in crate::memcache) struct Entry {
 
 const _: () = assert!(size_of::<Entry>() <= 64, "an entry has outgrown its cache line");
 
-/// What is true or not of an item.
+/// Boolean properties of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::memcache) struct Marks(u8);
 
@@ -52,9 +52,9 @@ impl Marks {
     const REFERENCED: Marks = Marks(1);
     /// It was hit since it was written.
     pub(in crate::memcache) const FETCHED: Marks = Marks(2);
-    /// It is known to be out of date.
+    /// It is marked as stale.
     pub(in crate::memcache) const STALE: Marks = Marks(4);
-    /// A client was told that it is its turn to write it anew.
+    /// A client has been assigned to write it again.
     pub(in crate::memcache) const TURN_GIVEN: Marks = Marks(8);
 
     pub(in crate::memcache) fn has(self, mark: Marks) -> bool {
@@ -80,16 +80,16 @@ impl BitOrAssign for Marks {
     }
 }
 
-/// What is to be written under a key.
+/// The new content of an item.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::memcache) struct New<'a> {
     pub(in crate::memcache) flags: u32,
     pub(in crate::memcache) expires_s: u32,
-    /// Two pieces of the value, in turn.
+    /// The value, in two consecutive parts.
     pub(in crate::memcache) value: [&'a [u8]; 2],
 }
 
-/// What a shard has counted.
+/// The statistics of a shard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::memcache) struct Counts {
     pub(in crate::memcache) get_hits: u64,
@@ -111,13 +111,13 @@ pub(in crate::memcache) struct Counts {
     pub(in crate::memcache) items_created: u64,
     pub(in crate::memcache) evictions: u64,
     pub(in crate::memcache) evicted_unfetched: u64,
-    /// Items that had expired when their memory was wanted.
+    /// Evicted items that had expired already.
     pub(in crate::memcache) reclaimed: u64,
     pub(in crate::memcache) expired_unfetched: u64,
 }
 
 impl Counts {
-    /// Adds those of another shard.
+    /// Adds the statistics of another shard.
     pub(in crate::memcache) fn add(&mut self, other: &Counts) {
         self.get_hits += other.get_hits;
         self.get_misses += other.get_misses;
@@ -151,14 +151,14 @@ pub(in crate::memcache) struct Shard {
     free: u32,
     newest: u32,
     oldest: u32,
-    /// What the items take from the heap.
+    /// Heap memory of the items, in bytes.
     item_bytes: u64,
-    /// What items and tables may take.
+    /// Memory limit for items and tables, in bytes.
     room: u64,
     cas: u64,
-    /// The Unix second in which everything is to go.
+    /// The Unix second in which a delayed `flush_all` takes effect.
     flush_at_s: u32,
-    /// What stands in free entries.
+    /// The item of free entries.
     empty: Item,
     pub(in crate::memcache) counts: Counts,
 }
@@ -209,7 +209,7 @@ impl Shard {
         &mut self.entries[slot.0 as usize]
     }
 
-    /// The item is used: it is not to be evicted at its next turn.
+    /// Marks the item as used, so that it is not evicted at its next turn.
     #[inline]
     pub(in crate::memcache) fn hit(&mut self, slot: Slot, now_s: u32) -> &mut Entry {
         let entry = &mut self.entries[slot.0 as usize];
@@ -218,7 +218,7 @@ impl Shard {
         entry
     }
 
-    /// Writes the item of a key that has none.
+    /// Inserts the item of a key that has none.
     pub(in crate::memcache) fn insert(&mut self, hash: u64, key: &[u8], new: New<'_>, now_s: u32) -> Slot {
         let cas = self.next_cas();
         let entry = Entry {
@@ -234,7 +234,7 @@ impl Shard {
         };
         self.counts.items_created += 1;
         self.item_bytes += entry.item.heap_bytes();
-        let slot = self.place(entry);
+        let slot = self.insert_entry(entry);
         let entries = &self.entries;
         self.table.insert_unique(hash, slot, |&slot| entries[slot as usize].hash);
         self.link_newest(slot);
@@ -242,7 +242,7 @@ impl Shard {
         Slot(slot)
     }
 
-    /// Writes an item again. It keeps its key and none of its marks.
+    /// Overwrites an item. It keeps its key and loses its marks.
     pub(in crate::memcache) fn rewrite(&mut self, slot: Slot, new: New<'_>, now_s: u32) {
         let cas = self.next_cas();
         self.counts.items_created += 1;
@@ -256,7 +256,7 @@ impl Shard {
         entry.flags = new.flags;
         entry.expires_s = new.expires_s;
         entry.accessed_s = now_s;
-        // To write it again is a use as well.
+        // A write is a use, too.
         entry.marks = Marks::REFERENCED;
         self.make_room(slot.0, now_s);
     }
@@ -275,24 +275,24 @@ impl Shard {
         self.free = slot;
     }
 
-    /// A number that no item of this shard has had, and so none of the same key.
+    /// A new unique number, which no item of this shard, and so none of the same key, has had.
     pub(in crate::memcache) fn next_cas(&mut self) -> u64 {
         self.cas += 1;
         self.cas
     }
 
-    /// Items, expired ones that nobody has missed among them.
+    /// Number of items, including expired ones that have not been removed yet.
     pub(in crate::memcache) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Bytes that items and tables take.
+    /// Memory of items and tables, in bytes.
     pub(in crate::memcache) fn bytes_used(&self) -> u64 {
         let entries = self.entries.capacity() * size_of::<Entry>();
         self.item_bytes + (entries + self.table.allocation_size()) as u64
     }
 
-    /// Forgets, at that time, everything that was written before it.
+    /// Invalidates, at the given time, all items written before it.
     pub(in crate::memcache) fn flush_at(&mut self, at_s: u32, now_s: u32) {
         self.flush_at_s = at_s;
         self.flush_if_due(now_s);
@@ -310,26 +310,26 @@ impl Shard {
         *self = Shard { cas: self.cas, counts: self.counts, ..Shard::new(self.room) };
     }
 
-    /// Puts an entry into a free place.
-    fn place(&mut self, entry: Entry) -> u32 {
+    /// Stores an entry in a free slot.
+    fn insert_entry(&mut self, entry: Entry) -> u32 {
         if self.free == NONE {
             let len = self.entries.len();
             if len == self.entries.capacity() {
-                // Less than the usual doubling, of which nearly half would be idle memory.
+                // Grows by less than the usual doubling, which would leave nearly half of the memory unused.
                 self.entries.reserve_exact((len / 8).max(16));
             }
             self.entries.push(entry);
             len as u32
         } else {
             let slot = self.free;
-            let place = &mut self.entries[slot as usize];
-            self.free = place.newer;
-            *place = entry;
+            let free = &mut self.entries[slot as usize];
+            self.free = free.newer;
+            *free = entry;
             slot
         }
     }
 
-    /// Evicts until everything fits, and never `kept`.
+    /// Evicts items other than `kept` until everything fits.
     fn make_room(&mut self, kept: u32, now_s: u32) {
         let mut chances = SECOND_CHANCES;
         while self.bytes_used() > self.room && self.table.len() > 1 {

@@ -7,10 +7,10 @@ use crate::http::{Http, get, get_and_close};
 use crate::pairs::{Cell, on_every_pair};
 use crate::server::Server;
 
-/// Connections that hold the server up where they can, to be kept open.
-pub(crate) fn nuisances(server: &Server) -> Vec<std::net::TcpStream> {
+/// Connections of misbehaving clients, to be kept open.
+pub(crate) fn misbehaving(server: &Server) -> Vec<std::net::TcpStream> {
     let inputs = [
-        // Says nothing.
+        // Sends nothing.
         String::new(),
         // Stops in the middle of a request.
         "GET / HTTP/1.1\r\nHost: te".to_owned(),
@@ -31,7 +31,7 @@ pub(crate) fn nuisances(server: &Server) -> Vec<std::net::TcpStream> {
 fn two_hundred_clients_are_served_while_others_misbehave() {
     on_every_pair(Cell::Works, |pair| {
         let server = Server::start(pair, "http", &[]);
-        let nuisances = nuisances(&server);
+        let misbehaving = misbehaving(&server);
         let mut clients: Vec<Http> = (0..200).map(|_| Http::connect(server.addr)).collect();
         // Where a worker serves one connection at a time the others wait until it is closed.
         clients.iter_mut().for_each(|client| client.write(get_and_close("/bytes/10000")));
@@ -39,7 +39,7 @@ fn two_hundred_clients_are_served_while_others_misbehave() {
             let reply = client.reply();
             assert_eq!((reply.status, reply.body.len(), reply.closes()), (200, 10_000, true));
         }
-        nuisances.into_iter().for_each(reset);
+        misbehaving.into_iter().for_each(reset);
         drop(clients);
         let ended = server.stop();
         assert_eq!(ended.count("/connections/accepted"), 205);

@@ -1,5 +1,5 @@
-//! Clients that break off, talk nonsense or never stop talking: each gets a proper answer or is dropped, and the next
-//! one is served.
+//! Clients that disconnect at any point, send malformed input or never stop sending: each gets a proper answer or is
+//! disconnected, and the next one is served.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use crate::http::{Http, get};
 use crate::pairs::{Cell, on_every_pair};
 use crate::server::Server;
 
-/// The server does what it is there for.
+/// Checks that the server still serves.
 fn check_serves(server: &Server, protocol: &str) {
     let mut stream = connect(server.addr);
     match protocol {
@@ -23,11 +23,11 @@ fn check_serves(server: &Server, protocol: &str) {
 }
 
 #[test]
-fn who_is_bidden_farewell_harms_nobody_who_comes_after() {
+fn a_client_that_sends_after_the_last_reply_delays_no_other() {
     on_every_pair(Cell::Works, |pair| {
         let server = Server::start(pair, "http", &[]);
         for _ in 0..100 {
-            // What follows the last request is thrown away until the client goes.
+            // Input after the last request is discarded until the client closes.
             let mut talkative = Http::connect(server.addr);
             talkative.write("GET /bytes/10 HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\nand more");
             assert_eq!(talkative.reply().status, 200);
@@ -51,7 +51,7 @@ fn resets_at_any_time_cost_the_connection_and_nothing_else() {
                 _ => (b"GET 1", "GET 67108864\n".to_owned()),
             };
             for _ in 0..8 {
-                // Before a word.
+                // Before any input.
                 reset(connect(server.addr));
                 // In the middle of a request.
                 let mut stream = connect(server.addr);
@@ -78,8 +78,8 @@ fn resets_at_any_time_cost_the_connection_and_nothing_else() {
     });
 }
 
-/// Writes what the server may refuse to read, and returns all that it says. A refusal may overtake the input, and its
-/// reset the reply.
+/// Writes what the server may refuse to read, and returns the whole reply. The server may close before it has read the
+/// input, and its reset may destroy the reply.
 fn talk(stream: &mut TcpStream, input: &[u8]) -> Option<Vec<u8>> {
     match stream.write_all(input) {
         Err(e) if !matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => panic!("{e}"),
