@@ -99,7 +99,7 @@ pub(crate) struct Load {
     /// for a set of paths, as it does in the URL: /files/{0..9999}
     #[arg(long = "path", value_name = "PATH[=WEIGHT]", help_heading = "Requests")]
     paths: Vec<String>,
-    /// File of requests to send in turn; each line is METHOD PATH [BODY or @FILE].
+    /// File of requests to send in turn; each line is `METHOD PATH [BODY or @FILE]`.
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     requests: Option<PathBuf>,
     /// How to choose among several requests: turn, uniform (by weight), or zipf:S (the nth of the set n^S times less
