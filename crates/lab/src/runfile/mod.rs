@@ -1,6 +1,6 @@
 //! The run file: one SQLite database per run, `NAME.pitot`.
 //!
-//! **Reading** (all that a report needs): [`Run::open`] gives the whole run as plain data.
+//! **Reading** (all that a report needs): [`Run::open`](crate::Run::open) gives the whole run as plain data.
 //!
 //! ```no_run
 //! use pitot_lab::{Run, metric};

@@ -20,7 +20,7 @@ pub enum Opening {
     Greeting,
 }
 
-/// How far a call of [`ClientConn::receive`] got.
+/// How far a call of [`ClientConn::receive`](super::protocol::ClientConn::receive) got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Bytes of the input that are done with.

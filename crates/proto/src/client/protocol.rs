@@ -41,7 +41,7 @@ pub trait ClientConn: Send {
     /// Takes input, which starts with whatever an earlier call left unconsumed. `tag` is the oldest unanswered request,
     /// or none if nothing is asked.
     ///
-    /// It is called again with the rest until it answers [`Progress::More`]; what it has not consumed then is shown to
+    /// It is called again with the rest until it answers [`Progress::More`](super::exchange::Progress::More); what it has not consumed then is shown to
     /// it again with more behind it. A call consumes no byte beyond the end of a reply.
     ///
     /// # Errors
