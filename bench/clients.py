@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Serves a small site with every pair of `pitot list pairs` to curl, wrk, ab and a browser, and says what each got.
+"""Serves a small site with every pair of `pitot list pairs` to curl, wrk, ab and a browser, and checks what each received.
 
     cargo build --release && python3 bench/clients.py [MODEL+MECHANISM ...]
 
 curl fetches a page, a range of a picture and a file that is not there; wrk and ab load a page with 16 connections; a
 headless Chromium opens the page, which is right if its style sheet, its picture and its script (which fetches a file)
-have all arrived. The clients are Debian packages (curl wrk apache2-utils chromium); one that is missing is left out, and
-told. Exit code 1 if anything went wrong. Traffic stays on 127.0.0.1.
+have all arrived. The clients are Debian packages (curl wrk apache2-utils chromium); missing ones are reported and left
+out. Exit code 1 if anything went wrong. Traffic stays on 127.0.0.1.
 """
 import json, pathlib, re, shutil, signal, struct, subprocess, sys, tempfile, zlib
 
@@ -103,7 +103,7 @@ def main():
                 server.send_signal(signal.SIGTERM)
                 code = server.wait(30)
             wrong += code != 0 or not all(right for right, _ in results.values())
-            print(f"{pair:18}", "  ".join(f"{n} {'ok' if right else 'WRONG'} ({told})" for n, (right, told) in results.items()),
+            print(f"{pair:18}", "  ".join(f"{n} {'ok' if right else 'WRONG'} ({detail})" for n, (right, detail) in results.items()),
                   "" if code == 0 else f"exit code {code}", flush=True)
     print(f"{len(pairs)} pairs, {wrong} with something wrong")
     sys.exit(1 if wrong else 0)

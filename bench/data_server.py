@@ -156,7 +156,7 @@ def put(site, specs, rounds, seconds):
                 latency = latency_of_others(server.port, seconds)
                 stored, _ = finished(writers)
                 rows.setdefault(spec, []).append((latency["p50"], latency["p99"], stored / (seconds + 2)))
-    print("\nlatency of 64 clients on a hot 1 KiB file beside 8 clients that put files of 64 KiB")
+    print("\nlatency of 64 clients on a hot 1 KiB file with 8 clients that upload files of 64 KiB")
     print(f"  {'server':28}{'p50 ms':>9}{'p99 ms':>9}{'stored/s':>11}")
     for name, runs in rows.items():
         p50, p99, rate = (statistics.median(values) for values in zip(*runs))
@@ -174,7 +174,7 @@ def cold(site, directory, specs, rounds, seconds):
                 latency = latency_of_others(server.port, seconds)
                 _, size = finished(crowd)
                 rows.setdefault(server.name, []).append((latency["p50"], latency["p99"], size / 1e6 / (seconds + 2)))
-    print("\nlatency of 64 clients on a hot 1 KiB file beside 100 clients on cold 1 MiB files")
+    print("\nlatency of 64 clients on a hot 1 KiB file with 100 clients on cold 1 MiB files")
     print(f"  {'server':28}{'p50 ms':>9}{'p99 ms':>9}{'cold MB/s':>11}{'p99/nginx':>11}{'p99/nginx aio':>15}")
     for name, runs in rows.items():
         p50, p99, rate = (statistics.median(values) for values in zip(*runs))

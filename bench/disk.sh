@@ -60,7 +60,7 @@ pair() { # pitot-engine fio-engine direct block depth verdict?
     local out="$work/rounds"
     : >"$out"
     for ((round = 0; round < rounds; round++)); do
-        # Who goes first changes, so that a drift of the machine favours nobody.
+        # The order alternates, so that a drift of the machine favours neither.
         if ((round % 2)); then
             f=$(run_fio "$2" "$3" "${4%iB}" "$5"); p=$(run_pitot "$1" "$3" "$4" "$5")
         else

@@ -38,7 +38,7 @@ def pinned(cpu):
 
 @contextlib.contextmanager
 def serving(command, cpus=None):
-    """A server that is told to stop at the end; yields its port."""
+    """A server that is stopped at the end; yields its port."""
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
                               preexec_fn=lambda: os.sched_setaffinity(0, cpus or {SERVER_CPU}))
     try:

@@ -15,7 +15,7 @@ CPUS = sorted(os.sched_getaffinity(0))
 
 
 def cpu_seconds(pid):
-    """CPU time of all threads of a process, (user, all), to the nanosecond where the scheduler tells."""
+    """CPU time of all threads of a process, (user, all), with the nanoseconds of schedstat if available."""
     user = total = 0
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         fields = (task / "stat").read_text().rsplit(")", 1)[1].split()

@@ -49,15 +49,15 @@ def libmemcached(port):
         file = pathlib.Path(folder) / "greeting"
         file.write_text("hello")
         tool("memccp", servers, str(file))
-        told = tool("memccat", servers, "greeting")
-        assert told is None or told.strip() == "hello", told
+        output = tool("memccat", servers, "greeting")
+        assert output is None or output.strip() == "hello", output
         tool("memctouch", servers, "--expire=100", "greeting")
         tool("memcrm", servers, "greeting")
     stats = tool("memcstat", servers)
     assert stats is None or "curr_items" in stats, stats
     tool("memcslap", servers, "--concurrency=4", "--execute-number=500", "--test=get")
-    told = tool("memcaslap", "-s", f"127.0.0.1:{port}", "-T", "1", "-c", "8", "-x", "20000", "-v", "0.1")
-    assert told is None or "verify_failed: 0" in told or "verify_failed" not in told, told
+    output = tool("memcaslap", "-s", f"127.0.0.1:{port}", "-T", "1", "-c", "8", "-x", "20000", "-v", "0.1")
+    assert output is None or "verify_failed: 0" in output or "verify_failed" not in output, output
 
 
 def main():

@@ -53,7 +53,7 @@ def processes_of(pid):
 
 
 def cpu_seconds(pid):
-    """CPU time (all, user) of a process tree, to the nanosecond where the scheduler tells."""
+    """CPU time (all, user) of a process tree, with the nanoseconds of schedstat if available."""
     user = system = total = 0
     tick = os.sysconf("SC_CLK_TCK")
     for p in processes_of(pid):

@@ -216,8 +216,8 @@ fn wrong_options_are_explained() {
         (&["--deliver", "pigeon"], "cannot be delivered by `pigeon`"),
         (&["--deliver", "discard", "x"], "cannot be delivered by `discard x`"),
         (&["--deliver", "maildir", "/proc/none"], "the Maildir /proc/none cannot be used"),
-        (&["--smtp-name", "a b"], "not a name that a mail server can greet by"),
-        (&["--smtp-recipients-max", "0"], "a limit of smtp is 0"),
+        (&["--smtp-name", "a b"], "neither a domain nor an address literal"),
+        (&["--smtp-recipients-max", "0"], "the limits of smtp must be greater than 0"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_pitot")).args(["serve", "smtp"]).args(args).output();
         let output = output.expect("the program runs");

@@ -1,8 +1,8 @@
-//! A model of a memcache server, and a driver that compares the two: it makes up requests, and judges each reply by
+//! A model of a memcache server, and a driver that compares the two: it generates requests, and checks each reply against
 //! what the model knows.
 //!
-//! A hit must be right to the last byte. A miss of a key that should be there is allowed, for it may have been evicted,
-//! and is counted as lost; whoever drives this compares that count with the evictions that the server tells of. Several
+//! A hit must match exactly. A miss of a key that should be there is allowed, since it may have been evicted, and is
+//! counted as lost; the caller compares that count with the evictions that the server reports. Several
 //! drivers may work on one server at a time, each on keys of its own.
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use pitot_proto::PATTERN;
 /// What a driver does.
 #[derive(Clone, Copy, Debug)]
 pub struct SoakOptions {
-    /// Tells the keys of one driver from those of another, and seeds its choices.
+    /// Distinguishes the keys of this driver from those of others, and seeds its choices.
     pub driver: u32,
     /// Keys, of which one in eight is a counter.
     pub keys: u32,
@@ -23,7 +23,7 @@ pub struct SoakOptions {
     pub lag_s: u32,
 }
 
-/// What came of it so far.
+/// The counts so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SoakCounts {
     /// Replies that were judged.
@@ -179,7 +179,7 @@ impl Soak {
             })?;
         }
         if self.asked.is_empty() && used < input.len() {
-            return Err("bytes that nobody has asked for".into());
+            return Err("bytes that were not requested".into());
         }
         Ok(used)
     }
@@ -384,7 +384,7 @@ impl Soak {
         }
     }
 
-    /// The reply has told whether the key was there.
+    /// Handles a reply that shows whether the key was there.
     fn observe(&mut self, asked: &Asked, now_s: u32, found: bool) -> Result<(), String> {
         let known = &mut self.model[asked.key as usize];
         let server_s = asked.sent_s - self.options.lag_s..=now_s;
@@ -434,11 +434,11 @@ fn ends_s(exptime: u32, sent_s: u32, now_s: u32, lag_s: u32) -> Option<RangeIncl
 }
 
 impl Known {
-    fn count(&mut self, delta: u64, up: bool, told: &[u8]) -> Result<(), String> {
+    fn count(&mut self, delta: u64, up: bool, reported: &[u8]) -> Result<(), String> {
         let Content::Number(n) = &mut self.value else { return Err("it is not a number".into()) };
         *n = if up { n.wrapping_add(delta) } else { n.saturating_sub(delta) };
         self.cas = None;
-        if told == n.to_string().as_bytes() { Ok(()) } else { Err(format!("it should be {n}")) }
+        if reported == n.to_string().as_bytes() { Ok(()) } else { Err(format!("it should be {n}")) }
     }
 
     fn grow(&mut self, change: impl FnOnce(&mut Vec<Piece>)) {

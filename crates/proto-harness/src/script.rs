@@ -1,5 +1,4 @@
-//! A connection under whatever may happen to it, in any order: what its machine has to withstand, for property tests and
-//! the fuzz target `connection`.
+//! A connection under any sequence of events, for property tests and the fuzz target `connection`.
 
 use pitot_proto::{FileFailure, OpenError, Phase, Protocol, StoreError, Tick};
 
@@ -18,7 +17,7 @@ pub enum Event {
     EndOfInput,
     /// The time for what the connection is doing is over.
     Expire,
-    /// The server wants to be rid of it.
+    /// The server dismisses the connection.
     Dismiss,
     /// The server is stopping.
     Stop,
@@ -130,6 +129,9 @@ fn check(pump: &mut Pump<'_>, ended: Option<End>, sent_before: u64) {
         let (now, deadline) = (pump.worker.now, pump.deadline());
         assert!(deadline > now && deadline < Tick::NEVER, "the deadline does not lie ahead");
         let is_idle = pump.is_idle();
-        assert!(!is_idle || (pump.phase() == Phase::Idle && !pump.mid_request()), "it is idle and is not");
+        assert!(
+            !is_idle || (pump.phase() == Phase::Idle && !pump.mid_request()),
+            "an idle connection has a request under way"
+        );
     }
 }

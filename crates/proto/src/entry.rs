@@ -7,38 +7,38 @@ use crate::smtp::options::SmtpOptions;
 /// One protocol of the registry.
 #[derive(Debug)]
 pub struct ProtocolEntry {
-    /// The word that users type.
+    /// The name on the command line and in reports.
     pub name: &'static str,
     /// One line for lists.
     pub summary: &'static str,
     /// A paragraph for help and docs.
     pub doc: &'static str,
-    /// True if it serves files, and so wants a root.
+    /// True if it serves files, so that it can have a root.
     pub files: bool,
-    /// The URL with which `pitot load` asks it for replies of a size, in a plan that names none.
+    /// The default URL of a load in a plan, with placeholders for the address and the size of replies.
     pub load_url: &'static str,
-    /// Makes the protocol's shared state, or says in one line what is wrong with the options.
+    /// Creates the protocol's shared state; the error is a line that says what is wrong with the options.
     pub build: fn(&ProtocolOptions) -> Result<Box<dyn Protocol>, String>,
 }
 
-/// What a user may set for a protocol. Each protocol reads its own fields.
+/// The options of the protocols. Each protocol reads its own fields.
 #[derive(Clone, Debug)]
 pub struct ProtocolOptions {
-    /// A root of files is being served.
+    /// True if the files of a root are served.
     pub root: bool,
-    /// The most bytes of a request's head: request line and header fields with their line ends.
+    /// Limit on the head of a request in bytes: request line and header fields with their line ends.
     pub head_bytes_max: usize,
-    /// The most bytes of a request line with its line end.
+    /// Limit on the request line with its line end, in bytes.
     pub request_line_bytes_max: usize,
-    /// The most bytes of content that a request may carry.
+    /// Limit on the content of a request, in bytes.
     pub content_bytes_max: u64,
-    /// Files may be put below the root.
+    /// True if clients may store files below the root.
     pub writable: bool,
-    /// The most bytes of a file that is put there.
+    /// Limit on the size of a stored file, in bytes.
     pub upload_bytes_max: u64,
-    /// What is said of the cache of `memcache`.
+    /// The options of `memcache`.
     pub memcache: MemcacheOptions,
-    /// What is said of the mail server.
+    /// The options of `smtp`.
     pub smtp: SmtpOptions,
 }
 

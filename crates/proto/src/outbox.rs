@@ -1,4 +1,4 @@
-//! What a connection is to send.
+//! The output of a connection.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// Generated content: byte `i` of any generated body is `PATTERN[i % PATTERN.len()]`.
 ///
-/// It is printable text with line breaks, so that a terminal survives it, and its period of 64 lines of 64 bytes
-/// repeats to 64 KiB, so that one send may point at it many times and no memory is spent per connection.
+/// It is printable text with line breaks, which is safe on a terminal, and its period of 64 lines of 64 bytes is
+/// repeated to 64 KiB, so that one send can refer to it many times and no memory is needed per connection.
 pub static PATTERN: [u8; 65536] = pattern();
 
 const fn pattern() -> [u8; 65536] {
@@ -29,7 +29,7 @@ pub const fn pattern_at(at: u64) -> u8 {
     if column == 63 { b'\n' } else { b'!' + ((line * 31 + column * 7) % 94) as u8 }
 }
 
-/// A file that a server has opened; opaque to the protocol, which only passes it back.
+/// A file that a server has opened, opaque to the protocol.
 #[derive(Clone)]
 pub struct FileHandle(pub Arc<dyn Any + Send + Sync>);
 
@@ -39,12 +39,12 @@ impl fmt::Debug for FileHandle {
     }
 }
 
-/// A stretch of output.
+/// A part of the output.
 #[derive(Clone, Debug)]
 pub enum Segment {
     /// Bytes that the outbox owns.
     Bytes(Vec<u8>),
-    /// Bytes of the program.
+    /// Static bytes.
     Static(&'static [u8]),
     /// A range of bytes shared with others, such as a cached file or a stored value.
     Shared(Arc<[u8]>, Range<usize>),
@@ -57,12 +57,11 @@ pub enum Segment {
     },
     /// A range of a file.
     File {
-        /// Whose.
+        /// The file.
         handle: FileHandle,
-        /// Which bytes.
+        /// The range of bytes.
         range: Range<u64>,
-        /// How many of the bytes right before it are the head of the reply that it is the rest of; 0 if they cannot
-        /// be taken back.
+        /// Length of the reply's head, directly before it; 0 if the reply cannot be revoked.
         head_len: usize,
     },
     /// Bytes of a file that have been read already.
@@ -112,11 +111,11 @@ impl Segment {
     }
 }
 
-/// At most this many slices are gathered for one send.
+/// Limit on the slices of one gathering send.
 const GATHER_MAX: usize = 16;
-/// A recycled buffer keeps at most this much capacity.
+/// Limit on the capacity of a reused buffer.
 const SPARE_CAPACITY_MAX: usize = 16 * 1024;
-/// Shared bytes up to this length are copied rather than pointed at: one send of one buffer is cheaper.
+/// Shared bytes up to this length are copied rather than referenced: one send of one buffer is cheaper.
 pub(crate) const COPY_MAX: usize = 4096;
 
 /// Everything that one connection still has to send, in order.
@@ -132,7 +131,7 @@ pub struct Outbox {
     len: u64,
     /// Bytes that the kernel has and has not reported as sent.
     lent: u64,
-    /// Files among the segments, so that nobody looks for one in vain.
+    /// Number of files among the segments, so that a search can be skipped.
     files: usize,
     spare: Vec<u8>,
 }
@@ -208,7 +207,7 @@ impl Outbox {
         }
     }
 
-    /// Appends bytes of the program without a copy, where that pays.
+    /// Appends static bytes, without a copy if that is cheaper.
     pub fn fixed(&mut self, bytes: &'static [u8]) {
         if bytes.len() <= COPY_MAX {
             self.bytes(bytes);
@@ -217,7 +216,7 @@ impl Outbox {
         }
     }
 
-    /// Appends a range of shared bytes, copied where that is cheaper than to point at them.
+    /// Appends a range of shared bytes, copied if that is cheaper than a reference.
     pub fn shared(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
         if range.len() <= COPY_MAX {
             self.bytes(&bytes[range]);
@@ -290,7 +289,7 @@ impl Outbox {
                 }
                 Segment::Block(block) => gathered.push(&block.bytes()[from..]),
                 Segment::File { .. } => {
-                    // What follows a block may have to be read first, and nobody should wait for it to send the block.
+                    // What follows a block may have to be read first, which must not delay the block.
                     gathered.more = !after_block;
                     break;
                 }
@@ -311,8 +310,8 @@ impl Outbox {
         }
     }
 
-    /// The first range of a file, unless a part of it has been read already and still waits to be sent. Whoever reads
-    /// files into memory gives its bytes back by [`Outbox::fill`].
+    /// The first range of a file, unless a part of it has been read already and still waits to be sent. A driver that
+    /// reads files into memory passes the bytes to [`Outbox::fill`].
     pub fn file_to_read(&self) -> Option<(&FileHandle, Range<u64>)> {
         if self.files == 0 {
             return None;
@@ -325,7 +324,7 @@ impl Outbox {
         })?
     }
 
-    /// Puts bytes in the place of the start of the first range of a file, of which they are the content.
+    /// Replaces the start of the first range of a file by its content.
     ///
     /// # Panics
     /// If there is none, or the part is longer than it.
@@ -347,8 +346,7 @@ impl Outbox {
         }
     }
 
-    /// Gives the first block back: its place is taken by the range of the file that it was read from. False if there
-    /// is none.
+    /// Releases the first block: it is replaced by the range of the file that it was read from. False if there is none.
     pub fn unfill(&mut self) -> bool {
         let Some(index) = self.segments.iter().position(|s| matches!(s, Segment::Block(_))) else {
             return false;
@@ -369,8 +367,8 @@ impl Outbox {
         true
     }
 
-    /// Takes back the reply that the first range of a file belongs to, with all that is queued behind it. False, with
-    /// nothing changed, if a part of it is sent already or its head cannot be told from what is before it.
+    /// Removes the reply that the first range of a file belongs to, with everything queued after it. False, with nothing
+    /// changed, if a part of it has been sent already or the start of its head is not known.
     pub fn revoke(&mut self) -> bool {
         let Some(index) = self.segments.iter().position(|s| matches!(s, Segment::File { .. })) else {
             return false;
@@ -473,7 +471,7 @@ impl Outbox {
         self.segments.push_front(segment);
     }
 
-    /// Drops everything that is queued, as when the connection has failed.
+    /// Drops everything that is queued, when the connection has failed.
     pub fn clear(&mut self) {
         self.advance(self.len);
         self.lent = 0;
@@ -487,7 +485,7 @@ impl Outbox {
         }
     }
 
-    /// The owned buffer at the back, made if there is none.
+    /// The owned buffer at the back, created if there is none.
     fn buffer(&mut self) -> &mut Vec<u8> {
         if !matches!(self.segments.back(), Some(Segment::Bytes(_))) {
             self.segments.push_back(Segment::Bytes(std::mem::take(&mut self.spare)));

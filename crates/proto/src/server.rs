@@ -1,4 +1,4 @@
-//! What a protocol is to a server.
+//! The interface between protocols and servers.
 
 use std::any::Any;
 use std::fmt;
@@ -9,10 +9,10 @@ use crate::{Exchange, FileHandle, StoreError, Upload};
 
 /// A protocol with the state that all its connections share (a site's options, a cache's items).
 pub trait Protocol: Send + Sync {
-    /// The state of one new connection. It should stay small: an idle connection is little more than this.
+    /// Creates the state of a new connection. It should be small: an idle connection is little more than this.
     fn connect(&self) -> Box<dyn ServerConn>;
 
-    /// Its connections want to know the address of their peer, which costs the driver a system call for each of them.
+    /// True if connections need the address of their peer, which costs the driver a system call per connection.
     fn wants_peer(&self) -> bool {
         false
     }
@@ -21,10 +21,10 @@ pub trait Protocol: Send + Sync {
 /// The protocol of the server's side of one connection: bytes in, bytes and requests to its driver out.
 ///
 /// [`Connection`](crate::Connection) is its caller: it lends the input to the core and keeps what was not consumed; the
-/// core never stores a copy of input that it can ask to see again. `dyn` is deliberate: one indirect call per read costs about a nanosecond, and it
-/// keeps a protocol to one file and one registry entry.
+/// core never copies input that it can see again. `dyn` is deliberate: one indirect call per read costs about a
+/// nanosecond, and it keeps a protocol to one file and one registry entry.
 pub trait ServerConn: Send {
-    /// The address of the peer, before all else, if the protocol wants it and it is known.
+    /// The address of the peer; called first, if the protocol needs it and it is known.
     fn peer_is(&mut self, peer: IpAddr) {
         let _ = peer;
     }
@@ -58,8 +58,8 @@ pub trait ServerConn: Send {
         Next::Close
     }
 
-    /// The answer to a [`Next::Store`]: the upload so far, nothing once it is in its place, or why it could not be
-    /// stored. No `receive` comes in between.
+    /// The answer to a [`Next::Store`]: the upload so far, nothing once it is complete, or why it could not be stored. No
+    /// `receive` comes in between.
     fn stored(
         &mut self,
         cx: &Context<'_>,
@@ -76,19 +76,19 @@ pub trait ServerConn: Send {
         Next::Close
     }
 
-    /// The peer took too long; a last word may be put in the outbox before the connection is closed.
+    /// A timeout of the peer; the core may add a last reply before the connection is closed.
     fn timed_out(&mut self, cx: &Context<'_>, exchange: &mut Exchange) {
         let _ = (cx, exchange);
     }
 
-    /// The connection is about to be closed although nothing is wrong with it: it was idle for too long, or the server
-    /// is stopping. What a last word leaves in the outbox is sent as far as the socket takes it at once.
+    /// The connection is about to be closed without an error: it was idle for too long, or the server is stopping. A last
+    /// reply is sent as far as the socket takes it at once.
     fn dismissed(&mut self, cx: &Context<'_>, exchange: &mut Exchange) {
         let _ = (cx, exchange);
     }
 
-    /// A file of which a reply was made cannot be read, and that reply was taken out of the outbox again with all that
-    /// followed it: an error reply may be put in its place before the connection is closed.
+    /// The file of a queued reply cannot be read, and the reply was removed from the outbox with everything after it: the
+    /// core may write an error reply instead before the connection is closed.
     fn file_failed(&mut self, cx: &Context<'_>, error: OpenError, exchange: &mut Exchange) {
         let _ = (cx, error, exchange);
     }
@@ -100,21 +100,21 @@ pub trait ServerConn: Send {
     }
 }
 
-/// What holds at the time of a call: the world outside, as arguments.
+/// The context of a call: time and the state of the server.
 #[derive(Debug)]
 pub struct Context<'a> {
     /// Seconds since 1970-01-01 UTC.
     pub unix_s: u64,
-    /// The same moment as an IMF-fixdate (RFC 9110 section 5.6.7), made once a second.
+    /// The same time as an IMF-fixdate (RFC 9110 section 5.6.7), formatted once a second.
     pub date: &'a str,
-    /// The server is stopping: answer what is here, then close.
+    /// True if the server is stopping: answer the received requests, then close.
     pub stopping: bool,
 }
 
-/// How far a core got and what it wants next.
+/// How much a core consumed, and what it needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Bytes of the input that are done with.
+    /// Consumed bytes of the input.
     pub consumed: usize,
     /// What to do now.
     pub next: Next,
@@ -127,10 +127,10 @@ impl Step {
     }
 }
 
-/// What a core wants next.
+/// What a core needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// More input, once it is there.
+    /// More input.
     Read,
     /// Send the outbox until it is empty, then call `receive` with the rest of the input. The only back-pressure.
     Flush,
@@ -142,7 +142,7 @@ pub enum Next {
     Close,
 }
 
-/// The peer broke the protocol. The connection ends once the outbox is sent.
+/// The peer violated the protocol. The connection is closed once the outbox is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The kind, for the counters.
@@ -152,9 +152,9 @@ pub struct Violation {
 /// Kinds of violation, as the server counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViolationKind {
-    /// Bytes that are not the protocol.
+    /// Malformed input.
     Malformed,
-    /// Something is longer than its limit.
+    /// Input that exceeds a limit.
     TooLarge,
 }
 
@@ -170,37 +170,37 @@ impl From<ViolationKind> for Violation {
 pub struct Opened {
     /// To be put into the outbox by [`Outbox::file`](crate::Outbox::file).
     pub handle: FileHandle,
-    /// What is known of the file.
+    /// The file's metadata.
     pub meta: FileMeta,
-    /// What the protocol has worked out of it. A new file starts with `Derived::default()`.
+    /// What the protocol has computed from it. A new file starts with `Derived::default()`.
     pub derived: Derived,
 }
 
-/// What a protocol may know of a file.
+/// The metadata of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMeta {
     /// Length in bytes.
     pub size: u64,
     /// Last modification, seconds since 1970-01-01 UTC.
     pub modified_s: u64,
-    /// The nanoseconds of it.
+    /// Its nanoseconds.
     pub modified_ns: u32,
     /// The inode number: with size and time it makes a validator.
     pub inode: u64,
-    /// The whole content (`size` bytes), where the server keeps it in memory.
+    /// The whole content (`size` bytes), if the server has cached it.
     pub content: Option<Arc<[u8]>>,
 }
 
-/// Something that a protocol works out of a file and its path once, such as a formatted reply head, and finds again as
+/// A value that a protocol computes once from a file and its path, such as a formatted reply head, and that is kept as
 /// long as the server keeps the file open.
 #[derive(Default)]
 pub struct Derived(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl Derived {
-    /// The value, made on the first call.
+    /// The value, computed on the first call.
     ///
     /// # Panics
-    /// If another call has made a value of another type: a file store serves one protocol.
+    /// If an earlier call has stored a value of another type: a file store serves one protocol.
     pub fn get_or_make<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
         let value = self.0.get_or_init(|| Box::new(make()));
         value.downcast_ref().expect("a file store serves one protocol")
@@ -228,6 +228,6 @@ pub enum OpenError {
     NameTooLong,
     /// Out of descriptors or memory for now (EMFILE, ENFILE, ENOMEM), or the data server is not running.
     Unavailable,
-    /// Anything else the disk said.
+    /// Any other error.
     Failed,
 }

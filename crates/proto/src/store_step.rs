@@ -1,25 +1,24 @@
-//! How a core has what it receives stored: piece by piece, by whoever drives the connection.
+//! Storing what a core receives: piece by piece, by the driver of the connection.
 
 use std::any::Any;
 use std::fmt;
 
-/// What a core asks for with [`Next::Store`](crate::Next::Store): append these bytes to the upload, or begin one with
-/// them, and after the last of them put it where it belongs, so that it survives a loss of power.
+/// What a core requests with [`Next::Store`](crate::Next::Store): append these bytes to the upload, or begin one with
+/// them, and after the last of them complete it, so that it survives a loss of power.
 ///
-/// An upload is never held in memory: the core passes on what it was shown, and nothing else of it exists but what the
-/// driver has made of it so far, the [`Upload`].
+/// An upload is never held in memory: the core passes on its input, and the driver keeps the [`Upload`] so far.
 #[derive(Debug, Default)]
 pub struct StoreStep {
-    /// What the driver has made of it so far. `None` if it begins with this step.
+    /// The upload so far. `None` if it begins with this step.
     pub upload: Option<Upload>,
-    /// What is to be appended.
+    /// The bytes to append.
     pub bytes: Vec<u8>,
-    /// Nothing follows.
+    /// True in the last step.
     pub is_last: bool,
 }
 
 impl StoreStep {
-    /// Forgets the step; an upload under way is discarded.
+    /// Clears the step; an upload under way is discarded.
     pub fn clear(&mut self) {
         self.upload = None;
         self.bytes.clear();
@@ -36,14 +35,14 @@ impl fmt::Debug for Upload {
     }
 }
 
-/// Why something could not be stored. Nothing is left of it.
+/// Why a step of storing failed. The upload is discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreError {
     /// The disk or the quota is full (ENOSPC, EDQUOT, EFBIG).
     NoSpace,
     /// The directory does not exist.
     NoDirectory,
-    /// The server may not write there.
+    /// The server has no permission to write there.
     Forbidden,
     /// Any other error of the disk.
     Failed,

@@ -1,11 +1,11 @@
-//! What the connections of one worker share: the time, the limits, spare memory, and what they have counted.
+//! What the connections of one worker share: the time, the limits, spare memory, and the counts.
 
 use std::time::Duration;
 
 use crate::{Context, Exchange, Violation, ViolationKind};
 
-/// A point in time in sixteenths of a second since a start that the worker chooses. It is what deadlines need: four
-/// bytes for each connection, and one compact array of them for each worker.
+/// A point in time in sixteenths of a second since a start that the worker chooses. It makes deadlines small: four bytes
+/// per connection, in one compact array per worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tick(u32);
 
@@ -18,7 +18,7 @@ impl Tick {
     /// Later than every other.
     pub const NEVER: Tick = Tick(u32::MAX);
 
-    /// The tick that has begun when this time has passed since the start.
+    /// The current tick when this time has passed since the start.
     pub fn at(since_start: Duration) -> Tick {
         let whole = since_start.as_secs().saturating_mul(TICKS_PER_SECOND);
         let part = u64::from(since_start.subsec_nanos()) * TICKS_PER_SECOND / 1_000_000_000;
@@ -30,7 +30,7 @@ impl Tick {
         self.plus(Ticks::lasting(time))
     }
 
-    /// The time from this tick to a later one; nothing if it is not later.
+    /// The time from this tick to a later one; zero if it is not later.
     pub fn until(self, later: Tick) -> Duration {
         let ticks = u64::from(later.0.saturating_sub(self.0));
         Duration::from_nanos(ticks * (1_000_000_000 / TICKS_PER_SECOND))
@@ -41,7 +41,7 @@ impl Tick {
     }
 }
 
-/// A number of ticks that lasts at least as long as a time, wherever in a tick it begins.
+/// A number of ticks that lasts at least as long as a time, wherever in a tick the time begins.
 #[derive(Clone, Copy, Debug)]
 struct Ticks(u32);
 
@@ -52,7 +52,7 @@ impl Ticks {
     }
 }
 
-/// Limits on what a connection may take.
+/// Limits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
     /// From the first byte of a request's head to its last.
@@ -61,9 +61,9 @@ pub struct ConnectionLimits {
     pub idle_timeout: Duration,
     /// Without progress in sending a reply or receiving a body.
     pub write_timeout: Duration,
-    /// How long input is discarded so that the reply on its way is not destroyed by a reset.
+    /// How long input is discarded before the close, so that a reset does not destroy the reply in flight.
     pub linger: Duration,
-    /// Bytes of replies that may wait in memory for one slow reader before no more of its requests are read.
+    /// Replies buffered for a slow client, in bytes, before its further requests are held back.
     pub outbox_bytes: u64,
 }
 
@@ -79,7 +79,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// What a connection is doing, as far as time is concerned.
+/// The phase of a connection, which determines its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing is under way.
@@ -88,23 +88,23 @@ pub enum Phase {
     Head,
     /// The body of a request is arriving.
     Body,
-    /// A reply is being made or sent.
+    /// A reply is being prepared or sent.
     Reply,
     /// Everything is sent; late input is discarded.
     Linger,
 }
 
 impl Phase {
-    /// True if its time counts from its start rather than from the last progress.
+    /// True if its timeout runs from its start rather than from the last progress.
     pub const fn counts_from_start(self) -> bool {
         matches!(self, Phase::Head | Phase::Linger)
     }
 }
 
-/// What has happened on connections since the driver last looked.
+/// The counts of connections since the driver last collected them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Replies given.
+    /// Replies.
     pub replies: u64,
     /// Bytes received.
     pub bytes_received: u64,
@@ -114,9 +114,9 @@ pub struct Tally {
     pub reset: u64,
     /// Connections that the peer ended in the middle of a request.
     pub ended_early: u64,
-    /// Bytes that were not the protocol.
+    /// Malformed requests.
     pub malformed: u64,
-    /// Requests or parts of them over a limit.
+    /// Requests that exceeded a size limit.
     pub too_large: u64,
     /// Requests that took too long to arrive.
     pub timed_out_request: u64,
@@ -126,18 +126,18 @@ pub struct Tally {
     pub timed_out_write: u64,
     /// Files that became shorter while they were sent.
     pub file_truncated: u64,
-    /// Files that could not be read on.
+    /// Files that could not be read to the end.
     pub file_failed: u64,
     /// Recipients of mail that were accepted, whether or not a message followed.
     pub recipients_accepted: u64,
     /// Messages that were acknowledged.
     pub messages: u64,
-    /// The recipients of these.
+    /// Recipients of acknowledged messages.
     pub recipients: u64,
 }
 
 impl Tally {
-    /// Takes what a core has counted.
+    /// Adds the counts of a core.
     pub(crate) fn collect(&mut self, exchange: &mut Exchange) {
         let counts = std::mem::take(&mut exchange.counts);
         self.replies += u64::from(counts.replies);
@@ -157,18 +157,18 @@ impl Tally {
 /// Exchanges kept for reuse.
 const SPARE_MAX: usize = 64;
 
-/// What the connections of one worker share. The driver sets the time before it passes on what has happened.
+/// What the connections of one worker share. The driver sets the time before it reports events.
 #[derive(Debug)]
 pub struct Worker {
     /// The time, for deadlines.
     pub now: Tick,
     /// Seconds since 1970-01-01 UTC.
     pub unix_s: u64,
-    /// The same moment as an IMF-fixdate (RFC 9110 section 5.6.7).
+    /// The same time as an IMF-fixdate (RFC 9110 section 5.6.7).
     pub date: String,
-    /// The server is stopping.
+    /// True if the server is stopping.
     pub stopping: bool,
-    /// A file is opened only once all replies before it are sent: whoever opens files does one thing at a time for a
+    /// True if a file is opened only once all replies before it are sent, for drivers that do one thing at a time per
     /// connection.
     pub opens_when_sent: bool,
     /// What has happened.
@@ -191,7 +191,7 @@ struct Timeouts {
 }
 
 impl Worker {
-    /// A worker at the start of time.
+    /// A worker at tick 0.
     pub fn new(limits: &ConnectionLimits) -> Worker {
         Worker {
             now: Tick::START,
@@ -211,12 +211,12 @@ impl Worker {
         }
     }
 
-    /// What a core may know.
+    /// The context for a core.
     pub(crate) fn context(&self) -> Context<'_> {
         Context { unix_s: self.unix_s, date: &self.date, stopping: self.stopping }
     }
 
-    /// When the time of a phase that begins or makes progress now is over.
+    /// The deadline of a phase that begins or makes progress now.
     pub(crate) fn deadline(&self, phase: Phase) -> Tick {
         self.now.plus(match phase {
             Phase::Idle => self.timeouts.idle,

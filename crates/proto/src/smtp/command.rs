@@ -15,7 +15,7 @@ pub(super) enum Verb {
     Vrfy,
     Help,
     Quit,
-    /// Known to the standards, and not offered here.
+    /// Standard, but not supported.
     NotOffered,
 }
 
@@ -36,7 +36,7 @@ const VERBS: [(&[u8], Verb); 13] = [
 ];
 
 /// Splits a line, without its end, into its verb and what follows; blanks at the end are tolerated (RFC 5321 section
-/// 4.1.1). `None` for a verb that nobody knows.
+/// 4.1.1). `None` for an unknown verb.
 pub(super) fn split(line: &[u8]) -> Option<(Verb, &[u8])> {
     let line = line.trim_ascii_end();
     let end = line.iter().position(|&byte| byte == b' ').unwrap_or(line.len());
@@ -45,13 +45,13 @@ pub(super) fn split(line: &[u8]) -> Option<(Verb, &[u8])> {
     Some((*verb, rest.trim_ascii_start()))
 }
 
-/// What a sender says of its message.
+/// The arguments of MAIL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mail<'a> {
     pub(super) reverse_path: Path<'a>,
-    /// The size in bytes, if it was said.
+    /// The declared size in bytes.
     pub(super) size: Option<u64>,
-    /// Addresses and header may be UTF-8.
+    /// True if addresses and header may be UTF-8.
     pub(super) utf8: bool,
 }
 
@@ -62,7 +62,7 @@ pub(super) enum Fault {
     Syntax,
     /// Not an address.
     Path,
-    /// A parameter that nobody knows.
+    /// An unknown parameter.
     Parameter,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn mail(arguments: &[u8], extended: bool) -> Result<Mail<'_>, Fault> 
             return Err(Fault::Parameter);
         }
         if let Some(number) = after_word(parameter, b"SIZE=") {
-            // RFC 1870: up to twenty digits. What is more than the type holds is more than any limit.
+            // RFC 1870: up to twenty digits. A number that overflows exceeds any limit.
             let sound = (1..=20).contains(&number.len()) && number.iter().all(u8::is_ascii_digit);
             if !sound || mail.size.is_some() {
                 return Err(Fault::Syntax);
@@ -111,19 +111,19 @@ pub(super) fn rcpt(arguments: &[u8]) -> Result<Path<'_>, Fault> {
     }
 }
 
-/// True for a name that a client may give itself: a domain, an address literal, or what clients without either say.
+/// True for a valid name of a client: a domain, an address literal, or what clients without either send.
 pub(super) fn is_client_name(name: &[u8]) -> bool {
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(byte);
     (1..=255).contains(&name.len()) && name.iter().all(is_of_name)
 }
 
-/// What follows a word in any case, and blanks behind it, which many clients send though none are allowed.
+/// The rest after a case-insensitive word and blanks, which many clients send although they are not allowed.
 fn after_word<'a>(text: &'a [u8], word: &[u8]) -> Option<&'a [u8]> {
     let (head, rest) = text.split_at_checked(word.len())?;
     head.eq_ignore_ascii_case(word).then(|| rest.trim_ascii_start())
 }
 
-/// The parameters behind a path, which a blank must separate from it.
+/// The parameters after a path, which must be separated from it by a blank.
 fn parameters(rest: &[u8]) -> Result<impl Iterator<Item = &[u8]>, Fault> {
     if !matches!(rest.first(), None | Some(b' ')) {
         return Err(Fault::Path);

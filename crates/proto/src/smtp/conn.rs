@@ -1,4 +1,4 @@
-//! One connection: from a command to its reply, and from the first line of a message to its place.
+//! A connection: from command to reply, and from the first line of a message to its storage.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use super::content::Content;
 use super::{LINE_BYTES_MAX, Shared, reply};
 use crate::{Context, Exchange, Next, ServerConn, Step, StoreError, Upload, Violation, ViolationKind};
 
-/// Bytes of a message that are looked at in one call, which bounds what a step of storing holds.
+/// Bytes of a message that one call processes, which bounds a step of storing.
 const PIECE_BYTES_MAX: usize = 64 << 10;
-/// A session keeps at most this much memory for the next envelope.
+/// Limit on the memory that a session keeps for the next envelope.
 const ENVELOPE_SPARE_MAX: usize = 4096;
 
-/// A connection. Before EHLO it is this and nothing else.
+/// A connection. Before EHLO it needs no other memory.
 pub(super) struct Conn {
     shared: Arc<Shared>,
     state: State,
-    /// In a line that was refused before its end was there.
+    /// In the rest of a line that was refused before its end had arrived.
     in_long_line: bool,
     errors: u32,
-    /// Known only where messages are stored, which name it.
+    /// The client's address; known only if messages are stored, which contain it.
     peer: Option<Box<IpAddr>>,
     /// From EHLO on.
     session: Option<Box<Session>>,
@@ -32,36 +32,36 @@ const _: () = assert!(size_of::<Conn>() <= 32, "an idle connection has grown");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// No EHLO or HELO has been said.
+    /// Before EHLO or HELO.
     Fresh,
     /// Between transactions.
     Ready,
-    /// MAIL has been said, and no recipient is accepted yet.
+    /// After MAIL, without an accepted recipient.
     Mail,
-    /// There are recipients.
+    /// With accepted recipients.
     Recipients,
     /// In a message.
     Content,
 }
 
-/// What is known of a client, and of its transaction.
+/// The state of a client and its transaction.
 struct Session {
     client: Box<[u8]>,
     extended: bool,
     utf8: bool,
     recipients: u32,
-    /// The fields that go in front of the message, but the last of them, if messages are stored.
+    /// The header fields to add to the message, except the last of them, if messages are stored.
     envelope: Vec<u8>,
     content: Content,
     upload: Option<Upload>,
-    /// The message is being stored: its envelope has been written.
+    /// True if the message is being stored: its envelope has been written.
     storing: bool,
-    /// The message has ended, and its last step is under way.
+    /// True if the message has ended, and its last step is under way.
     ended: bool,
     refusal: Option<Refusal>,
 }
 
-/// Why a message is refused once it is there.
+/// Why a message is refused at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
     TooLarge,
@@ -96,7 +96,7 @@ impl Session {
         }
     }
 
-    /// Forgets the transaction.
+    /// Resets the transaction.
     fn reset(&mut self) {
         self.utf8 = false;
         self.recipients = 0;
@@ -109,14 +109,14 @@ impl Session {
         self.refusal = None;
     }
 
-    /// Adds a field to the envelope. The mailbox was read by the grammar of paths, which has no line end in it.
+    /// Adds a field to the envelope. The mailbox was parsed as a path, and so contains no line end.
     fn add_to_envelope(&mut self, name: &str, open: &str, mailbox: &str, close: &str) {
         for part in [name, ": ", open, mailbox, close, "\n"] {
             self.envelope.extend_from_slice(part.as_bytes());
         }
     }
 
-    /// Writes what goes in front of the message (RFC 5321 section 4.4).
+    /// Writes the fields before the message (RFC 5321 section 4.4).
     fn write_envelope(&self, cx: &Context<'_>, shared: &Shared, peer: Option<&IpAddr>, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.envelope);
         let with = match (self.utf8, self.extended) {
@@ -124,7 +124,7 @@ impl Session {
             (false, true) => "ESMTP",
             (false, false) => "SMTP",
         };
-        // The zone of an IMF-fixdate is written in a way that mail has given up (RFC 5322 section 4.3).
+        // The zone of an IMF-fixdate has a form that is obsolete in mail (RFC 5322 section 4.3).
         let date = cx.date.strip_suffix("GMT").unwrap_or(cx.date);
         bytes.extend_from_slice(b"Received: from ");
         bytes.extend_from_slice(&self.client);
@@ -182,7 +182,7 @@ impl ServerConn for Conn {
 
     fn end_of_input(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
         if cx.stopping {
-            // A worker in a blocking call is told to stop by an end of input.
+            // A worker in a blocking call is stopped by an end of input.
             exchange.out.fixed(reply::STOPPING);
         }
         Next::Close
@@ -278,7 +278,7 @@ impl Conn {
         self.answer(said, consumed, exchange)
     }
 
-    /// Sends a reply, which may be there already, and counts it if it refuses something for good.
+    /// Queues a reply, and counts it as an error if it is a permanent refusal.
     fn answer(
         &mut self,
         said: &'static [u8],
@@ -381,7 +381,7 @@ impl Conn {
             };
         }
         let next = if session.refusal.is_some() {
-            // What is there of it is thrown away at once.
+            // The stored part is discarded at once.
             session.upload = None;
             exchange.step.bytes.clear();
             if ended { self.message_done(cx, exchange) } else { Next::Read }
@@ -395,7 +395,7 @@ impl Conn {
         Step { consumed, next }
     }
 
-    /// Answers a message that has ended and is stored, if it was to be.
+    /// Replies to a message that has ended and, if it had to be, is stored.
     fn message_done(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
         let Some(session) = &mut self.session else { return Next::Close };
         match session.refusal {

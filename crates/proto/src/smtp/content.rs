@@ -1,42 +1,41 @@
-//! The text of a message on its way in: where it ends, and what of it is the message.
+//! The content of a message while it is received: finding its end, and removing the dot stuffing.
 //!
-//! Only the five bytes CR LF `.` CR LF end a message (RFC 5321 section 4.1.1.4), wherever the input is cut. A line feed
-//! without a carriage return before it and a carriage return without a line feed behind it end neither a line nor a
-//! message; they are noted, and the message is refused at its end. So no two servers can differ over where a message
-//! that passed through this one ended, which is what smuggling lives on.
+//! Only the five bytes CR LF `.` CR LF end a message (RFC 5321 section 4.1.1.4), wherever the input is split. A bare
+//! line feed or carriage return ends neither a line nor a message; it is noted, and the message is refused at its end.
+//! So two servers cannot disagree about the end of a message that this one accepted, which is what smuggling relies on.
 
 use memchr::memchr2;
 
-/// How far a message has come.
+/// The state of a message that is being received.
 #[derive(Debug)]
 pub(super) struct Content {
-    place: Place,
-    /// Bytes of the message so far: line ends count two, stuffed dots not at all (RFC 1870).
+    position: Position,
+    /// Size of the message so far: line ends count two bytes, stuffed dots none (RFC 1870).
     pub(super) size: u64,
-    /// A carriage return or line feed stood alone.
+    /// True if there was a bare carriage return or line feed.
     pub(super) stray: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Position {
     LineStart,
-    /// Behind the dot that a line starts with.
+    /// After a dot at the start of a line.
     Dot,
-    /// Behind the dot and a carriage return.
+    /// After that dot and a carriage return.
     DotCr,
     InLine,
-    /// Behind a carriage return in a line.
+    /// After a carriage return in a line.
     Cr,
 }
 
 impl Content {
-    /// A message that begins.
+    /// The start of a message.
     pub(super) fn new() -> Content {
-        Content { place: Place::LineStart, size: 0, stray: false }
+        Content { position: Position::LineStart, size: 0, stray: false }
     }
 
-    /// Takes input. Appends what it is of the message to `kept`, with line feeds for line ends as files have them.
-    /// Returns how much of the input belongs to the message, and whether that was its end.
+    /// Takes input. Appends the decoded message to `kept`, with line feeds as line ends. Returns how much of the input
+    /// belongs to the message, and whether the message has ended.
     pub(super) fn take(&mut self, input: &[u8], mut kept: Option<&mut Vec<u8>>) -> (usize, bool) {
         let mut keep = |bytes: &[u8]| {
             if let Some(kept) = &mut kept {
@@ -45,18 +44,18 @@ impl Content {
         };
         let mut at = 0;
         while let Some(&byte) = input.get(at) {
-            match (self.place, byte) {
-                (Place::LineStart, b'.') => {
+            match (self.position, byte) {
+                (Position::LineStart, b'.') => {
                     at += 1;
-                    self.place = Place::Dot;
+                    self.position = Position::Dot;
                 }
-                (Place::Dot, b'\r') => {
+                (Position::Dot, b'\r') => {
                     at += 1;
-                    self.place = Place::DotCr;
+                    self.position = Position::DotCr;
                 }
-                (Place::DotCr, b'\n') => return (at + 1, true),
-                (Place::LineStart | Place::Dot, _) => self.place = Place::InLine,
-                (Place::InLine, _) => {
+                (Position::DotCr, b'\n') => return (at + 1, true),
+                (Position::LineStart | Position::Dot, _) => self.position = Position::InLine,
+                (Position::InLine, _) => {
                     let rest = &input[at..];
                     let end = memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
                     keep(&rest[..end]);
@@ -64,19 +63,19 @@ impl Content {
                     at += end + 1;
                     match rest.get(end) {
                         None => return (input.len(), false),
-                        Some(b'\r') => self.place = Place::Cr,
+                        Some(b'\r') => self.position = Position::Cr,
                         Some(_) => self.stray = true,
                     }
                 }
-                (Place::Cr, b'\n') => {
+                (Position::Cr, b'\n') => {
                     at += 1;
                     keep(b"\n");
                     self.size += 2;
-                    self.place = Place::LineStart;
+                    self.position = Position::LineStart;
                 }
-                (Place::Cr | Place::DotCr, _) => {
+                (Position::Cr | Position::DotCr, _) => {
                     self.stray = true;
-                    self.place = Place::InLine;
+                    self.position = Position::InLine;
                 }
             }
         }

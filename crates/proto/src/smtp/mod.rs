@@ -1,19 +1,19 @@
 //! `smtp`: a server that receives mail (RFC 5321), for any recipient.
 //!
-//! It offers PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), SMTPUTF8 (RFC 6531) and
+//! It supports PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), SMTPUTF8 (RFC 6531) and
 //! ENHANCEDSTATUSCODES (RFC 2034), and takes commands in the standard's order only.
 //!
 //! How it is built, and at what price:
-//! - **A message is never in memory.** What arrives of it is counted and forgotten, or, with [`SmtpOptions::store`],
-//!   handed on piece by piece in [`StoreStep`](crate::StoreStep)s, which the driver of the connection carries out. The price
-//!   is a write for each receive. A message is acknowledged when the last step is done, and not before.
-//! - **The answer does not depend on how the input is cut**, and only CR LF ends a line. A message with a carriage
-//!   return or line feed by itself is refused at its end (`content.rs`).
-//! - **A connection is small**: before EHLO it is a pointer and a few bytes, behind it about two hundred bytes more. The
+//! - **A message is never in memory.** Its content is counted and dropped or, with [`SmtpOptions::store`], passed on
+//!   piece by piece in [`StoreStep`](crate::StoreStep)s, which the driver of the connection carries out. The price is a
+//!   write per receive. A message is acknowledged only when the last step is complete.
+//! - **The answer does not depend on how the input is split**, and only CR LF ends a line. A message with a bare carriage
+//!   return or line feed is refused at its end (`content.rs`).
+//! - **A connection is small**: a pointer and a few bytes before EHLO, about two hundred bytes more after it. The
 //!   envelope grows with its recipients, whose number is limited.
 //!
-//! What it does not do, on purpose: relay, look up names (so that the `Received` field has the client's address without
-//! a name of it, beside the one that it gave itself), offer TLS or authentication.
+//! Intentionally absent: relaying, name lookups (so that the `Received` field has the client's address and the name that
+//! it sent, but no verified name), TLS and authentication.
 
 mod command;
 mod conn;
@@ -28,16 +28,16 @@ use crate::{Protocol, ProtocolEntry, ProtocolOptions, ServerConn};
 use conn::Conn;
 pub use options::{ERRORS_MAX, MESSAGE_BYTES_MAX, RECIPIENTS_MAX, SmtpOptions};
 
-/// The longest command line with its line end: that of RFC 5321 with ample room for parameters.
+/// Length of the longest command line with its line end: that of RFC 5321 with ample room for parameters.
 pub const LINE_BYTES_MAX: usize = 2048;
 
-/// The protocol: what all connections share.
+/// The protocol: the state that all connections share.
 #[derive(Debug)]
 pub struct Smtp {
     shared: Arc<Shared>,
 }
 
-/// What a connection has to know of its server.
+/// The state that a connection needs of its server.
 #[derive(Debug)]
 struct Shared {
     options: SmtpOptions,
@@ -50,14 +50,14 @@ impl Smtp {
     /// A server with these options.
     ///
     /// # Errors
-    /// A name that is no domain or address literal; a limit of nothing.
+    /// A name that is neither a domain nor an address literal; a limit of 0.
     pub fn new(options: &SmtpOptions) -> Result<Smtp, String> {
         let name = &options.name;
         if !command::is_client_name(name.as_bytes()) {
-            return Err(format!("`{name}` is not a name that a mail server can greet by"));
+            return Err(format!("`{name}` is neither a domain nor an address literal"));
         }
         if options.recipients_max == 0 || options.errors_max == 0 || options.message_bytes_max == 0 {
-            return Err("a limit of smtp is 0, which leaves nothing to serve".into());
+            return Err("the limits of smtp must be greater than 0".into());
         }
         let greeting = format!("220 {name} ESMTP Pitot\r\n");
         let extensions = format!(

@@ -1,22 +1,22 @@
-/// The largest message, if nothing is said.
+/// Default limit on the size of messages, in bytes.
 pub const MESSAGE_BYTES_MAX: u64 = 10 << 20;
-/// The most recipients of a message, if nothing is said. (RFC 5321 asks for at least 100.)
+/// Default limit on the recipients of a message. (RFC 5321 requires at least 100.)
 pub const RECIPIENTS_MAX: u32 = 1000;
-/// The most errors of a session, if nothing is said.
+/// Default limit on the errors of a session.
 pub const ERRORS_MAX: u32 = 20;
 
-/// What a user may set for the server.
+/// The options of the mail server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmtpOptions {
-    /// The name by which the server greets.
+    /// The host name in the greeting.
     pub name: String,
-    /// Messages are to be stored, rather than counted and forgotten.
+    /// True if messages are stored, rather than only counted.
     pub store: bool,
-    /// Bytes of the largest message.
+    /// Limit on the size of messages, in bytes.
     pub message_bytes_max: u64,
-    /// Recipients of one message.
+    /// Limit on the recipients of a message.
     pub recipients_max: u32,
-    /// Commands refused in one session before it is ended.
+    /// Limit on refused commands per session, after which it is closed.
     pub errors_max: u32,
 }
 

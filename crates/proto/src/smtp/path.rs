@@ -1,7 +1,7 @@
 //! Paths: `<mailbox>`, as RFC 5321 section 4.1.2 has them, with the UTF-8 of RFC 6531.
 //!
-//! Written here rather than taken from a library: an SMTP server takes less than libraries for mail headers do (no
-//! comments, no folding), and has to point into its input without a copy.
+//! Written here rather than taken from a library: an SMTP server accepts less than libraries for mail headers do (no
+//! comments, no folding), and needs references into its input without a copy.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str;
@@ -17,11 +17,11 @@ const LABEL_BYTES_MAX: usize = 63;
 pub(super) struct Path<'a> {
     /// `local@domain`; empty for the null reverse-path; `Postmaster` has no domain.
     pub(super) mailbox: &'a str,
-    /// What follows the path.
+    /// The rest after the path.
     pub(super) rest: &'a [u8],
 }
 
-/// Reads the path that a sender is named by. It may be empty, as for messages that must not be answered.
+/// Parses the path of a sender. It may be empty, for messages that must not be answered.
 pub(super) fn reverse(input: &[u8]) -> Option<Path<'_>> {
     if let Some(rest) = input.strip_prefix(b"<>") {
         return Some(Path { mailbox: "", rest });
@@ -29,7 +29,7 @@ pub(super) fn reverse(input: &[u8]) -> Option<Path<'_>> {
     path(input)
 }
 
-/// Reads the path that a recipient is named by. The postmaster needs no domain (section 4.1.1.3).
+/// Parses the path of a recipient. The postmaster needs no domain (section 4.1.1.3).
 pub(super) fn forward(input: &[u8]) -> Option<Path<'_>> {
     const POSTMASTER: &[u8] = b"<postmaster>";
     if let Some((head, rest)) = input.split_at_checked(POSTMASTER.len())
@@ -42,7 +42,7 @@ pub(super) fn forward(input: &[u8]) -> Option<Path<'_>> {
 
 fn path(input: &[u8]) -> Option<Path<'_>> {
     let inner = input.strip_prefix(b"<")?;
-    // A quoted local part may hold a `>`, so the end is found by reading.
+    // A quoted local part may contain a `>`, so the end is found by parsing.
     let mut at = source_route(inner)?;
     let start = at;
     at += local_part(&inner[at..])?;
@@ -102,7 +102,7 @@ fn domain_or_literal(input: &[u8]) -> Option<usize> {
     }
     let end = input.iter().take(DOMAIN_BYTES_MAX).position(|&byte| byte == b']')?;
     let literal = str::from_utf8(&input[1..end]).ok()?;
-    // No tag but this one has been registered.
+    // The only registered tag.
     let sound = match literal.split_at_checked(5) {
         Some((tag, address)) if tag.eq_ignore_ascii_case("IPv6:") => address.parse::<Ipv6Addr>().is_ok(),
         _ => literal.parse::<Ipv4Addr>().is_ok(),
@@ -118,7 +118,7 @@ fn domain(input: &[u8]) -> Option<usize> {
     (len <= DOMAIN_BYTES_MAX && input[..len].split(|&byte| byte == b'.').all(sound)).then_some(len)
 }
 
-/// The length of parts with dots between them, none of which is empty.
+/// The length of non-empty parts separated by dots.
 fn parts(input: &[u8], is_of_part: impl Fn(u8) -> bool) -> Option<usize> {
     let len = input.iter().take_while(|&&byte| byte == b'.' || is_of_part(byte)).count();
     let sound = input[..len].split(|&byte| byte == b'.').all(|part| !part.is_empty());

@@ -1,4 +1,4 @@
-//! What the server says: a code (RFC 5321 section 4.2), an enhanced code (RFC 3463), and a word for people.
+//! The replies: a code (RFC 5321 section 4.2), an enhanced code (RFC 3463), and a text.
 
 pub(super) const OK: &[u8] = b"250 2.0.0 Ok\r\n";
 pub(super) const SENDER_OK: &[u8] = b"250 2.1.0 Ok\r\n";

@@ -186,7 +186,7 @@ fn a_server_that_stops_says_so() {
 }
 
 #[test]
-fn whoever_takes_too_long_is_told() {
+fn a_client_that_takes_too_long_gets_a_reply() {
     let server = store();
     let mut pump = crate::support::in_message(&server);
     pump.feed(b"half a message\r\n");
