@@ -169,10 +169,10 @@ def cold(site, directory, specs, rounds, seconds):
     for _ in range(rounds):
         for start in starts(site, directory, specs, COLD_NGINX):
             with start() as server, dropping(site):
-                crowd = wrk(server.port, 100, seconds + 2, lua)
+                cold_clients = wrk(server.port, 100, seconds + 2, lua)
                 time.sleep(1)
                 latency = latency_of_others(server.port, seconds)
-                _, size = finished(crowd)
+                _, size = finished(cold_clients)
                 rows.setdefault(server.name, []).append((latency["p50"], latency["p99"], size / 1e6 / (seconds + 2)))
     print("\nlatency of 64 clients on a hot 1 KiB file with 100 clients on cold 1 MiB files")
     print(f"  {'server':28}{'p50 ms':>9}{'p99 ms':>9}{'cold MB/s':>11}{'p99/nginx':>11}{'p99/nginx aio':>15}")

@@ -344,8 +344,8 @@ impl Soak {
                 if !known.value.is(data) {
                     return Err("the value is wrong".into());
                 }
-                if let (Some(told), Some(known)) = (cas, known.cas)
-                    && *told != known
+                if let (Some(shown), Some(known)) = (cas, known.cas)
+                    && *shown != known
                 {
                     return Err("the unique number has changed, and nothing else".into());
                 }
@@ -505,9 +505,9 @@ fn parse(input: &[u8], is_meta: bool) -> Result<Option<(Reply<'_>, usize)>, Stri
         (false, [b"VALUE", _, flags, len, cas @ ..]) => {
             (unsigned(len), unsigned(flags), cas.first().map(|cas| unsigned(cas)), b"\r\nEND\r\n")
         }
-        (true, [b"VA", len, told @ ..]) => {
+        (true, [b"VA", len, shown @ ..]) => {
             let token =
-                |letter: u8| told.iter().find(|word| word[0] == letter).map(|word| unsigned(&word[1..]));
+                |letter: u8| shown.iter().find(|word| word[0] == letter).map(|word| unsigned(&word[1..]));
             (unsigned(len), token(b'f').unwrap_or(None), token(b'c'), b"\r\n")
         }
         _ => return Ok(Some((Reply::Line(line), after))),

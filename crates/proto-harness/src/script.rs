@@ -108,7 +108,7 @@ pub fn play(
     }
     if harmless {
         pump.make_room(u64::MAX);
-        // A server of its own, since what a cache was told before changes its replies.
+        // A server of its own, since earlier requests to a cache change its replies.
         let plain = exchange(&*make(), files, [&input[..fed]]);
         assert_eq!(
             (pump.sent_len, pump.end),

@@ -36,7 +36,7 @@ impl Protocol for Fragile {
 
 impl ServerConn for Fragile {
     fn receive(&mut self, _: &Context<'_>, input: &[u8], exchange: &mut Exchange) -> Result<Step, Violation> {
-        assert!(!input.contains(&b'!'), "as it was told to");
+        assert!(!input.contains(&b'!'), "the input asks for a panic");
         exchange.out.bytes(input);
         Ok(Step { consumed: input.len(), next: Next::Read })
     }
@@ -123,7 +123,7 @@ fn check(model: &str, after_panic: impl Fn(&mut Server)) {
     drop(server);
     let mut said = String::new();
     stderr.read_to_string(&mut said).expect("text");
-    assert!(said.contains("as it was told to"), "{model}: {said}");
+    assert!(said.contains("the input asks for a panic"), "{model}: {said}");
 }
 
 /// Sends `bytes` and returns what comes back.

@@ -197,7 +197,7 @@ pub(crate) fn send(pid: i32, signal: Signal) {
 /// Several cells with some hundred connections each need more than the usual soft limit.
 fn raise_descriptors() {
     let maximum = getrlimit(Resource::Nofile).maximum;
-    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("the hard limit may be had");
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("the hard limit is allowed");
 }
 
 /// The lines of a pipe as they come; the channel ends with the pipe.

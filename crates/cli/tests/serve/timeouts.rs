@@ -41,7 +41,7 @@ fn dribble(mut stream: TcpStream, bytes: impl Iterator<Item = u8>) -> Vec<u8> {
 /// Waits for the reset of a connection whose reply is not read.
 fn expect_cut(stream: &TcpStream) {
     let timeout = Timespec { tv_sec: TIMEOUT.as_secs() as i64, tv_nsec: 0 };
-    // Errors are told whether asked for or not.
+    // Errors are always reported.
     let mut fds = [PollFd::new(stream, PollFlags::empty())];
     assert_eq!(poll(&mut fds, Some(&timeout)), Ok(1), "a reply that nobody reads is still being sent");
 }

@@ -13,7 +13,7 @@ use crate::server::Server;
 pub struct Prepared(Option<Sender<()>>);
 
 impl Prepared {
-    /// Notifies the other end of a channel. (The default notifies nobody.)
+    /// Notifies the other end of a channel. (The default has no effect.)
     pub fn to(starter: &Sender<()>) -> Prepared {
         Prepared(Some(starter.clone()))
     }
