@@ -146,7 +146,7 @@ mod tests {
         for key in schema["properties"].as_object().unwrap().keys() {
             assert!(page.contains(&format!("`{key}`")), "{key}");
         }
-        for verdict in ["valid", "client-bound", "network-bound", "noisy", "failed"] {
+        for verdict in pitot_lab::VerdictKind::ALL.map(pitot_lab::VerdictKind::name) {
             assert!(page.contains(&format!("| `{verdict}` |")), "{verdict}");
         }
     }

@@ -47,9 +47,14 @@ impl Grade {
 }
 
 /// Verdicts by which the figures of a cell do not describe its server, with what is said of one cell and of several.
-const SPOILT: [(VerdictKind, &str, &str); 3] = [
+const SPOILT: [(VerdictKind, &str, &str); 4] = [
     (VerdictKind::Failed, "failed and has no figures", "failed and have no figures"),
     (VerdictKind::Noisy, "was noisy", "were noisy"),
+    (
+        VerdictKind::RateMissed,
+        "did not reach the rate that was asked for",
+        "did not reach the rate that was asked for",
+    ),
     (VerdictKind::NetworkBound, "was limited by the network", "were limited by the network"),
 ];
 

@@ -109,6 +109,19 @@ fn a_cell_with_some_failed_repetitions_keeps_its_figures_and_says_how_many_faile
 }
 
 #[test]
+fn a_cell_that_missed_its_rate_is_not_trusted() {
+    let mut run = written(&SMALL);
+    for repetition in &mut run.cells[0].repetitions {
+        repetition.verdict.kind = VerdictKind::RateMissed;
+        repetition.verdict.reason = "50% of the requests that were due could not be sent".into();
+    }
+    let text = render(&run, Format::Markdown);
+    assert!(text.contains("1 of 6 cells did not reach the rate that was asked for"), "{text}");
+    let page = render(&run, Format::Html);
+    assert!(page.contains("5 valid, 1 rate-missed</p>"), "the tally counts every cell");
+}
+
+#[test]
 fn a_baseline_that_is_a_load_compares_each_server_with_itself() {
     let run = with_baseline(written(&WIDE), "load.connections", "1");
     let text = render(&run, Format::Markdown);

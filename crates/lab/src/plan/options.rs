@@ -97,7 +97,7 @@ const ENTRIES: &[Entry] = &[
     of_both_loads("cpus", Role::Reserved("write load-cpus = \"4-7\" at the top of the plan")),
     of_both_loads("connections", Role::Connections),
     of_load("idle", Role::Connections),
-    of_load("requests", Role::EndsByItself),
+    of_load("requests-total", Role::EndsByItself),
     of_load("stages", Role::EndsByItself),
     of_load("storm", Role::EndsByItself),
 ];

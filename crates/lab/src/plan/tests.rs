@@ -44,6 +44,8 @@ pub(crate) fn catalog() -> Catalog {
             option("connections", true, &[]),
             option("idle", true, &[]),
             option("duration", true, &[]),
+            option("requests", true, &[]),
+            option("requests-total", true, &[]),
             option("pace", true, &["closed", "poisson"]),
             option("header", true, &[]),
         ],
@@ -393,6 +395,23 @@ fn a_program_runs_in_the_place_of_server_and_load() {
         "{line}"
     );
     assert_eq!(cells[0].server_line(&placement()), "");
+}
+
+#[test]
+fn a_number_of_requests_ends_a_load_and_a_file_of_requests_does_not() {
+    let line = |option: &str| {
+        let text = format!(
+            "duration = \"2s\"\nwarmup = \"1s\"\n[server]\nprotocol = \"busy\"\n[load]\n{option}\n[factors]\n\
+             server = [\"loop\"]"
+        );
+        let plan = Plan::parse("p.toml", &text, &catalog()).unwrap();
+        let (cells, _) = expand(&plan, &catalog(), &host());
+        cells[0].load_line(&plan, &placement())
+    };
+    let timed = line("requests = \"log.txt\"");
+    assert!(timed.contains("--requests log.txt --warmup 1s --duration 2s"), "{timed}");
+    let counted = line("requests-total = 5000");
+    assert!(counted.contains("--requests-total 5000") && !counted.contains("--duration"), "{counted}");
 }
 
 #[test]

@@ -53,8 +53,8 @@ impl CellRecord {
             let reason = format!("{failed} of {total} repetitions failed: {}", first.verdict.reason);
             Verdict { kind: VerdictKind::Failed, reason, figures: first.verdict.figures.clone() }
         });
-        let grave = [VerdictKind::Noisy, VerdictKind::NetworkBound, VerdictKind::ClientBound];
-        let other = grave.into_iter().find_map(|kind| {
+        let doubtful = |kind: &VerdictKind| !matches!(kind, VerdictKind::Valid | VerdictKind::Failed);
+        let other = VerdictKind::ALL.into_iter().rev().filter(doubtful).find_map(|kind| {
             let mut bearers = self.repetitions.iter().map(|r| &r.verdict).filter(|v| v.kind == kind);
             let first = bearers.next()?;
             let count = 1 + bearers.count();
@@ -110,6 +110,8 @@ mod tests {
         assert_eq!(cell(&[Valid, Noisy, Valid, ClientBound, Noisy, Valid]).verdict().kind, Noisy);
         assert_eq!(cell(&[Valid, Noisy, Valid, ClientBound, Valid, ClientBound]).verdict().kind, ClientBound);
         assert_eq!(cell(&[Valid, Noisy, Valid, Valid]).verdict().kind, Valid);
+        assert_eq!(cell(&[Valid, RateMissed, RateMissed]).verdict().kind, RateMissed);
+        assert_eq!(cell(&[ClientBound, RateMissed, ClientBound]).verdict().kind, RateMissed);
         let reason = cell(&[Valid, Failed, Failed]).verdict().reason;
         assert_eq!(reason, "2 of 3 repetitions failed: because of 1");
     }

@@ -7,7 +7,7 @@ use super::error::RunFileError;
 /// `PRAGMA application_id`: "Pito". file(1) and others recognise a run file by it.
 pub(super) const APPLICATION_ID: i64 = 0x5069_746F;
 /// `PRAGMA user_version`: the layout that this version writes.
-pub(super) const LAYOUT: u32 = 3;
+pub(super) const LAYOUT: u32 = 4;
 
 pub(super) fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.execute_batch(include_str!("schema.sql"))?;
@@ -24,7 +24,21 @@ pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), rusqlit
     for (layout, step) in steps.iter().filter(|(layout, _)| *layout > found) {
         connection.execute_batch(&format!("BEGIN; {step}; PRAGMA user_version = {layout}; COMMIT;"))?;
     }
-    Ok(())
+    if found < 4 { allow_rate_missed(connection) } else { Ok(()) }
+}
+
+/// Layout 4: one more word in the CHECK on `repetition.verdict`. The rows stay as they are, so the table's text is changed
+/// in place, as SQLite's page on ALTER TABLE describes it.
+fn allow_rate_missed(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.execute_batch(
+        "BEGIN;
+         PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = replace(sql, '''network-bound'', ', '''network-bound'', ''rate-missed'', ')
+             WHERE type = 'table' AND name = 'repetition';
+         PRAGMA user_version = 4;
+         COMMIT;
+         PRAGMA writable_schema = RESET;",
+    )
 }
 
 /// The column of `repetition` with the output of programs that failed, in a file of this layout.

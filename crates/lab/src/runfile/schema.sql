@@ -1,4 +1,4 @@
--- Layout 3 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
+-- Layout 4 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
 
 -- One row: the run.
 CREATE TABLE run (
@@ -57,7 +57,7 @@ CREATE TABLE repetition (
     elapsed_s    REAL NOT NULL,
     address      TEXT NOT NULL,
     ready_s      REAL NOT NULL,
-    verdict      TEXT NOT NULL CHECK (verdict IN ('valid', 'client-bound', 'network-bound', 'noisy', 'failed')),
+    verdict      TEXT NOT NULL CHECK (verdict IN ('valid', 'client-bound', 'network-bound', 'rate-missed', 'noisy', 'failed')),
     reason       TEXT NOT NULL,
     figures      TEXT NOT NULL,         -- a JSON array of [name, value]: what the verdict was drawn from
     load         TEXT,                  -- what `pitot load --json` printed, histograms included

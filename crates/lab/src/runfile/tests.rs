@@ -168,6 +168,7 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
             "ALTER TABLE sample DROP COLUMN server_private_bytes; ALTER TABLE repetition RENAME output_tail TO last_words",
         ),
         (2, "ALTER TABLE repetition RENAME output_tail TO last_words"),
+        (3, "SELECT 1"),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.pitot");
@@ -175,7 +176,13 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
         writer.record(0, &repetition()).unwrap();
         drop(writer);
         let connection = rusqlite::Connection::open(&path).unwrap();
-        connection.execute_batch(&format!("{undo}; PRAGMA user_version = {layout}")).unwrap();
+        connection
+            .execute_batch(&format!(
+                "{undo}; PRAGMA writable_schema = ON;
+                 UPDATE sqlite_schema SET sql = replace(sql, ' ''rate-missed'',', '') WHERE name = 'repetition';
+                 PRAGMA user_version = {layout}"
+            ))
+            .unwrap();
         drop(connection);
         let of = |run: &Run, cell: usize| {
             let repetition = &run.cells[cell].repetitions[0];
@@ -186,11 +193,31 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
         assert_eq!((run.info.schema_version, of(&run, 0)), (layout, kept.clone()));
         let mut writer = RunWriter::resume(&path).unwrap();
         writer.record(1, &repetition()).unwrap();
+        let mut missed = repetition();
+        missed.verdict.kind = VerdictKind::RateMissed;
+        writer.record(2, &missed).unwrap();
         drop(writer);
         let run = Run::open(&path).unwrap();
-        assert_eq!(run.info.schema_version, 3);
+        assert_eq!(run.cells[2].repetitions[0].verdict.kind, VerdictKind::RateMissed);
+        assert_eq!(run.info.schema_version, 4);
         assert_eq!((of(&run, 0), of(&run, 1)), (kept, (Some(6), "bye".to_owned())));
     }
+}
+
+#[test]
+fn every_verdict_can_be_written_and_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let mut writer = create(&path);
+    for (block, kind) in (10..).zip(VerdictKind::ALL) {
+        let mut of_kind = repetition();
+        (of_kind.block, of_kind.verdict.kind) = (block, kind);
+        writer.record(0, &of_kind).unwrap();
+    }
+    drop(writer);
+    let run = Run::open(&path).unwrap();
+    let read: Vec<VerdictKind> = run.cells[0].repetitions.iter().map(|r| r.verdict.kind).collect();
+    assert_eq!(read, VerdictKind::ALL);
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub(super) struct Figures {
     /// Retransmits that no dropped SYN explains, over requests, or over connections for a storm of them.
     pub(super) retransmits_per_request: f64,
     pub(super) listen_drops: f64,
+    /// Arrivals that were missed over those that were due.
+    pub(super) missed_share: f64,
     pub(super) monitor_cpu_share: f64,
 }
 
@@ -62,6 +64,7 @@ impl Figures {
             tcp_retransmits,
             retransmits_per_request,
             listen_drops,
+            missed_share,
             monitor_cpu_share,
         } = *self;
         [
@@ -77,6 +80,7 @@ impl Figures {
             ("tcp_retransmits", tcp_retransmits),
             ("retransmits_per_request", retransmits_per_request),
             ("listen_drops", listen_drops),
+            ("missed_share", missed_share),
             ("monitor_cpu_share", monitor_cpu_share),
         ]
         .map(|(name, value)| (name.to_owned(), value))
@@ -118,6 +122,7 @@ pub(super) fn weigh(evidence: &Evidence<'_>) -> (Figures, Names) {
         Some(storm) => (storm.requested as f64, "connection"),
         None => (load.throughput_rps * window, "request"),
     };
+    let due = load.requests.missed + load.requests.attempted;
     let resent = used.tcp_retransmits.saturating_sub(used.listen_drops) as f64;
 
     let figures = Figures {
@@ -133,6 +138,7 @@ pub(super) fn weigh(evidence: &Evidence<'_>) -> (Figures, Names) {
         tcp_retransmits: used.tcp_retransmits as f64,
         retransmits_per_request: resent / asked.max(1.0),
         listen_drops: used.listen_drops as f64,
+        missed_share: load.requests.missed as f64 / due.max(1) as f64,
         monitor_cpu_share: used.monitor_cpu_share,
     };
     (figures, Names { busiest_on_server: on_server.busiest, busiest_on_load: on_load.busiest, unit })

@@ -19,6 +19,8 @@ const UNKNOWN_SHARE_MAX: f64 = 0.15;
 const OTHERS_S_MIN: f64 = 0.03;
 /// More segments sent again per request than this, dropped SYNs not counted: network-bound.
 const RETRANSMIT_SHARE_MAX: f64 = 0.01;
+/// More arrivals than this share of those due were missed: rate-missed.
+const MISSED_SHARE_MAX: f64 = 0.01;
 /// A client that uses more than this share of its CPUs, or of its busiest thread's, is at its limit.
 const CLIENT_BUSY: f64 = 0.90;
 /// A server that uses more than this share of what it can use is at its own limit, whatever the client does.
@@ -39,6 +41,11 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
         client_bound(&figures, (client.verdict == Some(VerdictKind::ClientBound)).then_some(&client.reason))
     {
         (VerdictKind::ClientBound, reason)
+    } else if let Some(reason) = rate_missed(
+        &figures,
+        (client.verdict == Some(VerdictKind::RateMissed)).then_some(&client.reason),
+    ) {
+        (VerdictKind::RateMissed, reason)
     } else {
         (VerdictKind::Valid, String::new())
     };
@@ -96,6 +103,20 @@ fn client_bound(figures: &Figures, reported: Option<&String>) -> Option<String> 
         ));
     }
     reported.map(|reason| format!("the load generator reports: {reason}"))
+}
+
+/// The figures are then those of an overload, and the requests that were never sent are in no percentile. `reported`: why
+/// the load generator says so of itself, if it does.
+fn rate_missed(figures: &Figures, reported: Option<&String>) -> Option<String> {
+    if let Some(reason) = reported {
+        return Some(format!("the load generator reports: {reason}"));
+    }
+    (figures.missed_share > MISSED_SHARE_MAX).then(|| {
+        format!(
+            "{} of the requests that were due could not be sent: no connection was free",
+            percent(figures.missed_share)
+        )
+    })
 }
 
 fn percent(share: f64) -> String {
@@ -238,6 +259,29 @@ mod tests {
         };
         let reason = verdict(&stolen, &load(), &[neighbour]).reason;
         assert!(reason.contains("5% of the CPU time was steal") && reason.contains("`burner`"), "{reason}");
+    }
+
+    #[test]
+    fn arrivals_that_were_missed_are_no_valid_result_whoever_says_so() {
+        let mut overloaded = load();
+        (overloaded.requests.attempted, overloaded.requests.missed) = (50_000, 50_000);
+        let found = verdict(&used(), &overloaded, &[]);
+        assert_eq!(found.kind, VerdictKind::RateMissed);
+        assert!(found.reason.starts_with("50% of the requests that were due"), "{}", found.reason);
+        assert!(found.figures.contains(&("missed_share".to_owned(), 0.5)), "{:?}", found.figures);
+        // The load generator was late as well, but the server was at its limit.
+        overloaded.client.verdict = Some(VerdictKind::ClientBound);
+        assert_eq!(verdict(&used(), &overloaded, &[]).kind, VerdictKind::RateMissed);
+        let mut reported = load();
+        reported.client.verdict = Some(VerdictKind::RateMissed);
+        reported.client.reason = "2.0% of the requests that were due could not be sent".into();
+        assert_eq!(
+            verdict(&used(), &reported, &[]).reason,
+            "the load generator reports: 2.0% of the requests that were due could not be sent"
+        );
+        let mut few = load();
+        (few.requests.attempted, few.requests.missed) = (1_000, 10);
+        assert_eq!(verdict(&used(), &few, &[]).kind, VerdictKind::Valid);
     }
 
     #[test]

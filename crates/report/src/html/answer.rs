@@ -11,10 +11,11 @@ use pitot_lab::VerdictKind;
 use std::fmt::Write as _;
 
 /// The verdicts in the order of the tally, with the colour of each.
-const VERDICTS: [(VerdictKind, &str); 5] = [
+const VERDICTS: [(VerdictKind, &str); 6] = [
     (VerdictKind::Valid, "good"),
     (VerdictKind::ClientBound, "care"),
     (VerdictKind::NetworkBound, "care"),
+    (VerdictKind::RateMissed, "care"),
     (VerdictKind::Noisy, "care"),
     (VerdictKind::Failed, "bad"),
 ];
