@@ -110,7 +110,7 @@ impl Mail {
             )
         };
         // Before any thread is started, so that all of them leave the signals to this descriptor.
-        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(machine)?;
+        let signals = SignalFd::new(&Signal::that_end()).map_err(machine)?;
         let allowed = pitot_sys::limits::raise_descriptors().unwrap_or_default();
         if allowed < self.connections.saturating_add(16) {
             return Err(Failure::misuse(

@@ -27,7 +27,7 @@ const KEEP_FILES_BYTES_RING: u64 = 64 << 10;
 
 /// Serve a protocol with a concurrency model and an event mechanism.
 ///
-/// Prints `ready ADDRESS:PORT` once connections are accepted, and serves until SIGINT or SIGTERM; then it stops
+/// Prints `ready ADDRESS:PORT` once connections are accepted, and serves until SIGINT, SIGTERM or SIGHUP; then it stops
 /// accepting and finishes the requests in flight. `pitot list` shows the values of PROTOCOL, MODEL and MECHANISM.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {

@@ -64,7 +64,7 @@ impl DnsArgs {
         let responder = Arc::new(Responder::new(&options).map_err(wrong)?);
 
         // Threads inherit the signal mask, so signals are delivered to this one.
-        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate])
+        let signals = SignalFd::new(&Signal::that_end())
             .map_err(|e| Failure::run(format!("cannot wait for signals: {e}"), "raise ulimit -n"))?;
         let cannot_listen = |e: io::Error| {
             Failure::misuse(

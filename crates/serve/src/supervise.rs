@@ -45,7 +45,7 @@ pub struct Summary {
     pub forced: bool,
 }
 
-/// Runs a server until SIGINT or SIGTERM. `ready` is called with the address once connections are accepted.
+/// Runs a server until SIGINT, SIGTERM or SIGHUP. `ready` is called with the address once connections are accepted.
 ///
 /// It must be called before the process has started any thread.
 ///
@@ -65,7 +65,7 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
     limits::raise_descriptors().map_err(|e| starting("cannot raise the limit on file descriptors", &e))?;
     // Every thread and process inherits this mask: signals interrupt only workers that unblock them.
     readiness::block_sigio();
-    let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate, Signal::Child])
+    let signals = SignalFd::new(&[Signal::that_end(), vec![Signal::Child]].concat())
         .map_err(|e| starting("cannot wait for signals", &e))?;
     if plan.engine().is_some_and(|disk| disk.engine.threads_take_signals) {
         // The library's threads block no signals, so that one of them might receive those meant for this thread.
@@ -109,7 +109,7 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
 /// Supervises the workers until a signal stops the server.
 fn serve(signals: &SignalFd, workers: &mut dyn Workers) -> Result<(), Failure> {
     loop {
-        if let Some(Signal::Interrupt | Signal::Terminate) = signals.wait(Some(TEND_INTERVAL)) {
+        if signals.wait(Some(TEND_INTERVAL)).is_some_and(Signal::ends) {
             return Ok(());
         }
         workers.tend()?;
@@ -125,10 +125,7 @@ fn wind_down(signals: &SignalFd, workers: &mut dyn Workers, timeout: Duration) -
         if workers.done() {
             return true;
         }
-        waits = !matches!(
-            signals.wait(Some(TEND_STOPPING_INTERVAL)),
-            Some(Signal::Interrupt | Signal::Terminate)
-        );
+        waits = !signals.wait(Some(TEND_STOPPING_INTERVAL)).is_some_and(Signal::ends);
     }
     workers.kill();
     while !workers.done() {

@@ -12,17 +12,43 @@ pub enum Signal {
     Interrupt,
     /// SIGTERM.
     Terminate,
+    /// SIGHUP: the terminal is gone.
+    Hangup,
     /// SIGCHLD: a child has ended.
     Child,
 }
 
 impl Signal {
-    const ALL: [Signal; 3] = [Signal::Interrupt, Signal::Terminate, Signal::Child];
+    /// The signals that ask a program to finish: SIGINT, SIGTERM and, unless it is ignored as under nohup(1), SIGHUP.
+    pub fn that_end() -> Vec<Signal> {
+        let mut signals = vec![Signal::Interrupt, Signal::Terminate];
+        if !Signal::Hangup.is_ignored() {
+            signals.push(Signal::Hangup);
+        }
+        signals
+    }
+
+    /// True for the signals that ask a program to finish.
+    pub fn ends(self) -> bool {
+        matches!(self, Signal::Interrupt | Signal::Terminate | Signal::Hangup)
+    }
+
+    fn is_ignored(self) -> bool {
+        let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: without a new action the call only writes the present one to the struct, which is valid zeroed.
+        unsafe {
+            libc::sigaction(self.number(), std::ptr::null(), action.as_mut_ptr());
+            action.assume_init().sa_sigaction == libc::SIG_IGN
+        }
+    }
+
+    const ALL: [Signal; 4] = [Signal::Interrupt, Signal::Terminate, Signal::Hangup, Signal::Child];
 
     fn number(self) -> libc::c_int {
         match self {
             Signal::Interrupt => libc::SIGINT,
             Signal::Terminate => libc::SIGTERM,
+            Signal::Hangup => libc::SIGHUP,
             Signal::Child => libc::SIGCHLD,
         }
     }

@@ -98,7 +98,7 @@ fn a_blob_in_flight_is_finished_before_the_end() {
 #[test]
 fn a_server_without_work_ends_at_once() {
     on_every_pair(Cell::Works, |pair| {
-        for (protocol, signal) in [("busy", Signal::INT), ("blob", Signal::TERM), ("http", Signal::INT)] {
+        for (protocol, signal) in [("busy", Signal::INT), ("blob", Signal::TERM), ("http", Signal::HUP)] {
             let server = Server::start(pair, protocol, &["--grace", "60s"]);
             let started = Instant::now();
             server.signal(signal);

@@ -193,6 +193,8 @@ impl Path<'_> {
         let mut bytes = self.raw[1..].iter();
         while let Some(&b) = bytes.next() {
             let b = match b {
+                // Slashes in a row are one, as in nginx (merge_slashes) and in POSIX path resolution.
+                b'/' if start == out.len() => continue,
                 b'/' => {
                     check_component(&out[start..])?;
                     out.push(b'/');
@@ -374,10 +376,22 @@ mod tests {
             let got = decode(path.as_bytes(), &mut Vec::new());
             assert!(matches!(got, Err(PathError::Refused(_))), "{path} gave {got:?}");
         }
-        for path in
-            ["//", "//etc/passwd", "/a//b", "/.git/config", "/a/.htpasswd", "/...", "/a%2fb", "/%2F%2e%2e"]
-        {
+        for path in ["/.git/config", "//.git", "/a/.htpasswd", "/...", "/a%2fb", "/%2F%2e%2e"] {
             assert_eq!(decode(path.as_bytes(), &mut Vec::new()), Err(PathError::Hidden), "{path}");
+        }
+    }
+
+    #[test]
+    fn slashes_in_a_row_are_one() {
+        for (path, named, decoded) in [
+            ("//", Named::Directory, ""),
+            ("//etc/passwd", Named::File, "etc/passwd"),
+            ("/a//b", Named::File, "a/b"),
+            ("/a///", Named::Directory, "a/"),
+            ("///a%20b//c", Named::File, "a b/c"),
+        ] {
+            let mut out = Vec::new();
+            assert_eq!((decode(path.as_bytes(), &mut out), &*out), (Ok(named), decoded.as_bytes()), "{path}");
         }
     }
 
