@@ -154,6 +154,18 @@ impl Serve {
     }
 
     fn plan(&self) -> Result<ServePlan, Failure> {
+        if self.max_connections == Some(0) {
+            return Err(Failure::misuse(
+                "--max-connections 0 leaves no connection to serve",
+                "give 1 or more, or leave it out",
+            ));
+        }
+        if self.upload_max == 0 {
+            return Err(Failure::misuse(
+                "--upload-max 0 leaves no file to take",
+                "give a size, or leave --writable out",
+            ));
+        }
         let protocol = pitot_proto::find(&self.protocol).ok_or_else(|| {
             unknown(
                 "protocol",

@@ -24,6 +24,10 @@ pub struct Exchange {
 pub struct Counts {
     /// Replies.
     pub replies: u32,
+    /// Those of them that say the client made a mistake (HTTP's 4xx).
+    pub client_errors: u32,
+    /// Those of them that say the server failed (HTTP's 5xx).
+    pub server_errors: u32,
     /// Recipients of mail that were accepted, whether or not a message followed.
     pub recipients_accepted: u32,
     /// Messages that were acknowledged.

@@ -106,6 +106,10 @@ impl Phase {
 pub struct Tally {
     /// Replies.
     pub replies: u64,
+    /// Those of them that say the client made a mistake (HTTP's 4xx).
+    pub client_errors: u64,
+    /// Those of them that say the server failed (HTTP's 5xx).
+    pub server_errors: u64,
     /// Bytes received.
     pub bytes_received: u64,
     /// Bytes sent.
@@ -141,6 +145,8 @@ impl Tally {
     pub(crate) fn collect(&mut self, exchange: &mut Exchange) {
         let counts = std::mem::take(&mut exchange.counts);
         self.replies += u64::from(counts.replies);
+        self.client_errors += u64::from(counts.client_errors);
+        self.server_errors += u64::from(counts.server_errors);
         self.recipients_accepted += u64::from(counts.recipients_accepted);
         self.messages += u64::from(counts.messages);
         self.recipients += u64::from(counts.recipients);

@@ -15,6 +15,10 @@ pub enum Count {
     Closed,
     /// Replies.
     Requests,
+    /// Replies that say the client made a mistake (HTTP's 4xx).
+    ClientErrors,
+    /// Replies that say the server failed (HTTP's 5xx).
+    ServerErrors,
     /// Bytes received.
     BytesReceived,
     /// Bytes sent.
@@ -57,10 +61,12 @@ pub enum Count {
 
 impl Count {
     /// All of them, with the names that the JSON uses.
-    pub const ALL: [(Count, &'static str); 22] = [
+    pub const ALL: [(Count, &'static str); 24] = [
         (Count::Accepted, "accepted"),
         (Count::Closed, "closed"),
         (Count::Requests, "requests"),
+        (Count::ClientErrors, "replies_4xx"),
+        (Count::ServerErrors, "replies_5xx"),
         (Count::BytesReceived, "bytes_received"),
         (Count::BytesSent, "bytes_sent"),
         (Count::Shed, "shed"),
@@ -172,6 +178,8 @@ impl WorkerCounters {
         // Without `..`, so that a count cannot be forgotten.
         let Tally {
             replies,
+            client_errors,
+            server_errors,
             bytes_received,
             bytes_sent,
             reset,
@@ -189,6 +197,8 @@ impl WorkerCounters {
         } = tally;
         for (count, n) in [
             (Count::Requests, replies),
+            (Count::ClientErrors, client_errors),
+            (Count::ServerErrors, server_errors),
             (Count::BytesReceived, bytes_received),
             (Count::BytesSent, bytes_sent),
             (Count::Reset, reset),
@@ -216,12 +226,16 @@ impl WorkerCounters {
         let open = head[OPEN].fetch_add(1, Relaxed) + 1;
         if open > max {
             head[OPEN].fetch_sub(1, Relaxed);
-            self.add(Count::Shed, 1);
             return false;
         }
         head[OPEN_PEAK].fetch_max(open, Relaxed);
         self.add(Count::Accepted, 1);
         true
+    }
+
+    /// Connections that all workers have shed so far.
+    pub fn shed(&self) -> u64 {
+        self.counters.total(Count::Shed)
     }
 
     /// Counts the close of a connection that [`WorkerCounters::opened`] has counted.
@@ -254,7 +268,7 @@ mod tests {
         assert!(a.opened(2) && b.opened(2) && !b.opened(2));
         a.closed();
         assert_eq!((counters.open(), counters.open_peak()), (1, 2));
-        assert_eq!((counters.total(Count::Accepted), counters.total(Count::Shed)), (2, 1));
+        assert_eq!(counters.total(Count::Accepted), 2);
         assert_eq!((counters.settle(0), counters.settle(1), counters.settle(1)), (0, 1, 0));
         assert_eq!((counters.open(), counters.total(Count::Closed)), (0, 2));
     }

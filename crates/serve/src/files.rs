@@ -105,11 +105,11 @@ impl Files {
     }
 
     fn open_own(&mut self, path: &[u8], now: Tick) -> Result<&Opened, OpenError> {
-        let Some(root) = &self.root else { return Err(OpenError::NotFound) };
-        let known = self.entries.get(path);
-        // (Returning the entry from this first look-up is refused by the borrow checker, hence the second.)
-        if known.is_none_or(|entry| entry.valid_until <= now) {
-            let looked = look(root, path);
+        let is_known = |entry: &&Entry| entry.valid_until > now;
+        // (Returning the entry from this first look-up is refused by the borrow checker, hence the others.)
+        if self.entries.get(path).filter(is_known).is_none() {
+            let looked = self.look(path);
+            let known = self.entries.get(path);
             let same = match (&looked, known) {
                 (Ok((_, meta)), Some(entry)) => same_file(meta, &entry.opened.meta),
                 _ => false,
@@ -131,6 +131,22 @@ impl Files {
         if let Some(entry) = self.entries.remove(path) {
             self.content_bytes -= entry.opened.meta.content.map_or(0, |content| content.len() as u64);
         }
+    }
+
+    /// Looks at a file. Where no descriptor is left for it another file gives up its own.
+    fn look(&mut self, path: &[u8]) -> Result<(OwnedFd, FileMeta), OpenError> {
+        let root = self.root.clone().ok_or(OpenError::NotFound)?;
+        match look(&root, path) {
+            Err(OpenError::Unavailable) if self.forget_an_open_one() => look(&root, path),
+            looked => looked,
+        }
+    }
+
+    /// Forgets a file that has a descriptor, unless none has.
+    fn forget_an_open_one(&mut self) -> bool {
+        let is_open = |entry: &Entry| entry.opened.meta.content.is_none();
+        let any = self.entries.iter().find(|(_, entry)| is_open(entry)).map(|(path, _)| path.clone());
+        any.inspect(|path| self.forget(path)).is_some()
     }
 
     fn make_room(&mut self) {

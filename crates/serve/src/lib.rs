@@ -6,6 +6,7 @@
 //! no I/O itself. [`run`] runs the server of a [`ServePlan`].
 #![forbid(unsafe_code)]
 
+mod admission;
 mod check;
 mod clock;
 mod counters;

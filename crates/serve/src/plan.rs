@@ -9,6 +9,7 @@ use pitot_proto::{ProtocolEntry, ProtocolOptions};
 use pitot_results::Failure;
 use pitot_sys::signal;
 
+use crate::admission::Admission;
 use crate::counters::Counters;
 use crate::disk::{self, DiskPlan, Route};
 use crate::failure::unavailable;
@@ -143,6 +144,11 @@ impl ServePlan {
             disk::admit(disk, root).map_err(unavailable)?;
         }
         let (route, cork, limits) = (self.route(), self.cork, self.limits);
-        Ok(Server { protocol, root, store, disk, route, cork, limits, counters })
+        let admission = Admission::new(
+            limits.connections_max,
+            root.is_some(),
+            matches!(self.mechanism.kind, Kind::Blocking),
+        );
+        Ok(Server { protocol, root, store, disk, route, cork, limits, admission, counters })
     }
 }

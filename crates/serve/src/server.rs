@@ -4,6 +4,7 @@ use std::fmt;
 
 use pitot_proto::{Protocol, StoreError, StoreStep, Tally, Upload, Worker};
 
+use crate::admission::Admission;
 use crate::clock::Clock;
 use crate::counters::{Count, Counters, WorkerCounters};
 use crate::disk::{DiskPlan, Route};
@@ -27,6 +28,8 @@ pub struct Server {
     pub cork: bool,
     /// Limits on time, memory and connections.
     pub limits: Limits,
+    /// Which connections are taken.
+    pub admission: Admission,
     /// Counters.
     pub counters: Counters,
 }

@@ -1,13 +1,15 @@
 //! When no descriptor is left: those who are served are served on, the others wait or are closed, and no CPU time is
 //! spent on them.
 
+use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
 use crate::client::{Fate, eventually, fate};
-use crate::http::Http;
-use crate::pairs::{Cell, on_every_pair};
+use crate::http::{Http, get};
+use crate::pairs::{Cell, Pair, on_every_pair, on_these};
 use crate::server::Server;
+use crate::site::Site;
 
 const DESCRIPTORS: u32 = 40;
 const CLIENTS: usize = 80;
@@ -55,5 +57,36 @@ fn without_descriptors_the_server_serves_on_without_spinning_and_recovers() {
         });
         assert_eq!(Http::connect(server.addr).get("/bytes/300").body.len(), 300);
         server.stop().check_connections();
+    });
+}
+
+#[test]
+fn files_have_descriptors_when_connections_have_taken_the_rest() {
+    let pairs = [("loop", "epoll-et"), ("hybrid", "epoll-lt"), ("thread", "blocking"), ("tokio", "epoll-et")];
+    let pairs = pairs.map(|(model, mechanism)| Pair::named(model, mechanism));
+    on_these(Cell::Works, pairs.iter().map(|pair| (pair.to_string(), pair)).collect(), |pair| {
+        let site = Site::new();
+        // Nothing is kept in memory, so that every file needs a descriptor of its own.
+        let args = ["--root", &site.root(), "--keep-files", "0"];
+        let server = Server::start_with_descriptors(pair, "http", 100, &args);
+        let mut clients: Vec<Http> = (0..150).map(|_| Http::connect(server.addr)).collect();
+        // What is sent to one that is closed is answered by a reset.
+        clients.iter_mut().for_each(|client| {
+            let _ = client.stream().write_all(get("/large.bin").as_bytes());
+        });
+        eventually("everybody is answered or sent away", || {
+            clients.iter().all(|client| fate(client.stream()) != Fate::Waiting)
+        });
+        let answered: Vec<_> =
+            clients.iter_mut().filter(|client| fate(client.stream()) == Fate::Answered).collect();
+        assert!((30..100).contains(&answered.len()), "{} were answered", answered.len());
+        for client in answered {
+            assert_eq!(client.reply_to_head().status, 200);
+        }
+        drop(clients);
+        let ended = server.stop();
+        assert_eq!((ended.count("/errors/replies_5xx"), ended.count("/errors/accept_failed")), (0, 0));
+        assert!(ended.count("/errors/shed") >= 50, "{}", ended.stats);
+        assert!(ended.warnings.concat().contains("ulimit -n"), "{:?}", ended.warnings);
     });
 }

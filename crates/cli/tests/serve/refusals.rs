@@ -58,6 +58,16 @@ fn a_root_that_cannot_be_served_is_refused() {
 }
 
 #[test]
+fn limits_that_leave_nothing_to_serve_are_refused() {
+    for args in
+        [&["http", "--max-connections", "0"][..], &["http", "--upload-max", "0", "--writable", "--root", "."]]
+    {
+        let [what, _] = refused(pitot(args));
+        assert!(what.contains(args[1]), "{what}");
+    }
+}
+
+#[test]
 fn unknown_names_are_refused_with_the_nearest_one() {
     for (args, nearest) in [
         (&["htpt"][..], "`http`"),

@@ -29,6 +29,8 @@ pub(crate) struct Server {
 pub(crate) struct Ended {
     /// What it counted.
     pub(crate) stats: Value,
+    /// What it warned of: connections that it did not take.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Ended {
@@ -118,7 +120,7 @@ impl Server {
         result
     }
 
-    /// Asks it to stop and checks how it does: exit code 0, its counters, nothing on stderr, no process left.
+    /// Asks it to stop and checks how it does: exit code 0, its counters, no complaint on stderr, no process left.
     pub(crate) fn stop(self) -> Ended {
         self.signal(Signal::TERM);
         self.end()
@@ -130,8 +132,11 @@ impl Server {
         let mut last = None;
         // The pipes end when no process has them any more.
         read_to_end(&self.stdout, |line| last = Some(line));
-        let mut complaints = Vec::new();
-        read_to_end(&self.stderr, |line| complaints.push(line));
+        let (mut warnings, mut complaints) = (Vec::new(), Vec::new());
+        read_to_end(&self.stderr, |line| {
+            let is_warning = line.starts_with("pitot: connections ") || line.starts_with("  raise the limit");
+            if is_warning { warnings.push(line) } else { complaints.push(line) }
+        });
         let status = self.child.wait().expect("an exit code");
         self.ended = true;
         assert_eq!((status.code(), &complaints[..]), (Some(0), &[][..]), "{last:?}");
@@ -142,7 +147,7 @@ impl Server {
         let read: ServeResult =
             serde_json::from_value(stats.clone()).expect("the counters follow their schema");
         assert_eq!(serde_json::to_value(read).expect("it is JSON"), stats, "the schema has every counter");
-        Ended { stats }
+        Ended { stats, warnings }
     }
 
     /// Waits until no process of it is left, and returns what they said on stderr.

@@ -41,10 +41,9 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
         client_bound(&figures, (client.verdict == Some(VerdictKind::ClientBound)).then_some(&client.reason))
     {
         (VerdictKind::ClientBound, reason)
-    } else if let Some(reason) = rate_missed(
-        &figures,
-        (client.verdict == Some(VerdictKind::RateMissed)).then_some(&client.reason),
-    ) {
+    } else if let Some(reason) =
+        rate_missed(&figures, (client.verdict == Some(VerdictKind::RateMissed)).then_some(&client.reason))
+    {
         (VerdictKind::RateMissed, reason)
     } else {
         (VerdictKind::Valid, String::new())

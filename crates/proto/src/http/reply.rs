@@ -26,6 +26,11 @@ macro_rules! statuses {
                 }
             }
 
+            /// The first digit of the code (RFC 9110 section 15).
+            fn class(self) -> u8 {
+                self.line().as_bytes()[0] - b'0'
+            }
+
             fn start(self) -> &'static [u8] {
                 match self {
                     $(Status::$name => {
@@ -176,6 +181,11 @@ pub(super) fn explain(
             content.iter().for_each(|piece| buf.extend_from_slice(piece.as_bytes()));
         }
     });
+    match status.class() {
+        4 => exchange.counts.client_errors += 1,
+        5 => exchange.counts.server_errors += 1,
+        _ => {}
+    }
     exchange.reply_done();
     terms.next()
 }

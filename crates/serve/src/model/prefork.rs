@@ -1,3 +1,4 @@
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use pitot_sys::socket;
@@ -39,7 +40,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         let mut env = Env::new(&server, index);
         let mut scratch = vec![0; RECEIVE_BYTES];
         while let Some(fd) = blocking::accept(&listener, &env.counters, || interrupt.stopping()) {
-            if env.counters.opened(env.limits.connections_max) {
+            if server.admission.admit(&env.counters, Some(fd.as_fd())) {
                 blocking::serve(&server, &mut env, &interrupt, fd, &mut scratch);
             }
         }

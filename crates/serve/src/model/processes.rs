@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use pitot_meter::Nanos;
@@ -156,7 +156,7 @@ fn accept_and_start(server: &Server, listener: &OwnedFd, start: &mut Starter) {
     while let Some(fd) = blocking::accept(listener, &counters, || interrupt.stopping()) {
         // A process killed by a signal has not counted its connection as closed.
         (0..signal::take_failed_children()).for_each(|_| counters.closed());
-        if counters.opened(server.limits.connections_max) && start(fd).is_err() {
+        if server.admission.admit(&counters, Some(fd.as_fd())) && start(fd).is_err() {
             // No process can be created (RLIMIT_NPROC, the pids cgroup): this connection is closed.
             counters.add(Count::Shed, 1);
             counters.closed();

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -49,7 +49,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         let counters = server.counters.worker(0);
         let mut number = 0;
         while let Some(fd) = blocking::accept(&accepting, &counters, || false) {
-            if !counters.opened(server.limits.connections_max) {
+            if !server.admission.admit(&counters, Some(fd.as_fd())) {
                 continue;
             }
             number += 1;

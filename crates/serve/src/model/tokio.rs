@@ -120,7 +120,7 @@ async fn accept(server: Arc<Server>, listener: OwnedFd, stop: Arc<Waker>) -> io:
         };
         match accepted.map_err(|e| AcceptFailure::of(&e)) {
             Ok((socket, _)) => {
-                if counters.opened(server.limits.connections_max) {
+                if server.admission.admit(&counters, Some(socket.as_fd())) {
                     tasks.spawn(serve(Arc::clone(&envs), Arc::new(socket), stopped.clone()));
                 }
                 while tasks.try_join_next().is_some() {}

@@ -275,7 +275,12 @@ impl Loop {
     }
 
     fn open(&mut self, fd: RingFd) {
-        if !self.env.counters.opened(self.env.limits.connections_max) {
+        // A slot of the ring is none of the process's descriptors.
+        let plain = match &fd {
+            RingFd::Plain(fd) => Some(fd.as_fd()),
+            RingFd::Direct(_) => None,
+        };
+        if !self.server.admission.admit(&self.env.counters, plain) {
             self.ring.close(fd);
             return;
         }

@@ -414,7 +414,7 @@ impl<R: Readiness> Loop<R> {
     }
 
     fn open(&mut self, fd: OwnedFd) {
-        if !self.env.counters.opened(self.env.limits.connections_max) {
+        if !self.server.admission.admit(&self.env.counters, Some(fd.as_fd())) {
             return;
         }
         let is_shared = self.pool.is_some() && R::TRIGGER == Trigger::Level;
