@@ -25,6 +25,9 @@ use crate::report;
 /// The plan is a suite (`pitot list suites`) or a TOML file (`pitot list plan-schema`). Every finished
 /// repetition is saved at once, so Ctrl-C, a crash or a power cut loses only the one in flight. At the end a summary is
 /// printed, and the full report is written next to the file as HTML.
+///
+/// The exit code is 0 if every cell was measured, 1 if a cell failed or the run was stopped before its end, and 2 for a
+/// mistake in the plan or on the command line.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// A suite, or the path of a plan.
@@ -150,8 +153,8 @@ impl Run {
         for (number, shown) in (1..).zip(prepared.commands(&pitot)) {
             let _ = writeln!(text, "# cell {number}: {}\n{}\n{}\n", shown.label, shown.server, shown.load);
         }
-        for skip in &prepared.skips {
-            let _ = writeln!(text, "# skipped: {}: {}", levels(&skip.factors), skip.reason);
+        for (reason, cells) in by_reason(&prepared.skips) {
+            let _ = writeln!(text, "# skipped: {cells}: {reason}");
         }
         let _ = writeln!(text, "# {}", extent(&prepared));
         // A closed pipe (`| head`) is no failure.
@@ -178,8 +181,26 @@ impl Run {
                 "the report shows the reasons and what the programs printed last",
             ));
         }
-        Ok(run)
+        failed_cells(&run).map_or(Ok(run), Err)
     }
+}
+
+/// The failure of a run of which some cells failed: whatever the others show, the question of the plan is not answered.
+fn failed_cells(run: &pitot_lab::Run) -> Option<Failure> {
+    let failed: Vec<String> =
+        run.cells.iter().filter(|c| c.verdict().kind == VerdictKind::Failed).map(|c| c.label()).collect();
+    let (count, total) = (failed.len(), run.cells.len());
+    (count > 0).then(|| {
+        Failure::run(
+            format!("{count} of {} failed: {}", counted(total, "cell"), shortened(&failed)),
+            "the report shows the reasons and what the programs printed last",
+        )
+    })
+}
+
+/// `1 cell`, `4 cells`.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn read_plan(name: &str) -> Result<String, Failure> {
@@ -226,8 +247,10 @@ fn levels(factors: &[pitot_lab::FactorLevel]) -> String {
 }
 
 fn extent(prepared: &Prepared) -> String {
-    let (cells, repetitions) = (prepared.cells.len(), prepared.plan.repetitions);
-    format!("{cells} cells, {repetitions} repetitions each, about {}", minutes(prepared.estimate_s()))
+    let cells = counted(prepared.cells.len(), "cell");
+    let repetitions = counted(prepared.plan.repetitions as usize, "repetition");
+    let each = if prepared.cells.len() == 1 { "" } else { " each" };
+    format!("{cells}, {repetitions}{each}, about {}", minutes(prepared.estimate_s()))
 }
 
 /// Prints to stderr what will be run.
@@ -254,11 +277,15 @@ fn by_reason(skips: &[SkipRecord]) -> Vec<(&str, String)> {
             None => groups.push((&skip.reason, vec![label])),
         }
     }
-    let list = |labels: Vec<String>| match labels.len() {
-        n @ 0..=3 => labels[..n].join("; "),
+    groups.into_iter().map(|(reason, labels)| (reason, shortened(&labels))).collect()
+}
+
+/// The labels, or the first of them and how many more.
+fn shortened(labels: &[String]) -> String {
+    match labels.len() {
+        0..=3 => labels.join("; "),
         n => format!("{}; and {} more", labels[..2].join("; "), n - 2),
-    };
-    groups.into_iter().map(|(reason, labels)| (reason, list(labels))).collect()
+    }
 }
 
 /// `1 min 20 s`.

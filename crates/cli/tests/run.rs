@@ -164,6 +164,24 @@ fn a_killed_run_leaves_a_whole_file_and_no_process_and_is_resumed() {
 }
 
 #[test]
+fn a_run_with_a_failed_cell_exits_with_1_and_its_headline_names_the_cell() {
+    let bed = Bed::new(
+        &plan(
+            "repetitions = 2",
+            "[servers.gone]\ncommand = [\"/no/such/program\", \"{port}\"]\nurl = \"http://{address}/\"",
+        )
+        .replace("\"thread\"", "\"gone\""),
+    );
+    let output = bed.command(&["plan.toml", "-o", "run.pitot"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let printed = text(&output);
+    assert!(printed.contains("pitot: 1 of 2 cells failed: gone"), "{printed}");
+    assert!(printed.contains("; gone failed"), "{printed}");
+    assert!(printed.contains("not tried again: `/no/such/program` could not be started"), "{printed}");
+    assert!(Run::open(&bed.file()).unwrap().is_complete());
+}
+
+#[test]
 fn control_c_keeps_what_is_finished() {
     let bed = Bed::new(&plan("repetitions = 50", ""));
     let mut lab = Killed(

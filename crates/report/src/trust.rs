@@ -78,7 +78,8 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
         Grade::Care
     };
     if grade == Grade::Good {
-        reasons.push(format!("All {total} cells are valid, and the machine did not change during the run."));
+        let all = if total == 1 { "The only cell is".to_owned() } else { format!("All {total} cells are") };
+        reasons.push(format!("{all} valid, and the machine did not change during the run."));
     }
     Trust { grade, reasons }
 }
@@ -96,7 +97,8 @@ fn names(a: &Analysis<'_>, cells: &[&Cell<'_>]) -> String {
 fn counted(a: &Analysis<'_>, cells: &[&Cell<'_>], one: &str, many: &str) -> String {
     let total = a.cells.len();
     match cells.len() {
-        n if n == total && total > 1 => format!("All {total} cells {many}"),
+        1 if total == 1 => format!("The only cell {one}"),
+        n if n == total => format!("All {total} cells {many}"),
         1 => format!("1 of {total} cells {one}"),
         n => format!("{n} of {total} cells {many}"),
     }
@@ -167,12 +169,11 @@ fn too_few_repetitions(a: &Analysis<'_>) -> Option<String> {
 fn unsteady(a: &Analysis<'_>) -> Option<String> {
     let unsteady = a.cells.iter().filter(|c| c.spread.as_ref().is_some_and(|s| !s.is_steady())).count();
     (unsteady > 0).then(|| {
-        format!(
-            "In {unsteady} of {} cells the repetitions vary by more than {} in {}.",
-            a.cells.len(),
-            percent(STEADY_MAX),
-            a.headline.words.noun
-        )
+        let which = match a.cells.len() {
+            1 => "The".to_owned(),
+            total => format!("In {unsteady} of {total} cells the"),
+        };
+        format!("{which} repetitions vary by more than {} in {}.", percent(STEADY_MAX), a.headline.words.noun)
     })
 }
 

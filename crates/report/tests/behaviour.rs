@@ -122,6 +122,34 @@ fn a_cell_that_missed_its_rate_is_not_trusted() {
 }
 
 #[test]
+fn the_headline_names_the_servers_that_failed() {
+    let mut run = written(&SMALL);
+    for cell in
+        run.cells.iter_mut().filter(|c| c.label().ends_with(", 1000") && !c.label().starts_with("fork"))
+    {
+        for repetition in &mut cell.repetitions {
+            repetition.verdict.kind = VerdictKind::Failed;
+            repetition.verdict.reason = "`./gosrv` could not be started".into();
+        }
+    }
+    let text = render(&run, Format::Markdown);
+    let failed =
+        "; **thread+blocking at 1000 connections** and **loop+epoll-et at 1000 connections** failed.";
+    assert!(text.contains(failed), "{text}");
+}
+
+#[test]
+fn a_single_cell_is_no_plural() {
+    let mut run = written(&Fixture { servers: &["loop+epoll-et"], levels: &[10], ..SMALL });
+    assert!(!render(&run, Format::Markdown).contains("1 cells"));
+    for repetition in &mut run.cells[0].repetitions {
+        repetition.verdict.kind = VerdictKind::Noisy;
+    }
+    let text = render(&run, Format::Markdown);
+    assert!(text.contains("The only cell was noisy: **loop+epoll-et**."), "{text}");
+}
+
+#[test]
 fn a_baseline_that_is_a_load_compares_each_server_with_itself() {
     let run = with_baseline(written(&WIDE), "load.connections", "1");
     let text = render(&run, Format::Markdown);

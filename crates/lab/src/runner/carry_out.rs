@@ -140,6 +140,8 @@ impl Prepared {
         let nominal_of = |turn: &Turn| nominal_s(&self.plan, &self.cells[turn.cell]);
         let mut left = TimeLeft::of(turns.iter().filter(|turn| !done.contains(turn)).map(nominal_of));
         let mut failed = 0;
+        // Why a cell is not tried any more.
+        let mut cannot_start: Vec<Option<String>> = vec![None; self.cells.len()];
         let mut state = RunState::Complete;
         for (position, turn) in turns.iter().enumerate().filter(|(_, turn)| !done.contains(turn)) {
             let cell = &self.cells[turn.cell];
@@ -153,9 +155,22 @@ impl Prepared {
             };
             progress(&news);
             let started_at = rfc3339(SystemTime::now());
-            let Some(mut repetition) = repetition::run(shared, executor, cell, position) else {
-                state = RunState::Interrupted;
-                break;
+            let mut repetition = match &cannot_start[turn.cell] {
+                Some(_) if (setting.stop)() => {
+                    state = RunState::Interrupted;
+                    break;
+                }
+                Some(reason) => repetition::not_tried(reason),
+                None => {
+                    let Some(done) = repetition::run(shared, executor, cell, position) else {
+                        state = RunState::Interrupted;
+                        break;
+                    };
+                    if done.not_started {
+                        cannot_start[turn.cell] = Some(done.repetition.verdict.reason.clone());
+                    }
+                    done.repetition
+                }
             };
             repetition.block = turn.block;
             repetition.position = position as u32;

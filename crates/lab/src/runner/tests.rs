@@ -194,7 +194,7 @@ fn each_way_to_fail_has_its_reason() {
         ("server = [\"mute\"]", "the server was not ready within 0.5 s", "thinking about it"),
         ("server = [\"refuse\"]", "the server ended with exit code 2 before it was ready", "no such root"),
         ("server = [\"hang\"]", "the server did not stop within 0.5 s of being asked to", ""),
-        ("server = [\"litter\"]", "1 processes were left behind, such as `sleep`", ""),
+        ("server = [\"litter\"]", "a process was left behind: `sleep`", ""),
         (
             "server = [\"good\"]\nload.connections = [7]",
             "the load generator ended with exit code 2 and wrote no result",
@@ -228,6 +228,25 @@ fn a_program_that_does_not_exist_fails_its_cell_only() {
     let run = bed.run(&text);
     assert!(only(&run).verdict.reason.contains("`/no/such/program` could not be started"));
     assert_ne!(run.cells[1].verdict().kind, VerdictKind::Failed);
+}
+
+#[test]
+fn a_cell_whose_program_cannot_be_started_is_tried_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.pitot");
+    let text = plan("server = [\"good\"]").replace("repetitions = 1", "repetitions = 5");
+    let mut fake = fake::Fake::new();
+    fake.server.start_error = Some("`./gosrv` could not be started: No such file or directory");
+    let setting = Setting { pitot: "pitot", version: "0.0.0", command_line: "pitot run", stop: &|| false };
+    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
+    let outcome = prepared.run_on(&mut fake, &path, setting, &mut |_| {}).unwrap();
+    assert_eq!((outcome.state, outcome.failed), (RunState::Complete, 5));
+    assert_eq!(fake.calls.iter().filter(|call| call.starts_with("begin")).count(), 1, "{:?}", fake.calls);
+    let run = Run::open(&path).unwrap();
+    assert!(run.is_complete());
+    let reasons: Vec<&str> = run.cells[0].repetitions.iter().map(|r| r.verdict.reason.as_str()).collect();
+    assert_eq!(reasons[0], "`./gosrv` could not be started: No such file or directory");
+    assert!(reasons[1..].iter().all(|r| r.starts_with("not tried again: `./gosrv`")), "{reasons:?}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
     let leaders = leaders(a, level);
     let bound = if best.is_lower_bound(a.headline) { "at least " } else { "" };
     let value = format!("{bound}{}", figure_of(a.headline, estimate.value));
-    let headline = if a.series.len() == 1 {
+    let mut headline = if a.series.len() == 1 {
         alone(a, best, level, &value)
     } else if leaders.len() > 1 {
         let differences =
@@ -59,6 +59,7 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
     } else {
         format!("**{}** {}{}: {value}", a.series_of(best), superlative(a.headline), a.at_load(level))
     };
+    headline.push_str(&missing(a, level).unwrap_or_default());
     let mut details = against_others(a, best, level, &leaders);
     details.extend(at_other_loads(a, level, &leaders));
     Answer { headline: sentence(&headline), details, tiles: tiles(a, best) }
@@ -77,6 +78,15 @@ fn no_answer(a: &Analysis<'_>) -> Answer {
         details: vec![detail],
         tiles: Vec::new(),
     }
+}
+
+/// The cells that failed at this load or a higher one, so that nobody takes the best of the rest for the best of all:
+/// `; **a** and **b** failed`.
+fn missing(a: &Analysis<'_>, level: usize) -> Option<String> {
+    let failed: Vec<String> =
+        a.cells.iter().filter(|c| c.level >= level && c.failed()).map(|c| a.name_of(c)).collect();
+    let names: Vec<&str> = failed.iter().map(String::as_str).collect();
+    (!names.is_empty()).then(|| format!("; {} failed", list(&names)))
 }
 
 /// What there is to say where nothing is compared but the loads: the figure at the top, and at the bottom.

@@ -29,6 +29,8 @@ pub(super) enum Abort {
     Interrupted,
     /// It failed, and this sentence says why.
     Failed(String),
+    /// A program could not even be started, and no other repetition of the cell would fare better.
+    NotStarted(String),
 }
 
 impl From<String> for Abort {
@@ -60,7 +62,7 @@ impl Context<'_> {
             Account::Server => &self.shared.cpus.server,
             Account::Load | Account::None => &self.shared.cpus.load,
         };
-        Ok(self.executor.start(&Command { role, argv, cpus: cpus.clone(), account })?)
+        self.executor.start(&Command { role, argv, cpus: cpus.clone(), account }).map_err(Abort::NotStarted)
     }
 
     pub(super) fn deadline(&mut self, timeout_s: f64) -> Nanos {

@@ -26,14 +26,20 @@ use crate::runner::evidence::Evidence;
 use crate::runner::executor::{Executor, Extent, Observed};
 use crate::runner::judge::judge;
 
-/// Runs a repetition. The `block`, `position` and `started_at` of the result are the caller's to fill in. `None` if
-/// the user stopped it.
+/// A repetition that is over. Its `block`, `position` and `started_at` are the caller's to fill in.
+pub(super) struct Done {
+    pub(super) repetition: Repetition,
+    /// A program of the cell could not be started.
+    pub(super) not_started: bool,
+}
+
+/// Runs a repetition. `None` if the user stopped it.
 pub(super) fn run(
     shared: Shared<'_>,
     executor: &mut dyn Executor,
     cell: &Cell,
     number: usize,
-) -> Option<Repetition> {
+) -> Option<Done> {
     let begin = executor.now();
     let at = Placement {
         pitot: shared.pitot.to_owned(),
@@ -47,13 +53,38 @@ pub(super) fn run(
     let mut progress = Progress::default();
     let outcome = stages(&mut context, number, &mut progress);
     let observed = context.executor.finish();
+    let not_started = matches!(outcome, Err(Abort::NotStarted(_)));
     let failure = match outcome {
         Err(Abort::Interrupted) => return None,
-        Err(Abort::Failed(reason)) => Some(reason),
+        Err(Abort::Failed(reason) | Abort::NotStarted(reason)) => Some(reason),
         Ok(()) => left_behind(&observed),
     };
     let elapsed_s = context.executor.now().since(begin).as_secs_f64();
-    Some(record(&mut context, progress, observed, failure, elapsed_s))
+    let repetition = record(&mut context, progress, observed, failure, elapsed_s);
+    Some(Done { repetition, not_started })
+}
+
+/// The repetition of a cell of which an earlier one showed that a program cannot be started: it is not tried.
+pub(super) fn not_tried(reason: &str) -> Repetition {
+    Repetition {
+        id: 0,
+        block: 0,
+        position: 0,
+        started_at: String::new(),
+        elapsed_s: 0.0,
+        address: String::new(),
+        ready_s: 0.0,
+        verdict: Verdict {
+            kind: VerdictKind::Failed,
+            reason: format!("not tried again: {reason}"),
+            figures: Vec::new(),
+        },
+        load: None,
+        server_stats: None,
+        resources: None,
+        output_tail: String::new(),
+        samples: Vec::new(),
+    }
 }
 
 /// What the stages have found out so far.
@@ -88,7 +119,11 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
 fn left_behind(observed: &Observed) -> Option<String> {
     let first = observed.left_behind.first()?;
     let count = observed.left_behind.len();
-    Some(format!("{count} processes were left behind, such as `{}` (process {})", first.name, first.pid))
+    let name = &first.name;
+    Some(match count {
+        1 => format!("a process was left behind: `{name}` (process {})", first.pid),
+        _ => format!("{count} processes were left behind, such as `{name}` (process {})", first.pid),
+    })
 }
 
 fn record(

@@ -15,7 +15,7 @@ fn run_plan(plan: &Plan, fake: &mut Fake, stop: &dyn Fn() -> bool) -> Option<Rep
     let (cells, _) = expand(plan, &catalog(), &HostLimits { descriptors: 20_000, missing: Vec::new() });
     let cpus = CpuSplit { server: vec![0], load: vec![1] };
     let shared = Shared { plan, pitot: "pitot", cpus: &cpus, stop, memory_total_bytes: 1 << 30 };
-    run(shared, fake, &cells[0], 7)
+    run(shared, fake, &cells[0], 7).map(|done| done.repetition)
 }
 
 fn run_good(fake: &mut Fake) -> Repetition {
@@ -159,7 +159,7 @@ fn processes_left_behind_fail_a_repetition_that_was_good_otherwise() {
     let left_behind = vec![LeftBehind { pid: 42, name: "worker".into() }];
     let mut fake = Fake::new();
     fake.left_behind.clone_from(&left_behind);
-    let repetition = assert_fails(&mut fake, "1 processes were left behind, such as `worker` (process 42)");
+    let repetition = assert_fails(&mut fake, "a process was left behind: `worker` (process 42)");
     assert!(repetition.load.is_some());
     let mut fake = Fake::new();
     fake.left_behind = left_behind;
