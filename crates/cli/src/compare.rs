@@ -9,6 +9,9 @@ use pitot_results::Failure;
 
 use crate::report::{open, write_to};
 
+/// The exit code where no gate is met and one is undecided. 1 is a gate that is met, or a failure; 2 is misuse.
+const UNDECIDED: u8 = 3;
+
 /// Compare two runs cell by cell, for example of two versions, kernels or hosts.
 ///
 /// Prints the differences in the environment first, then for each cell that both runs have the ratio of B to A with its
@@ -27,11 +30,14 @@ pub(crate) struct Compare {
     /// Output file; - is standard output.
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Exit with 1 if a cell changed by more than this, such as 'throughput < -5%' or 'p99 > +10%'; may be repeated.
+    /// Exit with 1 if a cell changed by more than this, such as 'throughput < -5%' or 'p99 > +10%', and with 3 if that
+    /// cannot be decided; may be repeated.
     ///
-    /// A cell fails the gate only if its difference is significant (after correction for the number of cells, and beyond
-    /// the plan's tolerance) and the estimated change is beyond the one named, or if the cell failed in B only. The exit
-    /// code is also 1 if the gate cannot be decided, for lack of repetitions or of common cells.
+    /// A cell meets the condition only if its difference is significant (after correction for the number of cells, and
+    /// beyond the plan's tolerance) and the whole 95% interval of the change is beyond the one named, or if the cell failed
+    /// in B only. The gate is passed if the interval of every cell lies on the other side. It is undecided if an interval
+    /// holds the limit, if a cell was noisy, network-bound or rate-missed in either run, or for lack of repetitions or of
+    /// common cells. Of several gates, one that is met decides the exit code, else one that is undecided.
     #[arg(long, value_name = "EXPR")]
     fail_if: Vec<String>,
 }
@@ -70,9 +76,18 @@ impl Compare {
         for (gate, outcome) in judged.iter().filter(|(_, outcome)| *outcome != GateOutcome::Passed) {
             eprintln!("pitot: {}", outcome.sentence(gate));
         }
-        let passed = judged.iter().all(|(_, outcome)| *outcome == GateOutcome::Passed);
-        Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(exit_code(judged.iter().map(|(_, outcome)| outcome)))
     }
+}
+
+/// A gate that is met is a finding, and one that is undecided is none: a caller can tell the two apart.
+fn exit_code<'a>(outcomes: impl Iterator<Item = &'a GateOutcome>) -> ExitCode {
+    let code = outcomes.map(|outcome| match outcome {
+        GateOutcome::Met(_) => 1,
+        GateOutcome::Undecided(_) => UNDECIDED,
+        GateOutcome::Passed => 0,
+    });
+    ExitCode::from(code.reduce(|x, y| if x == 1 || y == 1 { 1 } else { x.max(y) }).unwrap_or(0))
 }
 
 fn gate(text: &str) -> Result<Gate, Failure> {

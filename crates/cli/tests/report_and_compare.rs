@@ -66,14 +66,16 @@ fn what_is_no_run_file_is_wrong_use_with_a_cure() {
 }
 
 #[test]
-fn a_gate_that_is_met_exits_with_1_and_one_that_passes_with_0() {
+fn a_gate_that_is_met_exits_with_1_one_that_passes_with_0_and_one_that_is_undecided_with_3() {
     let directory = tempfile::tempdir().unwrap();
     let a = run_file(directory.path(), "a.pitot", &SMALL);
     let b = run_file(directory.path(), "b.pitot", &Fixture { slowdown: 1.3, seed: 8, ..SMALL });
     let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
     assert_eq!(pitot(&["compare", a, b]).status.code(), Some(0));
     assert_eq!(pitot(&["compare", a, a, "--fail-if", "throughput < -5%"]).status.code(), Some(0));
-    let met = pitot(&["compare", a, b, "--fail-if", "throughput < -5%"]);
+    let undecided = ["compare", a, a, "--fail-if", "throughput < 0%"];
+    assert_eq!(pitot(&undecided).status.code(), Some(3), "an interval holds the limit");
+    let met = pitot(&["compare", a, b, "--fail-if", "throughput < -5%", "--fail-if", "p99 < 0%"]);
     assert_eq!(met.status.code(), Some(1));
     assert!(
         text(&met.stderr).contains("gate 'throughput < -5%': met by fork+blocking, 10"),

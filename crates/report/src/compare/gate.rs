@@ -4,13 +4,15 @@
 //! `cpu-per-request`, `p99`, `memory` ...) and CHANGE is how far the second run may be from the first: `-5%`, `+10%`.
 //!
 //! A gate must not fire on noise, and must not pass for lack of data. So it is **met** by a cell if a difference was
-//! declared there (significant after correction over all cells, and beyond the tolerance) *and* the estimated change
-//! is beyond the gate's. It is met as well by a cell that failed in the second run only. It is **undecided**, which a
-//! caller should treat as met, if no cell could be compared, or if some cell has too few repetitions to decide.
+//! declared there (significant after correction over all cells, and beyond the tolerance) *and* the whole interval of the
+//! change lies beyond the gate's. It is met as well by a cell that failed in the second run only. It is **passed** if the
+//! whole interval of every cell lies on the other side. Everything else is **undecided**, which is neither: an interval
+//! that holds the limit, a cell that was disturbed in either run, too few repetitions, nothing to compare.
 
 use super::comparison::RunComparison;
 use crate::phrase::times;
-use pitot_lab::statistics::Decision;
+use crate::text::s;
+use pitot_lab::statistics::{Comparison, Decision, Interval};
 use pitot_lab::{METRICS, Metric, VerdictKind, metric};
 use pitot_results::Failure;
 use std::fmt;
@@ -18,6 +20,10 @@ use std::str::FromStr;
 
 /// More cells than this are counted in a sentence.
 const LISTED_MAX: usize = 4;
+/// A limit that takes more repetitions than so many times those of the runs is too close to be decided by more of them.
+const MORE_REPETITIONS_MAX: f64 = 10.0;
+/// Verdicts of cells whose figures do not describe their server: an interval over them says nothing either.
+const DISTURBED: [VerdictKind; 3] = [VerdictKind::Noisy, VerdictKind::RateMissed, VerdictKind::NetworkBound];
 
 /// A bound on the change of one metric.
 #[derive(Clone, Debug)]
@@ -31,12 +37,12 @@ pub struct Gate {
 /// How a gate came out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateOutcome {
-    /// No cell is beyond the bound.
+    /// Every cell is on the right side of the limit, and its whole interval with it.
     Passed,
     /// Some cells are: a sentence for each.
     Met(Vec<String>),
-    /// There is too little to decide by: the reason.
-    Undecided(String),
+    /// Some cells cannot be decided: a sentence for each reason.
+    Undecided(Vec<String>),
 }
 
 /// What is wrong with a gate's text.
@@ -128,31 +134,73 @@ impl Gate {
         let table = comparison.metrics.iter().find(|t| t.metric.name == self.metric.name);
         let rows = table.map_or(&[][..], |t| &t.rows);
         let mut compared = 0;
+        let mut undecided = Vec::new();
         let mut too_few = None;
         for (pair, row) in comparison.pairs.iter().zip(rows) {
             let Some(c) = &row.comparison else { continue };
             compared += 1;
-            let beyond = if self.above { c.ratio > self.ratio } else { c.ratio < self.ratio };
-            match c.decision {
-                Decision::Higher | Decision::Lower if beyond => {
+            let disturbed =
+                DISTURBED.into_iter().find(|kind| [pair.verdict_a, pair.verdict_b].contains(kind));
+            match (c.decision, c.interval) {
+                (Decision::TooFewRepetitions { needed }, _) => too_few = Some((c.repetitions, needed)),
+                _ if disturbed.is_some() => {
+                    let verdict = disturbed.map_or("", VerdictKind::name);
+                    undecided.push(format!("{} was {verdict}: measure it again", pair.label));
+                }
+                (_, Some(interval)) if self.lies_within(interval) => {}
+                (Decision::Higher | Decision::Lower, Some(interval)) if self.lies_beyond(interval) => {
                     met.push(format!("{}: {} the value of the first run", pair.label, times(c)));
                 }
-                Decision::TooFewRepetitions { needed } => too_few = Some((c.repetitions, needed)),
-                _ => {}
+                _ => undecided.push(format!("{}: {}", pair.label, self.why_undecided(c))),
             }
+        }
+        if let Some((have, needed)) = too_few {
+            let cells = comparison.pairs.len();
+            undecided.push(format!(
+                "{have} repetition{} {} too few to show a difference in {cells} cell{}: run with --repetitions {needed}",
+                s(have),
+                if have == 1 { "is" } else { "are" },
+                s(cells)
+            ));
+        }
+        if compared == 0 {
+            undecided.push(format!("no cell has a value of {} in both runs", self.metric.name));
         }
         if !met.is_empty() {
             GateOutcome::Met(met)
-        } else if let Some((have, needed)) = too_few {
-            GateOutcome::Undecided(format!(
-                "{have} repetitions are too few to show a difference in {} cells: run with --repetitions {needed}",
-                comparison.pairs.len()
-            ))
-        } else if compared == 0 {
-            GateOutcome::Undecided(format!("no cell has a value of {} in both runs", self.metric.name))
+        } else if !undecided.is_empty() {
+            GateOutcome::Undecided(undecided)
         } else {
             GateOutcome::Passed
         }
+    }
+
+    /// The change is beyond the limit wherever in the interval it is.
+    fn lies_beyond(&self, interval: Interval) -> bool {
+        if self.above { interval.low > self.ratio } else { interval.high < self.ratio }
+    }
+
+    /// The change is not beyond the limit wherever in the interval it is.
+    fn lies_within(&self, interval: Interval) -> bool {
+        if self.above { interval.high <= self.ratio } else { interval.low >= self.ratio }
+    }
+
+    /// Why a comparison neither meets nor passes the gate, and what would decide it.
+    fn why_undecided(&self, c: &Comparison) -> String {
+        let Some(interval) = c.interval.filter(|interval| !self.lies_beyond(*interval)) else {
+            return format!("{} is beyond the limit, but not significantly after correction", times(c));
+        };
+        // The end of the interval that the limit lies towards; widths shrink with the square root of the repetitions.
+        let end = if c.ratio > self.ratio { interval.low } else { interval.high };
+        let (width, distance) = ((end / c.ratio).ln().abs(), (self.ratio / c.ratio).ln().abs());
+        let more = (width / distance).powi(2) * 1.1;
+        let cure = if more <= MORE_REPETITIONS_MAX {
+            let needed = (c.repetitions as f64 * more).ceil();
+            format!("about {needed} repetitions would decide it")
+        } else {
+            "it is too close to the limit for more repetitions to decide it".to_owned()
+        };
+        format!("the interval of {} holds the limit; {cure}", times(c))
     }
 }
 
@@ -161,15 +209,17 @@ impl GateOutcome {
     pub fn sentence(&self, gate: &Gate) -> String {
         match self {
             GateOutcome::Passed => format!("gate '{gate}': passed"),
-            GateOutcome::Met(cells) => {
-                let listed = &cells[..cells.len().min(LISTED_MAX)];
-                let more = cells.len() - listed.len();
-                let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-                format!("gate '{gate}': met by {}{more}", listed.join("; "))
-            }
-            GateOutcome::Undecided(why) => format!("gate '{gate}': undecided, {why}"),
+            GateOutcome::Met(cells) => format!("gate '{gate}': met by {}", listed(cells)),
+            GateOutcome::Undecided(reasons) => format!("gate '{gate}': undecided, {}", listed(reasons)),
         }
     }
+}
+
+fn listed(cells: &[String]) -> String {
+    let listed = &cells[..cells.len().min(LISTED_MAX)];
+    let more = cells.len() - listed.len();
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!("{}{more}", listed.join("; "))
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ fn outcomes(gates: &[(Gate, GateOutcome)]) -> Vec<Value> {
             let (word, reasons) = match outcome {
                 GateOutcome::Passed => ("passed", Vec::new()),
                 GateOutcome::Met(cells) => ("met", cells.clone()),
-                GateOutcome::Undecided(why) => ("undecided", vec![why.clone()]),
+                GateOutcome::Undecided(why) => ("undecided", why.clone()),
             };
             json!({"gate": gate.to_string(), "outcome": word, "reasons": reasons})
         })

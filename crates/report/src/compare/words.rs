@@ -3,6 +3,7 @@
 use super::comparison::{MetricRow, MetricTable, RunComparison};
 use crate::number::figure_of;
 use crate::phrase::{decision, ratio};
+use crate::text::s;
 use pitot_lab::statistics::Estimate;
 use pitot_lab::{Run, VerdictKind};
 use std::fmt::Write as _;
@@ -31,9 +32,11 @@ pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
     let doubtful = |verdict: VerdictKind| verdict != VerdictKind::Valid;
     let count = c.pairs.iter().filter(|p| doubtful(p.verdict_a) || doubtful(p.verdict_b)).count();
     if count > 0 {
+        let total = c.pairs.len();
         cautions.push(format!(
-            "{count} of {} cells are not valid in one run or both: see their verdicts.",
-            c.pairs.len()
+            "{count} of {total} cell{} {} not valid in one run or both: see the verdict.",
+            s(total),
+            if count == 1 { "is" } else { "are" }
         ));
     }
     cautions.push(
