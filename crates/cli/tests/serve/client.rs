@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pitot_proto::PATTERN;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
-use crate::procfs;
+use crate::sock_diag::SockDiag;
 
 /// How long to wait for something that must happen. Generous, for slow machines.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
@@ -60,9 +60,16 @@ pub(crate) fn eventually_ok<E>(mut attempt: impl FnMut() -> Result<(), E>) -> Re
 
 /// Waits until the server has received all that was written to these connections.
 pub(crate) fn until_read<'a>(server: SocketAddr, clients: impl IntoIterator<Item = &'a TcpStream>) {
-    let port = |client: &TcpStream| client.local_addr().expect("an address").port();
-    let ports = clients.into_iter().map(port).collect();
-    eventually("the server reads what was sent", || procfs::server_has_read(server, &ports));
+    let v4 = |addr: SocketAddr| match addr {
+        SocketAddr::V4(addr) => addr,
+        SocketAddr::V6(addr) => panic!("{addr}: the servers of tests listen on IPv4"),
+    };
+    let server = v4(server);
+    let sock_diag = SockDiag::open();
+    for client in clients {
+        let client = v4(client.local_addr().expect("an address"));
+        eventually("the server reads what was sent", || sock_diag.unread(server, client).unwrap_or(0) == 0);
+    }
 }
 
 /// All bytes up to the end of the connection, which may be a reset.

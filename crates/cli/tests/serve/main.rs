@@ -14,6 +14,7 @@ mod pairs;
 mod procfs;
 mod server;
 mod site;
+mod sock_diag;
 
 mod cache;
 mod descriptors;

@@ -1,8 +1,6 @@
 //! Processes and sockets as proc(5) shows them.
 
-use std::collections::HashSet;
 use std::fs;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -105,20 +103,4 @@ pub(crate) fn children(parent: i32) -> Vec<i32> {
     lists
         .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
         .collect()
-}
-
-/// True if the server has received all that these clients (IPv4 addresses) have sent.
-pub(crate) fn server_has_read(server: SocketAddr, clients: &HashSet<u16>) -> bool {
-    let table = fs::read_to_string("/proc/net/tcp").expect("/proc/net/tcp");
-    // sl local remote state tx:rx ..., the numbers in hex.
-    let port = format!(":{:04X} ", server.port());
-    table.lines().skip(1).filter(|line| line.contains(&port)).all(|line| {
-        let mut fields = line.split_ascii_whitespace().skip(1);
-        let mut port = || u16::from_str_radix(fields.next()?.rsplit_once(':')?.1, 16).ok();
-        let (local, remote) = (port(), port());
-        let unread = fields.nth(1).and_then(|queues| queues.rsplit_once(':')).map(|(_, rx)| rx);
-        local != Some(server.port())
-            || remote.is_none_or(|remote| !clients.contains(&remote))
-            || unread.is_none_or(|unread| unread.bytes().all(|digit| digit == b'0'))
-    })
 }
