@@ -159,6 +159,7 @@ impl Run {
         let _ = writeln!(text, "# {}", extent(&prepared));
         // A closed pipe (`| head`) is no failure.
         let _ = io::stdout().write_all(text.as_bytes());
+        note_unused(&prepared);
         Ok(ExitCode::SUCCESS)
     }
 
@@ -262,8 +263,15 @@ fn announce(prepared: &Prepared) {
     for warning in &prepared.warnings {
         eprintln!("note: {warning}");
     }
+    note_unused(prepared);
     for (reason, cells) in by_reason(&prepared.skips) {
         eprintln!("skipped: {cells}: {reason}");
+    }
+}
+
+fn note_unused(prepared: &Prepared) {
+    for name in prepared.unused_servers() {
+        eprintln!("note: the plan defines the server `{name}`, and no level of the factor `server` uses it");
     }
 }
 

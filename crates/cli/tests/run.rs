@@ -309,7 +309,25 @@ fn mistakes_end_with_exit_code_2_their_place_and_their_cure() {
     let output_text = wrong(&plan("", "conections = 5"));
     assert!(output_text.contains("did you mean `connections`?"), "{output_text}");
     let output_text = wrong(&plan("server-cpus = \"4000\"", ""));
-    assert!(output_text.contains("CPU 4000"), "{output_text}");
+    assert!(output_text.contains("line 1 of plan: `server-cpus` names CPU 4000"), "{output_text}");
+    let output_text = wrong(&plan("repetitions = \"6\"", ""));
+    assert!(output_text.contains("not the text \"6\""), "{output_text}");
+    assert!(output_text.contains("write it without quotes: repetitions = 6"), "{output_text}");
+    let output_text = wrong(&plan("repetitions = 0", ""));
+    assert!(output_text.contains("write at least 1"), "{output_text}");
+    let output_text = wrong(&plan("", "").replace("\"thread\"", "\"gosrv\""));
+    assert!(output_text.contains("or define it: [servers.gosrv] with command ="), "{output_text}");
+    let bed = Bed::new(&plan("", "[servers.gosrv]\ncommand = [\"true\"]\nurl = \"http://{address}/\""));
+    let output = bed.command(&["plan.toml", "--dry-run"]).output().unwrap();
+    assert!(text(&output).contains("defines the server `gosrv`, and no level"), "{}", text(&output));
+    let torn = bed.dir.path().join("torn.pitot");
+    let whole =
+        std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/data/layout-2-load.pitot"))
+            .unwrap();
+    std::fs::write(&torn, &whole[..8_000]).unwrap();
+    let output = bed.command(&["--resume", "torn.pitot"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("the run file is damaged: ") && !text(&output).contains("free space"));
     let output = Command::new(PITOT).args(["run", "quikc"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output).contains("did you mean `quick`?"), "{}", text(&output));

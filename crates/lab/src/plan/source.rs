@@ -165,6 +165,7 @@ impl<'a> Item<'a> {
 
     fn wanted(&self, what: &str, cure: &str) -> PlanError {
         let found = match self.value.get_ref() {
+            DeValue::String(s) if s.trim().parse::<f64>().is_ok() => format!("the text \"{s}\""),
             DeValue::String(s) => format!("`{s}`"),
             DeValue::Integer(n) => format!("the number {n}"),
             DeValue::Float(x) => format!("the number {x}"),
@@ -186,10 +187,22 @@ impl<'a> Item<'a> {
     pub(super) fn integer(&self, least: i64, most: i64) -> Result<i64, PlanError> {
         match self.scalar() {
             Some(Value::Integer(n)) if (least..=most).contains(&n) => Ok(n),
-            _ => Err(self.wanted(
-                &format!("a whole number from {least} to {most}"),
-                &format!("write a number without quotes: {} = {least}", self.key),
-            )),
+            scalar => {
+                let meant = match &scalar {
+                    Some(Value::Text(text)) => {
+                        text.trim().parse().ok().filter(|n| (least..=most).contains(n))
+                    }
+                    _ => None,
+                };
+                let cure = match scalar {
+                    Some(Value::Integer(n)) if n < least => {
+                        format!("write at least {least}: {} = {least}", self.key)
+                    }
+                    Some(Value::Integer(_)) => format!("write at most {most}: {} = {most}", self.key),
+                    _ => format!("write it without quotes: {} = {}", self.key, meant.unwrap_or(least)),
+                };
+                Err(self.wanted(&format!("a whole number from {least} to {most}"), &cure))
+            }
         }
     }
 

@@ -238,7 +238,7 @@ fn every_kind_of_mistake_is_reported_with_its_position_and_cure() {
             "repetitions = 10",
             "repetitions = 0",
             "`repetitions` must be a whole number from 1 to 10000, not the number 0",
-            "write a number without quotes",
+            "write at least 1: repetitions = 1",
         ),
         ("repetitions = 10", "repetitions = \"ten\"", "not `ten`", "without quotes"),
         (

@@ -9,6 +9,7 @@ mod verdict;
 
 pub use cell::CellRecord;
 pub use repetition::Repetition;
+pub(crate) use repetition::looks_like_error;
 pub use resources::{Lifetime, Resources};
 pub use run::{Run, RunInfo, RunState};
 pub use sample::{CpuSample, Sample, TreeSample};

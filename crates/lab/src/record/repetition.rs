@@ -32,7 +32,8 @@ pub struct Repetition {
     pub server_stats: Option<serde_json::Value>,
     /// Resources over the measured part. None if there was no measured part.
     pub resources: Option<Resources>,
-    /// The last lines that the server and the load generator printed, where something went wrong.
+    /// The last lines that the server and the load generator printed, where something went wrong, and the first that
+    /// looks like an error.
     pub output_tail: String,
     /// The monitor's samples, oldest first, from before the load until after it.
     pub samples: Vec<Sample>,
@@ -42,5 +43,41 @@ impl Repetition {
     /// The counters that a server of Pitot printed when it stopped; `None` of any other server.
     pub fn serve_result(&self) -> Option<ServeResult> {
         ServeResult::read(self.server_stats.as_ref()?)
+    }
+
+    /// The line of the output that says most: the first that looks like an error, else the last. Programs like to end
+    /// with a stack or a hint at `--help`.
+    pub fn telling_line(&self) -> Option<&str> {
+        let error = self.output_tail.lines().find(|line| looks_like_error(line));
+        error.or_else(|| self.output_tail.lines().last()).map(str::trim)
+    }
+}
+
+/// Whether a line is likely to say what went wrong.
+pub(crate) fn looks_like_error(line: &str) -> bool {
+    let line = line.to_lowercase();
+    ["error", "panic", "fatal", "cannot", "could not", "failed", "no such file", "in use"]
+        .iter()
+        .any(|word| line.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_found_in_what_node_clap_and_python_print() {
+        for (line, is_error) in [
+            ("Error: Cannot find module '/srv/app.js'", true),
+            ("error: unexpected argument '--prot' found", true),
+            ("OSError: [Errno 98] Address already in use", true),
+            ("thread 'main' panicked at src/main.rs:3:5:", true),
+            ("Node.js v20.11.1", false),
+            ("For more information, try '--help'.", false),
+            ("    at Module._load (node:internal/modules/cjs/loader:1023:12)", false),
+            ("listening on 8080", false),
+        ] {
+            assert_eq!(looks_like_error(line), is_error, "{line}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pitot_results::Failure;
+use rusqlite::ErrorCode;
 
 /// What can be wrong with a run file.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +59,17 @@ impl From<RunFileError> for Failure {
             }
             RunFileError::Damaged(_) => {
                 Failure::run(what, "use a copy of the file from before, if there is one")
+            }
+            RunFileError::Database(cause)
+                if matches!(
+                    cause.sqlite_error_code(),
+                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+                ) =>
+            {
+                Failure::run(
+                    format!("the run file is damaged: {cause}"),
+                    "use a copy of the file from before; `sqlite3 FILE .recover` saves what can be read",
+                )
             }
             RunFileError::Database(cause) => Failure::run(
                 format!("{what}: {cause}"),

@@ -35,6 +35,9 @@ pub(super) trait Executor {
     /// How a program ended; `None` while it runs, or if it was not started.
     fn ending(&mut self, role: Role) -> Option<Ending>;
 
+    /// Whether a signal such as SIGSTOP has suspended a program.
+    fn is_suspended(&mut self, role: Role) -> bool;
+
     /// Whether a connection to `address` can be opened at once.
     fn accepts(&mut self, address: &str) -> bool;
 

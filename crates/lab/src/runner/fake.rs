@@ -45,6 +45,8 @@ pub(super) struct Fake {
     pub(super) server: Script,
     pub(super) load: Script,
     pub(super) helper: Script,
+    /// A signal has suspended this program.
+    pub(super) suspended: Option<Role>,
     /// The private directory cannot be made.
     pub(super) begin_error: Option<&'static str>,
     pub(super) left_behind: Vec<LeftBehind>,
@@ -71,6 +73,7 @@ impl Fake {
             server: serves.clone(),
             load,
             helper: serves,
+            suspended: None,
             begin_error: None,
             left_behind: Vec::new(),
             calls: Vec::new(),
@@ -161,6 +164,10 @@ impl Executor for Fake {
     fn ending(&mut self, role: Role) -> Option<Ending> {
         let now = self.now;
         self.program(role)?.ending(now)
+    }
+
+    fn is_suspended(&mut self, role: Role) -> bool {
+        self.suspended == Some(role)
     }
 
     fn accepts(&mut self, _: &str) -> bool {

@@ -4,7 +4,9 @@ use pitot_results::Failure;
 
 use crate::catalog::Catalog;
 use crate::host::{CpuSplit, split_cpus};
-use crate::plan::{Cell, HostLimits, Placement, Plan, Program, REPLICATE_FACTOR, SkipRecord, expand};
+use crate::plan::{
+    Cell, HostLimits, Placement, Plan, Program, REPLICATE_FACTOR, SERVER_FACTOR, SkipRecord, expand,
+};
 
 /// Seconds that a repetition takes besides warm-up and measurement: two processes start, connect, and stop.
 pub(super) const OVERHEAD_S: f64 = 0.3;
@@ -57,7 +59,8 @@ pub fn prepare(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared
             "use another plan; `pitot list pairs` shows what can be run",
         ));
     }
-    let cpus = split_cpus(plan.server_cpus.as_deref(), plan.load_cpus.as_deref())?;
+    let cpus = split_cpus(plan.server_cpus.as_deref(), plan.load_cpus.as_deref())
+        .map_err(|failure| with_line(failure, &plan.name, &source))?;
     let mut warnings = Vec::new();
     if cpus.is_shared() {
         warnings.push(format!(
@@ -69,7 +72,29 @@ pub fn prepare(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared
     Ok(Prepared { plan, source, cells, skips, cpus, warnings })
 }
 
+/// The failure with the line of the plan whose key it begins with: CPUs are looked at when the plan is no longer text.
+fn with_line(failure: Failure, name: &str, source: &str) -> Failure {
+    let key = failure.what.strip_prefix('`').and_then(|rest| rest.split('`').next()).map(str::to_owned);
+    let is_key = |line: &str| {
+        key.as_deref().is_some_and(|key| {
+            line.trim_start().strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='))
+        })
+    };
+    match source.lines().position(is_key) {
+        Some(index) => Failure { what: format!("line {} of {name}: {}", index + 1, failure.what), ..failure },
+        None => failure,
+    }
+}
+
 impl Prepared {
+    /// Servers that the plan defines and that no cell and no skipped combination uses: most likely they were forgotten in
+    /// `factors.server`.
+    pub fn unused_servers(&self) -> Vec<&str> {
+        let levels = self.plan.factors.iter().filter(|f| f.name == SERVER_FACTOR).flat_map(|f| &f.levels);
+        let used: Vec<String> = levels.map(ToString::to_string).collect();
+        self.plan.servers.iter().map(|s| s.name.as_str()).filter(|n| !used.iter().any(|u| u == n)).collect()
+    }
+
     /// Seconds that the whole plan will take.
     pub fn estimate_s(&self) -> f64 {
         self.cells.iter().map(|cell| nominal_s(&self.plan, cell)).sum::<f64>()

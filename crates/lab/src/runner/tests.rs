@@ -49,6 +49,7 @@ fi
 echo "ready 127.0.0.1:4321"
 case $model in
     crash) sleep 0.1; echo "assertion failed: it holds" >&2; kill -SEGV $$ ;;
+    suspend) kill -STOP $$ ;;
     hang) trap '' TERM; while :; do sleep 0.05; done ;;
     litter) sleep 60 & trap 'kill -9 $worker; exit 0' TERM; sleep 60 & worker=$!; wait $worker ;;
     *) trap 'echo "{\"accepted\": 9}"; exit 0' TERM; while :; do sleep 0.02; done ;;
@@ -90,7 +91,7 @@ fn guardian() -> Guardian {
 }
 
 pub(super) fn catalog() -> Catalog {
-    let models = ["good", "mute", "refuse", "crash", "hang", "litter"];
+    let models = ["good", "mute", "refuse", "crash", "hang", "litter", "suspend"];
     let option = |name: &str| OptionWord {
         name: name.into(),
         takes_value: true,
@@ -194,6 +195,7 @@ fn each_way_to_fail_has_its_reason() {
         ("server = [\"mute\"]", "the server was not ready within 0.5 s", "thinking about it"),
         ("server = [\"refuse\"]", "the server ended with exit code 2 before it was ready", "no such root"),
         ("server = [\"hang\"]", "the server did not stop within 0.5 s of being asked to", ""),
+        ("server = [\"suspend\"]", "the server was suspended by a signal such as SIGSTOP", ""),
         ("server = [\"litter\"]", "a process was left behind: `sleep`", ""),
         (
             "server = [\"good\"]\nload.connections = [7]",

@@ -6,6 +6,7 @@ use crate::analysis::Analysis;
 use crate::findings::{answer, findings};
 use crate::published::published;
 use crate::trust::{outliers, trust};
+use pitot_lab::Repetition;
 use std::fmt::Write as _;
 
 /// The report of a run.
@@ -39,7 +40,7 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     }
     for cell in a.cells.iter().filter(|c| c.record.failures().next().is_some()) {
         item(&mut out, "- ", &format!("{}: {}", a.name_of(cell), cell.verdict.reason));
-        if let Some(last) = cell.record.failures().find_map(|r| r.output_tail.lines().last()) {
+        if let Some(last) = cell.record.failures().find_map(Repetition::telling_line) {
             item(&mut out, "    last output: ", last);
         }
     }

@@ -90,5 +90,7 @@ fn check_server_level(known: &Known<'_>, element: &Item<'_>, value: &Value) -> R
     let mut words: Vec<&str> = known.servers.iter().map(|s| s.name.as_str()).collect();
     words.extend(&models);
     let what = format!("`{model}` is neither a server of this plan nor a model of Pitot");
-    Err(element.error(what, did_you_mean(model, &words)))
+    let cure = did_you_mean(model, &words);
+    let define = format!("or define it: [servers.{name}] with command = [\"program\", \"{{address}}\"]");
+    Err(element.error(what, format!("{cure}; {define}")))
 }

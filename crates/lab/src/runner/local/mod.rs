@@ -149,6 +149,14 @@ impl Executor for Local<'_> {
         self.program(role)?.ending()
     }
 
+    fn is_suspended(&mut self, role: Role) -> bool {
+        let id = self.program(role).map(|process| process.id());
+        let stat = id.and_then(|id| std::fs::read_to_string(format!("/proc/{id}/stat")).ok());
+        // The state follows the name, which is in parentheses and may hold anything (proc_pid_stat(5)).
+        let state = stat.as_deref().and_then(|line| line.rsplit_once(')')?.1.trim_start().chars().next());
+        state == Some('T')
+    }
+
     fn accepts(&mut self, address: &str) -> bool {
         address.parse().is_ok_and(|a| TcpStream::connect_timeout(&a, CONNECT_TIMEOUT).is_ok())
     }

@@ -6,7 +6,7 @@ use crate::monitor::interval;
 use crate::plan::CellServer;
 
 use super::context::{Abort, Context, nanos};
-use crate::runner::executor::{Extent, Role};
+use crate::runner::executor::{Ending, Extent, Role};
 
 /// How long a load generator may take beyond warm-up and duration, to connect, to drain and to write its result.
 const LOAD_GRACE_S: f64 = 30.0;
@@ -68,12 +68,25 @@ pub(super) fn read_result(
     path: &str,
     result: &mut Option<LoadResult>,
 ) -> Result<(), Abort> {
+    let ending = context.executor.ending(Role::Load);
+    let how = ending.map(|ending| ending.to_string()).unwrap_or_default();
+    // What a signal has cut short may have left half a file, or none.
+    if let Some(Ending::Signal(_)) = ending {
+        return Err(Abort::Failed(format!(
+            "the load generator ended {how}, before it had written its result"
+        )));
+    }
     let Some(text) = context.executor.read_file(path) else {
-        let how = context.executor.ending(Role::Load).map(|ending| ending.to_string()).unwrap_or_default();
         return Err(Abort::Failed(format!("the load generator ended {how} and wrote no result")));
     };
-    let read = LoadResult::parse(&text)
-        .map_err(|e| format!("the result of the load generator cannot be read: {e}"))?;
+    let read = LoadResult::parse(&text).map_err(|e| match ending {
+        Some(Ending::Code(0)) | None => {
+            Abort::Failed(format!("the result of the load generator cannot be read: {e}"))
+        }
+        Some(_) => {
+            Abort::Failed(format!("the load generator ended {how}, and its result cannot be read: {e}"))
+        }
+    })?;
     let failure = why_failed(&read);
     *result = Some(read);
     failure.map_or(Ok(()), |reason| Err(Abort::Failed(reason)))

@@ -23,7 +23,7 @@ use crate::plan::{Cell, CellServer, Placement};
 use crate::record::{Repetition, Verdict};
 
 use crate::runner::evidence::Evidence;
-use crate::runner::executor::{Executor, Extent, Observed};
+use crate::runner::executor::{Executor, Extent, Observed, Role};
 use crate::runner::judge::judge;
 
 /// A repetition that is over. Its `block`, `position` and `started_at` are the caller's to fill in.
@@ -52,11 +52,17 @@ pub(super) fn run(
     let mut context = Context { shared, cell, executor, at, helpers_started: 0 };
     let mut progress = Progress::default();
     let outcome = stages(&mut context, number, &mut progress);
+    let suspended = [Role::Server, Role::Load].into_iter().find(|role| context.executor.is_suspended(*role));
     let observed = context.executor.finish();
     let not_started = matches!(outcome, Err(Abort::NotStarted(_)));
     let failure = match outcome {
         Err(Abort::Interrupted) => return None,
-        Err(Abort::Failed(reason) | Abort::NotStarted(reason)) => Some(reason),
+        Err(Abort::Failed(reason) | Abort::NotStarted(reason)) => Some(match suspended {
+            Some(role) => {
+                format!("{} was suspended by a signal such as SIGSTOP: {reason}", context.name(role))
+            }
+            None => reason,
+        }),
         Ok(()) => left_behind(&observed),
     };
     let elapsed_s = context.executor.now().since(begin).as_secs_f64();

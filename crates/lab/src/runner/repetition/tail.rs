@@ -1,12 +1,15 @@
 //! The last lines that programs printed, for a repetition that failed.
 
 use super::context::Context;
+use crate::record::looks_like_error;
 use crate::runner::executor::{Output, Role};
 
-/// Lines of each stream of the server.
+/// Last lines of the server's stdout.
 const SERVER_LINES: usize = 20;
-/// Lines of each stream of another program.
+/// Last lines of another program's stdout.
 const OTHER_LINES: usize = 10;
+/// Last lines of each program's stderr.
+const ERROR_LINES: usize = 10;
 /// A longer line is cut.
 const LINE_CHARS_MAX: usize = 400;
 
@@ -28,13 +31,22 @@ pub(super) fn output_tail(context: &mut Context<'_>) -> String {
     text
 }
 
-/// The last lines of stdout, then those of stderr.
+/// The last lines of stdout, then those of stderr, where the first that looks like an error goes before the last ones.
 fn tail(output: &Output, lines: usize) -> String {
-    let last = |text: &str| -> Vec<String> {
-        let all: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-        all[all.len().saturating_sub(lines)..].iter().map(|l| cut(l)).collect()
-    };
-    [last(&output.stdout), last(&output.stderr)].concat().join("\n")
+    [last(&output.stdout, lines), last_and_error(&output.stderr, ERROR_LINES)].concat().join("\n")
+}
+
+fn last(text: &str, lines: usize) -> Vec<String> {
+    let all: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+    all[all.len().saturating_sub(lines)..].iter().map(|l| cut(l)).collect()
+}
+
+fn last_and_error(text: &str, lines: usize) -> Vec<String> {
+    let all: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+    let (early, late) = all.split_at(all.len().saturating_sub(lines));
+    let error = early.iter().find(|line| looks_like_error(line));
+    let gap = error.filter(|_| early.len() > 1).map(|_| "...".to_owned());
+    error.map(|line| cut(line)).into_iter().chain(gap).chain(late.iter().map(|l| cut(l))).collect()
 }
 
 fn cut(line: &str) -> String {
@@ -56,5 +68,15 @@ mod tests {
         let lines: Vec<&str> = tail.lines().collect();
         assert_eq!(lines[..2], ["two", "three"]);
         assert_eq!(lines[2].len(), LINE_CHARS_MAX + 3);
+    }
+
+    #[test]
+    fn an_error_before_a_long_stack_is_kept() {
+        let stack: String = (0..30).map(|i| format!("    at frame {i}\n")).collect();
+        let stderr = format!("starting\nError: Cannot find module 'x'\n{stack}Node.js v20\n");
+        let tail = tail(&Output { stderr, ..Output::default() }, 20);
+        let lines: Vec<&str> = tail.lines().collect();
+        assert_eq!((lines[0], lines[1], lines.len()), ("Error: Cannot find module 'x'", "...", 12));
+        assert_eq!(lines[11], "Node.js v20");
     }
 }

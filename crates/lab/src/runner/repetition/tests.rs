@@ -136,6 +136,36 @@ fn a_load_generator_that_prints_nonsense_or_nothing_fails() {
 }
 
 #[test]
+fn a_load_generator_that_was_killed_or_failed_is_not_blamed_for_its_file() {
+    let mut fake = Fake::new();
+    fake.load.ends = Some((100, Ending::Signal(9)));
+    fake.load.result = Some(String::new());
+    assert_fails(&mut fake, "the load generator ended by signal SIGKILL, before it had written its result");
+    let mut fake = Fake::new();
+    fake.load.ends = Some((100, Ending::Code(1)));
+    fake.load.result = Some(String::new());
+    assert_fails(&mut fake, "the load generator ended with exit code 1, and its result cannot be read: ");
+}
+
+#[test]
+fn a_program_that_a_signal_has_suspended_is_said_to_be() {
+    let mut fake = Fake::new();
+    fake.suspended = Some(Role::Server);
+    fake.server.stops = None;
+    assert_fails(
+        &mut fake,
+        "the server was suspended by a signal such as SIGSTOP: the server did not stop within 0.5 s",
+    );
+    let mut fake = Fake::new();
+    fake.suspended = Some(Role::Load);
+    fake.load.ends = None;
+    assert_fails(
+        &mut fake,
+        "the load generator was suspended by a signal such as SIGSTOP: the load generator did not",
+    );
+}
+
+#[test]
 fn a_result_that_fails_the_repetition_is_kept() {
     let mut fake = Fake::new();
     fake.load.result =
