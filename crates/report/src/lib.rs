@@ -21,6 +21,7 @@ mod number;
 mod phrase;
 mod published;
 pub mod scene;
+mod skips;
 mod svg;
 mod table;
 mod terminal;

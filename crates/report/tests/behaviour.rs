@@ -139,6 +139,20 @@ fn the_headline_names_the_servers_that_failed() {
 }
 
 #[test]
+fn a_fall_that_is_not_significant_is_not_told_as_no_fall() {
+    let crowded = Fixture { servers: &["fork+blocking", "loop+epoll-et"], levels: &[100, 4000], ..SMALL };
+    let fell = render(&written(&crowded), Format::Markdown);
+    assert!(fell.contains("**fork+blocking** fell furthest below its peak"), "{fell}");
+    let two = render(&written(&Fixture { repetitions: 2, ..crowded }), Format::Markdown);
+    assert!(!two.contains("no server fell"), "{two}");
+    assert!(
+        two.contains("**fork+blocking** may have fallen below its peak: its requests per second at"),
+        "{two}"
+    );
+    assert!(two.contains("repetitions to tell, and there were 2"), "{two}");
+}
+
+#[test]
 fn a_single_cell_is_no_plural() {
     let mut run = written(&Fixture { servers: &["loop+epoll-et"], levels: &[10], ..SMALL });
     assert!(!render(&run, Format::Markdown).contains("1 cells"));
@@ -164,6 +178,7 @@ fn too_few_repetitions_give_ranges_and_no_verdict() {
     let text = render(&run, Format::Markdown);
     assert!(text.contains("3 repetitions are too few for a 95% interval of the median"), "{text}");
     assert!(text.contains("(not significant: 3 repetitions, 4 needed)"), "{text}");
+    assert!(text.contains("(too few repetitions to tell whether the others are behind)"), "{text}");
     assert!(text.contains("( ) range of the repetitions"), "{text}");
 }
 
@@ -290,6 +305,28 @@ fn what_differs_around_the_runs_comes_first_and_unmatched_cells_are_named() {
     assert!(index("version pitot: 0.1.0 → 0.2.0") < index("Successful replies per second"));
     assert!(index("→ powersave") < index("Successful replies per second"));
     assert!(text.contains("fork+blocking, 1000"));
+}
+
+#[test]
+fn commands_that_differ_are_shown_and_the_place_of_pitot_is_not() {
+    let (a, mut b) = (written(&SMALL), written(&SMALL));
+    for cell in &mut b.cells {
+        cell.server_command = cell.server_command.replacen("pitot ", "/elsewhere/pitot ", 1);
+    }
+    assert!(compare(&a, &b, &[]).differences.iter().all(|d| !d.group.contains("command")));
+    for cell in &mut b.cells {
+        cell.load_command = cell.load_command.replace("-d 1s", "-d 2s");
+    }
+    b.cells[0].server_command.push_str(" --workers 2");
+    let comparison = compare(&a, &b, &[]);
+    let found: Vec<_> = comparison
+        .differences
+        .iter()
+        .filter(|d| d.group.contains("command"))
+        .map(|d| (d.group.as_str(), d.before.as_deref(), d.after.as_deref()))
+        .collect();
+    let load = ("load command", Some("1s"), Some("2s"));
+    assert_eq!(found, [("server command", None, Some("--workers 2")), load]);
 }
 
 #[test]

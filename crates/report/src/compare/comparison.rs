@@ -4,7 +4,7 @@
 //! independent samples (Mann-Whitney), with Holm's correction over the cells of each metric. What an unpaired comparison
 //! cannot know is said first: the ratios include any other change between the two runs.
 
-use super::differences::differences;
+use super::differences::{differences, same_levels};
 use crate::analysis::{headline, values};
 use pitot_lab::metric::Section;
 use pitot_lab::statistics::{Comparison, Estimate, Samples, judge};
@@ -114,12 +114,6 @@ fn metrics(a: &Run, b: &Run, others: &[&'static Metric]) -> Vec<&'static Metric>
         }
     }
     metrics
-}
-
-/// Whether two cells have the same levels of the same factors, in whatever order.
-fn same_levels(a: &CellRecord, b: &CellRecord) -> bool {
-    a.factors.len() == b.factors.len()
-        && a.factors.iter().all(|f| b.level(&f.name).is_some_and(|other| other.level == f.level))
 }
 
 fn table(metric: &'static Metric, pairs: &[CellPair<'_>], runs: (&Run, &Run), tolerance: f64) -> MetricTable {

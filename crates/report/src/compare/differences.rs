@@ -1,7 +1,7 @@
 //! What differs around two runs.
 
 use crate::number::span;
-use pitot_lab::{HostChange, Run};
+use pitot_lab::{CellRecord, HostChange, Run};
 
 /// A list of facts that differ, in the order of first mention.
 #[derive(Default)]
@@ -22,6 +22,7 @@ pub(super) fn differences(a: &Run, b: &Run) -> Vec<HostChange> {
     for ((name, before), (_, after)) in plan(a).into_iter().zip(plan(b)) {
         changes.note("plan", name, Some(before), Some(after));
     }
+    commands(&mut changes, a, b);
     let cpus = |run: &Run| (Some(run.info.server_cpus.clone()), Some(run.info.load_cpus.clone()));
     let ((server_a, load_a), (server_b, load_b)) = (cpus(a), cpus(b));
     changes.note("CPUs", "of the servers", server_a, server_b);
@@ -46,6 +47,41 @@ fn versions(changes: &mut Changes, a: &Run, b: &Run) {
     }
 }
 
+/// How the commands of cells that both runs have differ. What many cells share is named once, at the first of them.
+fn commands(changes: &mut Changes, a: &Run, b: &Run) {
+    for cell in &a.cells {
+        let Some(other) = b.cells.iter().find(|other| same_levels(cell, other)) else { continue };
+        for (group, before, after) in [
+            ("server command", &cell.server_command, &other.server_command),
+            ("load command", &cell.load_command, &other.load_command),
+        ] {
+            let (before, after) = different_words(before, after);
+            if changes.0.iter().all(|c| c.group != group || (&c.before, &c.after) != (&before, &after)) {
+                changes.note(group, &format!("of {}", cell.label()), before, after);
+            }
+        }
+    }
+}
+
+/// What two commands do not share: both without the words at which they begin and end alike. Where `pitot` lies is no
+/// difference. An option's name stays with its value.
+fn different_words(a: &str, b: &str) -> (Option<String>, Option<String>) {
+    let words = |command: &str| -> Vec<String> {
+        let plain = |word: &str| if word.ends_with("/pitot") { "pitot".to_owned() } else { word.to_owned() };
+        command.split_whitespace().map(plain).collect()
+    };
+    let (a, b) = (words(a), words(b));
+    let shorter = a.len().min(b.len());
+    let mut head = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    if head > 0 && head < shorter && a[head - 1].starts_with("--") {
+        head -= 1;
+    }
+    let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count().min(shorter - head);
+    let rest =
+        |words: &[String]| Some(words[head..words.len() - tail].join(" ")).filter(|text| !text.is_empty());
+    (rest(&a), rest(&b))
+}
+
 fn plan(run: &Run) -> [(&'static str, String); 5] {
     [
         ("name", run.plan.name.clone()),
@@ -54,4 +90,10 @@ fn plan(run: &Run) -> [(&'static str, String); 5] {
         ("duration", span(run.plan.duration_s)),
         ("statistic", run.plan.statistic.to_string()),
     ]
+}
+
+/// Whether two cells have the same levels of the same factors, in whatever order.
+pub(super) fn same_levels(a: &CellRecord, b: &CellRecord) -> bool {
+    a.factors.len() == b.factors.len()
+        && a.factors.iter().all(|f| b.level(&f.name).is_some_and(|other| other.level == f.level))
 }

@@ -59,6 +59,7 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
     } else {
         format!("**{}** {}{}: {value}", a.series_of(best), superlative(a.headline), a.at_load(level))
     };
+    headline.push_str(hedge(a, level));
     headline.push_str(&missing(a, level).unwrap_or_default());
     let mut details = against_others(a, best, level, &leaders);
     details.extend(at_other_loads(a, level, &leaders));
@@ -78,6 +79,14 @@ fn no_answer(a: &Analysis<'_>) -> Answer {
         details: vec![detail],
         tiles: Vec::new(),
     }
+}
+
+/// A note where the best has the best figure, but no other was shown to be worse: with so few repetitions none could be.
+fn hedge(a: &Analysis<'_>, level: usize) -> &'static str {
+    let others = a.at_level(level, a.headline).filter(|(c, _)| c.standing != Standing::Best);
+    let standings: Vec<Standing> = others.map(|(c, _)| c.standing).collect();
+    let undecided = !standings.is_empty() && standings.iter().all(|s| *s == Standing::Unknown);
+    if undecided { " (too few repetitions to tell whether the others are behind)" } else { "" }
 }
 
 /// The cells that failed at this load or a higher one, so that nobody takes the best of the rest for the best of all:

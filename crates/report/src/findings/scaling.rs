@@ -27,8 +27,7 @@ pub(super) fn scaling(a: &Analysis<'_>) -> Option<String> {
         .filter(|(_, fall)| fall.decision == Decision::Lower)
         .reduce(|x, y| if y.1.ratio < x.1.ratio { y } else { x });
     let Some((worst, fall)) = worst else {
-        let text = format!("up to {}, no server fell below its own peak", a.load_words(top));
-        return (peaks.len() > 1).then(|| sentence(&text));
+        return no_fall_shown(a, top, &peaks);
     };
     let mut text = format!(
         "**{}** fell furthest below its peak: its {} at {} were {} those at {}",
@@ -47,6 +46,33 @@ pub(super) fn scaling(a: &Analysis<'_>) -> Option<String> {
         ));
     }
     Some(sentence(&text))
+}
+
+/// Where no fall is significant. That is not yet to say that nothing fell: either every server was at its peak, or within
+/// the tolerance of it, or the run cannot tell.
+fn no_fall_shown(a: &Analysis<'_>, top: usize, peaks: &[Peak<'_, '_>]) -> Option<String> {
+    let open = peaks
+        .iter()
+        .filter_map(|p| Some((p, p.fall.as_ref().filter(|fall| fall.decision != Decision::Alike)?)))
+        .reduce(|x, y| if y.1.ratio < x.1.ratio { y } else { x });
+    let Some((peak, fall)) = open else {
+        let text = format!("up to {}, no server fell below its own peak", a.load_words(top));
+        return (peaks.len() > 1).then(|| sentence(&text));
+    };
+    let why = match fall.decision {
+        Decision::TooFewRepetitions { needed } => {
+            format!("it takes {needed} repetitions to tell, and there were {}", fall.repetitions)
+        }
+        _ => "the difference is not significant".to_owned(),
+    };
+    Some(sentence(&format!(
+        "**{}** may have fallen below its peak: its {} at {} were {} those at {}; {why}",
+        a.series_of(peak.last),
+        a.headline.words.noun,
+        a.load_words(top),
+        times(fall),
+        a.load_words(peak.peak.level)
+    )))
 }
 
 /// The peak of each series that has a figure at `top`, and how far it fell from there: one family of comparisons.

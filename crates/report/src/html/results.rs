@@ -6,6 +6,7 @@ use crate::analysis::Analysis;
 use crate::escape::escape;
 use crate::phrase::Tone;
 use crate::scene::Ink;
+use crate::skips::by_reason;
 use crate::svg::ink;
 use crate::table::{Entry, Mark, Results, Row};
 use crate::text::s;
@@ -88,9 +89,8 @@ fn skips(a: &Analysis<'_>) -> String {
         skips.len(),
         s(skips.len())
     );
-    for skip in skips {
-        let levels: Vec<&str> = skip.factors.iter().map(|f| f.level.as_str()).collect();
-        let _ = write!(html, "<li><b>{}</b>: {}</li>", escape(&levels.join(", ")), marked(&skip.reason));
+    for (reason, combinations) in by_reason(skips) {
+        let _ = write!(html, "<li><b>{}</b>: {}</li>", escape(&combinations), marked(reason));
     }
     html.push_str("</ul></details>");
     html

@@ -5,6 +5,7 @@ use super::wrap::{WIDTH, heading, item, paragraph};
 use crate::analysis::Analysis;
 use crate::findings::{answer, findings};
 use crate::published::published;
+use crate::skips::by_reason;
 use crate::trust::{outliers, trust};
 use pitot_lab::Repetition;
 use std::fmt::Write as _;
@@ -46,9 +47,8 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     }
     if !a.run.skips.is_empty() {
         heading(&mut out, "Skipped");
-        for skip in &a.run.skips {
-            let levels: Vec<&str> = skip.factors.iter().map(|f| f.level.as_str()).collect();
-            item(&mut out, "- ", &format!("{}: {}", levels.join(", "), skip.reason));
+        for (reason, combinations) in by_reason(&a.run.skips) {
+            item(&mut out, "- ", &format!("{combinations}: {reason}"));
         }
     }
     out
