@@ -1,13 +1,13 @@
 //! `pitot compare`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_report::{Format, Gate, GateOutcome, compare, render_comparison};
 use pitot_results::Failure;
 
-use crate::report::{open, write_to};
+use crate::report::{open, print, write_to};
 
 /// The exit code where no gate is met and one is undecided. 1 is a gate that is met, or a failure; 2 is misuse.
 const UNDECIDED: u8 = 3;
@@ -27,7 +27,7 @@ pub(crate) struct Compare {
     /// Output format.
     #[arg(long, default_value = "terminal")]
     format: CompareFormat,
-    /// Output file; - is standard output.
+    /// Output file; - is standard output. [default: standard output; for html, A-vs-B.html next to B.pitot]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Exit with 1 if a cell changed by more than this, such as 'throughput < -5%' or 'p99 > +10%', and with 3 if that
@@ -72,7 +72,12 @@ impl Compare {
             CompareFormat::Json => Format::Json,
             CompareFormat::Html => Format::Html,
         };
-        write_to(self.output.as_deref(), &render_comparison(&comparison, &judged, format))?;
+        let page = (format == Format::Html && self.output.is_none()).then(|| page_path(&self.a, &self.b));
+        let path = self.output.as_deref().or(page.as_deref());
+        write_to(path, &render_comparison(&comparison, &judged, format))?;
+        if let Some(page) = &page {
+            print(&format!("{}\n", page.display()))?;
+        }
         for (gate, outcome) in judged.iter().filter(|(_, outcome)| *outcome != GateOutcome::Passed) {
             eprintln!("pitot: {}", outcome.sentence(gate));
         }
@@ -88,6 +93,12 @@ fn exit_code<'a>(outcomes: impl Iterator<Item = &'a GateOutcome>) -> ExitCode {
         GateOutcome::Passed => 0,
     });
     ExitCode::from(code.reduce(|x, y| if x == 1 || y == 1 { 1 } else { x.max(y) }).unwrap_or(0))
+}
+
+/// The page of a comparison, next to the second run file.
+fn page_path(a: &Path, b: &Path) -> PathBuf {
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    b.with_file_name(format!("{}-vs-{}.html", stem(a), stem(b)))
 }
 
 fn gate(text: &str) -> Result<Gate, Failure> {

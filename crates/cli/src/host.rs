@@ -26,6 +26,8 @@ pub(crate) struct Host {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Show what differs between two machines, or between two states of one.
+    ///
+    /// Exits as diff(1) does: with 0 if nothing differs, with 1 if something does, and with 2 if a file cannot be read.
     Diff {
         /// A run file, or the output of `pitot host --format json`.
         before: PathBuf,
@@ -45,27 +47,29 @@ enum Format {
 
 impl Host {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let text = match self.action {
+        let (text, code) = match self.action {
             None => {
                 let print = Fingerprint::collect();
-                match self.format {
+                let text = match self.format {
                     Format::Text => facts_text(&print),
                     Format::Json => format!("{:#}\n", facts_json(&print)),
-                }
+                };
+                (text, ExitCode::SUCCESS)
             }
             Some(Action::Diff { before, after, format }) => {
                 let before = fingerprint(&before)?;
                 let after = after.map_or_else(|| Ok(Fingerprint::collect()), |path| fingerprint(&path))?;
                 let changes = before.changes_to(&after);
-                match format {
+                let text = match format {
                     Format::Text => changes_text(&changes),
                     Format::Json => format!("{:#}\n", json!(changes)),
-                }
+                };
+                (text, if changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
         };
         // A closed pipe (`| head`) is no failure.
         let _ = io::stdout().write_all(text.as_bytes());
-        Ok(ExitCode::SUCCESS)
+        Ok(code)
     }
 }
 

@@ -25,6 +25,9 @@ pub(crate) struct Report {
     /// Output file; - is standard output. [default: standard output; for html, FILE.html next to the run file]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
+    /// Show the host name and the kernel command line too, which a report leaves out so that it can be passed on.
+    #[arg(long)]
+    full: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -43,7 +46,10 @@ enum ReportFormat {
 
 impl Report {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let run = open(&self.file)?;
+        let mut run = open(&self.file)?;
+        if !self.full {
+            run.withhold_private_facts();
+        }
         let Some(format) = self.format else {
             return match self.output {
                 None => summary_and_page(&run).map(|()| ExitCode::SUCCESS),
@@ -93,7 +99,7 @@ pub(crate) fn write_to(path: Option<&Path>, text: &str) -> Result<(), Failure> {
 }
 
 /// Prints. A reader that closed the pipe early, as `head` does, is not a failure.
-fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -167,7 +167,9 @@ impl Run {
     fn conclude(&self, outcome: &Outcome) -> Result<pitot_lab::Run, Failure> {
         let run = report::open(&outcome.path)?;
         if run.cells.iter().any(|c| !c.repetitions.is_empty()) {
-            report::summary_and_page(&run)?;
+            let mut shown = run.clone();
+            shown.withhold_private_facts();
+            report::summary_and_page(&shown)?;
         }
         if outcome.state != RunState::Complete {
             return Err(Failure::run(

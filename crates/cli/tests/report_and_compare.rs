@@ -89,6 +89,44 @@ fn a_gate_that_is_met_exits_with_1_one_that_passes_with_0_and_one_that_is_undeci
 }
 
 #[test]
+fn a_page_of_a_comparison_is_a_file_as_that_of_a_report_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let a = run_file(directory.path(), "a.pitot", &SMALL);
+    let b = run_file(directory.path(), "b.pitot", &SMALL);
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+    let output = pitot(&["compare", a, b, "--format", "html"]);
+    let page = directory.path().join("a-vs-b.html");
+    assert_eq!(text(&output.stdout).trim_end(), page.to_str().unwrap());
+    assert!(std::fs::read_to_string(page).unwrap().starts_with("<!doctype html>"));
+    let output = pitot(&["compare", a, b, "--format", "html", "-o", "-"]);
+    assert!(text(&output.stdout).starts_with("<!doctype html>"));
+}
+
+#[test]
+fn a_report_keeps_the_host_name_and_the_kernel_command_line_to_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = run_file(directory.path(), "a.pitot", &SMALL);
+    let file = file.to_str().unwrap();
+    for format in ["html", "json", "md"] {
+        let output = pitot(&["report", file, "--format", format, "-o", "-"]);
+        let shown = text(&output.stdout);
+        assert!(!shown.contains("alice-laptop") && !shown.contains("hunter2"), "{format}");
+    }
+    let full = pitot(&["report", file, "--format", "html", "-o", "-", "--full"]);
+    assert!(text(&full.stdout).contains("alice-laptop") && text(&full.stdout).contains("hunter2"));
+}
+
+#[test]
+fn host_diff_exits_as_diff_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let a = run_file(directory.path(), "a.pitot", &SMALL);
+    let a = a.to_str().unwrap();
+    assert_eq!(pitot(&["host", "diff", a, a]).status.code(), Some(0));
+    assert_eq!(pitot(&["host", "diff", a]).status.code(), Some(1), "the made-up machine is not this one");
+    assert_eq!(pitot(&["host", "diff", a, "/no/such/file"]).status.code(), Some(2));
+}
+
+#[test]
 fn metrics_are_listed_with_unit_direction_and_needs() {
     let output = pitot(&["list", "metrics", "--format", "json"]);
     let metrics: serde_json::Value = serde_json::from_str(text(&output.stdout)).unwrap();

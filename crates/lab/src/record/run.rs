@@ -6,6 +6,9 @@ use super::cell::CellRecord;
 use crate::host::{Fingerprint, HostChange};
 use crate::plan::{Levels, Plan, SkipRecord};
 
+/// Facts about the machine that identify it or its owner.
+const PRIVATE_FACTS: [&str; 2] = ["host name", "kernel command line"];
+
 /// A whole run.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -31,6 +34,15 @@ impl Run {
     /// True once every repetition of every cell is in the file.
     pub fn is_complete(&self) -> bool {
         self.cells.iter().all(|c| c.repetitions.len() >= self.plan.repetitions as usize)
+    }
+
+    /// Takes out what a person who passes a report on would give away unasked: the host's name and the kernel's command
+    /// line. The file keeps them.
+    pub fn withhold_private_facts(&mut self) {
+        for print in std::iter::once(&mut self.host_before).chain(&mut self.host_after) {
+            print.facts.retain(|fact| !PRIVATE_FACTS.contains(&fact.name.as_str()));
+        }
+        self.host_changes.retain(|change| !PRIVATE_FACTS.contains(&change.name.as_str()));
     }
 
     /// The baseline that `cell` is to be compared with: the cell that has the plan's baseline levels and agrees with

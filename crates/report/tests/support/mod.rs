@@ -88,6 +88,8 @@ fn host(governor: &str) -> Fingerprint {
             fact("memory", "total", "16 GiB"),
             fact("system", "kernel", "6.12.5"),
             fact("sysctl", "net.core.somaxconn", "4096"),
+            fact("system", "host name", "alice-laptop"),
+            fact("system", "kernel command line", "root=UUID=1234 secret=hunter2"),
         ],
     }
 }
