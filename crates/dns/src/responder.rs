@@ -118,6 +118,12 @@ impl Responder {
             let mut own = Edns::new();
             own.set_max_payload(edns.max_payload());
             answer.set_edns(own);
+            if edns.version() != 0 {
+                // RFC 6891 section 6.1.3: it says which version there is, and answers nothing.
+                self.counts.errors.fetch_add(1, Relaxed);
+                answer.metadata.response_code = ResponseCode::BADVERS;
+                return Some(answer);
+            }
         }
         if question.query_class() != DNSClass::IN || is_transfer(question.query_type()) {
             self.counts.errors.fetch_add(1, Relaxed);
@@ -207,6 +213,20 @@ mod tests {
         let answer = ask(&query("d4.test.", RecordType::A, None), Transport::Udp);
         assert_eq!(answer.metadata.response_code, ResponseCode::NoError);
         assert_eq!((answer.answers.len(), answer.authorities.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_later_version_of_edns_is_refused_with_the_version_that_there_is() {
+        let mut asked = query("d3.test.", RecordType::MX, Some(1232));
+        let version = asked.len() - 5;
+        assert_eq!(asked[version], 0);
+        asked[version] = 1;
+        let answer = responder().answer(&asked, Transport::Udp).unwrap();
+        let head = answer[3] & 0x0f;
+        let opt = answer.len() - 6;
+        // The code is 16: its upper bits and the version stand in the OPT record.
+        assert_eq!((head, answer[opt], answer[opt + 1]), (0, 1, 0));
+        assert!(ask(&asked, Transport::Udp).answers.is_empty());
     }
 
     #[test]

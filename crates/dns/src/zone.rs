@@ -1,6 +1,6 @@
 //! What the responder knows: generated mail domains, the hosts that take their mail, and a few domains that misbehave.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use hickory_proto::rr::rdata::{A, AAAA, MX, SOA};
@@ -76,6 +76,8 @@ pub(crate) struct Zone {
     hosts: Vec<Host>,
     /// Places in `hosts`, by name in lower case without its root.
     places: HashMap<String, usize>,
+    /// Names that have names below them, beside those of the pattern's: they exist (RFC 8020).
+    parents: HashSet<String>,
     apex: Name,
 }
 
@@ -104,7 +106,14 @@ impl Zone {
         }
         let hosts = options.hosts.iter().map(Host::new).collect::<Result<Vec<_>, _>>()?;
         let places = hosts.iter().enumerate().map(|(place, host)| (lower(&host.name), place)).collect();
+        let mut parents: HashSet<String> = ["", "test", "sink.test"].map(String::from).into();
+        let generated = (options.domains > 0).then_some(suffix.to_ascii_lowercase());
+        for below in hosts.iter().map(|host| lower(&host.name)).chain(generated) {
+            let below = below.trim_end_matches('.');
+            parents.extend(below.match_indices('.').map(|(at, _)| below[at + 1..].to_owned()));
+        }
         Ok(Zone {
+            parents,
             domains: options.domains,
             with_mx: options.domains - options.without_mx,
             prefix: prefix.to_ascii_lowercase().into_bytes(),
@@ -158,8 +167,18 @@ impl Zone {
         }
         match self.places.get(&text) {
             Some(&place) => Found::Records(self.hosts[place].addresses(asked, record_type)),
+            None if self.has_children(&text) => Found::Records(Vec::new()),
             None => Found::NoName,
         }
+    }
+
+    /// Whether there are names below this one, which then exists itself, without records.
+    fn has_children(&self, text: &str) -> bool {
+        let dots = self.prefix.iter().enumerate().filter(|(_, b)| **b == b'.');
+        self.parents.contains(text)
+            || dots
+                .into_iter()
+                .any(|(at, _)| self.number_after(&self.prefix[at + 1..], text.as_bytes()).is_some())
     }
 
     /// The record that says how long the absence of a name may be cached (RFC 2308).
@@ -170,7 +189,11 @@ impl Zone {
 
     /// The number of a generated domain.
     fn number(&self, text: &[u8]) -> Option<u64> {
-        let digits = text.strip_prefix(&self.prefix[..])?.strip_suffix(&self.suffix[..])?;
+        self.number_after(&self.prefix, text)
+    }
+
+    fn number_after(&self, prefix: &[u8], text: &[u8]) -> Option<u64> {
+        let digits = text.strip_prefix(prefix)?.strip_suffix(&self.suffix[..])?;
         let canonical = digits == b"0" || digits.first().is_some_and(|digit| (b'1'..=b'9').contains(digit));
         let number = str::from_utf8(digits).ok()?.parse().ok()?;
         (canonical && number < self.domains).then_some(number)
@@ -263,8 +286,24 @@ mod tests {
         assert_eq!(found("d8.test", RecordType::A), ["127.0.0.3"]);
         assert_eq!(found("mx1.sink.test", RecordType::A), ["127.0.0.2"]);
         assert!(found("mx1.sink.test", RecordType::AAAA).is_empty());
-        for none in ["d10.test", "d00.test", "d.test", "x.d1.test", "d1.test.test", "mx3.sink.test", "test"] {
+        for none in ["d10.test", "d00.test", "d.test", "x.d1.test", "d1.test.test", "mx3.sink.test"] {
             assert_eq!(found(none, RecordType::MX), ["NoName"], "{none}");
+        }
+    }
+
+    #[test]
+    fn names_that_have_others_below_them_exist() {
+        for parent in [".", "test", "TEST", "sink.test"] {
+            assert!(found(parent, RecordType::A).is_empty(), "{parent}");
+        }
+        let options = ZoneOptions { pattern: "mail.d{}.a.Example".into(), ..options() };
+        let zone = Zone::new(&options).unwrap();
+        let found = |text: &str| zone.find(&name(text).unwrap(), RecordType::MX);
+        for parent in ["example", "a.example", "d9.a.example"] {
+            assert_eq!(found(parent), Found::Records(Vec::new()), "{parent}");
+        }
+        for none in ["d10.a.example", "b.example", "le", "1.a.example"] {
+            assert_eq!(found(none), Found::NoName, "{none}");
         }
     }
 
