@@ -1,6 +1,6 @@
 //! The options of a run, and the plan made of them.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use pitot_meter::Nanos;
@@ -197,13 +197,36 @@ fn read_message(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
 /// The addresses of `HOST[:PORT]`.
 fn resolve(name: &str, what: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
     let cure = "write HOST:PORT or ADDRESS:PORT";
-    let has_port =
-        name.parse::<SocketAddr>().is_ok() || name.rsplit_once(':').is_some_and(|(h, _)| !h.contains(':'));
+    if let Ok(addr) = name.parse::<SocketAddr>() {
+        return Ok(vec![addr]);
+    }
+    if let Ok(ip) = name.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, port)]);
+    }
+    let has_port = name.rsplit_once(':').is_some_and(|(h, _)| !h.contains(':'));
+    let host = if has_port { name.rsplit_once(':').map_or(name, |(h, _)| h) } else { name };
+    if is_number(host) {
+        return Err(Failure::misuse(
+            format!("the {what} `{name}` is not a full IP address"),
+            "write all four numbers, as in 127.0.0.1:PORT",
+        ));
+    }
     let found = if has_port { name.to_socket_addrs() } else { (name, port).to_socket_addrs() };
     match found.map(Iterator::collect::<Vec<_>>) {
         Ok(addrs) if !addrs.is_empty() => Ok(addrs),
         Ok(_) => Err(Failure::misuse(format!("the {what} `{name}` has no address"), cure)),
         Err(e) => Err(Failure::misuse(format!("the {what} `{name}` cannot be found: {e}"), cure)),
+    }
+}
+
+/// Whether the last label is a number, as in no host's name. The system's resolver would take `1.2.3` for 1.2.0.3, `0x7f1`
+/// and `2130706433` for addresses too (inet_aton(3)), and the mail would go where nobody meant it to.
+fn is_number(host: &str) -> bool {
+    let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+    match hex {
+        Some(digits) => digits.bytes().all(|b| b.is_ascii_hexdigit()),
+        None => !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()),
     }
 }
 
