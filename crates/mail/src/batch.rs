@@ -8,6 +8,8 @@ pub(crate) struct Recipient {
     pub(crate) domain: u32,
     /// Attempts that have failed.
     pub(crate) attempts: u8,
+    /// The most recipients of a transaction that it may be part of: fewer once it was in one that broke.
+    pub(crate) together: u16,
 }
 
 /// What a host answered for a recipient.

@@ -8,7 +8,8 @@ fn message(test: bool, tls: TlsPolicy) -> Message {
 }
 
 fn batch(locals: &[&str]) -> Batch {
-    let recipient = |local: &&str| Recipient { local: (*local).into(), domain: 0, attempts: 0 };
+    let recipient =
+        |local: &&str| Recipient { local: (*local).into(), domain: 0, attempts: 0, together: u16::MAX };
     Batch::new(locals.iter().map(recipient).collect())
 }
 

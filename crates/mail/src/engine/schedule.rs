@@ -12,6 +12,8 @@ use crate::outcome::Settled;
 use crate::queues::RouteState;
 use crate::route::Route;
 
+/// A transaction that broke is tried again in so many parts: fifty recipients, seven, one.
+const PARTS: usize = 8;
 /// The pause between attempts doubles this often.
 const DOUBLINGS_MAX: u8 = 6;
 
@@ -23,7 +25,7 @@ impl Engine<'_> {
         entry.recipients += 1;
         let queue = entry.queue;
         self.open += 1;
-        self.enqueue(queue, [Recipient { local, domain, attempts: 0 }]);
+        self.enqueue(queue, [Recipient { local, domain, attempts: 0, together: u16::MAX }]);
     }
 
     /// Puts recipients into a queue, and finds out its route or wants a session for it.
@@ -130,7 +132,7 @@ impl Engine<'_> {
         let id = h.ready.pop_front()?;
         let queue = &mut self.queues.all[id as usize];
         let limit = self.plan.recipients_per_transaction.min(h.recipients_max);
-        let n = limit.min(queue.waiting.len());
+        let n = fitting(queue.waiting.iter().take(limit));
         h.backlog -= n;
         let batch = Batch::new(queue.waiting.drain(..n).collect());
         queue.attached = !queue.waiting.is_empty();
@@ -152,10 +154,11 @@ impl Engine<'_> {
             self.report.recipients.in_doubt += taken as u64;
         }
         let queue = self.queues.domains[recipients[0].domain as usize].queue;
+        let size = recipients.len();
         let (mut deferred, mut again) = (Vec::new(), Vec::new());
         let nothing =
             Reply { code: 0, text: b"the host did not answer for this recipient".as_slice().into() };
-        for (recipient, answer) in recipients.into_iter().zip(answers) {
+        for (mut recipient, answer) in recipients.into_iter().zip(answers) {
             let reply = match &answer {
                 Answer::Overflow => {
                     again.push(recipient);
@@ -168,6 +171,12 @@ impl Engine<'_> {
                 }
                 Answer::Taken | Answer::Open => closing.as_ref().or(lost).unwrap_or(&nothing),
             };
+            if lost.is_some() {
+                // One of the recipients may be the cause, and must not cost the others all their attempts.
+                let is_last = recipient.attempts + 1 >= self.plan.retries;
+                let smaller = if is_last { 1 } else { size.div_ceil(PARTS) };
+                recipient.together = u16::try_from(smaller).unwrap_or(u16::MAX);
+            }
             match reply.code / 100 {
                 2 => {
                     let sent = Settled { outcome: Outcome::Sent, code: reply.code, text: &reply.text };
@@ -258,5 +267,35 @@ impl Engine<'_> {
         if !std::mem::replace(&mut h.wanted, true) {
             self.wanted.push_back(host);
         }
+    }
+}
+
+/// How many of the recipients, from the first one on, may share a transaction.
+fn fitting<'a>(waiting: impl Iterator<Item = &'a Recipient>) -> usize {
+    let mut most = usize::MAX;
+    let fits = |(i, recipient): &(usize, &Recipient)| {
+        most = most.min(usize::from(recipient.together));
+        *i < most
+    };
+    waiting.enumerate().take_while(fits).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recipients_of_broken_transactions_share_smaller_ones() {
+        let fitting = |together: &[u16]| {
+            let of =
+                |together: &u16| Recipient { local: "r".into(), domain: 0, attempts: 0, together: *together };
+            super::fitting(together.iter().map(of).collect::<Vec<_>>().iter())
+        };
+        assert_eq!(fitting(&[u16::MAX; 50]), 50);
+        assert_eq!(fitting(&[7; 50]), 7);
+        assert_eq!(fitting(&[1, u16::MAX]), 1);
+        // The third recipient would be one of three.
+        assert_eq!(fitting(&[u16::MAX, u16::MAX, 2, 2]), 2);
+        assert_eq!(fitting(&[]), 0);
     }
 }
