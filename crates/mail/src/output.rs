@@ -41,7 +41,11 @@ pub fn summary(report: &MailResult) -> String {
     row("accepted", r.accepted, "  test mode: nothing was sent");
     row("refused", r.refused, "");
     row("given up", r.gave_up, "");
-    row("without an outcome", r.unsettled, "  run it again with the same journal to continue");
+    let resume = match report.journal {
+        Some(_) => "  run it again with the same journal to continue",
+        None => "  not continued by a next run, which needs --journal FILE from the start",
+    };
+    row("without an outcome", r.unsettled, resume);
     row("attempts deferred", r.deferrals, "");
     row("in doubt", r.in_doubt, "  the connection was lost before the reply: sent again, possibly twice");
     let c = &report.connections;

@@ -17,7 +17,7 @@ pub struct Script {
     pub banner: &'static str,
     /// What it offers beside its name.
     pub offers: &'static [&'static str],
-    /// The reply to a recipient that is named for the n-th time, from 1.
+    /// The reply to a recipient that is named for the n-th time, from 1; an empty one closes the connection instead.
     pub rcpt: fn(&str, u32) -> &'static str,
     /// The reply to the n-th message, from 1; an empty one closes the connection instead.
     pub message: fn(u32) -> &'static str,
@@ -163,6 +163,9 @@ fn converse<S: Read + Write>(
                 let times = seen.named.entry(address.clone()).or_default();
                 *times += 1;
                 let reply = (script.rcpt)(&address, *times);
+                if reply.is_empty() {
+                    return Ok(None);
+                }
                 if reply.starts_with('2') {
                     recipients.push(address);
                 }

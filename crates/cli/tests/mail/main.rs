@@ -118,6 +118,12 @@ fn misuse_is_reported_in_a_line_with_a_cure_and_exit_code_2() {
         &["--test-mode", "-c", "100M"],
         &["--test-mode", "--relay", "no-such-host.invalid:25"],
         &["--test-mode", "--relay", "127.0.0.1:1", "--dns", "127.0.0.1:1"],
+        // inet_aton(3) would take these for addresses.
+        &["--test-mode", "--dns", "127.1"],
+        &["--test-mode", "--dns", "0x7f000001:53"],
+        &["--test-mode", "--relay", "2130706433:25"],
+        &["--test-mode", "--relay", "127.0.1.:25"],
+        &["--test-mode", "--journal", "/dev/null"],
         &["--test-mode", "--tls", "maybe"],
         &["--test-mode", "--timeout-scale", "0"],
         &["--test-mode", "--helo", "a b"],
@@ -229,6 +235,58 @@ fn connections_that_break_in_the_middle_cost_an_attempt_and_no_recipient() {
     assert_eq!((recipients(&report, "sent"), code), (60, 0), "{report}");
     assert_eq!(report["connections"]["lost"], 3);
     assert!(host.seen().taken.values().all(|n| *n == 1));
+}
+
+#[test]
+fn a_recipient_that_breaks_connections_costs_no_other_one_its_mail() {
+    for offers in [&["PIPELINING"][..], &[]] {
+        let rcpt = |address: &str, _| if address.starts_with("r7@") { "" } else { "250 ok\r\n" };
+        let host = Host::new(Script { rcpt, offers, ..Script::default() });
+        let files = Files::new(&list(50, 1));
+        let journal = files.journal();
+        let (report, code) =
+            files.json(&["--really-send", "--relay", &host.name(), "--journal", &journal, "--retries", "2"]);
+        assert_eq!(
+            (recipients(&report, "sent"), recipients(&report, "gave_up"), code),
+            (49, 1, 1),
+            "{report}"
+        );
+        assert_eq!(outcomes(&files.path("journal"))["r7@d0.test"], ["gave-up"]);
+        assert!(host.seen().taken.values().all(|n| *n == 1));
+    }
+}
+
+#[test]
+fn a_journal_on_a_full_disk_ends_the_run_with_its_reason() {
+    let host = Host::new(Script::default());
+    let files = Files::new(&list(1000, 1));
+    let mail =
+        files.command(&["--really-send", "--relay", &host.name(), "-c", "5", "--journal", &files.journal()]);
+    // A limit on the size of files, 1 KiB, stands for the disk.
+    let mut limited = Command::new("bash");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec timeout 30 \"$@\"", "bash"]);
+    let output = limited.arg(mail.get_program()).args(mail.get_args()).stdin(Stdio::null()).output().unwrap();
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.lines().count() == 2 && error.contains("could not be written: File too large"), "{error}");
+    // With room again the next run goes on, and nobody is lost.
+    let again = ["--really-send", "--relay", &host.name(), "-c", "5", "--journal", &files.journal()];
+    let (report, code) = files.json(&again);
+    assert!(code == 0 && recipients(&report, "settled_before") > 0, "{report}");
+    let seen = host.seen();
+    assert_eq!(seen.taken.len(), 1000);
+    assert!(seen.taken.values().filter(|n| **n > 1).count() <= 5);
+}
+
+#[test]
+fn a_journal_that_is_a_fifo_is_refused() {
+    let files = Files::new("a@b.test\n");
+    assert!(Command::new("mkfifo").arg(files.path("journal")).status().unwrap().success());
+    let mail = files.command(&["--test-mode", "--relay", "127.0.0.1:1", "--journal", &files.journal()]);
+    let mut limited = Command::new("timeout");
+    let output = limited.arg("30").arg(mail.get_program()).args(mail.get_args()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("is not a regular file"));
 }
 
 #[test]

@@ -41,6 +41,13 @@ impl From<RunError> for Failure {
             RunError::Journal(JournalError::Locked(_)) => {
                 Failure::misuse(what, "wait for it to end, or name another journal")
             }
+            RunError::Journal(JournalError::NotAFile(_)) => {
+                Failure::misuse(what, "name a file, or a path where a new one can be created")
+            }
+            RunError::Journal(JournalError::Write { .. }) => Failure::run(
+                what,
+                "make room on its disk (df), then run it again with the same journal to continue",
+            ),
             RunError::Journal(JournalError::File { .. }) => {
                 Failure::run(what, "check the directory, its permissions and its free space")
             }

@@ -10,7 +10,7 @@ use pitot_sys::readiness::{Readiness, Ready};
 use super::error::RunError;
 use super::observer::{Observer, Progress};
 use super::state::{DNS_FIRST, Engine, WAKER};
-use crate::journal::{Journal, JournalError};
+use crate::journal::JournalError;
 use crate::plan::Plan;
 use crate::report::domain_rows;
 use crate::route::Route;
@@ -45,7 +45,10 @@ impl Engine<'_> {
             self.requeue_due();
             self.serve_wanted();
             self.serve_waiting();
-            self.hand_over();
+            if !self.hand_over() {
+                // Whatever is sent from here on would be sent again by the next run.
+                return Ok(());
+            }
             if self.is_done() {
                 self.dismiss_idle();
                 if self.slots.len == 0 {
@@ -156,18 +159,17 @@ impl Engine<'_> {
         }
     }
 
-    /// Hands the outcomes of this turn to the journal, and sends messages that waited for earlier ones.
-    fn hand_over(&mut self) {
+    /// Hands the outcomes of this turn to the journal, and sends messages that waited for earlier ones. False if the
+    /// journal cannot be written any more; the journal's `finish` returns why.
+    fn hand_over(&mut self) -> bool {
         if let Some(journal) = &mut self.journal {
-            if let Err(e) = journal.hand_over()
-                && !self.stopping
-            {
-                self.stop(&format!("the journal cannot be written: {e}"));
+            if journal.hand_over().is_err() {
+                return false;
             }
-            let durable = self.journal.as_ref().map_or(0, Journal::durable);
-            self.unacknowledged.release(durable);
+            self.unacknowledged.release(journal.durable());
         }
         self.send_waiting();
+        true
     }
 
     fn on_ready(&mut self, event: Ready) {
@@ -209,7 +211,7 @@ impl Engine<'_> {
         };
         result?;
         if let (Err(error), Some(path)) = (journalled, &self.plan.journal) {
-            return Err(JournalError::File { path: path.clone(), error }.into());
+            return Err(JournalError::Write { path: path.clone(), error }.into());
         }
         let mut report = self.report;
         report.duration_s = now().since(started).as_secs_f64();

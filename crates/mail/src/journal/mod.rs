@@ -43,6 +43,17 @@ pub enum JournalError {
         /// The error of the system call.
         error: io::Error,
     },
+    /// Its disk is full or broken, in the middle of a run.
+    #[error("the journal {} could not be written: {error}", path.display())]
+    Write {
+        /// The journal.
+        path: PathBuf,
+        /// The error of the system call.
+        error: io::Error,
+    },
+    /// It is a FIFO, a device, a socket or a directory.
+    #[error("the journal {} is not a regular file", .0.display())]
+    NotAFile(PathBuf),
     /// Another engine uses it.
     #[error("the journal {} is in use by another engine", .0.display())]
     Locked(PathBuf),
@@ -106,6 +117,10 @@ impl Journal {
         settled: impl FnMut(&str, Outcome),
     ) -> Result<(Journal, Replay), JournalError> {
         let failed = |error| JournalError::File { path: path.to_owned(), error };
+        // To read a FIFO would wait for a writer that never comes.
+        if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+            return Err(JournalError::NotAFile(path.to_owned()));
+        }
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -153,10 +168,11 @@ impl Journal {
     /// # Errors
     /// The disk is full or broken; [`Journal::finish`] returns the cause.
     pub fn hand_over(&mut self) -> io::Result<()> {
-        if self.batch.is_empty() {
+        let mut backlog = lock(&self.shared.backlog);
+        // Also with nothing to add: what waits for earlier records would wait forever.
+        if self.batch.is_empty() && !backlog.failed {
             return Ok(());
         }
-        let mut backlog = lock(&self.shared.backlog);
         while backlog.waiting.len() > WAITING_BYTES_MAX && !backlog.failed {
             backlog = wait(&self.shared.progress, backlog);
         }
