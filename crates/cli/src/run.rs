@@ -129,14 +129,17 @@ impl Run {
     fn prepared(&self, fallback: &str, plain_cpu_ns: Option<f64>) -> Result<Prepared, Failure> {
         let catalog = catalog();
         let name = self.plan.as_deref().unwrap_or(fallback);
-        let (name, mut text) = match suite(name) {
-            Some(suite) => (format!("{name}.toml"), suite.text.to_owned()),
-            None => (name.to_owned(), read_plan(name)?),
+        let (name, mut text, folder) = match suite(name) {
+            Some(suite) => (format!("{name}.toml"), suite.text.to_owned(), None),
+            None => (name.to_owned(), read_plan(name)?, std::path::absolute(name).ok()),
         };
         if let Some(plain_cpu_ns) = plain_cpu_ns {
             text = self_check::calibrated(&text, plain_cpu_ns);
         }
         let mut plan = Plan::parse(&name, &text, &catalog)?;
+        if let Some(folder) = folder.as_deref().and_then(Path::parent) {
+            plan.resolve_paths(folder);
+        }
         if let Some(repetitions) = self.repetitions {
             plan.repetitions = repetitions;
         }

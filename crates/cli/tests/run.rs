@@ -182,6 +182,22 @@ fn a_run_with_a_failed_cell_exits_with_1_and_its_headline_names_the_cell() {
 }
 
 #[test]
+fn a_program_beside_the_plan_is_found_from_any_folder() {
+    let bed = Bed::new("");
+    let folder = bed.dir.path().join("plans");
+    std::fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink(PITOT, folder.join("mine")).unwrap();
+    let own = plan("repetitions = 1", "").replace("\"thread\"", "\"mine\"")
+        + "[servers.mine]\ncommand = [\"./mine\", \"serve\", \"http\", \"--listen\", \"{address}\"]\n\
+           url = \"http://{address}/bytes/64\"\nready = { line = \"ready\" }\n";
+    std::fs::write(folder.join("plan.toml"), own).unwrap();
+    let output = bed.command(&["plans/plan.toml", "-o", "run.pitot"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let run = Run::open(&bed.file()).unwrap();
+    assert!(run.cells[1].server_command.contains(folder.join("mine").to_str().unwrap()));
+}
+
+#[test]
 fn control_c_keeps_what_is_finished() {
     let bed = Bed::new(&plan("repetitions = 50", ""));
     let mut lab = Killed(

@@ -11,6 +11,7 @@ mod expand;
 mod keys;
 mod levels;
 mod options;
+mod place;
 mod published;
 mod read;
 mod schema;

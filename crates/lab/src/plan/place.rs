@@ -1,0 +1,87 @@
+//! Paths of a plan are those of its folder, wherever the run was started from.
+
+use std::path::Path;
+
+use super::definition::Plan;
+use super::server::{FileContent, PlanFile, Program};
+use super::value::{Settings, Value};
+
+/// Stands for the plan's folder.
+const PLACEHOLDER: &str = "{plan}";
+
+impl Plan {
+    /// Puts the folder of the plan's file where the plan says `{plan}`, and before programs that are named by a relative
+    /// path (`./server`): a server runs in a private directory, where such a path leads nowhere. `folder` is absolute.
+    pub fn resolve_paths(&mut self, folder: &Path) {
+        let folder = folder.to_string_lossy().into_owned();
+        for spec in &mut self.servers {
+            in_files(&mut spec.files, &folder);
+            match &mut spec.program {
+                Program::Pitot(options) => in_settings(options, &folder),
+                Program::External(program) => {
+                    for command in [&mut program.command, &mut program.version] {
+                        in_command(command, &folder);
+                    }
+                }
+            }
+        }
+        let helpers = self.helpers.iter_mut().map(|helper| &mut helper.options);
+        for settings in [&mut self.server, &mut self.load].into_iter().chain(helpers) {
+            in_settings(settings, &folder);
+        }
+        in_files(&mut self.files, &folder);
+    }
+}
+
+fn in_files(files: &mut [PlanFile], folder: &str) {
+    for file in files {
+        if let FileContent::Text(text) = &mut file.content {
+            *text = text.replace(PLACEHOLDER, folder);
+        }
+    }
+}
+
+fn in_command(command: &mut [String], folder: &str) {
+    for word in command.iter_mut() {
+        *word = word.replace(PLACEHOLDER, folder);
+    }
+    if let Some(program) = command.first_mut().filter(|p| p.contains('/') && !p.starts_with(['/', '{'])) {
+        *program = format!("{folder}/{}", program.trim_start_matches("./"));
+    }
+}
+
+fn in_settings(settings: &mut Settings, folder: &str) {
+    for (_, value) in &mut settings.0 {
+        in_value(value, folder);
+    }
+}
+
+fn in_value(value: &mut Value, folder: &str) {
+    match value {
+        Value::Text(text) => *text = text.replace(PLACEHOLDER, folder),
+        Value::List(values) => values.iter_mut().for_each(|value| in_value(value, folder)),
+        Value::Flag(_) | Value::Integer(_) | Value::Float(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_programs_and_the_placeholder_are_those_of_the_plans_folder() {
+        let of = |words: &[&str]| {
+            let mut command: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
+            in_command(&mut command, "/srv/plans");
+            command.join(" ")
+        };
+        assert_eq!(of(&["./gosrv", "./data", "{address}"]), "/srv/plans/gosrv ./data {address}");
+        assert_eq!(of(&["../bin/gosrv"]), "/srv/plans/../bin/gosrv");
+        assert_eq!(of(&["node", "{plan}/app.js"]), "node /srv/plans/app.js");
+        assert_eq!(of(&["/usr/bin/env"]), "/usr/bin/env");
+        assert_eq!(of(&["{dir}/run.sh"]), "{dir}/run.sh");
+        let mut list = Value::List(vec![Value::Text("{plan}/log".into()), Value::Integer(1)]);
+        in_value(&mut list, "/srv/plans");
+        assert_eq!(list, Value::List(vec![Value::Text("/srv/plans/log".into()), Value::Integer(1)]));
+    }
+}
