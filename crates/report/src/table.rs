@@ -151,7 +151,7 @@ fn column(index: usize, metric: &Metric) -> Column {
 fn legend(a: &Analysis<'_>) -> String {
     let repetitions = a.run.plan.repetitions as usize;
     let enough = repetitions >= MEDIAN_REPETITIONS_MIN;
-    let brackets = if enough { "[ ] 95% interval" } else { "( ) range of the repetitions" };
+    let brackets = if enough { "[ ] nominal 95% interval" } else { "( ) range of the repetitions" };
     format!(
         "★ best, ≈ not significantly different from it; {} of {repetitions} repetition{}; {brackets}.",
         a.run.plan.statistic,

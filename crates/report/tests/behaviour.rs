@@ -153,6 +153,13 @@ fn a_fall_that_is_not_significant_is_not_told_as_no_fall() {
 }
 
 #[test]
+fn intervals_of_six_repetitions_are_not_said_to_cover_more_than_they_do() {
+    let text = render(&written(&SMALL), Format::Markdown);
+    assert!(text.contains("[ ] nominal 95% interval"), "{text}");
+    assert!(text.contains("covers the median in about 93% of runs"), "{text}");
+}
+
+#[test]
 fn a_single_cell_is_no_plural() {
     let mut run = written(&Fixture { servers: &["loop+epoll-et"], levels: &[10], ..SMALL });
     assert!(!render(&run, Format::Markdown).contains("1 cells"));
