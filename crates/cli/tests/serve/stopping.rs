@@ -2,14 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use crate::client::{connect, connect_narrow, eventually, expect_end, expect_pattern, until_read};
 use crate::http::{Http, get};
-use crate::pairs::{Cell, on_every_pair};
-use crate::server::{Ended, Server};
+use crate::pairs::{Cell, Pair, on_every_pair};
+use crate::server::{Ended, Server, serve};
 use crate::site::{LARGE_BYTES, Site};
 
 /// The server accepts no connection any more.
@@ -98,7 +99,7 @@ fn a_blob_in_flight_is_finished_before_the_end() {
 #[test]
 fn a_server_without_work_ends_at_once() {
     on_every_pair(Cell::Works, |pair| {
-        for (protocol, signal) in [("busy", Signal::INT), ("blob", Signal::TERM), ("http", Signal::HUP)] {
+        for (protocol, signal) in [("busy", Signal::INT), ("blob", Signal::TERM), ("http", Signal::INT)] {
             let server = Server::start(pair, protocol, &["--grace", "60s"]);
             let started = Instant::now();
             server.signal(signal);
@@ -106,6 +107,29 @@ fn a_server_without_work_ends_at_once() {
             assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
         }
     });
+}
+
+/// The command, started with this disposition of SIGHUP, whatever that of the tests is.
+fn with_hangup(disposition: &str, command: &Command) -> Command {
+    let mut env = Command::new("env");
+    env.arg(format!("--{disposition}-signal=HUP")).arg(command.get_program()).args(command.get_args());
+    env
+}
+
+#[test]
+fn a_hangup_ends_a_server_unless_it_is_ignored() {
+    for (model, mechanism) in [("loop", "epoll-et"), ("prefork", "blocking"), ("thread", "blocking")] {
+        let command = serve(&Pair::named(model, mechanism), "http", &[]);
+        let server = Server::run(with_hangup("default", &command));
+        server.signal(Signal::HUP);
+        check(&server.end());
+
+        let server = Server::run(with_hangup("ignore", &command));
+        server.signal(Signal::HUP);
+        assert_eq!(Http::connect(server.addr).get("/bytes/10").status, 200);
+        server.signal(Signal::TERM);
+        assert_eq!(server.end().count("/requests"), 1);
+    }
 }
 
 #[test]
