@@ -82,13 +82,18 @@ pub fn summary(report: &MailResult) -> String {
         Some(outcome @ (Outcome::Refused | Outcome::GaveUp)) => Some((outcome, row)),
         _ => None,
     });
-    for (i, (outcome, o)) in reasons.take(ROWS_SHOWN).enumerate() {
+    for (i, (outcome, o)) in reasons.clone().take(ROWS_SHOWN).enumerate() {
         let code = if o.code == 0 { String::new() } else { format!("{} ", o.code) };
         let title = if i == 0 { "\n" } else { "" };
         let _ = writeln!(text, "{title}  {:>10}  {}: {code}{}", grouped(o.count), outcome.word(), o.example);
     }
+    let further = |rows: usize, what: &str| match rows.saturating_sub(ROWS_SHOWN) {
+        0 => String::new(),
+        n => format!("  ... and {n} more {what}; --json has them all\n"),
+    };
+    text.push_str(&further(reasons.clone().count(), "reasons"));
     let troubled = report.domains.iter().filter(|d| d.refused + d.gave_up > 0);
-    for (i, d) in troubled.take(ROWS_SHOWN).enumerate() {
+    for (i, d) in troubled.clone().take(ROWS_SHOWN).enumerate() {
         let title = if i == 0 { "\n" } else { "" };
         let _ = writeln!(
             text,
@@ -100,6 +105,7 @@ pub fn summary(report: &MailResult) -> String {
             grouped(d.gave_up)
         );
     }
+    text.push_str(&further(troubled.count(), "domains with such recipients"));
     if let Some(why) = &report.ended_early {
         let _ = writeln!(text, "\n  ended early: {why}");
     }

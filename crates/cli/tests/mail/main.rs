@@ -279,6 +279,17 @@ fn a_journal_on_a_full_disk_ends_the_run_with_its_reason() {
 }
 
 #[test]
+fn a_table_of_domains_that_is_cut_says_so() {
+    let host = Host::new(Script { rcpt: |_, _| "550 5.1.1 no such user\r\n", ..Script::default() });
+    for (domains, more) in [(12, Some("... and 2 more domains")), (10, None)] {
+        let output = Files::new(&list(12, domains)).mail(&["--test-mode", "--relay", &host.name()]);
+        let summary = text(&output.stdout);
+        assert_eq!(summary.contains("... and"), more.is_some(), "{summary}");
+        assert!(more.is_none_or(|more| summary.contains(more)), "{summary}");
+    }
+}
+
+#[test]
 fn a_journal_that_is_a_fifo_is_refused() {
     let files = Files::new("a@b.test\n");
     assert!(Command::new("mkfifo").arg(files.path("journal")).status().unwrap().success());
