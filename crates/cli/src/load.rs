@@ -86,9 +86,9 @@ pub(crate) struct Load {
     #[arg(long, value_name = "CIDR", help_heading = "Connections")]
     source: Option<String>,
 
-    /// Method of the requests.
-    #[arg(long, value_name = "METHOD", default_value = "GET", help_heading = "Requests")]
-    method: String,
+    /// Method of the requests. [default: GET, or POST if --body is given]
+    #[arg(long, value_name = "METHOD", help_heading = "Requests")]
+    method: Option<String>,
     /// Header to add, as 'Name: value'; may be given several times.
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Requests")]
     headers: Vec<String>,
@@ -140,8 +140,8 @@ pub(crate) struct Load {
     /// Write the result as one JSON object; with - to standard output, and nothing else is written there.
     #[arg(long, value_name = "PATH|-", help_heading = "Result")]
     json: Option<PathBuf>,
-    /// Write one line per second of the run as CSV.
-    #[arg(long, value_name = "PATH", help_heading = "Result")]
+    /// Write one line per second of the run as CSV; with - to standard output, and nothing else is written there.
+    #[arg(long, value_name = "PATH|-", help_heading = "Result")]
     csv: Option<PathBuf>,
     /// Write an HdrHistogram log: response times per second, all other latencies for the whole run.
     #[arg(long, value_name = "PATH", help_heading = "Result")]
@@ -202,7 +202,7 @@ impl Load {
         let mut watch = Observer {
             signals,
             live: io::stderr().is_terminal(),
-            steps: self.json.as_deref() != Some(Path::new("-")),
+            steps: !self.data_on_stdout(),
             log: files
                 .hlog
                 .take()
@@ -216,8 +216,8 @@ impl Load {
             log.finish(&report).map_err(|e| not_written("the histogram log", &e))?;
         }
         files.write(&report)?;
-        if self.json.as_deref() != Some(Path::new("-")) {
-            print(&output::summary(&report, self.latency));
+        if !self.data_on_stdout() {
+            print(&output::summary(&report, self.latency)).map_err(|e| not_written("the summary", &e))?;
         }
         if report.result.client.verdict == Some(VerdictKind::Failed) {
             return Err(Failure::run(
@@ -232,6 +232,11 @@ impl Load {
             ));
         }
         Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    /// Standard output is for a program to read, and holds no text for people.
+    fn data_on_stdout(&self) -> bool {
+        is_stdout(self.json.as_ref()) || is_stdout(self.csv.as_ref())
     }
 
     fn options(&self) -> Options {
@@ -289,7 +294,7 @@ fn respawn() -> Result<Option<Respawn>, Failure> {
 /// Where the result is written.
 struct Files {
     json: Option<Box<dyn Write>>,
-    csv: Option<BufWriter<File>>,
+    csv: Option<Box<dyn Write>>,
     hlog: Option<BufWriter<File>>,
 }
 
@@ -303,14 +308,28 @@ impl Files {
                 )
             })
         };
-        let json: Option<Box<dyn Write>> = match &load.json {
-            None => None,
-            Some(path) if path == Path::new("-") => Some(Box::new(io::stdout())),
-            Some(path) => Some(Box::new(create(path)?)),
+        let data = |path: &Option<PathBuf>| -> Result<Option<Box<dyn Write>>, Failure> {
+            Ok(match path {
+                None => None,
+                Some(_) if is_stdout(path.as_ref()) => Some(Box::new(io::stdout())),
+                Some(path) => Some(Box::new(create(path)?)),
+            })
         };
+        if is_stdout(load.json.as_ref()) && is_stdout(load.csv.as_ref()) {
+            return Err(Failure::misuse(
+                "--json - and --csv - would both write to standard output",
+                "write one of them to a file",
+            ));
+        }
+        if load.hlog.as_deref() == Some(Path::new("-")) {
+            return Err(Failure::misuse(
+                "--hlog - is not supported: a histogram log is written to a file",
+                "name a file, such as --hlog run.hlog (or ./- for one of that name)",
+            ));
+        }
         Ok(Files {
-            json,
-            csv: load.csv.as_ref().map(create).transpose()?,
+            json: data(&load.json)?,
+            csv: data(&load.csv)?,
             hlog: load.hlog.as_ref().map(create).transpose()?,
         })
     }
@@ -324,7 +343,9 @@ impl Files {
                 .map_err(|e| not_written("the JSON result", &e))?;
         }
         if let Some(out) = &mut self.csv {
-            output::write_csv(out, &report.result.series).map_err(|e| not_written("the table", &e))?;
+            output::write_csv(out, &report.result.series)
+                .and_then(|()| out.flush())
+                .map_err(|e| not_written("the table", &e))?;
         }
         Ok(())
     }
@@ -334,9 +355,21 @@ fn not_written(what: &str, e: &io::Error) -> Failure {
     Failure::run(format!("{what} could not be written: {e}"), "is the disk full?")
 }
 
-fn print(text: &str) {
-    // A reader that has gone away, as `head` does, is no failure.
-    let _ = io::stdout().write_all(text.as_bytes());
+/// Whether an option's file is standard output.
+fn is_stdout(path: Option<&PathBuf>) -> bool {
+    path.is_some_and(|path| path == Path::new("-"))
+}
+
+/// Writes text for people to standard output.
+///
+/// # Errors
+/// It cannot be written, on a full disk for example. A reader that has gone away, as `head` does, is no failure.
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// Shows progress on a terminal, writes the histogram log, and takes Ctrl-C.
@@ -406,7 +439,8 @@ impl Watch for Observer {
     fn step(&mut self, step: &Step) {
         self.clear();
         if self.steps {
-            print(&format!("{}\n", output::step_line(step)));
+            // If this fails, the summary fails, too, and is reported.
+            let _ = print(&format!("{}\n", output::step_line(step)));
         }
     }
 

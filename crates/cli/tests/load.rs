@@ -99,6 +99,12 @@ fn a_misuse_is_reported_in_one_line_with_a_cure_and_exit_code_2() {
         &[url, "--engine", "kqueue"],
         &[url, "--stages", "1:2"],
         &[url, "--search", "p99"],
+        &[url, "--search", "p99 > 5ms"],
+        &[url, "--search", "p99 < 5ms, errors >= 1%"],
+        &[url, "-H", "Content-Length: 3", "--body", "hello"],
+        &[url, "-H", "content-length: 3"],
+        &[url, "--json", "-", "--csv", "-"],
+        &[url, "--hlog", "-"],
         &[url, "--fail-if", "p99 > 5"],
         &[url, "--abort-on", "fun < 3"],
         &[url, "--source", "everywhere"],
@@ -137,6 +143,37 @@ fn a_server_that_is_not_there_or_never_answers_ends_with_exit_code_1() {
     assert_eq!((code, &result["client"]["verdict"]), (1, &Value::from("failed")));
     assert_eq!(result["errors"][0]["phase"], "timeout");
     assert!(result["latency_ns"]["response"]["count"].as_u64() >= Some(3));
+}
+
+#[test]
+fn a_body_is_posted_and_its_own_length_may_be_named() {
+    let server = Server::start(Script::default());
+    let output = load(&[&server.url(), "-c", "1", "-n", "1", "--body", "hello", "-H", "Content-Length: 5"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines = server.seen.lines.lock().unwrap().clone();
+    assert!(lines.iter().all(|line| line.starts_with("POST /")), "{lines:?}");
+}
+
+#[test]
+fn a_table_for_standard_output_is_all_that_is_written_there() {
+    let server = Server::start(Script::default());
+    let directory = tempfile::tempdir().unwrap();
+    let output =
+        command(&[&server.url(), "-d", "1200ms", "--csv", "-"]).current_dir(&directory).output().unwrap();
+    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(lines.len() >= 2 && lines.iter().all(|line| line.contains(',')), "{lines:?}");
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "no file called `-`");
+}
+
+#[test]
+fn a_summary_that_cannot_be_written_is_a_failure() {
+    let server = Server::start(Script::default());
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = command(&[&server.url(), "-n", "5"]).stdout(full).output().unwrap();
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("summary") && error.contains("No space left"), "{error}");
 }
 
 #[test]

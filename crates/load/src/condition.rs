@@ -151,6 +151,11 @@ impl Condition {
         }
     }
 
+    /// Whether it sets a lower limit to what grows with the load: `p99 > 5ms` asks for a slow server.
+    pub(crate) fn wants_more_of_a_cost(&self) -> bool {
+        self.metric != Metric::Rate && matches!(self.relation, Relation::Above | Relation::AtLeast)
+    }
+
     /// Whether it limits errors.
     pub(crate) fn limits_errors(&self) -> bool {
         matches!(self.metric, Metric::Errors | Metric::ErrorShare)

@@ -38,8 +38,8 @@ pub struct Options {
     pub engine: Option<String>,
     /// Local addresses: `127.0.0.0/28`.
     pub source: Option<String>,
-    /// `GET` and so on.
-    pub method: String,
+    /// `GET` and so on; if `None`, `GET` without a body and `POST` with one.
+    pub method: Option<String>,
     /// `Name: value`.
     pub headers: Vec<String>,
     /// The body, or `@file`.
@@ -82,7 +82,7 @@ impl Options {
             timeout: Nanos::from_secs(5),
             engine: None,
             source: None,
-            method: "GET".into(),
+            method: None,
             headers: Vec::new(),
             body: None,
             paths: Vec::new(),

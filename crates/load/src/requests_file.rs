@@ -25,7 +25,7 @@ fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Fa
         None => Vec::new(),
     };
     if let Some(file) = &options.requests_file {
-        if options.body.is_some() || !options.paths.is_empty() || options.method != "GET" {
+        if options.body.is_some() || !options.paths.is_empty() || options.method.is_some() {
             return Err(Failure::misuse(
                 "--requests names whole requests, so that --method, --path and --body cannot be combined with it",
                 "leave them out, or leave --requests out",
@@ -33,13 +33,16 @@ fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Fa
         }
         return Ok((from_file(file)?, Choice::Turn));
     }
+    // Of the protocols only HTTP has methods; SMTP takes a body, too, and knows none.
+    let usual = if options.body.is_some() && url.scheme == "http" { "POST" } else { "GET" };
+    let method = options.method.as_deref().unwrap_or(usual);
     let mut specs = Vec::new();
     // The requests that a range stands for share the weight.
     let mut add = |pattern: &str, weight: f64| -> Result<(), Failure> {
         let paths = choice::paths(pattern)?;
         let weight = weight / paths.len() as f64;
         specs.extend(paths.into_iter().map(|path| RequestSpec {
-            method: options.method.clone(),
+            method: method.to_owned(),
             path,
             weight,
             body: body.clone(),
@@ -131,6 +134,19 @@ mod tests {
         let seen: Vec<(&str, f64)> = specs.iter().map(|s| (&*s.path, s.weight)).collect();
         assert_eq!(seen, [("/a", 3.0), ("/b?x=y", 1.0), ("/c?x=y", 0.5)]);
         assert!(!in_turn);
+    }
+
+    #[test]
+    fn a_body_is_posted_unless_another_method_is_asked_for() {
+        let method = |url: &str, method: Option<&str>, body: Option<&str>| {
+            let mut options = Options::new(url);
+            (options.method, options.body) = (method.map(Into::into), body.map(Into::into));
+            parse(&options).unwrap().0[0].method.clone()
+        };
+        assert_eq!(method("http://h/", None, None), "GET");
+        assert_eq!(method("http://h/", None, Some("hello")), "POST");
+        assert_eq!(method("http://h/", Some("GET"), Some("hello")), "GET");
+        assert_eq!(method("smtp://h/", None, Some("hello")), "GET");
     }
 
     #[test]

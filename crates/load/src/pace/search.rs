@@ -17,6 +17,11 @@ pub(super) const ENTRY: PaceEntry = PaceEntry {
         let text =
             options.search.as_deref().ok_or("the pace `search` needs --search 'p99 < 5ms' or the like")?;
         let mut conditions = Condition::parse_all(text).map_err(|e| e.to_string())?;
+        if let Some(condition) = conditions.iter().find(|c| c.wants_more_of_a_cost()) {
+            return Err(format!(
+                "`{condition}` is not a condition to search by, because it is met by a slow or failing server: write `<` or `<=`"
+            ));
+        }
         if !conditions.iter().any(Condition::limits_errors) {
             conditions.push(Condition::parse("errors <= 1%").map_err(|e| e.to_string())?);
         }

@@ -146,7 +146,7 @@ fn weighted_paths_and_bodies_reach_the_server() {
     with_each_engine(|engine| {
         let server = Server::start(Script::default());
         let mut options = options(server.url(), engine);
-        options.method = "POST".into();
+        options.method = Some("POST".into());
         options.body = Some("hello".into());
         options.paths = vec!["/often=9".into(), "/seldom=1".into()];
         options.requests = Some(500);
@@ -164,7 +164,7 @@ fn a_large_body_is_sent_whole_to_a_server_that_reads_late() {
     with_each_engine(|engine| {
         let server = Server::start(Script { delay: Duration::from_millis(1), ..Script::default() });
         let mut options = options(server.url(), engine);
-        options.method = "POST".into();
+        options.method = Some("POST".into());
         options.body = Some("x".repeat(8 << 20));
         options.workload.connections = 2;
         options.requests = Some(6);

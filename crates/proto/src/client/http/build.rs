@@ -81,12 +81,24 @@ fn request(
     for (name, value) in &options.headers {
         text += &format!("{name}: {}\r\n", value.trim());
     }
+    // A length that is not the body's breaks the framing of every request behind it.
+    let length = spec.body.len().to_string();
+    for (name, value) in &options.headers {
+        if name.eq_ignore_ascii_case("content-length") && value.trim() != length {
+            return Err(format!(
+                "the header `{name}: {}` is not the length of the body of {} {path}, which is {length}; without the \
+                 header the right one is sent",
+                value.trim(),
+                spec.method
+            ));
+        }
+    }
     if options.single_request && !given("connection") {
         text += "Connection: close\r\n";
     }
     let has_body = !spec.body.is_empty() || matches!(&*spec.method, "POST" | "PUT" | "PATCH");
     if has_body && !given("content-length") && !given("transfer-encoding") {
-        text += &format!("Content-Length: {}\r\n", spec.body.len());
+        text += &format!("Content-Length: {length}\r\n");
     }
     text += "\r\n";
     let mut bytes = text.into_bytes();
