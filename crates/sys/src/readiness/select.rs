@@ -19,7 +19,7 @@ pub struct Select {
     result: Sets,
     /// The token of each watched descriptor, by descriptor.
     tokens: Vec<Token>,
-    /// The highest watched descriptor plus one.
+    /// Beyond the highest descriptor in which something is of interest.
     end: usize,
 }
 
@@ -53,7 +53,10 @@ impl Readiness for Select {
     }
 
     fn rewatch(&mut self, fd: BorrowedFd<'_>, token: Token, interest: Interest) -> io::Result<()> {
-        self.set(fd.as_raw_fd() as usize, token, interest);
+        let fd = fd.as_raw_fd() as usize;
+        // While nothing was of interest in it the sets may have become shorter.
+        self.end = self.end.max(fd + 1);
+        self.set(fd, token, interest);
         Ok(())
     }
 

@@ -123,6 +123,19 @@ fn level_interest_in_writing_can_be_given_up<R: Readiness>() {
     assert_eq!(ready, []);
 }
 
+fn interest_comes_back_after_another_has_gone<R: Readiness>() {
+    let mut mechanism = R::new().unwrap();
+    let ((mut client, server), (_other_client, other)) = (pair(), pair());
+    let (token, other_token) = (Token::new(1, 1), Token::new(2, 1));
+    mechanism.watch(server.as_fd(), token, Interest::Nothing).unwrap();
+    // Its descriptor is the higher one.
+    mechanism.watch(other.as_fd(), other_token, Interest::Read).unwrap();
+    mechanism.unwatch(other.as_fd(), false);
+    client.write_all(b"x").unwrap();
+    mechanism.rewatch(server.as_fd(), token, Interest::Read).unwrap();
+    assert!(reports_readable(&mut mechanism, token));
+}
+
 pub(super) fn all<R: Readiness>() {
     reports_input_and_of_the_end::<R>();
     reports_what_was_there_before::<R>();
@@ -131,6 +144,7 @@ pub(super) fn all<R: Readiness>() {
     waits_no_longer_than_asked::<R>();
     works_beyond_1024_descriptors::<R>();
     level_interest_in_writing_can_be_given_up::<R>();
+    interest_comes_back_after_another_has_gone::<R>();
 }
 
 #[test]
