@@ -236,7 +236,8 @@ fn another_process_on_the_servers_cpu_makes_a_cell_noisy() {
         for repetition in measured {
             assert_eq!(repetition.verdict.kind, VerdictKind::Noisy, "{:?}", repetition.verdict);
         }
-        assert!(verdict.reason.contains("of the server's CPUs, most of it `"), "{}", verdict.reason);
+        // Which process it was is said where it was sampled; `judge` has tests of that.
+        assert!(verdict.reason.contains("of the server's CPUs"), "{}", verdict.reason);
     }
 }
 

@@ -362,9 +362,11 @@ impl Loop {
     fn read(&mut self, token: Token, result: io::Result<usize>, mut buffer: Vec<u8>) {
         let Some(conn) = self.connections.get(token) else { return };
         conn.pending = Pending::Nothing;
+        // A read that was cancelled because the connection is gone says nothing of the file.
+        let Some(fd) = &conn.fd else { return self.drop_if_done(token) };
         let file = conn.connection.outbox().filter(|out| out.front_file().is_some());
-        match (result, file, &conn.fd) {
-            (Ok(n), Some(out), Some(fd)) if n > 0 => {
+        match (result, file) {
+            (Ok(n), Some(out)) if n > 0 => {
                 let left = out.front_file().map_or(0, |(_, range)| range.end - range.start);
                 let n = (n as u64).min(left);
                 out.lend(n);
@@ -374,8 +376,8 @@ impl Loop {
                 conn.pending = Pending::Send;
                 self.ring.send(token, fd, payload, !out.is_drained());
             }
-            (Ok(_), ..) => conn.connection.file_failed(&mut self.env.worker, FileFailure::Truncated),
-            (Err(e), ..) => conn.connection.file_failed(&mut self.env.worker, unreadable(&e)),
+            (Ok(_), _) => conn.connection.file_failed(&mut self.env.worker, FileFailure::Truncated),
+            (Err(e), _) => conn.connection.file_failed(&mut self.env.worker, unreadable(&e)),
         }
         self.advance(token);
     }
