@@ -264,7 +264,7 @@ fn a_journal_on_a_full_disk_ends_the_run_with_its_reason() {
         files.command(&["--really-send", "--relay", &host.name(), "-c", "5", "--journal", &files.journal()]);
     // A limit on the size of files, 1 KiB, stands for the disk.
     let mut limited = Command::new("bash");
-    limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec timeout 30 \"$@\"", "bash"]);
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec timeout -s KILL 30 \"$@\"", "bash"]);
     let output = limited.arg(mail.get_program()).args(mail.get_args()).stdin(Stdio::null()).output().unwrap();
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
@@ -295,7 +295,8 @@ fn a_journal_that_is_a_fifo_is_refused() {
     assert!(Command::new("mkfifo").arg(files.path("journal")).status().unwrap().success());
     let mail = files.command(&["--test-mode", "--relay", "127.0.0.1:1", "--journal", &files.journal()]);
     let mut limited = Command::new("timeout");
-    let output = limited.arg("30").arg(mail.get_program()).args(mail.get_args()).output().unwrap();
+    let output =
+        limited.args(["-s", "KILL", "30"]).arg(mail.get_program()).args(mail.get_args()).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("is not a regular file"));
 }
