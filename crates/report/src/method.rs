@@ -89,7 +89,7 @@ fn order(a: &Analysis<'_>) -> String {
 
 /// Says so if no difference could have been declared, however large.
 fn too_few_repetitions(a: &Analysis<'_>) -> Option<String> {
-    let comparisons = a.cells.len().saturating_sub(a.load.levels.len());
+    let comparisons = a.family_size_max(a.headline);
     let (have, needed) = (a.run.plan.repetitions as usize, repetitions_needed(comparisons, true));
     (comparisons > 0 && have < needed).then(|| {
         format!(

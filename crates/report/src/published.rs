@@ -1,9 +1,8 @@
 //! Published figures next to those of the run.
 
-use crate::analysis::{Analysis, Cell, levels_words, samples};
+use crate::analysis::{Analysis, Cell, levels_words};
 use crate::text::capital;
 use pitot_lab::metric::recorded;
-use pitot_lab::statistics::judge;
 use pitot_lab::{CellRecord, Metric, Published, PublishedValue, Unit};
 
 /// The figures of one publication in one metric.
@@ -131,7 +130,7 @@ fn label(value: &PublishedValue) -> String {
 }
 
 fn ratio(analysis: &Analysis<'_>, cell: &CellRecord, to: &CellRecord, metric: &Metric) -> Option<Measured> {
-    let comparison = judge(&[samples(cell, to, metric)], analysis.run.plan.tolerance).remove(0)?;
+    let comparison = analysis.compare(cell, to, metric)?;
     let (low, high) =
         comparison.interval.map_or((comparison.ratio_min, comparison.ratio_max), |i| (i.low, i.high));
     Some(Measured { value: comparison.ratio, low, high, cells: 1 })

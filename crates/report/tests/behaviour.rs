@@ -184,7 +184,7 @@ fn too_few_repetitions_give_ranges_and_no_verdict() {
     all_within_100_columns(&render(&run, Format::Terminal));
     let text = render(&run, Format::Markdown);
     assert!(text.contains("3 repetitions are too few for a 95% interval of the median"), "{text}");
-    assert!(text.contains("(not significant: 3 repetitions, 4 needed)"), "{text}");
+    assert!(text.contains("(not significant: 3 repetitions, 5 needed)"), "{text}");
     assert!(text.contains("(too few repetitions to tell whether the others are behind)"), "{text}");
     assert!(text.contains("( ) range of the repetitions"), "{text}");
 }
@@ -351,4 +351,29 @@ fn servers_that_do_not_differ_are_named_together_with_their_ratio() {
     let text = render(&run, Format::Markdown);
     assert!(text.contains("138 k; the difference between them is not significant."), "{text}");
     assert!(text.contains("- Ratio of **loop+epoll-et** to **loop+epoll-lt**: 1.01 [0.98, 1.02]."), "{text}");
+}
+
+/// The ratio of two servers, as the first and all other places of a report print it.
+#[test]
+fn a_pair_has_one_ratio_wherever_it_is_printed() {
+    // Two comparisons of six blocks: the table's correction needs the unpaired test, which a sentence must not do without.
+    let run = written(&SMALL);
+    let json: serde_json::Value = serde_json::from_str(&render(&run, Format::Json)).unwrap();
+    let best = json["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|c| c["standing"] == "best" && c["factors"]["load.connections"] == "1000");
+    let table = &best.unwrap()["figures"]["throughput"]["against_baseline"];
+    let shown = |v: &serde_json::Value| {
+        let v = v.as_f64().unwrap();
+        format!("{v:.*}", if v >= 9.95 { 1 } else { 2 })
+    };
+    let ends = &table["interval"];
+    let text =
+        format!("{} times [{}, {}]", shown(&table["ratio"]), shown(&ends["low"]), shown(&ends["high"]));
+    let answer = json["details"].to_string();
+    assert!(answer.contains(&text), "{text} is not in {answer}");
+    let row = format!("{}× [{}, {}]", shown(&table["ratio"]), shown(&ends["low"]), shown(&ends["high"]));
+    assert!(render(&run, Format::Markdown).contains(&row), "{row}");
 }

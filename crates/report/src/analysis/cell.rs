@@ -1,6 +1,7 @@
 //! A cell with its figures.
 
-use pitot_lab::statistics::{Estimate, Samples, Spread};
+use super::samples::values;
+use pitot_lab::statistics::{Estimate, Spread};
 use pitot_lab::{CellRecord, METRICS, Metric, Run, Verdict, VerdictKind};
 
 /// A cell with its figures.
@@ -70,16 +71,6 @@ impl<'r> Cell<'r> {
     pub(crate) fn is_lower_bound(&self, metric: &Metric) -> bool {
         metric.is_rate() && self.verdict.kind == VerdictKind::ClientBound
     }
-}
-
-/// The figures of two cells, paired by block.
-pub(crate) fn samples(candidate: &CellRecord, baseline: &CellRecord, metric: &Metric) -> Samples {
-    Samples::by_block(&candidate.figures(metric), &baseline.figures(metric))
-}
-
-/// The figures of a cell without their blocks.
-pub(crate) fn values(record: &CellRecord, metric: &Metric) -> Vec<f64> {
-    record.figures(metric).into_iter().map(|(_, value)| value).collect()
 }
 
 /// The figure of a cell by the plan's statistic. The seed of the resampling is the run's, mixed with the cell's number.

@@ -3,15 +3,17 @@
 //! Everything that a format shows is computed here once; the formats only arrange it.
 
 mod cell;
+mod comparisons;
 mod factor;
 mod load_axis;
 mod run;
+mod samples;
 mod series;
 
 pub use cell::{Cell, Standing};
-pub(crate) use cell::{samples, values};
 pub(crate) use factor::{factor_title, levels_words};
 pub use load_axis::LoadAxis;
 pub use run::Analysis;
 pub(crate) use run::headline;
+pub(crate) use samples::{between_runs, values};
 pub use series::Series;

@@ -1,12 +1,14 @@
 //! A run, analysed.
 
-use super::cell::{Cell, Standing, samples};
+use super::cell::{Cell, Standing};
+use super::comparisons::{Comparisons, Pair};
 use super::factor::levels_words;
 use super::load_axis::LoadAxis;
 use super::series::Series;
 use pitot_lab::metric::{named, recorded};
-use pitot_lab::statistics::{Comparison, Decision, Estimate, Samples, judge};
-use pitot_lab::{CellRecord, Metric, Run};
+use pitot_lab::statistics::{Comparison, Decision, Estimate};
+use pitot_lab::{Better, CellRecord, METRICS, Metric, Run};
+use std::cell::OnceCell;
 
 /// The metric of a plan whose own is unknown to this version: a newer one may have written the run file.
 const FALLBACK: &Metric = named("throughput");
@@ -24,6 +26,8 @@ pub struct Analysis<'r> {
     pub load: LoadAxis,
     /// The cells, by load level and then by series.
     pub cells: Vec<Cell<'r>>,
+    /// The comparisons in each metric, in the order of [`METRICS`]; made when they are first asked for.
+    comparisons: Vec<OnceCell<Comparisons>>,
 }
 
 /// The metric that answers the question of a run's plan.
@@ -47,7 +51,8 @@ impl<'r> Analysis<'r> {
             cells.push(Cell::of(run, record, index, load.level_of(record), headline));
         }
         cells.sort_by_key(|c| (c.level, c.series));
-        let mut analysis = Analysis { run, headline, series, load, cells };
+        let comparisons = METRICS.iter().map(|_| OnceCell::new()).collect();
+        let mut analysis = Analysis { run, headline, series, load, cells, comparisons };
         analysis.rank();
         analysis
     }
@@ -95,9 +100,12 @@ impl<'r> Analysis<'r> {
         with(2).or_else(|| with(1))
     }
 
-    /// Each cell against its baseline in one metric: one family, in the order of the cells.
+    /// Each cell against its baseline in one metric, in the order of the cells.
     pub fn against_baseline(&self, metric: &Metric) -> Vec<Option<Comparison>> {
-        self.family(metric, |cell| self.run.baseline_of(cell.record))
+        let compared = |cell: &Cell<'r>| {
+            self.compare(cell.record, self.run.baseline_of(cell.record).filter(|_| !cell.failed())?, metric)
+        };
+        self.cells.iter().map(compared).collect()
     }
 
     /// The baseline in words, `thread` or `0 idle connections`; none if the plan has no baseline.
@@ -105,14 +113,30 @@ impl<'r> Analysis<'r> {
         self.run.plan.baseline.as_ref().map(levels_words)
     }
 
-    /// The comparison of two cells alone.
+    /// The comparison of two cells: the same wherever it is asked for. None if they were not compared: see `families`.
     pub fn compare(
         &self,
         candidate: &CellRecord,
         baseline: &CellRecord,
         metric: &Metric,
     ) -> Option<Comparison> {
-        judge(&[samples(candidate, baseline, metric)], self.run.plan.tolerance).remove(0)
+        self.comparisons(metric)?.between(candidate, baseline)
+    }
+
+    /// The most comparisons that were corrected for together in a metric.
+    pub(crate) fn family_size_max(&self, metric: &Metric) -> usize {
+        self.comparisons(metric).map_or(0, Comparisons::family_size_max)
+    }
+
+    /// The cell of a series with the best figure of the plan's metric up to a load level, and the one at that level.
+    pub(crate) fn peak(&self, series: usize, level: usize) -> Option<(&Cell<'r>, &Cell<'r>)> {
+        let value =
+            |cell: &Cell<'_>| cell.estimate(self.headline).filter(|_| !cell.failed()).map(|e| e.value);
+        let last = self.cell(series, level).filter(|c| value(c).is_some())?;
+        let until =
+            self.cells.iter().filter(|c| c.series == series && c.level <= level && value(c).is_some());
+        let peak = until.reduce(|x, y| if value(y) > value(x) { y } else { x })?;
+        Some((peak, last))
     }
 
     /// The name of a cell's series.
@@ -138,42 +162,58 @@ impl<'r> Analysis<'r> {
         self.load.words(level)
     }
 
-    /// Compares cells with the partners that `partner` names, as one family.
-    fn family(
-        &self,
-        metric: &Metric,
-        partner: impl Fn(&Cell<'r>) -> Option<&'r CellRecord>,
-    ) -> Vec<Option<Comparison>> {
-        let family: Vec<Samples> = self
-            .cells
-            .iter()
-            .map(|cell| match partner(cell) {
-                Some(other) if other.id != cell.record.id && !cell.failed() => {
-                    samples(cell.record, other, metric)
-                }
-                _ => Samples::Paired(Vec::new()),
-            })
-            .collect();
-        judge(&family, self.run.plan.tolerance)
+    fn comparisons(&self, metric: &Metric) -> Option<&Comparisons> {
+        let index = METRICS.iter().position(|m| m.name == metric.name)?;
+        let make = || Comparisons::of(&self.families(metric), metric, self.run.plan.tolerance);
+        Some(self.comparisons[index].get_or_init(make))
     }
 
-    /// Ranks the cells of each load level: all comparisons with the best of the level are one family.
-    fn rank(&mut self) {
-        let leaders: Vec<Option<&'r CellRecord>> = (0..self.load.levels.len())
-            .map(|level| self.best_at(level, self.headline).map(|c| c.record))
+    /// The questions that a report asks in a metric, each a family of pairs: every cell against its baseline; every cell
+    /// against the best of its load level; every server at the highest load against its own peak; every cell against the one
+    /// that a publication compares it with.
+    fn families(&self, metric: &Metric) -> [Vec<Pair<'r>>; 4] {
+        let usable = || self.cells.iter().filter(|c| !c.failed());
+        let baseline = usable().filter_map(|c| Some((c.record, self.run.baseline_of(c.record)?))).collect();
+        let best: Vec<Option<&'r CellRecord>> =
+            (0..self.load.levels.len()).map(|level| self.best_at(level, metric).map(|c| c.record)).collect();
+        let best = usable().filter_map(|c| Some((c.record, best[c.level]?))).collect();
+        let has_peaks = metric.name == self.headline.name && metric.better == Better::Higher;
+        let top = self.top_level().filter(|_| has_peaks);
+        let falls = top.map_or_else(Vec::new, |top| {
+            let peaks = (0..self.series.len()).filter_map(|series| self.peak(series, top));
+            peaks.map(|(peak, last)| (last.record, peak.record)).collect()
+        });
+        let is_of = |name: &str| recorded(name).is_some_and(|m| m.name == metric.name);
+        let published = self.run.plan.published.iter().filter(|p| is_of(&p.metric));
+        let published = published
+            .filter_map(|p| p.ratio_to.as_ref())
+            .flat_map(|levels| {
+                usable().filter_map(|c| Some((c.record, self.run.counterpart(c.record, levels)?)))
+            })
             .collect();
-        let comparisons = self.family(self.headline, |cell| leaders[cell.level]);
-        let alone: Vec<bool> =
-            (0..leaders.len()).map(|level| self.at_level(level, self.headline).count() < 2).collect();
-        for (cell, comparison) in self.cells.iter_mut().zip(comparisons) {
-            let is_leader = leaders[cell.level].is_some_and(|l| l.id == cell.record.id);
-            cell.standing = match comparison.map(|c| c.decision) {
-                _ if alone[cell.level] || cell.failed() => Standing::Unknown,
-                _ if is_leader => Standing::Best,
-                Some(Decision::Higher | Decision::Lower) => Standing::Behind,
-                Some(Decision::Alike | Decision::NoDifferenceSeen | Decision::Suggested) => Standing::Level,
-                Some(Decision::TooFewRepetitions { .. }) | None => Standing::Unknown,
-            };
+        [baseline, best, falls, published]
+    }
+
+    /// Ranks the cells of each load level by how they compare with its best.
+    fn rank(&mut self) {
+        let standings: Vec<Standing> = self.cells.iter().map(|cell| self.standing(cell)).collect();
+        for (cell, standing) in self.cells.iter_mut().zip(standings) {
+            cell.standing = standing;
+        }
+    }
+
+    fn standing(&self, cell: &Cell<'r>) -> Standing {
+        let Some(leader) = self.best_at(cell.level, self.headline) else { return Standing::Unknown };
+        if cell.failed() || self.at_level(cell.level, self.headline).count() < 2 {
+            return Standing::Unknown;
+        }
+        if leader.record.id == cell.record.id {
+            return Standing::Best;
+        }
+        match self.compare(cell.record, leader.record, self.headline).map(|c| c.decision) {
+            Some(Decision::Higher | Decision::Lower) => Standing::Behind,
+            Some(Decision::Alike | Decision::NoDifferenceSeen | Decision::Suggested) => Standing::Level,
+            Some(Decision::TooFewRepetitions { .. }) | None => Standing::Unknown,
         }
     }
 }

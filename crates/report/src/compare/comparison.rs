@@ -5,7 +5,7 @@
 //! cannot know is said first: the ratios include any other change between the two runs.
 
 use super::differences::{differences, same_levels};
-use crate::analysis::{headline, values};
+use crate::analysis::{between_runs, headline, values};
 use pitot_lab::metric::Section;
 use pitot_lab::statistics::{Comparison, Estimate, Samples, judge};
 use pitot_lab::{CellRecord, HostChange, METRICS, Metric, Run, VerdictKind};
@@ -117,19 +117,23 @@ fn metrics(a: &Run, b: &Run, others: &[&'static Metric]) -> Vec<&'static Metric>
 }
 
 fn table(metric: &'static Metric, pairs: &[CellPair<'_>], runs: (&Run, &Run), tolerance: f64) -> MetricTable {
-    let values = |cell: &CellRecord, verdict: VerdictKind| {
-        if verdict == VerdictKind::Failed { Vec::new() } else { values(cell, metric) }
+    let estimate = |cell: &CellRecord, verdict: VerdictKind, run: &Run| {
+        let values = values(cell, metric);
+        (verdict != VerdictKind::Failed).then(|| Estimate::of(&values, run.plan.statistic, run.info.seed))?
     };
-    let samples: Vec<(Vec<f64>, Vec<f64>)> =
-        pairs.iter().map(|p| (values(p.a, p.verdict_a), values(p.b, p.verdict_b))).collect();
-    let family: Vec<Samples> =
-        samples.iter().map(|(a, b)| Samples::Independent(b.clone(), a.clone())).collect();
+    let family: Vec<Samples> = pairs
+        .iter()
+        .map(|p| match [p.verdict_a, p.verdict_b].contains(&VerdictKind::Failed) {
+            true => Samples::Independent(Vec::new(), Vec::new()),
+            false => between_runs(p.b, p.a, metric),
+        })
+        .collect();
     let rows = judge(&family, tolerance)
         .into_iter()
-        .zip(samples)
-        .map(|(comparison, (a, b))| MetricRow {
-            a: Estimate::of(&a, runs.0.plan.statistic, runs.0.info.seed),
-            b: Estimate::of(&b, runs.1.plan.statistic, runs.1.info.seed),
+        .zip(pairs)
+        .map(|(comparison, pair)| MetricRow {
+            a: estimate(pair.a, pair.verdict_a, runs.0),
+            b: estimate(pair.b, pair.verdict_b, runs.1),
             comparison,
         })
         .collect();

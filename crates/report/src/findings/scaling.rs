@@ -1,10 +1,10 @@
 //! How the servers scale with the load.
 
-use crate::analysis::{Analysis, Cell, samples};
+use crate::analysis::{Analysis, Cell};
 use crate::phrase::times;
 use crate::text::sentence;
 use pitot_lab::Better;
-use pitot_lab::statistics::{Comparison, Decision, judge};
+use pitot_lab::statistics::{Comparison, Decision};
 
 /// A series at its peak and at the highest load.
 struct Peak<'a, 'r> {
@@ -75,22 +75,12 @@ fn no_fall_shown(a: &Analysis<'_>, top: usize, peaks: &[Peak<'_, '_>]) -> Option
     )))
 }
 
-/// The peak of each series that has a figure at `top`, and how far it fell from there: one family of comparisons.
+/// The peak of each series that has a figure at `top`, and how far it fell from there.
 fn peaks<'a, 'r>(a: &'a Analysis<'r>, top: usize) -> Vec<Peak<'a, 'r>> {
-    let value = |cell: &Cell<'_>| cell.estimate(a.headline).filter(|_| !cell.failed()).map(|e| e.value);
-    let mut peaks: Vec<Peak<'a, 'r>> = (0..a.series.len())
+    (0..a.series.len())
         .filter_map(|series| {
-            let last = a.cell(series, top).filter(|c| value(c).is_some())?;
-            let cells = a.cells.iter().filter(|c| c.series == series && c.level <= top && value(c).is_some());
-            let peak = cells.reduce(|x, y| if value(y) > value(x) { y } else { x })?;
-            Some(Peak { peak, last, fall: None })
+            let (peak, last) = a.peak(series, top)?;
+            Some(Peak { peak, last, fall: a.compare(last.record, peak.record, a.headline) })
         })
-        .collect();
-    let mut fallen: Vec<&mut Peak<'a, 'r>> =
-        peaks.iter_mut().filter(|p| p.peak.level != p.last.level).collect();
-    let family: Vec<_> = fallen.iter().map(|p| samples(p.last.record, p.peak.record, a.headline)).collect();
-    for (peak, fall) in fallen.iter_mut().zip(judge(&family, a.run.plan.tolerance)) {
-        peak.fall = fall;
-    }
-    peaks
+        .collect()
 }

@@ -1,0 +1,19 @@
+//! Where the values of a comparison come from: the one place that knows how the cells of a pair were measured.
+
+use pitot_lab::statistics::Samples;
+use pitot_lab::{CellRecord, Metric};
+
+/// The values of two cells of one run, paired by block.
+pub(crate) fn within_run(candidate: &CellRecord, baseline: &CellRecord, metric: &Metric) -> Samples {
+    Samples::by_block(&candidate.figures(metric), &baseline.figures(metric))
+}
+
+/// The values of a cell in two runs, which share no blocks.
+pub(crate) fn between_runs(candidate: &CellRecord, baseline: &CellRecord, metric: &Metric) -> Samples {
+    Samples::Independent(values(candidate, metric), values(baseline, metric))
+}
+
+/// The values of a cell without their blocks: one for each repetition that did not fail.
+pub(crate) fn values(record: &CellRecord, metric: &Metric) -> Vec<f64> {
+    record.figures(metric).into_iter().map(|(_, value)| value).collect()
+}
