@@ -6,47 +6,12 @@
 use super::holm::holm;
 use super::interval::{Interval, LEVEL};
 use super::mann_whitney::{mann_whitney, mann_whitney_p_min, shift, shift_interval};
+use super::samples::{Logarithms, Pairing, Samples};
 use super::signed_rank::{Tails, hodges_lehmann, signed_rank, signed_rank_interval, signed_rank_p_min};
 use serde::Serialize;
 
 /// The share of families without any true difference in which one may be declared.
 pub const ALPHA: f64 = 1.0 - LEVEL;
-
-/// The repetitions of two cells in one figure.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Samples {
-    /// Candidate and baseline of the same block, which ran under the same conditions.
-    Paired(Vec<(f64, f64)>),
-    /// Repetitions that have nothing in common: candidate, baseline.
-    Independent(Vec<f64>, Vec<f64>),
-}
-
-impl Samples {
-    /// Pairs the figures that have the same block; those without a partner are left out.
-    pub fn by_block(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Samples {
-        let partner = |block| baseline.iter().find(|(b, _)| *b == block).map(|(_, value)| *value);
-        Samples::Paired(
-            candidate.iter().filter_map(|&(block, value)| Some((value, partner(block)?))).collect(),
-        )
-    }
-
-    /// The logarithms of candidate and baseline; `None` if either has none. What is not positive has no ratio and is
-    /// left out, with its partner.
-    fn logarithms(&self) -> Option<(Vec<f64>, Vec<f64>)> {
-        let usable = |v: f64| v > 0.0 && v.is_finite();
-        let (a, b): (Vec<f64>, Vec<f64>) = match self {
-            Samples::Paired(pairs) => {
-                pairs.iter().filter(|(a, b)| usable(*a) && usable(*b)).map(|(a, b)| (a.ln(), b.ln())).unzip()
-            }
-            Samples::Independent(a, b) => {
-                let logarithms =
-                    |values: &[f64]| values.iter().filter(|v| usable(**v)).map(|v| v.ln()).collect();
-                (logarithms(a), logarithms(b))
-            }
-        };
-        (!a.is_empty() && !b.is_empty()).then_some((a, b))
-    }
-}
 
 /// The test behind a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -54,6 +19,8 @@ impl Samples {
 pub enum RankTest {
     /// Wilcoxon's signed-rank test on the log ratios of the blocks.
     SignedRank,
+    /// The same on the log ratios of the generations.
+    SignedRankOfGenerations,
     /// Mann and Whitney's test on the logarithms of both cells.
     MannWhitney,
 }
@@ -63,6 +30,7 @@ impl RankTest {
     pub fn name(self) -> &'static str {
         match self {
             RankTest::SignedRank => "Wilcoxon signed-rank test, paired by block",
+            RankTest::SignedRankOfGenerations => "Wilcoxon signed-rank test over generations",
             RankTest::MannWhitney => "Mann-Whitney test",
         }
     }
@@ -103,11 +71,12 @@ pub struct Comparison {
     pub ratio: f64,
     /// The ratio's own 95% interval, without correction for the other comparisons; `None` for too few repetitions.
     pub interval: Option<Interval>,
-    /// The smallest ratio of a repetition of the candidate to one of the baseline (of the same block, if paired).
+    /// The smallest ratio of a repetition of the candidate to one of the baseline (of the same block, if paired), or of
+    /// a generation.
     pub ratio_min: f64,
     /// The largest one.
     pub ratio_max: f64,
-    /// Repetitions on the side that has fewer.
+    /// Repetitions on the side that has fewer, or generations.
     pub repetitions: usize,
     /// The test, if the repetitions suffice for one.
     pub test: Option<RankTest>,
@@ -128,14 +97,8 @@ pub fn judge(family: &[Samples], tolerance: f64) -> Vec<Option<Comparison>> {
     let margin = tolerance.max(0.0).ln_1p();
     let logarithms: Vec<_> = family.iter().map(Samples::logarithms).collect();
     let size = logarithms.iter().flatten().count();
-    let mut judged: Vec<Option<Comparison>> = family
-        .iter()
-        .zip(logarithms)
-        .map(|(samples, logarithms)| {
-            let (a, b) = logarithms?;
-            Some(weigh(&a, &b, matches!(samples, Samples::Paired(_)), margin, size))
-        })
-        .collect();
+    let mut judged: Vec<Option<Comparison>> =
+        logarithms.into_iter().map(|logarithms| Some(weigh(&logarithms?, margin, size))).collect();
     // Those that no outcome could make significant do not count against the others.
     let raw: Vec<f64> = judged.iter().flatten().filter_map(|c| c.p_alone).collect();
     let mut adjusted = holm(&raw).into_iter();
@@ -148,36 +111,48 @@ pub fn judge(family: &[Samples], tolerance: f64) -> Vec<Option<Comparison>> {
 
 /// The repetitions that each cell needs so that a family of `size` comparisons can come to a decision at all.
 pub fn repetitions_needed(size: usize, paired: bool) -> usize {
+    needed(size, if paired { Pairing::Block } else { Pairing::None })
+}
+
+/// The same for a sliced measurement: ceil(log2(2 `size` / 5%)) generations, six for one comparison.
+pub fn generations_needed(size: usize) -> usize {
+    needed(size, Pairing::Generation)
+}
+
+fn needed(size: usize, pairing: Pairing) -> usize {
     let level = ALPHA / size.max(1) as f64;
-    (1..).find(|&n| rank_test(paired, n, n, level).is_some()).unwrap_or(usize::MAX)
+    (1..).find(|&n| rank_test(pairing, n, n, level).is_some()).unwrap_or(usize::MAX)
 }
 
 /// The test for samples of these sizes: the paired one where its smallest p-value can pass `level`, else the other.
 ///
 /// Few pairs make a coarse test (five cannot go below p = 0.0625), while five a side of independent values go down
-/// to 0.008. The choice looks at the sizes alone, never at the values, so it costs no false alarms.
-fn rank_test(paired: bool, a: usize, b: usize, level: f64) -> Option<RankTest> {
+/// to 0.008. The choice looks at the sizes alone, never at the values, so it costs no false alarms. Generations have
+/// no other test, for only their ratios are known.
+fn rank_test(pairing: Pairing, a: usize, b: usize, level: f64) -> Option<RankTest> {
     let fits = |p_min: f64| p_min <= level;
-    if paired && fits(signed_rank_p_min(a)) {
-        Some(RankTest::SignedRank)
-    } else {
-        fits(mann_whitney_p_min(a, b)).then_some(RankTest::MannWhitney)
+    match pairing {
+        Pairing::Generation => fits(signed_rank_p_min(a)).then_some(RankTest::SignedRankOfGenerations),
+        Pairing::Block if fits(signed_rank_p_min(a)) => Some(RankTest::SignedRank),
+        Pairing::Block | Pairing::None => fits(mann_whitney_p_min(a, b)).then_some(RankTest::MannWhitney),
     }
 }
 
 /// One comparison with its uncorrected p-value.
-fn weigh(a: &[f64], b: &[f64], paired: bool, margin: f64, family_size: usize) -> Comparison {
-    let test = rank_test(paired, a.len(), b.len(), ALPHA / family_size as f64);
+fn weigh(logarithms: &Logarithms, margin: f64, family_size: usize) -> Comparison {
+    let Logarithms { a, b, pairing } = logarithms;
+    let pairing = *pairing;
+    let test = rank_test(pairing, a.len(), b.len(), ALPHA / family_size as f64);
     // Without a corrected test an interval may still be had: the one that a single comparison would use.
-    let method = test.or_else(|| rank_test(paired, a.len(), b.len(), ALPHA));
+    let method = test.or_else(|| rank_test(pairing, a.len(), b.len(), ALPHA));
+    let paired = pairing != Pairing::None;
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
     let use_pairs = paired && method != Some(RankTest::MannWhitney);
     let centre = if use_pairs { hodges_lehmann(&differences) } else { shift(a, b) };
-    let interval = match method {
-        Some(RankTest::SignedRank) => signed_rank_interval(&differences, LEVEL),
-        Some(RankTest::MannWhitney) => shift_interval(a, b, LEVEL),
-        None => None,
-    };
+    let interval = method.and_then(|method| match method {
+        RankTest::SignedRank | RankTest::SignedRankOfGenerations => signed_rank_interval(&differences, LEVEL),
+        RankTest::MannWhitney => shift_interval(a, b, LEVEL),
+    });
     let (low, high) = if paired {
         extremes(&differences)
     } else {
@@ -193,7 +168,7 @@ fn weigh(a: &[f64], b: &[f64], paired: bool, margin: f64, family_size: usize) ->
         test,
         p_alone: test.map(|test| p_beyond_margin(test, a, b, margin)),
         p: None,
-        decision: Decision::TooFewRepetitions { needed: repetitions_needed(family_size, paired) },
+        decision: Decision::TooFewRepetitions { needed: needed(family_size, pairing) },
     }
 }
 
@@ -201,7 +176,7 @@ fn weigh(a: &[f64], b: &[f64], paired: bool, margin: f64, family_size: usize) ->
 fn p_beyond_margin(test: RankTest, a: &[f64], b: &[f64], margin: f64) -> f64 {
     let moved_by = |by: f64| -> Tails {
         match test {
-            RankTest::SignedRank => {
+            RankTest::SignedRank | RankTest::SignedRankOfGenerations => {
                 signed_rank(&a.iter().zip(b).map(|(a, b)| a - b + by).collect::<Vec<_>>())
             }
             RankTest::MannWhitney => mann_whitney(&a.iter().map(|a| a + by).collect::<Vec<_>>(), b),
@@ -350,5 +325,35 @@ mod tests {
     fn equal_figures_are_alike() {
         let c = one(Samples::Paired(vec![(4096.0, 4096.0); 6]), 0.02);
         assert_eq!((c.ratio, c.decision), (1.0, Decision::Alike));
+    }
+
+    #[test]
+    fn generations_are_judged_by_the_signed_rank_test_or_not_at_all() {
+        let generations = |n: usize| {
+            Samples::Generations((0..n).map(|i| 1.05f64.ln() + 0.01 * (3.0 * i as f64).sin()).collect())
+        };
+        let c = one(generations(10), 0.01);
+        assert_eq!((c.test, c.decision), (Some(RankTest::SignedRankOfGenerations), Decision::Higher));
+        assert!((c.ratio - 1.05).abs() < 0.005 && c.interval.unwrap().low > 1.03, "{c:?}");
+        let five = one(generations(5), 0.01);
+        assert_eq!((five.test, five.interval, five.p), (None, None, None));
+        assert_eq!(five.decision, Decision::TooFewRepetitions { needed: 6 });
+        // Fourteen comparisons of which each has seven generations: an interval, and how many decide.
+        for c in judge(&vec![generations(7); 14], 0.01).into_iter().flatten() {
+            assert_eq!((c.repetitions, c.test), (7, None));
+            assert!(c.interval.is_some());
+            assert_eq!(c.decision, Decision::TooFewRepetitions { needed: 10 });
+        }
+        assert!(judge(&vec![generations(10); 14], 0.01).iter().flatten().all(|c| c.decision.is_difference()));
+        assert_eq!(judge(&[Samples::Generations(vec![f64::NAN, f64::INFINITY])], 0.01), [None]);
+    }
+
+    #[test]
+    fn the_generations_needed_follow_the_number_of_comparisons() {
+        for size in 1..200 {
+            let formula = (2.0 * size as f64 / ALPHA).log2().ceil() as usize;
+            assert_eq!(generations_needed(size), formula, "{size} comparisons");
+        }
+        assert_eq!([1, 2, 14, 16].map(generations_needed), [6, 7, 10, 10]);
     }
 }

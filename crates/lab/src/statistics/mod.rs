@@ -8,6 +8,8 @@
 //!   and the p-value of Wilcoxon's signed-rank test ([`judge`]). In a randomised block two equal servers can be
 //!   swapped, so the test's level holds whatever the noise looks like; a bootstrap of so few pairs would claim
 //!   more certainty than it has. Two runs share no blocks: they are compared by Mann and Whitney's test.
+//! - **A sliced measurement** gives one log ratio per generation of servers ([`generation_log_ratio`]), from rounds
+//!   whose order cancels drift, position and carry-over ([`round_order`]). Generations are its sample.
 //! - **A difference is declared** only if the test rejects, at 5% and after Holm's correction over all comparisons
 //!   of the family, that the true ratio lies within the tolerance. For one comparison that is to say: the whole 95%
 //!   interval lies beyond the tolerance. The price is a need for more repetitions; the gain is that an A/A comparison
@@ -30,16 +32,20 @@
 //! variance lies between server processes and in the machine's drift.
 
 mod comparison;
+mod generation;
 mod holm;
 mod interval;
 mod location;
 mod mann_whitney;
 mod noise;
+mod order;
 mod random;
 mod ranks;
+mod samples;
 mod signed_rank;
 
-pub use comparison::{ALPHA, Comparison, Decision, RankTest, Samples, judge, repetitions_needed};
+pub use comparison::{ALPHA, Comparison, Decision, RankTest, generations_needed, judge, repetitions_needed};
+pub use generation::{generation_log_ratio, robust_deviation, round_log_ratios};
 pub use holm::holm;
 pub use interval::{
     Estimate, Interval, LEVEL, MEDIAN_REPETITIONS_MIN, bootstrap_interval, order_statistic_interval,
@@ -47,5 +53,7 @@ pub use interval::{
 pub use location::{Statistic, median, median_absolute_deviation, quantile, trimmed_mean};
 pub use mann_whitney::{mann_whitney, shift, shift_interval};
 pub use noise::{STEADY_MAX, Spread};
+pub use order::{lead_in, round_order};
 pub use random::Random;
+pub use samples::Samples;
 pub use signed_rank::{Tails, hodges_lehmann, signed_rank, signed_rank_interval};
