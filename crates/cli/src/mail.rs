@@ -127,14 +127,16 @@ impl Mail {
         if screen.bad > BAD_LINES_SHOWN {
             screen.note(&format!("{} more lines are not addresses", screen.bad - BAD_LINES_SHOWN));
         }
-        let report = result?;
-        if let Some(out) = json {
-            write(out, &report)?;
-        }
+        let pitot_mail::Finished { report, error } = result?;
+        let written = json.map_or(Ok(()), |out| write(out, &report));
         if self.json.as_deref() != Some(Path::new("-")) {
             // A reader that closes the pipe early, as `head` does, is no failure.
             let _ = io::stdout().write_all(output::summary(&report).as_bytes());
         }
+        if let Some(error) = error {
+            return Err(error.into());
+        }
+        written?;
         match &report.ended_early {
             Some(why) => Err(Failure::run(
                 format!("the run ended early: {why}"),

@@ -1,5 +1,7 @@
 //! The recipients of one transaction and the host's answer for each.
 
+use std::fmt;
+
 /// A recipient without an outcome.
 #[derive(Debug)]
 pub(crate) struct Recipient {
@@ -30,6 +32,22 @@ pub(crate) enum Answer {
 pub(crate) struct Reply {
     pub(crate) code: u16,
     pub(crate) text: Box<[u8]>,
+}
+
+impl Reply {
+    /// A reason of this engine's own.
+    pub(crate) fn own(text: impl Into<String>) -> Reply {
+        Reply { code: 0, text: text.into().into_bytes().into() }
+    }
+}
+
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.code > 0 {
+            write!(f, "{} ", self.code)?;
+        }
+        f.write_str(&String::from_utf8_lossy(&self.text).replace(char::is_control, " "))
+    }
 }
 
 /// A transaction: its recipients, and the answers so far.

@@ -12,7 +12,7 @@ use crate::message::{Message, NO_SMTPUTF8, TlsPolicy};
 use crate::timeouts::Phase;
 
 /// The server closes the connection, whatever the command was (RFC 5321 section 3.8).
-const CLOSING: u16 = 421;
+pub(crate) const CLOSING: u16 = 421;
 /// The text of a reply that is kept.
 const TEXT_BYTES_MAX: usize = 256;
 

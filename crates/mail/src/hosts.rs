@@ -5,7 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use pitot_meter::Nanos;
+use pitot_results::mail::Outcome;
 use pitot_sys::Token;
+
+use crate::batch::Reply;
+use crate::reasons::Reasons;
 
 /// A host is left alone for at most this long after its first failure, then for twice as long ...
 const DOWN_FIRST_MAX: Nanos = Nanos::from_secs(30);
@@ -42,7 +46,18 @@ pub(crate) struct Host {
     /// It is among the hosts that wait for a connection.
     pub(crate) awaits_connection: bool,
     pub(crate) down_until: Nanos,
+    /// It has refused its last session for good.
+    pub(crate) refuses: bool,
     failures: u32,
+    /// Recipients whose last attempt was here.
+    pub(crate) outcomes: [u64; Outcome::ALL.len()],
+    pub(crate) reasons: Reasons,
+    /// Connections that were established, that were not, and that broke in a transaction.
+    pub(crate) opened: u64,
+    pub(crate) failed: u64,
+    pub(crate) lost: u64,
+    /// Why a connection failed or was lost last.
+    pub(crate) last_failure: Option<Reply>,
 }
 
 impl Host {
@@ -58,6 +73,7 @@ impl Host {
     /// It has accepted a session.
     pub(crate) fn came_up(&mut self) {
         self.failures = 0;
+        self.refuses = false;
         self.down_until = Nanos::ZERO;
         self.sessions_max = self.sessions_max.saturating_add(1);
     }
@@ -92,7 +108,14 @@ impl Hosts {
                 failure_reported: false,
                 awaits_connection: false,
                 down_until: Nanos::ZERO,
+                refuses: false,
                 failures: 0,
+                outcomes: [0; Outcome::ALL.len()],
+                reasons: Reasons::default(),
+                opened: 0,
+                failed: 0,
+                lost: 0,
+                last_failure: None,
             });
             self.all.len() as u32 - 1
         })

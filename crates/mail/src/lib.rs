@@ -19,6 +19,7 @@ mod outcome;
 pub mod output;
 mod plan;
 mod queues;
+mod reasons;
 mod report;
 mod route;
 mod seen;
@@ -28,7 +29,7 @@ mod timeouts;
 mod tls;
 mod unacknowledged;
 
-pub use engine::{Observer, Progress, RunError, run};
+pub use engine::{Finished, Observer, Progress, RunError, run};
 pub use message::TlsPolicy;
 pub use outcome::Settled;
 pub use plan::{Options, Plan};

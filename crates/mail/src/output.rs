@@ -1,14 +1,17 @@
 //! The result for people: a summary and a line of progress.
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 
 use pitot_meter::units::grouped;
-use pitot_results::mail::{MailResult, Outcome};
+use pitot_results::mail::{DomainRow, HostRow, MailResult, Outcome, OutcomeRow};
 
 use crate::engine::Progress;
 
-/// Reasons, and domains, that a summary shows.
+/// Reasons, domains and hosts that a summary shows.
 const ROWS_SHOWN: usize = 10;
+/// Reasons of one domain or host.
+const REASONS_SHOWN: usize = 3;
 
 /// One line about the last second, which overwrites the one before.
 pub fn progress_line(p: &Progress) -> String {
@@ -78,36 +81,94 @@ pub fn summary(report: &MailResult) -> String {
             grouped(d.unanswered_attempts)
         );
     }
-    let reasons = report.outcomes.iter().filter_map(|row| match row.outcome {
-        Some(outcome @ (Outcome::Refused | Outcome::GaveUp)) => Some((outcome, row)),
-        _ => None,
-    });
-    for (i, (outcome, o)) in reasons.clone().take(ROWS_SHOWN).enumerate() {
-        let code = if o.code == 0 { String::new() } else { format!("{} ", o.code) };
-        let title = if i == 0 { "\n" } else { "" };
-        let _ = writeln!(text, "{title}  {:>10}  {}: {code}{}", grouped(o.count), outcome.word(), o.example);
+    let troubled = |row: &&OutcomeRow| matches!(row.outcome, Some(Outcome::Refused | Outcome::GaveUp));
+    let mut rows: Vec<&OutcomeRow> = report.outcomes.iter().filter(troubled).collect();
+    if !rows.is_empty() {
+        text.push('\n');
     }
-    let further = |rows: usize, what: &str| match rows.saturating_sub(ROWS_SHOWN) {
-        0 => String::new(),
-        n => format!("  ... and {n} more {what}; --json has them all\n"),
-    };
-    text.push_str(&further(reasons.clone().count(), "reasons"));
-    let troubled = report.domains.iter().filter(|d| d.refused + d.gave_up > 0);
-    for (i, d) in troubled.clone().take(ROWS_SHOWN).enumerate() {
-        let title = if i == 0 { "\n" } else { "" };
+    reasons(&mut text, &rows, ROWS_SHOWN, "");
+    let mut domains: Vec<&DomainRow> = report.domains.iter().filter(|d| d.refused + d.gave_up > 0).collect();
+    domains.sort_by_key(|d| Reverse(d.refused + d.gave_up));
+    if !domains.is_empty() {
+        text.push_str("\n  domains, those with most such recipients first\n");
+    }
+    for d in domains.iter().take(ROWS_SHOWN) {
         let _ = writeln!(
             text,
-            "{title}  {:32} {} recipients, {} taken, {} refused, {} given up",
+            "  {:32} {} recipients, {} taken, {} refused, {} given up",
             d.domain,
             grouped(d.recipients),
             grouped(d.taken),
             grouped(d.refused),
             grouped(d.gave_up)
         );
+        // The only domain has the reasons that are listed above.
+        if report.domains.len() > 1 {
+            rows = d.reasons.iter().collect();
+            reasons(&mut text, &rows, REASONS_SHOWN, "  ");
+        }
     }
-    text.push_str(&further(troubled.count(), "domains with such recipients"));
+    text.push_str(&further(domains.len(), ROWS_SHOWN, "domains with such recipients"));
+    hosts(&mut text, report);
     if let Some(why) = &report.ended_early {
         let _ = writeln!(text, "\n  ended early: {why}");
     }
     text
+}
+
+/// Reasons, a line each.
+fn reasons(text: &mut String, rows: &[&OutcomeRow], most: usize, indent: &str) {
+    for o in rows.iter().take(most) {
+        let outcome = o.outcome.map_or("", Outcome::word);
+        let code = if o.code == 0 { String::new() } else { format!("{} ", o.code) };
+        let _ = writeln!(text, "{indent}  {:>10}  {outcome}: {code}{}", grouped(o.count), o.example);
+    }
+    let note = further(rows.len(), most, "reasons");
+    if !note.is_empty() {
+        text.push_str(indent);
+        text.push_str(&note);
+    }
+}
+
+/// What a table leaves out.
+fn further(rows: usize, shown: usize, what: &str) -> String {
+    match rows.saturating_sub(shown) {
+        0 => String::new(),
+        n => format!("  ... and {n} more {what}; --json has them all\n"),
+    }
+}
+
+/// The hosts that refused recipients, or to which connections failed.
+fn hosts(text: &mut String, report: &MailResult) {
+    let trouble = |h: &HostRow| h.refused + h.gave_up + h.failed + h.lost;
+    let mut hosts: Vec<&HostRow> = report.hosts.iter().filter(|h| trouble(h) > 0).collect();
+    hosts.sort_by_key(|h| Reverse(trouble(h)));
+    if !hosts.is_empty() {
+        text.push_str("\n  hosts, those with most such recipients and failed connections first\n");
+    }
+    for h in hosts.iter().take(ROWS_SHOWN) {
+        let name = if h.address.contains(&h.host) {
+            h.address.clone()
+        } else {
+            format!("{} at {}", h.host, h.address)
+        };
+        let _ = writeln!(
+            text,
+            "  {name:32} {} taken, {} refused, {} given up; connections: {} established, {} failed, {} lost",
+            grouped(h.taken),
+            grouped(h.refused),
+            grouped(h.gave_up),
+            grouped(h.opened),
+            grouped(h.failed),
+            grouped(h.lost)
+        );
+        if let Some(why) = &h.last_failure {
+            let _ = writeln!(text, "                the last failure: {why}");
+        }
+        // The only host has the reasons that are listed above.
+        if report.hosts.len() > 1 {
+            reasons(text, &h.reasons.iter().collect::<Vec<_>>(), REASONS_SHOWN, "  ");
+        }
+    }
+    text.push_str(&further(hosts.len(), ROWS_SHOWN, "hosts with such recipients or failures"));
 }

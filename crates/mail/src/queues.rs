@@ -6,6 +6,7 @@ use pitot_meter::Nanos;
 use pitot_results::mail::Outcome;
 
 use crate::batch::Recipient;
+use crate::reasons::Reasons;
 
 /// A domain of the list.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub(crate) struct Domain {
     pub(crate) queue: u32,
     pub(crate) recipients: u64,
     pub(crate) outcomes: [u64; Outcome::ALL.len()],
+    pub(crate) reasons: Reasons,
 }
 
 /// What is known of the hosts for a queue.
@@ -72,7 +74,13 @@ impl DomainQueues {
             self.all.len() as u32 - 1
         };
         let outcomes = [0; Outcome::ALL.len()];
-        self.domains.push(Domain { name: name.into(), queue, recipients: 0, outcomes });
+        self.domains.push(Domain {
+            name: name.into(),
+            queue,
+            recipients: 0,
+            outcomes,
+            reasons: Reasons::default(),
+        });
         self.by_name.insert(name.into(), id);
         id
     }

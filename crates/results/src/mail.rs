@@ -37,6 +37,8 @@ pub struct MailResult {
     pub outcomes: Vec<OutcomeRow>,
     /// Every domain of the list, largest first.
     pub domains: Vec<DomainRow>,
+    /// Every host that was connected to, the one with most recipients first.
+    pub hosts: Vec<HostRow>,
     /// The engine's own resources.
     pub engine: EngineUse,
     /// Why the run ended before all recipients had their outcome.
@@ -161,7 +163,7 @@ pub struct OutcomeRow {
     /// What became of them; `None` for a word of a newer program.
     #[serde(deserialize_with = "known_word")]
     pub outcome: Option<Outcome>,
-    /// The code of the reply, 0 if there was none.
+    /// The code of the reply; 0 if there was none, for a reason that `example` has in words.
     pub code: u16,
     /// The enhanced code of the reply (RFC 3463).
     pub enhanced: Option<String>,
@@ -219,6 +221,34 @@ pub struct DomainRow {
     pub refused: u64,
     /// Given up.
     pub gave_up: u64,
+    /// Why recipients were refused or given up, most frequent first.
+    pub reasons: Vec<OutcomeRow>,
+}
+
+/// One address that takes mail, and the recipients whose last attempt was there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostRow {
+    /// The name under which it was found first.
+    pub host: String,
+    /// Its IP address and port.
+    pub address: String,
+    /// Sent or accepted.
+    pub taken: u64,
+    /// Refused.
+    pub refused: u64,
+    /// Given up.
+    pub gave_up: u64,
+    /// Connections that were established.
+    pub opened: u64,
+    /// Connections that were not established, or broke before the host was ready.
+    pub failed: u64,
+    /// Connections that broke in the middle of a transaction.
+    pub lost: u64,
+    /// Why a connection failed or was lost last, if any was.
+    pub last_failure: Option<String>,
+    /// Why recipients were refused or given up, most frequent first.
+    pub reasons: Vec<OutcomeRow>,
 }
 
 #[cfg(test)]

@@ -248,6 +248,13 @@ fn files_of_a_disk_come_back_whole() {
 
 #[test]
 fn a_mailing_comes_back_whole() {
+    let reason = OutcomeRow {
+        outcome: Some(Outcome::GaveUp),
+        code: 450,
+        enhanced: Some("4.2.0".into()),
+        count: 1,
+        example: "later".into(),
+    };
     let value = comes_back(&MailResult {
         schema: mail::SCHEMA.into(),
         version: "1".into(),
@@ -272,14 +279,27 @@ fn a_mailing_comes_back_whole() {
         bytes: mail::Bytes { sent: 1, received: 2 },
         dns: DnsCounts { questions: 1, answered: 2, failed: 3, unanswered_attempts: 4, over_tcp: 5 },
         journal: Some(JournalCounts { settled_before: 1, damaged: 2, appended: 3, in_doubt_peak: 4 }),
-        outcomes: vec![OutcomeRow {
-            outcome: Some(Outcome::GaveUp),
-            code: 450,
-            enhanced: Some("4.2.0".into()),
-            count: 1,
-            example: "later".into(),
+        outcomes: vec![reason.clone()],
+        domains: vec![DomainRow {
+            domain: "x.test".into(),
+            recipients: 1,
+            taken: 2,
+            refused: 3,
+            gave_up: 4,
+            reasons: vec![reason.clone()],
         }],
-        domains: vec![DomainRow { domain: "x.test".into(), recipients: 1, taken: 2, refused: 3, gave_up: 4 }],
+        hosts: vec![HostRow {
+            host: "mx.test".into(),
+            address: "127.0.0.1:25".into(),
+            taken: 1,
+            refused: 2,
+            gave_up: 3,
+            opened: 4,
+            failed: 5,
+            lost: 6,
+            last_failure: Some("ECONNREFUSED".into()),
+            reasons: vec![reason],
+        }],
         engine: EngineUse { cpu_user_s: 0.5, cpu_system_s: 0.25, rss_peak_bytes: 1 },
         ended_early: Some("why".into()),
     });

@@ -11,6 +11,8 @@ pub enum Data {
     Aaaa([u8; 16]),
     /// The records are too long for a datagram, and are sent over TCP only.
     Long,
+    /// The answer says over TCP too that there is more of it.
+    Truncated,
     /// The server fails.
     Fail,
 }
@@ -99,6 +101,10 @@ fn answer(query: &[u8], zone: Zone, transport: Transport) -> Option<Vec<u8>> {
                 break;
             }
             Data::Long => continue,
+            Data::Truncated => {
+                truncated = 2;
+                continue;
+            }
             Data::Fail => {
                 code = 2;
                 continue;

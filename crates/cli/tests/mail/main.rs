@@ -3,6 +3,7 @@
 mod dns;
 mod host;
 mod kill;
+mod reasons;
 mod tls;
 
 use std::collections::HashMap;
@@ -153,6 +154,16 @@ fn misuse_is_reported_in_a_line_with_a_cure_and_exit_code_2() {
 }
 
 #[test]
+fn a_list_without_a_line_is_a_mistake() {
+    for empty in ["", "\n# nobody\n\n"] {
+        let output = Files::new(empty).mail(&["--test-mode", "--relay", "127.0.0.1:1"]);
+        let error = text(&output.stderr);
+        assert_eq!((output.status.code(), error.lines().count()), (Some(2), 2), "{error}");
+        assert!(error.contains("is empty") && output.stdout.is_empty(), "{error}");
+    }
+}
+
+#[test]
 fn test_mode_takes_every_step_but_the_last() {
     for offers in [&["PIPELINING"][..], &[]] {
         let host = Host::new(Script { offers, ..Script::default() });
@@ -269,6 +280,8 @@ fn a_journal_on_a_full_disk_ends_the_run_with_its_reason() {
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.lines().count() == 2 && error.contains("could not be written: File too large"), "{error}");
+    // What became of the others is told all the same.
+    assert!(text(&output.stdout).contains("ended early: the journal"), "{}", text(&output.stdout));
     // With room again the next run goes on, and nobody is lost.
     let again = ["--really-send", "--relay", &host.name(), "-c", "5", "--journal", &files.journal()];
     let (report, code) = files.json(&again);
@@ -326,12 +339,12 @@ fn a_host_that_never_answers_is_given_up_in_time() {
 }
 
 #[test]
-fn hosts_that_refuse_connections_or_greet_with_no_are_given_up() {
+fn hosts_that_refuse_connections_or_speak_another_protocol_are_given_up() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let rude = Host::new(Script { banner: "554 5.3.2 no service\r\n", ..Script::default() });
+    let busy = Host::new(Script { banner: "421 4.3.2 too busy\r\n", ..Script::default() });
     let other = Host::new(Script { banner: "HTTP/1.1 400 Bad Request\r\n", ..Script::default() });
     for (relay, word) in
-        [(closed, "ECONNREFUSED"), (rude.name(), "5.3.2 no service"), (other.name(), "does not speak SMTP")]
+        [(closed, "ECONNREFUSED"), (busy.name(), "4.3.2 too busy"), (other.name(), "does not speak SMTP")]
     {
         let files = Files::new(&list(5, 1));
         let (report, code) = files.json(&["--test-mode", "--relay", &relay, "--retries", "1"]);
@@ -339,6 +352,50 @@ fn hosts_that_refuse_connections_or_greet_with_no_are_given_up() {
         let example = report["outcomes"][0]["example"].as_str().unwrap();
         assert!(example.contains(word), "{example}");
     }
+}
+
+/// RFC 5321 section 3.1: 554 in place of the greeting is a refusal for good, and the client says QUIT.
+#[test]
+fn a_greeting_of_554_refuses_for_good_unless_another_host_takes_the_mail() {
+    let rude = Script { banner: "554 5.3.2 no service\r\n", ..Script::default() };
+    let first = Host::at("127.0.0.2:0".parse().unwrap(), rude);
+    let port = first.addr.port();
+    let second = Host::at(format!("127.0.0.3:{port}").parse().unwrap(), Script::default());
+    let dns = dns::serve(ZONE).to_string();
+    let files = Files::new("a@same.test\nb@same.test\nc@two.test\nd@mixed.test\n");
+    let (port, journal) = (port.to_string(), files.journal());
+    let arguments =
+        ["--really-send", "--dns", &dns, "--port", &port, "--retries", "1", "--journal", &journal];
+    let (report, code) = files.json(&arguments);
+    let counts = ["sent", "refused", "gave_up"].map(|n| recipients(&report, n));
+    assert_eq!((counts, code), ([1, 2, 1], 1), "{report}");
+    let outcomes = outcomes(&files.path("journal"));
+    assert_eq!(outcomes["a@same.test"], ["refused"]);
+    assert_eq!(outcomes["c@two.test"], ["sent"]);
+    // The other host of this domain cannot be reached, and may take the mail one day.
+    assert_eq!(outcomes["d@mixed.test"], ["gave-up"]);
+    assert_eq!(second.seen().taken.len(), 1);
+    kill::until("every refused session ends with QUIT", || {
+        let seen = first.seen();
+        seen.quits > 0 && seen.quits == seen.connections
+    });
+}
+
+#[test]
+fn a_relay_that_greets_with_554_ends_the_run_and_costs_no_recipient() {
+    let rude = Host::new(Script { banner: "554 5.7.1 not from here\r\n", ..Script::default() });
+    let files = Files::new(&list(5, 2));
+    let journal = files.journal();
+    let output =
+        files.mail(&["--really-send", "--relay", &rude.name(), "--journal", &journal, "--json", "-"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((recipients(&report, "unsettled"), output.status.code()), (5, Some(1)), "{report}");
+    assert_eq!(outcomes(&files.path("journal")).len(), 0);
+    let error = text(&output.stderr);
+    assert!(
+        error.contains("the relay refuses all mail: ") && error.contains("554 5.7.1 not from here"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -405,6 +462,8 @@ static ZONE: dns::Zone = &[
     ("alias-of-first.test", &[Data::A([127, 0, 0, 2])]),
     ("second.test", &[Data::A([127, 0, 0, 3])]),
     ("closed.test", &[Data::A([127, 0, 0, 4])]),
+    ("mixed.test", &[Data::Mx(10, "first.test"), Data::Mx(20, "closed.test")]),
+    ("cut.test", &[Data::Truncated, Data::Mx(10, "first.test")]),
 ];
 
 #[test]
@@ -445,6 +504,21 @@ fn an_answer_too_long_for_a_datagram_is_fetched_over_tcp() {
     assert_eq!((recipients(&report, "sent"), code), (3, 0), "{report}");
     assert_eq!(report["dns"]["over_tcp"], 1, "{report}");
     assert_eq!(host.seen().taken.len(), 3);
+}
+
+#[test]
+fn an_answer_that_is_truncated_over_tcp_too_is_a_failure_for_now() {
+    let host = Host::at("127.0.0.2:0".parse().unwrap(), Script::default());
+    let dns = dns::serve(ZONE).to_string();
+    let port = host.addr.port().to_string();
+    let arguments = ["--really-send", "--dns", &dns, "--port", &port, "--retries", "1"];
+    let (report, code) = Files::new("a@cut.test\n").json(&arguments);
+    let counts = ["sent", "gave_up", "deferrals"].map(|n| recipients(&report, n));
+    assert_eq!((counts, code), ([0, 1, 2], 1), "{report}");
+    // It is answered with a failure, and not thrice in vain.
+    assert_eq!((&report["dns"]["over_tcp"], &report["dns"]["failed"]), (&2.into(), &2.into()), "{report}");
+    let example = report["domains"][0]["reasons"][0]["example"].as_str().unwrap();
+    assert!(example.contains("truncated its answer over TCP"), "{example}");
 }
 
 #[needs("ipv6")]

@@ -223,7 +223,14 @@ impl Resolver {
             self.tcp.threads -= 1;
             let answer = result.ok().and_then(|bytes| message::answer(&bytes));
             match answer {
-                Some(answer) if answer.id == id => self.accept(answer, finished),
+                // A part of the records may lack the host that is preferred, and more cannot be had than over TCP.
+                Some(mut answer) if answer.id == id => {
+                    if answer.truncated {
+                        let why = "the DNS server truncated its answer over TCP too";
+                        answer.lookup = Lookup::Failed(why.to_owned());
+                    }
+                    self.accept(answer, finished);
+                }
                 _ => self.unanswered(id, now, finished),
             }
         }
@@ -273,14 +280,21 @@ impl Resolver {
     fn unanswered(&mut self, id: u16, now: Nanos, finished: &mut Vec<Finished>) {
         let Some(q) = self.in_flight.get_mut(&id) else { return };
         self.counts.unanswered_attempts += 1;
+        let over_tcp = std::mem::take(&mut q.tcp);
         q.attempt += 1;
-        q.tcp = false;
         self.drawn += 1;
         q.serial = self.drawn as u32;
         if q.attempt < TIMEOUTS.len().max(self.servers.len()) {
             self.send(id, now, finished);
         } else {
-            let why = format!("no answer from the DNS server {}", self.names());
+            let why = if over_tcp {
+                format!(
+                    "no answer over TCP from the DNS server {}, whose answer fits no datagram",
+                    self.names()
+                )
+            } else {
+                format!("no answer from the DNS server {}", self.names())
+            };
             self.finish(id, Lookup::Failed(why), finished);
         }
     }

@@ -171,6 +171,7 @@ impl Engine<'_> {
                     let h = &mut self.hosts.all[session.host as usize];
                     h.connecting -= 1;
                     h.established += 1;
+                    h.opened += 1;
                     h.came_up();
                     self.next_transaction(session, token, out);
                 }

@@ -20,6 +20,12 @@ pub enum RunError {
         /// The error of the system call.
         error: io::Error,
     },
+    /// The list has no line that counts.
+    #[error("the list {} is empty", .0.display())]
+    EmptyList(std::path::PathBuf),
+    /// The relay takes no mail from this client at all.
+    #[error("the relay refuses all mail: {0}")]
+    Relay(String),
     /// The certificates of authorities are missing.
     #[error("certificates cannot be checked: {0}")]
     Tls(String),
@@ -51,7 +57,12 @@ impl From<RunError> for Failure {
             RunError::Journal(JournalError::File { .. }) => {
                 Failure::run(what, "check the directory, its permissions and its free space")
             }
-            RunError::List { .. } => Failure::misuse(what, "write --list FILE with one address a line"),
+            RunError::List { .. } | RunError::EmptyList(_) => {
+                Failure::misuse(what, "write --list FILE with one address a line")
+            }
+            RunError::Relay(_) => {
+                Failure::run(what, "check its address, the credentials, and whom it takes mail from")
+            }
             RunError::Tls(_) => Failure::run(what, "install ca-certificates, or use --tls auto"),
             RunError::Dns(_) => Failure::run(what, "name one that can be reached with --dns HOST:PORT"),
             RunError::System(_) => Failure::run(what, "raise the limit on descriptors with ulimit -n"),

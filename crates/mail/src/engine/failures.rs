@@ -24,6 +24,13 @@ pub(super) enum End {
     Tls(String),
 }
 
+impl End {
+    /// The host takes no mail at all: a refusal with 5xx instead of a greeting, or of EHLO (RFC 5321 section 3.1).
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self, End::Reply(reply) if reply.code / 100 == 5)
+    }
+}
+
 impl From<io::Error> for End {
     fn from(e: io::Error) -> End {
         End::Broken(e.raw_os_error().map_or_else(|| e.to_string(), |n| errno::name(n).to_owned()))
@@ -39,31 +46,35 @@ impl Engine<'_> {
             return;
         }
         self.failures_reported += 1;
-        let (name, addr) = self.host_name(host);
-        let text = String::from_utf8_lossy(&reply.text).replace(char::is_control, " ");
+        let ending = if reply.code / 100 == 5 { "" } else { "; its recipients are tried again later" };
         let line = match reply.code {
-            0 => text,
-            code => format!("{name} at {addr} replied {code} {text}"),
+            0 => self.at_host(host, &reply.to_string()),
+            _ => {
+                let (name, addr) = self.host_name(host);
+                format!("{name} at {addr} replied {reply}")
+            }
         };
-        self.observer.note(&format!("{line}; its recipients are tried again later"));
+        self.observer.note(&format!("{line}{ending}"));
     }
 
-    /// The end of a session as a reply that decides for its recipients.
-    pub(super) fn reply_for(&self, host: u32, end: End) -> Reply {
-        let words = match end {
-            End::Reply(reply) if reply.code > 0 => return reply,
-            End::Reply(reply) => String::from_utf8_lossy(&reply.text).into_owned(),
-            End::Done => "the host closed the session".to_owned(),
-            End::Broken(why) => why,
-            End::Tls(why) => format!("TLS: {why}"),
-        };
+    /// A reason in words, with the host in front.
+    pub(super) fn at_host(&self, host: u32, words: &str) -> String {
         let (name, addr) = self.host_name(host);
-        let text = if *name == *addr.ip().to_string() {
+        if *name == *addr.ip().to_string() {
             format!("{addr}: {words}")
         } else {
             format!("{name} at {addr}: {words}")
-        };
-        Reply { code: 0, text: text.into_bytes().into() }
+        }
+    }
+}
+
+/// The end of a session as a reply that decides for its recipients.
+pub(super) fn reply_for(end: End) -> Reply {
+    match end {
+        End::Reply(reply) => reply,
+        End::Done => Reply::own("the host closed the session"),
+        End::Broken(why) => Reply::own(why),
+        End::Tls(why) => Reply::own(format!("TLS: {why}")),
     }
 }
 

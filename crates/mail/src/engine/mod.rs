@@ -17,4 +17,4 @@ mod timers;
 
 pub use error::RunError;
 pub use observer::{Observer, Progress};
-pub use run::run;
+pub use run::{Finished, run};

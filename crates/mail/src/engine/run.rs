@@ -12,7 +12,7 @@ use super::observer::{Observer, Progress};
 use super::state::{DNS_FIRST, Engine, WAKER};
 use crate::journal::JournalError;
 use crate::plan::Plan;
-use crate::report::domain_rows;
+use crate::report::{domain_rows, host_rows};
 use crate::route::Route;
 use crate::seen::Occurrence;
 
@@ -23,15 +23,26 @@ const WAIT_MAX: Duration = Duration::from_millis(100);
 /// Transactions in progress have this long to end once the run is stopped.
 const STOP_GRACE: Nanos = Nanos::from_secs(10);
 
+/// A run that has begun, and ended for whatever reason.
+#[derive(Debug)]
+pub struct Finished {
+    /// What became of the recipients up to its end.
+    pub report: MailResult,
+    /// The error that ended it early, if one did; the report has it in words.
+    pub error: Option<RunError>,
+}
+
 /// Carries a plan out.
 ///
 /// # Errors
-/// See [`RunError`]. Outcomes up to there are in the journal.
-pub fn run(plan: &Plan, observer: &mut dyn Observer) -> Result<MailResult, RunError> {
+/// See [`RunError`]: nothing was sent. An error in mid-run is part of the result.
+pub fn run(plan: &Plan, observer: &mut dyn Observer) -> Result<Finished, RunError> {
     let started = now();
     let mut engine = Engine::new(plan, observer)?;
-    let result = engine.turn_until_done();
-    engine.finish(started, result)
+    match engine.turn_until_done() {
+        Err(error @ RunError::EmptyList(_)) => Err(error),
+        result => Ok(engine.finish(started, result)),
+    }
 }
 
 impl Engine<'_> {
@@ -80,7 +91,7 @@ impl Engine<'_> {
     }
 
     /// Stops the run: no new transaction is begun.
-    fn stop(&mut self, why: &str) {
+    pub(super) fn stop(&mut self, why: &str) {
         self.stopping = true;
         self.fatal.get_or_insert_with(|| why.to_owned());
         self.list = None;
@@ -117,6 +128,10 @@ impl Engine<'_> {
                 Ok(Some(entry)) => entry,
                 Ok(None) => {
                     self.list = None;
+                    let r = &self.report.recipients;
+                    if r.read + r.bad_lines == 0 {
+                        return Err(RunError::EmptyList(self.plan.list.clone()));
+                    }
                     return Ok(());
                 }
                 Err(error) => return Err(RunError::List { path: self.plan.list.clone(), error }),
@@ -198,20 +213,18 @@ impl Engine<'_> {
     }
 
     /// Closes the journal and completes the report.
-    fn finish(mut self, started: Nanos, result: Result<(), RunError>) -> Result<MailResult, RunError> {
-        let journalled = match self.journal.take() {
-            None => Ok(()),
-            Some(journal) => {
-                if let Some(counts) = &mut self.report.journal {
-                    counts.appended = journal.appended();
-                    counts.in_doubt_peak = self.unacknowledged.peak as u64;
-                }
-                journal.finish()
+    fn finish(mut self, started: Nanos, result: Result<(), RunError>) -> Finished {
+        let mut error = result.err().or(self.error.take());
+        if let (Some(journal), Some(path)) = (self.journal.take(), &self.plan.journal) {
+            let appended = journal.appended();
+            let (durable, closed) = journal.finish();
+            if let Some(counts) = &mut self.report.journal {
+                counts.appended = if closed.is_ok() { appended } else { durable };
+                counts.in_doubt_peak = self.unacknowledged.peak as u64;
             }
-        };
-        result?;
-        if let (Err(error), Some(path)) = (journalled, &self.plan.journal) {
-            return Err(JournalError::Write { path: path.clone(), error }.into());
+            if let Err(e) = closed {
+                error = Some(JournalError::Write { path: path.clone(), error: e }.into());
+            }
         }
         let mut report = self.report;
         report.duration_s = now().since(started).as_secs_f64();
@@ -220,14 +233,15 @@ impl Engine<'_> {
         report.dns = self.router.map(|r| r.resolver.counts).unwrap_or_default();
         report.outcomes = self.tally.rows();
         report.domains = domain_rows(&self.queues.domains);
-        report.ended_early = self.fatal;
+        report.hosts = host_rows(&self.hosts.all);
+        report.ended_early = error.as_ref().map(ToString::to_string).or(self.fatal);
         let usage = pitot_sys::usage::of_this_process();
         report.engine = EngineUse {
             cpu_user_s: usage.cpu_user.as_secs_f64(),
             cpu_system_s: usage.cpu_system.as_secs_f64(),
             rss_peak_bytes: usage.rss_peak_bytes,
         };
-        Ok(report)
+        Finished { report, error }
     }
 }
 

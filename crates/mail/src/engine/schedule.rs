@@ -1,10 +1,12 @@
 //! Who is written to when: queues, hosts, attempts and outcomes.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use pitot_meter::Nanos;
 use pitot_results::mail::Outcome;
 
+use super::error::RunError;
 use super::state::{Deferred, Engine};
 use crate::batch::{Answer, Batch, Recipient, Reply};
 use crate::message::TlsPolicy;
@@ -38,7 +40,7 @@ impl Engine<'_> {
             RouteState::Pending => {}
             RouteState::Refused(code, text) => {
                 let reply = Reply { code: *code, text: text.as_bytes().into() };
-                self.settle_waiting(id, &reply);
+                self.refuse_waiting(id, None, &reply);
             }
             RouteState::Hosts(hosts, _) if queue.attached => {
                 let host = hosts[queue.host_index];
@@ -80,19 +82,19 @@ impl Engine<'_> {
             Route::Refused(code, text) => {
                 self.queues.all[id as usize].route = RouteState::Refused(code, text);
                 let reply = Reply { code, text: text.as_bytes().into() };
-                self.settle_waiting(id, &reply);
+                self.refuse_waiting(id, None, &reply);
             }
             Route::Failed(why) => {
                 self.queues.all[id as usize].route = RouteState::Unknown;
-                let reply = Reply { code: 0, text: why.as_bytes().into() };
-                self.defer_waiting(id, &reply);
+                self.defer_waiting(id, None, &Reply::own(why));
             }
         }
     }
 
     /// Attaches a queue to the best of its hosts that is not down, from `host_index` on. If there is none its recipients
-    /// wait for their next attempt, for the reason `why` of the last host that was tried.
-    fn attach(&mut self, id: u32, why: Option<&Reply>) {
+    /// wait for their next attempt, for the reason `why` of the last host that was tried; or are refused, if all hosts
+    /// refuse mail for good.
+    fn attach(&mut self, id: u32, why: Option<(u32, &Reply)>) {
         let queue = &mut self.queues.all[id as usize];
         if queue.waiting.is_empty() {
             return;
@@ -109,8 +111,29 @@ impl Engine<'_> {
             queue.host_index += 1;
         }
         queue.host_index = 0;
-        let down = Reply { code: 0, text: b"the host was not available a moment ago".as_slice().into() };
-        self.defer_waiting(id, why.unwrap_or(&down));
+        let all_refuse = hosts.iter().all(|host| self.hosts.all[*host as usize].refuses);
+        let last = hosts.last().copied();
+        let (host, reply) = match why {
+            Some((host, reply)) => (Some(host), reply.clone()),
+            None => {
+                let known = last.and_then(|host| self.hosts.all[host as usize].last_failure.clone());
+                (last, known.unwrap_or_else(|| Reply::own("the host was not available a moment ago")))
+            }
+        };
+        match host {
+            Some(host) if all_refuse && self.plan.relay.is_some() => self.relay_refuses(host, &reply),
+            _ if all_refuse => self.refuse_waiting(id, host, &reply),
+            _ => self.defer_waiting(id, host, &reply),
+        }
+    }
+
+    /// The relay takes no mail at all: a mistake in its address or in the credentials, that no recipient is to pay for.
+    fn relay_refuses(&mut self, host: u32, reply: &Reply) {
+        if !self.stopping {
+            let why = RunError::Relay(self.at_host(host, &reply.to_string()));
+            self.stop(&why.to_string());
+            self.error = Some(why);
+        }
     }
 
     /// A host is not available: what waits for it goes to the next one.
@@ -122,7 +145,7 @@ impl Engine<'_> {
             let queue = &mut self.queues.all[id as usize];
             queue.attached = false;
             queue.host_index += 1;
-            self.attach(id, Some(why));
+            self.attach(id, Some((host, why)));
         }
     }
 
@@ -156,8 +179,7 @@ impl Engine<'_> {
         let queue = self.queues.domains[recipients[0].domain as usize].queue;
         let size = recipients.len();
         let (mut deferred, mut again) = (Vec::new(), Vec::new());
-        let nothing =
-            Reply { code: 0, text: b"the host did not answer for this recipient".as_slice().into() };
+        let nothing = Reply::own("the host did not answer for this recipient");
         for (mut recipient, answer) in recipients.into_iter().zip(answers) {
             let reply = match &answer {
                 Answer::Overflow => {
@@ -166,7 +188,8 @@ impl Engine<'_> {
                 }
                 Answer::No(reply) => reply,
                 Answer::Taken if self.plan.message.test && lost.is_none() => {
-                    self.settle(&recipient, Settled { outcome: Outcome::Accepted, code: 250, text: b"" });
+                    let accepted = Settled { outcome: Outcome::Accepted, code: 250, text: b"" };
+                    self.settle(&recipient, Some(host), accepted);
                     continue;
                 }
                 Answer::Taken | Answer::Open => closing.as_ref().or(lost).unwrap_or(&nothing),
@@ -180,10 +203,10 @@ impl Engine<'_> {
             match reply.code / 100 {
                 2 => {
                     let sent = Settled { outcome: Outcome::Sent, code: reply.code, text: &reply.text };
-                    self.settle(&recipient, sent);
+                    self.settle(&recipient, Some(host), sent);
                 }
-                5 => self.refuse(&recipient, reply),
-                _ => self.defer(recipient, reply, &mut deferred),
+                5 => self.refuse(&recipient, Some(host), reply),
+                _ => self.defer(recipient, Some(host), reply, &mut deferred),
             }
         }
         self.put_off(queue, deferred);
@@ -194,16 +217,23 @@ impl Engine<'_> {
         }
     }
 
-    fn refuse(&mut self, recipient: &Recipient, reply: &Reply) {
-        self.settle(recipient, Settled { outcome: Outcome::Refused, code: reply.code, text: &reply.text });
+    fn refuse(&mut self, recipient: &Recipient, host: Option<u32>, reply: &Reply) {
+        let refused = Settled { outcome: Outcome::Refused, code: reply.code, text: &reply.text };
+        self.settle(recipient, host, refused);
     }
 
     /// An attempt has failed for now: the recipient is given up, or waits for the next attempt.
-    fn defer(&mut self, mut recipient: Recipient, reply: &Reply, deferred: &mut Vec<Recipient>) {
+    fn defer(
+        &mut self,
+        mut recipient: Recipient,
+        host: Option<u32>,
+        reply: &Reply,
+        deferred: &mut Vec<Recipient>,
+    ) {
         self.report.recipients.deferrals += 1;
         if recipient.attempts >= self.plan.retries {
             let gave_up = Settled { outcome: Outcome::GaveUp, code: reply.code, text: &reply.text };
-            return self.settle(&recipient, gave_up);
+            return self.settle(&recipient, host, gave_up);
         }
         recipient.attempts += 1;
         deferred.push(recipient);
@@ -228,25 +258,40 @@ impl Engine<'_> {
     }
 
     /// Refuses all recipients in a queue.
-    fn settle_waiting(&mut self, id: u32, reply: &Reply) {
+    fn refuse_waiting(&mut self, id: u32, host: Option<u32>, reply: &Reply) {
         for recipient in std::mem::take(&mut self.queues.all[id as usize].waiting) {
-            self.refuse(&recipient, reply);
+            self.refuse(&recipient, host, reply);
         }
     }
 
     /// Defers all recipients in a queue to their next attempt.
-    fn defer_waiting(&mut self, id: u32, reply: &Reply) {
+    fn defer_waiting(&mut self, id: u32, host: Option<u32>, reply: &Reply) {
         let mut deferred = Vec::new();
         for recipient in std::mem::take(&mut self.queues.all[id as usize].waiting) {
-            self.defer(recipient, reply, &mut deferred);
+            self.defer(recipient, host, reply, &mut deferred);
         }
         self.put_off(id, deferred);
     }
 
-    /// Records the outcome of a recipient.
-    fn settle(&mut self, recipient: &Recipient, settled: Settled<'_>) {
+    /// Records the outcome of a recipient, and the host of its last attempt if there was one.
+    fn settle(&mut self, recipient: &Recipient, host: Option<u32>, settled: Settled<'_>) {
+        let words = settled.text;
+        let text = match host {
+            Some(host) if settled.code == 0 => {
+                Cow::Owned(self.at_host(host, &String::from_utf8_lossy(words)).into_bytes())
+            }
+            _ => Cow::Borrowed(words),
+        };
+        let settled = Settled { text: &text, ..settled };
+        let reason = self.tally.add(settled, words);
         let domain = &mut self.queues.domains[recipient.domain as usize];
         domain.outcomes[settled.outcome as usize] += 1;
+        domain.reasons.add(&reason);
+        if let Some(host) = host {
+            let h = &mut self.hosts.all[host as usize];
+            h.outcomes[settled.outcome as usize] += 1;
+            h.reasons.add(&reason);
+        }
         if let Some(journal) = &mut self.journal {
             journal.append(&recipient.local, &domain.name, settled);
         }
@@ -257,7 +302,6 @@ impl Engine<'_> {
             Outcome::Refused => &mut r.refused,
             Outcome::GaveUp => &mut r.gave_up,
         } += 1;
-        self.tally.add(settled);
         self.open -= 1;
     }
 

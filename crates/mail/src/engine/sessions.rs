@@ -7,8 +7,9 @@ use pitot_meter::Nanos;
 use pitot_sys::readiness::{Interest, Readiness, Ready};
 use pitot_sys::{Token, connect, errno};
 
-use super::failures::End;
+use super::failures::{End, reply_for};
 use super::state::Engine;
+use crate::dialogue::CLOSING;
 use crate::message::TlsPolicy;
 use crate::session::{Session, Stage};
 use crate::timeouts::Phase;
@@ -101,7 +102,6 @@ impl Engine<'_> {
                 false
             }
             Err(e) => {
-                self.report.connections.failed += 1;
                 self.connection_failed(host, End::from(e));
                 false
             }
@@ -188,6 +188,13 @@ impl Engine<'_> {
         let host = session.host;
         let established = session.dialogue.is_established();
         let leaving = session.dialogue.is_leaving();
+        if let End::Reply(reply) = &end
+            && !established
+            && reply.code > CLOSING
+        {
+            // A host that refuses with its greeting waits for it (RFC 5321 section 3.1); its reply decides nothing.
+            let _ = session.send(b"QUIT\r\n");
+        }
         self.epoll.unwatch(session.fd.as_fd(), true);
         let h = &mut self.hosts.all[host as usize];
         h.sessions -= 1;
@@ -196,14 +203,16 @@ impl Engine<'_> {
         self.slots.remove(token);
         if established {
             let is_lost = session.stage != Stage::Idle;
-            let reply = self.reply_for(host, end);
+            let reply = reply_for(end);
             if is_lost {
                 self.report.connections.lost += 1;
+                let h = &mut self.hosts.all[host as usize];
+                h.lost += 1;
+                h.last_failure = Some(reply.clone());
                 self.report_failure(host, &reply);
             }
             self.batch_over(&mut session, Some(&reply));
         } else if !leaving && !matches!(end, End::Done) {
-            self.report.connections.failed += 1;
             self.connection_failed(host, end);
         }
         drop(session);
@@ -212,8 +221,14 @@ impl Engine<'_> {
 
     /// A connection to a host failed. If others are established, the host takes no more than those.
     fn connection_failed(&mut self, host: u32, end: End) {
+        self.report.connections.failed += 1;
         let h = &mut self.hosts.all[host as usize];
-        if matches!(end, End::Tls(_)) && self.plan.message.tls == TlsPolicy::Auto && !h.plain_only {
+        h.failed += 1;
+        let is_tls = matches!(end, End::Tls(_));
+        let refuses = end.is_final();
+        let reply = reply_for(end);
+        h.last_failure = Some(reply.clone());
+        if is_tls && self.plan.message.tls == TlsPolicy::Auto && !h.plain_only {
             h.plain_only = true;
             return;
         }
@@ -221,7 +236,7 @@ impl Engine<'_> {
             h.sessions_max = h.sessions.max(1);
             return;
         }
-        let reply = self.reply_for(host, end);
+        h.refuses = refuses;
         self.report_failure(host, &reply);
         self.host_failed(host, &reply);
     }

@@ -23,7 +23,7 @@ use crate::list::List;
 use crate::message::TlsPolicy;
 use crate::plan::Plan;
 use crate::queues::{DomainQueues, RouteState};
-use crate::report::Tally;
+use crate::reasons::Tally;
 use crate::route::Router;
 use crate::seen::Seen;
 use crate::slots::Slots;
@@ -68,7 +68,9 @@ pub(super) struct Engine<'a> {
     pub(super) open: u64,
     pub(super) now: Nanos,
     pub(super) stopping: bool,
+    /// Why the run ends early, in words and as an error.
     pub(super) fatal: Option<String>,
+    pub(super) error: Option<RunError>,
     /// Buffers that all sessions share: input as received, input decrypted, and commands to send.
     pub(super) input: Box<[u8]>,
     pub(super) plain: Vec<u8>,
@@ -188,6 +190,7 @@ impl<'a> Engine<'a> {
             now: now(),
             stopping: false,
             fatal: None,
+            error: None,
             input: vec![0; 1 << 16].into(),
             plain: Vec::new(),
             commands: Vec::new(),

@@ -196,13 +196,12 @@ impl Journal {
         lock(&self.shared.backlog).durable
     }
 
-    /// Puts everything on the disk and closes the file.
-    ///
-    /// # Errors
-    /// ENOSPC, EIO, EDQUOT: why writing failed, now or before.
-    pub fn finish(mut self) -> io::Result<()> {
+    /// Puts everything on the disk and closes the file: the records that are on the disk, and whether those are all.
+    /// The error is why writing failed, now or before: ENOSPC, EIO, EDQUOT.
+    pub fn finish(mut self) -> (u64, io::Result<()>) {
         let handed = self.hand_over();
-        self.close().and(handed)
+        let closed = self.close().and(handed);
+        (self.durable(), closed)
     }
 
     fn close(&mut self) -> io::Result<()> {

@@ -27,7 +27,7 @@ fn written(count: usize) -> (Vec<u8>, Vec<String>) {
         journal.append(&format!("r{n}"), "x.test", settled("2.0.0 ok"));
         journal.hand_over().unwrap();
     }
-    journal.finish().unwrap();
+    journal.finish().1.unwrap();
     (std::fs::read(&path).unwrap(), names)
 }
 
@@ -36,7 +36,7 @@ fn reopened(bytes: &[u8]) -> Result<(Replay, Vec<String>, u64), JournalError> {
     let path = directory.path().join("journal");
     std::fs::write(&path, bytes).unwrap();
     let (journal, replay, names) = open(&path)?;
-    journal.finish().unwrap();
+    journal.finish().1.unwrap();
     Ok((replay, names, std::fs::metadata(&path).unwrap().len()))
 }
 
