@@ -14,10 +14,11 @@ use pitot_load::{
 use pitot_meter::hlog::LogWriter;
 use pitot_meter::{Nanos, units};
 use pitot_proto::client::CLIENTS;
+use pitot_results::Failure;
 use pitot_results::load::Step;
-use pitot_results::{Failure, VerdictKind};
 use pitot_sys::signal::{Signal, SignalFd};
 
+use crate::load_failure;
 use crate::value::{self, Cpus};
 
 /// Put load on a server and measure its response times.
@@ -36,7 +37,7 @@ pub(crate) struct Load {
     /// Length of the measured part of the run. [default: 10s, or until the last request if -n is given]
     #[arg(short, long, value_name = "TIME", value_parser = units::duration, help_heading = "Load")]
     duration: Option<Nanos>,
-    /// Total number of requests, after which the run ends.
+    /// Total number of requests after the warm-up; the run ends with the last of them.
     #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = "Load")]
     requests_total: Option<u64>,
     /// Total rate in requests per second; without one each connection sends its next request after the last reply.
@@ -131,7 +132,8 @@ pub(crate) struct Load {
     /// Stop the run with exit code 1 as soon as a condition holds; checked every second: 'errors > 1%'
     #[arg(long, value_name = "CONDITION", help_heading = "Result")]
     abort_on: Vec<String>,
-    /// Exit with code 1 if a condition holds at the end of the run: 'p99 > 5ms'
+    /// Exit with code 1 if a condition holds at the end of the run: 'p99 > 5ms'. Percentages of errors are of the requests
+    /// that were due or begun.
     #[arg(long, value_name = "CONDITION", help_heading = "Result")]
     fail_if: Vec<String>,
     /// Also print the number of samples behind each percentile, the distribution of response times, and connection counts.
@@ -219,19 +221,7 @@ impl Load {
         if !self.data_on_stdout() {
             print(&output::summary(&report, self.latency)).map_err(|e| not_written("the summary", &e))?;
         }
-        if report.result.client.verdict == Some(VerdictKind::Failed) {
-            return Err(Failure::run(
-                report.result.client.reason.clone(),
-                format!("is the server running, and is {} its address?", self.url),
-            ));
-        }
-        if let Some(why) = report.result.ended_early.as_ref().filter(|_| !report.is_success()) {
-            return Err(Failure::run(
-                format!("the run ended early: {why}"),
-                "the figures are those up to its end",
-            ));
-        }
-        Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        load_failure::of(&report).map_or(Ok(ExitCode::SUCCESS), Err)
     }
 
     /// Standard output is for a program to read, and holds no text for people.

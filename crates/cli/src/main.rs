@@ -12,6 +12,7 @@ mod failure;
 mod host;
 mod list;
 mod load;
+mod load_failure;
 mod mail;
 mod renamed;
 mod report;

@@ -4,7 +4,7 @@
 #[expect(dead_code, reason = "the tests of the library use the whole script, these do not")]
 mod server;
 
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -143,6 +143,112 @@ fn a_server_that_is_not_there_or_never_answers_ends_with_exit_code_1() {
     assert_eq!((code, &result["client"]["verdict"]), (1, &Value::from("failed")));
     assert_eq!(result["errors"][0]["phase"], "timeout");
     assert!(result["latency_ns"]["response"]["count"].as_u64() >= Some(3));
+}
+
+/// A server that answers so many requests, one connection after the other, and is gone then.
+fn mortal(requests: u64) -> (String, std::thread::JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let serve = move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 4096];
+        for _ in 0..requests {
+            assert!(stream.read(&mut request).unwrap() > 0);
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+        }
+    };
+    (url, std::thread::spawn(serve))
+}
+
+#[test]
+fn a_server_that_dies_in_the_run_is_neither_slow_nor_is_the_client() {
+    for pace in [&[][..], &["-R", "500"]] {
+        let (url, server) = mortal(200);
+        let output = load(&[&[&url, "-c", "1", "-d", "2s"][..], pace].concat());
+        server.join().unwrap();
+        let (summary, error) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{summary}");
+        assert!(summary.contains("  nothing was answered from 0."), "{summary}");
+        assert!(summary.contains("Verdict: failed: nothing was answered from 0."), "{summary}");
+        assert!(
+            error.contains("connect ECONNREFUSED") && !error.contains("is the server running"),
+            "{error}"
+        );
+
+        let (url, server) = mortal(200);
+        let (result, _) = json(&[&[&url, "-c", "1", "-d", "2s"][..], pace].concat());
+        server.join().unwrap();
+        assert_eq!(result["requests"]["ok"], 200);
+        let since = result["unanswered_since_s"].as_f64().unwrap();
+        assert!(since > 0.0 && since < 1.5, "{since}");
+        let missed: Vec<u64> =
+            result["series"].as_array().unwrap().iter().map(|s| s["missed"].as_u64().unwrap()).collect();
+        assert_eq!(missed.len(), 2, "{result:#}");
+        if !pace.is_empty() {
+            // 500 were due in each second, and 200 of those of the first were answered.
+            assert!((290..=300).contains(&missed[0]) && missed[1] == 500, "{missed:?}");
+        }
+    }
+}
+
+#[test]
+fn errors_are_a_share_of_what_was_due_or_begun_at_any_pace() {
+    let (url, server) = mortal(200);
+    let (result, _) = json(&[&url, "-c", "1", "-d", "2s", "-R", "500", "--fail-if", "errors > 100%"]);
+    server.join().unwrap();
+    let errors: u64 = result["errors"].as_array().unwrap().iter().map(|e| e["count"].as_u64().unwrap()).sum();
+    let percent = errors as f64 / 1000.0 * 100.0;
+    assert_eq!(result["gates"][0]["figure"], format!("errors is {percent:.3}%"));
+}
+
+#[test]
+fn replies_that_are_all_wrong_are_no_valid_run() {
+    let broken = Server::start(Script { acts: vec![Act::NotFound; 40], ..Script::default() });
+    let (result, code) = json(&[&broken.url(), "-c", "2", "-n", "40"]);
+    assert_eq!((code, &result["client"]["verdict"]), (1, &Value::from("failed")));
+    let broken = Server::start(Script { acts: vec![Act::NotFound; 40], ..Script::default() });
+    let output = load(&[&broken.url(), "-c", "2", "-n", "40"]);
+    let error = text(&output.stderr);
+    assert!(error.contains("none of 40 replies was right: content status-404 (40 times)"), "{error}");
+    assert!(error.contains("--expect-status") && !error.contains("is the server running"), "{error}");
+}
+
+#[test]
+fn help_after_a_failure_fits_what_the_server_did() {
+    for (act, hint) in [
+        (Act::Garbage, "does it speak http at this port?"),
+        (Act::Close, "it was reached and ended the connection"),
+        (Act::Silence, "--timeout"),
+    ] {
+        let server = Server::start(Script { acts: vec![act; 100_000], ..Script::default() });
+        let output = load(&[&server.url(), "-c", "2", "-n", "6", "--timeout", "200ms"]);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(hint) && !error.contains("is the server running"), "{act:?}: {error}");
+    }
+}
+
+#[test]
+fn the_number_of_requests_leaves_out_the_warm_up() {
+    let server = Server::start(Script { delay: Duration::from_millis(2), ..Script::default() });
+    let (result, code) = json(&[&server.url(), "-c", "2", "-n", "30", "--warmup", "200ms"]);
+    assert_eq!((code, &result["requests"]["ok"]), (0, &Value::from(30)));
+    assert!(result["warmup"]["requests"].as_u64() > Some(10));
+    assert_eq!(server.requests(), 30 + result["warmup"]["requests"].as_u64().unwrap());
+}
+
+#[test]
+fn figures_that_are_the_same_are_shown_once_and_nouns_agree() {
+    let server = Server::start(Script::default());
+    let output = load(&[&server.url(), "-c", "1", "-n", "1", "-L"]);
+    let summary = text(&output.stdout);
+    assert!(summary.contains("  service        as response\n"), "{summary}");
+    assert!(!summary.contains("schedule lag"), "{summary}");
+    assert!(
+        summary.contains("  1 thread, 1 connection, ") && summary.contains("  1 request: 1 right"),
+        "{summary}"
+    );
+    assert!(!summary.contains("(s)"), "{summary}");
 }
 
 #[test]
@@ -411,6 +517,18 @@ fn a_search_finds_a_rate_that_a_slow_server_sustains() {
     assert!((20.0..=260.0).contains(&found), "{found}");
     assert!(result["search"]["steps"].as_array().unwrap().iter().any(|step| step["passed"] == false));
     assert_eq!(result["search"]["conditions"], "p99 < 10s, errors < 1%");
+}
+
+#[test]
+fn a_search_that_finds_nothing_is_a_failure_with_its_reason() {
+    let server = Server::start(Script { delay: Duration::from_millis(5), ..Script::default() });
+    let output = load(&[&server.url(), "-c", "1", "-d", "100ms", "-R", "2", "--search", "p99 < 1us"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("no rate that was tried keeps p99 < 1us") && error.lines().count() == 2,
+        "{error}"
+    );
 }
 
 #[test]

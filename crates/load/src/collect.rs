@@ -15,7 +15,7 @@ pub(crate) struct Collector {
     partial: BTreeMap<u64, Interval>,
     /// Response times of all finished seconds.
     pub(crate) response: Histogram,
-    pub(crate) series: Vec<Second>,
+    series: Vec<Second>,
     pub(crate) tally: Tally,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
@@ -106,6 +106,12 @@ impl Collector {
             self.series.push(second.clone());
             finished(self, &second, &interval.response);
         }
+    }
+
+    /// The series with missed arrivals in the seconds in which they were due, as is known at the end only.
+    pub(crate) fn series(&self) -> Vec<Second> {
+        let missed = |second: u64| self.tally.missed_by_second.get(second as usize).copied().unwrap_or(0);
+        self.series.iter().map(|second| Second { missed: missed(second.t_s), ..second.clone() }).collect()
     }
 
     /// The mean number of connections open over `length`.

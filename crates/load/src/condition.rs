@@ -3,6 +3,7 @@
 use std::fmt;
 
 use pitot_meter::{Histogram, Nanos, units};
+use pitot_results::load::error_share;
 
 /// A figure, a relation and a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +24,7 @@ enum Metric {
     Mean,
     /// Errors.
     Errors,
-    /// Errors as a share of requests attempted.
+    /// Errors as a share of the requests that were due or begun.
     ErrorShare,
     /// Replies per second.
     Rate,
@@ -62,7 +63,7 @@ pub enum ConditionError {
 pub struct Figures<'a> {
     /// Response times.
     pub response: &'a Histogram,
-    /// Requests attempted.
+    /// Requests begun.
     pub attempted: u64,
     /// Errors of all phases.
     pub errors: u64,
@@ -133,8 +134,7 @@ impl Condition {
             Metric::Mean => response(figures.response.mean()),
             Metric::Errors => Some(figures.errors as f64),
             Metric::Missed => Some(figures.missed as f64),
-            // Connections fail without a request, so that there may be more errors than requests.
-            Metric::ErrorShare => share(figures.errors, figures.attempted.max(figures.errors)),
+            Metric::ErrorShare => error_share(figures.errors, figures.attempted + figures.missed),
             Metric::MissedShare => share(figures.missed, figures.missed + figures.attempted),
             Metric::Rate => Some(figures.rate),
         }

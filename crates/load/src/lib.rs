@@ -31,6 +31,7 @@ mod requests_file;
 mod run;
 mod sample;
 mod share;
+mod silence;
 mod tally;
 mod threads;
 mod verdict;

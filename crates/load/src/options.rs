@@ -28,7 +28,7 @@ pub struct Options {
     pub cpus: Vec<usize>,
     /// Length of the measured part.
     pub duration: Option<Nanos>,
-    /// Requests after which the run ends.
+    /// Requests of the measured part after which the run ends.
     pub requests: Option<u64>,
     /// Time before the measured part.
     pub warmup: Nanos,

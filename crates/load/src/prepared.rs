@@ -4,7 +4,7 @@
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use pitot_meter::Nanos;
+use pitot_meter::{Nanos, units};
 use pitot_sys::{affinity, limits};
 use serde_json::{Value, json};
 
@@ -128,7 +128,10 @@ fn processes(asked: Option<u64>, connections: u64) -> Result<u64, Failure> {
     let needed = connections.div_ceil(each).max(1);
     match asked {
         Some(n) if n < needed => Err(Failure::misuse(
-            format!("{connections} connections do not fit in {n} process(es) with {limit} descriptors each"),
+            format!(
+                "{connections} connections do not fit in {} with {limit} descriptors each",
+                units::counted(n, "process", "processes")
+            ),
             format!("use --processes auto or at least {needed}, or raise the limit with ulimit -n"),
         )),
         None if needed > PROCESSES_MAX => Err(Failure::misuse(
@@ -151,7 +154,8 @@ fn check_ports(connections: u64, sources: Option<Sources>) -> Result<(), Failure
     }
     Err(Failure::misuse(
         format!(
-            "{connections} connections need more local ports than the {ports} of each of {addresses} address(es)"
+            "{connections} connections need more local ports than the {ports} of each of {}",
+            units::counted(addresses, "address", "addresses")
         ),
         format!(
             "connect from more addresses, on loopback with --source 127.0.0.0/{}",

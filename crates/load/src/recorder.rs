@@ -35,7 +35,9 @@ pub(crate) struct Recorder {
     started: bool,
     /// The start of the measured part.
     measure_at: Nanos,
-    /// The end of the present second of the measured part; before it, its start.
+    /// When the measured part ends, where that is known.
+    end_at: Nanos,
+    /// The end of the present second of the measured part; before it, its start. In the last second it is never.
     second_ends: Nanos,
     measuring: bool,
     open: u64,
@@ -83,6 +85,7 @@ impl Recorder {
             intervals,
             started: false,
             measure_at: Nanos::MAX,
+            end_at: Nanos::MAX,
             second_ends: Nanos::MAX,
             measuring: false,
             open: 0,
@@ -92,10 +95,11 @@ impl Recorder {
         }
     }
 
-    /// The run has started and will be measured from `measure_at` on.
-    pub(crate) fn start(&mut self, measure_at: Nanos) {
+    /// The run has started and will be measured from `measure_at` to `end_at`, which is `MAX` if it is not known.
+    pub(crate) fn start(&mut self, measure_at: Nanos, end_at: Nanos) {
         self.started = true;
         self.measure_at = measure_at;
+        self.end_at = end_at;
         self.second_ends = measure_at;
     }
 
@@ -123,7 +127,9 @@ impl Recorder {
             self.open_counted_to = self.measure_at;
             self.interval.begin(0, self.open);
         }
-        self.second_ends += SECOND;
+        // What the loop notices after the end belongs to the last second, and no empty one follows.
+        let next = self.second_ends + SECOND;
+        self.second_ends = if next < self.end_at { next } else { Nanos::MAX };
     }
 
     fn hand_over(&mut self, next_second: u64) {
@@ -146,14 +152,16 @@ impl Recorder {
         intended >= self.measure_at
     }
 
-    /// A request begins.
+    /// A request begins; true if it belongs to the measured part.
     #[inline]
-    pub(crate) fn begun(&mut self, intended: Nanos) {
-        if self.measured(intended) {
+    pub(crate) fn begun(&mut self, intended: Nanos) -> bool {
+        let measured = self.measured(intended);
+        if measured {
             self.tally.requests.attempted += 1;
         } else {
             self.tally.warmup.requests += 1;
         }
+        measured
     }
 
     /// A request has its complete reply.
@@ -161,6 +169,7 @@ impl Recorder {
     pub(crate) fn sample(&mut self, sample: &Sample) {
         self.tick(sample.done);
         self.interval.completed += u64::from(self.measuring);
+        self.tally.last_reply_ns = sample.done.0;
         if !self.measured(sample.intended) {
             if sample.outcome != Outcome::Right {
                 self.tally.warmup.errors += 1;
@@ -219,6 +228,7 @@ impl Recorder {
 
     fn count_error(&mut self, phase: ErrorPhase, kind: ErrorKind, now: Nanos) {
         self.interval.errors += 1;
+        self.tally.last_error_ns = now.0;
         match self.errors.iter_mut().find(|e| e.phase == phase && e.kind == kind) {
             Some(error) => error.count += 1,
             None => self.errors.push(ErrorCount { phase, kind, count: 1, first_at: now }),
@@ -234,12 +244,21 @@ impl Recorder {
         }
     }
 
-    /// An arrival that was due then will not be sent.
-    pub(crate) fn missed(&mut self, intended: Nanos) {
-        if self.measured(intended) {
+    /// An arrival that was due then will not be sent; true if it belongs to the measured part.
+    pub(crate) fn missed(&mut self, intended: Nanos) -> bool {
+        let measured = self.measured(intended);
+        if measured {
             self.tally.requests.missed += 1;
             self.interval.missed += 1;
+            // It was due in an earlier second than the one in which that is known.
+            let second = (intended.since(self.measure_at).0 / SECOND.0) as usize;
+            let seconds = &mut self.tally.missed_by_second;
+            if seconds.len() <= second {
+                seconds.resize(second + 1, 0);
+            }
+            seconds[second] += 1;
         }
+        measured
     }
 
     /// A request starts `late` after it was due although a connection was free.
@@ -315,8 +334,12 @@ impl Recorder {
         self.count_open(now);
         let used = Clocks::read();
         if self.measuring {
-            let second = self.interval.second + 1;
-            self.hand_over(second);
+            let second = self.interval.second;
+            let begins = self.measure_at + Nanos(second * SECOND.0);
+            // A run without a fixed end may end just as a second begins.
+            if second == 0 || begins < now || self.interval.completed > 0 || self.interval.errors > 0 {
+                self.hand_over(second + 1);
+            }
             let before = self.clocks_at_start;
             let run_queue = used.run_queue.zip(before.run_queue).map(|(now, then)| now.since(then));
             let cpu = (used.user.since(before.user), used.system.since(before.system));

@@ -7,7 +7,7 @@ use pitot_meter::{Nanos, now};
 use pitot_results::load::{
     Bytes, Client, Gate, LoadResult, SCHEMA, SearchResult, Second, Step, Storm, Window,
 };
-use pitot_results::{Failure, Latencies, Printed, rfc3339};
+use pitot_results::{Failure, Latencies, Printed, VerdictKind, rfc3339};
 use serde_json::Value;
 
 use crate::collect::Collector;
@@ -20,6 +20,7 @@ use crate::prepared::PreparedRun;
 use crate::processes::{Processes, Respawn};
 use crate::report::{self, INTERRUPTED, Report};
 use crate::share::Share;
+use crate::silence;
 use crate::threads::Threads;
 use crate::verdict;
 use crate::watch::{Progress, Watch};
@@ -70,7 +71,8 @@ fn run_search(
         let report = measured.report(run, &pace);
         let result = &report.result;
         let stop = result.ended_early.is_some();
-        let passed = !stop && search.passes(&measured.figures());
+        let failed = result.client.verdict == Some(VerdictKind::Failed);
+        let passed = !stop && !failed && search.passes(&measured.figures());
         let step = Step {
             rate_rps: rate,
             throughput_rps: result.throughput_rps,
@@ -362,7 +364,8 @@ impl Measured {
             errors: tally.errors.clone(),
             bytes: Bytes { received: collector.received, sent: collector.sent },
             protocol: tally.protocol.clone(),
-            series: collector.series.clone(),
+            unanswered_since_s: silence::at_the_end(tally).map(|silence| silence.since.as_secs_f64()),
+            series: collector.series(),
             client: Client {
                 cpu_user_s: tally.threads.iter().map(|t| t.cpu_user_s).sum(),
                 cpu_system_s: tally.threads.iter().map(|t| t.cpu_system_s).sum(),

@@ -32,6 +32,12 @@ pub(crate) struct Tally {
     pub(crate) threads: Vec<ThreadUse>,
     /// The result of a storm of connections.
     pub(crate) storm: Option<StormEnd>,
+    /// Arrivals missed, by the second of the measured part in which they were due.
+    pub(crate) missed_by_second: Vec<u64>,
+    /// When the last complete reply came, in the warm-up or later; 0 if none did.
+    pub(crate) last_reply_ns: u64,
+    /// When the last error was counted; 0 if none was.
+    pub(crate) last_error_ns: u64,
     /// The measured part, if the run got so far.
     pub(crate) window: Option<Window>,
     /// What the protocol counted by itself, warm-up and all.
@@ -62,7 +68,7 @@ pub(crate) struct Interval {
     pub(crate) received: u64,
     /// Bytes to the server.
     pub(crate) sent: u64,
-    /// Arrivals missed.
+    /// Arrivals found to be missed in it, which were due in it or before.
     pub(crate) missed: u64,
     /// Connections open at its end.
     pub(crate) open: u64,
@@ -114,6 +120,14 @@ impl Tally {
             }),
             (a, b) => a.or(b),
         };
+        if self.missed_by_second.len() < other.missed_by_second.len() {
+            self.missed_by_second.resize(other.missed_by_second.len(), 0);
+        }
+        for (mine, missed) in self.missed_by_second.iter_mut().zip(&other.missed_by_second) {
+            *mine += missed;
+        }
+        self.last_reply_ns = self.last_reply_ns.max(other.last_reply_ns);
+        self.last_error_ns = self.last_error_ns.max(other.last_error_ns);
         for (name, count) in &other.protocol {
             *self.protocol.entry(name.clone()).or_default() += count;
         }

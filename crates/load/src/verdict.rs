@@ -1,8 +1,9 @@
 //! Whether the figures say something about the server, or about the generator or the network between them.
 
-use pitot_meter::Nanos;
+use pitot_meter::{Nanos, units};
 use pitot_results::VerdictKind;
 
+use crate::silence::{self, Silence};
 use crate::tally::Tally;
 
 /// A thread that is busier than this has no time left in which it could be late unnoticed.
@@ -16,12 +17,19 @@ pub(crate) const MISSED_MAX: f64 = 0.01;
 /// Segments sent again, for each request or connection.
 const RETRANSMITS_MAX: f64 = 0.01;
 
-/// Judges a run: the first of these that holds. A generator without time to itself can cause all the others.
+/// Judges a run: the first of these that holds. A server that stopped answering is named before all that follows from
+/// it; of the rest a generator without time to itself can cause all others.
 pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind, String) {
     let requests = &tally.requests;
     let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     if wanted && requests.completed == 0 {
         return (VerdictKind::Failed, failure(tally));
+    }
+    if let Some(silence) = silence::at_the_end(tally).filter(|_| wanted) {
+        return (VerdictKind::Failed, unanswered(tally, silence));
+    }
+    if wanted && requests.ok == 0 {
+        return (VerdictKind::Failed, wrong(tally));
     }
     let busiest = tally.threads.iter().map(|t| t.cpu_utilisation).fold(0.0, f64::max);
     let seconds = length.as_secs_f64();
@@ -51,11 +59,12 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind,
         return (VerdictKind::ClientBound, reason);
     }
     let resent = share(tally.connections.retransmits, requests.attempted + tally.connections.opened);
+    let resent_text = units::counted(tally.connections.retransmits, "segment was", "segments were");
     if resent > RETRANSMITS_MAX {
         let reason = format!(
-            "{} segments were sent again, {:.1} for each hundred requests and connections: the network or a full \
-             listen queue dropped them",
-            tally.connections.retransmits,
+            "{} sent again, {:.1} for each hundred requests and connections: the network or a full listen queue dropped \
+             them",
+            resent_text,
             resent * 100.0
         );
         return (VerdictKind::NetworkBound, reason);
@@ -71,15 +80,18 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind,
     }
     let reason = match tally.threads.iter().any(|t| t.run_queue_s.is_some()) {
         true => format!(
-            "the generator was busy for {:.1}% of the time at most, waited for a CPU for {:.2}%, and {} segment(s) were \
-             sent again",
+            "the generator was busy for {:.1}% of the time at most, waited for a CPU for {:.2}%, and {} sent again",
             busiest * 100.0,
             denied * 100.0,
-            tally.connections.retransmits
+            resent_text
         ),
         false => format!("the generator was busy for {:.1}% of the time at most", busiest * 100.0),
     };
     (VerdictKind::Valid, reason)
+}
+
+fn times(count: u64) -> String {
+    units::counted(count, "time", "times")
 }
 
 /// Why no request was answered, in one line.
@@ -88,18 +100,41 @@ fn failure(tally: &Tally) -> String {
     match most {
         Some(e) if e.phase == "connect" || e.phase == "timeout" && e.kind == "connect" => {
             let kind = if e.phase == "timeout" { "the connect timed out" } else { &e.kind };
-            format!("no connection could be opened: {kind} ({} times)", e.count)
+            format!("no connection could be opened: {kind} ({})", times(e.count))
         }
-        Some(e) if e.phase == "timeout" => format!("no request was answered in time ({} times)", e.count),
-        Some(e) => format!("no request was answered: {} {} ({} times)", e.phase, e.kind, e.count),
+        Some(e) if e.phase == "timeout" => format!("no request was answered in time ({})", times(e.count)),
+        Some(e) => format!("no request was answered: {} {} ({})", e.phase, e.kind, times(e.count)),
         None => "no request was answered before the run ended".into(),
+    }
+}
+
+/// Since when the server has answered nothing, and what came instead.
+fn unanswered(tally: &Tally, silence: Silence) -> String {
+    let instead = tally.errors.iter().filter(|e| e.phase != "content").max_by_key(|e| e.count);
+    let instead = match instead {
+        Some(e) => format!("{} {} ({})", e.phase, e.kind, times(e.count)),
+        None => "requests waited".into(),
+    };
+    format!(
+        "nothing was answered from {:.2} s on, for the last {:.2} s of the run: {instead}",
+        silence.since.as_secs_f64(),
+        silence.length.as_secs_f64()
+    )
+}
+
+/// Why none of the replies was right.
+fn wrong(tally: &Tally) -> String {
+    let replies = units::counted(tally.requests.completed, "reply", "replies");
+    match tally.errors.iter().max_by_key(|e| e.count) {
+        Some(e) => format!("none of {replies} was right: {} {} ({})", e.phase, e.kind, times(e.count)),
+        None => format!("none of {replies} was right"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pitot_results::load::{ErrorRow, ThreadUse};
+    use pitot_results::load::{ErrorRow, ThreadUse, Window};
 
     const LENGTH: Nanos = Nanos::from_secs(10);
 
@@ -107,6 +142,7 @@ mod tests {
         let mut tally = Tally::default();
         tally.requests.attempted = 1000;
         tally.requests.completed = 1000;
+        tally.requests.ok = 1000;
         tally.threads =
             vec![ThreadUse { cpu_utilisation: 0.5, run_queue_s: Some(0.01), ..ThreadUse::default() }];
         tally
@@ -129,6 +165,42 @@ mod tests {
         assert_eq!(verdict(|t| t.connections.retransmits = 50), VerdictKind::NetworkBound);
         assert_eq!(verdict(|t| t.requests.missed = 50), VerdictKind::RateMissed);
         assert_eq!(verdict(|t| t.requests.completed = 0), VerdictKind::Failed);
+    }
+
+    #[test]
+    fn a_server_that_stopped_answering_is_named_before_what_follows_from_it() {
+        let mut tally = good();
+        tally.window = Some(Window { start: 1_000, end: 10_000_001_000 });
+        tally.last_reply_ns = 4_000_001_000;
+        tally.last_error_ns = 9_000_001_000;
+        tally.requests.missed = 500;
+        tally.threads[0].run_queue_s = Some(5.0);
+        tally.errors = vec![ErrorRow {
+            phase: "connect".into(),
+            kind: "ECONNREFUSED".into(),
+            count: 80,
+            first_at_s: 4.0,
+        }];
+        let (verdict, reason) = judge(&tally, LENGTH, true);
+        assert_eq!(verdict, VerdictKind::Failed);
+        assert!(reason.contains("from 4.00 s on") && reason.contains("ECONNREFUSED (80 times)"), "{reason}");
+    }
+
+    #[test]
+    fn replies_that_are_all_wrong_are_not_valid() {
+        let mut tally = good();
+        tally.requests.ok = 0;
+        tally.errors = vec![ErrorRow {
+            phase: "content".into(),
+            kind: "status-404".into(),
+            count: 1000,
+            first_at_s: 0.0,
+        }];
+        let (verdict, reason) = judge(&tally, LENGTH, true);
+        assert_eq!(verdict, VerdictKind::Failed);
+        assert!(reason.contains("status-404 (1,000 times)"), "{reason}");
+        tally.requests.ok = 1;
+        assert_eq!(judge(&tally, LENGTH, true).0, VerdictKind::Valid);
     }
 
     #[test]

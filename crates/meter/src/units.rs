@@ -122,9 +122,23 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
+/// A count with its noun: `1 thread`, `4,000 addresses`.
+pub fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(n), if n == 1 { one } else { many })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_noun_agrees_with_its_count() {
+        assert_eq!(counted(1, "reply", "replies"), "1 reply");
+        assert_eq!(
+            [0, 2, 4000].map(|n| counted(n, "thread", "threads")),
+            ["0 threads", "2 threads", "4,000 threads"]
+        );
+    }
 
     #[test]
     fn thousands_stand_apart() {

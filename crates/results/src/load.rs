@@ -58,6 +58,10 @@ pub struct LoadResult {
     /// What the protocol counted by itself in the whole run, such as hits and misses of a cache.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub protocol: BTreeMap<String, u64>,
+    /// When the last reply came, seconds from the start of the measured part, if the server answered nothing from then to
+    /// the end; `None` if it answered to the end, or never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unanswered_since_s: Option<f64>,
     /// The measured part by the second.
     pub series: Vec<Second>,
     /// The generator's own resources and its verdict.
@@ -87,6 +91,26 @@ impl LoadResult {
     pub fn error_count(&self) -> u64 {
         self.errors.iter().map(|e| e.count).sum()
     }
+
+    /// Errors as a share of the requests that were due or begun, 0 to 1.
+    pub fn error_share(&self) -> Option<f64> {
+        error_share(self.error_count(), self.requests.due())
+    }
+}
+
+impl RequestCounts {
+    /// Requests that were begun, or were due in an open loop and never sent.
+    pub fn due(&self) -> u64 {
+        self.attempted + self.missed
+    }
+}
+
+/// Errors as a share of the requests that were due or begun, 0 to 1; `None` if there is neither. In an open loop those
+/// that were due count whether or not there was a connection to send them on, as in a closed one each is begun.
+/// Connects fail without a request, so that there may be more errors than requests; then the share is 1.
+pub fn error_share(errors: u64, due: u64) -> Option<f64> {
+    let whole = due.max(errors);
+    (whole > 0).then(|| errors as f64 / whole as f64)
 }
 
 /// A stretch of `CLOCK_MONOTONIC`, nanoseconds.
@@ -212,7 +236,7 @@ pub struct Second {
     pub completed: u64,
     /// Errors of all phases.
     pub errors: u64,
-    /// Arrivals missed.
+    /// Arrivals missed of those that were due in it.
     pub missed: u64,
     /// Bytes from the server.
     pub received: u64,

@@ -98,6 +98,7 @@ fn load_result() -> LoadResult {
         errors: vec![ErrorRow { phase: "connect".into(), kind: "EPIPE".into(), count: 1, first_at_s: 0.5 }],
         bytes: load::Bytes { received: 1, sent: 2 },
         protocol: BTreeMap::from([("hits".into(), 1)]),
+        unanswered_since_s: Some(2.5),
         series: vec![Second {
             t_s: 1,
             completed: 2,

@@ -98,11 +98,9 @@ pub(super) fn growth_bytes_per_connection(r: &Repetition) -> Option<f64> {
     (open > 0).then(|| seen / open as f64)
 }
 
-/// Errors in percent of the attempted requests.
+/// Errors in percent of the requests that were due or begun.
 pub(super) fn error_percent(r: &Repetition) -> Option<f64> {
-    let load = r.load.as_ref()?;
-    let attempted = load.requests.attempted.max(load.error_count());
-    (attempted > 0).then(|| load.error_count() as f64 / attempted as f64 * 100.0)
+    r.load.as_ref()?.error_share().map(|share| share * 100.0)
 }
 
 #[cfg(test)]

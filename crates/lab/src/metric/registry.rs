@@ -314,7 +314,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "error-rate",
         title: "errors%",
-        summary: "errors as a share of the attempted requests",
+        summary: "errors as a share of the requests that were due or begun",
         words: Words { noun: "error rate", verb: "had", quantity: Quantity::Level },
         unit: Unit::Percent,
         zero: None,

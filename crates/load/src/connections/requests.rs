@@ -111,8 +111,7 @@ impl Connections {
             if now.since(intended) > self.timeout {
                 // A user who waits for a connection for that long has given up.
                 *due = arrivals.next().unwrap_or(Nanos::MAX);
-                self.remaining -= 1;
-                self.recorder.missed(intended);
+                self.remaining -= u64::from(self.recorder.missed(intended));
                 continue;
             }
             let slot = self.take_ready();
@@ -136,9 +135,9 @@ impl Connections {
         if self.is_idle(slot) {
             self.recorder.trickled();
         } else {
-            self.recorder.begun(intended);
+            // The number of requests that is asked for is that of the measured part.
+            self.remaining -= u64::from(self.recorder.begun(intended));
             self.under_way += 1;
-            self.remaining -= 1;
         }
         let index = self.pending_index(slot, self.slots[slot as usize].under_way);
         self.pending[index] = Pending { intended, ..Pending::default() };
@@ -264,7 +263,9 @@ impl Connections {
                     }
                     self.complete(slot, now, reply.verdict);
                     if !reply.persists {
-                        self.retire(wire, slot, now);
+                        // The server has said that it closes, so that this end is not awaited.
+                        let end = if self.is_spent(slot) { End::ByUs } else { End::ByPeer };
+                        self.lose(wire, slot, now, ErrorPhase::Receive, ErrorKind::CLOSED, end);
                         return None;
                     }
                     if used == input.len() {
@@ -324,20 +325,24 @@ impl Connections {
 
     /// Replies may have made room: closes a connection that has carried all its requests, or starts what comes next.
     fn after_input(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
-        let s = &self.slots[slot as usize];
-        let spent = match &s.link {
-            Link::Open(open) => open.retiring || open.served >= self.life(slot).requests_max,
-            Link::Closed | Link::Connecting { .. } | Link::Greeting { .. } => false,
-        };
-        if spent && s.under_way == 0 {
+        let under_way = self.slots[slot as usize].under_way;
+        if self.is_spent(slot) && under_way == 0 {
             return self.retire(wire, slot, now);
         }
-        if s.under_way >= self.pipeline {
+        if under_way >= self.pipeline {
             return;
         }
         self.dispatch(wire, slot, now);
         if !self.is_idle(slot) {
             self.settle(wire, slot, now);
+        }
+    }
+
+    /// True if the workload wants no more requests on the slot's connection.
+    fn is_spent(&self, slot: u32) -> bool {
+        match &self.slots[slot as usize].link {
+            Link::Open(open) => open.retiring || open.served >= self.life(slot).requests_max,
+            Link::Closed | Link::Connecting { .. } | Link::Greeting { .. } => false,
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct ThreadPlan {
     /// Requests under way on one connection, at most.
     pub(crate) pipeline: u16,
     pub(crate) timeout: Nanos,
-    /// This thread's requests, where limited.
+    /// This thread's requests in the measured part, where limited.
     pub(crate) requests: Option<u64>,
     pub(crate) warmup: Nanos,
     /// Length of the measured part, where limited.
@@ -69,7 +69,7 @@ pub(crate) struct Connections {
     /// The number of the next request in the whole run.
     pub(super) index: u64,
     pub(super) share: Share,
-    /// Requests that may still begin.
+    /// Requests of the measured part that may still begin.
     pub(super) remaining: u64,
     /// Active requests under way.
     pub(super) under_way: u64,

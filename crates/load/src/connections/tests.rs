@@ -428,6 +428,67 @@ fn the_whole_way_of_a_request_allocates_no_more_connections_than_asked() {
     }
     let (tally, intervals) = harness.finish(START + Nanos::from_secs(1));
     assert_eq!((tally.requests.ok, tally.connections.opened), (1000, 3));
-    assert_eq!(intervals.len(), 2);
+    assert_eq!(intervals.len(), 1, "the run ended as the second did");
     assert_eq!(tally.schedule_lag.max(), Nanos::ZERO);
+}
+
+#[test]
+fn a_run_of_whole_seconds_has_no_second_more() {
+    let mut harness = Harness::started(1, closed(), |plan| plan.duration = Some(Nanos::from_secs(2)));
+    let end = START + Nanos::from_secs(2);
+    harness.reply(0, START + Nanos::from_millis(1500));
+    // The loop notices the end a moment late, as all loops do.
+    harness.reply(0, end + MS);
+    assert_eq!(harness.tick(end + MS), Next::Over);
+    let (_, intervals) = harness.finish(end + MS + MS);
+    let completed: Vec<(u64, u64)> = intervals.iter().map(|i| (i.second, i.completed)).collect();
+    assert_eq!(completed, [(0, 0), (1, 2)]);
+}
+
+#[test]
+fn arrivals_missed_are_counted_in_the_second_in_which_they_were_due() {
+    let mut harness = Harness::started(1, every(Nanos::from_millis(250)), |plan| {
+        plan.duration = Some(Nanos::from_secs(3));
+        plan.timeout = Nanos::from_secs(10);
+    });
+    harness.take();
+    let end = START + Nanos::from_secs(3);
+    harness.tick(end);
+    let (tally, _) = harness.finish(end);
+    // The first is under way to the end, and holds up all others.
+    assert_eq!((tally.requests.cut, tally.requests.missed), (1, 11));
+    assert_eq!(tally.missed_by_second, [3, 4, 4]);
+}
+
+#[test]
+fn the_number_of_requests_is_that_of_the_measured_part() {
+    let mut harness = Harness::started(1, closed(), |plan| {
+        plan.warmup = Nanos(10 * MS.0);
+        plan.requests = Some(3);
+        plan.duration = None;
+    });
+    let mut at = START;
+    while harness.tick(at) != Next::Over {
+        at += MS;
+        if harness.take().contains(&Action::Send(0)) {
+            harness.reply(0, at);
+        }
+        assert!(at < START + Nanos::from_secs(1));
+    }
+    let (tally, _) = harness.finish(at);
+    assert_eq!((tally.warmup.requests, tally.requests.attempted, tally.requests.ok), (10, 3, 3));
+}
+
+#[test]
+fn a_connection_that_the_server_announces_to_close_is_closed_by_it() {
+    let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+    for (requests_max, by_peer) in [(u64::MAX, 1), (2, 1), (1, 0)] {
+        let mut harness = Harness::started(1, closed(), |plan| plan.groups[0].0 = lifecycle(requests_max));
+        if requests_max == 1 {
+            harness.connections.connected(&mut harness.wire, 0, START, Ok(()));
+        }
+        harness.connections.received(&mut harness.wire, 0, START + MS, reply);
+        let (tally, _) = harness.finish(START + MS);
+        assert_eq!((tally.requests.ok, tally.connections.closed_by_peer), (1, by_peer), "{requests_max}");
+    }
 }

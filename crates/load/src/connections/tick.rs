@@ -73,7 +73,7 @@ impl Connections {
         self.stage = Stage::Running;
         self.start_at = at;
         self.end_at = self.duration.map_or(Nanos::MAX, |duration| at + self.warmup + duration);
-        self.recorder.start(at + self.warmup);
+        self.recorder.start(at + self.warmup, self.end_at);
         self.recorder.tick(now);
         if let Some(churn) = &mut self.churn {
             churn.next_at = at + Nanos(churn.gap as u64);
@@ -167,8 +167,7 @@ impl Connections {
                 if at >= end {
                     break;
                 }
-                self.recorder.missed(at);
-                self.remaining -= 1;
+                self.remaining -= u64::from(self.recorder.missed(at));
                 *due = arrivals.next().unwrap_or(Nanos::MAX);
             }
         }

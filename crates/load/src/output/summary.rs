@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use pitot_meter::Nanos;
-use pitot_meter::units::grouped;
+use pitot_meter::units::{counted, grouped};
 use pitot_results::load::LoadResult;
 use pitot_results::{Latency, PERCENTILES};
 
@@ -44,10 +44,9 @@ fn head(text: &mut String, result: &LoadResult) {
     };
     let _ = writeln!(
         text,
-        "  {}{} thread(s), {} connections{idle}, pace {}, engine {}",
-        processes,
-        number("threads"),
-        grouped(number("connections")),
+        "  {processes}{}, {}{idle}, pace {}, engine {}",
+        counted(number("threads"), "thread", "threads"),
+        counted(number("connections"), "connection", "connections"),
         word("pace"),
         word("engine")
     );
@@ -57,8 +56,17 @@ fn head(text: &mut String, result: &LoadResult) {
 }
 
 fn latencies(text: &mut String, result: &LoadResult) {
-    let rows: Vec<(&str, &Latency)> =
-        result.latency_ns.named().into_iter().filter(|(_, latency)| latency.count > 0).collect();
+    let mut rows: Vec<(&str, &Latency)> = Vec::new();
+    let mut same: Vec<(&str, &str)> = Vec::new();
+    for (name, latency) in result.latency_ns.named() {
+        let shown = rows.iter().find(|(_, shown)| *shown == latency);
+        match shown {
+            Some((other, _)) => same.push((name, other)),
+            // In a closed loop nothing is ever late.
+            None if latency.count == 0 || name == "schedule_lag" && latency.max == 0 => {}
+            None => rows.push((name, latency)),
+        }
+    }
     if rows.is_empty() {
         return;
     }
@@ -74,6 +82,9 @@ fn latencies(text: &mut String, result: &LoadResult) {
         }
         text.push('\n');
     }
+    for (name, other) in same {
+        let _ = writeln!(text, "  {:<13}  as {}", name.replace('_', " "), other.replace('_', " "));
+    }
 }
 
 fn totals(text: &mut String, result: &LoadResult) {
@@ -82,9 +93,9 @@ fn totals(text: &mut String, result: &LoadResult) {
     if let Some(storm) = result.storm {
         let _ = writeln!(
             text,
-            "  {} of {} connections established in {:.3} s",
+            "  {} of {} established in {:.3} s",
             grouped(storm.established),
-            grouped(storm.requested),
+            counted(storm.requested, "connection", "connections"),
             storm.established_s
         );
         return;
@@ -92,8 +103,8 @@ fn totals(text: &mut String, result: &LoadResult) {
     if requests.attempted > 0 {
         let _ = writeln!(
             text,
-            "  {} requests: {} right, {} failed, {} wrong or late",
-            grouped(requests.attempted),
+            "  {}: {} right, {} failed, {} wrong or late",
+            counted(requests.attempted, "request", "requests"),
             grouped(requests.ok),
             grouped(requests.failed),
             grouped(requests.completed - requests.ok)
@@ -107,7 +118,8 @@ fn totals(text: &mut String, result: &LoadResult) {
             );
         }
         if requests.missed > 0 {
-            let _ = writeln!(text, "  {} were due and could not be sent", grouped(requests.missed));
+            let missed = counted(requests.missed, "request was", "requests were");
+            let _ = writeln!(text, "  {missed} due and could not be sent");
         }
         let asked = result.asked_rps.map(|rate| format!(" of {rate:.1} asked for"));
         let _ =
@@ -118,6 +130,13 @@ fn totals(text: &mut String, result: &LoadResult) {
             bytes(result.bytes.received),
             bytes((result.bytes.received as f64 / result.duration_s.max(1e-9)) as u64),
             bytes(result.bytes.sent)
+        );
+    }
+    if let Some(since) = result.unanswered_since_s {
+        let _ = writeln!(
+            text,
+            "  nothing was answered from {since:.2} s on, for the last {:.2} s of the run",
+            result.duration_s - since
         );
     }
     if let Some(smoothness) = &result.smoothness {
@@ -140,8 +159,8 @@ fn totals(text: &mut String, result: &LoadResult) {
     let c = &result.connections;
     let _ = writeln!(
         text,
-        "  {} connections open at the peak, {:.1} on average",
-        grouped(c.peak_open),
+        "  {} open at the peak, {:.1} on average",
+        counted(c.peak_open, "connection", "connections"),
         c.mean_open
     );
 }
@@ -168,23 +187,23 @@ fn connections(text: &mut String, result: &LoadResult) {
     let c = &result.connections;
     let _ = writeln!(
         text,
-        "\n  Connections: {} opened, {} of them reopened, {} closed by the server, {} connects failed, {} segment(s) \
-         retransmitted",
+        "\n  Connections: {} opened, {} of them reopened, {} closed by the server, {} failed, {} retransmitted",
         grouped(c.opened),
         grouped(c.reopened),
         grouped(c.closed_by_peer),
-        grouped(c.connect_failures),
-        grouped(c.retransmits)
+        counted(c.connect_failures, "connect", "connects"),
+        counted(c.retransmits, "segment", "segments")
     );
     if c.trickled > 0 {
-        let _ = writeln!(text, "  {} requests kept idle connections alive", grouped(c.trickled));
+        let trickled = counted(c.trickled, "request", "requests");
+        let _ = writeln!(text, "  {trickled} kept idle connections alive");
     }
     if result.warmup.requests > 0 {
         let _ = writeln!(
             text,
-            "  Warm-up: {} requests, {} errors",
-            grouped(result.warmup.requests),
-            grouped(result.warmup.errors)
+            "  Warm-up: {}, {}",
+            counted(result.warmup.requests, "request", "requests"),
+            counted(result.warmup.errors, "error", "errors")
         );
     }
 }

@@ -107,7 +107,7 @@ fn why_failed(result: &LoadResult) -> Option<String> {
         {
             Some(format!("no reply was right{}", most_frequent_error(result)))
         }
-        _ => None,
+        _ => result.unanswered_since_s.map(|_| result.client.reason.clone()),
     }
 }
 

@@ -1,0 +1,66 @@
+//! Why a load ends with exit code 1, as one line on what has happened and one on what to do.
+
+use pitot_load::Report;
+use pitot_results::load::LoadResult;
+use pitot_results::{Failure, VerdictKind};
+
+/// What standard error says of a run that was no success; `None` if it was one.
+pub(crate) fn of(report: &Report) -> Option<Failure> {
+    let result = &report.result;
+    if report.is_success() {
+        return None;
+    }
+    if result.client.verdict == Some(VerdictKind::Failed) {
+        return Some(Failure::run(result.client.reason.clone(), cure(result)));
+    }
+    if let Some(why) = &result.ended_early {
+        return Some(Failure::run(
+            format!("the run ended early: {why}"),
+            "the figures are those up to its end",
+        ));
+    }
+    if let Some(search) = result.search.as_ref().filter(|search| search.found_rps.is_none()) {
+        return Some(Failure::run(
+            format!("no rate that was tried keeps {}", search.conditions),
+            "start at a lower rate with -R, or loosen the conditions",
+        ));
+    }
+    if let Some(gate) = result.gates.iter().find(|gate| gate.failed) {
+        return Some(Failure::run(
+            format!("the run was to fail if {}, and {}", gate.fail_if, gate.figure),
+            "the summary shows all conditions; --json has them as `gates`",
+        ));
+    }
+    let storm = result.storm.unwrap_or_default();
+    Some(Failure::run(
+        format!("only {} of {} connections were established", storm.established, storm.requested),
+        "see the errors in the summary and the listen queue of the server, or give it more time with -d",
+    ))
+}
+
+/// What to look at after a run in which nothing, or nothing more, was answered rightly.
+fn cure(result: &LoadResult) -> String {
+    let url = &result.target;
+    let scheme = url.split("://").next().unwrap_or_default();
+    if result.unanswered_since_s.is_some() {
+        return "see the log of the server: it answered before; the figures hold the time after, too".into();
+    }
+    if result.connections.opened == 0 {
+        return format!("is the server running, and is {url} its address?");
+    }
+    let most = result.errors.iter().max_by_key(|e| e.count);
+    match most.map_or("", |e| e.phase.as_str()) {
+        "content" => {
+            "check the path and the method, and what --expect-status and --expect-body ask for".into()
+        }
+        "protocol" => format!("it was reached and sent something else: does it speak {scheme} at this port?"),
+        "timeout" => "it was reached: give it more time to answer with --timeout, or see its log".into(),
+        "send" | "receive" => {
+            format!(
+                "it was reached and ended the connection: does it speak {scheme} at this port? see its log"
+            )
+        }
+        "connect" => "it was reached at first: see its log".into(),
+        _ => "it was reached: give it more time to answer with -d".into(),
+    }
+}
