@@ -7,9 +7,11 @@ use clap::{Parser, Subcommand};
 
 mod catalog;
 mod compare;
+mod comparison;
 mod disk;
 mod failure;
 mod host;
+mod init;
 mod list;
 mod load;
 mod load_failure;
@@ -34,7 +36,8 @@ struct Pitot {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Run),
+    Run(Box<run::Run>),
+    Init(Box<init::Init>),
     Serve(serve::Serve),
     Load(Box<load::Load>),
     Mail(Box<mail::Mail>),
@@ -50,6 +53,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Pitot::parse().command {
         Command::Run(command) => command.run(),
+        Command::Init(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Load(command) => command.run(),
         Command::Mail(command) => command.run(),

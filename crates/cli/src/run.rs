@@ -10,19 +10,21 @@ use std::time::SystemTime;
 
 use clap::Args;
 use pitot_lab::{
-    Guardian, Outcome, Plan, Prepared, Progress, RunState, SUITES, SelfCheck, Setting, SkipRecord,
+    Catalog, Guardian, Outcome, Plan, Prepared, Progress, RunState, SUITES, SelfCheck, Setting, SkipRecord,
     VerdictKind, metric, prepare, resume, suite,
 };
 use pitot_results::{Failure, rfc3339};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::catalog::catalog;
+use crate::comparison::{self, Comparison, Folder};
 use crate::failure::nearest;
 use crate::report;
 
 /// Run a plan: start each server afresh, load it, monitor it, and record everything in one file.
 ///
-/// The plan is a suite (`pitot list suites`) or a TOML file (`pitot list plan-schema`). Every finished
+/// The plan is a suite (`pitot list suites`), a TOML file (docs/plans.md, `pitot init`), or what --server and the options
+/// after it describe: pitot run --server './app {address}' --server nginx --url 'http://{address}/'. Every finished
 /// repetition is saved at once, so Ctrl-C, a crash or a power cut loses only the one in flight. At the end a summary is
 /// printed, and the full report is written next to the file as HTML.
 ///
@@ -31,7 +33,8 @@ use crate::report;
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// A suite, or the path of a plan.
-    #[arg(value_name = "SUITE|PLAN.toml", required_unless_present_any = ["resume", "self_check"])]
+    #[arg(value_name = "SUITE|PLAN.toml", required_unless_present_any = ["resume", "self_check", "server"],
+          conflicts_with = "server")]
     plan: Option<String>,
     /// The run file to create. [default: the plan's name and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot", conflicts_with = "resume")]
@@ -40,7 +43,7 @@ pub(crate) struct Run {
     #[arg(long)]
     dry_run: bool,
     /// Continue a run that was stopped or killed.
-    #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["plan", "repetitions", "seed", "dry_run"])]
+    #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["plan", "repetitions", "seed", "dry_run", "server"])]
     resume: Option<PathBuf>,
     /// Repetitions of each cell, instead of the plan's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -51,8 +54,10 @@ pub(crate) struct Run {
     /// Check the lab itself: compare a server with itself (suite self-check), and with one that is made slower by 5% of
     /// the CPU time that a reply took there (suite self-check-power, whose file is named after the first). Exits with 1 if
     /// it sees a difference where there is none, or misses one. Takes about 20 minutes.
-    #[arg(long, conflicts_with = "plan")]
+    #[arg(long, conflicts_with_all = ["plan", "server"])]
     self_check: bool,
+    #[command(flatten)]
+    comparison: Comparison,
 }
 
 impl Run {
@@ -128,6 +133,9 @@ impl Run {
 
     fn prepared(&self, fallback: &str, plain_cpu_ns: Option<f64>) -> Result<Prepared, Failure> {
         let catalog = catalog();
+        if self.comparison.is_given() {
+            return self.compared(&catalog);
+        }
         let name = self.plan.as_deref().unwrap_or(fallback);
         let (name, mut text, folder) = match suite(name) {
             Some(suite) => (format!("{name}.toml"), suite.text.to_owned(), None),
@@ -147,6 +155,27 @@ impl Run {
             plan.seed = self.seed;
         }
         prepare(plan, text, &catalog)
+    }
+
+    /// The comparison that the options describe.
+    fn compared(&self, catalog: &Catalog) -> Result<Prepared, Failure> {
+        let here = std::env::current_dir().map_err(|e| {
+            Failure::run(format!("the current directory is not known: {e}"), "change to one that exists")
+        })?;
+        let folder = here.to_string_lossy();
+        let text = self.comparison.plan_text(self.repetitions, catalog, Folder::Elsewhere(&folder))?;
+        let mut plan = Plan::parse(comparison::NAME, &text, catalog)?;
+        plan.resolve_paths(&here);
+        plan.seed = self.seed;
+        let prepared = prepare(plan, text, catalog)?;
+        // Whoever names a server wants it measured.
+        match prepared.skips.first() {
+            Some(skip) => Err(Failure::misuse(
+                format!("{} cannot be measured: {}", levels(&skip.factors), skip.reason),
+                "install what is missing, or leave the server out",
+            )),
+            None => Ok(prepared),
+        }
     }
 
     fn dry(&self) -> Result<ExitCode, Failure> {

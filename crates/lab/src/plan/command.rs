@@ -55,6 +55,24 @@ impl Cell {
         }
     }
 
+    /// The folder in which the server is started, if it is not its private directory.
+    pub fn server_cwd(&self, at: &Placement) -> Option<String> {
+        match &self.server {
+            CellServer::External(program) => program.cwd.as_deref().map(|cwd| at.fill(cwd)),
+            CellServer::Pitot { .. } | CellServer::None => None,
+        }
+    }
+
+    /// Variables of the server's environment, besides those of the lab: names and values.
+    pub fn server_env(&self, at: &Placement) -> Vec<(String, String)> {
+        match &self.server {
+            CellServer::External(program) => {
+                program.env.iter().map(|(name, value)| (name.clone(), at.fill(value))).collect()
+            }
+            CellServer::Pitot { .. } | CellServer::None => Vec::new(),
+        }
+    }
+
     /// The load generator's command, without `--json`.
     pub fn load_argv(&self, plan: &Plan, at: &Placement) -> Vec<String> {
         let mut argv = vec![at.pitot.clone()];
@@ -100,7 +118,16 @@ impl Cell {
         if self.server == CellServer::None {
             return line.trim_end().to_owned();
         }
-        if matches!(self.server, CellServer::External(_)) {
+        if let CellServer::External(program) = &self.server {
+            if program.cwd.is_some() || !program.env.is_empty() {
+                line.push_str("env ");
+                if let Some(cwd) = &program.cwd {
+                    line.push_str(&format!("-C {} ", shell_word(&at.fill(cwd))));
+                }
+                for (name, value) in self.server_env(at) {
+                    line.push_str(&format!("{} ", shell_word(&format!("{name}={value}"))));
+                }
+            }
             line.push_str(&format!("taskset -c {} ", at.server_cpus));
         }
         line.push_str(&shell_line(&self.server_argv(at)));

@@ -22,6 +22,12 @@ impl Plan {
                     for command in [&mut program.command, &mut program.version] {
                         in_command(command, &folder);
                     }
+                    for (_, value) in &mut program.env {
+                        *value = value.replace(PLACEHOLDER, &folder);
+                    }
+                    if let Some(cwd) = &mut program.cwd {
+                        in_path(cwd, &folder);
+                    }
                 }
             }
         }
@@ -45,8 +51,16 @@ fn in_command(command: &mut [String], folder: &str) {
     for word in command.iter_mut() {
         *word = word.replace(PLACEHOLDER, folder);
     }
-    if let Some(program) = command.first_mut().filter(|p| p.contains('/') && !p.starts_with(['/', '{'])) {
-        *program = format!("{folder}/{}", program.trim_start_matches("./"));
+    if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
+        in_path(program, folder);
+    }
+}
+
+/// A relative path is one below the folder.
+fn in_path(path: &mut String, folder: &str) {
+    *path = path.replace(PLACEHOLDER, folder);
+    if !path.starts_with(['/', '{']) {
+        *path = format!("{folder}/{}", path.trim_start_matches("./")).trim_end_matches("/.").to_owned();
     }
 }
 
@@ -80,6 +94,15 @@ mod tests {
         assert_eq!(of(&["node", "{plan}/app.js"]), "node /srv/plans/app.js");
         assert_eq!(of(&["/usr/bin/env"]), "/usr/bin/env");
         assert_eq!(of(&["{dir}/run.sh"]), "{dir}/run.sh");
+        let of = |path: &str| {
+            let mut path = path.to_owned();
+            in_path(&mut path, "/srv/plans");
+            path
+        };
+        assert_eq!(
+            [of("{plan}"), of("app"), of("."), of("/opt/app"), of("{dir}/x")],
+            ["/srv/plans", "/srv/plans/app", "/srv/plans", "/opt/app", "{dir}/x"]
+        );
         let mut list = Value::List(vec![Value::Text("{plan}/log".into()), Value::Integer(1)]);
         in_value(&mut list, "/srv/plans");
         assert_eq!(list, Value::List(vec![Value::Text("/srv/plans/log".into()), Value::Integer(1)]));

@@ -77,6 +77,9 @@ fn kind<T>(kind: &Kind<T>, catalog: &Catalog) -> Value {
         Kind::Texts(_) | Kind::Command(_) => {
             json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
         }
+        Kind::Variables(_) => {
+            json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
+        }
         Kind::Count { least, most, .. } => json!({"type": "integer", "minimum": least, "maximum": most}),
         Kind::Number(_) => json!({"type": "number"}),
         Kind::Duration { .. } => json!({"$ref": "#/$defs/duration"}),

@@ -47,6 +47,12 @@ pub struct Helper {
 pub struct External {
     /// The program and its arguments; it must stay in the foreground.
     pub command: Vec<String>,
+    /// The folder in which it is started; its private directory if none.
+    #[serde(default)]
+    pub cwd: Option<String>,
+    /// Variables of its environment, besides those of the lab: names and values.
+    #[serde(default)]
+    pub env: Vec<(String, String)>,
     /// How it shows that it is ready.
     pub ready: Ready,
     /// The signal that stops it: `TERM`, `INT` or `QUIT`.

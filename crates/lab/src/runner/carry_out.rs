@@ -228,8 +228,16 @@ fn server_versions(plan: &Plan, pitot: &str) -> Vec<(String, String)> {
     for server in &plan.servers {
         let Program::External(program) = &server.program else { continue };
         let Some((name, arguments)) = program.version.split_first() else { continue };
-        let output =
-            std::process::Command::new(name).args(arguments).stdin(std::process::Stdio::null()).output();
+        let mut command = std::process::Command::new(name);
+        command.args(arguments).stdin(std::process::Stdio::null());
+        // A folder or a value that depends on the repetition is not known here.
+        let is_fixed = |text: &str| !text.contains('{');
+        if let Some(cwd) = program.cwd.as_deref().filter(|cwd| is_fixed(cwd)) {
+            command.current_dir(cwd);
+        }
+        command
+            .envs(program.env.iter().filter(|(_, value)| is_fixed(value)).map(|(name, value)| (name, value)));
+        let output = command.output();
         let text = match output {
             Ok(output) => [output.stdout, output.stderr].concat(),
             Err(e) => e.to_string().into_bytes(),

@@ -85,6 +85,10 @@ pub(super) struct Command {
     pub(super) role: Role,
     /// The program and its arguments.
     pub(super) argv: Vec<String>,
+    /// The folder in which it is started; the private directory if none.
+    pub(super) cwd: Option<String>,
+    /// Variables of its environment, besides those of the lab.
+    pub(super) env: Vec<(String, String)>,
     /// The CPUs that it may use.
     pub(super) cpus: Vec<usize>,
     pub(super) account: Account,

@@ -36,6 +36,8 @@ pub(in crate::plan) enum Kind<T: 'static> {
     Texts(fn(&mut T, Vec<String>)),
     /// A command: a list of arguments, or one text that is split at blanks.
     Command(fn(&mut T, Vec<String>)),
+    /// Variables of an environment: a table of texts.
+    Variables(fn(&mut T, Vec<(String, String)>)),
     /// A whole number within bounds.
     Count {
         least: i64,
@@ -112,6 +114,7 @@ impl<T> Kind<T> {
             Kind::Text(set) => set(target, item.text()?),
             Kind::Texts(set) => set(target, item.texts()?),
             Kind::Command(set) => set(target, values::command(item)?),
+            Kind::Variables(set) => set(target, values::variables(item)?),
             Kind::Count { least, most, set } => set(target, item.integer(*least, *most)?),
             Kind::Number(set) => set(target, item.number()?),
             Kind::Duration { positive, set } => {

@@ -41,6 +41,20 @@ pub(in crate::plan) static EXTERNAL: &[Key<Description>] = &[
               foreground.",
     },
     Key {
+        name: "cwd",
+        kind: Kind::Text(|d, text| d.external.cwd = Some(text)),
+        presence: Presence::Optional,
+        doc: "The folder in which it is started: `\"{plan}\"` for that of the plan's file, to which a relative path \
+              belongs as well. Its private directory, `{dir}`, if it is left out.",
+    },
+    Key {
+        name: "env",
+        kind: Kind::Variables(|d, variables| d.external.env = variables),
+        presence: Presence::Optional,
+        doc: "Variables of its environment, with the placeholders of commands: `{ PORT = \"{port}\" }`. The others are \
+              those of the lab.",
+    },
+    Key {
         name: "ready",
         kind: Kind::Ready(|d, ready| d.external.ready = ready),
         presence: Presence::Default("\"port\""),
@@ -85,6 +99,8 @@ fn server(known: &mut Known<'_>, item: &Item<'_>) -> Result<ServerSpec, PlanErro
         files: Vec::new(),
         external: External {
             command: Vec::new(),
+            cwd: None,
+            env: Vec::new(),
             ready: Ready::Port,
             stop: "TERM".into(),
             url: None,

@@ -93,6 +93,7 @@ fn takes<T>(kind: &Kind<T>) -> String {
         Kind::Text(_) => "a text".into(),
         Kind::Texts(_) => "a text, or a list".into(),
         Kind::Command(_) => "a command".into(),
+        Kind::Variables(_) => "texts by name".into(),
         Kind::Count { least, most: i64::MAX, .. } => format!("a number from {least}"),
         Kind::Count { least, most, .. } => format!("a number from {least} to {most}"),
         Kind::Number(_) => "a number".into(),

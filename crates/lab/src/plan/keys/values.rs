@@ -61,6 +61,19 @@ pub(super) fn command(item: &Item<'_>) -> Result<Vec<String>, PlanError> {
     Ok(words)
 }
 
+/// Names and values, where a number may stand without quotes.
+pub(super) fn variables(item: &Item<'_>) -> Result<Vec<(String, String)>, PlanError> {
+    let mut variables = Vec::new();
+    for variable in item.section(format!("`{}`", item.key))?.items() {
+        if variable.key.is_empty() || variable.key.contains(['=', '\0']) {
+            let what = format!("`{}` is not the name of a variable", variable.key);
+            return Err(variable.source.error(&variable.key_span, what, "write it as PORT = \"{port}\""));
+        }
+        variables.push((variable.key.clone(), variable.need_scalar()?.to_string()));
+    }
+    Ok(variables)
+}
+
 pub(super) fn ready(item: &Item<'_>) -> Result<Ready, PlanError> {
     if let Ok(text) = item.text() {
         return if text == "port" {

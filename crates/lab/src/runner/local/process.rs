@@ -69,7 +69,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts the program in a session of its own, in the directory `dir`, with the variable `cookie` (name and value)
+    /// Starts the program in a session of its own, in the directory `dir` if the command names no other, with the variable `cookie` (name and value)
     /// in its environment. The error is a sentence.
     pub(super) fn start(
         command: &Command,
@@ -78,11 +78,20 @@ impl Process {
         events: &Sender<Event>,
     ) -> Result<Process, String> {
         let [program, arguments @ ..] = &command.argv[..] else { return Err("the command is empty".into()) };
+        let cwd = command.cwd.as_deref().map_or(dir, Path::new);
+        if !cwd.is_dir() {
+            // Else the error would read as if the program were not there.
+            return Err(format!(
+                "`{program}` could not be started: its `cwd` {} is no folder",
+                cwd.display()
+            ));
+        }
         let mut process = std::process::Command::new(program);
         process
             .args(arguments)
+            .envs(command.env.iter().map(|(name, value)| (name, value)))
             .env(cookie.0, cookie.1)
-            .current_dir(dir)
+            .current_dir(cwd)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

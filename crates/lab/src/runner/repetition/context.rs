@@ -62,7 +62,12 @@ impl Context<'_> {
             Account::Server => &self.shared.cpus.server,
             Account::Load | Account::None => &self.shared.cpus.load,
         };
-        self.executor.start(&Command { role, argv, cpus: cpus.clone(), account }).map_err(Abort::NotStarted)
+        let (cwd, env) = match role {
+            Role::Server => (self.cell.server_cwd(&self.at), self.cell.server_env(&self.at)),
+            Role::Load | Role::Helper(_) => (None, Vec::new()),
+        };
+        let command = Command { role, argv, cwd, env, cpus: cpus.clone(), account };
+        self.executor.start(&command).map_err(Abort::NotStarted)
     }
 
     pub(super) fn deadline(&mut self, timeout_s: f64) -> Nanos {

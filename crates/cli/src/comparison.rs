@@ -1,0 +1,271 @@
+//! A comparison that is described by options instead of a plan: `pitot run --server ... --url ...`.
+//!
+//! The options become the text of a plan, and from there on everything is as with any plan: the run file holds the text,
+//! and `pitot init` writes it to a file.
+
+mod server;
+mod text;
+mod words;
+
+use clap::Args;
+use pitot_lab::{Catalog, Plan};
+use pitot_results::Failure;
+
+use server::{Server, named};
+
+/// The name of a plan that is made of options.
+pub(crate) const NAME: &str = "comparison";
+
+/// The options that describe a comparison.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "A comparison without a plan")]
+pub(crate) struct Comparison {
+    /// A server to measure; give the option once for each. A command with {address} (or {port}), which runs in this
+    /// directory: './app {address}'. Or nginx, memcached or redis, each with a configuration of its own. Or a server of
+    /// Pitot: loop+epoll-et. NAME=... gives it another name in the report.
+    #[arg(long = "server", id = "server", value_name = "SERVER")]
+    servers: Vec<String>,
+    /// What each server is asked for, {address} being its own. [default: http://{address}/]
+    #[arg(long, value_name = "URL", requires = "server")]
+    url: Option<String>,
+    /// Connections of the load; several numbers, 16,256, are measured one by one. [default: 64]
+    #[arg(short, long, value_name = "N,...", requires = "server")]
+    connections: Option<String>,
+    /// Total rate in requests per second; without one each connection sends its next request after the last reply.
+    #[arg(short = 'R', long, value_name = "RATE", requires = "server")]
+    rate: Option<String>,
+    /// Threads of the load generator. [default: 1]
+    #[arg(short, long, value_name = "N", requires = "server")]
+    threads: Option<u32>,
+    /// Another option of `pitot load`; may be given several times: header='Accept: text/html'.
+    #[arg(long = "load-option", value_name = "NAME=VALUE", requires = "server")]
+    load_options: Vec<String>,
+    /// The files that nginx and the servers of Pitot serve. [default: one of 1 KiB, where the URL says]
+    #[arg(long, value_name = "DIR", requires = "server")]
+    root: Option<std::path::PathBuf>,
+    /// The metric that decides (`pitot list metrics`). [default: throughput; latency-p99 with -R]
+    #[arg(long, value_name = "METRIC", requires = "server")]
+    metric: Option<String>,
+    /// The server that the others are compared with. [default: the first]
+    #[arg(long, value_name = "SERVER", requires = "server")]
+    baseline: Option<String>,
+    /// Smaller differences do not count. [default: 5%]
+    #[arg(long, value_name = "SHARE", requires = "server")]
+    tolerance: Option<String>,
+    /// Length of each measurement. [default: so that all of them take less than a minute]
+    #[arg(short, long, value_name = "TIME", requires = "server")]
+    duration: Option<String>,
+}
+
+/// Where the plan is thought to stand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Folder<'a> {
+    /// In the directory in which the commands are to run, so that `{plan}` leads there.
+    Here,
+    /// Elsewhere; this is the path of that directory.
+    Elsewhere(&'a str),
+}
+
+impl Comparison {
+    /// Whether the options describe one at all.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.servers.is_empty()
+    }
+
+    /// The plan, as text with comments.
+    ///
+    /// # Errors
+    /// If an option makes no sense. What is wrong is told in words of the command line.
+    pub(crate) fn plan_text(
+        &self,
+        repetitions: Option<u32>,
+        catalog: &Catalog,
+        folder: Folder<'_>,
+    ) -> Result<String, Failure> {
+        let servers = named(&self.servers, catalog)?;
+        let text = text::plan(self, &servers, repetitions, catalog, folder)?;
+        // No file has the lines that an error would name.
+        match Plan::parse(NAME, &text, catalog) {
+            Ok(_) => Ok(text),
+            Err(error) => Err(Failure::misuse(error.what, error.cure)),
+        }
+    }
+
+    /// The plan of one who has not said what to compare: something that runs, to be changed.
+    pub(crate) fn example() -> Comparison {
+        let servers = ["loop+epoll-et", "thread"].map(str::to_owned).to_vec();
+        Comparison { servers, ..Comparison::default() }
+    }
+}
+
+/// The option's value as a plan spells it.
+fn toml_value(text: &str) -> String {
+    let plain = text.parse::<i64>().is_ok() || ["true", "false"].contains(&text);
+    if plain { text.to_owned() } else { quoted(text) }
+}
+
+/// A text in quotes. A string of JSON is one of TOML.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The names of servers in a sentence: `a, b and c`.
+fn in_words(servers: &[Server]) -> String {
+    let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::catalog;
+
+    fn comparison(servers: &[&str]) -> Comparison {
+        Comparison { servers: servers.iter().map(|s| (*s).to_owned()).collect(), ..Comparison::default() }
+    }
+
+    fn text(comparison: &Comparison) -> String {
+        comparison.plan_text(None, &catalog(), Folder::Here).unwrap()
+    }
+
+    fn plan(comparison: &Comparison) -> Plan {
+        Plan::parse("p.toml", &text(comparison), &catalog()).unwrap()
+    }
+
+    fn refusal(comparison: &Comparison) -> String {
+        let failure = comparison.plan_text(None, &catalog(), Folder::Here).unwrap_err();
+        assert_eq!(failure.exit_code(), 2);
+        format!("{}\n{}", failure.what, failure.cure)
+    }
+
+    #[test]
+    fn options_become_a_plan_with_a_cell_for_each_server() {
+        let of = Comparison {
+            url: Some("http://{address}/a/b.html?x=1".into()),
+            connections: Some("16,256".into()),
+            threads: Some(2),
+            load_options: vec!["header=Accept: text/html".into(), "timeout=2s".into()],
+            baseline: Some("nginx".into()),
+            ..comparison(&["./go {address}", "nginx", "loop+epoll-et", "old='/opt/my app' -p {port}"])
+        };
+        let plan = plan(&of);
+        let host = pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() };
+        let (cells, skips) = pitot_lab::expand(&plan, &catalog(), &host);
+        assert!(skips.is_empty(), "{skips:?}");
+        let labels: Vec<String> = cells.iter().map(|cell| cell.label()).collect();
+        let servers = ["go", "nginx", "loop+epoll-et", "old"];
+        let wanted: Vec<String> =
+            servers.iter().flat_map(|s| [format!("{s}, 16"), format!("{s}, 256")]).collect();
+        assert_eq!(labels, wanted);
+        let at = pitot_lab::Placement {
+            pitot: "pitot".into(),
+            address: "127.0.0.1:1".into(),
+            dir: "/d".into(),
+            server_cpus: "0".into(),
+            load_cpus: "1".into(),
+            helpers: Vec::new(),
+        };
+        assert_eq!(cells[0].server_argv(&at), ["./go", "127.0.0.1:1"]);
+        assert_eq!(cells[6].server_argv(&at), ["/opt/my app", "-p", "1"]);
+        assert!(cells[2].files.iter().any(|f| f.path == "html/a/b.html"), "nginx has the file of the URL");
+        assert!(cells[4].server_argv(&at).join(" ").contains("--root /d/html"));
+        let load = cells[0].load_argv(&plan, &at).join(" ");
+        assert!(load.contains("http://127.0.0.1:1/a/b.html?x=1 "), "{load}");
+        for part in ["--threads 2", "--header Accept: text/html", "--timeout 2s", "--connections 16"] {
+            assert!(load.contains(part), "{part} in {load}");
+        }
+        assert!(plan.baseline.unwrap().0[0].1 == ["nginx"]);
+    }
+
+    #[test]
+    fn everything_takes_less_than_a_minute() {
+        for servers in 1..=6 {
+            let all = ["loop", "thread", "fork", "prefork", "tokio", "hybrid"];
+            let plan = plan(&comparison(&all[..servers]));
+            let seconds =
+                f64::from(plan.repetitions) * servers as f64 * (plan.warmup_s + plan.duration_s + 0.3);
+            assert!(seconds < 55.0, "{servers}: {seconds}");
+            assert!(plan.repetitions >= 6, "a median of fewer has no 95% interval");
+        }
+    }
+
+    #[test]
+    fn one_server_is_a_measurement_without_a_comparison() {
+        let plan = plan(&comparison(&["loop"]));
+        assert_eq!(plan.baseline, None);
+    }
+
+    #[test]
+    fn a_rate_makes_latency_the_question() {
+        let plan = plan(&Comparison { rate: Some("5k".into()), ..comparison(&["loop", "thread"]) });
+        assert_eq!(plan.metric, "latency-p99");
+    }
+
+    #[test]
+    fn caches_are_asked_in_their_own_protocol() {
+        let plan = plan(&comparison(&["memcached", "redis", "loop+epoll-et"]));
+        assert_eq!(plan.server.get("protocol").unwrap().to_string(), "memcache");
+        assert!(plan.load.get("url").unwrap().to_string().starts_with("memcache://"));
+    }
+
+    #[test]
+    fn mistakes_are_told_in_words_of_the_command_line() {
+        let with_url = |url: &str| Comparison { url: Some(url.into()), ..comparison(&["loop"]) };
+        for (of, what, cure) in [
+            (comparison(&["./go"]), "`./go` does not say where it is to listen", "{address}"),
+            (comparison(&["ngnix"]), "`ngnix` is no server that Pitot can start", "did you mean `nginx`?"),
+            (comparison(&["loop+epol-et"]), "`loop+epol-et` is no server", "did you mean `loop+epoll-et`?"),
+            (comparison(&["./go {address} | tee log"]), "shell", "sh -c"),
+            (comparison(&["./go '{address}"]), "quote", "close"),
+            (comparison(&["loop", "loop"]), "`loop` is given twice", "NAME=loop"),
+            (comparison(&["FOO=1 ./go {address}"]), "`FOO=1`", "env FOO=1"),
+            (comparison(&["loops --workers 2"]), "`loops`", "pitot init"),
+            (with_url("http://127.0.0.1:8080/"), "always asks the same server", "http://{address}/"),
+            (with_url("{address}/"), "is not a URL", "http://{address}/"),
+            (with_url("gopher://{address}/"), "gopher://", "http"),
+            (
+                Comparison { baseline: Some("nginx".into()), ..comparison(&["loop", "thread"]) },
+                "`nginx` is none of the servers",
+                "loop, thread",
+            ),
+            (
+                Comparison { load_options: vec!["timeuot=1s".into()], ..comparison(&["loop"]) },
+                "`timeuot` is not an option of `pitot load`",
+                "did you mean `timeout`?",
+            ),
+            (
+                Comparison { metric: Some("speed".into()), ..comparison(&["loop"]) },
+                "`speed` is not a metric",
+                "",
+            ),
+            (
+                Comparison { connections: Some("12,".into()), ..comparison(&["loop"]) },
+                "`12,` is no list of numbers",
+                "16,256",
+            ),
+        ] {
+            let told = refusal(&of);
+            assert!(told.contains(what) && told.contains(cure), "{what}; {cure}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_plan_that_stands_elsewhere_leads_to_the_directory_of_the_command() {
+        let of = comparison(&["./go {address}", "node app.js {port}"]);
+        let text = of.plan_text(None, &catalog(), Folder::Elsewhere("/srv/app")).unwrap();
+        assert!(text.contains("command = [\"/srv/app/go\", \"{address}\"]"), "{text}");
+        assert_eq!(text.matches("cwd = \"/srv/app\"").count(), 2, "{text}");
+        let text = of.plan_text(None, &catalog(), Folder::Here).unwrap();
+        assert!(text.contains("command = [\"./go\", \"{address}\"]") && text.contains("cwd = \"{plan}\""));
+        assert!(text.contains("[servers.app]"), "named after the script: {text}");
+    }
+
+    #[test]
+    fn the_example_of_init_is_a_sound_plan() {
+        let text = text(&Comparison::example());
+        assert!(text.contains("[servers.NAME]"), "it shows how to define a server: {text}");
+    }
+}

@@ -1,0 +1,222 @@
+//! What an option `--server` means.
+
+use pitot_lab::{Catalog, suite};
+use pitot_results::Failure;
+
+use super::words::split;
+use crate::failure::nearest;
+
+/// A server of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Server {
+    /// Its name in the plan and in the report.
+    pub(super) name: String,
+    pub(super) kind: ServerKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ServerKind {
+    /// `pitot serve`: a model, and a mechanism if one is named.
+    Architecture { model: String, mechanism: Option<String> },
+    /// A program whose configuration Pitot knows.
+    Known(&'static Known),
+    /// Any other program.
+    Command(Vec<String>),
+}
+
+/// A program whose configuration stands in a suite.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) name: &'static str,
+    suite: &'static str,
+    /// What it is asked for if the command line says nothing.
+    pub(super) url: &'static str,
+}
+
+const CACHE_URL: &str = "memcache://{address}/?keys=10k&get=0.9&value=1KiB";
+
+/// The programs whose configuration Pitot knows.
+pub(super) const KNOWN: &[Known] = &[
+    Known { name: "nginx", suite: "nginx", url: "http://{address}/" },
+    Known { name: "memcached", suite: "memcached", url: CACHE_URL },
+    Known { name: "redis", suite: "memcached", url: CACHE_URL },
+];
+
+impl Known {
+    /// Its lines in the suite: from `[servers.NAME]` to the next table.
+    pub(super) fn section(&self) -> &'static str {
+        let text = suite(self.suite).map_or("", |suite| suite.text);
+        let head = format!("[servers.{}]\n", self.name);
+        let start = text.find(&head).unwrap_or(text.len());
+        let section = &text[start..];
+        section.find("\n[").map_or(section, |end| &section[..=end])
+    }
+}
+
+/// The servers of a comparison, each with a name of its own.
+///
+/// # Errors
+/// If one of them is nothing that could be started, or is given twice.
+pub(super) fn named(texts: &[String], catalog: &Catalog) -> Result<Vec<Server>, Failure> {
+    let mut servers: Vec<Server> = Vec::new();
+    for text in texts {
+        let mut server = parse(text.trim(), catalog)?;
+        let is_taken = |name: &str| servers.iter().any(|other| other.name == name);
+        if is_taken(&server.name) {
+            if !matches!(server.kind, ServerKind::Command(_)) || has_name(text) {
+                return Err(Failure::misuse(
+                    format!("the server `{}` is given twice", server.name),
+                    format!("leave one out, or name it: --server 'NAME={text}'"),
+                ));
+            }
+            let free = (2..).map(|n| format!("{}-{n}", server.name)).find(|name| !is_taken(name));
+            server.name = free.unwrap_or_default();
+        }
+        servers.push(server);
+    }
+    Ok(servers)
+}
+
+fn has_name(text: &str) -> bool {
+    split_name(text).is_some()
+}
+
+/// `NAME=COMMAND`, taken apart.
+fn split_name(text: &str) -> Option<(&str, &str)> {
+    let (name, rest) = text.split_once('=')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_+.".contains(c);
+    (!name.is_empty() && name.chars().all(is_name)).then_some((name, rest))
+}
+
+fn parse(text: &str, catalog: &Catalog) -> Result<Server, Failure> {
+    let Some((name, rest)) = split_name(text) else {
+        let kind = kind(text, catalog)?;
+        let name = match &kind {
+            ServerKind::Command(words) => name_of(words),
+            ServerKind::Known(known) => known.name.to_owned(),
+            ServerKind::Architecture { .. } => text.to_owned(),
+        };
+        return Ok(Server { name, kind });
+    };
+    // In a shell, words before a command set variables.
+    let first = text.split_whitespace().next().unwrap_or_default();
+    if first.len() < text.len() && !name.chars().any(|c| c.is_ascii_lowercase()) {
+        return Err(Failure::misuse(
+            format!("`{first}` would be the name of the server, not a variable"),
+            format!("to set a variable write env {text}"),
+        ));
+    }
+    Ok(Server { name: name.to_owned(), kind: kind(rest.trim(), catalog)? })
+}
+
+fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
+    if let Some(known) = KNOWN.iter().find(|k| k.name == text || format!("{}-server", k.name) == text) {
+        return Ok(ServerKind::Known(known));
+    }
+    if let Some(architecture) = architecture(text, catalog) {
+        return Ok(architecture);
+    }
+    let words = split(text)?;
+    let places = ["{address}", "{port}"];
+    if words.iter().any(|word| places.iter().any(|place| word.contains(place))) {
+        return Ok(ServerKind::Command(words));
+    }
+    let first = words.first().map_or("", String::as_str);
+    if words.len() > 1 && architecture(first, catalog).is_some() {
+        return Err(Failure::misuse(
+            format!("`{first}` is an architecture of Pitot, and takes no options here"),
+            "write a plan with `pitot init`, and the options under [servers.NAME]",
+        ));
+    }
+    let is_path = first.contains('/') || words.len() > 1 || std::path::Path::new(first).exists();
+    if is_path || is_program(first) {
+        return Err(Failure::misuse(
+            format!("the command `{text}` does not say where it is to listen"),
+            format!(
+                "write {{address}} (127.0.0.1:PORT) or {{port}} where it takes it: '{text} {{address}}', or \
+                 'env PORT={{port}} {text}'"
+            ),
+        ));
+    }
+    let mut names: Vec<String> = KNOWN.iter().map(|k| k.name.to_owned()).collect();
+    names.extend(catalog.models.iter().map(|m| m.name.clone()));
+    if let Some((model, _)) = text.split_once('+') {
+        names.extend(catalog.mechanisms.iter().map(|mechanism| format!("{model}+{mechanism}")));
+    }
+    Err(Failure::misuse(
+        format!(
+            "`{text}` is no server that Pitot can start{}",
+            nearest(text, names.iter().map(String::as_str))
+        ),
+        "name a command with {address} in it, nginx, memcached, redis, or an architecture (`pitot list pairs`)",
+    ))
+}
+
+/// `MODEL` or `MODEL+MECHANISM`.
+fn architecture(text: &str, catalog: &Catalog) -> Option<ServerKind> {
+    let (model, mechanism) = text.split_once('+').map_or((text, None), |(m, e)| (m, Some(e)));
+    catalog.model(model)?;
+    let known = mechanism.is_none_or(|m| catalog.mechanisms.iter().any(|known| known == m));
+    known.then(|| ServerKind::Architecture {
+        model: model.to_owned(),
+        mechanism: mechanism.map(str::to_owned),
+    })
+}
+
+/// Whether a folder of `PATH` holds the program.
+fn is_program(name: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    !name.is_empty() && std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
+}
+
+/// Programs that say less of a server than what they are given to run.
+const RUNNERS: &[&str] = &[
+    "bash", "bun", "deno", "env", "java", "node", "perl", "php", "python", "python3", "ruby", "sh", "taskset",
+];
+
+/// What a command is called: its program, or the script that an interpreter runs.
+fn name_of(words: &[String]) -> String {
+    let stem = |word: &str| {
+        let name = std::path::Path::new(word).file_stem().unwrap_or_default().to_string_lossy();
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' }).collect()
+    };
+    let program: String = words.first().map(|word| stem(word)).unwrap_or_default();
+    let is_script =
+        |word: &&String| !word.contains(['{', '=', ' ']) && !word.starts_with('-') && word.contains('.');
+    match words.iter().skip(1).find(is_script) {
+        Some(script) if RUNNERS.contains(&program.as_str()) => stem(script),
+        _ if program.is_empty() => "server".to_owned(),
+        _ => program,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::catalog;
+
+    #[test]
+    fn every_known_program_has_its_lines_in_a_suite() {
+        for known in KNOWN {
+            let section = known.section();
+            assert!(section.starts_with("[servers.") && section.contains("\ncommand = ["), "{section}");
+            assert_eq!(section.matches("[servers.").count(), 1, "{section}");
+        }
+    }
+
+    #[test]
+    fn servers_are_named_after_what_they_are() {
+        let names = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|t| (*t).to_owned()).collect();
+            named(&texts, &catalog()).unwrap().into_iter().map(|s| s.name).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names(&["./old/srv {address}", "./new/srv {address}", "redis-server", "fast=loop+uring", "loop"]),
+            ["srv", "srv-2", "redis", "fast", "loop"]
+        );
+        assert_eq!(
+            names(&["python3 -u web.py {port}", "env PORT={port} node api.js", "env PORT={port} ./go"]),
+            ["web", "api", "go"]
+        );
+    }
+}

@@ -1,0 +1,344 @@
+//! The text of the plan that the options of a comparison stand for.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use pitot_lab::{Catalog, METRICS};
+use pitot_results::Failure;
+
+use super::server::{Server, ServerKind};
+use super::{Comparison, Folder, in_words, quoted, toml_value};
+
+/// Enough for an interval of the median that holds when one repetition goes wrong.
+const REPETITIONS: u32 = 8;
+/// What all repetitions of a comparison should take at most.
+const ALL_S: f64 = 44.0;
+/// What a repetition takes besides its measured part: the warm-up, and starting and stopping two programs.
+const BESIDES_S: f64 = 0.5;
+const WARMUP: &str = "200ms";
+const DURATION_S: std::ops::RangeInclusive<f64> = 0.5..=2.0;
+const CONNECTIONS: &str = "64";
+/// The content of the file that the servers find, if the command line names no folder.
+const FILE_SIZE: &str = "1KiB";
+
+/// The text of the plan.
+pub(super) fn plan(
+    of: &Comparison,
+    servers: &[Server],
+    repetitions: Option<u32>,
+    catalog: &Catalog,
+    folder: Folder<'_>,
+) -> Result<String, Failure> {
+    let url = url(of, servers)?;
+    let protocol = protocol(&url, servers, catalog)?;
+    let levels = connections(of)?;
+    let repetitions = repetitions.unwrap_or(REPETITIONS);
+    let metric = match &of.metric {
+        Some(metric) => metric,
+        None if of.rate.is_some() => "latency-p99",
+        None => "throughput",
+    };
+    let names = in_words(servers);
+    let mut text = format!(
+        "# A plan of Pitot: `pitot run FILE` runs it, `pitot run FILE --dry-run` shows its commands. The keys are\n\
+         # described in docs/plans.md, and in the schema that `pitot list plan-schema` prints.\n\
+         title = {}\nquestion = {}\n",
+        quoted(&format!("{names}{}", if servers.len() == 1 { "" } else { ", compared" })),
+        quoted(&question(&names, servers.len(), &url, metric)),
+    );
+    let _ = write!(
+        text,
+        "\n# What decides: `pitot list metrics` names them all.\nmetric = {}\n\
+         # Each repetition starts a fresh server. Fewer than 6 give no 95% interval.\nrepetitions = {repetitions}\n\
+         warmup = \"{WARMUP}\"\nduration = {}\n\
+         # Smaller differences do not count, however certain they are.\ntolerance = {}\n",
+        quoted(metric),
+        quoted(&of.duration.clone().unwrap_or_else(|| duration(servers.len() * levels.len(), repetitions))),
+        quoted(of.tolerance.as_deref().unwrap_or("5%")),
+    );
+    if servers.len() > 1 {
+        let _ = writeln!(text, "baseline = {{ server = {} }}", quoted(&baseline(of, servers)?));
+    }
+    let files = Files::of(of, servers, &url)?;
+    text.push_str("\n# What the servers of Pitot have in common: options of `pitot serve`.\n[server]\n");
+    let _ = writeln!(text, "protocol = {}", quoted(&protocol));
+    if let Some(root) = files.pitot_root() {
+        let _ = writeln!(text, "root = {}", quoted(root));
+    }
+    text.push_str(&load(of, &url, &levels)?);
+    text.push_str("\n# What is varied; every combination is measured.\n[factors]\nserver = [");
+    text.push_str(&servers.iter().map(|s| quoted(&s.name)).collect::<Vec<_>>().join(", "));
+    text.push_str("]\n");
+    if levels.len() > 1 {
+        let _ = writeln!(text, "load.connections = [{}]", levels.join(", "));
+    }
+    if let Some(path) = &files.path {
+        let _ = write!(
+            text,
+            "\n# What nginx and the servers of Pitot find in their private directory.\n[files]\n{} = {{ size = {} }}\n",
+            quoted(&format!("html/{path}")),
+            quoted(&files.size),
+        );
+    }
+    for server in servers {
+        text.push_str(&section(of, server, &url, &files, folder)?);
+    }
+    if !servers.iter().any(|s| matches!(s.kind, ServerKind::Command(_))) {
+        text.push_str(EXAMPLE);
+    }
+    Ok(text)
+}
+
+/// How to define a server, for those who begin with none of their own.
+const EXAMPLE: &str = r#"
+# A server of your own: define it, and add NAME to `server` under [factors].
+# [servers.NAME]
+# command = ["./app", "--listen", "{address}"]
+# cwd = "{plan}"
+# env = { PORT = "{port}" }
+# ready = "port"
+"#;
+
+fn question(names: &str, count: usize, url: &str, metric: &str) -> String {
+    let measure = METRICS.iter().find(|m| m.name == metric).map_or(metric, |m| m.summary);
+    let begin =
+        if count == 1 { format!("What does {names} reach") } else { format!("How do {names} compare") };
+    format!("{begin} at {url}? What counts is {measure}.")
+}
+
+/// The URL that is given or meant, with a place for the server's address.
+fn url(of: &Comparison, servers: &[Server]) -> Result<String, Failure> {
+    let meant = || {
+        let known = servers.iter().find_map(|s| match &s.kind {
+            ServerKind::Known(known) => Some(known.url),
+            ServerKind::Architecture { .. } | ServerKind::Command(_) => None,
+        });
+        known.unwrap_or("http://{address}/").to_owned()
+    };
+    let url = of.url.clone().unwrap_or_else(meant);
+    let Some((_, rest)) = url.split_once("://") else {
+        let path = url.strip_prefix("{address}").unwrap_or(&url);
+        return Err(Failure::misuse(
+            format!("`{url}` is not a URL"),
+            format!("write it as --url 'http://{{address}}/{}'", path.trim_start_matches('/')),
+        ));
+    };
+    if !url.contains("{address}") && !url.contains("{port}") {
+        let path = rest.split_once('/').map_or("", |(_, path)| path);
+        let scheme = &url[..url.len() - rest.len()];
+        return Err(Failure::misuse(
+            format!("`{url}` always asks the same server, but each is started on an address of its own"),
+            format!("write {{address}} in its place: --url '{scheme}{{address}}/{path}'"),
+        ));
+    }
+    Ok(url)
+}
+
+/// What the servers of Pitot must speak to be asked for `url`.
+fn protocol(url: &str, servers: &[Server], catalog: &Catalog) -> Result<String, Failure> {
+    let scheme = url.split("://").next().unwrap_or_default();
+    let of_scheme = |p: &&pitot_lab::ProtocolWord| p.load_url.split("://").next() == Some(scheme);
+    if let Some(protocol) = catalog.protocols.iter().find(of_scheme) {
+        return Ok(protocol.name.clone());
+    }
+    let own = servers.iter().find(|s| matches!(s.kind, ServerKind::Architecture { .. }));
+    let is_loadable = pitot_proto::client::CLIENTS.iter().any(|c| c.scheme == scheme);
+    match own {
+        Some(server) if is_loadable => Err(Failure::misuse(
+            format!("`{}` is a server of Pitot, and none of them speaks {scheme}://", server.name),
+            "leave it out, or ask for another protocol (`pitot list protocols`)",
+        )),
+        None if is_loadable => Ok("http".to_owned()),
+        _ => Err(Failure::misuse(
+            format!("`pitot load` does not speak {scheme}://"),
+            "use http:// or another of `pitot list schemes`",
+        )),
+    }
+}
+
+/// Levels of connections.
+fn connections(of: &Comparison) -> Result<Vec<String>, Failure> {
+    let text = of.connections.as_deref().unwrap_or(CONNECTIONS);
+    let levels: Vec<&str> = text.split(',').map(str::trim).collect();
+    if levels.iter().any(|level| pitot_meter::units::count(level).is_err()) {
+        return Err(Failure::misuse(
+            format!("`{text}` is no list of numbers of connections"),
+            "write -c 64, or -c 16,256 to measure both",
+        ));
+    }
+    Ok(levels.into_iter().map(toml_value).collect())
+}
+
+/// So long that all repetitions take less than a minute.
+fn duration(cells: usize, repetitions: u32) -> String {
+    let each_s = ALL_S / (cells as f64 * f64::from(repetitions)) - BESIDES_S;
+    let tenths = (each_s.clamp(*DURATION_S.start(), *DURATION_S.end()) * 10.0).floor() as u32;
+    if tenths.is_multiple_of(10) { format!("{}s", tenths / 10) } else { format!("{}ms", tenths * 100) }
+}
+
+fn baseline(of: &Comparison, servers: &[Server]) -> Result<String, Failure> {
+    let names: Vec<&str> = servers.iter().map(|s| s.name.as_str()).collect();
+    match of.baseline.as_deref() {
+        None => Ok(names[0].to_owned()),
+        Some(wanted) if names.contains(&wanted) => Ok(wanted.to_owned()),
+        Some(wanted) => Err(Failure::misuse(
+            format!("the baseline `{wanted}` is none of the servers"),
+            format!("name one of {}", names.join(", ")),
+        )),
+    }
+}
+
+/// The options of the load.
+fn load(of: &Comparison, url: &str, levels: &[String]) -> Result<String, Failure> {
+    let mut options: Vec<(String, Vec<String>)> = vec![("url".into(), vec![quoted(url)])];
+    if let [one] = levels {
+        options.push(("connections".into(), vec![one.clone()]));
+    }
+    options.extend(of.rate.iter().map(|rate| ("rate".into(), vec![toml_value(rate)])));
+    options.extend(of.threads.iter().map(|n| ("threads".into(), vec![n.to_string()])));
+    for option in &of.load_options {
+        let (name, value) = option.split_once('=').unwrap_or((option, "true"));
+        let name = name.trim_start_matches('-');
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+            return Err(Failure::misuse(
+                format!("`{option}` is no option of `pitot load`"),
+                "write --load-option NAME=VALUE, such as --load-option timeout=2s",
+            ));
+        }
+        let value = toml_value(value);
+        match options.iter_mut().find(|(other, _)| other == name) {
+            Some((_, values)) if of.load_options.iter().any(|o| o.starts_with(name)) && name == "header" => {
+                values.push(value);
+            }
+            Some(_) => {
+                let what = format!("the option `{name}` of the load is given twice");
+                return Err(Failure::misuse(what, "leave one out"));
+            }
+            None => options.push((name.to_owned(), vec![value])),
+        }
+    }
+    let mut text = "\n# The load: options of `pitot load`.\n[load]\n".to_owned();
+    for (name, values) in options {
+        let value = match &values[..] {
+            [one] => one.clone(),
+            all => format!("[{}]", all.join(", ")),
+        };
+        let _ = writeln!(text, "{name} = {value}");
+    }
+    Ok(text)
+}
+
+/// The files that nginx and the servers of Pitot serve.
+struct Files {
+    /// Below `html` in the private directory; none if nobody needs it, or a folder is named.
+    path: Option<String>,
+    size: String,
+    /// The folder on the command line.
+    root: Option<String>,
+    /// Whether the servers of Pitot need it, and not only nginx.
+    for_pitot: bool,
+}
+
+impl Files {
+    fn of(of: &Comparison, servers: &[Server], url: &str) -> Result<Files, Failure> {
+        let root = match &of.root {
+            Some(root) => {
+                let folder = std::fs::canonicalize(root).map_err(|e| {
+                    let what = format!("the folder {} of --root cannot be used: {e}", root.display());
+                    Failure::misuse(what, "name a folder with the files to serve")
+                })?;
+                Some(folder.to_string_lossy().into_owned())
+            }
+            None => None,
+        };
+        let is_http = url.starts_with("http://");
+        let has_nginx =
+            servers.iter().any(|s| matches!(&s.kind, ServerKind::Known(known) if known.name == "nginx"));
+        let has_pitot = servers.iter().any(|s| matches!(s.kind, ServerKind::Architecture { .. }));
+        let path = url.split("://").nth(1).and_then(|rest| rest.split_once('/')).map_or("", |(_, path)| path);
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        let generated = path.strip_prefix("bytes/").filter(|size| pitot_meter::units::size(size).is_ok());
+        let for_pitot = is_http && has_pitot && generated.is_none();
+        let needed = is_http && root.is_none() && (has_nginx || for_pitot);
+        let is_plain = !path.split('/').any(|part| part == ".." || part.contains("//"));
+        let name = if path.is_empty() || path.ends_with('/') {
+            format!("{path}index.html")
+        } else {
+            path.to_owned()
+        };
+        Ok(Files {
+            path: (needed && is_plain).then_some(name),
+            size: generated.unwrap_or(FILE_SIZE).to_owned(),
+            root,
+            for_pitot,
+        })
+    }
+
+    fn pitot_root(&self) -> Option<&str> {
+        self.for_pitot.then(|| self.root.as_deref().unwrap_or("{dir}/html"))
+    }
+}
+
+/// The table of a server that the plan must define.
+fn section(
+    of: &Comparison,
+    server: &Server,
+    url: &str,
+    files: &Files,
+    folder: Folder<'_>,
+) -> Result<String, Failure> {
+    let head = format!("\n[servers.{}]\n", quoted_key(&server.name));
+    Ok(match &server.kind {
+        ServerKind::Architecture { model, mechanism } => {
+            let level = mechanism.as_ref().map_or_else(|| model.clone(), |m| format!("{model}+{m}"));
+            if server.name == level {
+                return Ok(String::new());
+            }
+            let mechanism =
+                mechanism.as_ref().map_or_else(String::new, |m| format!("mechanism = {}\n", quoted(m)));
+            format!("{head}model = {}\n{mechanism}", quoted(model))
+        }
+        ServerKind::Known(known) => {
+            let body = known.section().lines().skip(1);
+            // What the command line asks for goes before what the suite would.
+            let scheme = url.split("://").next().unwrap_or_default();
+            let is_other_url =
+                |line: &&str| of.url.is_some() && line.starts_with(&format!("url = \"{scheme}://"));
+            let body: Vec<&str> = body.filter(|line| !is_other_url(line)).collect();
+            let body = body.join("\n");
+            let body = match &files.root {
+                Some(root) => body.replace("root html;", &format!("root {};", quoted(root))),
+                None => body,
+            };
+            format!("{head}{}\n", body.trim_end())
+        }
+        ServerKind::Command(words) => {
+            let mut words = words.clone();
+            let cwd = match folder {
+                Folder::Here => "{plan}",
+                Folder::Elsewhere(path) => {
+                    if let Some(program) =
+                        words.first_mut().filter(|p| p.contains('/') && !p.starts_with('/'))
+                    {
+                        let below = program.trim_start_matches("./");
+                        *program = Path::new(path).join(below).to_string_lossy().into_owned();
+                    }
+                    path
+                }
+            };
+            let command: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            format!(
+                "{head}command = [{}]\ncwd = {}\n# Or {{ line = \"...\" }}: ready when it prints a line with that text.\n\
+                 ready = \"port\"\n",
+                command.join(", "),
+                quoted(cwd)
+            )
+        }
+    })
+}
+
+/// A key, in quotes where it must be.
+fn quoted_key(name: &str) -> String {
+    let bare = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    if bare { name.to_owned() } else { quoted(name) }
+}

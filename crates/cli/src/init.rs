@@ -1,0 +1,70 @@
+//! `pitot init`.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use pitot_results::Failure;
+
+use crate::catalog::catalog;
+use crate::comparison::{Comparison, Folder};
+
+/// Write a plan to go on from, with comments.
+///
+/// With the options of `pitot run --server ...` it is the plan of that comparison, else one of two servers of Pitot with
+/// hints how to add your own. A file that exists is not overwritten.
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// The file to write; - is standard output.
+    #[arg(value_name = "FILE", default_value = "plan.toml")]
+    file: PathBuf,
+    /// Repetitions of each cell. [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: Option<u32>,
+    #[command(flatten)]
+    comparison: Comparison,
+}
+
+impl Init {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let comparison =
+            if self.comparison.is_given() { self.comparison.clone() } else { Comparison::example() };
+        let is_stdout = self.file == Path::new("-");
+        let here = std::env::current_dir().map_err(|e| {
+            Failure::run(format!("the current directory is not known: {e}"), "change to one that exists")
+        })?;
+        let folder = if is_stdout { None } else { std::path::absolute(&self.file).ok() };
+        let is_here = folder.as_deref().and_then(Path::parent).is_none_or(|folder| folder == here);
+        let elsewhere = here.to_string_lossy();
+        let folder = if is_here { Folder::Here } else { Folder::Elsewhere(&elsewhere) };
+        let text = comparison.plan_text(self.repetitions, &catalog(), folder)?;
+        if is_stdout {
+            // A closed pipe (`| head`) is no failure.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            return Ok(ExitCode::SUCCESS);
+        }
+        let shown = self.file.display();
+        let written = File::create_new(&self.file).and_then(|mut file| file.write_all(text.as_bytes()));
+        match written {
+            Ok(()) => {
+                println!("wrote {shown}; run it with: pitot run {shown}");
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(Failure::misuse(
+                format!("{shown} exists, and is not overwritten"),
+                format!("name another file, or print the plan with: pitot init {}-", options_of_hint(&self)),
+            )),
+            Err(e) => Err(Failure::run(
+                format!("{shown} cannot be written: {e}"),
+                "check the path, its permissions and the free space",
+            )),
+        }
+    }
+}
+
+/// Reminds of the options in the command that a hint shows.
+fn options_of_hint(init: &Init) -> &'static str {
+    if init.comparison.is_given() { "[OPTIONS] " } else { "" }
+}

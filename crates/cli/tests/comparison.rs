@@ -1,0 +1,107 @@
+//! A comparison that options describe, and the plan that `pitot init` makes of them, with the real program.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use pitot_lab::{Run, VerdictKind};
+
+const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+/// A server of one's own: this program under another name, in the directory of the test.
+const OWN: &str = "./mine serve http --listen {address}";
+
+fn bed() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(PITOT, dir.path().join("mine")).unwrap();
+    dir
+}
+
+fn pitot(dir: &Path, arguments: &[&str]) -> Output {
+    Command::new(PITOT).args(arguments).current_dir(dir).env("TMPDIR", dir).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn two_commands_are_compared_without_a_plan() {
+    let bed = bed();
+    let variable = "named=env ROOT={dir} ./mine serve http --listen 127.0.0.1:{port}";
+    let arguments = ["run", "-o", "run.pitot", "--repetitions", "1", "-d", "200ms", "-c", "4"];
+    let servers = ["--server", OWN, "--server", variable, "--server", "loop+epoll-et"];
+    let output =
+        pitot(bed.path(), &[&arguments[..], &servers, &["--url", "http://{address}/x.html"]].concat());
+    // A server of Pitot has the file that the URL names; the others have no root, and answer 404.
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let output = pitot(
+        bed.path(),
+        &[&["run", "-o", "good.pitot", "--repetitions", "1", "-d", "200ms", "-c", "4"], &servers[..]]
+            .concat(),
+    );
+    assert!(output.status.success(), "{}", text(&output));
+    let run = Run::open(&bed.path().join("good.pitot")).unwrap();
+    let labels: Vec<String> = run.cells.iter().map(|cell| cell.label()).collect();
+    assert_eq!(labels, ["mine", "named", "loop+epoll-et"]);
+    assert!(run.cells.iter().all(|cell| cell.verdict().kind != VerdictKind::Failed));
+    assert!(run.info.plan_source.contains("[servers.mine]\ncommand = [\""), "{}", run.info.plan_source);
+    assert_eq!(run.plan.name, "comparison");
+    let output = pitot(bed.path(), &["run", "--resume", "good.pitot"]);
+    assert!(output.status.success(), "the run file has the whole plan: {}", text(&output));
+}
+
+#[test]
+fn init_writes_a_plan_that_runs_and_overwrites_nothing() {
+    let bed = bed();
+    let options = ["--server", OWN, "--server", "thread", "-c", "4", "-d", "200ms", "--repetitions", "1"];
+    let output = pitot(bed.path(), &[&["init"], &options[..]].concat());
+    assert!(output.status.success(), "{}", text(&output));
+    let plan = std::fs::read_to_string(bed.path().join("plan.toml")).unwrap();
+    assert!(plan.starts_with("# A plan of Pitot") && plan.contains("cwd = \"{plan}\""), "{plan}");
+    let output = pitot(bed.path(), &["run", "plan.toml"]);
+    assert!(output.status.success(), "{}", text(&output));
+    let output = pitot(bed.path(), &["init"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("plan.toml exists, and is not overwritten"), "{}", text(&output));
+    assert_eq!(std::fs::read_to_string(bed.path().join("plan.toml")).unwrap(), plan);
+    std::fs::create_dir(bed.path().join("plans")).unwrap();
+    let output = pitot(bed.path(), &[&["init", "plans/other.toml"], &options[..]].concat());
+    assert!(output.status.success(), "{}", text(&output));
+    let output = pitot(bed.path(), &["run", "plans/other.toml", "--dry-run"]);
+    let own = bed.path().join("mine");
+    assert!(text(&output).contains(&format!("{} serve http", own.display())), "{}", text(&output));
+}
+
+#[test]
+fn a_server_runs_in_its_folder_with_its_variables() {
+    let bed = bed();
+    std::fs::create_dir(bed.path().join("app")).unwrap();
+    let script = "#!/bin/sh\nexec ../mine serve http --listen \"127.0.0.1:$PORT\"\n";
+    std::fs::write(bed.path().join("app/start.sh"), script).unwrap();
+    let plan = "repetitions = 1\nduration = \"200ms\"\nwarmup = \"0s\"\n\
+                [load]\nurl = \"http://{address}/\"\n[factors]\nserver = [\"own\"]\n\
+                [servers.own]\ncommand = [\"sh\", \"start.sh\"]\ncwd = \"app\"\nenv = { PORT = \"{port}\" }\n";
+    std::fs::write(bed.path().join("plan.toml"), plan).unwrap();
+    let output = pitot(bed.path(), &["run", "plan.toml"]);
+    assert!(output.status.success(), "{}", text(&output));
+    std::fs::write(bed.path().join("plan.toml"), plan.replace("\"app\"", "\"ap\"")).unwrap();
+    let output = pitot(bed.path(), &["run", "plan.toml"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("/ap is no folder"), "{}", text(&output));
+}
+
+#[test]
+fn a_server_that_is_named_must_be_one_that_can_be_measured() {
+    let bed = bed();
+    let refused = |arguments: &[&str], what: &str| {
+        let output = pitot(bed.path(), &[&["run"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(text(&output).contains(what), "{what}: {}", text(&output));
+    };
+    refused(&["--server", "loop", "--server", "fork+uring"], "fork+uring cannot be measured: ");
+    refused(
+        &["--server", "loop", "--server", "no-such-program {address}"],
+        "`no-such-program` is not installed here",
+    );
+    refused(&["quick", "--server", "loop"], "cannot be used with");
+    refused(&["quick", "-c", "4"], "--server");
+}
