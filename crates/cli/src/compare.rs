@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use pitot_report::{Format, Gate, GateOutcome, compare, render_comparison};
 use pitot_results::Failure;
 
-use crate::report::{open, print, write_to};
+use crate::report::{add_to_job_summary, open, print, write_to};
 
 /// The exit code where no gate is met and one is undecided. 1 is a gate that is met, or a failure; 2 is misuse.
 const UNDECIDED: u8 = 3;
@@ -16,6 +16,9 @@ const UNDECIDED: u8 = 3;
 ///
 /// Prints the differences in the environment first, then for each cell that both runs have the ratio of B to A with its
 /// 95% interval, and whether the difference is significant.
+///
+/// Exit codes: 0 if every gate of --fail-if was passed, or there is none; 1 if one was met, or the comparison could not be
+/// written; 2 for wrong use; 3 if no gate was met and one is undecided.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     /// The first run: the baseline.
@@ -30,19 +33,24 @@ pub(crate) struct Compare {
     /// Output file; - is standard output. [default: standard output; for html, A-vs-B.html next to B.pitot]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Exit with 1 if a cell changed by more than this, such as 'throughput < -5%' or 'p99 > +10%', and with 3 if that
-    /// cannot be decided; may be repeated.
+    /// Exit with 1 if a cell meets this condition, and with 3 if that cannot be decided; may be repeated.
     ///
-    /// A cell meets the condition only if its difference is significant (after correction for the number of cells, and
-    /// beyond the plan's tolerance) and the whole 95% interval of the change is beyond the one named, or if the cell failed
-    /// in B only. The gate is passed if the interval of every cell lies on the other side. It is undecided if an interval
-    /// holds the limit, if a cell was noisy, network-bound or rate-missed in either run, or for lack of repetitions or of
-    /// common cells. Of several gates, one that is met decides the exit code, else one that is undecided.
+    /// - 'throughput < -5%', 'p99 > +10%': the metric changed by more than this from A to B;
+    /// - 'p99 > 2ms', 'throughput < 50k', 'memory > 64MiB', 'error-rate > 1%': its value in B is beyond this limit;
+    /// - 'spread > 10%': the repetitions of a cell of B vary by more than this in the plan's metric;
+    /// - 'noisy', 'failed', or another verdict: a cell of B has it.
+    ///
+    /// `pitot list metrics` has the metrics. A cell meets a condition only if the whole 95% interval lies beyond it; for a
+    /// change, the difference must also be significant (after correction for the number of cells, and beyond the plan's
+    /// tolerance). A cell that failed in B only meets every condition. A condition is passed if the interval of every cell
+    /// lies on the other side. It is undecided if an interval holds the limit, if a cell is missing from B, was
+    /// network-bound or missed its rate, or for lack of repetitions or of common cells. Of several conditions, one that is
+    /// met decides the exit code, else one that is undecided.
     #[arg(long, value_name = "EXPR")]
     fail_if: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CompareFormat {
     /// Text of at most 100 columns.
     Terminal,
@@ -52,6 +60,10 @@ enum CompareFormat {
     Json,
     /// One self-contained page with charts.
     Html,
+    /// Annotations of GitHub Actions; the comparison as Markdown goes to the job summary ($GITHUB_STEP_SUMMARY).
+    Github,
+    /// JUnit XML: a test case for each cell, and one for each gate and cell.
+    Junit,
 }
 
 impl Compare {
@@ -71,10 +83,15 @@ impl Compare {
             CompareFormat::Md => Format::Markdown,
             CompareFormat::Json => Format::Json,
             CompareFormat::Html => Format::Html,
+            CompareFormat::Github => Format::Github,
+            CompareFormat::Junit => Format::Junit,
         };
         let page = (format == Format::Html && self.output.is_none()).then(|| page_path(&self.a, &self.b));
         let path = self.output.as_deref().or(page.as_deref());
         write_to(path, &render_comparison(&comparison, &judged, format))?;
+        if format == Format::Github {
+            add_to_job_summary(&render_comparison(&comparison, &judged, Format::Markdown))?;
+        }
         if let Some(page) = &page {
             print(&format!("{}\n", page.display()))?;
         }

@@ -1,6 +1,7 @@
 //! `pitot report`.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,6 +43,10 @@ enum ReportFormat {
     Csv,
     /// One JSON object.
     Json,
+    /// Annotations of GitHub Actions; the report as Markdown goes to the job summary ($GITHUB_STEP_SUMMARY).
+    Github,
+    /// JUnit XML: a test case for each cell, which fails if the cell did.
+    Junit,
 }
 
 impl Report {
@@ -64,7 +69,12 @@ impl Report {
             ReportFormat::Md => Format::Markdown,
             ReportFormat::Csv => Format::Csv,
             ReportFormat::Json => Format::Json,
+            ReportFormat::Github => Format::Github,
+            ReportFormat::Junit => Format::Junit,
         };
+        if format == Format::Github {
+            add_to_job_summary(&render(&run, Format::Markdown))?;
+        }
         let default = (format == Format::Html).then(|| page_path(&run.path));
         let path = self.output.clone().or(default);
         write_to(path.as_deref(), &render(&run, format))?;
@@ -98,6 +108,21 @@ pub(crate) fn write_to(path: Option<&Path>, text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Adds to the summary of the job, if this is a job of GitHub Actions: it names the file, which each step adds to.
+pub(crate) fn add_to_job_summary(markdown: &str) -> Result<(), Failure> {
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
+        return Ok(());
+    };
+    let added = File::options().create(true).append(true).open(&path);
+    added.and_then(|mut file| file.write_all(markdown.as_bytes())).map_err(|error| {
+        let path = Path::new(&path).display();
+        Failure::run(
+            format!("cannot add to the job summary {path}: {error}"),
+            "let GITHUB_STEP_SUMMARY name a file that can be written, or unset it",
+        )
+    })
+}
+
 /// Prints. A reader that closed the pipe early, as `head` does, is not a failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
@@ -125,6 +150,7 @@ fn by_name(path: &Path) -> Format {
         Some("md" | "markdown") => Format::Markdown,
         Some("csv") => Format::Csv,
         Some("json") => Format::Json,
+        Some("xml") => Format::Junit,
         _ => Format::Terminal,
     }
 }

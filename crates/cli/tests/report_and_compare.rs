@@ -89,6 +89,31 @@ fn a_gate_that_is_met_exits_with_1_one_that_passes_with_0_and_one_that_is_undeci
 }
 
 #[test]
+fn a_job_of_github_actions_gets_annotations_and_a_summary() {
+    let directory = tempfile::tempdir().unwrap();
+    let a = run_file(directory.path(), "a.pitot", &SMALL);
+    let b = run_file(directory.path(), "b.pitot", &Fixture { slowdown: 1.3, seed: 8, ..SMALL });
+    let summary = directory.path().join("summary.md");
+    std::fs::write(&summary, "An earlier step.\n").unwrap();
+    let job = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        command.args(arguments).env("GITHUB_STEP_SUMMARY", &summary).output().unwrap()
+    };
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+    let output = job(&["compare", a, b, "--format", "github", "--fail-if", "throughput < -5%"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).starts_with("::error title=gate throughput"), "{}", text(&output.stdout));
+    let added = std::fs::read_to_string(&summary).unwrap();
+    assert!(added.starts_with("An earlier step.\n# Comparison"), "{added}");
+    assert_eq!(job(&["report", a, "--format", "github"]).status.code(), Some(0));
+    assert!(std::fs::read_to_string(&summary).unwrap().contains("## Answer"));
+    let report = directory.path().join("report.xml");
+    let output = pitot(&["compare", a, b, "--format", "junit", "-o", report.to_str().unwrap()]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+    assert!(std::fs::read_to_string(report).unwrap().contains("<testsuites name=\"pitot compare\""));
+}
+
+#[test]
 fn a_page_of_a_comparison_is_a_file_as_that_of_a_report_is() {
     let directory = tempfile::tempdir().unwrap();
     let a = run_file(directory.path(), "a.pitot", &SMALL);

@@ -13,4 +13,8 @@ pub enum Format {
     Csv,
     /// One JSON object.
     Json,
+    /// Annotations of GitHub Actions, one to a line.
+    Github,
+    /// The XML of JUnit, which most systems for continuous integration read.
+    Junit,
 }

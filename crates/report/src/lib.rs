@@ -1,7 +1,7 @@
 //! Reports made from a run file and nothing else.
 //!
 //! [`Analysis`] computes everything that a report says, once; [`render`] arranges it for a terminal, as one HTML
-//! file, as Markdown, CSV or JSON. [`chart::CHARTS`] lists the charts. What is said of a metric comes from its entry in
+//! file, as Markdown, CSV or JSON, or for continuous integration. [`chart::CHARTS`] lists the charts. What is said of a metric comes from its entry in
 //! [`pitot_lab::METRICS`].
 #![forbid(unsafe_code)]
 
@@ -13,8 +13,10 @@ mod csv;
 mod escape;
 mod findings;
 mod format;
+mod github;
 mod html;
 mod json;
+mod junit;
 mod markdown;
 mod method;
 mod number;
@@ -46,5 +48,7 @@ pub fn render(run: &Run, format: Format) -> String {
         Format::Markdown => markdown::render(&analysis),
         Format::Csv => csv::render(&analysis),
         Format::Json => json::render(&analysis),
+        Format::Github => github::render(&analysis),
+        Format::Junit => junit::render(&analysis),
     }
 }

@@ -4,7 +4,7 @@ use crate::analysis::{Analysis, factor_title};
 use crate::number::{percent, span};
 use crate::text::s;
 use pitot_lab::Order;
-use pitot_lab::statistics::repetitions_needed;
+use pitot_lab::statistics::{MEDIAN_REPETITIONS_MIN, Statistic, repetitions_needed};
 
 /// The facts at the head of a report: what, where, when.
 pub(crate) fn facts(a: &Analysis<'_>) -> Vec<(&'static str, String)> {
@@ -41,12 +41,7 @@ pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
         "Response times count **from the intended start** of a request to the last byte of its reply, even if the load \
          generator was late. Histograms of repetitions are merged; percentiles are never averaged."
             .into(),
-        format!(
-            "A cell's figure is the {} of its repetitions, with a nominal 95% percentile bootstrap interval (Efron \
-             1979). With six repetitions such an interval covers the median in about 93% of runs; nothing is decided by it. \
-             Fewer than six repetitions have no interval; their range is shown in parentheses.",
-            plan.statistic
-        ),
+        figures(a),
         "A ratio between two cells is the Hodges-Lehmann estimate of the ratios of the blocks, with the interval of the \
          Wilcoxon signed-rank test. With fewer than six blocks, or where many comparisons need finer p-values, it is the \
          Mann-Whitney test."
@@ -70,6 +65,35 @@ pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
     sentences.extend(baseline(a));
     sentences.push(format!("The run was started by `{}`.", a.run.info.command_line));
     sentences
+}
+
+/// What a cell's figure is, and how sure its interval is.
+fn figures(a: &Analysis<'_>) -> String {
+    let interval = match a.run.plan.statistic {
+        Statistic::Median => format!(
+            "the interval between two of its order statistics (David and Nagaraja 2003), which assumes nothing of their \
+             distribution{}",
+            coverage(a)
+                .map_or_else(String::new, |words| format!(" and covers the true median in {words} of runs"))
+        ),
+        Statistic::TrimmedMean(_) => {
+            "a nominal 95% percentile bootstrap interval (Efron 1979), which with few \
+                                      repetitions covers the true value somewhat less often"
+                .to_owned()
+        }
+    };
+    format!(
+        "A cell's figure is the {} of its repetitions, with {interval}. Fewer than {MEDIAN_REPETITIONS_MIN} repetitions \
+         have no 95% interval; their range is shown in parentheses.",
+        a.run.plan.statistic
+    )
+}
+
+/// The exact coverage of the medians' intervals, `96.9%`; none where there are no such intervals.
+pub(crate) fn coverage(a: &Analysis<'_>) -> Option<String> {
+    let intervals = a.cells.iter().filter_map(|c| c.estimate(a.headline)?.interval);
+    let lowest = intervals.map(|i| i.coverage).reduce(f64::min)?;
+    (a.run.plan.statistic == Statistic::Median).then(|| format!("{:.1}%", lowest * 100.0))
 }
 
 fn order(a: &Analysis<'_>) -> String {

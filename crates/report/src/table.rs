@@ -1,6 +1,7 @@
 //! The table of results: the same rows and columns for the terminal, for Markdown and for HTML.
 
 use crate::analysis::{Analysis, Cell, Standing};
+use crate::method::coverage;
 use crate::number::{figure_of, spread};
 use crate::phrase::{Tone, ratio, tone};
 use crate::text::s;
@@ -151,7 +152,11 @@ fn column(index: usize, metric: &Metric) -> Column {
 fn legend(a: &Analysis<'_>) -> String {
     let repetitions = a.run.plan.repetitions as usize;
     let enough = repetitions >= MEDIAN_REPETITIONS_MIN;
-    let brackets = if enough { "[ ] nominal 95% interval" } else { "( ) range of the repetitions" };
+    let brackets = match coverage(a) {
+        Some(coverage) => format!("[ ] {coverage} interval of the median"),
+        None if enough => "[ ] nominal 95% interval".to_owned(),
+        None => "( ) range of the repetitions".to_owned(),
+    };
     format!(
         "★ best, ≈ not significantly different from it; {} of {repetitions} repetition{}; {brackets}.",
         a.run.plan.statistic,

@@ -2,8 +2,8 @@
 //!
 //! Pure functions over numbers; nothing here knows a plan or a file. The choices, and their price:
 //!
-//! - **A cell's figure** is a median or a trimmed mean ([`Statistic`]) with a percentile bootstrap
-//!   interval ([`Estimate`]). Fewer than [`MEDIAN_REPETITIONS_MIN`] repetitions give no 95% interval of a median.
+//! - **A cell's figure** is a median with its order-statistic interval, or a trimmed mean with a percentile bootstrap
+//!   interval ([`Statistic`], [`Estimate`]). Fewer than [`MEDIAN_REPETITIONS_MIN`] repetitions give no 95% interval.
 //! - **A comparison** is a ratio paired by block: the Hodges-Lehmann estimate of the log ratios, with the interval
 //!   and the p-value of Wilcoxon's signed-rank test ([`judge`]). In a randomised block two equal servers can be
 //!   swapped, so the test's level holds whatever the noise looks like; a bootstrap of so few pairs would claim

@@ -116,11 +116,13 @@ fn metrics(a: &Run, b: &Run, others: &[&'static Metric]) -> Vec<&'static Metric>
     metrics
 }
 
+/// The figure of a cell by its plan's statistic; none if it failed or has no value.
+pub(super) fn estimate(run: &Run, cell: &CellRecord, metric: &Metric) -> Option<Estimate> {
+    let failed = cell.verdict().kind == VerdictKind::Failed;
+    (!failed).then(|| Estimate::of(&values(cell, metric), run.plan.statistic, run.info.seed))?
+}
+
 fn table(metric: &'static Metric, pairs: &[CellPair<'_>], runs: (&Run, &Run), tolerance: f64) -> MetricTable {
-    let estimate = |cell: &CellRecord, verdict: VerdictKind, run: &Run| {
-        let values = values(cell, metric);
-        (verdict != VerdictKind::Failed).then(|| Estimate::of(&values, run.plan.statistic, run.info.seed))?
-    };
     let family: Vec<Samples> = pairs
         .iter()
         .map(|p| match [p.verdict_a, p.verdict_b].contains(&VerdictKind::Failed) {
@@ -132,8 +134,8 @@ fn table(metric: &'static Metric, pairs: &[CellPair<'_>], runs: (&Run, &Run), to
         .into_iter()
         .zip(pairs)
         .map(|(comparison, pair)| MetricRow {
-            a: estimate(pair.a, pair.verdict_a, runs.0),
-            b: estimate(pair.b, pair.verdict_b, runs.1),
+            a: estimate(runs.0, pair.a, metric),
+            b: estimate(runs.1, pair.b, metric),
             comparison,
         })
         .collect();

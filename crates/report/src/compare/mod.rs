@@ -4,21 +4,23 @@ mod comparison;
 mod differences;
 mod forest;
 mod gate;
+mod github;
 mod html;
 mod json;
+mod junit;
 mod markdown;
 mod terminal;
 mod words;
 
 pub use comparison::{CellPair, MetricRow, MetricTable, RunComparison};
-pub use gate::{Gate, GateError, GateOutcome};
+pub use gate::{CellOutcome, Gate, GateCell, GateError, GateOutcome};
 
 use crate::format::Format;
 use pitot_lab::{Metric, Run};
 
 /// Compares `b` with `a`, in the usual metrics and those that `gates` name.
 pub fn compare<'r>(a: &'r Run, b: &'r Run, gates: &[Gate]) -> RunComparison<'r> {
-    let metrics: Vec<&'static Metric> = gates.iter().map(Gate::metric).collect();
+    let metrics: Vec<&'static Metric> = gates.iter().filter_map(Gate::metric).collect();
     comparison::compare_in(a, b, &metrics)
 }
 
@@ -33,5 +35,7 @@ pub fn render_comparison(
         Format::Markdown | Format::Csv => markdown::render(comparison, gates),
         Format::Html => html::render(comparison, gates),
         Format::Json => json::render(comparison, gates),
+        Format::Github => github::render(comparison, gates),
+        Format::Junit => junit::render(comparison, gates),
     }
 }

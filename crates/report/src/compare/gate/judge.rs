@@ -1,0 +1,181 @@
+//! Whether the cells of a comparison meet a gate.
+
+use super::condition::{Bound, Condition, Gate};
+use super::outcome::{CellOutcome, GateCell, GateOutcome};
+use crate::analysis::{headline, values};
+use crate::compare::comparison::{CellPair, MetricRow, RunComparison, estimate};
+use crate::number::{figure_with_spread, percent};
+use crate::phrase::times;
+use pitot_lab::statistics::{Comparison, Decision, Estimate, Interval, MEDIAN_REPETITIONS_MIN, Spread};
+use pitot_lab::{CellRecord, Metric, VerdictKind};
+
+/// A limit that takes more repetitions than so many times those of the runs is too close to be decided by more of them.
+const MORE_REPETITIONS_MAX: f64 = 10.0;
+/// Verdicts of cells whose figures do not describe their server: an interval over them says nothing of it either.
+const DISTURBED: [VerdictKind; 2] = [VerdictKind::RateMissed, VerdictKind::NetworkBound];
+
+impl Gate {
+    /// Whether the comparison meets it.
+    pub fn judge(&self, comparison: &RunComparison<'_>) -> GateOutcome {
+        let nothing = match self.metric() {
+            Some(metric) => format!("no cell has a value of {}", metric.name),
+            None => "there is no cell to judge".to_owned(),
+        };
+        GateOutcome::of(&self.cells(comparison), nothing)
+    }
+
+    /// How each cell came out that the gate can speak of: those of both runs, those that the second run lacks, and, where
+    /// it takes the second run alone, those that only this has.
+    pub fn cells(&self, comparison: &RunComparison<'_>) -> Vec<GateCell> {
+        let table = |metric: &Metric| comparison.metrics.iter().find(|t| t.metric.name == metric.name);
+        let pairs = comparison.pairs.iter().enumerate().filter_map(|(i, pair)| {
+            let outcome = match self.condition {
+                Condition::Change(metric, bound) => changed(pair, table(metric).map(|t| &t.rows[i]), bound)?,
+                _ => self.alone(comparison, pair.b, Some(pair.a))?,
+            };
+            Some(GateCell { label: pair.label.clone(), outcome })
+        });
+        let missing = comparison.only_a.iter().map(|label| GateCell {
+            label: label.clone(),
+            outcome: CellOutcome::Undecided("is missing from the second run".into()),
+        });
+        let is_new = |cell: &&CellRecord| comparison.only_b.contains(&cell.label());
+        let new = comparison.b.cells.iter().filter(is_new).filter_map(|cell| {
+            Some(GateCell { label: cell.label(), outcome: self.alone(comparison, cell, None)? })
+        });
+        pairs.chain(missing).chain(new).collect()
+    }
+
+    /// How a cell of the second run comes out by itself; none if the gate says nothing of it.
+    fn alone(
+        &self,
+        c: &RunComparison<'_>,
+        cell: &CellRecord,
+        before: Option<&CellRecord>,
+    ) -> Option<CellOutcome> {
+        let verdict = cell.verdict().kind;
+        let failed = verdict == VerdictKind::Failed;
+        match self.condition {
+            Condition::Change(..) => None,
+            Condition::Verdict(kind) if kind == verdict => {
+                Some(CellOutcome::Met(format!("was {}", kind.name())))
+            }
+            Condition::Verdict(_) => Some(CellOutcome::Passed),
+            _ if failed => Some(CellOutcome::Met("failed in the second run".into())),
+            Condition::Limit(metric, bound) => match estimate(c.b, cell, metric) {
+                Some(e) => Some(limited(metric, bound, &e, verdict)),
+                None => before.and_then(|before| estimate(c.a, before, metric)).map(|_| {
+                    CellOutcome::Undecided(format!("has no value of {} in the second run", metric.name))
+                }),
+            },
+            Condition::Spread(share) => Some(match Spread::of(&values(cell, headline(c.b))) {
+                None => CellOutcome::TooFewRepetitions { have: cell.repetitions.len(), needed: 2 },
+                Some(spread) if spread.relative > share => {
+                    CellOutcome::Met(format!("varies by {}", percent(spread.relative)))
+                }
+                Some(_) => CellOutcome::Passed,
+            }),
+        }
+    }
+}
+
+/// A value of the second run against a limit.
+fn limited(metric: &Metric, bound: Bound, e: &Estimate, verdict: VerdictKind) -> CellOutcome {
+    if DISTURBED.contains(&verdict) {
+        return disturbed(verdict);
+    }
+    let shown = figure_with_spread(metric, e);
+    match e.interval {
+        None => CellOutcome::TooFewRepetitions { have: e.repetitions, needed: MEDIAN_REPETITIONS_MIN },
+        Some(interval) if bound.is_met_by(interval) => CellOutcome::Met(format!("has {shown}")),
+        Some(interval) if bound.is_kept_by(interval) => CellOutcome::Passed,
+        Some(_) => CellOutcome::Undecided(format!(
+            "is too close: the interval of {shown} holds the limit{}",
+            again(verdict)
+        )),
+    }
+}
+
+/// A change against a bound; none if neither run has a value.
+fn changed(pair: &CellPair<'_>, row: Option<&MetricRow>, bound: Bound) -> Option<CellOutcome> {
+    let undecided = |why: &str| Some(CellOutcome::Undecided(why.to_owned()));
+    let is_failed = |verdict: VerdictKind| verdict == VerdictKind::Failed;
+    match (is_failed(pair.verdict_a), is_failed(pair.verdict_b)) {
+        (false, true) => return Some(CellOutcome::Met("failed in the second run only".into())),
+        (true, true) => return undecided("failed in both runs"),
+        (true, false) => return undecided("failed in the first run: there is nothing to compare with"),
+        (false, false) => {}
+    }
+    let row = row?;
+    let Some(c) = &row.comparison else {
+        return match (&row.a, &row.b) {
+            (None, None) => None,
+            (Some(a), Some(b)) if a.max == 0.0 && b.max == 0.0 => Some(CellOutcome::Passed),
+            (Some(_), Some(_)) => {
+                undecided("has no ratio, as it was 0 in a run: name a limit instead of a change")
+            }
+            (Some(_), None) => undecided("has no value in the second run"),
+            (None, Some(_)) => undecided("has no value in the first run"),
+        };
+    };
+    let verdicts = [pair.verdict_a, pair.verdict_b];
+    if let Decision::TooFewRepetitions { needed } = c.decision {
+        return Some(CellOutcome::TooFewRepetitions { have: c.repetitions, needed });
+    }
+    if let Some(verdict) = DISTURBED.into_iter().find(|kind| verdicts.contains(kind)) {
+        return Some(disturbed(verdict));
+    }
+    Some(match c.interval {
+        Some(interval) if bound.is_kept_by(interval) => CellOutcome::Passed,
+        Some(interval) if c.decision.is_difference() && bound.is_met_by(interval) => {
+            CellOutcome::Met(format!("has {} the value of the first run", times(c)))
+        }
+        _ => {
+            let noisy =
+                if verdicts.contains(&VerdictKind::Noisy) { VerdictKind::Noisy } else { VerdictKind::Valid };
+            CellOutcome::Undecided(format!("{}{}", why_undecided(c, bound), again(noisy)))
+        }
+    })
+}
+
+fn disturbed(verdict: VerdictKind) -> CellOutcome {
+    CellOutcome::Undecided(format!("was {}: measure it again", verdict.name()))
+}
+
+/// What to do about a cell that noise left undecided.
+fn again(verdict: VerdictKind) -> &'static str {
+    if verdict == VerdictKind::Noisy { " (it was noisy: measure it again)" } else { "" }
+}
+
+impl Bound {
+    /// The value is beyond the bound wherever in the interval it is.
+    fn is_met_by(self, interval: Interval) -> bool {
+        if self.above { interval.low > self.value } else { interval.high < self.value }
+    }
+
+    /// The value is not beyond the bound wherever in the interval it is.
+    fn is_kept_by(self, interval: Interval) -> bool {
+        if self.above { interval.high <= self.value } else { interval.low >= self.value }
+    }
+}
+
+/// Why a change neither meets nor passes the gate, and what would decide it.
+fn why_undecided(c: &Comparison, bound: Bound) -> String {
+    let Some(interval) = c.interval.filter(|interval| !bound.is_met_by(*interval)) else {
+        return format!(
+            "has {} the value of the first run, which is not significant after correction",
+            times(c)
+        );
+    };
+    // The end of the interval that the limit lies towards; widths shrink with the square root of the repetitions.
+    let end = if c.ratio > bound.value { interval.low } else { interval.high };
+    let (width, distance) = ((end / c.ratio).ln().abs(), (bound.value / c.ratio).ln().abs());
+    let more = (width / distance).powi(2) * 1.1;
+    let cure = if more <= MORE_REPETITIONS_MAX {
+        let needed = (c.repetitions as f64 * more).ceil();
+        format!("about {needed} repetitions would decide it")
+    } else {
+        "it is too close to the limit for more repetitions to decide it".to_owned()
+    };
+    format!("is too close: the interval of {} holds the limit; {cure}", times(c))
+}

@@ -1,0 +1,97 @@
+//! How a gate came out, in its cells and as a whole.
+
+use super::condition::Gate;
+use crate::text::s;
+
+/// More cells than this are counted in a sentence.
+const LISTED_MAX: usize = 4;
+
+/// How a gate came out in one cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateCell {
+    /// The cell's levels joined.
+    pub label: String,
+    /// How.
+    pub outcome: CellOutcome,
+}
+
+/// How a gate came out in one cell; sentences do not repeat its label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CellOutcome {
+    /// It is on the right side of the limit, and its whole interval with it.
+    Passed,
+    /// It is on the wrong side, or failed: a sentence.
+    Met(String),
+    /// Neither: a sentence.
+    Undecided(String),
+    /// Neither, since no outcome of so few repetitions could decide it.
+    TooFewRepetitions {
+        /// Repetitions on the side that has fewer.
+        have: usize,
+        /// How many it takes.
+        needed: usize,
+    },
+}
+
+/// How a gate came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GateOutcome {
+    /// Every cell is on the right side of the limit, and its whole interval with it.
+    Passed,
+    /// Some cells are not: a sentence for each.
+    Met(Vec<String>),
+    /// Some cells cannot be decided: a sentence for each reason.
+    Undecided(Vec<String>),
+}
+
+impl GateOutcome {
+    /// What follows from the cells: one that meets the gate decides it, else one that is undecided.
+    pub(super) fn of(cells: &[GateCell], nothing: String) -> GateOutcome {
+        let mut met = Vec::new();
+        let mut undecided = Vec::new();
+        let mut few = Vec::new();
+        for cell in cells {
+            match &cell.outcome {
+                CellOutcome::Passed => {}
+                CellOutcome::Met(why) => met.push(format!("{} {why}", cell.label)),
+                CellOutcome::Undecided(why) => undecided.push(format!("{} {why}", cell.label)),
+                CellOutcome::TooFewRepetitions { have, needed } => few.push((*have, *needed)),
+            }
+        }
+        if let Some(&(have, needed)) = few.iter().max_by_key(|(_, needed)| needed) {
+            let is = if have == 1 { "is" } else { "are" };
+            let cells = few.len();
+            undecided.push(format!(
+                "{have} repetition{} {is} too few to decide {cells} cell{}: run with --repetitions {needed}",
+                s(have),
+                s(cells)
+            ));
+        }
+        if cells.is_empty() {
+            undecided.push(nothing);
+        }
+        if !met.is_empty() {
+            GateOutcome::Met(met)
+        } else if !undecided.is_empty() {
+            GateOutcome::Undecided(undecided)
+        } else {
+            GateOutcome::Passed
+        }
+    }
+
+    /// The outcome in a sentence.
+    pub fn sentence(&self, gate: &Gate) -> String {
+        match self {
+            GateOutcome::Passed => format!("gate '{gate}': passed"),
+            GateOutcome::Met(cells) => format!("gate '{gate}': met by {}", listed(cells)),
+            GateOutcome::Undecided(reasons) => format!("gate '{gate}': undecided, {}", listed(reasons)),
+        }
+    }
+}
+
+fn listed(cells: &[String]) -> String {
+    let listed = &cells[..cells.len().min(LISTED_MAX)];
+    let more = cells.len() - listed.len();
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!("{}{more}", listed.join("; "))
+}

@@ -1,0 +1,88 @@
+//! The XML of JUnit, as systems for continuous integration read it: suites of test cases that passed, failed or broke.
+
+use crate::analysis::Analysis;
+use crate::escape::escape;
+use crate::text::unmarked;
+use pitot_lab::VerdictKind;
+use std::fmt::Write as _;
+
+/// A group of test cases.
+pub(crate) struct Suite {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its test cases.
+    pub(crate) cases: Vec<Case>,
+}
+
+/// A test case.
+pub(crate) struct Case {
+    /// Its name.
+    pub(crate) name: String,
+    /// How it came out.
+    pub(crate) outcome: CaseOutcome,
+}
+
+/// How a test case came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CaseOutcome {
+    /// Well.
+    Passed,
+    /// Not as it should, for this reason.
+    Failed(String),
+    /// It could not be decided, for this reason.
+    Error(String),
+}
+
+/// The document.
+pub(crate) fn document(name: &str, suites: &[Suite]) -> String {
+    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let all = || suites.iter().flat_map(|s| &s.cases);
+    let _ = writeln!(xml, "<testsuites name=\"{}\" {}>", plain(name), counts(all()));
+    for suite in suites {
+        let name = plain(&suite.name);
+        let _ = writeln!(xml, "  <testsuite name=\"{name}\" {}>", counts(suite.cases.iter()));
+        for case in &suite.cases {
+            let _ = write!(xml, "    <testcase classname=\"{name}\" name=\"{}\"", plain(&case.name));
+            let _ = match &case.outcome {
+                CaseOutcome::Passed => writeln!(xml, "/>"),
+                CaseOutcome::Failed(why) => {
+                    writeln!(xml, ">\n      <failure message=\"{}\"/>\n    </testcase>", plain(why))
+                }
+                CaseOutcome::Error(why) => {
+                    writeln!(xml, ">\n      <error message=\"{}\"/>\n    </testcase>", plain(why))
+                }
+            };
+        }
+        xml.push_str("  </testsuite>\n");
+    }
+    xml.push_str("</testsuites>\n");
+    xml
+}
+
+fn counts<'a>(cases: impl Iterator<Item = &'a Case> + Clone) -> String {
+    let count = |is: fn(&CaseOutcome) -> bool| cases.clone().filter(|c| is(&c.outcome)).count();
+    format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\"",
+        cases.clone().count(),
+        count(|o| matches!(o, CaseOutcome::Failed(_))),
+        count(|o| matches!(o, CaseOutcome::Error(_)))
+    )
+}
+
+/// The text of an attribute. Control characters, which a program's output may hold, are not allowed in XML.
+fn plain(text: &str) -> String {
+    escape(&text.replace(char::is_control, " "))
+}
+
+/// A run: a test case for each cell, which fails if the cell did.
+pub(crate) fn render(a: &Analysis<'_>) -> String {
+    let cases = a.cells.iter().map(|cell| Case {
+        name: unmarked(&a.name_of(cell)),
+        outcome: match cell.verdict.kind {
+            VerdictKind::Failed => CaseOutcome::Failed(cell.verdict.reason.clone()),
+            _ if cell.record.repetitions.is_empty() => CaseOutcome::Error("it was not measured".into()),
+            _ => CaseOutcome::Passed,
+        },
+    });
+    document("pitot report", &[Suite { name: a.run.plan.name.clone(), cases: cases.collect() }])
+}
