@@ -35,10 +35,13 @@ pub(crate) struct Compare {
     output: Option<PathBuf>,
     /// Exit with 1 if a cell meets this condition, and with 3 if that cannot be decided; may be repeated.
     ///
-    /// - 'throughput < -5%', 'p99 > +10%': the metric changed by more than this from A to B;
-    /// - 'p99 > 2ms', 'throughput < 50k', 'memory > 64MiB', 'error-rate > 1%': its value in B is beyond this limit;
-    /// - 'spread > 10%': the repetitions of a cell of B vary by more than this in the plan's metric;
-    /// - 'noisy', 'failed', or another verdict: a cell of B has it.
+    /// 'throughput < -5%' or 'p99 > +10%': the metric changed by more than this from A to B.
+    ///
+    /// 'p99 > 2ms', 'throughput < 50k', 'memory > 64MiB', 'error-rate > 1%': its value in B is beyond this limit.
+    ///
+    /// 'spread > 10%': the repetitions of a cell of B vary by more than this in the plan's metric.
+    ///
+    /// 'noisy', 'failed' or another verdict: a cell of B has it.
     ///
     /// `pitot list metrics` has the metrics. A cell meets a condition only if the whole 95% interval lies beyond it; for a
     /// change, the difference must also be significant (after correction for the number of cells, and beyond the plan's
