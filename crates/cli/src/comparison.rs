@@ -26,34 +26,34 @@ pub(crate) struct Comparison {
     #[arg(long = "server", id = "server", value_name = "SERVER")]
     servers: Vec<String>,
     /// What each server is asked for, {address} being its own. [default: http://{address}/]
-    #[arg(long, value_name = "URL", requires = "server")]
+    #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Connections of the load; several numbers, 16,256, are measured one by one. [default: 64]
-    #[arg(short, long, value_name = "N,...", requires = "server")]
+    #[arg(short, long, value_name = "N,...")]
     connections: Option<String>,
     /// Total rate in requests per second; without one each connection sends its next request after the last reply.
-    #[arg(short = 'R', long, value_name = "RATE", requires = "server")]
+    #[arg(short = 'R', long, value_name = "RATE")]
     rate: Option<String>,
     /// Threads of the load generator. [default: 1]
-    #[arg(short, long, value_name = "N", requires = "server")]
+    #[arg(short, long, value_name = "N")]
     threads: Option<u32>,
     /// Another option of `pitot load`; may be given several times: header='Accept: text/html'.
-    #[arg(long = "load-option", value_name = "NAME=VALUE", requires = "server")]
+    #[arg(long = "load-option", value_name = "NAME=VALUE")]
     load_options: Vec<String>,
     /// The files that nginx and the servers of Pitot serve. [default: one of 1 KiB, where the URL says]
-    #[arg(long, value_name = "DIR", requires = "server")]
+    #[arg(long, value_name = "DIR")]
     root: Option<std::path::PathBuf>,
     /// The metric that decides (`pitot list metrics`). [default: throughput; latency-p99 with -R]
-    #[arg(long, value_name = "METRIC", requires = "server")]
+    #[arg(long, value_name = "METRIC")]
     metric: Option<String>,
     /// The server that the others are compared with. [default: the first]
-    #[arg(long, value_name = "SERVER", requires = "server")]
+    #[arg(long, value_name = "SERVER")]
     baseline: Option<String>,
     /// Smaller differences do not count. [default: 5%]
-    #[arg(long, value_name = "SHARE", requires = "server")]
+    #[arg(long, value_name = "SHARE")]
     tolerance: Option<String>,
     /// Length of each measurement. [default: so that all of them take less than a minute]
-    #[arg(short, long, value_name = "TIME", requires = "server")]
+    #[arg(short, long, value_name = "TIME")]
     duration: Option<String>,
 }
 
@@ -70,6 +70,46 @@ impl Comparison {
     /// Whether the options describe one at all.
     pub(crate) fn is_given(&self) -> bool {
         !self.servers.is_empty()
+    }
+
+    /// Refuses options that describe a comparison where no server is named. (That clap should demand `--server` does not
+    /// help: it drops the demand where a plan is named, which `--server` excludes.)
+    ///
+    /// # Errors
+    /// If there are such options.
+    pub(crate) fn check_servers(&self) -> Result<(), Failure> {
+        let Comparison {
+            servers,
+            url,
+            connections,
+            rate,
+            threads,
+            load_options,
+            root,
+            metric,
+            baseline,
+            tolerance,
+            duration,
+        } = self;
+        let given = [
+            ("--url", url.is_some()),
+            ("--connections", connections.is_some()),
+            ("--rate", rate.is_some()),
+            ("--threads", threads.is_some()),
+            ("--load-option", !load_options.is_empty()),
+            ("--root", root.is_some()),
+            ("--metric", metric.is_some()),
+            ("--baseline", baseline.is_some()),
+            ("--tolerance", tolerance.is_some()),
+            ("--duration", duration.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given && servers.is_empty()) {
+            None => Ok(()),
+            Some((option, _)) => Err(Failure::misuse(
+                format!("{option} belongs to a comparison without a plan, and no server is named"),
+                "name the servers with --server, or write the setting into the plan",
+            )),
+        }
     }
 
     /// The plan, as text with comments.

@@ -29,6 +29,7 @@ pub(crate) struct Init {
 
 impl Init {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.comparison.check_servers()?;
         let comparison =
             if self.comparison.is_given() { self.comparison.clone() } else { Comparison::example() };
         let is_stdout = self.file == Path::new("-");

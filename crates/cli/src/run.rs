@@ -62,6 +62,7 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.comparison.check_servers()?;
         if self.dry_run {
             return self.dry();
         }

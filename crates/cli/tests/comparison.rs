@@ -103,5 +103,5 @@ fn a_server_that_is_named_must_be_one_that_can_be_measured() {
         "`no-such-program` is not installed here",
     );
     refused(&["quick", "--server", "loop"], "cannot be used with");
-    refused(&["quick", "-c", "4"], "--server");
+    refused(&["quick", "-c", "4"], "--connections belongs to a comparison without a plan");
 }
