@@ -41,6 +41,9 @@ pub(crate) struct Mail {
     /// Send the message.
     #[arg(long)]
     really_send: bool,
+    /// Allow UTF-8 in the message's header; hosts that do not offer SMTPUTF8 cannot take it.
+    #[arg(long)]
+    smtputf8: bool,
     /// Record the outcome of each recipient in this file, and skip recipients that have one.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
@@ -169,6 +172,7 @@ impl Mail {
             helo: self.helo.clone(),
             journal: self.journal.clone(),
             window: self.window,
+            smtputf8: self.smtputf8,
             test_mode: self.test_mode,
             really_send: self.really_send,
         }

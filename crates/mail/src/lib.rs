@@ -28,6 +28,7 @@ mod slots;
 mod timeouts;
 mod tls;
 mod unacknowledged;
+mod well_formed;
 
 pub use engine::{Finished, Observer, Progress, RunError, run};
 pub use message::TlsPolicy;

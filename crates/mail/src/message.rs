@@ -25,6 +25,8 @@ pub(crate) struct Message {
     pub(crate) data: Vec<u8>,
     /// It holds bytes above 127.
     pub(crate) eight_bit: bool,
+    /// So does its header, in UTF-8.
+    pub(crate) utf8_header: bool,
     /// Take every step of a delivery but the last.
     pub(crate) test: bool,
     pub(crate) tls: TlsPolicy,
@@ -36,7 +38,7 @@ pub(crate) type Misfit = (u16, &'static str);
 impl Message {
     pub(crate) fn new(helo: String, from: String, message: &[u8], test: bool, tls: TlsPolicy) -> Message {
         let eight_bit = message.iter().any(|b| *b > 127);
-        Message { helo, from, data: data_of(message), eight_bit, test, tls }
+        Message { helo, from, data: data_of(message), eight_bit, utf8_header: false, test, tls }
     }
 
     /// The length to declare: without the end mark.
@@ -52,6 +54,9 @@ impl Message {
         if host.size_max > 0 && self.bytes() > host.size_max {
             return Some((552, "5.3.4 the message is longer than the host takes"));
         }
+        if self.utf8_header && !host.smtputf8 {
+            return Some((554, "5.6.7 the header is not ASCII and the host does not offer SMTPUTF8"));
+        }
         (!self.from.is_ascii() && !host.smtputf8).then_some(NO_SMTPUTF8)
     }
 
@@ -66,7 +71,7 @@ impl Message {
         if self.eight_bit {
             out.extend_from_slice(b" BODY=8BITMIME");
         }
-        if utf8 || !self.from.is_ascii() {
+        if utf8 || self.utf8_header || !self.from.is_ascii() {
             out.extend_from_slice(b" SMTPUTF8");
         }
         out.extend_from_slice(b"\r\n");
@@ -95,5 +100,14 @@ mod tests {
         let mut out = Vec::new();
         message.mail(&host, true, &mut out);
         assert_eq!(out, b"MAIL FROM:<a@b> SIZE=7 BODY=8BITMIME SMTPUTF8\r\n");
+
+        let message = Message { utf8_header: true, ..message };
+        host.size_max = 0;
+        assert!(message.misfit(&host).is_some_and(|(code, text)| code == 554 && text.starts_with("5.6.7 ")));
+        host.smtputf8 = true;
+        assert_eq!(message.misfit(&host), None);
+        out.clear();
+        message.mail(&host, false, &mut out);
+        assert!(out.ends_with(b" SMTPUTF8\r\n"));
     }
 }

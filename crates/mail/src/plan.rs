@@ -9,6 +9,7 @@ use pitot_results::Failure;
 use crate::address::Address;
 use crate::journal::Header;
 use crate::message::{Message, TlsPolicy};
+use crate::well_formed;
 
 /// The longest message, in bytes.
 const MESSAGE_BYTES_MAX: u64 = 64 << 20;
@@ -50,6 +51,8 @@ pub struct Options {
     pub journal: Option<PathBuf>,
     /// Recipients in memory at once.
     pub window: u64,
+    /// The header may be UTF-8, for hosts that offer SMTPUTF8.
+    pub smtputf8: bool,
     /// RSET in place of DATA.
     pub test_mode: bool,
     /// Send the message. Exactly one of this and `test_mode` must be set.
@@ -109,6 +112,10 @@ impl Plan {
             },
         };
         let message = read_message(&options.message)?;
+        let well_formed = well_formed::check(&message, options.smtputf8).map_err(|malformed| {
+            let what = format!("the message {} cannot be sent: {malformed}", options.message.display());
+            Failure::misuse(what, malformed.cure())
+        })?;
         if options.dns.is_some() && options.relay.is_some() {
             return Err(Failure::misuse(
                 "--dns and --relay exclude each other",
@@ -150,7 +157,10 @@ impl Plan {
         };
         Ok(Plan {
             list: options.list.clone(),
-            message: Message::new(helo, from.to_owned(), &message, options.test_mode, options.tls),
+            message: Message {
+                utf8_header: well_formed.utf8_header,
+                ..Message::new(helo, from.to_owned(), &message, options.test_mode, options.tls)
+            },
             dns,
             relay,
             port: options.port,
