@@ -63,15 +63,28 @@ pub(crate) struct Mail {
     /// Query this DNS server instead of the system's.
     #[arg(long, value_name = "HOST:PORT", help_heading = "Hosts")]
     dns: Option<String>,
-    /// Send all mail through this host, without DNS.
-    #[arg(long, value_name = "HOST:PORT", help_heading = "Hosts")]
+    /// Send all mail through this host, without DNS. smtps:// in front, or port 465, means TLS from the first byte.
+    #[arg(long, value_name = "[smtps://]HOST:PORT", help_heading = "Hosts")]
     relay: Option<String>,
     /// The port of mail hosts found by DNS.
     #[arg(long, value_name = "PORT", default_value_t = 25, help_heading = "Hosts")]
     port: u16,
-    /// TLS: auto (where offered, any certificate), require (with a certificate that is checked), off.
-    #[arg(long, value_name = "POLICY", value_parser = tls, default_value = "auto", help_heading = "Hosts")]
-    tls: TlsPolicy,
+    /// TLS: auto (where offered, any certificate), require (with a certificate that is checked), off. [default: auto; require
+    /// with --tls-ca, credentials or smtps://]
+    #[arg(long, value_name = "POLICY", value_parser = tls, help_heading = "Hosts")]
+    tls: Option<TlsPolicy>,
+    /// Check certificates against the authorities in this PEM file, and not against the system's.
+    #[arg(long, value_name = "FILE", help_heading = "Hosts")]
+    tls_ca: Option<PathBuf>,
+    /// Log in at the relay (AUTH PLAIN or LOGIN) with the line USER:PASSWORD in this file.
+    #[arg(long, value_name = "FILE", help_heading = "Hosts")]
+    auth_file: Option<PathBuf>,
+    /// The same with the USER:PASSWORD in an environment variable.
+    #[arg(long, value_name = "VARIABLE", help_heading = "Hosts")]
+    auth_env: Option<String>,
+    /// Send the credentials also without TLS, or to a relay whose certificate is not checked.
+    #[arg(long, help_heading = "Hosts")]
+    auth_insecure: bool,
     /// The name to send with EHLO. [default: this machine's]
     #[arg(long, value_name = "NAME", help_heading = "Hosts")]
     helo: Option<String>,
@@ -169,6 +182,10 @@ impl Mail {
             retry_delay: self.retry_delay,
             timeout_scale: self.timeout_scale,
             tls: self.tls,
+            tls_ca: self.tls_ca.clone(),
+            auth_file: self.auth_file.clone(),
+            auth_env: self.auth_env.clone(),
+            auth_insecure: self.auth_insecure,
             helo: self.helo.clone(),
             journal: self.journal.clone(),
             window: self.window,

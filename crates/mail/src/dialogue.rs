@@ -13,6 +13,8 @@ use crate::timeouts::Phase;
 
 /// The server closes the connection, whatever the command was (RFC 5321 section 3.8).
 pub(crate) const CLOSING: u16 = 421;
+/// The longest command with its line end (RFC 5321 section 4.5.3.1.4).
+const COMMAND_BYTES_MAX: usize = 512;
 /// The text of a reply that is kept.
 const TEXT_BYTES_MAX: usize = 256;
 
@@ -25,6 +27,8 @@ enum Step {
     StartTls,
     /// None: the TLS handshake is in progress.
     Handshake,
+    /// To AUTH, with so many responses to challenges sent.
+    Auth(usize),
     /// None: there is no transaction.
     Idle,
     /// To an RSET in front of a transaction.
@@ -56,6 +60,8 @@ pub(crate) enum Event {
     Closed,
     /// The host refuses the session, or refuses it on these terms.
     SessionRefused(Reply),
+    /// The host offers no way to log in that may be used.
+    NoLogin(&'static str),
 }
 
 /// The state of one conversation.
@@ -76,14 +82,15 @@ pub(crate) struct Dialogue {
 }
 
 impl Dialogue {
-    /// The conversation on a new connection, which starts with the host's greeting.
-    pub(crate) fn new(tls: TlsPolicy) -> Dialogue {
+    /// The conversation on a new connection, which starts with the host's greeting. It is `secure` if TLS begins with the
+    /// connection.
+    pub(crate) fn new(tls: TlsPolicy, secure: bool) -> Dialogue {
         Dialogue {
             reader: ReplyReader::default(),
             extensions: Extensions::default(),
             step: Step::Banner,
             tls,
-            secure: false,
+            secure,
             needs_reset: false,
             in_multiline: false,
             batch: Batch::default(),
@@ -95,7 +102,7 @@ impl Dialogue {
     pub(crate) fn phase(&self) -> Phase {
         match self.step {
             Step::Banner => Phase::Banner,
-            Step::Ehlo | Step::Helo | Step::StartTls | Step::Handshake => Phase::Hello,
+            Step::Ehlo | Step::Helo | Step::StartTls | Step::Handshake | Step::Auth(_) => Phase::Hello,
             Step::Idle => Phase::Idle,
             Step::Clear | Step::Mail => Phase::Mail,
             Step::Rcpt(_) => Phase::Recipient,
@@ -110,8 +117,19 @@ impl Dialogue {
     pub(crate) fn is_established(&self) -> bool {
         !matches!(
             self.step,
-            Step::Banner | Step::Ehlo | Step::Helo | Step::StartTls | Step::Handshake | Step::Quit
+            Step::Banner
+                | Step::Ehlo
+                | Step::Helo
+                | Step::StartTls
+                | Step::Handshake
+                | Step::Auth(_)
+                | Step::Quit
         )
+    }
+
+    /// True between the reply to STARTTLS and [`Dialogue::secured`].
+    pub(crate) fn awaits_tls(&self) -> bool {
+        self.step == Step::Handshake
     }
 
     /// True once QUIT was sent.
@@ -270,12 +288,12 @@ impl Dialogue {
         }
         match self.step {
             Step::Banner if done => self.hello(message, out),
-            Step::Ehlo if done => return Ok(self.greeted(out)),
+            Step::Ehlo if done => return Ok(self.greeted(message, out)),
             Step::Ehlo if code / 100 == 5 && !self.secure && self.tls != TlsPolicy::Require => {
                 self.step = Step::Helo;
                 out.extend_from_slice(format!("HELO {}\r\n", message.helo).as_bytes());
             }
-            Step::Helo if done => return Ok(self.ready()),
+            Step::Helo if done => return Ok(self.log_in(message, out)),
             Step::Banner | Step::Ehlo | Step::Helo => {
                 if code < 400 {
                     return Err(Fault::Malformed);
@@ -289,7 +307,10 @@ impl Dialogue {
             Step::StartTls if self.tls == TlsPolicy::Require => {
                 return Ok(Event::SessionRefused(no_tls("the host offers STARTTLS and refuses it")));
             }
-            Step::StartTls => return Ok(self.ready()),
+            Step::StartTls => return Ok(self.log_in(message, out)),
+            Step::Auth(_) if done => return Ok(self.ready()),
+            Step::Auth(sent) if code == 334 => self.respond(sent, message, out),
+            Step::Auth(_) => return Ok(Event::SessionRefused(self.refusal(code)?)),
             Step::Clear => {
                 self.step = Step::Mail;
                 if !self.extensions.pipelining {
@@ -349,7 +370,7 @@ impl Dialogue {
     }
 
     /// The reply to EHLO is there.
-    fn greeted(&mut self, out: &mut Vec<u8>) -> Event {
+    fn greeted(&mut self, message: &Message, out: &mut Vec<u8>) -> Event {
         match self.tls {
             TlsPolicy::Auto | TlsPolicy::Require if self.extensions.starttls && !self.secure => {
                 self.step = Step::StartTls;
@@ -359,8 +380,39 @@ impl Dialogue {
             TlsPolicy::Require if !self.secure => {
                 Event::SessionRefused(no_tls("the host does not offer STARTTLS, which --tls require wants"))
             }
-            _ => self.ready(),
+            _ => self.log_in(message, out),
         }
+    }
+
+    /// Logs in if there is a login, by a way that the host offers; a transaction may begin after that.
+    fn log_in(&mut self, message: &Message, out: &mut Vec<u8>) -> Event {
+        let Some(login) = &message.login else { return self.ready() };
+        if !self.secure && !login.insecure {
+            return Event::NoLogin("credentials are not sent without TLS");
+        }
+        self.step = Step::Auth(0);
+        if self.extensions.auth_plain {
+            let command = format!("AUTH PLAIN {}\r\n", login.plain());
+            let fits = command.len() <= COMMAND_BYTES_MAX;
+            out.extend_from_slice(if fits { command.as_bytes() } else { b"AUTH PLAIN\r\n" });
+            self.step = Step::Auth(usize::from(fits));
+        } else if self.extensions.auth_login {
+            out.extend_from_slice(b"AUTH LOGIN\r\n");
+        } else {
+            return Event::NoLogin("the host does not offer AUTH PLAIN or AUTH LOGIN");
+        }
+        Event::More
+    }
+
+    /// Answers the next challenge, or gives up with `*` (RFC 4954 section 4) if there is one too many.
+    fn respond(&mut self, sent: usize, message: &Message, out: &mut Vec<u8>) {
+        let response = message.login.as_ref().and_then(|login| match self.extensions.auth_plain {
+            true => (sent == 0).then(|| login.plain()),
+            false => login.login().into_iter().nth(sent),
+        });
+        self.step = Step::Auth(sent + 1);
+        out.extend_from_slice(response.as_deref().unwrap_or("*").as_bytes());
+        out.extend_from_slice(b"\r\n");
     }
 
     fn ready(&mut self) -> Event {

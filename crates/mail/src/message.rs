@@ -2,6 +2,8 @@
 
 use pitot_proto::client::smtp::{Extensions, data_of};
 
+use crate::login::Login;
+
 /// When connections use TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsPolicy {
@@ -30,6 +32,8 @@ pub(crate) struct Message {
     /// Take every step of a delivery but the last.
     pub(crate) test: bool,
     pub(crate) tls: TlsPolicy,
+    /// Who logs in before anything is sent.
+    pub(crate) login: Option<Login>,
 }
 
 /// Why a host cannot take the message at all.
@@ -38,7 +42,7 @@ pub(crate) type Misfit = (u16, &'static str);
 impl Message {
     pub(crate) fn new(helo: String, from: String, message: &[u8], test: bool, tls: TlsPolicy) -> Message {
         let eight_bit = message.iter().any(|b| *b > 127);
-        Message { helo, from, data: data_of(message), eight_bit, utf8_header: false, test, tls }
+        Message { helo, from, data: data_of(message), eight_bit, utf8_header: false, test, tls, login: None }
     }
 
     /// The length to declare: without the end mark.

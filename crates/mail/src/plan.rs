@@ -1,15 +1,18 @@
 //! The options of a run, and the plan made of them.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use pitot_meter::Nanos;
 use pitot_results::Failure;
 
 use crate::address::Address;
+use crate::endpoint::Endpoint;
 use crate::journal::Header;
+use crate::login::Login;
 use crate::message::{Message, TlsPolicy};
-use crate::well_formed;
+use crate::relay::Relay;
+use crate::{tls, well_formed};
 
 /// The longest message, in bytes.
 const MESSAGE_BYTES_MAX: u64 = 64 << 20;
@@ -25,7 +28,7 @@ pub struct Options {
     pub from: String,
     /// The DNS server to ask instead of the system's.
     pub dns: Option<String>,
-    /// Give everything to this host and ask no DNS.
+    /// Give everything to this host and ask no DNS; `smtps://` in front means TLS from the first byte.
     pub relay: Option<String>,
     /// The port of mail hosts.
     pub port: u16,
@@ -43,8 +46,17 @@ pub struct Options {
     pub retry_delay: Nanos,
     /// A factor for the time limits of RFC 5321 and for those of DNS servers.
     pub timeout_scale: f64,
-    /// When connections use TLS.
-    pub tls: TlsPolicy,
+    /// When connections use TLS. By default `Require` where certificates are to be checked, or credentials or TLS from
+    /// the first byte ask for it, and `Auto` otherwise.
+    pub tls: Option<TlsPolicy>,
+    /// A PEM file of authorities whose certificates count, instead of the system's.
+    pub tls_ca: Option<PathBuf>,
+    /// The file with `USER:PASSWORD` for the relay, or the environment variable.
+    pub auth_file: Option<PathBuf>,
+    /// See `auth_file`.
+    pub auth_env: Option<String>,
+    /// Credentials may be sent without TLS or to a host whose certificate is not checked.
+    pub auth_insecure: bool,
     /// The name for EHLO, instead of this machine's.
     pub helo: Option<String>,
     /// Where outcomes are kept.
@@ -65,8 +77,9 @@ pub struct Plan {
     pub(crate) list: PathBuf,
     pub(crate) message: Message,
     pub(crate) dns: Vec<SocketAddr>,
-    /// The relay's addresses, if there is one.
-    pub(crate) relay: Option<(String, Vec<SocketAddr>)>,
+    pub(crate) relay: Option<Relay>,
+    /// The settings of TLS, unless it is off.
+    pub(crate) tls: Option<tls::Config>,
     pub(crate) port: u16,
     pub(crate) connections: usize,
     pub(crate) connections_per_host: usize,
@@ -122,10 +135,19 @@ impl Plan {
                 "a relay needs no DNS: leave one out",
             ));
         }
-        let dns = options.dns.as_deref().map_or(Ok(Vec::new()), |name| resolve(name, "DNS server", 53))?;
-        let relay = match &options.relay {
-            Some(name) => Some((name.clone(), resolve(name, "relay", 25)?)),
-            None => None,
+        let dns = match &options.dns {
+            Some(name) => Endpoint::parse(name, "DNS server", 53)?.resolve("DNS server")?,
+            None => Vec::new(),
+        };
+        let mut relay = options.relay.as_deref().map(Relay::parse).transpose()?;
+        if let Some(relay) = &mut relay {
+            relay.addrs = relay.endpoint.resolve("relay")?;
+        }
+        let login = login(options)?;
+        let policy = tls_policy(options, relay.as_ref(), login.as_ref())?;
+        let tls = match policy {
+            TlsPolicy::Off => None,
+            policy => Some(tls::config(policy, options.tls_ca.as_deref())?),
         };
         let at_least_one = |n: u64, what: &str| {
             usize::try_from(n)
@@ -159,8 +181,10 @@ impl Plan {
             list: options.list.clone(),
             message: Message {
                 utf8_header: well_formed.utf8_header,
-                ..Message::new(helo, from.to_owned(), &message, options.test_mode, options.tls)
+                login,
+                ..Message::new(helo, from.to_owned(), &message, options.test_mode, policy)
             },
+            tls,
             dns,
             relay,
             port: options.port,
@@ -187,6 +211,58 @@ impl Plan {
     }
 }
 
+/// The credentials, if there are any: they are for a relay, and nobody else gets to see them.
+fn login(options: &Options) -> Result<Option<Login>, Failure> {
+    let login = match (&options.auth_file, &options.auth_env) {
+        (None, None) if options.auth_insecure => {
+            let what = "--auth-insecure has no credentials to allow it for";
+            return Err(Failure::misuse(what, "add --auth-file or --auth-env, or leave it out"));
+        }
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => {
+            return Err(Failure::misuse("--auth-file and --auth-env exclude each other", "leave one out"));
+        }
+        (Some(path), None) => Login::from_file(path, options.auth_insecure)?,
+        (None, Some(variable)) => Login::from_env(variable, options.auth_insecure)?,
+    };
+    if options.relay.is_none() {
+        return Err(Failure::misuse(
+            "credentials are given and no relay to log in at",
+            "add --relay HOST:PORT, or leave them out",
+        ));
+    }
+    Ok(Some(login))
+}
+
+/// When connections use TLS, where the options agree on it.
+fn tls_policy(options: &Options, relay: Option<&Relay>, login: Option<&Login>) -> Result<TlsPolicy, Failure> {
+    let implicit = relay.is_some_and(|relay| relay.implicit_tls);
+    let checked = login.is_some_and(|login| !login.insecure);
+    let policy = options.tls.unwrap_or(if implicit || checked || options.tls_ca.is_some() {
+        TlsPolicy::Require
+    } else {
+        TlsPolicy::Auto
+    });
+    if policy != TlsPolicy::Require && checked {
+        return Err(Failure::misuse(
+            "credentials go over TLS only, to a host whose certificate is checked",
+            "write --tls require, or --auth-insecure if anybody on the way may read them",
+        ));
+    }
+    if policy != TlsPolicy::Require && options.tls_ca.is_some() {
+        let what = "--tls-ca names authorities, and no certificate is checked without --tls require";
+        return Err(Failure::misuse(what, "write --tls require, or leave --tls-ca out"));
+    }
+    if policy == TlsPolicy::Off && implicit {
+        let what = "the relay is spoken to by TLS from the first byte, and --tls off forbids it";
+        return Err(Failure::misuse(
+            what,
+            "write smtp://HOST:PORT for a relay without TLS, or leave --tls out",
+        ));
+    }
+    Ok(policy)
+}
+
 fn read_message(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |e: std::io::Error| {
         Failure::misuse(format!("the message {} cannot be read: {e}", path.display()), "write --message FILE")
@@ -202,42 +278,6 @@ fn read_message(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
         return Err(Failure::misuse(what, "a message is a header, an empty line and a body"));
     }
     Ok(message)
-}
-
-/// The addresses of `HOST[:PORT]`.
-fn resolve(name: &str, what: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
-    let cure = "write HOST:PORT or ADDRESS:PORT";
-    if let Ok(addr) = name.parse::<SocketAddr>() {
-        return Ok(vec![addr]);
-    }
-    if let Ok(ip) = name.parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(ip, port)]);
-    }
-    let has_port = name.rsplit_once(':').is_some_and(|(h, _)| !h.contains(':'));
-    let host = if has_port { name.rsplit_once(':').map_or(name, |(h, _)| h) } else { name };
-    if is_number(host) {
-        return Err(Failure::misuse(
-            format!("the {what} `{name}` is not a full IP address"),
-            "write all four numbers, as in 127.0.0.1:PORT",
-        ));
-    }
-    let found = if has_port { name.to_socket_addrs() } else { (name, port).to_socket_addrs() };
-    match found.map(Iterator::collect::<Vec<_>>) {
-        Ok(addrs) if !addrs.is_empty() => Ok(addrs),
-        Ok(_) => Err(Failure::misuse(format!("the {what} `{name}` has no address"), cure)),
-        Err(e) => Err(Failure::misuse(format!("the {what} `{name}` cannot be found: {e}"), cure)),
-    }
-}
-
-/// Whether the last label is a number, as in no host's name. The system's resolver would take `1.2.3` for 1.2.0.3, `0x7f1`
-/// and `2130706433` for addresses too (inet_aton(3)), and the mail would go where nobody meant it to.
-fn is_number(host: &str) -> bool {
-    let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
-    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
-    match hex {
-        Some(digits) => digits.bytes().all(|b| b.is_ascii_hexdigit()),
-        None => !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()),
-    }
 }
 
 fn own_name() -> String {

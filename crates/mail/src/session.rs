@@ -48,12 +48,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(fd: OwnedFd, host: u32, tls: TlsPolicy) -> Session {
+    /// A session with `tls` from the first byte, if there is any.
+    pub(crate) fn new(fd: OwnedFd, host: u32, policy: TlsPolicy, tls: Option<Box<Tls>>) -> Session {
         Session {
             fd,
             host,
-            dialogue: Dialogue::new(tls),
-            tls: None,
+            dialogue: Dialogue::new(policy, tls.is_some()),
+            tls,
             tail: Vec::new(),
             out: Vec::new(),
             stage: Stage::Connecting,

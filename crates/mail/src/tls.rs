@@ -1,10 +1,13 @@
 //! TLS over a socket that does not block (RFC 3207): rustls turns bytes into bytes, and the session moves them.
 
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
+use pitot_results::Failure;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
@@ -13,21 +16,17 @@ use crate::message::TlsPolicy;
 /// What all TLS connections share.
 pub(crate) type Config = Arc<ClientConfig>;
 
-/// The settings of a policy.
+/// The settings of a policy; `authorities` is a file of certificates in PEM that takes the place of the system's.
 ///
 /// # Errors
-/// One line, if certificates must be checked and the system has no certificates of authorities.
-pub(crate) fn config(policy: TlsPolicy) -> Result<Config, String> {
+/// Certificates must be checked, and the file or the system has none of authorities.
+pub(crate) fn config(policy: TlsPolicy, authorities: Option<&Path>) -> Result<Config, Failure> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|e| e.to_string())?;
+        .map_err(|e| Failure::run(format!("TLS cannot be set up: {e}"), "use --tls off"))?;
     let config = if policy == TlsPolicy::Require {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            return Err("this system has no certificates of authorities".into());
-        }
+        let roots = authorities.map_or_else(of_the_system, of_file)?;
         builder.with_root_certificates(roots).with_no_client_auth()
     } else {
         builder
@@ -36,6 +35,30 @@ pub(crate) fn config(policy: TlsPolicy) -> Result<Config, String> {
             .with_no_client_auth()
     };
     Ok(Arc::new(config))
+}
+
+fn of_the_system() -> Result<RootCertStore, Failure> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err(Failure::run(
+            "certificates cannot be checked: this system has none of authorities",
+            "install ca-certificates, name a file with --tls-ca, or use --tls auto",
+        ));
+    }
+    Ok(roots)
+}
+
+fn of_file(path: &Path) -> Result<RootCertStore, Failure> {
+    let failed = |e: &dyn std::fmt::Display| {
+        let what = format!("the certificates in {} cannot be used: {e}", path.display());
+        Failure::misuse(what, "name a PEM file with the certificates of authorities")
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|e| failed(&e))? {
+        roots.add(certificate.map_err(|e| failed(&e))?).map_err(|e| failed(&e))?;
+    }
+    if roots.is_empty() { Err(failed(&"there are none")) } else { Ok(roots) }
 }
 
 /// Takes any certificate: opportunistic encryption asks for none (RFC 7435). Signatures are checked all the same, so

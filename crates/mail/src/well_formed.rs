@@ -64,7 +64,9 @@ impl Malformed {
         match self.why {
             Why::TooLong(_) => "break the line, or encode this part as quoted-printable or base64",
             Why::Nul => "encode this part as base64",
-            Why::NoHeader => "begin with fields such as `Subject: hello`, and end the header with an empty line",
+            Why::NoHeader => {
+                "begin with fields such as `Subject: hello`, and end the header with an empty line"
+            }
             Why::Mbox => "remove the line",
             Why::NoField => "put an empty line between the header and the body",
             Why::EightBitHeader => "encode it as RFC 2047 describes, or send it as UTF-8 with --smtputf8",

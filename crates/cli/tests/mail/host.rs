@@ -25,6 +25,10 @@ pub struct Script {
     pub closes: u32,
     /// What STARTTLS leads to.
     pub tls: Option<Tls>,
+    /// TLS begins with the connection, and STARTTLS is not offered.
+    pub implicit_tls: bool,
+    /// Nothing is taken from a client that has not logged in as `user` with the password `pencil`.
+    pub login: bool,
 }
 
 #[derive(Clone)]
@@ -44,6 +48,8 @@ impl Default for Script {
             message: |_| "250 2.0.0 taken\r\n",
             closes: 0,
             tls: None,
+            implicit_tls: false,
+            login: false,
         }
     }
 }
@@ -54,6 +60,9 @@ pub struct Seen {
     pub connections: u32,
     /// Commands that came over TLS.
     pub private_commands: u32,
+    /// Lines of AUTH and its responses, and how many of them came without TLS.
+    pub auth: Vec<String>,
+    pub auth_in_clear: u32,
     /// Messages that were begun without.
     pub begun_in_clear: u32,
     /// How often each recipient was named.
@@ -109,6 +118,13 @@ fn serve(mut stream: TcpStream, script: &Script, seen: &Mutex<Seen>) -> io::Resu
     if script.mute {
         return stream.read(&mut [0; 64]).map(drop);
     }
+    if let (true, Some(Tls::Works(config))) = (script.implicit_tls, &script.tls) {
+        let connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
+        let mut stream = StreamOwned::new(connection, stream);
+        stream.write_all(script.banner.as_bytes())?;
+        stream.flush()?;
+        return converse(&mut stream, script, seen, true).map(drop);
+    }
     stream.write_all(script.banner.as_bytes())?;
     let Some(tls) = converse(&mut stream, script, seen, false)? else { return Ok(()) };
     match tls {
@@ -132,6 +148,7 @@ fn converse<S: Read + Write>(
     let mut reader = BufReader::new(stream);
     let mut recipients: Vec<String> = Vec::new();
     let mut line = Vec::new();
+    let mut logged_in = !script.login;
     loop {
         line.clear();
         if reader.read_until(b'\n', &mut line)? == 0 {
@@ -148,6 +165,12 @@ fn converse<S: Read + Write>(
                 let last = lines.pop().unwrap();
                 lines.iter().map(|l| format!("250-{l}\r\n")).collect::<String>() + &format!("250 {last}\r\n")
             }
+            "AUTH" => {
+                let right = authenticate(&text, &mut reader, seen, private)?;
+                logged_in |= right;
+                if right { "235 2.7.0 welcome\r\n" } else { "535 5.7.8 wrong user or password\r\n" }.into()
+            }
+            "MAIL" | "RCPT" | "DATA" if !logged_in => "530 5.7.0 log in first\r\n".into(),
             "MAIL" => {
                 recipients.clear();
                 seen.lock().unwrap().begun_in_clear += u32::from(!private);
@@ -214,10 +237,48 @@ fn converse<S: Read + Write>(
     }
 }
 
+/// Whether a client logs in rightly, by AUTH PLAIN with or without its initial response, or AUTH LOGIN.
+fn authenticate<S: Read + Write>(
+    command: &str,
+    reader: &mut BufReader<&mut S>,
+    seen: &Mutex<Seen>,
+    private: bool,
+) -> io::Result<bool> {
+    let mut lines = vec![command.to_owned()];
+    let mut ask = |challenge: &str, reader: &mut BufReader<&mut S>| {
+        reader.get_mut().write_all(format!("334 {challenge}\r\n").as_bytes())?;
+        reader.get_mut().flush()?;
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        lines.push(line.trim_end().to_owned());
+        io::Result::Ok(line.trim_end().to_owned())
+    };
+    // `user` and `pencil` in base64, and both with the NULs of PLAIN.
+    let right = match command.split(' ').collect::<Vec<_>>()[..] {
+        ["AUTH", "PLAIN", response] => response == "AHVzZXIAcGVuY2ls",
+        ["AUTH", "PLAIN"] => ask("", reader)? == "AHVzZXIAcGVuY2ls",
+        // `Username:` and `Password:`.
+        ["AUTH", "LOGIN"] => {
+            let user = ask("VXNlcm5hbWU6", reader)?;
+            (user, ask("UGFzc3dvcmQ6", reader)?) == ("dXNlcg==".into(), "cGVuY2ls".into())
+        }
+        _ => false,
+    };
+    let mut seen = seen.lock().unwrap();
+    seen.auth_in_clear += if private { 0 } else { lines.len() as u32 };
+    seen.auth.append(&mut lines);
+    Ok(right)
+}
+
 /// TLS with a certificate that nobody has signed.
 pub fn self_signed() -> Tls {
+    certified("localhost").0
+}
+
+/// TLS with a certificate for a name, and the certificate in PEM: who trusts it as an authority trusts the host.
+pub fn certified(name: &str) -> (Tls, String) {
     let rcgen::CertifiedKey { cert, signing_key } =
-        rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+        rcgen::generate_simple_self_signed(vec![name.into()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(signing_key.serialize_der()));
     let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -225,5 +286,5 @@ pub fn self_signed() -> Tls {
         .with_no_client_auth()
         .with_single_cert(vec![cert.der().clone()], key)
         .unwrap();
-    Tls::Works(Arc::new(config))
+    (Tls::Works(Arc::new(config)), cert.pem())
 }

@@ -3,6 +3,7 @@
 mod dns;
 mod host;
 mod kill;
+mod login;
 mod malformed;
 mod reasons;
 mod tls;

@@ -32,7 +32,11 @@ fn a_header_in_utf8_goes_to_hosts_that_offer_smtputf8_and_to_no_others() {
         let files = Files::new("a@b.test\n");
         std::fs::write(files.path("message"), "Subject: gr\u{fc}n\n\nhi\n").unwrap();
         let (report, _) = files.json(&["--really-send", "--relay", &host.name(), "--smtputf8"]);
-        assert_eq!((recipients(&report, "sent"), recipients(&report, "refused")), (sent, 1 - sent), "{report}");
+        assert_eq!(
+            (recipients(&report, "sent"), recipients(&report, "refused")),
+            (sent, 1 - sent),
+            "{report}"
+        );
         let enhanced = &report["outcomes"][0]["enhanced"];
         assert!(sent == 1 || enhanced == "5.6.7", "{report}");
     }

@@ -22,7 +22,7 @@ struct Conversation {
 
 impl Conversation {
     fn new(message: Message) -> Conversation {
-        Conversation { dialogue: Dialogue::new(message.tls), message, commands: Vec::new() }
+        Conversation { dialogue: Dialogue::new(message.tls, false), message, commands: Vec::new() }
     }
 
     fn greeted(test: bool, ehlo: &str) -> Conversation {
@@ -212,4 +212,41 @@ fn an_old_host_is_greeted_with_helo() {
     conversation.go("220 old\r\n");
     assert_eq!(conversation.feed("500 what\r\n").0, "HELO me\r\n");
     assert_eq!(conversation.feed("250 hi\r\n").1, Ok(Event::Ready));
+}
+
+#[test]
+fn a_client_logs_in_by_what_the_host_offers_and_only_in_private() {
+    let message = |secret: &str, insecure| {
+        let login = crate::login::Login::parse(&format!("user:{secret}"), "it", insecure).unwrap();
+        Message { login: Some(login), ..message(true, TlsPolicy::Off) }
+    };
+    let greet = |message, ehlo| {
+        let mut conversation = Conversation::new(message);
+        conversation.go("220 mx\r\n");
+        let result = conversation.feed(ehlo);
+        (conversation, result)
+    };
+    let (mut conversation, (command, _)) =
+        greet(message("pencil", true), "250-mx\r\n250 AUTH LOGIN PLAIN\r\n");
+    assert_eq!(command, "AUTH PLAIN AHVzZXIAcGVuY2ls\r\n");
+    assert_eq!(conversation.feed("235 2.7.0 in\r\n"), (String::new(), Ok(Event::Ready)));
+
+    let (mut conversation, (command, _)) = greet(message("pencil", true), "250-mx\r\n250 AUTH LOGIN\r\n");
+    assert_eq!(command, "AUTH LOGIN\r\n");
+    assert_eq!(conversation.feed("334 VXNlcm5hbWU6\r\n").0, "dXNlcg==\r\n");
+    assert_eq!(conversation.feed("334 UGFzc3dvcmQ6\r\n").0, "cGVuY2ls\r\n");
+    // One challenge too many is cancelled.
+    assert_eq!(conversation.feed("334 TW9yZTo=\r\n").0, "*\r\n");
+    assert!(matches!(conversation.feed("501 5.7.0 no\r\n").1, Ok(Event::SessionRefused(r)) if r.code == 501));
+
+    // Too long for a command line: the response waits for its challenge.
+    let (mut conversation, (command, _)) =
+        greet(message(&"x".repeat(400), true), "250-mx\r\n250 AUTH PLAIN\r\n");
+    assert_eq!(command, "AUTH PLAIN\r\n");
+    assert_eq!(conversation.feed("334 \r\n").0.len(), (6 + 400_usize).div_ceil(3) * 4 + 2);
+
+    let (_, (command, event)) = greet(message("pencil", false), "250-mx\r\n250 AUTH PLAIN\r\n");
+    assert!(command.is_empty() && matches!(event, Ok(Event::NoLogin(_))));
+    let (_, (command, event)) = greet(message("pencil", true), "250-mx\r\n250 AUTH CRAM-MD5\r\n");
+    assert!(command.is_empty() && matches!(event, Ok(Event::NoLogin(_))));
 }

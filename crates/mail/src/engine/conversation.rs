@@ -79,6 +79,8 @@ impl Engine<'_> {
             Ok(()) => flushed.map_err(End::from).and_then(|()| {
                 if handshaken {
                     self.report.connections.tls += 1;
+                }
+                if handshaken && session.dialogue.awaits_tls() {
                     self.write_commands(session, token, |engine, session, out| {
                         session.dialogue.secured(&engine.plan.message, out);
                     })?;
@@ -187,13 +189,14 @@ impl Engine<'_> {
                 }
                 Event::StartTls => {
                     let (name, addr) = self.host_name(session.host);
-                    let Some(config) = &self.tls else { return Err(End::Tls("it is off".into())) };
+                    let Some(config) = &self.plan.tls else { return Err(End::Tls("it is off".into())) };
                     session.tls = Some(Box::new(Tls::new(config, &name, addr.ip()).map_err(End::Tls)?));
                     session.flush()?;
                     return Ok(used);
                 }
                 Event::Closed => return Err(End::Done),
                 Event::SessionRefused(reply) => return Err(End::Reply(reply)),
+                Event::NoLogin(why) => return Err(End::NoLogin(why)),
             }
         }
     }

@@ -26,9 +26,6 @@ pub enum RunError {
     /// The relay takes no mail from this client at all.
     #[error("the relay refuses all mail: {0}")]
     Relay(String),
-    /// The certificates of authorities are missing.
-    #[error("certificates cannot be checked: {0}")]
-    Tls(String),
     /// No socket to the DNS server can be opened.
     #[error("the DNS server cannot be queried: {0}")]
     Dns(io::Error),
@@ -63,7 +60,6 @@ impl From<RunError> for Failure {
             RunError::Relay(_) => {
                 Failure::run(what, "check its address, the credentials, and whom it takes mail from")
             }
-            RunError::Tls(_) => Failure::run(what, "install ca-certificates, or use --tls auto"),
             RunError::Dns(_) => Failure::run(what, "name one that can be reached with --dns HOST:PORT"),
             RunError::System(_) => Failure::run(what, "raise the limit on descriptors with ulimit -n"),
         }

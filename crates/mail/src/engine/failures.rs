@@ -22,12 +22,18 @@ pub(super) enum End {
     Reply(Reply),
     /// TLS could not be set up.
     Tls(String),
+    /// There is no way to log in.
+    NoLogin(&'static str),
 }
 
 impl End {
     /// The host takes no mail at all: a refusal with 5xx instead of a greeting, or of EHLO (RFC 5321 section 3.1).
     pub(super) fn is_final(&self) -> bool {
-        matches!(self, End::Reply(reply) if reply.code / 100 == 5)
+        match self {
+            End::Reply(reply) => reply.code / 100 == 5,
+            End::NoLogin(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -74,6 +80,7 @@ pub(super) fn reply_for(end: End) -> Reply {
         End::Reply(reply) => reply,
         End::Done => Reply::own("the host closed the session"),
         End::Broken(why) => Reply::own(why),
+        End::NoLogin(why) => Reply::own(why),
         End::Tls(why) => Reply::own(format!("TLS: {why}")),
     }
 }

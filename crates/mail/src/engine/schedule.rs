@@ -16,6 +16,8 @@ use crate::route::Route;
 
 /// A transaction that broke is tried again in so many parts: fifty recipients, seven, one.
 const PARTS: usize = 8;
+/// The reply to MAIL of a host at which clients have to log in (RFC 4954 section 6).
+const AUTHENTICATION_REQUIRED: u16 = 530;
 /// The pause between attempts doubles this often.
 const DOUBLINGS_MAX: u8 = 6;
 
@@ -175,6 +177,11 @@ impl Engine<'_> {
         self.report.transactions += 1;
         if in_doubt {
             self.report.recipients.in_doubt += taken as u64;
+        }
+        if let (Some(reply), true) = (&closing, self.plan.relay.is_some())
+            && reply.code == AUTHENTICATION_REQUIRED
+        {
+            return self.relay_refuses(host, reply);
         }
         let queue = self.queues.domains[recipients[0].domain as usize].queue;
         let size = recipients.len();

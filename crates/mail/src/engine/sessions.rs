@@ -13,6 +13,7 @@ use crate::dialogue::CLOSING;
 use crate::message::TlsPolicy;
 use crate::session::{Session, Stage};
 use crate::timeouts::Phase;
+use crate::tls::Tls;
 
 /// Opening connections pauses for this long when this machine has no port, descriptor or memory left.
 const SHORTAGE_PAUSE: Nanos = Nanos::from_millis(50);
@@ -75,6 +76,13 @@ impl Engine<'_> {
     fn open_session(&mut self, host: u32) -> bool {
         let addr = self.hosts.all[host as usize].addr;
         let token = self.slots.next();
+        let implicit = match self.implicit_tls(host).transpose() {
+            Ok(tls) => tls.map(Box::new),
+            Err(why) => {
+                self.connection_failed(host, End::Tls(why));
+                return false;
+            }
+        };
         let opened = connect::open(addr, None).and_then(|fd| {
             let connected = connect::start(&fd, addr)?;
             self.epoll.watch(fd.as_fd(), token, Interest::ReadWrite)?;
@@ -84,7 +92,7 @@ impl Engine<'_> {
             Ok((fd, connected)) => {
                 let plain = self.hosts.all[host as usize].plain_only;
                 let tls = if plain { TlsPolicy::Off } else { self.plan.message.tls };
-                let mut session = Session::new(fd, host, tls);
+                let mut session = Session::new(fd, host, tls, implicit);
                 session.stage = if connected { Stage::Active } else { Stage::Connecting };
                 let phase = if connected { Phase::Banner } else { Phase::Connect };
                 self.set_timer(&mut session, token, self.limit_of(phase));
@@ -106,6 +114,14 @@ impl Engine<'_> {
                 false
             }
         }
+    }
+
+    /// TLS for a new connection to a host, if it begins with the connection.
+    fn implicit_tls(&self, host: u32) -> Option<Result<Tls, String>> {
+        let config = self.plan.tls.as_ref()?;
+        self.plan.relay.as_ref().filter(|relay| relay.implicit_tls)?;
+        let (name, addr) = self.host_name(host);
+        Some(Tls::new(config, &name, addr.ip()))
     }
 
     /// Ends or closes the sessions whose deadline is over.
@@ -228,7 +244,8 @@ impl Engine<'_> {
         let refuses = end.is_final();
         let reply = reply_for(end);
         h.last_failure = Some(reply.clone());
-        if is_tls && self.plan.message.tls == TlsPolicy::Auto && !h.plain_only {
+        let implicit = self.plan.relay.as_ref().is_some_and(|relay| relay.implicit_tls);
+        if is_tls && self.plan.message.tls == TlsPolicy::Auto && !implicit && !h.plain_only {
             h.plain_only = true;
             return;
         }

@@ -20,14 +20,12 @@ use crate::dns::{Resolver, has_ipv6};
 use crate::hosts::Hosts;
 use crate::journal::Journal;
 use crate::list::List;
-use crate::message::TlsPolicy;
 use crate::plan::Plan;
 use crate::queues::{DomainQueues, RouteState};
 use crate::reasons::Tally;
 use crate::route::Router;
 use crate::seen::Seen;
 use crate::slots::Slots;
-use crate::tls;
 use crate::unacknowledged::Unacknowledged;
 
 /// The token of the waker.
@@ -41,7 +39,6 @@ pub(super) struct Engine<'a> {
     pub(super) observer: &'a mut dyn Observer,
     pub(super) epoll: EpollEdge,
     pub(super) waker: Arc<Waker>,
-    pub(super) tls: Option<tls::Config>,
     pub(super) list: Option<List<BufReader<File>>>,
     pub(super) seen: Seen,
     pub(super) queues: DomainQueues,
@@ -115,10 +112,6 @@ impl<'a> Engine<'a> {
         let waker = Arc::new(Waker::new()?);
         let mut epoll = EpollEdge::new()?;
         epoll.watch(waker.as_fd(), WAKER, Interest::Read)?;
-        let tls = match plan.message.tls {
-            TlsPolicy::Off => None,
-            policy => Some(tls::config(policy).map_err(RunError::Tls)?),
-        };
         let mut report = MailResult {
             schema: SCHEMA.into(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -146,11 +139,10 @@ impl<'a> Engine<'a> {
             }
         };
         let mut hosts = Hosts::default();
-        let relay = plan.relay.as_ref().map(|(name, addrs)| {
-            // The port is no part of a certificate's name.
-            let name = name.rsplit_once(':').map_or(&**name, |(host, _)| host);
-            let name: Arc<str> = name.trim_start_matches('[').trim_end_matches(']').into();
-            RouteState::Hosts(addrs.iter().map(|addr| hosts.find(*addr, &name, false)).collect(), Nanos::MAX)
+        let relay = plan.relay.as_ref().map(|relay| {
+            let name = relay.name();
+            let hosts = relay.addrs.iter().map(|addr| hosts.find(*addr, &name, false)).collect();
+            RouteState::Hosts(hosts, Nanos::MAX)
         });
         let router = match relay {
             Some(_) => None,
@@ -168,7 +160,6 @@ impl<'a> Engine<'a> {
             observer,
             epoll,
             waker,
-            tls,
             list: Some(List::new(BufReader::with_capacity(1 << 16, list))),
             seen,
             queues: DomainQueues::new(relay),

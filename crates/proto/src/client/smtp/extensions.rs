@@ -15,6 +15,10 @@ pub struct Extensions {
     pub size: bool,
     /// The largest message that the server accepts, in bytes; zero if it announces no limit.
     pub size_max: u64,
+    /// A client can log in by the mechanism PLAIN (RFC 4954, RFC 4616).
+    pub auth_plain: bool,
+    /// A client can log in by the mechanism LOGIN.
+    pub auth_login: bool,
 }
 
 impl Extensions {
@@ -22,6 +26,10 @@ impl Extensions {
     pub fn note(&mut self, text: &[u8]) {
         let mut words = text.split(|&b| b == b' ').filter(|word| !word.is_empty());
         let Some(keyword) = words.next() else { return };
+        // `AUTH=PLAIN` is how it was written before RFC 2554.
+        if keyword.get(..5).is_some_and(|k| k.eq_ignore_ascii_case(b"AUTH=")) {
+            return self.note_mechanisms(words.chain([&keyword[5..]]));
+        }
         let is = |name: &[u8]| keyword.eq_ignore_ascii_case(name);
         if is(b"PIPELINING") {
             self.pipelining = true;
@@ -37,6 +45,15 @@ impl Extensions {
                 .next()
                 .and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok())
                 .unwrap_or_default();
+        } else if is(b"AUTH") {
+            self.note_mechanisms(words);
+        }
+    }
+
+    fn note_mechanisms<'a>(&mut self, words: impl Iterator<Item = &'a [u8]>) {
+        for word in words {
+            self.auth_plain |= word.eq_ignore_ascii_case(b"PLAIN");
+            self.auth_login |= word.eq_ignore_ascii_case(b"LOGIN");
         }
     }
 }
@@ -59,5 +76,21 @@ mod tests {
         assert_eq!((extensions.size, extensions.size_max), (true, 0));
         extensions.note(b"SIZE -1");
         assert_eq!(extensions.size_max, 0);
+    }
+
+    #[test]
+    fn mechanisms_of_auth_are_known_in_both_spellings() {
+        for (line, plain, login) in [
+            ("AUTH PLAIN LOGIN", true, true),
+            ("auth cram-md5 login", false, true),
+            ("AUTH=PLAIN", true, false),
+            ("AUTH=CRAM-MD5 LOGIN", false, true),
+            ("AUTH", false, false),
+            ("AUTHENTICATE PLAIN", false, false),
+        ] {
+            let mut extensions = Extensions::default();
+            extensions.note(line.as_bytes());
+            assert_eq!((extensions.auth_plain, extensions.auth_login), (plain, login), "{line}");
+        }
     }
 }

@@ -1,0 +1,101 @@
+//! `HOST[:PORT]` as it is given for the DNS server and the relay.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+use pitot_results::Failure;
+
+const CURE: &str = "write HOST:PORT or ADDRESS:PORT";
+
+/// A host and a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    /// A name, or an address without brackets: what a certificate is checked for.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl Endpoint {
+    /// Takes it apart; `what` it is for is part of the error.
+    pub(crate) fn parse(text: &str, what: &str, default_port: u16) -> Result<Endpoint, Failure> {
+        if let Ok(addr) = text.parse::<SocketAddr>() {
+            return Ok(Endpoint { host: addr.ip().to_string(), port: addr.port() });
+        }
+        let unbracketed = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
+        if let Ok(ip) = unbracketed.parse::<IpAddr>() {
+            return Ok(Endpoint { host: ip.to_string(), port: default_port });
+        }
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !host.contains(':') => (host, Some(port)),
+            _ => (text, None),
+        };
+        if is_number(host) {
+            return Err(Failure::misuse(
+                format!("the {what} `{text}` is not a full IP address"),
+                "write all four numbers, as in 127.0.0.1:PORT",
+            ));
+        }
+        let is_name = !host.is_empty()
+            && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+        if !is_name {
+            return Err(Failure::misuse(format!("the {what} `{text}` is not a host"), CURE));
+        }
+        let port = match port.map(str::parse::<u16>) {
+            None => default_port,
+            Some(Ok(port)) if port > 0 => port,
+            Some(_) => {
+                let what = format!("the port of the {what} `{text}` is not a number from 1 to 65535");
+                return Err(Failure::misuse(what, CURE));
+            }
+        };
+        Ok(Endpoint { host: host.to_owned(), port })
+    }
+
+    /// Its addresses, of which the system's resolver is asked.
+    pub(crate) fn resolve(&self, what: &str) -> Result<Vec<SocketAddr>, Failure> {
+        if let Ok(ip) = self.host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(ip, self.port)]);
+        }
+        match (&*self.host, self.port).to_socket_addrs().map(Iterator::collect::<Vec<_>>) {
+            Ok(addrs) if !addrs.is_empty() => Ok(addrs),
+            Ok(_) => Err(Failure::misuse(format!("the {what} `{}` has no address", self.host), CURE)),
+            Err(e) => Err(Failure::misuse(format!("the {what} `{}` cannot be found: {e}", self.host), CURE)),
+        }
+    }
+}
+
+/// Whether the last label is a number, as in no host's name. The system's resolver would take `1.2.3` for 1.2.0.3, `0x7f1`
+/// and `2130706433` for addresses too (inet_aton(3)), and the mail would go where nobody meant it to.
+fn is_number(host: &str) -> bool {
+    let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+    match hex {
+        Some(digits) => digits.bytes().all(|b| b.is_ascii_hexdigit()),
+        None => !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_addresses_have_a_port_or_get_one() {
+        for (text, host, port) in [
+            ("mx.test", "mx.test", 25),
+            ("mx.test:2525", "mx.test", 2525),
+            ("127.0.0.1", "127.0.0.1", 25),
+            ("127.0.0.1:587", "127.0.0.1", 587),
+            ("::1", "::1", 25),
+            ("[::1]", "::1", 25),
+            ("[::1]:587", "::1", 587),
+        ] {
+            let expected = Endpoint { host: host.into(), port };
+            assert_eq!(Endpoint::parse(text, "relay", 25), Ok(expected), "{text}");
+        }
+        for wrong in
+            ["", ":25", "mx.test:", "mx.test:0", "mx.test:70000", "mx.test:a", "a b", "127.1", "u@mx.test"]
+        {
+            assert!(Endpoint::parse(wrong, "relay", 25).is_err(), "{wrong}");
+        }
+    }
+}
