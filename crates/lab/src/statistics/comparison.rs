@@ -7,6 +7,7 @@ use super::holm::holm;
 use super::interval::{Interval, LEVEL};
 use super::mann_whitney::{mann_whitney, mann_whitney_p_min, shift, shift_interval};
 use super::samples::{Logarithms, Pairing, Samples};
+use super::sequential::{p_at_least, p_at_most, sequential_interval};
 use super::signed_rank::{Tails, hodges_lehmann, signed_rank, signed_rank_interval, signed_rank_p_min};
 use serde::Serialize;
 
@@ -16,22 +17,25 @@ pub const ALPHA: f64 = 1.0 - LEVEL;
 /// The test behind a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RankTest {
+pub enum Test {
     /// Wilcoxon's signed-rank test on the log ratios of the blocks.
     SignedRank,
     /// The same on the log ratios of the generations.
     SignedRankOfGenerations,
     /// Mann and Whitney's test on the logarithms of both cells.
     MannWhitney,
+    /// An e-process over the generations, which stays valid when it is looked at after each.
+    EProcess,
 }
 
-impl RankTest {
+impl Test {
     /// The name in a sentence.
     pub fn name(self) -> &'static str {
         match self {
-            RankTest::SignedRank => "Wilcoxon signed-rank test, paired by block",
-            RankTest::SignedRankOfGenerations => "Wilcoxon signed-rank test over generations",
-            RankTest::MannWhitney => "Mann-Whitney test",
+            Test::SignedRank => "Wilcoxon signed-rank test, paired by block",
+            Test::SignedRankOfGenerations => "Wilcoxon signed-rank test over generations",
+            Test::MannWhitney => "Mann-Whitney test",
+            Test::EProcess => "e-process over generations, valid at any time",
         }
     }
 }
@@ -46,7 +50,8 @@ pub enum Decision {
     Lower,
     /// A single comparison would have declared a difference, but among so many one such chance difference is expected.
     Suggested,
-    /// They are the same to within the tolerance: the whole interval lies inside it.
+    /// They are the same to within the tolerance: the whole interval lies inside it (and, where a run goes on until it
+    /// has decided, the one corrected for the family too).
     Alike,
     /// Undecided: there may be a difference, but this run does not show it.
     NoDifferenceSeen,
@@ -61,6 +66,11 @@ impl Decision {
     /// True if a difference was declared.
     pub fn is_difference(self) -> bool {
         matches!(self, Decision::Higher | Decision::Lower)
+    }
+
+    /// True if the comparison is answered: different, or alike to within the tolerance.
+    pub fn is_decided(self) -> bool {
+        self.is_difference() || self == Decision::Alike
     }
 }
 
@@ -79,7 +89,7 @@ pub struct Comparison {
     /// Repetitions on the side that has fewer, or generations.
     pub repetitions: usize,
     /// The test, if the repetitions suffice for one.
-    pub test: Option<RankTest>,
+    pub test: Option<Test>,
     /// The probability of so clear a difference if the true one were within the tolerance.
     pub p_alone: Option<f64>,
     /// The same corrected for the family: what is at most 5% is declared.
@@ -93,18 +103,28 @@ pub struct Comparison {
 /// A difference is declared if a rank test rejects "the true ratio lies within the tolerance" at 5%, after Holm's
 /// correction over the family. That is more than "significant, and the estimate is beyond the tolerance": for a
 /// single comparison it means that the whole 95% interval lies beyond, which a reader can see.
+///
+/// [`Samples::UntilDecided`] may be judged again after every generation: what is decided stays decided, and over all
+/// looks together a family without differences beyond the tolerance has one declared with a probability of at most
+/// 5%; a family of which nothing is alike has something called so in at most 5%. Its intervals cover at any stop.
 pub fn judge(family: &[Samples], tolerance: f64) -> Vec<Option<Comparison>> {
     let margin = tolerance.max(0.0).ln_1p();
     let logarithms: Vec<_> = family.iter().map(Samples::logarithms).collect();
     let size = logarithms.iter().flatten().count();
     let mut judged: Vec<Option<Comparison>> =
-        logarithms.into_iter().map(|logarithms| Some(weigh(&logarithms?, margin, size))).collect();
+        logarithms.iter().map(|logarithms| Some(weigh(logarithms.as_ref()?, margin, size))).collect();
     // Those that no outcome could make significant do not count against the others.
     let raw: Vec<f64> = judged.iter().flatten().filter_map(|c| c.p_alone).collect();
-    let mut adjusted = holm(&raw).into_iter();
-    for comparison in judged.iter_mut().flatten().filter(|c| c.p_alone.is_some()) {
-        comparison.p = adjusted.next();
-        comparison.decision = decide(comparison, margin);
+    let alike: Vec<f64> = logarithms.iter().flatten().map(|l| p_not_alike(l, margin)).collect();
+    let (mut adjusted, mut alike) = (holm(&raw).into_iter(), holm(&alike).into_iter());
+    for (comparison, logarithms) in judged.iter_mut().zip(&logarithms) {
+        let (Some(comparison), Some(logarithms)) = (comparison, logarithms) else { continue };
+        let p_not_alike = alike.next();
+        if comparison.p_alone.is_some() {
+            comparison.p = adjusted.next();
+            let watched = logarithms.pairing == Pairing::Watched;
+            comparison.decision = decide(comparison, margin, p_not_alike.filter(|_| watched));
+        }
     }
     judged
 }
@@ -129,12 +149,14 @@ fn needed(size: usize, pairing: Pairing) -> usize {
 /// Few pairs make a coarse test (five cannot go below p = 0.0625), while five a side of independent values go down
 /// to 0.008. The choice looks at the sizes alone, never at the values, so it costs no false alarms. Generations have
 /// no other test, for only their ratios are known.
-fn rank_test(pairing: Pairing, a: usize, b: usize, level: f64) -> Option<RankTest> {
+fn rank_test(pairing: Pairing, a: usize, b: usize, level: f64) -> Option<Test> {
     let fits = |p_min: f64| p_min <= level;
     match pairing {
-        Pairing::Generation => fits(signed_rank_p_min(a)).then_some(RankTest::SignedRankOfGenerations),
-        Pairing::Block if fits(signed_rank_p_min(a)) => Some(RankTest::SignedRank),
-        Pairing::Block | Pairing::None => fits(mann_whitney_p_min(a, b)).then_some(RankTest::MannWhitney),
+        Pairing::Generation => fits(signed_rank_p_min(a)).then_some(Test::SignedRankOfGenerations),
+        // Capital that doubles with every generation, against both sides: the same number.
+        Pairing::Watched => fits(signed_rank_p_min(a)).then_some(Test::EProcess),
+        Pairing::Block if fits(signed_rank_p_min(a)) => Some(Test::SignedRank),
+        Pairing::Block | Pairing::None => fits(mann_whitney_p_min(a, b)).then_some(Test::MannWhitney),
     }
 }
 
@@ -147,12 +169,18 @@ fn weigh(logarithms: &Logarithms, margin: f64, family_size: usize) -> Comparison
     let method = test.or_else(|| rank_test(pairing, a.len(), b.len(), ALPHA));
     let paired = pairing != Pairing::None;
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
-    let use_pairs = paired && method != Some(RankTest::MannWhitney);
+    let use_pairs = paired && method != Some(Test::MannWhitney);
     let centre = if use_pairs { hodges_lehmann(&differences) } else { shift(a, b) };
     let interval = method.and_then(|method| match method {
-        RankTest::SignedRank | RankTest::SignedRankOfGenerations => signed_rank_interval(&differences, LEVEL),
-        RankTest::MannWhitney => shift_interval(a, b, LEVEL),
+        Test::SignedRank | Test::SignedRankOfGenerations => signed_rank_interval(&differences, LEVEL),
+        Test::MannWhitney => shift_interval(a, b, LEVEL),
+        Test::EProcess => sequential_interval(&differences, LEVEL),
     });
+    // What earlier generations have refuted stays refuted, though later ones may pull the estimate back there.
+    let centre = match interval.filter(|_| method == Some(Test::EProcess)) {
+        Some(interval) => centre.map(|centre| centre.clamp(interval.low, interval.high)),
+        None => centre,
+    };
     let (low, high) = if paired {
         extremes(&differences)
     } else {
@@ -173,24 +201,46 @@ fn weigh(logarithms: &Logarithms, margin: f64, family_size: usize) -> Comparison
 }
 
 /// The two-sided p-value of "the shift from `b` to `a` is no larger than `margin`, either way".
-fn p_beyond_margin(test: RankTest, a: &[f64], b: &[f64], margin: f64) -> f64 {
+fn p_beyond_margin(test: Test, a: &[f64], b: &[f64], margin: f64) -> f64 {
+    let differences = |by: f64| a.iter().zip(b).map(|(a, b)| a - b + by).collect::<Vec<_>>();
     let moved_by = |by: f64| -> Tails {
         match test {
-            RankTest::SignedRank | RankTest::SignedRankOfGenerations => {
-                signed_rank(&a.iter().zip(b).map(|(a, b)| a - b + by).collect::<Vec<_>>())
+            Test::SignedRank | Test::SignedRankOfGenerations => signed_rank(&differences(by)),
+            Test::MannWhitney => mann_whitney(&a.iter().map(|a| a + by).collect::<Vec<_>>(), b),
+            Test::EProcess => {
+                let ratios = differences(by);
+                Tails { lower: p_at_least(&ratios, 0.0), upper: p_at_most(&ratios, 0.0) }
             }
-            RankTest::MannWhitney => mann_whitney(&a.iter().map(|a| a + by).collect::<Vec<_>>(), b),
         }
     };
     Tails { lower: moved_by(margin).lower, upper: moved_by(-margin).upper }.two_sided()
 }
 
-fn decide(comparison: &Comparison, margin: f64) -> Decision {
+/// The p-value of "the shift is at least `margin`, one way or the other", valid at any time; 1 for what is judged only
+/// once. Doubled like that of a difference, so that what is alike has its 95% interval inside the margin.
+fn p_not_alike(logarithms: &Logarithms, margin: f64) -> f64 {
+    if logarithms.pairing != Pairing::Watched {
+        return 1.0;
+    }
+    let ratios = &logarithms.a;
+    (2.0 * p_at_least(ratios, margin).max(p_at_most(ratios, -margin))).min(1.0)
+}
+
+/// `p_not_alike` is there if that question is decided by a test of its own, and not by the interval.
+fn decide(comparison: &Comparison, margin: f64, p_not_alike: Option<f64>) -> Decision {
     if comparison.p.is_some_and(|p| p <= ALPHA) {
-        return if comparison.ratio > 1.0 { Decision::Higher } else { Decision::Lower };
+        let higher = match comparison.interval {
+            Some(i) if i.low > 1.0 => true,
+            Some(i) if i.high < 1.0 => false,
+            _ => comparison.ratio > 1.0,
+        };
+        return if higher { Decision::Higher } else { Decision::Lower };
     }
     if comparison.p_alone.is_some_and(|p| p <= ALPHA) {
         return Decision::Suggested;
+    }
+    if let Some(p) = p_not_alike {
+        return if p <= ALPHA { Decision::Alike } else { Decision::NoDifferenceSeen };
     }
     match comparison.interval {
         Some(i) if i.low.ln() >= -margin && i.high.ln() <= margin => Decision::Alike,
@@ -222,7 +272,7 @@ mod tests {
     #[test]
     fn a_clear_difference_is_declared_with_its_direction() {
         let c = one(pairs(8, 1.5, 0.03), 0.02);
-        assert_eq!((c.decision, c.test), (Decision::Higher, Some(RankTest::SignedRank)));
+        assert_eq!((c.decision, c.test), (Decision::Higher, Some(Test::SignedRank)));
         let interval = c.interval.unwrap();
         assert!(interval.contains(c.ratio) && interval.low > 1.45 && interval.high < 1.55, "{c:?}");
         assert_eq!(one(pairs(8, 0.7, 0.03), 0.02).decision, Decision::Lower);
@@ -255,7 +305,7 @@ mod tests {
     #[test]
     fn five_blocks_fall_back_on_the_unpaired_test_and_three_decide_nothing() {
         let five = one(pairs(5, 3.0, 0.03), 0.02);
-        assert_eq!((five.test, five.decision), (Some(RankTest::MannWhitney), Decision::Higher));
+        assert_eq!((five.test, five.decision), (Some(Test::MannWhitney), Decision::Higher));
         assert!(five.interval.is_some());
         let three = one(pairs(3, 3.0, 0.03), 0.02);
         assert_eq!(three.decision, Decision::TooFewRepetitions { needed: 4 });
@@ -298,17 +348,17 @@ mod tests {
         let p = one(weak.clone(), 0.0).p.unwrap();
         assert!(p <= ALPHA && 3.0 * p > ALPHA, "{p}");
         for c in judge(&vec![weak; 3], 0.0).into_iter().flatten() {
-            assert!(c.decision == Decision::Suggested || c.test == Some(RankTest::MannWhitney), "{c:?}");
+            assert!(c.decision == Decision::Suggested || c.test == Some(Test::MannWhitney), "{c:?}");
         }
     }
 
     #[test]
     fn six_pairs_decide_alone_and_turn_to_the_unpaired_test_in_a_family() {
         // All six pairs on one side are p = 0.03125, the least that six pairs can give: too much for two comparisons.
-        assert_eq!(one(pairs(6, 1.5, 0.03), 0.02).test, Some(RankTest::SignedRank));
+        assert_eq!(one(pairs(6, 1.5, 0.03), 0.02).test, Some(Test::SignedRank));
         let mut judged = judge(&[pairs(6, 1.5, 0.03), pairs(6, 1.0, 0.1)], 0.02).into_iter().flatten();
         let (clear, none) = (judged.next().unwrap(), judged.next().unwrap());
-        assert_eq!((clear.test, clear.decision), (Some(RankTest::MannWhitney), Decision::Higher));
+        assert_eq!((clear.test, clear.decision), (Some(Test::MannWhitney), Decision::Higher));
         assert_eq!(none.decision, Decision::NoDifferenceSeen);
     }
 
@@ -333,7 +383,7 @@ mod tests {
             Samples::Generations((0..n).map(|i| 1.05f64.ln() + 0.01 * (3.0 * i as f64).sin()).collect())
         };
         let c = one(generations(10), 0.01);
-        assert_eq!((c.test, c.decision), (Some(RankTest::SignedRankOfGenerations), Decision::Higher));
+        assert_eq!((c.test, c.decision), (Some(Test::SignedRankOfGenerations), Decision::Higher));
         assert!((c.ratio - 1.05).abs() < 0.005 && c.interval.unwrap().low > 1.03, "{c:?}");
         let five = one(generations(5), 0.01);
         assert_eq!((five.test, five.interval, five.p), (None, None, None));
@@ -355,5 +405,55 @@ mod tests {
             assert_eq!(generations_needed(size), formula, "{size} comparisons");
         }
         assert_eq!([1, 2, 14, 16].map(generations_needed), [6, 7, 10, 10]);
+    }
+
+    /// Log ratios around that of `ratio`, which wobble by up to `wobble`.
+    fn watched(count: usize, ratio: f64, wobble: f64) -> Samples {
+        let of = |i: usize| ratio.ln() + wobble * (2.4 * i as f64).sin();
+        Samples::UntilDecided((0..count).map(of).collect())
+    }
+
+    #[test]
+    fn a_run_that_is_watched_decides_by_evidence_that_holds_at_any_time() {
+        let c = one(watched(5, 1.1, 0.02), 0.02);
+        assert_eq!((c.test, c.decision), (None, Decision::TooFewRepetitions { needed: 6 }));
+        let c = one(watched(10, 1.1, 0.02), 0.02);
+        assert_eq!((c.test, c.decision), (Some(Test::EProcess), Decision::Higher));
+        assert!(c.interval.unwrap().low > 1.02 && c.interval.unwrap().contains(c.ratio), "{c:?}");
+        assert_eq!(one(watched(10, 0.9, 0.02), 0.02).decision, Decision::Lower);
+        assert_eq!(one(watched(10, 1.0, 0.1), 0.02).decision, Decision::NoDifferenceSeen);
+    }
+
+    #[test]
+    fn a_watched_run_calls_alike_what_its_evidence_holds_inside_the_tolerance() {
+        let c = one(watched(20, 1.0, 0.01), 0.02);
+        let interval = c.interval.unwrap();
+        assert_eq!(c.decision, Decision::Alike);
+        assert!(interval.low > 1.0 / 1.02 && interval.high < 1.02, "{c:?}");
+        assert!(c.decision.is_decided() && !Decision::Suggested.is_decided());
+        // In a family it takes more.
+        let first = |size: usize| {
+            let alike = |n: usize| judge(&vec![watched(n, 1.0, 0.01); size], 0.02)[0].clone().unwrap();
+            (1..60).find(|&n| alike(n).decision == Decision::Alike).unwrap()
+        };
+        assert!(first(14) > first(1), "{} {}", first(14), first(1));
+    }
+
+    #[test]
+    fn what_a_watched_run_has_decided_stays_decided() {
+        let mut random = super::super::Random::new(3);
+        let mut family: Vec<Vec<f64>> = vec![Vec::new(); 4];
+        let mut before = vec![None; 4];
+        for _ in 0..60 {
+            for (centre, ratios) in [0.0, 0.06, -0.1, 0.02].into_iter().zip(&mut family) {
+                ratios.push(centre + 0.1 * (random.unit() - 0.5));
+            }
+            let samples: Vec<Samples> = family.iter().cloned().map(Samples::UntilDecided).collect();
+            for (c, before) in judge(&samples, 0.03).into_iter().flatten().zip(&mut before) {
+                assert!(before.is_none_or(|decision| decision == c.decision), "{before:?} {c:?}");
+                *before = Some(c.decision).filter(|d| d.is_decided());
+            }
+        }
+        assert_eq!(before[1..3], [Some(Decision::Higher), Some(Decision::Lower)]);
     }
 }

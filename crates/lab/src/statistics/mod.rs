@@ -10,6 +10,8 @@
 //!   more certainty than it has. Two runs share no blocks: they are compared by Mann and Whitney's test.
 //! - **A sliced measurement** gives one log ratio per generation of servers ([`generation_log_ratio`]), from rounds
 //!   whose order cancels drift, position and carry-over ([`round_order`]). Generations are its sample.
+//!   A run that goes on until it has decided ([`Samples::UntilDecided`]) looks after each of them; it is judged by
+//!   an e-process, whose error rate and intervals hold at any stop. [`judge_control`] judges the baseline's twin.
 //! - **A difference is declared** only if the test rejects, at 5% and after Holm's correction over all comparisons
 //!   of the family, that the true ratio lies within the tolerance. For one comparison that is to say: the whole 95%
 //!   interval lies beyond the tolerance. The price is a need for more repetitions; the gain is that an A/A comparison
@@ -32,6 +34,8 @@
 //! variance lies between server processes and in the machine's drift.
 
 mod comparison;
+mod control;
+mod forecast;
 mod generation;
 mod holm;
 mod interval;
@@ -42,9 +46,12 @@ mod order;
 mod random;
 mod ranks;
 mod samples;
+mod sequential;
 mod signed_rank;
 
-pub use comparison::{ALPHA, Comparison, Decision, RankTest, generations_needed, judge, repetitions_needed};
+pub use comparison::{ALPHA, Comparison, Decision, Test, generations_needed, judge, repetitions_needed};
+pub use control::{CONTROL_ALPHA, CONTROL_GENERATIONS_MIN, judge_control};
+pub use forecast::{POWER, difference_shown, more_generations};
 pub use generation::{generation_log_ratio, robust_deviation, round_log_ratios};
 pub use holm::holm;
 pub use interval::{

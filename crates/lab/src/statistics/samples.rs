@@ -10,6 +10,9 @@ pub enum Samples {
     /// The log ratio of candidate to baseline in each generation of a sliced measurement, as
     /// [`generation_log_ratio`](super::generation_log_ratio) gives it.
     Generations(Vec<f64>),
+    /// The same, in the order of the generations, of a run that looked at them after each and stopped when it had seen
+    /// enough, as `--until-decided` does.
+    UntilDecided(Vec<f64>),
 }
 
 /// What the two sides have in common.
@@ -18,6 +21,8 @@ pub(super) enum Pairing {
     None,
     Block,
     Generation,
+    /// Generations that were looked at after each.
+    Watched,
 }
 
 /// The logarithms of candidate (`a`) and baseline (`b`). Of generations only the ratios are known: the logarithm of
@@ -44,6 +49,11 @@ impl Samples {
         let usable = |v: f64| v > 0.0 && v.is_finite();
         let logarithms =
             |values: &[f64]| -> Vec<f64> { values.iter().filter(|v| usable(**v)).map(|v| v.ln()).collect() };
+        let generations = |ratios: &[f64], pairing| {
+            let ratios: Vec<f64> = ratios.iter().copied().filter(|r| r.is_finite()).collect();
+            let baseline = vec![0.0; ratios.len()];
+            (ratios, baseline, pairing)
+        };
         let (a, b, pairing) = match self {
             Samples::Paired(pairs) => {
                 let usable = pairs.iter().filter(|(a, b)| usable(*a) && usable(*b));
@@ -51,11 +61,8 @@ impl Samples {
                 (a, b, Pairing::Block)
             }
             Samples::Independent(a, b) => (logarithms(a), logarithms(b), Pairing::None),
-            Samples::Generations(ratios) => {
-                let ratios: Vec<f64> = ratios.iter().copied().filter(|r| r.is_finite()).collect();
-                let baseline = vec![0.0; ratios.len()];
-                (ratios, baseline, Pairing::Generation)
-            }
+            Samples::Generations(ratios) => generations(ratios, Pairing::Generation),
+            Samples::UntilDecided(ratios) => generations(ratios, Pairing::Watched),
         };
         (!a.is_empty() && !b.is_empty()).then_some(Logarithms { a, b, pairing })
     }
