@@ -104,8 +104,13 @@ impl Run {
     ) -> Result<Outcome, Failure> {
         let pitot = own_path()?;
         let command_line = std::env::args().collect::<Vec<_>>().join(" ");
-        let setting =
-            Setting { pitot: &pitot, version: env!("CARGO_PKG_VERSION"), command_line: &command_line, stop };
+        let setting = Setting {
+            pitot: &pitot,
+            version: env!("CARGO_PKG_VERSION"),
+            command_line: &command_line,
+            trial: true,
+            stop,
+        };
         let mut display = Display { terminal: io::stderr().is_terminal() };
         let outcome = match &self.resume {
             Some(path) => resume(path, &catalog(), setting, guardian, &mut |news| display.show(news))?,
@@ -350,6 +355,21 @@ impl Display {
     fn show(&mut self, news: &Progress<'_>) {
         let count = format!("[{:>width$}/{}]", news.number, news.total, width = news.total.to_string().len());
         let left = minutes(news.left_s);
+        if news.trial {
+            match news.finished {
+                None if self.terminal => eprint!("\r\x1b[Ktrying {count} {}", news.label),
+                None => {}
+                Some(tried) => {
+                    self.clear();
+                    eprintln!("{} cannot be measured: {}", news.label, tried.verdict.reason);
+                    if let Some(line) = tried.telling_line() {
+                        eprintln!("  it printed: {line}");
+                    }
+                }
+            }
+            let _ = io::stderr().flush();
+            return;
+        }
         match news.finished {
             None if self.terminal => eprint!("\r\x1b[K{count} {}  {left} left", news.label),
             None => {}

@@ -56,9 +56,12 @@ impl Repetition {
 /// Whether a line is likely to say what went wrong.
 pub(crate) fn looks_like_error(line: &str) -> bool {
     let line = line.to_lowercase();
-    ["error", "panic", "fatal", "cannot", "could not", "failed", "no such file", "in use"]
-        .iter()
-        .any(|word| line.contains(word))
+    // A single word is a place, such as `node:internal/errors:541`.
+    let is_sentence = line.trim().contains(' ');
+    is_sentence
+        && ["error", "panic", "fatal", "cannot", "could not", "failed", "no such file", "in use"]
+            .iter()
+            .any(|word| line.contains(word))
 }
 
 #[cfg(test)]
@@ -72,6 +75,8 @@ mod tests {
             ("error: unexpected argument '--prot' found", true),
             ("OSError: [Errno 98] Address already in use", true),
             ("thread 'main' panicked at src/main.rs:3:5:", true),
+            ("RangeError [ERR_SOCKET_BAD_PORT]: options.port should be >= 0", true),
+            ("node:internal/errors:541", false),
             ("Node.js v20.11.1", false),
             ("For more information, try '--help'.", false),
             ("    at Module._load (node:internal/modules/cjs/loader:1023:12)", false),

@@ -13,7 +13,7 @@ use crate::runfile::{NewCell, NewRun, RunWriter};
 use super::executor::Executor;
 use super::local::{Guardian, Local};
 use super::prepare::{Prepared, nominal_s};
-use super::repetition::{self, Shared};
+use super::repetition::{self, GivenUp, Shared};
 use super::schedule::{Turn, schedule};
 
 /// What a run needs besides its plan.
@@ -25,6 +25,8 @@ pub struct Setting<'a> {
     pub version: &'a str,
     /// The command line, for the record.
     pub command_line: &'a str,
+    /// Whether each cell is tried for a moment before the repetitions begin.
+    pub trial: bool,
     /// True once the user wants the run to end.
     pub stop: &'a dyn Fn() -> bool,
 }
@@ -32,6 +34,9 @@ pub struct Setting<'a> {
 /// Progress of a run.
 #[derive(Debug)]
 pub struct Progress<'a> {
+    /// A cell is tried before the repetitions begin; numbers are those of cells. Only a try that failed is told as
+    /// finished, and no repetition of the cell will be run.
+    pub trial: bool,
     /// The repetition's number, from 1.
     pub number: usize,
     /// How many there are.
@@ -88,6 +93,11 @@ impl Prepared {
     ) -> Result<Outcome, Failure> {
         let seed = self.plan.seed.unwrap_or_else(draw_seed);
         self.plan.seed = Some(seed);
+        let tried = self.try_cells(executor, &|_| true, setting, progress);
+        if let Some(failure) = self.nothing_left(&tried.given_up) {
+            return Err(failure);
+        }
+        self.warnings.extend(tried.unlike_replies);
         let cells: Vec<NewCell> = self
             .cells
             .iter()
@@ -116,15 +126,36 @@ impl Prepared {
                 cells: &cells,
             },
         )?;
-        self.carry_out(executor, writer, &[], seed, setting, progress)
+        self.carry_out(executor, writer, &[], tried.given_up, seed, setting, progress)
     }
 
-    /// Runs the repetitions that are not `done`. The cells are those of the file, in its order.
+    /// The failure of a run of which every cell was given up.
+    fn nothing_left(&self, given_up: &[Option<GivenUp>]) -> Option<Failure> {
+        let all: Vec<&GivenUp> = given_up.iter().map(Option::as_ref).collect::<Option<_>>()?;
+        let (cell, first) = (self.cells.first()?.label(), all.first()?);
+        let others = all.iter().filter(|other| other.reason != first.reason).count();
+        let others = if others == 0 { "" } else { " (others for other reasons)" };
+        let printed = first.output_tail.trim_end();
+        let hint = "the commands of `--dry-run` can be tried by hand";
+        Some(Failure::run(
+            format!("no cell can be measured: {cell}: {}{others}", first.reason),
+            if printed.is_empty() {
+                hint.to_owned()
+            } else {
+                format!("{hint}; its programs printed:\n{printed}")
+            },
+        ))
+    }
+
+    /// Runs the repetitions that are not `done`. The cells are those of the file, in its order; repetitions of those that
+    /// are given up are recorded as failed.
+    #[allow(clippy::too_many_arguments)] // Each is a thing of its own, and there are two callers.
     pub(super) fn carry_out(
         &self,
         executor: &mut dyn Executor,
         mut writer: RunWriter,
         done: &[Turn],
+        mut given_up: Vec<Option<GivenUp>>,
         seed: u64,
         setting: Setting<'_>,
         progress: &mut dyn FnMut(&Progress<'_>),
@@ -140,13 +171,12 @@ impl Prepared {
         let nominal_of = |turn: &Turn| nominal_s(&self.plan, &self.cells[turn.cell]);
         let mut left = TimeLeft::of(turns.iter().filter(|turn| !done.contains(turn)).map(nominal_of));
         let mut failed = 0;
-        // Why a cell is not tried any more.
-        let mut cannot_start: Vec<Option<String>> = vec![None; self.cells.len()];
         let mut state = RunState::Complete;
         for (position, turn) in turns.iter().enumerate().filter(|(_, turn)| !done.contains(turn)) {
             let cell = &self.cells[turn.cell];
             let label = cell.label();
             let mut news = Progress {
+                trial: false,
                 number: position + 1,
                 total: turns.len(),
                 label: &label,
@@ -155,19 +185,21 @@ impl Prepared {
             };
             progress(&news);
             let started_at = rfc3339(SystemTime::now());
-            let mut repetition = match &cannot_start[turn.cell] {
+            let mut repetition = match &mut given_up[turn.cell] {
                 Some(_) if (setting.stop)() => {
                     state = RunState::Interrupted;
                     break;
                 }
-                Some(reason) => repetition::not_tried(reason),
+                Some(given_up) => repetition::not_tried(given_up),
                 None => {
                     let Some(done) = repetition::run(shared, executor, cell, position) else {
                         state = RunState::Interrupted;
                         break;
                     };
                     if done.not_started {
-                        cannot_start[turn.cell] = Some(done.repetition.verdict.reason.clone());
+                        // What was printed is recorded with this repetition.
+                        let reason = done.repetition.verdict.reason.clone();
+                        given_up[turn.cell] = Some(GivenUp { reason, output_tail: String::new() });
                     }
                     done.repetition
                 }

@@ -16,6 +16,7 @@ mod resume;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 pub use carry_out::{Outcome, Progress, Setting};
 pub use local::Guardian;

@@ -71,5 +71,10 @@ pub fn resume(
     }
     let cpus = prepared.cpus.clone();
     let mut local = Local::new(guardian, &cpus);
-    prepared.carry_out(&mut local, writer, &done, run.info.seed, setting, progress)
+    let is_left = |cell: usize| {
+        let finished = done.iter().filter(|turn| turn.cell == cell).count();
+        finished < prepared.plan.repetitions as usize
+    };
+    let tried = prepared.try_cells(&mut local, &is_left, setting, progress);
+    prepared.carry_out(&mut local, writer, &done, tried.given_up, run.info.seed, setting, progress)
 }

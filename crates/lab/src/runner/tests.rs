@@ -75,7 +75,7 @@ impl Bed {
     }
 
     fn setting<'a>(&'a self, stop: &'a dyn Fn() -> bool) -> Setting<'a> {
-        Setting { pitot: &self.pitot, version: "0.0.0", command_line: "pitot run test", stop }
+        Setting { pitot: &self.pitot, version: "0.0.0", command_line: "pitot run test", trial: false, stop }
     }
 
     fn run(&self, plan: &str) -> Run {
@@ -239,7 +239,13 @@ fn a_cell_whose_program_cannot_be_started_is_tried_once() {
     let text = plan("server = [\"good\"]").replace("repetitions = 1", "repetitions = 5");
     let mut fake = fake::Fake::new();
     fake.server.start_error = Some("`./gosrv` could not be started: No such file or directory");
-    let setting = Setting { pitot: "pitot", version: "0.0.0", command_line: "pitot run", stop: &|| false };
+    let setting = Setting {
+        pitot: "pitot",
+        version: "0.0.0",
+        command_line: "pitot run",
+        trial: false,
+        stop: &|| false,
+    };
     let prepared = prepare(parse(&text), text, &catalog()).unwrap();
     let outcome = prepared.run_on(&mut fake, &path, setting, &mut |_| {}).unwrap();
     assert_eq!((outcome.state, outcome.failed), (RunState::Complete, 5));
@@ -333,7 +339,8 @@ fn a_run_records_every_repetition_whatever_its_end() {
     let text = plan(&format!("server = [\"good\"]\nreplicate = {:?}", (0..5).collect::<Vec<_>>()));
     let finished = Counter::new(0);
     let stop = || finished.get() == 3;
-    let setting = Setting { pitot: "pitot", version: "0.0.0", command_line: "pitot run", stop: &stop };
+    let setting =
+        Setting { pitot: "pitot", version: "0.0.0", command_line: "pitot run", trial: false, stop: &stop };
     let mut fake = fake::Fake::new();
     fake.server.stops = Some(executor::Ending::Code(1));
     let prepared = prepare(parse(&text), text, &catalog()).unwrap();

@@ -33,6 +33,21 @@ pub(super) struct Done {
     pub(super) not_started: bool,
 }
 
+/// Why no repetition of a cell is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::runner) struct GivenUp {
+    /// What went wrong, in a sentence.
+    pub(in crate::runner) reason: String,
+    /// The last lines that the programs printed.
+    pub(in crate::runner) output_tail: String,
+}
+
+impl GivenUp {
+    pub(in crate::runner) fn of(repetition: &Repetition) -> GivenUp {
+        GivenUp { reason: repetition.verdict.reason.clone(), output_tail: repetition.output_tail.clone() }
+    }
+}
+
 /// Runs a repetition. `None` if the user stopped it.
 pub(super) fn run(
     shared: Shared<'_>,
@@ -70,8 +85,9 @@ pub(super) fn run(
     Some(Done { repetition, not_started })
 }
 
-/// The repetition of a cell of which an earlier one showed that a program cannot be started: it is not tried.
-pub(super) fn not_tried(reason: &str) -> Repetition {
+/// The repetition of a cell of which an earlier one, or the trial, showed that it cannot be measured: it is not tried.
+/// What was printed goes to the first of them.
+pub(super) fn not_tried(given_up: &mut GivenUp) -> Repetition {
     Repetition {
         id: 0,
         block: 0,
@@ -82,13 +98,13 @@ pub(super) fn not_tried(reason: &str) -> Repetition {
         ready_s: 0.0,
         verdict: Verdict {
             kind: VerdictKind::Failed,
-            reason: format!("not tried again: {reason}"),
+            reason: format!("not tried again: {}", given_up.reason),
             figures: Vec::new(),
         },
         load: None,
         server_stats: None,
         resources: None,
-        output_tail: String::new(),
+        output_tail: std::mem::take(&mut given_up.output_tail),
         samples: Vec::new(),
     }
 }

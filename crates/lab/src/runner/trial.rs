@@ -1,0 +1,218 @@
+//! Each cell is tried for a moment before the repetitions begin.
+//!
+//! A server that cannot start, or that answers only errors, would else cost a repetition in every block and be told of
+//! at the end. A cell is given up only if a second try, as long as a repetition, fails as well: the first may fail for
+//! want of time, and one start of many may fail by chance.
+
+use pitot_results::VerdictKind;
+
+use super::carry_out::{Progress, Setting};
+use super::executor::Executor;
+use super::prepare::Prepared;
+use super::repetition::{self, GivenUp, Shared};
+use crate::host::memory_total_bytes;
+use crate::plan::{Cell, FactorLevel, Plan, SERVER_FACTOR};
+use crate::record::Repetition;
+
+/// Length of the first try's load.
+const MOMENT_S: f64 = 0.2;
+/// Replies that differ by less are alike: headers are never the same.
+const REPLY_BYTES_APART: f64 = 256.0;
+/// The same as a share.
+const REPLY_SHARE_APART: f64 = 0.25;
+
+/// What the trial has shown.
+#[derive(Debug)]
+pub(super) struct Tried {
+    /// For each cell.
+    pub(super) given_up: Vec<Option<GivenUp>>,
+    /// A sentence for the reader, if servers that are compared answer with replies of different size.
+    pub(super) unlike_replies: Option<String>,
+}
+
+impl Prepared {
+    /// Tries the cells that are `wanted`. A load that has no duration is not tried: it cannot be cut short.
+    ///
+    /// If the user stops it, what was not tried yet is not given up: the run itself sees the wish.
+    pub(super) fn try_cells(
+        &self,
+        executor: &mut dyn Executor,
+        wanted: &dyn Fn(usize) -> bool,
+        setting: Setting<'_>,
+        progress: &mut dyn FnMut(&Progress<'_>),
+    ) -> Tried {
+        let short =
+            Plan { warmup_s: 0.0, duration_s: self.plan.duration_s.min(MOMENT_S), ..self.plan.clone() };
+        let mut tried = Tried { given_up: vec![None; self.cells.len()], unlike_replies: None };
+        if !setting.trial {
+            return tried;
+        }
+        let total = self.cells.len();
+        // Beyond the numbers of repetitions.
+        let mut number = total * self.plan.repetitions as usize;
+        let mut replies: Vec<Option<f64>> = vec![None; total];
+        for index in (0..total).filter(|index| wanted(*index) && self.cells[*index].is_timed()) {
+            let cell = &self.cells[index];
+            if let Some(same) = (0..index).find(|other| wanted(*other) && is_same(&self.cells[*other], cell))
+            {
+                tried.given_up[index] = tried.given_up[same].clone();
+                continue;
+            }
+            let label = cell.label();
+            let mut news = Progress {
+                trial: true,
+                number: index + 1,
+                total,
+                label: &label,
+                finished: None,
+                left_s: self.estimate_s(),
+            };
+            progress(&news);
+            let mut last = None;
+            for plan in [&short, &self.plan] {
+                let shared = Shared {
+                    plan,
+                    pitot: setting.pitot,
+                    cpus: &self.cpus,
+                    stop: setting.stop,
+                    memory_total_bytes: memory_total_bytes(),
+                };
+                number += 1;
+                let Some(done) = repetition::run(shared, executor, cell, number) else { return tried };
+                let failed = done.repetition.verdict.kind == VerdictKind::Failed;
+                let not_started = done.not_started;
+                last = Some(done.repetition);
+                if !failed || not_started {
+                    break;
+                }
+            }
+            let Some(last) = last else { continue };
+            if last.verdict.kind == VerdictKind::Failed {
+                tried.given_up[index] = Some(GivenUp::of(&last));
+                news.finished = Some(&last);
+                progress(&news);
+            } else {
+                replies[index] = reply_bytes(&last);
+            }
+        }
+        tried.unlike_replies = unlike_replies(&self.cells, &replies);
+        tried
+    }
+}
+
+/// Whether two cells differ in nothing but levels that change nothing, as replicates do.
+fn is_same(a: &Cell, b: &Cell) -> bool {
+    a.server == b.server && a.url == b.url && a.load == b.load && a.files == b.files
+}
+
+/// Bytes of a reply, headers included.
+fn reply_bytes(repetition: &Repetition) -> Option<f64> {
+    let load = repetition.load.as_ref()?;
+    (load.requests.completed > 0).then(|| load.bytes.received as f64 / load.requests.completed as f64)
+}
+
+/// The first pair of cells that differ in the server alone and whose replies differ in size, in a sentence.
+fn unlike_replies(cells: &[Cell], replies: &[Option<f64>]) -> Option<String> {
+    let others = |cell: &Cell| -> Vec<FactorLevel> {
+        cell.factors.iter().filter(|f| f.name != SERVER_FACTOR).cloned().collect()
+    };
+    let server = |cell: &Cell| cell.factors.iter().find(|f| f.name == SERVER_FACTOR).map(|f| f.level.clone());
+    for (a, (cell_a, bytes_a)) in cells.iter().zip(replies).enumerate() {
+        for (cell_b, bytes_b) in cells.iter().zip(replies).skip(a + 1) {
+            let (Some(a), Some(b)) = (*bytes_a, *bytes_b) else { continue };
+            let (Some(server_a), Some(server_b)) = (server(cell_a), server(cell_b)) else { continue };
+            let apart = (a - b).abs();
+            if apart > REPLY_BYTES_APART
+                && apart > REPLY_SHARE_APART * a.max(b)
+                && others(cell_a) == others(cell_b)
+            {
+                return Some(format!(
+                    "Replies differ in size: a reply of {server_a} has {a:.0} bytes and one of {server_b} {b:.0}, headers \
+                     included. A part of every difference between them is due to that."
+                ));
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::Fake;
+    use super::super::tests::{catalog, parse, plan};
+    use super::super::{Outcome, prepare};
+    use super::*;
+    use crate::record::{Run, RunState};
+    use pitot_results::Failure;
+
+    fn run(text: &str, fake: &mut Fake, told: &mut Vec<String>) -> (Result<Outcome, Failure>, Option<Run>) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.pitot");
+        let setting = Setting {
+            pitot: "pitot",
+            version: "0.0.0",
+            command_line: "pitot run",
+            trial: true,
+            stop: &|| false,
+        };
+        let prepared = prepare(parse(text), text.to_owned(), &catalog()).unwrap();
+        let mut tell = |news: &Progress<'_>| {
+            if let (true, Some(finished)) = (news.trial, news.finished) {
+                told.push(format!("{}: {}", news.label, finished.verdict.reason));
+            }
+        };
+        let outcome = prepared.run_on(fake, &path, setting, &mut tell);
+        (outcome, Run::open(&path).ok())
+    }
+
+    fn begun(fake: &Fake) -> usize {
+        fake.calls.iter().filter(|call| call.starts_with("begin")).count()
+    }
+
+    #[test]
+    fn a_run_of_which_nothing_can_be_measured_ends_before_it_begins() {
+        let mut fake = Fake::new();
+        fake.server.start_error = Some("`./gosrv` could not be started: No such file or directory");
+        let mut told = Vec::new();
+        let text = plan("server = [\"good\"]").replace("repetitions = 1", "repetitions = 5");
+        let (outcome, file) = run(&text, &mut fake, &mut told);
+        let failure = outcome.unwrap_err();
+        assert_eq!(failure.exit_code(), 1);
+        assert!(failure.what.contains("good: `./gosrv` could not be started"), "{}", failure.what);
+        assert_eq!(told, ["good: `./gosrv` could not be started: No such file or directory"]);
+        assert_eq!(begun(&fake), 1, "what cannot be started is not tried again");
+        assert!(file.is_none());
+    }
+
+    #[test]
+    fn a_load_that_gets_only_errors_is_given_up_after_a_second_and_longer_try() {
+        let mut fake = Fake::new();
+        let wrong = r#"{"schema": "pitot-load/1", "throughput_rps": 0.0, "duration_s": 0.2,
+                       "requests": {"attempted": 1000, "completed": 1000, "ok": 0},
+                       "errors": [{"phase": "receive", "kind": "status", "count": 1000}]}"#;
+        fake.load.result = Some(wrong.into());
+        let (outcome, _) = run(&plan("server = [\"good\"]"), &mut fake, &mut Vec::new());
+        assert!(outcome.unwrap_err().what.contains("no reply was right, but 1000 errors"));
+        assert_eq!(begun(&fake), 2);
+    }
+
+    #[test]
+    fn replicates_are_tried_once_and_a_cell_that_works_is_measured() {
+        let mut fake = Fake::new();
+        let text = plan("replicate = [1, 2, 3]\nserver = [\"good\"]");
+        let (outcome, file) = run(&text, &mut fake, &mut Vec::new());
+        assert_eq!(outcome.unwrap().state, RunState::Complete);
+        assert_eq!(begun(&fake), 1 + 3);
+        assert_eq!(file.unwrap().cells.iter().map(|cell| cell.repetitions.len()).sum::<usize>(), 3);
+    }
+
+    #[test]
+    fn replies_of_different_size_are_told_if_only_the_server_differs() {
+        let text = plan("server = [\"good\", \"mute\"]\nload.connections = [1, 2]");
+        let cells = prepare(parse(&text), text, &catalog()).unwrap().cells;
+        let of = |bytes: [f64; 4]| unlike_replies(&cells, &bytes.map(Some));
+        assert_eq!(of([200.0, 5000.0, 300.0, 5100.0]), None, "headers, and levels that differ");
+        let told = of([120.0, 120.0, 1500.0, 1500.0]).unwrap();
+        assert!(told.contains("a reply of good has 120 bytes and one of mute 1500"), "{told}");
+    }
+}
