@@ -1,5 +1,9 @@
 //! `pitot load`.
 
+mod command;
+mod hold;
+mod words;
+
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -28,8 +32,13 @@ use crate::value::{self, Cpus};
 /// not wait for the server (-R) the two differ, and both are reported.
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    #[arg(help = target_help())]
-    url: String,
+    #[arg(help = target_help(), required_unless_present = "hold")]
+    url: Option<String>,
+
+    /// Hold connections open, and send requests only when a command on standard input says so: open NAME URL [OPTIONS],
+    /// run [NAME] TIME, close NAME, quit. Each command is answered by one line of JSON. See docs/held-load.md.
+    #[arg(long, help_heading = "Result")]
+    hold: bool,
 
     /// Total number of active connections; 0 for idle ones only.
     #[arg(short, long, value_name = "N", value_parser = units::count, default_value = "10", help_heading = "Load")]
@@ -185,6 +194,10 @@ fn engine_help() -> String {
 
 impl Load {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        if self.hold {
+            return hold::run(&self);
+        }
+        let url = self.url.clone().unwrap_or_default();
         let run = Plan::new(&self.options())?.prepare()?;
         if let Some(spec) = &self.worker {
             return match pitot_load::work(&run, spec) {
@@ -205,10 +218,7 @@ impl Load {
             signals,
             live: io::stderr().is_terminal(),
             steps: !self.data_on_stdout(),
-            log: files
-                .hlog
-                .take()
-                .map(|file| HistogramLog::Waiting(file, format!("pitot load {}", self.url))),
+            log: files.hlog.take().map(|file| HistogramLog::Waiting(file, format!("pitot load {url}"))),
             shown: false,
         };
         let result = pitot_load::run(&run, respawn()?.as_ref(), &mut watch);
@@ -231,7 +241,7 @@ impl Load {
 
     fn options(&self) -> Options {
         Options {
-            url: self.url.clone(),
+            url: self.url.clone().unwrap_or_default(),
             workload: WorkloadOptions {
                 connections: self.connections,
                 requests_per_connection: self.requests_per_connection,

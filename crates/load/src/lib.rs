@@ -15,6 +15,7 @@ mod condition;
 mod connections;
 mod engine;
 mod gate;
+mod hold;
 mod message;
 mod options;
 pub mod output;
@@ -39,6 +40,7 @@ mod watch;
 mod workload;
 
 pub use engine::{ENGINES, EngineEntry};
+pub use hold::Session;
 pub use options::Options;
 pub use pace::{PACES, PaceEntry, PaceOptions};
 pub use plan::Plan;

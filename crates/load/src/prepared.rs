@@ -15,7 +15,7 @@ use crate::workload::Usage;
 use pitot_results::Failure;
 
 /// Descriptors that are not for connections: standard streams, the engine's own, pipes of several processes.
-const DESCRIPTORS_RESERVED: u64 = 64;
+pub(crate) const DESCRIPTORS_RESERVED: u64 = 64;
 /// How long to wait for each of several addresses of a host.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(1);
 

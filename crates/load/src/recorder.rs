@@ -1,6 +1,8 @@
 //! Where one thread records. Nothing here is shared and nothing is allocated for a request: once a second the finished
 //! second is handed to the collector, which sends the memory back.
 
+mod slices;
+
 use std::sync::mpsc::{Receiver, Sender};
 
 use pitot_meter::Nanos;
@@ -10,6 +12,9 @@ use pitot_sys::{sched, usage};
 use crate::message::Message;
 use crate::sample::{ErrorKind, ErrorPhase, Outcome, Sample};
 use crate::tally::{Interval, StormEnd, Tally, thread_use};
+
+use slices::Beginning;
+pub(crate) use slices::SliceRecord;
 
 /// A gap within a reply that is longer than this counts as a stall: a stream with a small buffer stops there.
 pub(crate) const STALL: Nanos = Nanos::from_millis(100);
@@ -44,6 +49,8 @@ pub(crate) struct Recorder {
     /// Up to when the open connections of this second are added up.
     open_counted_to: Nanos,
     clocks_at_start: Clocks,
+    /// Of the present slice, if the load is held.
+    beginning: Beginning,
     late_max: Nanos,
 }
 
@@ -91,6 +98,7 @@ impl Recorder {
             open: 0,
             open_counted_to: Nanos::ZERO,
             clocks_at_start: Clocks::default(),
+            beginning: Beginning::default(),
             late_max: Nanos::ZERO,
         }
     }
@@ -348,16 +356,18 @@ impl Recorder {
             self.tally.window = Some(Window { start: self.measure_at.0, end: now.0 });
         }
         let from = if self.measure_at == Nanos::MAX { now } else { self.measure_at };
-        self.tally.errors = self
-            .errors
-            .iter()
-            .map(|e| ErrorRow {
-                phase: e.phase.name().to_owned(),
-                kind: e.kind.name(),
-                count: e.count,
-                first_at_s: e.first_at.since(from).as_secs_f64(),
-            })
-            .collect();
+        self.tally.errors = self.error_rows(from);
         self.tally
+    }
+
+    /// The errors counted so far, with times from `from` on.
+    pub(crate) fn error_rows(&self, from: Nanos) -> Vec<ErrorRow> {
+        let row = |e: &ErrorCount| ErrorRow {
+            phase: e.phase.name().to_owned(),
+            kind: e.kind.name(),
+            count: e.count,
+            first_at_s: e.first_at.since(from).as_secs_f64(),
+        };
+        self.errors.iter().map(row).collect()
     }
 }

@@ -54,11 +54,13 @@ impl Threads {
                     let requested = thread_plan.groups.iter().map(|(_, count)| count).sum();
                     let intervals = Intervals { source, finished: messages.clone(), spare };
                     let recorder = Recorder::new(requested, intervals);
-                    let connections = Connections::new(thread_plan, recorder, gate);
+                    let mut connections = Connections::new(thread_plan, recorder, gate);
                     let mut ready = |connections: &Connections| {
                         let _ = messages.send(Message::Ready { opened: connections.opened() });
                     };
-                    (engine.run)(connections, route, &mut ready).map(Box::new).map_err(|e| e.to_string())
+                    let mut engine = (engine.open)(&connections, route).map_err(|e| e.to_string())?;
+                    engine.drive(&mut connections, &mut ready).map_err(|e| e.to_string())?;
+                    Ok(Box::new(engine.finish(connections)))
                 };
                 let result = run();
                 let _ = messages.send(Message::Final { source, result });

@@ -12,6 +12,7 @@
 //! | `pitot disk read --json` | `pitot-disk/1`, command `read` | [`disk::DiskRead`] |
 //! | `pitot disk files --json` | `pitot-disk/1`, command `files` | [`disk::DiskFiles`] |
 //! | `pitot mail --json` | `pitot-mail/1` | [`mail::MailResult`] |
+//! | `pitot load --hold` | a line for each command | [`hold::Answer`] |
 //! | `pitot serve --stats json` | `pitot-serve/1` | [`serve::ServeResult`] |
 //!
 //! [`load::LoadResult::parse`] reads what any of them but the server prints. The crate also holds the one way in which
@@ -20,6 +21,7 @@
 
 pub mod disk;
 mod failure;
+pub mod hold;
 mod latency;
 mod lenient;
 pub mod load;

@@ -106,6 +106,26 @@ impl SignalFd {
     }
 }
 
+impl SignalFd {
+    /// Waits for a signal, or until nobody is left who could read what is written to `output`; then it is `None`. A file
+    /// and a terminal always have a reader.
+    pub fn wait_while_read(&self, output: BorrowedFd<'_>) -> Option<Signal> {
+        use rustix::event::{PollFd, PollFlags, poll};
+        loop {
+            let mut fds =
+                [PollFd::new(&self.0, PollFlags::IN), PollFd::from_borrowed_fd(output, PollFlags::empty())];
+            let _ = poll(&mut fds, None);
+            let gone = fds[1].revents().intersects(PollFlags::ERR | PollFlags::HUP);
+            if let Some(signal) = self.next() {
+                return Some(signal);
+            }
+            if gone {
+                return None;
+            }
+        }
+    }
+}
+
 impl AsFd for SignalFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

@@ -2,6 +2,35 @@
 
 use std::time::Duration;
 
+/// CPU time of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadCpu {
+    /// In user mode.
+    pub user: Duration,
+    /// In the kernel.
+    pub system: Duration,
+}
+
+impl ThreadCpu {
+    /// What the calling thread has used up to now. The sum is exact to the nanosecond (CLOCK_THREAD_CPUTIME_ID). How it
+    /// is divided is known to the microsecond, or, on a kernel that counts by its timer interrupt, an estimate.
+    pub fn now() -> ThreadCpu {
+        // In this order: the clock brings the kernel's account of the running thread up to date, getrusage(2) does not.
+        let clock = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let total = Duration::new(clock.tv_sec as u64, clock.tv_nsec as u32);
+        let system = of_this_thread().cpu_system.min(total);
+        ThreadCpu { user: total - system, system }
+    }
+
+    /// What was used since an earlier moment of the same thread.
+    #[must_use]
+    pub fn since(self, earlier: ThreadCpu) -> ThreadCpu {
+        let total = (self.user + self.system).saturating_sub(earlier.user + earlier.system);
+        let system = self.system.saturating_sub(earlier.system).min(total);
+        ThreadCpu { user: total - system, system }
+    }
+}
+
 /// CPU time and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -51,5 +80,22 @@ fn usage(who: libc::c_int) -> Usage {
         rss_peak_bytes: r.ru_maxrss as u64 * 1024,
         switches_voluntary: r.ru_nvcsw as u64,
         switches_involuntary: r.ru_nivcsw as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpu_time_of_a_thread_is_its_own_and_no_longer_than_the_time() {
+        let (began, before) = (std::time::Instant::now(), ThreadCpu::now());
+        while ThreadCpu::now().since(before).user.is_zero() {}
+        let used = ThreadCpu::now().since(before);
+        assert!(used.user + used.system <= began.elapsed() + Duration::from_millis(1), "{used:?}");
+        // Another thread has used little of it.
+        let other = std::thread::spawn(ThreadCpu::now).join().unwrap();
+        assert!(other.user + other.system < Duration::from_secs(1));
+        assert_eq!(before.since(before), ThreadCpu::default());
     }
 }

@@ -46,6 +46,7 @@ impl Connections {
         self.connecting += 1;
         let s = &mut self.slots[slot as usize];
         s.link = Link::Connecting { since: now };
+        s.spent = false;
         s.tail.clear();
         match wire.connect(slot) {
             Ok(()) => self.set_expiry(slot, now + self.timeout),
@@ -83,14 +84,17 @@ impl Connections {
         let opening = s.conn.open(&mut self.out);
         s.link = match opening {
             Opening::Ready => Link::Open(Open::new(since)),
-            Opening::Greeting => Link::Greeting { since },
+            Opening::Greeting => {
+                self.greeting += 1;
+                Link::Greeting { since }
+            }
         };
         if self.transmit(wire, slot, now) && opening == Opening::Ready {
             self.usable(wire, slot, now);
         }
     }
 
-    fn connect_failed(
+    pub(super) fn connect_failed(
         &mut self,
         wire: &mut impl Wire,
         slot: u32,
@@ -169,6 +173,8 @@ impl Connections {
         let retransmits = wire.close(slot);
         self.recorder.closed(now, matches!(end, End::ByPeer | End::Broken), retransmits);
         let s = &mut self.slots[slot as usize];
+        s.spent = end == End::ByUs;
+        self.greeting -= u64::from(matches!(s.link, Link::Greeting { .. }));
         let served_nothing_since = match std::mem::replace(&mut s.link, Link::Closed) {
             Link::Greeting { since } | Link::Open(Open { since, served: 0, .. }) => Some(since),
             Link::Open(_) | Link::Connecting { .. } | Link::Closed => None,
@@ -194,6 +200,9 @@ impl Connections {
 
     /// Opens the connection of a slot again if it should be open without a request, or gives it its next request.
     fn reopen(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        if self.is_between_slices() {
+            return;
+        }
         let waits_for_requests =
             matches!(self.pace, Pacing::Closed { .. }) && self.stage == Stage::Running && !self.is_idle(slot);
         if self.life(slot).connect_at == ConnectAt::OnDemand || waits_for_requests {
@@ -228,8 +237,10 @@ impl Connections {
 
     /// An alarm for the end of a pause has gone off.
     pub(super) fn wake(&mut self, wire: &mut impl Wire, slot: u32, at: Nanos, now: Nanos) {
+        let between_slices = self.is_between_slices();
         let s = &mut self.slots[slot as usize];
-        if s.pause.until() != Some(at) {
+        // Who thinks when a slice ends goes on thinking in the next one.
+        if s.pause.until() != Some(at) || between_slices && matches!(s.pause, Pause::Think { .. }) {
             return;
         }
         let (pause, is_open) = (std::mem::replace(&mut s.pause, Pause::None), s.is_open());

@@ -7,8 +7,10 @@
 //! Which request, at which pace, on connections of which life, until when: these are four values of the plan, and
 //! every combination goes through the same few functions.
 
+mod held;
 mod lifecycle;
 mod requests;
+mod slices;
 mod slot;
 mod state;
 #[cfg(test)]
@@ -17,6 +19,7 @@ mod tick;
 mod timers;
 mod wire;
 
+pub(crate) use held::SliceTimes;
 pub(crate) use state::{Connections, ThreadPace, ThreadPlan};
 pub(crate) use tick::Next;
 pub(crate) use wire::Wire;

@@ -50,6 +50,7 @@ impl Connections {
                         self.pause(slot, Pause::Think { until: now + think });
                     }
                 }
+                Pacing::Closed { .. } if self.slice_is_over(now) => {}
                 Pacing::Closed { .. } => {
                     while self.has_room(slot) {
                         self.enqueue(slot, now);
@@ -251,6 +252,7 @@ impl Connections {
                 Progress::Ready => {
                     let link = &mut self.slots[slot as usize].link;
                     if let Link::Greeting { since } = *link {
+                        self.greeting -= 1;
                         *link = Link::Open(Open::new(since));
                     }
                 }

@@ -25,6 +25,8 @@ pub(super) struct Slot {
     pub(super) queued: bool,
     /// The timers hold an expiry for it.
     pub(super) expiry_set: bool,
+    /// We closed its last connection as the workload wants, and did not lose it.
+    pub(super) spent: bool,
 }
 
 /// How far the TCP connection of a slot is.
@@ -119,6 +121,7 @@ impl Slot {
             history: History::Untried,
             queued: false,
             expiry_set: false,
+            spent: false,
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pitot_meter::Nanos;
 use pitot_proto::client::{ClientProtocol, Outgoing};
 
+use super::held::Held;
 use super::slot::{Pending, Slot};
 use super::timers::Timers;
 use crate::gate::Gate;
@@ -49,6 +50,14 @@ pub(super) enum Stage {
     /// All are tried; the start is awaited.
     Waiting,
     Running,
+    /// Of a held load: what was lost is opened before a slice.
+    Preparing,
+    /// Of a held load: a slice is about to run.
+    Resuming,
+    /// Of a held load: no request begins, and those under way are answered.
+    Draining,
+    /// Of a held load: nothing happens until the next slice.
+    Resting,
 }
 
 /// The connections of one thread.
@@ -77,11 +86,14 @@ pub(crate) struct Connections {
     pub(super) to_open: Range<u32>,
     /// Connects whose outcome is not known.
     pub(super) connecting: u64,
+    /// Connections that are established and not yet greeted.
+    pub(super) greeting: u64,
     /// Slots opened before the start whose first connect has no outcome.
     pub(super) untried: u64,
     pub(super) churn: Option<Churn>,
     pub(super) storm: Option<StormEnd>,
     pub(super) stage: Stage,
+    pub(super) held: Option<Held>,
     pub(super) gate: Arc<Gate>,
     pub(super) warmup: Nanos,
     pub(super) duration: Option<Nanos>,
@@ -160,6 +172,7 @@ impl Connections {
             under_way: 0,
             to_open: on_demand as u32..total as u32,
             connecting: 0,
+            greeting: 0,
             untried: before_start,
             churn: churn.map(|(life, count)| Churn {
                 gap: plan.share.count as f64 / life.churn_rate * 1e9,
@@ -170,6 +183,7 @@ impl Connections {
             }),
             storm: storm.then(StormEnd::default),
             stage: Stage::Opening,
+            held: None,
             gate,
             warmup: plan.warmup,
             duration: plan.duration,

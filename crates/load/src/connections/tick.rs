@@ -19,12 +19,12 @@ pub(crate) enum Next {
 }
 
 /// Connects in flight at once before the start: few enough for any listen queue.
-const OPENING_MAX: u64 = 100;
+pub(super) const OPENING_MAX: u64 = 100;
 /// Connects begun between two waits for events, so that times stay exact in a storm.
 const STORM_BATCH: u32 = 32;
 /// How often a waiting loop checks whether the run starts or is to stop.
 const INTERVAL_BEFORE_START: Nanos = Nanos::from_millis(1);
-const INTERVAL: Nanos = Nanos::from_millis(100);
+pub(super) const INTERVAL: Nanos = Nanos::from_millis(100);
 
 impl Connections {
     /// Does what is due by `now`. Everything that had happened by `seen` has been reported, so that what should have
@@ -33,6 +33,9 @@ impl Connections {
         self.recorder.tick(now);
         if self.gate.stopped() {
             return Next::Over;
+        }
+        if self.stage == Stage::Running && self.slice_is_over(now) {
+            self.end_slice(wire, now);
         }
         while let Some((at, slot, alarm)) = self.timers.take(now) {
             match alarm {
@@ -44,6 +47,13 @@ impl Connections {
             Stage::Opening => self.tick_opening(wire, now),
             Stage::Waiting => self.tick_waiting(wire, now),
             Stage::Running => self.tick_running(wire, now),
+            Stage::Preparing => self.tick_preparing(wire, now, seen),
+            Stage::Resuming => {
+                self.resume(wire, now);
+                self.tick_running(wire, now)
+            }
+            Stage::Draining => self.tick_draining(wire, now, seen),
+            Stage::Resting => Next::Over,
         }
     }
 
@@ -79,20 +89,29 @@ impl Connections {
             churn.next_at = at + Nanos(churn.gap as u64);
         }
         for slot in 0..self.slots.len() as u32 {
-            match self.pace {
-                // Users who think do not all begin at once.
-                Pacing::Closed { think } if think > Nanos::ZERO && !self.is_idle(slot) => {
-                    let first = (self.random.unit() * think.0 as f64) as u64;
-                    self.pause(slot, Pause::Think { until: at + Nanos(first.max(1)) });
-                }
-                _ => self.settle(wire, slot, now),
+            if !self.think_at_first(slot, at) {
+                self.settle(wire, slot, now);
             }
+        }
+    }
+
+    /// Lets a user who thinks between requests think before the first, too, so that they do not all begin at once. False
+    /// if nobody thinks.
+    pub(super) fn think_at_first(&mut self, slot: u32, at: Nanos) -> bool {
+        match self.pace {
+            Pacing::Closed { think } if think > Nanos::ZERO && !self.is_idle(slot) => {
+                let first = (self.random.unit() * think.0 as f64) as u64;
+                self.pause(slot, Pause::Think { until: at + Nanos(first.max(1)) });
+                true
+            }
+            Pacing::Closed { .. } | Pacing::Open { .. } => false,
         }
     }
 
     fn tick_running(&mut self, wire: &mut impl Wire, now: Nanos) -> Next {
         if now >= self.end_at {
-            return Next::Over;
+            // A slice that was kept from running until its end still has to be drained.
+            return if self.held.is_some() { Next::Wait(now) } else { Next::Over };
         }
         if self.storm.is_some() {
             for _ in 0..STORM_BATCH.min(self.to_open.len() as u32) {

@@ -30,6 +30,11 @@ impl Timers {
         self.0.push(Reverse((at, slot, alarm)));
     }
 
+    /// Forgets all alarms and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// When the next alarm goes off.
     pub(super) fn next(&self) -> Nanos {
         self.0.peek().map_or(Nanos::MAX, |Reverse((at, _, _))| *at)

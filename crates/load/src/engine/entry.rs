@@ -7,10 +7,25 @@ use super::route::Route;
 use crate::connections::Connections;
 use crate::tally::Tally;
 
-/// Runs connections to the end of the run. The callback is called once, when all connections that are opened before the
-/// start have been tried.
-pub(crate) type RunEngine =
-    fn(Connections, Route, &mut dyn FnMut(&Connections)) -> Result<Tally, EngineError>;
+/// A loop with its sockets, for the connections of one thread. The thread that opened it is the one that uses it.
+pub(crate) trait Engine {
+    /// Carries out what the connections want until they say that it is over for now: the end of a run, or of one step of
+    /// a held load. The callback is called when all connections that are opened before the start have been tried.
+    ///
+    /// # Errors
+    /// A wait that should not fail has failed, and the loop cannot go on.
+    fn drive(
+        &mut self,
+        connections: &mut Connections,
+        ready: &mut dyn FnMut(&Connections),
+    ) -> Result<(), EngineError>;
+
+    /// Closes all connections and hands out what they recorded.
+    fn finish(&mut self, connections: Connections) -> Tally;
+}
+
+/// Opens a loop with room for these connections, which go to and come from where the route says.
+pub(crate) type OpenEngine = fn(&Connections, Route) -> Result<Box<dyn Engine>, EngineError>;
 
 /// One engine of the registry.
 pub struct EngineEntry {
@@ -22,7 +37,7 @@ pub struct EngineEntry {
     pub doc: &'static str,
     /// Whether this kernel has what it needs.
     pub available: fn() -> Result<(), Unavailable>,
-    pub(crate) run: RunEngine,
+    pub(crate) open: OpenEngine,
 }
 
 impl fmt::Debug for EngineEntry {

@@ -3,12 +3,12 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
 
-use pitot_meter::now;
+use pitot_meter::{Nanos, now};
 use pitot_proto::client::Payload;
 use pitot_sys::readiness::{EpollEdge, Interest, Readiness, Ready};
 use pitot_sys::{Token, connect, socket};
 
-use super::entry::{EngineEntry, EngineError};
+use super::entry::{Engine, EngineEntry, EngineError};
 use super::route::Route;
 use crate::connections::{Connections, Next, Wire};
 use crate::sample::ErrorPhase;
@@ -20,7 +20,7 @@ pub(super) const ENTRY: EngineEntry = EngineEntry {
     doc: "Works on every kernel. The clock is read after each receive, so that no time depends on how many replies are \
           handled in one wake-up.",
     available: || Ok(()),
-    run,
+    open,
 };
 
 /// Bytes received in one call, into a buffer that all connections of the thread share.
@@ -99,39 +99,56 @@ fn send_some(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(sent)
 }
 
-fn run(
-    mut connections: Connections,
-    route: Route,
-    ready: &mut dyn FnMut(&Connections),
-) -> Result<Tally, EngineError> {
+struct EpollLoop {
+    wire: EpollWire,
+    events: Vec<Ready>,
+    buffer: Vec<u8>,
+    /// Everything that had happened by then has been reported.
+    seen: Nanos,
+}
+
+fn open(connections: &Connections, route: Route) -> Result<Box<dyn Engine>, EngineError> {
     let per_slot = std::iter::repeat_with(Socket::default).take(connections.slots()).collect();
-    let mut wire = EpollWire { epoll: EpollEdge::new()?, route, sockets: per_slot };
-    let mut events: Vec<Ready> = Vec::with_capacity(FULL_BATCH);
-    let mut buffer = vec![0; RECEIVE_BYTES];
-    let mut ready_reported = false;
-    let mut seen = now();
-    loop {
-        let time = now();
-        let until = match connections.tick(&mut wire, time, seen) {
-            Next::Wait(until) => until,
-            Next::Over => break,
-        };
-        if !ready_reported && connections.is_ready() {
-            ready_reported = true;
-            ready(&connections);
-        }
-        events.clear();
-        wire.epoll.wait(Some(until.since(time).into()), &mut events)?;
-        let woke = now();
-        for event in &events {
-            handle(&mut connections, &mut wire, *event, &mut buffer);
-        }
-        if events.len() < FULL_BATCH {
-            seen = woke;
+    Ok(Box::new(EpollLoop {
+        wire: EpollWire { epoll: EpollEdge::new()?, route, sockets: per_slot },
+        events: Vec::with_capacity(FULL_BATCH),
+        buffer: vec![0; RECEIVE_BYTES],
+        seen: now(),
+    }))
+}
+
+impl Engine for EpollLoop {
+    fn drive(
+        &mut self,
+        connections: &mut Connections,
+        ready: &mut dyn FnMut(&Connections),
+    ) -> Result<(), EngineError> {
+        let mut ready_reported = false;
+        loop {
+            let time = now();
+            let until = match connections.tick(&mut self.wire, time, self.seen) {
+                Next::Wait(until) => until,
+                Next::Over => return Ok(()),
+            };
+            if !ready_reported && connections.is_ready() {
+                ready_reported = true;
+                ready(connections);
+            }
+            self.events.clear();
+            self.wire.epoll.wait(Some(until.since(time).into()), &mut self.events)?;
+            let woke = now();
+            for event in &self.events {
+                handle(connections, &mut self.wire, *event, &mut self.buffer);
+            }
+            if self.events.len() < FULL_BATCH {
+                self.seen = woke;
+            }
         }
     }
-    let time = now();
-    Ok(connections.finish(&mut wire, time))
+
+    fn finish(&mut self, connections: Connections) -> Tally {
+        connections.finish(&mut self.wire, now())
+    }
 }
 
 fn handle(connections: &mut Connections, wire: &mut EpollWire, event: Ready, buffer: &mut [u8]) {

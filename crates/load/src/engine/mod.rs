@@ -9,6 +9,7 @@ mod epoll;
 mod route;
 mod uring;
 
+pub(crate) use entry::Engine;
 pub use entry::EngineEntry;
 pub(crate) use route::{Route, Sources};
 

@@ -8,7 +8,7 @@ use pitot_proto::client::Payload;
 use pitot_sys::ring::{Chunk, Completion, Ring, RingFd, Sizes};
 use pitot_sys::{Token, connect, ring};
 
-use super::entry::{EngineEntry, EngineError};
+use super::entry::{Engine, EngineEntry, EngineError};
 use super::route::Route;
 use crate::connections::{Connections, Next, Wire};
 use crate::sample::ErrorPhase;
@@ -22,7 +22,7 @@ pub(super) const ENTRY: EngineEntry = EngineEntry {
           are sent once the batch is handled, so that service time may include that handling (a few microseconds \
           per reply of the batch), just as it includes the time a reply waits to be read with any other client.",
     available: || ring::probe().map(|_| ()),
-    run,
+    open,
 };
 
 const SIZES: Sizes =
@@ -115,46 +115,69 @@ impl Wire for UringWire {
     }
 }
 
-fn run(
-    mut connections: Connections,
-    route: Route,
-    ready: &mut dyn FnMut(&Connections),
-) -> Result<Tally, EngineError> {
+struct UringLoop {
+    ring: Ring,
+    wire: UringWire,
+    /// Receives that ended for want of buffers, to be armed again once the buffers are back.
+    rearm: Vec<Token>,
+    /// Everything that had happened by then has been reported.
+    seen: Nanos,
+}
+
+fn open(connections: &Connections, route: Route) -> Result<Box<dyn Engine>, EngineError> {
     let unwatched = connections.request_bytes_max().is_some_and(|bytes| bytes <= UNWATCHED_MAX);
-    let mut ring = Ring::new(SIZES)?;
     let per_slot = std::iter::repeat_with(Socket::default).take(connections.slots()).collect();
-    let mut wire = UringWire { route, sockets: per_slot, actions: Vec::with_capacity(64), unwatched };
-    // Receives that ended for want of buffers, to be armed again once the buffers are back.
-    let mut rearm: Vec<Token> = Vec::new();
-    let mut ready_reported = false;
-    let mut seen = now();
-    loop {
-        let time = now();
-        let next = connections.tick(&mut wire, time, seen);
-        submit(&mut ring, &mut wire);
-        let Next::Wait(until) = next else { break };
-        if !ready_reported && connections.is_ready() {
-            ready_reported = true;
-            ready(&connections);
-        }
-        ring.wait(Some(until.since(time).into()))?;
-        // All that completed had happened by now. What is sent in answer carries the same time and goes to the
-        // kernel in the next wait: see the entry's doc for what that means.
-        seen = now();
-        while let Some(completion) = ring.next_completion() {
-            handle(&mut connections, &mut wire, &mut ring, completion, seen, &mut rearm);
-            submit(&mut ring, &mut wire);
-        }
-        for token in rearm.drain(..) {
-            if let Some(Socket { fd: Some(fd), .. }) = wire.socket(token) {
-                ring.receive(token, fd);
+    Ok(Box::new(UringLoop {
+        ring: Ring::new(SIZES)?,
+        wire: UringWire { route, sockets: per_slot, actions: Vec::with_capacity(64), unwatched },
+        rearm: Vec::new(),
+        seen: now(),
+    }))
+}
+
+impl Engine for UringLoop {
+    fn drive(
+        &mut self,
+        connections: &mut Connections,
+        ready: &mut dyn FnMut(&Connections),
+    ) -> Result<(), EngineError> {
+        let UringLoop { ring, wire, rearm, seen } = self;
+        let mut ready_reported = false;
+        loop {
+            let time = now();
+            let next = connections.tick(wire, time, *seen);
+            submit(ring, wire);
+            let Next::Wait(until) = next else {
+                // What was wanted last must not wait for the next time that the loop is driven.
+                ring.submit();
+                return Ok(());
+            };
+            if !ready_reported && connections.is_ready() {
+                ready_reported = true;
+                ready(connections);
+            }
+            ring.wait(Some(until.since(time).into()))?;
+            // All that completed had happened by now. What is sent in answer carries the same time and goes to the
+            // kernel in the next wait: see the entry's doc for what that means.
+            *seen = now();
+            while let Some(completion) = ring.next_completion() {
+                handle(connections, wire, ring, completion, *seen, rearm);
+                submit(ring, wire);
+            }
+            for token in rearm.drain(..) {
+                if let Some(Socket { fd: Some(fd), .. }) = wire.socket(token) {
+                    ring.receive(token, fd);
+                }
             }
         }
     }
-    let time = now();
-    let tally = connections.finish(&mut wire, time);
-    submit(&mut ring, &mut wire);
-    Ok(tally)
+
+    fn finish(&mut self, connections: Connections) -> Tally {
+        let tally = connections.finish(&mut self.wire, now());
+        submit(&mut self.ring, &mut self.wire);
+        self.ring.submit();
+        tally
+    }
 }
 
 fn handle(

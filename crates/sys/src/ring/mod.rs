@@ -271,6 +271,12 @@ impl Ring {
         self.push_forget(entry);
     }
 
+    /// Hands everything submitted so far to the kernel and does not wait. What the kernel does not take now goes with the
+    /// next wait.
+    pub fn submit(&mut self) {
+        let _ = self.ring.submit();
+    }
+
     /// Hands everything submitted so far to the kernel and waits for a completion, at most until the timeout. A
     /// signal ends the wait early.
     ///

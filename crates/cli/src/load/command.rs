@@ -1,0 +1,124 @@
+//! The commands of a load that is held.
+
+use pitot_meter::{Nanos, units};
+use pitot_results::Failure;
+
+use super::words;
+
+/// The group of a URL on the command line, and of a command that names none.
+pub(super) const DEFAULT_GROUP: &str = "default";
+
+/// One line of standard input.
+#[derive(Debug, PartialEq)]
+pub(super) enum Command {
+    /// `open NAME URL [OPTIONS]`: the name, and the words after it.
+    Open { group: String, words: Vec<String> },
+    /// `run [NAME] TIME`.
+    Run { group: String, length: Nanos },
+    /// `close NAME`.
+    Close { group: String },
+    /// `quit`.
+    Quit,
+}
+
+impl Command {
+    /// Reads a line; `None` if it is empty or a comment.
+    ///
+    /// # Errors
+    /// The line is no command.
+    pub(super) fn parse(line: &str) -> Result<Option<Command>, Failure> {
+        let wrong = |what: String, cure: &str| Err(Failure::misuse(what, cure));
+        let words = match words::split(line) {
+            Ok(words) => words,
+            Err(what) => {
+                return wrong(
+                    what,
+                    "close the quotes, or write \\ before a character that is meant as it is",
+                );
+            }
+        };
+        let Some((command, words)) = words.split_first().filter(|(first, _)| !first.starts_with('#')) else {
+            return Ok(None);
+        };
+        let command = match (command.as_str(), words) {
+            ("open", [group, words @ ..]) if !words.is_empty() => {
+                Command::Open { group: group.clone(), words: words.to_vec() }
+            }
+            ("open", _) => return wrong("`open` takes a name and a URL".into(), "open NAME URL [OPTIONS]"),
+            ("run", [length]) => Command::Run { group: DEFAULT_GROUP.into(), length: time(length)? },
+            ("run", [group, length]) => Command::Run { group: group.clone(), length: time(length)? },
+            ("run", _) => return wrong("`run` takes a time".into(), "run [NAME] 50ms"),
+            ("close", [group]) => Command::Close { group: group.clone() },
+            ("close", _) => return wrong("`close` takes a name".into(), "close NAME"),
+            ("quit", []) => Command::Quit,
+            ("quit", _) => return wrong("`quit` takes nothing".into(), "quit"),
+            (other, _) => {
+                return wrong(format!("there is no command `{other}`"), "write open, run, close or quit");
+            }
+        };
+        Ok(Some(command))
+    }
+
+    /// The name of the group that it is about.
+    pub(super) fn group(&self) -> Option<&str> {
+        match self {
+            Command::Open { group, .. } | Command::Run { group, .. } | Command::Close { group } => {
+                Some(group)
+            }
+            Command::Quit => None,
+        }
+    }
+}
+
+fn time(word: &str) -> Result<Nanos, Failure> {
+    units::duration(word).map_err(|e| {
+        Failure::misuse(format!("`{word}` is not a time: {e}"), "write it like 50ms: run [NAME] 50ms")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_lines() {
+        let run = |group: &str, ms| Command::Run { group: group.into(), length: Nanos::from_millis(ms) };
+        for (line, command) in [
+            ("", None),
+            ("  # a comment", None),
+            ("run 50ms", Some(run("default", 50))),
+            ("run 'group a' 0.1s", Some(run("group a", 100))),
+            ("close a", Some(Command::Close { group: "a".into() })),
+            ("quit", Some(Command::Quit)),
+            (
+                "open a http://h/ -c 4",
+                Some(Command::Open {
+                    group: "a".into(),
+                    words: ["http://h/", "-c", "4"].map(str::to_owned).into(),
+                }),
+            ),
+        ] {
+            assert_eq!(Command::parse(line).unwrap(), command, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_command_is_refused_with_a_cure() {
+        for line in [
+            "open",
+            "open a",
+            "run",
+            "run fast",
+            "run a",
+            "run a 5ms 6ms",
+            "close",
+            "close a b",
+            "quit now",
+            "stop",
+            "run 'a",
+        ] {
+            let failure = Command::parse(line).unwrap_err();
+            assert!(!failure.what.is_empty() && !failure.cure.is_empty(), "{line}");
+        }
+    }
+}

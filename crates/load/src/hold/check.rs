@@ -1,0 +1,67 @@
+//! What a load that is held cannot do.
+
+use pitot_meter::Nanos;
+use pitot_results::Failure;
+
+use crate::options::Options;
+
+/// Refuses options that have no meaning for a load that is held.
+pub(super) fn check(options: &Options) -> Result<(), Failure> {
+    let paces = ["stages", "search"];
+    let in_slices = "a held load runs for as long as each `run` says";
+    let refused = [
+        ("-d", options.duration.is_some(), in_slices),
+        ("-n", options.requests.is_some(), in_slices),
+        ("--warmup", options.warmup > Nanos::ZERO, "run a slice and ignore its answer"),
+        ("--search", options.pacing.search.is_some(), "open a group for each rate"),
+        ("--stages", options.pacing.stages.is_some(), "open a group for each rate"),
+        ("--pace", options.pace.as_deref().is_some_and(|p| paces.contains(&p)), "open a group for each rate"),
+        (
+            "--storm",
+            options.workload.storm,
+            "leave it out: the connections of a held load are open before it runs",
+        ),
+        (
+            "--idle-trickle",
+            options.workload.idle_trickle.is_some(),
+            "leave it out: nothing is sent between slices",
+        ),
+        ("--processes", options.processes.is_some_and(|n| n > 1), "leave it out: a held load is one process"),
+        ("--abort-on", !options.abort_on.is_empty(), "compare the figures of the slices"),
+        ("--fail-if", !options.fail_if.is_empty(), "compare the figures of the slices"),
+    ];
+    match refused.iter().find(|(_, given, _)| *given) {
+        Some((option, _, cure)) => {
+            Err(Failure::misuse(format!("{option} has no meaning for a load that is held"), *cure))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_meaning_is_refused_with_a_cure() {
+        assert!(check(&Options::new("http://h/")).is_ok());
+        let changes: [fn(&mut Options); 10] = [
+            |o| o.duration = Some(Nanos(1)),
+            |o| o.requests = Some(1),
+            |o| o.warmup = Nanos(1),
+            |o| o.pacing.search = Some("p99 < 1ms".into()),
+            |o| o.pacing.stages = Some("1:2:3s".into()),
+            |o| o.pace = Some("search".into()),
+            |o| o.workload.storm = true,
+            |o| o.workload.idle_trickle = Some(Nanos(1)),
+            |o| o.processes = Some(2),
+            |o| o.fail_if = vec!["p99 > 5ms".into()],
+        ];
+        for change in changes {
+            let mut options = Options::new("http://h/");
+            change(&mut options);
+            let failure = check(&options).unwrap_err();
+            assert!(failure.what.contains("no meaning") && !failure.cure.is_empty(), "{failure}");
+        }
+    }
+}
