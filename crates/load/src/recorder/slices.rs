@@ -37,6 +37,7 @@ impl Recorder {
         self.measure_at = Nanos::MAX;
         self.errors.clear();
         self.tally.requests = RequestCounts::default();
+        self.tally.missed_by_second.clear();
         self.tally.connections.opened = 0;
     }
 
