@@ -23,6 +23,7 @@ use pitot_results::load::Step;
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::load_failure;
+use crate::load_urls;
 use crate::value::{self, Cpus};
 
 /// Put load on a server and measure its response times.
@@ -31,6 +32,7 @@ use crate::value::{self, Cpus};
 /// from the moment at which a request was due, service time from the moment at which it was sent. With a pace that does
 /// not wait for the server (-R) the two differ, and both are reported.
 #[derive(Debug, Args)]
+#[command(after_long_help = load_urls::help())]
 pub(crate) struct Load {
     #[arg(help = target_help(), required_unless_present = "hold")]
     url: Option<String>,
@@ -177,7 +179,8 @@ fn processes(text: &str) -> Result<ProcessCount, String> {
 fn target_help() -> String {
     let examples: Vec<&str> = CLIENTS.iter().map(|c| c.example).collect();
     format!(
-        "Target URL, such as {}. A path with a range, /files/{{0..9999}}, stands for a set of paths (see --choice)",
+        "Target URL, such as {}. A path with a range, /files/{{0..9999}}, stands for a set of paths (see --choice); options of \
+         caches and mail follow a `?`, and --help lists them",
         examples.join(", ")
     )
 }

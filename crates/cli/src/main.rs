@@ -10,11 +10,13 @@ mod compare;
 mod comparison;
 mod disk;
 mod failure;
+mod foreign;
 mod host;
 mod init;
 mod list;
 mod load;
 mod load_failure;
+mod load_urls;
 mod mail;
 mod renamed;
 mod report;
@@ -51,7 +53,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Pitot::parse().command {
+    let result = match Pitot::try_parse().unwrap_or_else(|e| foreign::advise(e).exit()).command {
         Command::Run(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::Serve(command) => command.run(),

@@ -34,7 +34,7 @@ pub(crate) struct Serve {
     /// The protocol: busy, echo, blob, http, memcache, smtp; or dns, which has an architecture of its own.
     protocol: String,
     /// The address to listen on; port 0 takes a free port.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = value::listen, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// The concurrency model: fork, thread, pool, loop, loops ...
     #[arg(long, default_value = "loop")]

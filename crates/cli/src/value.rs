@@ -1,5 +1,7 @@
 //! Values on the command line that the units of pitot-meter do not cover.
 
+use std::net::SocketAddr;
+
 /// `0,2-3`: CPU numbers.
 pub(crate) fn cpus(text: &str) -> Result<Cpus, String> {
     let number = |n: &str| n.trim().parse::<usize>().map_err(|_| format!("`{n}` is not the number of a CPU"));
@@ -19,6 +21,19 @@ pub(crate) fn cpus(text: &str) -> Result<Cpus, String> {
     Ok(Cpus(cpus))
 }
 
+/// `127.0.0.1:9100`: where to listen.
+pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').or_else(|| text.strip_prefix("localhost:")).unwrap_or(text);
+    text.parse().map_err(|_| match port.parse::<u16>() {
+        Ok(port) => {
+            format!(
+                "name an address, too: 127.0.0.1:{port} for this machine, 0.0.0.0:{port} for other machines"
+            )
+        }
+        Err(_) => "not an IP address and a port, such as 127.0.0.1:9100 or [::1]:9100".into(),
+    })
+}
+
 /// A list of CPUs. (A plain vector would be taken for an option that may be given several times.)
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cpus(pub(crate) Vec<usize>);
@@ -26,6 +41,15 @@ pub(crate) struct Cpus(pub(crate) Vec<usize>);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_alone_is_refused_with_the_addresses_that_it_may_mean() {
+        assert_eq!(listen("[::1]:80").unwrap().port(), 80);
+        for word in ["9100", ":9100", "localhost:9100"] {
+            assert!(listen(word).unwrap_err().contains("127.0.0.1:9100"), "{word}");
+        }
+        assert!(listen("host:80").unwrap_err().contains("not an IP address"));
+    }
 
     #[test]
     fn cpu_lists() {

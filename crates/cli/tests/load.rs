@@ -103,6 +103,10 @@ fn a_misuse_is_reported_in_one_line_with_a_cure_and_exit_code_2() {
         &[url, "--search", "p99 < 5ms, errors >= 1%"],
         &[url, "-H", "Content-Length: 3", "--body", "hello"],
         &[url, "-H", "content-length: 3"],
+        &[url, "--body", "hello", "-H", "Transfer-Encoding: chunked", "-H", "Content-Length: 5"],
+        &[url, "--body", "hello", "-H", "Transfer-Encoding: chunked"],
+        &["http://1.2.3/"],
+        &["redis://0x7f1:6379/"],
         &[url, "--json", "-", "--csv", "-"],
         &[url, "--hlog", "-"],
         &[url, "--fail-if", "p99 > 5"],
@@ -126,6 +130,50 @@ fn a_misuse_is_reported_in_one_line_with_a_cure_and_exit_code_2() {
         assert!(output.stdout.is_empty(), "{arguments:?}");
         assert!(!error.contains("panicked") && error.lines().count() >= 2, "{arguments:?}: {error}");
     }
+}
+
+#[test]
+fn a_habit_from_another_program_gets_the_option_that_takes_its_place() {
+    let url = "http://127.0.0.1:9/";
+    let cases: &[(&[&str], &str)] = &[
+        (&["load", url, "-X", "POST"], "--method"),
+        (&["load", url, "-XPOST"], "--method"),
+        (&["load", url, "-m", "POST"], "--method"),
+        (&["load", "http://127.0.0.1/", "--port", "9"], "the port is part of the URL"),
+        (&["load", url, "--data", "x"], "--body"),
+        (&["load", "127.0.0.1:9"], "write it as http://127.0.0.1:9"),
+        (&["load", "http://::1:9080/"], "write it as http://[::1]:9080/"),
+        (&["load", "http://127.0.0.1:9/a b"], "write it as http://127.0.0.1:9/a%20b"),
+        (&["load", "http://u:p@127.0.0.1:9/"], "Authorization: Basic"),
+        (&["load", "redis://:p@127.0.0.1:9/"], "leave it out"),
+        (&["load", "https://127.0.0.1:9/"], "takes http://"),
+        (&["load", "memcached://127.0.0.1:9/"], "write memcache://"),
+        (&["load", "http://1.2.3/"], "all four numbers"),
+        (&["serve", "http", "--listen", "9100"], "127.0.0.1:9100 for this machine"),
+        (&["serve", "http", "--port", "9100"], "--listen 127.0.0.1:9100"),
+    ];
+    for (arguments, hint) in cases {
+        let output = Command::new(env!("CARGO_BIN_EXE_pitot")).args(*arguments).output().unwrap();
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(output.stdout.is_empty() && error.contains(hint), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn help_lists_the_options_of_urls() {
+    let help = load(&["--help"]);
+    let help = text(&help.stdout);
+    for client in pitot_proto::client::CLIENTS {
+        assert!(help.contains(client.example), "{}", client.scheme);
+        for option in client.url_options {
+            assert!(
+                help.contains(&format!(" {}={}", option.name, option.default)) || option.default.is_empty()
+            );
+            assert!(help.contains(option.name), "{} {}", client.scheme, option.name);
+        }
+    }
+    assert!(help.contains("popularity=uniform") && help.contains("recipients=1"), "{help}");
 }
 
 #[test]

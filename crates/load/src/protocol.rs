@@ -10,19 +10,9 @@ use pitot_results::Failure;
 
 /// The target of a run: its URL and the protocol that the scheme names.
 pub(crate) fn target(text: &str) -> Result<(Url, &'static ClientEntry), Failure> {
-    let url = Url::parse(text).map_err(|e| {
-        Failure::misuse(
-            format!("`{text}` is not a target: {e}"),
-            format!("write it like {}", CLIENTS[0].example),
-        )
-    })?;
-    let entry = find(&url.scheme).ok_or_else(|| {
-        let known: Vec<String> = CLIENTS.iter().map(|c| format!("{}://", c.scheme)).collect();
-        Failure::misuse(
-            format!("the scheme `{}://` is not supported", url.scheme),
-            format!("choose one of {}", known.join(", ")),
-        )
-    })?;
+    let url = Url::parse(text)
+        .map_err(|e| Failure::misuse(format!("`{text}` is not a target: {e}"), e.cure(text)))?;
+    let entry = find(&url.scheme).ok_or_else(|| unsupported(&url.scheme))?;
     if url.port.or(entry.port).is_none() {
         return Err(Failure::misuse(
             format!("`{text}` names no port, and {} has no default port", entry.scheme),
@@ -32,13 +22,29 @@ pub(crate) fn target(text: &str) -> Result<(Url, &'static ClientEntry), Failure>
     Ok((url, entry))
 }
 
+/// No client has that scheme.
+fn unsupported(scheme: &str) -> Failure {
+    let what = format!("the scheme `{scheme}://` is not supported");
+    match CLIENTS.iter().map(|c| c.scheme).find(|known| scheme.starts_with(known)) {
+        Some(known) if scheme == format!("{known}s") => Failure::misuse(
+            format!("{what}: there is no TLS here"),
+            format!("name a port of the server that takes {known}://"),
+        ),
+        Some(known) => Failure::misuse(what, format!("write {known}://")),
+        None => {
+            let known: Vec<String> = CLIENTS.iter().map(|c| format!("{}://", c.scheme)).collect();
+            Failure::misuse(what, format!("choose one of {}", known.join(", ")))
+        }
+    }
+}
+
 /// The protocol with all its requests. Files that the options name are read.
 pub(crate) fn build(
     options: &Options,
     url: &Url,
     entry: &ClientEntry,
 ) -> Result<Box<dyn ClientProtocol>, Failure> {
-    let (requests, in_turn) = requests_file::specs(options, url)?;
+    let (requests, in_turn) = requests_file::specs(options, url, entry)?;
     let client_options = ClientOptions {
         requests,
         in_turn,

@@ -3,23 +3,27 @@
 use std::fs;
 use std::path::Path;
 
-use pitot_proto::client::{RequestSpec, Url};
+use pitot_proto::client::{ClientEntry, RequestSpec, Url};
 
 use crate::choice::{self, Choice};
 use crate::options::Options;
 use pitot_results::Failure;
 
 /// The requests of a run, and whether they come in turn.
-pub(crate) fn specs(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, bool), Failure> {
+pub(crate) fn specs(
+    options: &Options,
+    url: &Url,
+    client: &ClientEntry,
+) -> Result<(Vec<RequestSpec>, bool), Failure> {
     let choice = options.choice.as_deref().map(Choice::parse).transpose()?;
-    let (mut specs, usual) = listed(options, url)?;
+    let (mut specs, usual) = listed(options, url, client)?;
     let choice = choice.unwrap_or(usual);
     choice.weigh(&mut specs);
     Ok((specs, choice == Choice::Turn))
 }
 
 /// The requests in the order given, and how they are chosen by default.
-fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Failure> {
+fn listed(options: &Options, url: &Url, client: &ClientEntry) -> Result<(Vec<RequestSpec>, Choice), Failure> {
     let body = match &options.body {
         Some(text) => content(text)?,
         None => Vec::new(),
@@ -33,8 +37,7 @@ fn listed(options: &Options, url: &Url) -> Result<(Vec<RequestSpec>, Choice), Fa
         }
         return Ok((from_file(file)?, Choice::Turn));
     }
-    // Of the protocols only HTTP has methods; SMTP takes a body, too, and knows none.
-    let usual = if options.body.is_some() && url.scheme == "http" { "POST" } else { "GET" };
+    let usual = if options.body.is_some() && client.has_methods { "POST" } else { "GET" };
     let method = options.method.as_deref().unwrap_or(usual);
     let mut specs = Vec::new();
     // The requests that a range stands for share the weight.
@@ -122,7 +125,8 @@ mod tests {
     use super::*;
 
     fn parse(options: &Options) -> Result<(Vec<RequestSpec>, bool), Failure> {
-        specs(options, &Url::parse(&options.url).unwrap())
+        let url = Url::parse(&options.url).unwrap();
+        specs(options, &url, pitot_proto::client::find(&url.scheme).unwrap())
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
+use pitot_proto::client::ends_in_number;
 use pitot_results::Failure;
 
 const CURE: &str = "write HOST:PORT or ADDRESS:PORT";
@@ -28,7 +29,7 @@ impl Endpoint {
             Some((host, port)) if !host.contains(':') => (host, Some(port)),
             _ => (text, None),
         };
-        if is_number(host) {
+        if ends_in_number(host) {
             return Err(Failure::misuse(
                 format!("the {what} `{text}` is not a full IP address"),
                 "write all four numbers, as in 127.0.0.1:PORT",
@@ -60,17 +61,6 @@ impl Endpoint {
             Ok(_) => Err(Failure::misuse(format!("the {what} `{}` has no address", self.host), CURE)),
             Err(e) => Err(Failure::misuse(format!("the {what} `{}` cannot be found: {e}", self.host), CURE)),
         }
-    }
-}
-
-/// Whether the last label is a number, as in no host's name. The system's resolver would take `1.2.3` for 1.2.0.3, `0x7f1`
-/// and `2130706433` for addresses too (inet_aton(3)), and the mail would go where nobody meant it to.
-fn is_number(host: &str) -> bool {
-    let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
-    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
-    match hex {
-        Some(digits) => digits.bytes().all(|b| b.is_ascii_hexdigit()),
-        None => !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()),
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
           default); the length of each reply is checked, its content with --verify.",
     port: None,
     requests_per_connection_max: None,
+    url_options: &[],
+    has_methods: false,
     example: "blob://127.0.0.1:8080/1024",
     build,
 };

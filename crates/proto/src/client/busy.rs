@@ -15,6 +15,8 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
           once the server has sent its line and closed the connection, and right if the line was the expected one.",
     port: None,
     requests_per_connection_max: Some(1),
+    url_options: &[],
+    has_methods: false,
     example: "busy://127.0.0.1:8080",
     build,
 };

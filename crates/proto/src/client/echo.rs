@@ -25,6 +25,8 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
           --verify.",
     port: Some(7),
     requests_per_connection_max: None,
+    url_options: &[],
+    has_methods: false,
     example: "echo://127.0.0.1:7007/64",
     build,
 };

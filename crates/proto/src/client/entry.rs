@@ -4,6 +4,17 @@ use super::url::Url;
 /// Builds the requests of a run.
 pub type Build = fn(&Url, &ClientOptions) -> Result<Box<dyn ClientProtocol>, String>;
 
+/// An option in the query of a URL.
+#[derive(Debug, PartialEq, Eq)]
+pub struct UrlOption {
+    /// What stands before `=`.
+    pub name: &'static str,
+    /// Its default, as it would be written; empty if it has none.
+    pub default: &'static str,
+    /// What it is, and which values it takes.
+    pub meaning: &'static str,
+}
+
 /// One scheme of the registry.
 #[derive(Debug)]
 pub struct ClientEntry {
@@ -17,6 +28,10 @@ pub struct ClientEntry {
     pub port: Option<u16>,
     /// The most requests that one connection carries, where the protocol sets a limit.
     pub requests_per_connection_max: Option<u64>,
+    /// The options in the query of its URLs; empty if the query is the server's.
+    pub url_options: &'static [UrlOption],
+    /// Requests have a method, which is `POST` for one with a body if none is named.
+    pub has_methods: bool,
     /// A URL to show.
     pub example: &'static str,
     /// Builds the requests, or says in one line what is wrong with the URL or the options.

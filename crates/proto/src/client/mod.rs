@@ -24,9 +24,9 @@ mod registry;
 pub mod smtp;
 mod url;
 
-pub use entry::ClientEntry;
+pub use entry::{ClientEntry, UrlOption};
 pub use exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
 pub use outgoing::{Outgoing, Payload};
 pub use protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};
 pub use registry::{CLIENTS, find};
-pub use url::{Url, UrlError};
+pub use url::{Url, UrlError, ends_in_number};

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The parts of a target: `scheme://host:port/path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,10 @@ pub enum UrlError {
     Host,
     /// The port is not a number from 1 to 65535.
     Port,
+    /// An IPv6 address without its brackets.
+    Brackets,
+    /// A number that is not a full IP address.
+    Address,
     /// A name and password, which no protocol here uses.
     UserInfo,
     /// A space or a control character, or one that is not ASCII.
@@ -34,6 +39,8 @@ impl fmt::Display for UrlError {
             UrlError::Scheme => "it has no scheme such as `http://`",
             UrlError::Host => "it names no host",
             UrlError::Port => "its port is not a number from 1 to 65535",
+            UrlError::Brackets => "its IPv6 address has no brackets",
+            UrlError::Address => "its host is not a full IP address",
             UrlError::UserInfo => "it holds a user name",
             UrlError::Character => "it holds a space or a character that is not printable ASCII",
         })
@@ -41,6 +48,59 @@ impl fmt::Display for UrlError {
 }
 
 impl std::error::Error for UrlError {}
+
+impl UrlError {
+    /// How to mend the word that has this error; the word itself if what was meant is clear, else an example.
+    pub fn cure(self, word: &str) -> String {
+        let example = || "write it like http://127.0.0.1:8080/".to_owned();
+        let if_valid = |url: String| Url::parse(&url).is_ok().then(|| format!("write it as {url}"));
+        match self {
+            UrlError::Scheme if !word.contains("://") => if_valid(format!("http://{word}")).unwrap_or_else(example),
+            UrlError::Brackets => with_brackets(word).and_then(if_valid).unwrap_or_else(example),
+            UrlError::Address => "write all four numbers, as in 127.0.0.1, or a name".into(),
+            UrlError::UserInfo if word.starts_with("http://") => {
+                "leave it out and send it as a header: -H \"Authorization: Basic $(printf user:password | base64)\"".into()
+            }
+            UrlError::UserInfo => "leave it out: no protocol here logs in".into(),
+            UrlError::Character => if_valid(percent_encoded(word)).unwrap_or_else(example),
+            UrlError::Scheme | UrlError::Host | UrlError::Port => example(),
+        }
+    }
+}
+
+/// A URL whose IPv6 address, with or without a port, stands in brackets.
+fn with_brackets(word: &str) -> Option<String> {
+    let (scheme, rest) = word.split_once("://")?;
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let is_address = |host: &str| host.parse::<Ipv6Addr>().is_ok();
+    match authority.rsplit_once(':') {
+        // The last number may be a part of the address as well; a port is the more likely.
+        Some((host, port)) if is_address(host) => Some(format!("{scheme}://[{host}]:{port}{path}")),
+        _ if is_address(authority) => Some(format!("{scheme}://[{authority}]{path}")),
+        _ => None,
+    }
+}
+
+/// The word without white space around it, and with `%20` and the like for what a path may not hold.
+fn percent_encoded(word: &str) -> String {
+    let encode = |b: u8| if b.is_ascii_graphic() { char::from(b).to_string() } else { format!("%{b:02X}") };
+    let word = word.trim();
+    // A host takes no such encoding.
+    let path = word.find("://").map_or(0, |n| n + 3);
+    let path = word[path..].find(['/', '?']).map_or(word.len(), |n| path + n);
+    word[..path].to_owned() + &word[path..].bytes().map(encode).collect::<String>()
+}
+
+/// Whether the last label of a host is a number, as in no name. The system's resolver takes `1.2.3` for 1.2.0.3, and
+/// `0x7f1` and `2130706433` for addresses too (inet_aton(3)), so that traffic would go where nobody meant it to.
+pub fn ends_in_number(host: &str) -> bool {
+    let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+    match hex {
+        Some(digits) => digits.bytes().all(|b| b.is_ascii_hexdigit()),
+        None => !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()),
+    }
+}
 
 impl Url {
     /// Takes a word apart. A fragment (`#...`) is dropped, as it is never sent.
@@ -63,11 +123,15 @@ impl Url {
         let (host, port) = match authority.strip_prefix('[') {
             Some(v6) => {
                 let (host, after) = v6.split_once(']').ok_or(UrlError::Host)?;
+                if !host.contains(':') {
+                    return Err(UrlError::Address);
+                }
                 match after {
                     "" => (host, None),
                     _ => (host, Some(after.strip_prefix(':').ok_or(UrlError::Port)?)),
                 }
             }
+            None if authority.matches(':').count() > 1 => return Err(UrlError::Brackets),
             None => match authority.split_once(':') {
                 Some((host, port)) => (host, Some(port)),
                 None => (authority, None),
@@ -75,6 +139,9 @@ impl Url {
         };
         if host.is_empty() {
             return Err(UrlError::Host);
+        }
+        if ends_in_number(host) && host.parse::<Ipv4Addr>().is_err() {
+            return Err(UrlError::Address);
         }
         let port = match port {
             None => None,
@@ -141,12 +208,42 @@ mod tests {
             ("http://h:http", UrlError::Port),
             ("http://[::1]80", UrlError::Port),
             ("http://[::1", UrlError::Host),
+            ("http://::1/", UrlError::Brackets),
+            ("http://::1:9080/", UrlError::Brackets),
+            ("http://1.2.3/", UrlError::Address),
+            ("http://2130706433:80/", UrlError::Address),
+            ("http://0x7f.1", UrlError::Address),
+            ("http://0177.0.0.1", UrlError::Address),
+            ("http://127.0.0.1./", UrlError::Address),
+            ("http://[1.2.3]/", UrlError::Address),
             ("http://me@h", UrlError::UserInfo),
             ("http://h/a b", UrlError::Character),
             ("http://h/\r\n", UrlError::Character),
             ("http://h\u{e9}", UrlError::Character),
         ] {
             assert_eq!(Url::parse(word), Err(error), "{word:?}");
+        }
+    }
+
+    #[test]
+    fn the_cure_shows_what_was_meant() {
+        for (word, cure) in [
+            ("127.0.0.1:80/x", "http://127.0.0.1:80/x"),
+            ("ftp", "http://ftp"),
+            ("http://::1:9080/x", "http://[::1]:9080/x"),
+            ("http://fe80::1", "http://[fe80::1]"),
+            ("http://h/a b?c=\u{e9}", "http://h/a%20b?c=%C3%A9"),
+            (" http://h/ ", "http://h/"),
+            ("http://h o/", "http://127.0.0.1:8080/"),
+            ("http://me:secret@h/", "Authorization"),
+            ("redis://:secret@h/", "leave it out"),
+            ("http://1.2.3/", "four numbers"),
+        ] {
+            let shown = Url::parse(word).unwrap_err().cure(word);
+            assert!(shown.contains(cure) && !shown.contains('\n'), "{word}: {shown}");
+        }
+        for name in ["host", "0x.example", "a1", "10.example", "1.2.3.a"] {
+            assert!(Url::parse(&format!("http://{name}/")).is_ok(), "{name}");
         }
     }
 

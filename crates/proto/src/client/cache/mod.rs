@@ -22,6 +22,7 @@ use popularity::{Popularity, Zipf};
 
 pub(super) use incoming::Incoming;
 pub(super) use keyspace::Keyspace;
+pub(super) use options::URL_OPTIONS;
 pub(super) use random::Stream;
 
 /// The bit of a tag that marks a write; the others are the seed from which its keys follow.

@@ -1,6 +1,7 @@
 //! The options in the query of a cache's URL.
 
 use super::size::Size;
+use crate::client::entry::UrlOption;
 use crate::memcache::{KEY_BYTES_MAX, VALUE_BYTES};
 
 /// The most keys: a number and one more bit must fit into a tag.
@@ -9,6 +10,27 @@ const MULTIGET_MAX: u64 = 1000;
 /// Where the tail of ETC's values, which has no end, is cut off. (memcached counts the overhead of an item against its
 /// limit of 1 MiB.)
 const ETC_VALUE_MAX: u64 = VALUE_BYTES - 1024;
+
+/// All of them.
+pub(in crate::client) const URL_OPTIONS: &[UrlOption] = &[
+    UrlOption { name: "keys", default: "10k", meaning: "the number of keys, 1 to 2^30: 100k" },
+    UrlOption { name: "key", default: "16", meaning: "the length of keys, 1 to 250: 20, 10-40 or etc" },
+    UrlOption { name: "value", default: "1KiB", meaning: "the length of values: 1KiB, 100-2000 or etc" },
+    UrlOption { name: "get", default: "0.9", meaning: "the share of reads, 0 to 1" },
+    UrlOption { name: "multiget", default: "1", meaning: "the keys of one read, 1 to 1000" },
+    UrlOption {
+        name: "popularity",
+        default: "uniform",
+        meaning: "which keys are asked for: uniform, zipf or zipf:0.99",
+    },
+    UrlOption { name: "expire", default: "0", meaning: "the seconds until a value expires, 0 for never" },
+    UrlOption {
+        name: "fill",
+        default: "yes",
+        meaning: "whether every key is written once before the run: yes or no",
+    },
+    UrlOption { name: "mix", default: "", meaning: "a published mix of all of it: etc" },
+];
 
 /// The options, checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,7 +82,7 @@ impl Options {
                 pair.split_once('=').ok_or_else(|| format!("`{pair}` is not an option such as keys=100k"))?;
             options
                 .set(name, value)
-                .ok_or_else(|| format!("`{name}={value}` is not valid; {name} is {}", meaning(name)))?;
+                .ok_or_else(|| format!("`{name}={value}` is not valid; {}", meaning(name)))?;
         }
         options.value_bytes_max = match options.value {
             // An explicit size is taken as it is, even if the server may refuse it.
@@ -112,18 +134,13 @@ impl Options {
 }
 
 /// What an option may be.
-fn meaning(name: &str) -> &'static str {
-    match name {
-        "keys" => "the number of keys, 1 to 2^30: 100k",
-        "key" => "the length of keys, 1 to 250: 20, 10-40 or etc",
-        "value" => "the length of values: 1KiB, 100-2000 or etc",
-        "get" => "the share of reads, 0 to 1",
-        "multiget" => "the keys of one read, 1 to 1000",
-        "popularity" => "which keys are asked for: uniform, zipf or zipf:0.99",
-        "expire" => "the seconds until a value expires, 0 for never",
-        "fill" => "whether every key is written once before the run: yes or no",
-        "mix" => "a published mix of all of it: etc",
-        _ => "none of keys, key, value, get, multiget, popularity, expire, fill, mix",
+fn meaning(name: &str) -> String {
+    match URL_OPTIONS.iter().find(|option| option.name == name) {
+        Some(option) => format!("{name} is {}", option.meaning),
+        None => {
+            let names: Vec<&str> = URL_OPTIONS.iter().map(|option| option.name).collect();
+            format!("{name} is none of {}", names.join(", "))
+        }
     }
 }
 
@@ -167,6 +184,14 @@ mod tests {
     fn the_default_is_ninety_percent_reads_of_a_kibibyte() {
         for path in ["", "/", "/?", "?"] {
             assert_eq!(Options::parse(path), Ok(Options::default()), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_defaults_that_help_shows_are_those_that_hold() {
+        for option in URL_OPTIONS.iter().filter(|option| !option.default.is_empty()) {
+            let path = format!("/?{}={}", option.name, option.default);
+            assert_eq!(Options::parse(&path), Ok(Options::default()), "{path}");
         }
     }
 

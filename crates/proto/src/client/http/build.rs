@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::chunked::Chunked;
 use super::conn::HttpConn;
 use super::site::{Request, Site};
 use crate::client::choice::RequestChoice;
@@ -93,6 +94,9 @@ fn request(
             ));
         }
     }
+    if given("transfer-encoding") {
+        check_transfer_encoding(options, spec)?;
+    }
     if options.single_request && !given("connection") {
         text += "Connection: close\r\n";
     }
@@ -104,6 +108,45 @@ fn request(
     let mut bytes = text.into_bytes();
     bytes.extend_from_slice(&spec.body);
     Ok(Request { bytes: bytes.leak(), head_only, expected })
+}
+
+/// Checks that the body is in the coding that the user's headers say, for what is not breaks the framing as well.
+fn check_transfer_encoding(options: &ClientOptions, spec: &RequestSpec) -> Result<(), String> {
+    let values = |wanted: &str| {
+        let headers = options.headers.iter().filter(move |(name, _)| name.eq_ignore_ascii_case(wanted));
+        headers.map(|(_, value)| value.trim().to_owned()).collect::<Vec<_>>()
+    };
+    if !values("content-length").is_empty() {
+        return Err(
+            "the headers `Transfer-Encoding` and `Content-Length` contradict each other: leave one out"
+                .into(),
+        );
+    }
+    let codings = values("transfer-encoding").join(",");
+    let last = codings.rsplit(',').next().unwrap_or_default().trim();
+    if !last.eq_ignore_ascii_case("chunked") {
+        return Err(format!(
+            "the transfer coding of a request must end with chunked, and `{last}` is another"
+        ));
+    }
+    if !is_chunked(&spec.body) {
+        return Err("the header `Transfer-Encoding: chunked` announces a body in chunks, and this is none; without the \
+                    header the body is sent with its length"
+            .into());
+    }
+    Ok(())
+}
+
+/// Whether these bytes are exactly one body in chunks.
+fn is_chunked(mut body: &[u8]) -> bool {
+    let mut chunked = Chunked::new();
+    loop {
+        match chunked.step(body) {
+            Ok(step) if step.ended => return step.consumed == body.len(),
+            Ok(step) if step.consumed > 0 => body = &body[step.consumed..],
+            Ok(_) | Err(_) => return false,
+        }
+    }
 }
 
 /// The size that a path of generated content names: `/bytes/1024`.

@@ -21,6 +21,8 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
           generated content (--verify, for /bytes/<n>).",
     port: Some(80),
     requests_per_connection_max: None,
+    url_options: &[],
+    has_methods: true,
     example: "http://127.0.0.1:8080/bytes/1024",
     build: build::build,
 };

@@ -82,6 +82,29 @@ fn what_http_does_not_allow_is_refused() {
 }
 
 #[test]
+fn a_body_is_in_the_transfer_coding_that_its_headers_say() {
+    let with = |headers: &[(&str, &str)], body: &[u8]| {
+        let mut o = options(vec![spec("POST", "/", body)]);
+        o.headers = headers.iter().map(|&(n, v)| (n.into(), v.into())).collect();
+        o
+    };
+    let chunks: &[u8] = b"5\r\nhello\r\n0\r\n\r\n";
+    let right = with(&[("Transfer-Encoding", "gzip, Chunked")], chunks);
+    assert!(!first_request(&right).contains("Content-Length"));
+    for (headers, body) in [
+        (&[("Transfer-Encoding", "chunked"), ("Content-Length", "15")][..], chunks),
+        (&[("transfer-encoding", "chunked"), ("content-length", "5")], b"hello"),
+        (&[("Transfer-Encoding", "chunked")], b"hello"),
+        (&[("Transfer-Encoding", "chunked")], b""),
+        (&[("Transfer-Encoding", "chunked")], b"0\r\n\r\nGET / HTTP/1.1\r\n\r\n"),
+        (&[("Transfer-Encoding", "gzip")], b"hello"),
+        (&[("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "identity")], chunks),
+    ] {
+        assert!(connect(&with(headers, body)).is_err(), "{headers:?} {body:?}");
+    }
+}
+
+#[test]
 fn replies_of_every_framing_are_told_apart_wherever_they_are_split() {
     let input = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc\
                  HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n\

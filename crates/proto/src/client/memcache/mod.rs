@@ -11,7 +11,7 @@ use std::sync::Arc;
 use conn::MemcacheConn;
 use fill::Fill;
 
-use super::cache::Workload;
+use super::cache::{URL_OPTIONS, Workload};
 use crate::client::entry::ClientEntry;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::client::url::Url;
@@ -20,13 +20,13 @@ use crate::client::url::Url;
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "memcache",
     summary: "memcached's ASCII protocol: a mix of reads and writes over many keys",
-    doc: "The URL's query describes the mix: keys=10k (how many), get=0.9 (the share of reads), key=16 and value=1KiB \
-          (lengths: 20, 10-40 or etc), popularity=uniform (or zipf:0.99), multiget=1, expire=0 (seconds), fill=yes \
-          (write every key once before the run). mix=etc stands for the key and value sizes and the 30 reads to 1 \
+    doc: "The URL's query describes the mix. mix=etc stands for the key and value sizes and the 30 reads to 1 \
           write of Facebook's ETC pool (Atikoglu et al., SIGMETRICS 2012), with zipf:0.99. Keys and lengths are \
           always checked, bytes with --verify; hits and misses are counted.",
     port: Some(11211),
     requests_per_connection_max: None,
+    url_options: URL_OPTIONS,
+    has_methods: false,
     example: "memcache://127.0.0.1:11211/?keys=100k&get=0.9",
     build,
 };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use conn::RedisConn;
 use fill::Fill;
 
-use super::cache::Workload;
+use super::cache::{URL_OPTIONS, Workload};
 use crate::client::entry::ClientEntry;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::client::url::Url;
@@ -26,6 +26,8 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
           Lengths are always checked, bytes with --verify; hits and misses are counted.",
     port: Some(6379),
     requests_per_connection_max: None,
+    url_options: URL_OPTIONS,
+    has_methods: false,
     example: "redis://127.0.0.1:6379/?keys=100k&get=0.9",
     build,
 };

@@ -16,7 +16,7 @@ pub use message::data_of;
 pub use reply::{EnhancedCode, LINE_BYTES_MAX, Line, ReplyReader};
 
 use conn::SmtpConn;
-use options::Options;
+use options::{Options, URL_OPTIONS};
 use transaction::Transaction;
 
 use crate::client::entry::ClientEntry;
@@ -28,11 +28,11 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "smtp",
     summary: "mail transactions to any SMTP server, pipelined where the server offers it",
     doc: "A request is a whole transaction, right if the server accepted every command of it. The URL's query \
-          describes it: from= and to= (addresses), recipients=1 (numbered if there are more), size=1KiB (of a \
-          generated message; --body replaces it), end=data (or rset, which delivers nothing), pipelining=auto (or \
-          off). Accepted messages and recipients are counted.",
+          describes it; --body replaces the generated message. Accepted messages and recipients are counted.",
     port: Some(25),
     requests_per_connection_max: None,
+    url_options: URL_OPTIONS,
+    has_methods: false,
     example: "smtp://127.0.0.1:2525/?recipients=5&size=1KiB",
     build,
 };

@@ -1,9 +1,29 @@
 //! The options in the query of an `smtp://` URL.
 
+use crate::client::entry::UrlOption;
+
 /// The most recipients of a transaction; servers must take 100 (RFC 5321 section 4.5.3.1.8), and some take more.
 const RECIPIENTS_MAX: u64 = 10_000;
 /// The longest generated message.
 const BYTES_MAX: u64 = 64 << 20;
+
+/// All of them.
+pub(super) const URL_OPTIONS: &[UrlOption] = &[
+    UrlOption { name: "from", default: "sender@example.com", meaning: "the sender's address" },
+    UrlOption {
+        name: "to",
+        default: "recipient@example.net",
+        meaning: "the recipient's address; of several each has a number in front",
+    },
+    UrlOption { name: "recipients", default: "1", meaning: "the recipients of a message, 1 to 10000" },
+    UrlOption { name: "size", default: "1KiB", meaning: "the length of the generated message, up to 64MiB" },
+    UrlOption { name: "end", default: "data", meaning: "data, or rset, which delivers nothing" },
+    UrlOption {
+        name: "pipelining",
+        default: "auto",
+        meaning: "auto, which is as the server offers it, or off",
+    },
+];
 
 /// The options, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,9 +90,8 @@ impl Options {
                     options.pipelining = choice(value, "auto", "off").ok_or_else(|| wrong("auto or off"))?;
                 }
                 _ => {
-                    return Err(format!(
-                        "smtp has no option `{name}`: there are from, to, recipients, size, end and pipelining"
-                    ));
+                    let names: Vec<&str> = URL_OPTIONS.iter().map(|option| option.name).collect();
+                    return Err(format!("smtp has no option `{name}`: there are {}", names.join(", ")));
                 }
             }
         }
@@ -98,6 +117,14 @@ fn address(word: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_defaults_that_help_shows_are_those_that_hold() {
+        for option in URL_OPTIONS {
+            let path = format!("/?{}={}", option.name, option.default);
+            assert_eq!(Options::parse(&path), Ok(Options::default()), "{path}");
+        }
+    }
 
     #[test]
     fn a_query_is_read_and_a_wrong_word_is_named() {

@@ -1,0 +1,66 @@
+//! Options of other load generators and servers, which people type from habit: what takes their place here.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// A subcommand, the options as they are typed, and the advice.
+type Advice = (&'static str, &'static [&'static str], &'static str);
+
+const METHOD: &str = "the method of the requests is --method";
+const PORT: &str = "the port is part of the URL: http://127.0.0.1:8080/";
+const LISTEN: &str = "the address and the port are --listen, as in --listen 127.0.0.1:9100";
+
+const ADVICE: &[Advice] = &[
+    ("load", &["-X", "--request", "-m"], METHOD),
+    ("load", &["--port", "-p", "--host"], PORT),
+    ("load", &["--data", "--data-raw", "--data-binary", "-D"], "the body of the requests is --body"),
+    ("load", &["-q", "-r", "--qps", "--rps"], "the rate is -R"),
+    ("load", &["-z"], "the length of the run is -d"),
+    ("load", &["-u", "--user"], "a header is -H, as in -H 'Authorization: Basic dXNlcjpwYXNzd29yZA=='"),
+    ("load", &["-k", "--insecure"], "there is no TLS here: name a port of the server that takes http://"),
+    ("load", &["-s", "--script"], "different requests are --path or --requests"),
+    ("serve", &["--port", "-p", "--host", "--bind", "--address", "-l"], LISTEN),
+    ("serve", &["--threads", "-t"], "the number of threads, processes or loops is --workers"),
+];
+
+/// Adds the advice for an unknown option to the error that reports it.
+pub(crate) fn advise(mut error: clap::Error) -> clap::Error {
+    let Some(command) = std::env::args().nth(1) else { return error };
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && error.kind() == ErrorKind::UnknownArgument
+        && let Some(advice) = find(&command, option)
+    {
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
+    error
+}
+
+fn find(command: &str, option: &str) -> Option<&'static str> {
+    let name = option.split('=').next().unwrap_or_default();
+    let advice = ADVICE.iter().find(|(of, options, _)| *of == command && options.contains(&name));
+    advice.map(|(_, _, advice)| *advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn no_option_of_ours_is_foreign() {
+        let pitot = crate::Pitot::command();
+        for (command, options, _) in ADVICE {
+            let command = pitot.find_subcommand(command).unwrap();
+            for option in *options {
+                let known = command.get_arguments().any(|arg| {
+                    arg.get_long().is_some_and(|long| *option == format!("--{long}"))
+                        || arg.get_short().is_some_and(|short| *option == format!("-{short}"))
+                });
+                assert!(!known, "{} {option}", command.get_name());
+            }
+        }
+        assert_eq!(find("load", "--port=80"), Some(PORT));
+        assert_eq!(find("load", "-c"), None);
+    }
+}
