@@ -23,7 +23,8 @@ const BAD_LINES_SHOWN: u64 = 20;
 /// run that was stopped or killed continues where it was: a recipient whose outcome is there is never sent to again, and
 /// at most as many recipients as there are connections (-c) may get the message twice.
 ///
-/// Exit code 0: every recipient was accepted. 1: some were not, or the run ended early. 2: misuse.
+/// Exit code 0: every recipient was accepted. 1: some were not, or the run ended early. 2: misuse; with --dry-run also a list
+/// with lines that are not addresses.
 #[derive(Debug, Args)]
 pub(crate) struct Mail {
     /// The recipients, one address a line.
@@ -41,6 +42,9 @@ pub(crate) struct Mail {
     /// Send the message.
     #[arg(long)]
     really_send: bool,
+    /// Check the list, the message and the options, and tell what would be done. No connection is opened.
+    #[arg(long)]
+    dry_run: bool,
     /// Allow UTF-8 in the message's header; hosts that do not offer SMTPUTF8 cannot take it.
     #[arg(long)]
     smtputf8: bool,
@@ -138,11 +142,13 @@ impl Mail {
         let json = self.json.as_deref().map(create).transpose()?;
         let mut screen =
             Screen { signals, requests: 0, live: io::stderr().is_terminal(), shown: false, bad: 0 };
-        let result = pitot_mail::run(&plan, &mut screen);
-        screen.clear();
-        if screen.bad > BAD_LINES_SHOWN {
-            screen.note(&format!("{} more lines are not addresses", screen.bad - BAD_LINES_SHOWN));
+        if self.dry_run {
+            let result = pitot_mail::dry_run(&plan, &mut screen);
+            screen.end();
+            return self.preview(&plan, &result?, json);
         }
+        let result = pitot_mail::run(&plan, &mut screen);
+        screen.end();
         let pitot_mail::Finished { report, error } = result?;
         let written = json.map_or(Ok(()), |out| write(out, &report));
         if self.json.as_deref() != Some(Path::new("-")) {
@@ -163,6 +169,36 @@ impl Mail {
                 },
             )),
             None => Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::from(1) }),
+        }
+    }
+
+    /// Prints what a dry run has found.
+    fn preview(
+        &self,
+        plan: &Plan,
+        report: &MailResult,
+        json: Option<Box<dyn Write>>,
+    ) -> Result<ExitCode, Failure> {
+        json.map_or(Ok(()), |out| write(out, report))?;
+        if self.json.as_deref() != Some(Path::new("-")) {
+            let _ = io::stdout().write_all(output::dry_run(plan, report).as_bytes());
+        }
+        if let Some(why) = &report.ended_early {
+            return Err(Failure::run(format!("the dry run ended early: {why}"), "run it again"));
+        }
+        match report.recipients.bad_lines {
+            0 => Ok(ExitCode::SUCCESS),
+            n => {
+                let what = if n == 1 {
+                    "1 line of the list is".into()
+                } else {
+                    format!("{n} lines of the list are")
+                };
+                Err(Failure::misuse(
+                    format!("{what} not an address"),
+                    "correct them, or let a run leave them out and exit with 1",
+                ))
+            }
         }
     }
 
@@ -192,6 +228,7 @@ impl Mail {
             smtputf8: self.smtputf8,
             test_mode: self.test_mode,
             really_send: self.really_send,
+            dry_run: self.dry_run,
         }
     }
 }
@@ -229,6 +266,14 @@ struct Screen {
 }
 
 impl Screen {
+    /// Clears the progress line, and counts the bad lines that were not shown.
+    fn end(&mut self) {
+        self.clear();
+        if self.bad > BAD_LINES_SHOWN {
+            self.note(&format!("{} more lines are not addresses", self.bad - BAD_LINES_SHOWN));
+        }
+    }
+
     /// Clears the progress line.
     fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {

@@ -10,6 +10,7 @@ pub mod address;
 mod batch;
 mod dialogue;
 pub mod dns;
+mod dry_run;
 mod endpoint;
 mod engine;
 mod hosts;
@@ -33,6 +34,7 @@ mod tls;
 mod unacknowledged;
 mod well_formed;
 
+pub use dry_run::dry_run;
 pub use engine::{Finished, Observer, Progress, RunError, run};
 pub use message::TlsPolicy;
 pub use outcome::Settled;

@@ -1,6 +1,8 @@
 //! A list of recipients, read as a stream: whatever its length, one buffer is all that it takes.
 
-use std::io::{self, BufRead};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
 
 use crate::address::{Address, BadAddress};
 
@@ -22,6 +24,18 @@ pub struct Entry<'a> {
     pub line: u64,
     /// Its address.
     pub address: Result<Address<'a>, BadAddress>,
+}
+
+/// Opens the file of a list.
+///
+/// # Errors
+/// It does not exist, may not be read, or is a directory.
+pub fn open(path: &Path) -> io::Result<List<BufReader<File>>> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    Ok(List::new(BufReader::with_capacity(1 << 16, file)))
 }
 
 impl<R: BufRead> List<R> {
@@ -78,8 +92,6 @@ impl<R: BufRead> List<R> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::BufReader;
-
     use proptest::prelude::*;
 
     use super::*;

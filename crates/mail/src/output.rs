@@ -7,6 +7,7 @@ use pitot_meter::units::grouped;
 use pitot_results::mail::{DomainRow, HostRow, MailResult, Outcome, OutcomeRow};
 
 use crate::engine::Progress;
+use crate::plan::Plan;
 
 /// Reasons, domains and hosts that a summary shows.
 const ROWS_SHOWN: usize = 10;
@@ -113,6 +114,54 @@ pub fn summary(report: &MailResult) -> String {
     if let Some(why) = &report.ended_early {
         let _ = writeln!(text, "\n  ended early: {why}");
     }
+    text
+}
+
+/// What a run of the plan would do, by the report of its dry run.
+pub fn dry_run(plan: &Plan, report: &MailResult) -> String {
+    let r = &report.recipients;
+    let mut text = String::from("dry run: no connection was opened and nothing was sent\n\n");
+    let message = &plan.message;
+    let _ = writeln!(
+        text,
+        "  message                 {:>14} bytes{}",
+        grouped(message.bytes()),
+        if message.eight_bit { ", for hosts with 8BITMIME" } else { "" }
+    );
+    let mut row = |name: &str, n: u64, note: &str| {
+        if n > 0 {
+            let _ = writeln!(text, "  {name:24}{:>14}{note}", grouped(n));
+        }
+    };
+    row("recipients in the list", r.read, "");
+    row("lines without an address", r.bad_lines, "  a run leaves them out");
+    row("duplicates", r.duplicates, "  a run skips them");
+    row("settled before", r.settled_before, "  by an earlier run, skipped");
+    let _ = writeln!(text, "  {:24}{:>14}", "a run would send to", grouped(r.unsettled));
+    let most = plan.recipients_per_transaction as u64;
+    let transactions = match plan.relay {
+        Some(_) => r.unsettled.div_ceil(most),
+        None => report.domains.iter().map(|d| d.recipients.div_ceil(most)).sum(),
+    };
+    let _ = writeln!(
+        text,
+        "\n  {} domains, {}; at least {} transactions of up to {} recipients, on up to {} connections",
+        grouped(report.domains.len() as u64),
+        match &plan.relay {
+            Some(relay) => format!("through the relay {}", relay.name()),
+            None => "each by its MX records".to_owned(),
+        },
+        grouped(transactions),
+        grouped(most),
+        grouped(plan.connections as u64)
+    );
+    if !report.domains.is_empty() {
+        text.push_str("\n  the largest domains\n");
+    }
+    for d in report.domains.iter().take(ROWS_SHOWN) {
+        let _ = writeln!(text, "  {:>14}  {}", grouped(d.recipients), d.domain);
+    }
+    text.push_str(&further(report.domains.len(), ROWS_SHOWN, "domains"));
     text
 }
 

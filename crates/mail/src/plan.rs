@@ -67,8 +67,10 @@ pub struct Options {
     pub smtputf8: bool,
     /// RSET in place of DATA.
     pub test_mode: bool,
-    /// Send the message. Exactly one of this and `test_mode` must be set.
+    /// Send the message. Exactly one of this and `test_mode` must be set, unless this is a dry run.
     pub really_send: bool,
+    /// Only [`dry_run`](crate::dry_run) follows: no name is resolved, and neither mode has to be chosen.
+    pub dry_run: bool,
 }
 
 /// A run that can start.
@@ -91,6 +93,10 @@ pub struct Plan {
     pub(crate) journal: Option<PathBuf>,
     pub(crate) header: Header,
     pub(crate) window: usize,
+    /// Header fields that the message should have and has not.
+    pub(crate) lacks: Vec<&'static str>,
+    /// A dry run, for which no mode was chosen.
+    pub(crate) any_mode: bool,
 }
 
 impl Plan {
@@ -100,10 +106,10 @@ impl Plan {
     /// The first thing that is wrong.
     pub fn new(options: &Options) -> Result<Plan, Failure> {
         match (options.test_mode, options.really_send) {
-            (false, false) => {
+            (false, false) if !options.dry_run => {
                 return Err(Failure::misuse(
                     "neither --test-mode nor --really-send is given",
-                    "add --really-send to send the message, or --test-mode to take every step but the last",
+                    "add --really-send to send the message, --test-mode to take every step but the last, or --dry-run",
                 ));
             }
             (true, true) => {
@@ -136,11 +142,14 @@ impl Plan {
             ));
         }
         let dns = match &options.dns {
-            Some(name) => Endpoint::parse(name, "DNS server", 53)?.resolve("DNS server")?,
+            Some(name) => {
+                let endpoint = Endpoint::parse(name, "DNS server", 53)?;
+                if options.dry_run { Vec::new() } else { endpoint.resolve("DNS server")? }
+            }
             None => Vec::new(),
         };
         let mut relay = options.relay.as_deref().map(Relay::parse).transpose()?;
-        if let Some(relay) = &mut relay {
+        if let Some(relay) = relay.as_mut().filter(|_| !options.dry_run) {
             relay.addrs = relay.endpoint.resolve("relay")?;
         }
         let login = login(options)?;
@@ -207,6 +216,8 @@ impl Plan {
             journal: options.journal.clone(),
             header,
             window: at_least_one(options.window, "the number of recipients in memory")?,
+            lacks: well_formed.lacks,
+            any_mode: !options.test_mode && !options.really_send,
         })
     }
 }

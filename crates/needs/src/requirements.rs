@@ -43,6 +43,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("python3", "apt-get install python3"),
     program("smtp-sink", "apt-get install postfix"),
     program("smtp-source", "apt-get install postfix"),
+    program("strace", "apt-get install strace"),
     program("swaks", "apt-get install swaks"),
     Requirement {
         name: "user-namespaces",

@@ -15,7 +15,7 @@ pub struct MailResult {
     pub schema: String,
     /// The version of the program that printed it.
     pub version: String,
-    /// `test` or `send`.
+    /// `test`, `send`, or `dry-run`: what a run would do, where recipients without an outcome are those to write to.
     pub mode: String,
     /// From the first recipient read to the last connection closed, seconds.
     pub duration_s: f64,

@@ -1,6 +1,7 @@
 //! `pitot mail` as a user and a script meet it, against hosts and DNS servers that follow a script.
 
 mod dns;
+mod dry_run;
 mod host;
 mod kill;
 mod login;

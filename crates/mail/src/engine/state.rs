@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, BufReader};
+use std::io::BufReader;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::batch::Recipient;
 use crate::dns::{Resolver, has_ipv6};
 use crate::hosts::Hosts;
 use crate::journal::Journal;
-use crate::list::List;
+use crate::list::{self, List};
 use crate::plan::Plan;
 use crate::queues::{DomainQueues, RouteState};
 use crate::reasons::Tally;
@@ -104,11 +104,8 @@ impl Ord for Deferred {
 
 impl<'a> Engine<'a> {
     pub(super) fn new(plan: &'a Plan, observer: &'a mut dyn Observer) -> Result<Engine<'a>, RunError> {
-        let unreadable = |error| RunError::List { path: plan.list.clone(), error };
-        let list = File::open(&plan.list).map_err(unreadable)?;
-        if list.metadata().map_err(unreadable)?.is_dir() {
-            return Err(unreadable(io::ErrorKind::IsADirectory.into()));
-        }
+        let list =
+            list::open(&plan.list).map_err(|error| RunError::List { path: plan.list.clone(), error })?;
         let waker = Arc::new(Waker::new()?);
         let mut epoll = EpollEdge::new()?;
         epoll.watch(waker.as_fd(), WAKER, Interest::Read)?;
@@ -160,7 +157,7 @@ impl<'a> Engine<'a> {
             observer,
             epoll,
             waker,
-            list: Some(List::new(BufReader::with_capacity(1 << 16, list))),
+            list: Some(list),
             seen,
             queues: DomainQueues::new(relay),
             hosts,

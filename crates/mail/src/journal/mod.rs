@@ -259,6 +259,40 @@ fn write_batches(file: &mut File, shared: &Shared) -> io::Result<()> {
     }
 }
 
+/// Reads the journal of a run and changes nothing; one that does not exist holds nothing.
+///
+/// # Errors
+/// See [`JournalError`]: what would keep a run from using it.
+pub fn inspect(
+    path: &Path,
+    header: &Header,
+    settled: impl FnMut(&str, Outcome),
+) -> Result<Replay, JournalError> {
+    let failed = |error| JournalError::File { path: path.to_owned(), error };
+    match std::fs::metadata(path) {
+        Ok(m) if !m.is_file() => return Err(JournalError::NotAFile(path.to_owned())),
+        Ok(_) => {}
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return std::fs::metadata(directory_of(path)).map(|_| Replay::default()).map_err(failed);
+        }
+        Err(e) => return Err(failed(e)),
+    }
+    let mut file = File::open(path).map_err(failed)?;
+    match file.try_lock_shared() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(JournalError::Locked(path.to_owned())),
+        Err(TryLockError::Error(error)) => return Err(failed(error)),
+    }
+    match read(&mut file, header, settled).map_err(failed)? {
+        Some((replay, _)) => Ok(replay),
+        None => Err(JournalError::Foreign(path.to_owned())),
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Reads the file through: what it holds, and where its last whole line ends. None if it is another run's.
 fn read(
     file: &mut File,
@@ -317,8 +351,7 @@ fn prepare(file: &mut File, end: u64, header: &Header, path: &Path) -> io::Resul
     file.sync_all()?;
     if end == 0 {
         // The name of a new file is on the disk once its directory is.
-        let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(directory)?.sync_all()?;
+        File::open(directory_of(path))?.sync_all()?;
     }
     Ok(())
 }
