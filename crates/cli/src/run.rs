@@ -1,17 +1,18 @@
 //! `pitot run`.
 
+mod progress;
 mod self_check;
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 use clap::Args;
 use pitot_lab::{
-    Catalog, Guardian, Outcome, Plan, Prepared, Progress, RunState, SUITES, SelfCheck, Setting, SkipRecord,
-    VerdictKind, metric, prepare, resume, suite,
+    Catalog, Guardian, Outcome, Plan, Prepared, RunState, SUITES, SelfCheck, Setting, SkipRecord,
+    VerdictKind, prepare, resume, suite,
 };
 use pitot_results::{Failure, rfc3339};
 use pitot_sys::signal::{Signal, SignalFd};
@@ -20,6 +21,7 @@ use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::failure::nearest;
 use crate::report;
+use progress::Display;
 
 /// Run a plan: start each server afresh, load it, monitor it, and record everything in one file.
 ///
@@ -111,7 +113,7 @@ impl Run {
             trial: true,
             stop,
         };
-        let mut display = Display { terminal: io::stderr().is_terminal() };
+        let mut display = Display::new();
         let outcome = match &self.resume {
             Some(path) => resume(path, &catalog(), setting, guardian, &mut |news| display.show(news))?,
             None => {
@@ -343,57 +345,6 @@ fn minutes(seconds: f64) -> String {
         (0, 0, s) => format!("{s} s"),
         (0, m, s) => format!("{m} min {s} s"),
         (h, m, _) => format!("{h} h {m} min"),
-    }
-}
-
-/// Progress on stderr: one line that changes on a terminal, a line for each repetition elsewhere.
-struct Display {
-    terminal: bool,
-}
-
-impl Display {
-    fn show(&mut self, news: &Progress<'_>) {
-        let count = format!("[{:>width$}/{}]", news.number, news.total, width = news.total.to_string().len());
-        let left = minutes(news.left_s);
-        if news.trial {
-            match news.finished {
-                None if self.terminal => eprint!("\r\x1b[Ktrying {count} {}", news.label),
-                None => {}
-                Some(tried) => {
-                    self.clear();
-                    eprintln!("{} cannot be measured: {}", news.label, tried.verdict.reason);
-                    if let Some(line) = tried.telling_line() {
-                        eprintln!("  it printed: {line}");
-                    }
-                }
-            }
-            let _ = io::stderr().flush();
-            return;
-        }
-        match news.finished {
-            None if self.terminal => eprint!("\r\x1b[K{count} {}  {left} left", news.label),
-            None => {}
-            Some(repetition) => {
-                let bad = repetition.verdict.kind == VerdictKind::Failed;
-                let rate = metric::find("throughput").and_then(|m| (m.read)(repetition));
-                let rate = rate.map_or_else(String::new, |r| format!("  {r:.0}/s"));
-                let reason = if bad { format!(": {}", repetition.verdict.reason) } else { String::new() };
-                let line =
-                    format!("{count} {}{rate}  {}{reason}", news.label, repetition.verdict.kind.name());
-                match (self.terminal, bad) {
-                    (true, true) => eprintln!("\r\x1b[K{line}"),
-                    (true, false) => eprint!("\r\x1b[K{line}  {left} left"),
-                    (false, _) => eprintln!("{line}  {left} left"),
-                }
-            }
-        }
-        let _ = io::stderr().flush();
-    }
-
-    fn clear(&self) {
-        if self.terminal {
-            eprint!("\r\x1b[K");
-        }
     }
 }
 

@@ -29,15 +29,18 @@ pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
 pub use pitot_results::{Latency, VerdictKind};
 pub use plan::{
     Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Helper, HostLimits, Levels,
-    Order, Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready,
-    SERVER_FACTOR, ServerSpec, Settings, SkipRecord, Takes, Value, expand, plan_schema,
+    Measure, Order, Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue,
+    REPLICATE_FACTOR, Ready, SERVER_FACTOR, ServerSpec, Settings, SkipRecord, Takes, Value, expand,
+    plan_schema,
 };
 pub use record::{
-    CellRecord, CpuSample, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample, TreeSample,
-    Verdict,
+    CellRecord, CpuSample, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample, Slice,
+    TreeSample, Verdict,
 };
 pub use runfile::{RunFileError, RunWriter};
-pub use runner::{Guardian, Outcome, Prepared, Progress, Setting, ShownCell, prepare, resume};
+pub use runner::{
+    Finished, Guardian, Outcome, Prepared, Progress, Setting, ShownCell, Ways, prepare, resume,
+};
 pub use self_check::SelfCheck;
 pub use statistics::Statistic;
 pub use suites::{SUITES, Suite, suite};

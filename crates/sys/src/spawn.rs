@@ -42,6 +42,15 @@ pub fn isolate(command: &mut Command, cpus: &[usize]) {
     unsafe { command.pre_exec(prepare) };
 }
 
+/// Makes `command` start its program in the control group whose `cgroup.procs` is open for writing as `members`, so that
+/// every process it ever starts is a member too (cgroups(7)).
+///
+/// The program cannot be started if the group refuses it.
+pub fn enter_cgroup(command: &mut Command, members: std::fs::File) {
+    // SAFETY: the closure runs between fork and exec and makes one system call. A zero stands for the writing process.
+    unsafe { command.pre_exec(move || Ok(rustix::io::write(&members, b"0").map(drop)?)) };
+}
+
 /// Undoes, in a process forked by [`SingleThreaded::fork`](crate::process::SingleThreaded::fork), its ties to the
 /// parent: it is not killed with the parent and has a session of its own.
 ///

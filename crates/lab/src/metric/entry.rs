@@ -1,6 +1,6 @@
 //! What a metric consists of.
 
-use crate::record::Repetition;
+use crate::record::{Repetition, Slice};
 
 /// One figure of a repetition.
 #[derive(Debug)]
@@ -23,6 +23,9 @@ pub struct Metric {
     pub shown_in: &'static [Section],
     /// What a repetition must have recorded, or the metric has no value: `a load generator's result`.
     pub needs: &'static str,
+    /// The value of a slice, in `unit`, where a slice is long enough to have one. Cells that are measured in slices are
+    /// compared by it, slice against slice.
+    pub in_slice: Option<fn(&Slice) -> Option<f64>>,
     /// The value of a repetition, in `unit`; none if the repetition did not record what it needs.
     pub read: fn(&Repetition) -> Option<f64>,
 }

@@ -129,6 +129,7 @@ mod tests {
             }),
             output_tail: String::new(),
             samples: Vec::new(),
+            slices: Vec::new(),
         }
     }
 

@@ -21,6 +21,7 @@ pub static METRICS: &[Metric] = &[
             Section::Comparison,
         ],
         needs: "a load generator's result",
+        in_slice: Some(|s| s.throughput_rps()),
         read: |r| r.load.as_ref().map(|l| l.throughput_rps),
     },
     Metric {
@@ -39,6 +40,7 @@ pub static METRICS: &[Metric] = &[
             Section::Comparison,
         ],
         needs: "a load generator's result and samples of the server's processes",
+        in_slice: Some(|s| s.per_request(s.server_cpu_ns?)),
         read: |r| read::cpu_ns_per_request(r, |own| own.user + own.system, |seen| seen.server_cpu_s),
     },
     Metric {
@@ -51,6 +53,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "a load generator's result and samples of the server's processes",
+        in_slice: None,
         read: |r| read::cpu_ns_per_request(r, |own| own.user, |seen| seen.server_user_s),
     },
     Metric {
@@ -63,6 +66,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "a load generator's result and samples of the server's processes",
+        in_slice: None,
         read: |r| read::cpu_ns_per_request(r, |own| own.system, |seen| seen.server_system_s),
     },
     Metric {
@@ -75,6 +79,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[Section::Table(Column::Optional), Section::Comparison],
         needs: "response times",
+        in_slice: Some(|s| positive(s.p50_ns)),
         read: |r| read::response(r, |l| l.p50),
     },
     Metric {
@@ -87,6 +92,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "response times",
+        in_slice: Some(|s| positive(s.p90_ns)),
         read: |r| read::response(r, |l| l.p90),
     },
     Metric {
@@ -105,6 +111,7 @@ pub static METRICS: &[Metric] = &[
             Section::Comparison,
         ],
         needs: "response times",
+        in_slice: Some(|s| positive(s.p99_ns)),
         read: |r| read::response(r, |l| l.p99),
     },
     Metric {
@@ -117,6 +124,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[Section::Comparison],
         needs: "response times",
+        in_slice: None,
         read: |r| read::response(r, |l| l.p99_9),
     },
     Metric {
@@ -129,6 +137,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "response times",
+        in_slice: None,
         read: |r| read::response(r, |l| l.max),
     },
     Metric {
@@ -141,6 +150,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Higher,
         shown_in: &[],
         needs: "bytes received or read",
+        in_slice: Some(|s| (s.received_bytes > 0).then(|| s.received_bytes as f64 / s.elapsed_s())),
         read: read::received_per_second,
     },
     Metric {
@@ -153,6 +163,9 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "bytes received, and samples of the server's processes",
+        in_slice: Some(|s| {
+            (s.received_bytes > 0).then_some(s.server_cpu_ns? as f64 * 1e6 / s.received_bytes as f64)
+        }),
         read: read::cpu_ns_per_megabyte,
     },
     Metric {
@@ -165,6 +178,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "replies that arrive in several pieces",
+        in_slice: None,
         read: |r| Some(r.load.as_ref()?.smoothness?.gap_ns.p99 as f64),
     },
     Metric {
@@ -177,6 +191,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "replies that arrive in several pieces",
+        in_slice: None,
         read: |r| Some(r.load.as_ref()?.smoothness?.gap_ns.max as f64),
     },
     Metric {
@@ -189,6 +204,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "replies that arrive in several pieces",
+        in_slice: None,
         read: |r| Some(r.load.as_ref()?.smoothness?.stalled_share * 100.0),
     },
     Metric {
@@ -201,6 +217,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "a result of `pitot disk files`",
+        in_slice: None,
         read: read::files_s,
     },
     Metric {
@@ -213,6 +230,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "a result of `pitot disk files`",
+        in_slice: None,
         read: |r| read::phase_s(r, "create"),
     },
     Metric {
@@ -225,6 +243,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "a result of `pitot disk files`",
+        in_slice: None,
         read: |r| read::phase_s(r, "write"),
     },
     Metric {
@@ -237,6 +256,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "a result of `pitot disk files`",
+        in_slice: None,
         read: |r| read::phase_s(r, "read"),
     },
     Metric {
@@ -249,6 +269,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "a storm whose connections were all established",
+        in_slice: None,
         read: read::setup_s,
     },
     Metric {
@@ -261,6 +282,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "samples of the server's processes",
+        in_slice: None,
         read: |r| read::per_second(r, |used| used.server_cpu_s * 100.0),
     },
     Metric {
@@ -273,6 +295,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "samples of the server's processes",
+        in_slice: None,
         read: read::resident_percent,
     },
     Metric {
@@ -285,6 +308,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[Section::Comparison],
         needs: "samples of the server's processes",
+        in_slice: None,
         read: read::resident_bytes_max,
     },
     Metric {
@@ -297,6 +321,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[Section::Table(Column::Value), Section::Tile, Section::Finding],
         needs: "a load generator's result and samples of the server's processes",
+        in_slice: None,
         read: read::growth_bytes_per_connection,
     },
     Metric {
@@ -309,6 +334,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "a load generator's result and samples of the server's processes",
+        in_slice: None,
         read: |r| read::per_request(r, |used| used.server_switches as f64),
     },
     Metric {
@@ -321,6 +347,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "a load generator's result",
+        in_slice: None,
         read: read::error_percent,
     },
     Metric {
@@ -333,12 +360,18 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         shown_in: &[],
         needs: "a load generator's result and samples of its processes",
+        in_slice: Some(|s| s.per_request(s.client_cpu_ns)),
         read: |r| read::per_request(r, |used| used.load_cpu_s * 1e9),
     },
 ];
 
 /// Metrics that were renamed: the old name and the new one. Plans and gates refuse the old one with the new one.
 pub static RENAMED: &[(&str, &str)] = &[("switches-per-request", "context-switches-per-request")];
+
+/// A time of a slice that had one.
+fn positive(nanoseconds: u64) -> Option<f64> {
+    (nanoseconds > 0).then_some(nanoseconds as f64)
+}
 
 /// The metric of that name.
 pub fn find(name: &str) -> Option<&'static Metric> {

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use pitot_meter::Nanos;
+
 use crate::procfs::TICK_NS;
 use crate::record::CpuSample;
 
@@ -62,6 +64,27 @@ impl MachineReader {
         }
         [machine.pressure_cpu_ns, machine.pressure_memory_ns, machine.pressure_io_ns] = pressure;
         machine
+    }
+}
+
+/// Reads steal time alone: little enough to be read around every slice.
+#[derive(Debug)]
+pub(crate) struct StealReader {
+    buffer: Vec<u8>,
+    stat: Option<File>,
+}
+
+impl StealReader {
+    pub(crate) fn open() -> StealReader {
+        StealReader { buffer: vec![0; 16 * 1024], stat: File::open("/proc/stat").ok() }
+    }
+
+    /// Steal time of the CPUs of both sides since boot, in steps of a clock tick.
+    pub(crate) fn read(&mut self, server_cpus: &[usize], load_cpus: &[usize]) -> Nanos {
+        let Some(text) = content(&mut self.buffer, self.stat.as_ref()) else { return Nanos::ZERO };
+        let mut cpus = server_cpus.to_vec();
+        cpus.extend(load_cpus.iter().filter(|cpu| !server_cpus.contains(cpu)));
+        Nanos(cpu_times(text, &cpus).steal_ns)
     }
 }
 

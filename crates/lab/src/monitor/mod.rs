@@ -17,6 +17,7 @@ use pitot_meter::{Nanos, now};
 
 use crate::procfs::{Reader, Sessions};
 use crate::record::{CpuSample, Sample, TreeSample};
+pub(crate) use machine::StealReader;
 use machine::{Machine, MachineReader};
 pub(crate) use other_processes::OtherProcessUse;
 use other_processes::OtherProcesses;

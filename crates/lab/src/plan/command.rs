@@ -93,6 +93,13 @@ impl Cell {
         argv
     }
 
+    /// What a held load generator is given to open the cell's connections: the URL and the options.
+    pub fn held_arguments(&self, at: &Placement) -> Vec<String> {
+        let mut arguments = vec![at.fill(&self.url)];
+        push_options(&mut arguments, &self.load, at);
+        arguments
+    }
+
     /// Where the load runs: by itself it is what is measured, and runs where servers do.
     fn cpus_of_load<'a>(&self, at: &'a Placement) -> &'a str {
         if self.server == CellServer::None { &at.server_cpus } else { &at.load_cpus }

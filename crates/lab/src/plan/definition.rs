@@ -20,7 +20,16 @@ pub struct Plan {
     pub question: String,
     /// What a reader should know of the method: what differs from the published experiment, and why.
     pub notes: Vec<String>,
-    /// How often each cell is repeated, each time with a fresh server process.
+    /// How cells are measured.
+    pub measure: Measure,
+    /// How often the cells that are measured in slices get fresh servers. None: as often as the number of comparisons
+    /// needs; a run file names the number that was chosen.
+    pub generations: Option<u32>,
+    /// Slices of each cell in a generation: an even number.
+    pub slices: u32,
+    /// Seconds of a slice. None: a pilot chooses, in each generation.
+    pub slice_s: Option<f64>,
+    /// How often each cell that is measured in fresh runs is repeated, each time with a fresh server process.
     pub repetitions: u32,
     /// Seconds of load before the measurement.
     pub warmup_s: f64,
@@ -77,6 +86,10 @@ impl Default for Plan {
             title: String::new(),
             question: String::new(),
             notes: Vec::new(),
+            measure: Measure::Fresh,
+            generations: None,
+            slices: 10,
+            slice_s: None,
             repetitions: 8,
             warmup_s: 0.5,
             duration_s: 3.0,
@@ -102,6 +115,18 @@ impl Default for Plan {
             load_cpus: None,
         }
     }
+}
+
+/// How cells are measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// One cell after the other: a fresh server, a warm-up, one measurement.
+    #[default]
+    Fresh,
+    /// All cells that are compared at the same time: their servers are kept up side by side and loaded in turn, for a
+    /// slice of time each. A cell for which this is impossible is measured in fresh runs, with the reason recorded.
+    Slices,
 }
 
 /// In which order repetitions run.

@@ -89,6 +89,12 @@ impl Cell {
     pub fn label(&self) -> String {
         label(&self.factors)
     }
+
+    /// The connections that its load opens, as far as its options say.
+    pub fn connections(&self) -> u64 {
+        let opened = self.load.0.iter().filter(|(name, _)| opens_connections(name));
+        opened.filter_map(|(_, value)| pitot_meter::units::count(&value.to_string()).ok()).sum()
+    }
 }
 
 /// How many descriptors a server may need besides one for each connection.

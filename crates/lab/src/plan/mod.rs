@@ -24,7 +24,7 @@ mod value;
 mod words;
 
 pub use command::Placement;
-pub use definition::{Order, Plan};
+pub use definition::{Measure, Order, Plan};
 pub use expand::{Cell, CellServer, HostLimits, SkipRecord, Takes, expand};
 pub(crate) use levels::label;
 pub use levels::{Factor, FactorLevel, Levels, REPLICATE_FACTOR, SERVER_FACTOR};

@@ -2,12 +2,17 @@
 
 use toml::de::DeTable;
 
-use super::definition::Plan;
+use super::definition::{Measure, Plan};
 use super::keys::{self, Known};
 use super::levels::{Factor, SERVER_FACTOR};
 use super::server::Program;
 use super::source::{PlanError, Section, Source};
 use crate::catalog::Catalog;
+
+/// Keys of slices. A plan that has one and says nothing of `measure` means slices.
+const SLICE_KEYS: [&str; 3] = ["generations", "slices", "slice"];
+/// The warm-up of a server that is loaded in slices, where the plan does not say: there is one in every generation.
+const SLICED_WARMUP_S: f64 = 0.15;
 
 impl Plan {
     /// Reads a plan. `name` is the suite's name or the file's; errors begin with it.
@@ -30,6 +35,9 @@ impl Plan {
         }
         root.check_keys(keys::PLAN.iter().map(|key| key.name))?;
         let mut plan = Plan { name: stem(name), ..Plan::default() };
+        if SLICE_KEYS.iter().any(|key| root.get(key).is_some()) {
+            plan.measure = Measure::Slices;
+        }
         let mut known = Known {
             catalog,
             program: None,
@@ -38,6 +46,9 @@ impl Plan {
             metric: plan.metric.clone(),
         };
         keys::apply(keys::PLAN, &mut known, &root, &mut plan)?;
+        if plan.measure == Measure::Slices && root.get("warmup").is_none() {
+            plan.warmup_s = SLICED_WARMUP_S;
+        }
         check_needs(&known, &plan, &root)?;
         Ok(plan)
     }

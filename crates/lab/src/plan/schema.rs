@@ -146,9 +146,9 @@ mod tests {
         }
         assert_eq!(schema["properties"]["metric"]["enum"][0], "throughput");
         assert_eq!(schema["required"], json!(["factors"]));
-        assert_eq!(schema["properties"]["repetitions"]["default"], 8);
+        assert_eq!(schema["properties"]["slices"]["minimum"], 2);
         assert_eq!(schema["properties"]["repetitions"]["maximum"], 10_000);
-        assert_eq!(schema["properties"]["duration"]["default"], "3s");
+        assert_eq!(schema["properties"]["ready-timeout"]["default"], "10s");
         assert_eq!(schema["properties"]["published"]["items"]["properties"]["year"]["type"], "integer");
     }
 

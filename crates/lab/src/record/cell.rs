@@ -4,7 +4,7 @@ use pitot_results::VerdictKind;
 
 use super::repetition::Repetition;
 use super::verdict::Verdict;
-use crate::plan::{FactorLevel, label};
+use crate::plan::{FactorLevel, Measure, label};
 
 /// One cell: a combination of levels with its repetitions.
 #[derive(Clone, Debug)]
@@ -17,6 +17,12 @@ pub struct CellRecord {
     pub server_command: String,
     /// The load generator's command, likewise.
     pub load_command: String,
+    /// How it is measured.
+    pub measure: Measure,
+    /// Why it is measured in fresh runs though the plan asks for slices; empty if it is not.
+    pub fresh_reason: String,
+    /// The row of the baseline cell whose twin it is; none for the cells of the plan.
+    pub control_of: Option<i64>,
     /// The repetitions that were run, in the order of their blocks.
     pub repetitions: Vec<Repetition>,
 }
@@ -91,6 +97,7 @@ mod tests {
             resources: None,
             output_tail: String::new(),
             samples: Vec::new(),
+            slices: Vec::new(),
         }
     }
 
@@ -100,6 +107,9 @@ mod tests {
             factors: Vec::new(),
             server_command: String::new(),
             load_command: String::new(),
+            measure: Measure::Fresh,
+            fresh_reason: String::new(),
+            control_of: None,
             repetitions: (0..).zip(kinds).map(|(block, kind)| repetition(block, *kind)).collect(),
         }
     }

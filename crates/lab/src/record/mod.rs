@@ -5,6 +5,7 @@ mod repetition;
 mod resources;
 mod run;
 mod sample;
+mod slice;
 mod verdict;
 
 pub use cell::CellRecord;
@@ -13,4 +14,5 @@ pub(crate) use repetition::looks_like_error;
 pub use resources::{Lifetime, Resources};
 pub use run::{Run, RunInfo, RunState};
 pub use sample::{CpuSample, Sample, TreeSample};
+pub use slice::Slice;
 pub use verdict::Verdict;

@@ -5,14 +5,16 @@ use pitot_results::serve::ServeResult;
 
 use super::resources::Resources;
 use super::sample::Sample;
+use super::slice::Slice;
 use super::verdict::Verdict;
 
-/// One repetition: a fresh server, a warm-up, a measurement.
+/// One repetition: a fresh server, a warm-up, a measurement. Where a cell is measured in slices it is a generation: the load
+/// comes in slices, and the figures are of all of them together.
 #[derive(Clone, Debug)]
 pub struct Repetition {
     /// Its row in the file.
     pub id: i64,
-    /// Its block, from 0. Comparisons between cells are paired by block.
+    /// Its block, or its generation, from 0. Comparisons between cells are paired by block.
     pub block: u32,
     /// Its position in the order of the whole run, from 0.
     pub position: u32,
@@ -37,6 +39,8 @@ pub struct Repetition {
     pub output_tail: String,
     /// The monitor's samples, oldest first, from before the load until after it.
     pub samples: Vec<Sample>,
+    /// The slices, in the order of their times, of a repetition that is a generation; empty for one that is a fresh run.
+    pub slices: Vec<Slice>,
 }
 
 impl Repetition {

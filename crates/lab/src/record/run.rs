@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::cell::CellRecord;
 use crate::host::{Fingerprint, HostChange};
-use crate::plan::{Levels, Plan, SkipRecord};
+use crate::plan::{Levels, Measure, Plan, SkipRecord};
 
 /// Facts about the machine that identify it or its owner.
 const PRIVATE_FACTS: [&str; 2] = ["host name", "kernel command line"];
@@ -26,6 +26,8 @@ pub struct Run {
     pub host_changes: Vec<HostChange>,
     /// The cells in the order of the plan, those without a repetition yet included.
     pub cells: Vec<CellRecord>,
+    /// Twins of baseline cells, which are measured like any cell: what the lab calls the difference of two equal servers.
+    pub controls: Vec<CellRecord>,
     /// Combinations that did not become cells, with the reason.
     pub skips: Vec<SkipRecord>,
 }
@@ -33,7 +35,26 @@ pub struct Run {
 impl Run {
     /// True once every repetition of every cell is in the file.
     pub fn is_complete(&self) -> bool {
-        self.cells.iter().all(|c| c.repetitions.len() >= self.plan.repetitions as usize)
+        self.cells.iter().all(|c| c.repetitions.len() >= self.repetitions_of(c) as usize)
+    }
+
+    /// How many repetitions or generations a cell is to have. A run that goes on until its comparisons are decided has
+    /// as many as it took.
+    pub fn repetitions_of(&self, cell: &CellRecord) -> u32 {
+        match cell.measure {
+            Measure::Fresh => self.plan.repetitions,
+            Measure::Slices => self.plan.generations.unwrap_or(1),
+        }
+    }
+
+    /// True if some cell is measured in slices.
+    pub fn is_sliced(&self) -> bool {
+        self.cells.iter().any(|c| c.measure == Measure::Slices)
+    }
+
+    /// The twin of a baseline cell.
+    pub fn control_of(&self, cell: &CellRecord) -> Option<&CellRecord> {
+        self.controls.iter().find(|control| control.control_of == Some(cell.id))
     }
 
     /// Takes out what a person who passes a report on would give away unasked: the host's name and the kernel's command

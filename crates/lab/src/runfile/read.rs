@@ -9,8 +9,10 @@ use serde::de::DeserializeOwned;
 use super::error::RunFileError;
 use super::schema;
 use crate::host::Fingerprint;
-use crate::plan::{FactorLevel, SkipRecord};
-use crate::record::{CellRecord, CpuSample, Repetition, Run, RunInfo, RunState, Sample, TreeSample, Verdict};
+use crate::plan::{FactorLevel, Measure, SkipRecord};
+use crate::record::{
+    CellRecord, CpuSample, Repetition, Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict,
+};
 
 impl Run {
     /// Reads a run file as a whole. It may be finished, interrupted, or still being written by another process.
@@ -31,9 +33,20 @@ impl Run {
         let host_before = read_facts(&transaction, "before")?;
         let host_after = Some(read_facts(&transaction, "after")?).filter(|after| !after.facts.is_empty());
         let host_changes = host_after.as_ref().map(|after| host_before.changes_to(after)).unwrap_or_default();
-        let cells = read_cells(&transaction, schema_version)?;
+        let (controls, cells) =
+            read_cells(&transaction, schema_version)?.into_iter().partition(|c| c.control_of.is_some());
         let skips = read_skips(&transaction)?;
-        Ok(Run { path: path.into(), info, plan, host_before, host_after, host_changes, cells, skips })
+        Ok(Run {
+            path: path.into(),
+            info,
+            plan,
+            host_before,
+            host_after,
+            host_changes,
+            cells,
+            controls,
+            skips,
+        })
     }
 }
 
@@ -73,6 +86,17 @@ const STATES: [(&str, RunState); 3] = [
 
 pub(super) fn state_name(state: RunState) -> &'static str {
     STATES.iter().find(|(_, s)| *s == state).expect("every state has a name").0
+}
+
+const MEASURES: [(&str, Measure); 2] = [("fresh", Measure::Fresh), ("slices", Measure::Slices)];
+
+pub(super) fn measure_name(measure: Measure) -> &'static str {
+    MEASURES.iter().find(|(_, m)| *m == measure).expect("every way to measure has a name").0
+}
+
+fn measure(name: &str) -> Result<Measure, RunFileError> {
+    let known = MEASURES.iter().find(|(n, _)| *n == name);
+    known.map(|(_, m)| *m).ok_or_else(|| RunFileError::Damaged(format!("`{name}` is no way to measure")))
 }
 
 fn from_json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, RunFileError> {
@@ -124,7 +148,13 @@ fn read_skips(connection: &Connection) -> Result<Vec<SkipRecord>, RunFileError> 
 
 fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, RunFileError> {
     let mut cells = Vec::new();
-    let mut query = connection.prepare("SELECT id, server_command, load_command FROM cell ORDER BY id")?;
+    let how = if schema::has_slices(layout) {
+        "measure, fresh_reason, control_of"
+    } else {
+        "'fresh' AS measure, '' AS fresh_reason, NULL AS control_of"
+    };
+    let mut query = connection
+        .prepare(&format!("SELECT id, server_command, load_command, {how} FROM cell ORDER BY id"))?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         cells.push(CellRecord {
@@ -132,6 +162,9 @@ fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, R
             factors: Vec::new(),
             server_command: row.get(1)?,
             load_command: row.get(2)?,
+            measure: measure(&row.get::<_, String>(3)?)?,
+            fresh_reason: row.get(4)?,
+            control_of: row.get(5)?,
             repetitions: Vec::new(),
         });
     }
@@ -148,11 +181,13 @@ fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, R
     }
 
     let mut samples = read_samples(connection)?;
+    let mut slices = if schema::has_slices(layout) { read_slices(connection)? } else { HashMap::new() };
     let mut query = connection.prepare("SELECT * FROM repetition ORDER BY cell_id, block")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let mut repetition = read_repetition(row, layout)?;
         repetition.samples = samples.remove(&repetition.id).unwrap_or_default();
+        repetition.slices = slices.remove(&repetition.id).unwrap_or_default();
         cells[index_of(row.get("cell_id")?)?].repetitions.push(repetition);
     }
     Ok(cells)
@@ -184,6 +219,7 @@ fn read_repetition(row: &Row<'_>, layout: u32) -> Result<Repetition, RunFileErro
         resources: resources.map(|text| from_json("the resources", &text)).transpose()?,
         output_tail: row.get(schema::output_tail_column(layout))?,
         samples: Vec::new(),
+        slices: Vec::new(),
     })
 }
 
@@ -220,7 +256,40 @@ fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, Ru
     Ok(all)
 }
 
-/// The columns of a `sample` row from left to right.
+fn read_slices(connection: &Connection) -> Result<HashMap<i64, Vec<Slice>>, RunFileError> {
+    let mut all: HashMap<i64, Vec<Slice>> = HashMap::new();
+    let mut query = connection.prepare("SELECT * FROM slice ORDER BY repetition_id, round, position")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let mut columns = Columns { row, next: 0 };
+        let repetition = columns.count()? as i64;
+        let slice = Slice {
+            round: columns.count()? as u32,
+            position: columns.count()? as u32,
+            predecessor: columns.take()?.map(|id| id as i64),
+            began_unix_ns: columns.count()?,
+            late_ns: columns.count()?,
+            duration_ns: columns.count()?,
+            drain_ns: columns.count()?,
+            requests: columns.count()?,
+            errors: columns.count()?,
+            missed: columns.count()?,
+            received_bytes: columns.count()?,
+            sent_bytes: columns.count()?,
+            server_cpu_ns: columns.take()?,
+            client_cpu_ns: columns.count()?,
+            steal_ns: columns.count()?,
+            p50_ns: columns.count()?,
+            p90_ns: columns.count()?,
+            p99_ns: columns.count()?,
+            max_ns: columns.count()?,
+        };
+        all.entry(repetition).or_default().push(slice);
+    }
+    Ok(all)
+}
+
+/// The columns of a `sample` or `slice` row from left to right.
 struct Columns<'a> {
     row: &'a Row<'a>,
     next: usize,

@@ -7,7 +7,7 @@ use super::error::RunFileError;
 /// `PRAGMA application_id`: "Pito". file(1) and others recognise a run file by it.
 pub(super) const APPLICATION_ID: i64 = 0x5069_746F;
 /// `PRAGMA user_version`: the layout that this version writes.
-pub(super) const LAYOUT: u32 = 4;
+pub(super) const LAYOUT: u32 = 5;
 
 pub(super) fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.execute_batch(include_str!("schema.sql"))?;
@@ -24,7 +24,31 @@ pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), rusqlit
     for (layout, step) in steps.iter().filter(|(layout, _)| *layout > found) {
         connection.execute_batch(&format!("BEGIN; {step}; PRAGMA user_version = {layout}; COMMIT;"))?;
     }
-    if found < 4 { allow_rate_missed(connection) } else { Ok(()) }
+    if found < 4 {
+        allow_rate_missed(connection)?;
+    }
+    if found < 5 { add_slices(connection) } else { Ok(()) }
+}
+
+/// Layout 5: cells that are measured in slices.
+fn add_slices(connection: &Connection) -> Result<(), rusqlite::Error> {
+    let schema = include_str!("schema.sql");
+    let from = schema.find("CREATE TABLE slice").expect("the schema has the table");
+    let table = schema[from..].split_inclusive(';').next().unwrap_or_default();
+    connection.execute_batch(&format!(
+        "BEGIN;
+         ALTER TABLE cell ADD COLUMN measure TEXT NOT NULL DEFAULT 'fresh';
+         ALTER TABLE cell ADD COLUMN fresh_reason TEXT NOT NULL DEFAULT '';
+         ALTER TABLE cell ADD COLUMN control_of INTEGER REFERENCES cell (id);
+         {table}
+         PRAGMA user_version = 5;
+         COMMIT;"
+    ))
+}
+
+/// True if a file of this layout knows of slices.
+pub(super) fn has_slices(layout: u32) -> bool {
+    layout >= 5
 }
 
 /// Layout 4: one more word in the CHECK on `repetition.verdict`. The rows stay as they are, so the table's text is changed

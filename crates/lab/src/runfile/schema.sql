@@ -1,4 +1,4 @@
--- Layout 4 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
+-- Layout 5 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
 
 -- One row: the run.
 CREATE TABLE run (
@@ -37,7 +37,10 @@ CREATE TABLE skip (
 CREATE TABLE cell (
     id             INTEGER PRIMARY KEY, -- ascending in the order of the plan
     server_command TEXT NOT NULL,
-    load_command   TEXT NOT NULL
+    load_command   TEXT NOT NULL,
+    measure        TEXT NOT NULL DEFAULT 'fresh',   -- or 'slices'
+    fresh_reason   TEXT NOT NULL DEFAULT '',        -- why it is not measured in slices, where the plan asks for them
+    control_of     INTEGER REFERENCES cell (id)     -- it is the twin of this baseline cell
 ) STRICT;
 
 CREATE TABLE factor (
@@ -51,7 +54,7 @@ CREATE TABLE factor (
 CREATE TABLE repetition (
     id           INTEGER PRIMARY KEY,
     cell_id      INTEGER NOT NULL REFERENCES cell (id),
-    block        INTEGER NOT NULL,      -- comparisons are paired by block
+    block        INTEGER NOT NULL,      -- or generation; comparisons are paired by it
     position     INTEGER NOT NULL,      -- in the order of the whole run
     started_at   TEXT NOT NULL,
     elapsed_s    REAL NOT NULL,
@@ -110,6 +113,31 @@ CREATE TABLE sample (
     cost_ns                    INTEGER NOT NULL,
     server_private_bytes       INTEGER,           -- since layout 2: memory that belongs to no file
     PRIMARY KEY (repetition_id, at_ns)
+) STRICT, WITHOUT ROWID;
+
+-- Slices of a generation, of all its cells in turn. Times in nanoseconds.
+CREATE TABLE slice (
+    repetition_id    INTEGER NOT NULL REFERENCES repetition (id),
+    round            INTEGER NOT NULL,      -- within the generation, from 0
+    position         INTEGER NOT NULL,      -- within the round, from 0
+    predecessor_id   INTEGER REFERENCES cell (id),  -- the cell whose slice came before
+    began_unix_ns    INTEGER NOT NULL,      -- when the first request was sent
+    late_ns          INTEGER NOT NULL,      -- from the command to the first request
+    duration_ns      INTEGER NOT NULL,      -- from the first request until no new one was begun
+    drain_ns         INTEGER NOT NULL,      -- from then until the last was answered
+    requests         INTEGER NOT NULL,      -- right replies
+    errors           INTEGER NOT NULL,
+    missed           INTEGER NOT NULL,      -- arrivals of an open loop that were never begun
+    received_bytes   INTEGER NOT NULL,
+    sent_bytes       INTEGER NOT NULL,
+    server_cpu_ns    INTEGER,               -- NULL: it could not be read exactly
+    client_cpu_ns    INTEGER NOT NULL,
+    steal_ns         INTEGER NOT NULL,      -- on all CPUs of both sides, in clock ticks
+    p50_ns           INTEGER NOT NULL,      -- of the response time
+    p90_ns           INTEGER NOT NULL,
+    p99_ns           INTEGER NOT NULL,
+    max_ns           INTEGER NOT NULL,
+    PRIMARY KEY (repetition_id, round, position)
 ) STRICT, WITHOUT ROWID;
 
 -- For people with an SQLite shell: a line per repetition.

@@ -5,7 +5,7 @@ use pitot_results::load::LoadResult;
 
 use super::*;
 use crate::record::{CellRecord, Repetition, Resources, Run, RunState, Sample, TreeSample, Verdict};
-use crate::{Factor, FactorLevel, Fingerprint, Plan, SkipRecord, Value};
+use crate::{Factor, FactorLevel, Fingerprint, Measure, Plan, SkipRecord, Value};
 
 fn factors(server: &str, connections: i64) -> Vec<FactorLevel> {
     vec![FactorLevel::new("server", server), FactorLevel::new("load.connections", &connections.to_string())]
@@ -38,6 +38,9 @@ fn create(path: &Path) -> RunWriter {
             factors: factors(server, n),
             server_command: format!("pitot serve busy --model {server}"),
             load_command: format!("pitot load -c {n}"),
+            measure: Measure::Fresh,
+            fresh_reason: String::new(),
+            control_of: None,
         })
         .collect();
     let skips = [SkipRecord { factors: factors("fork", 5000), reason: "too many".into() }];
@@ -97,6 +100,7 @@ fn repetition() -> Repetition {
             },
             Sample { at_ns: 2, load: Some(tree), tcp_retransmits: 4, cost_ns: 8, ..Sample::default() },
         ],
+        slices: Vec::new(),
     }
 }
 
@@ -165,10 +169,10 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
     for (layout, undo) in [
         (
             1,
-            "ALTER TABLE sample DROP COLUMN server_private_bytes; ALTER TABLE repetition RENAME output_tail TO last_words",
+            "ALTER TABLE sample DROP COLUMN server_private_bytes; ALTER TABLE repetition RENAME output_tail TO last_words;",
         ),
-        (2, "ALTER TABLE repetition RENAME output_tail TO last_words"),
-        (3, "SELECT 1"),
+        (2, "ALTER TABLE repetition RENAME output_tail TO last_words;"),
+        (3, ""),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.pitot");
@@ -178,7 +182,12 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
         let connection = rusqlite::Connection::open(&path).unwrap();
         connection
             .execute_batch(&format!(
-                "{undo}; PRAGMA writable_schema = ON;
+                "{undo}
+                 DROP TABLE slice;
+                 ALTER TABLE cell DROP COLUMN measure;
+                 ALTER TABLE cell DROP COLUMN fresh_reason;
+                 ALTER TABLE cell DROP COLUMN control_of;
+                 PRAGMA writable_schema = ON;
                  UPDATE sqlite_schema SET sql = replace(sql, ' ''rate-missed'',', '') WHERE name = 'repetition';
                  PRAGMA user_version = {layout}"
             ))
@@ -199,7 +208,7 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
         drop(writer);
         let run = Run::open(&path).unwrap();
         assert_eq!(run.cells[2].repetitions[0].verdict.kind, VerdictKind::RateMissed);
-        assert_eq!(run.info.schema_version, 4);
+        assert_eq!(run.info.schema_version, 5);
         assert_eq!((of(&run, 0), of(&run, 1)), (kept, (Some(6), "bye".to_owned())));
     }
 }

@@ -6,8 +6,8 @@ use rusqlite::{Connection, OpenFlags, params};
 use super::error::RunFileError;
 use super::schema;
 use crate::host::Fingerprint;
-use crate::plan::{FactorLevel, Plan, SkipRecord};
-use crate::record::{Repetition, RunState, Sample, TreeSample};
+use crate::plan::{FactorLevel, Measure, Plan, SkipRecord};
+use crate::record::{Repetition, RunState, Sample, Slice, TreeSample};
 
 /// What is known of a run before its first repetition.
 #[derive(Clone, Debug)]
@@ -49,6 +49,12 @@ pub struct NewCell {
     pub server_command: String,
     /// Likewise.
     pub load_command: String,
+    /// How it is measured.
+    pub measure: Measure,
+    /// Why in fresh runs, where the plan asks for slices; else empty.
+    pub fresh_reason: String,
+    /// The cell whose twin it is, from 0 in the order of the plan.
+    pub control_of: Option<usize>,
 }
 
 /// The one writer of a run file. It holds a lock on the file (flock(2)) that dies with the process.
@@ -122,45 +128,49 @@ impl RunWriter {
         &self.path
     }
 
-    /// Adds a repetition of a cell, in one transaction. `cell` counts from 0 in the order of the plan;
-    /// the repetition's own `id` is ignored.
+    /// Adds a repetition of a cell, in one transaction. `cell` counts from 0 in the order of the plan, controls at
+    /// the end; the repetition's own `id` is ignored.
     ///
     /// # Errors
     /// If the database cannot be written, or has this block of this cell already.
     pub fn record(&mut self, cell: usize, repetition: &Repetition) -> Result<(), RunFileError> {
+        self.record_together([(cell, repetition)])
+    }
+
+    /// Adds repetitions of several cells, all of them or none.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn record_together<'a>(
+        &mut self,
+        repetitions: impl IntoIterator<Item = (usize, &'a Repetition)>,
+    ) -> Result<(), RunFileError> {
         let transaction = self.connection.transaction()?;
-        transaction.execute(
-            "INSERT INTO repetition (cell_id, block, position, started_at, elapsed_s, address, ready_s, verdict, reason,
-                 figures, load, server_stats, resources, output_tail)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-            params![
-                cell_id(cell),
-                repetition.block,
-                repetition.position,
-                repetition.started_at,
-                repetition.elapsed_s,
-                repetition.address,
-                repetition.ready_s,
-                repetition.verdict.kind.name(),
-                repetition.verdict.reason,
-                json(&repetition.verdict.figures),
-                repetition.load.as_ref().map(|l| l.raw.to_string()),
-                repetition.server_stats.as_ref().map(ToString::to_string),
-                repetition.resources.as_ref().map(json),
-                repetition.output_tail,
-            ],
-        )?;
-        let id = transaction.last_insert_rowid();
-        {
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                                            ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            )?;
-            for sample in &repetition.samples {
-                insert.execute(rusqlite::params_from_iter(sample_row(id, sample)))?;
-            }
+        for (cell, repetition) in repetitions {
+            insert_repetition(&transaction, cell, repetition)?;
         }
         transaction.commit()?;
+        Ok(())
+    }
+
+    /// Writes the plan anew: what was left to the lab to choose is chosen by now.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn update_plan(&mut self, plan: &Plan) -> Result<(), RunFileError> {
+        self.connection.execute("UPDATE run SET plan = ?1", params![json(plan)])?;
+        Ok(())
+    }
+
+    /// From now on a cell is measured in fresh runs.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn measure_fresh(&mut self, cell: usize, reason: &str) -> Result<(), RunFileError> {
+        self.connection.execute(
+            "UPDATE cell SET measure = 'fresh', fresh_reason = ?2 WHERE id = ?1",
+            params![cell_id(cell), reason],
+        )?;
         Ok(())
     }
 
@@ -191,6 +201,52 @@ impl RunWriter {
         let _ = self.connection.pragma_update(None, "journal_mode", "delete");
         Ok(())
     }
+}
+
+/// Adds a repetition, its samples and its slices.
+fn insert_repetition(
+    transaction: &Connection,
+    cell: usize,
+    repetition: &Repetition,
+) -> Result<(), rusqlite::Error> {
+    transaction.execute(
+            "INSERT INTO repetition (cell_id, block, position, started_at, elapsed_s, address, ready_s, verdict, reason,
+                 figures, load, server_stats, resources, output_tail)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+            params![
+                cell_id(cell),
+                repetition.block,
+                repetition.position,
+                repetition.started_at,
+                repetition.elapsed_s,
+                repetition.address,
+                repetition.ready_s,
+                repetition.verdict.kind.name(),
+                repetition.verdict.reason,
+                json(&repetition.verdict.figures),
+                repetition.load.as_ref().map(|l| l.raw.to_string()),
+                repetition.server_stats.as_ref().map(ToString::to_string),
+                repetition.resources.as_ref().map(json),
+                repetition.output_tail,
+            ],
+        )?;
+    let id = transaction.last_insert_rowid();
+    {
+        let mut insert = transaction.prepare_cached(
+                "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+                                            ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            )?;
+        for sample in &repetition.samples {
+            insert.execute(rusqlite::params_from_iter(sample_row(id, sample)))?;
+        }
+    }
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO slice VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    for slice in &repetition.slices {
+        insert.execute(rusqlite::params_from_iter(slice_row(id, slice)))?;
+    }
+    Ok(())
 }
 
 fn cell_id(cell: usize) -> i64 {
@@ -228,8 +284,15 @@ fn insert_run(connection: &Connection, run: &NewRun<'_>) -> Result<(), rusqlite:
     }
     for (position, cell) in run.cells.iter().enumerate() {
         connection.execute(
-            "INSERT INTO cell VALUES (?1, ?2, ?3)",
-            params![cell_id(position), cell.server_command, cell.load_command],
+            "INSERT INTO cell VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                cell_id(position),
+                cell.server_command,
+                cell.load_command,
+                super::read::measure_name(cell.measure),
+                cell.fresh_reason,
+                cell.control_of.map(cell_id),
+            ],
         )?;
         for (at, factor) in cell.factors.iter().enumerate() {
             connection.execute(
@@ -247,6 +310,33 @@ fn insert_facts(connection: &Connection, moment: &str, host: &Fingerprint) -> Re
         insert.execute(params![moment, position as i64, fact.group, fact.name, fact.value])?;
     }
     Ok(())
+}
+
+/// The columns of table `slice`, in order.
+fn slice_row(repetition: i64, s: &Slice) -> [Option<i64>; 20] {
+    let of = |value: u64| Some(value as i64);
+    [
+        Some(repetition),
+        Some(i64::from(s.round)),
+        Some(i64::from(s.position)),
+        s.predecessor,
+        of(s.began_unix_ns),
+        of(s.late_ns),
+        of(s.duration_ns),
+        of(s.drain_ns),
+        of(s.requests),
+        of(s.errors),
+        of(s.missed),
+        of(s.received_bytes),
+        of(s.sent_bytes),
+        s.server_cpu_ns.and_then(of),
+        of(s.client_cpu_ns),
+        of(s.steal_ns),
+        of(s.p50_ns),
+        of(s.p90_ns),
+        of(s.p99_ns),
+        of(s.max_ns),
+    ]
 }
 
 /// The columns of table `sample`, in order.

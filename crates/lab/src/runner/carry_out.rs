@@ -6,12 +6,13 @@ use std::time::SystemTime;
 use pitot_results::{Failure, VerdictKind, rfc3339};
 
 use crate::host::{Fingerprint, memory_total_bytes};
-use crate::plan::{Plan, Program};
+use crate::plan::{Measure, Plan, Program};
 use crate::record::{Repetition, RunState};
 use crate::runfile::{NewCell, NewRun, RunWriter};
 
-use super::executor::Executor;
-use super::local::{Guardian, Local};
+use super::executor::Machine;
+use super::generations;
+use super::local::{Guardian, ThisMachine};
 use super::prepare::{Prepared, nominal_s};
 use super::repetition::{self, GivenUp, Shared};
 use super::schedule::{Turn, schedule};
@@ -43,10 +44,19 @@ pub struct Progress<'a> {
     pub total: usize,
     /// The cell.
     pub label: &'a str,
-    /// The repetition if it is over; none if it begins.
-    pub finished: Option<&'a Repetition>,
+    /// What is over; none if it begins.
+    pub finished: Option<Finished<'a>>,
     /// Seconds until the end of the run, estimated.
     pub left_s: f64,
+}
+
+/// What is over.
+#[derive(Clone, Copy, Debug)]
+pub enum Finished<'a> {
+    /// A fresh run.
+    Repetition(&'a Repetition),
+    /// A generation: the repetitions of all its cells.
+    Generation(&'a [(usize, Repetition)]),
 }
 
 /// How a run went.
@@ -80,34 +90,25 @@ impl Prepared {
             );
         }
         let cpus = self.cpus.clone();
-        self.run_on(&mut Local::new(guardian, &cpus), output, setting, progress)
+        self.run_on(&ThisMachine::new(guardian, &cpus), output, setting, progress)
     }
 
-    /// Runs the plan with an executor, into a new file.
+    /// Runs the plan on a machine, into a new file.
     pub(super) fn run_on(
         mut self,
-        executor: &mut dyn Executor,
+        machine: &dyn Machine,
         output: &Path,
         setting: Setting<'_>,
         progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<Outcome, Failure> {
         let seed = self.plan.seed.unwrap_or_else(draw_seed);
         self.plan.seed = Some(seed);
-        let tried = self.try_cells(executor, &|_| true, setting, progress);
+        let tried = self.try_cells(&mut *machine.executor(), &|_| true, setting, progress);
         if let Some(failure) = self.nothing_left(&tried.given_up) {
             return Err(failure);
         }
         self.warnings.extend(tried.unlike_replies);
-        let cells: Vec<NewCell> = self
-            .cells
-            .iter()
-            .zip(self.commands(setting.pitot))
-            .map(|(cell, shown)| NewCell {
-                factors: cell.factors.clone(),
-                server_command: shown.server,
-                load_command: shown.load,
-            })
-            .collect();
+        let new_cells = new_cells(&self, setting.pitot);
         let writer = RunWriter::create(
             output,
             &NewRun {
@@ -123,10 +124,10 @@ impl Prepared {
                 plan: &self.plan,
                 host: &Fingerprint::collect(),
                 skips: &self.skips,
-                cells: &cells,
+                cells: &new_cells,
             },
         )?;
-        self.carry_out(executor, writer, &[], tried.given_up, seed, setting, progress)
+        self.carry_out(machine, writer, Vec::new(), tried.given_up, seed, setting, progress)
     }
 
     /// The failure of a run of which every cell was given up.
@@ -151,84 +152,137 @@ impl Prepared {
     /// are given up are recorded as failed.
     #[allow(clippy::too_many_arguments)] // Each is a thing of its own, and there are two callers.
     pub(super) fn carry_out(
-        &self,
-        executor: &mut dyn Executor,
+        mut self,
+        machine: &dyn Machine,
         mut writer: RunWriter,
-        done: &[Turn],
+        done: Vec<Turn>,
         mut given_up: Vec<Option<GivenUp>>,
         seed: u64,
         setting: Setting<'_>,
         progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<Outcome, Failure> {
+        let cpus = self.cpus.clone();
+        let plan = self.plan.clone();
         let shared = Shared {
-            plan: &self.plan,
+            plan: &plan,
             pitot: setting.pitot,
-            cpus: &self.cpus,
+            cpus: &cpus,
             stop: setting.stop,
             memory_total_bytes: memory_total_bytes(),
         };
-        let turns = schedule(&self.experiments(), self.plan.repetitions, self.plan.order, seed);
-        let nominal_of = |turn: &Turn| nominal_s(&self.plan, &self.cells[turn.cell]);
-        let mut left = TimeLeft::of(turns.iter().filter(|turn| !done.contains(turn)).map(nominal_of));
-        let mut failed = 0;
-        let mut state = RunState::Complete;
-        for (position, turn) in turns.iter().enumerate().filter(|(_, turn)| !done.contains(turn)) {
-            let cell = &self.cells[turn.cell];
-            let label = cell.label();
-            let mut news = Progress {
-                trial: false,
-                number: position + 1,
-                total: turns.len(),
-                label: &label,
-                finished: None,
-                left_s: left.seconds(),
-            };
-            progress(&news);
-            let started_at = rfc3339(SystemTime::now());
-            let mut repetition = match &mut given_up[turn.cell] {
-                Some(_) if (setting.stop)() => {
-                    state = RunState::Interrupted;
-                    break;
-                }
-                Some(given_up) => repetition::not_tried(given_up),
-                None => {
-                    let Some(done) = repetition::run(shared, executor, cell, position) else {
-                        state = RunState::Interrupted;
-                        break;
-                    };
-                    if done.not_started {
-                        // What was printed is recorded with this repetition.
-                        let reason = done.repetition.verdict.reason.clone();
-                        given_up[turn.cell] = Some(GivenUp { reason, output_tail: String::new() });
-                    }
-                    done.repetition
-                }
-            };
-            repetition.block = turn.block;
-            repetition.position = position as u32;
-            repetition.started_at = started_at;
-            writer.record(turn.cell, &repetition)?;
-            failed += usize::from(repetition.verdict.kind == VerdictKind::Failed);
-            left.passed(nominal_of(turn), repetition.elapsed_s);
-            news.left_s = left.seconds();
-            news.finished = Some(&repetition);
-            progress(&news);
+        // A control that cannot be started is given up with the cell whose twin it is.
+        given_up.resize(self.cells.len() + self.ways.controls.len(), None);
+        for (number, &twin) in self.ways.controls.iter().enumerate() {
+            given_up[self.cells.len() + number] = given_up[twin].clone();
         }
+        let mut under_way =
+            UnderWay { shared, machine, writer: &mut writer, done, given_up, seed, failed: 0, progress };
+        let mut state = generations::run(&mut self, &mut under_way)?;
+        if state == RunState::Complete {
+            state = fresh_runs(&self, &mut under_way)?;
+        }
+        let failed = under_way.failed;
         let path = writer.path().to_owned();
         writer.finish(state, &rfc3339(SystemTime::now()), &Fingerprint::collect())?;
         Ok(Outcome { path, state, failed })
     }
 }
 
+/// A run under way.
+pub(super) struct UnderWay<'a> {
+    pub(super) shared: Shared<'a>,
+    pub(super) machine: &'a dyn Machine,
+    pub(super) writer: &'a mut RunWriter,
+    /// What the file has already.
+    pub(super) done: Vec<Turn>,
+    /// By cell, controls at the end: why it is not tried any more.
+    pub(super) given_up: Vec<Option<GivenUp>>,
+    pub(super) seed: u64,
+    /// Repetitions that failed.
+    pub(super) failed: usize,
+    pub(super) progress: &'a mut dyn FnMut(&Progress<'_>),
+}
+
+/// The cells as they are written into a new file: those of the plan, and after them their controls.
+fn new_cells(prepared: &Prepared, pitot: &str) -> Vec<NewCell> {
+    let shown = prepared.commands(pitot);
+    let cell = |index: usize, (measure, reason): &(Measure, String), control_of| NewCell {
+        factors: prepared.cells[index].factors.clone(),
+        server_command: shown[index].server.clone(),
+        load_command: shown[index].load.clone(),
+        measure: *measure,
+        fresh_reason: reason.clone(),
+        control_of,
+    };
+    let ways = &prepared.ways;
+    let cells = ways.cells.iter().enumerate().map(|(index, way)| cell(index, way, None));
+    let controls = ways.controls.iter().map(|&twin| cell(twin, &ways.cells[twin], Some(twin)));
+    cells.chain(controls).collect()
+}
+
+/// Carries out the cells that are measured in fresh runs.
+fn fresh_runs(prepared: &Prepared, run: &mut UnderWay<'_>) -> Result<RunState, Failure> {
+    let plan = &prepared.plan;
+    let is_fresh = |turn: &Turn| prepared.ways.cells[turn.cell].0 == Measure::Fresh;
+    let all = schedule(&prepared.experiments(), plan.repetitions, plan.order, run.seed);
+    let turns: Vec<Turn> = all.into_iter().filter(is_fresh).collect();
+    let nominal_of = |turn: &Turn| nominal_s(plan, &prepared.cells[turn.cell]);
+    let mut left = TimeLeft::of(turns.iter().filter(|turn| !run.done.contains(turn)).map(nominal_of));
+    let first = generations::positions(prepared);
+    let mut executor = run.machine.executor();
+    for (position, turn) in turns.iter().enumerate() {
+        if run.done.contains(turn) {
+            continue;
+        }
+        let cell = &prepared.cells[turn.cell];
+        let label = cell.label();
+        let mut news = Progress {
+            trial: false,
+            number: position + 1,
+            total: turns.len(),
+            label: &label,
+            finished: None,
+            left_s: left.seconds(),
+        };
+        (run.progress)(&news);
+        let started_at = rfc3339(SystemTime::now());
+        let mut repetition = match &mut run.given_up[turn.cell] {
+            Some(_) if (run.shared.stop)() => return Ok(RunState::Interrupted),
+            Some(given_up) => repetition::not_tried(given_up),
+            None => {
+                let Some(done) = repetition::run(run.shared, &mut *executor, cell, first + position) else {
+                    return Ok(RunState::Interrupted);
+                };
+                if done.not_started {
+                    // What was printed is recorded with this repetition.
+                    let reason = done.repetition.verdict.reason.clone();
+                    run.given_up[turn.cell] = Some(GivenUp { reason, output_tail: String::new() });
+                }
+                done.repetition
+            }
+        };
+        repetition.block = turn.block;
+        repetition.position = (first + position) as u32;
+        repetition.started_at = started_at;
+        run.writer.record(turn.cell, &repetition)?;
+        run.failed += usize::from(repetition.verdict.kind == VerdictKind::Failed);
+        left.passed(nominal_of(turn), repetition.elapsed_s);
+        news.left_s = left.seconds();
+        news.finished = Some(Finished::Repetition(&repetition));
+        (run.progress)(&news);
+    }
+    Ok(RunState::Complete)
+}
+
 /// An estimate of the time until the end of the run, which learns how much longer than nominal a repetition takes.
-struct TimeLeft {
+pub(super) struct TimeLeft {
     nominal_s: f64,
     repetitions: usize,
     surplus_s: f64,
 }
 
 impl TimeLeft {
-    fn of(nominal_s: impl Iterator<Item = f64>) -> TimeLeft {
+    pub(super) fn of(nominal_s: impl Iterator<Item = f64>) -> TimeLeft {
         let start = TimeLeft { nominal_s: 0.0, repetitions: 0, surplus_s: 0.0 };
         nominal_s.fold(start, |left, s| TimeLeft {
             nominal_s: left.nominal_s + s,
@@ -237,13 +291,13 @@ impl TimeLeft {
         })
     }
 
-    fn passed(&mut self, nominal_s: f64, elapsed_s: f64) {
+    pub(super) fn passed(&mut self, nominal_s: f64, elapsed_s: f64) {
         self.nominal_s -= nominal_s;
         self.repetitions -= 1;
         self.surplus_s += (elapsed_s - nominal_s - self.surplus_s) * 0.1;
     }
 
-    fn seconds(&self) -> f64 {
+    pub(super) fn seconds(&self) -> f64 {
         (self.nominal_s + self.surplus_s * self.repetitions as f64).max(0.0)
     }
 }

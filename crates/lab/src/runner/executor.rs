@@ -14,6 +14,12 @@ use crate::monitor::OtherProcessUse;
 use crate::plan::PlanFile;
 use crate::record::{Lifetime, Sample};
 
+/// Where repetitions are carried out: each that is under way at the same time has an executor of its own.
+pub(super) trait Machine {
+    /// An executor. What it starts ends with it.
+    fn executor(&self) -> Box<dyn Executor + '_>;
+}
+
 /// Carries out one repetition at a time.
 pub(super) trait Executor {
     /// `CLOCK_MONOTONIC` of the machine where the programs run. All waiting is measured with it.
@@ -28,6 +34,16 @@ pub(super) trait Executor {
 
     /// Starts a program. The error is a sentence.
     fn start(&mut self, command: &Command) -> Result<(), String>;
+
+    /// Writes a line to the standard input of a program that was started with one. The error is a sentence.
+    fn write_line(&mut self, role: Role, line: &str) -> Result<(), String>;
+
+    /// CPU time that a program has used since it was started, with all its descendants, those that have ended included.
+    /// It is exact when none of them is running. `None` if this cannot be said.
+    fn cpu_time(&mut self, role: Role) -> Option<Nanos>;
+
+    /// Steal time of all CPUs of both sides since the machine was started.
+    fn steal(&mut self) -> Nanos;
 
     /// Waits until a program prints a line or closes a stream, for at most `timeout`. `None` for anything but a line.
     fn wait(&mut self, timeout: Duration) -> Option<Line>;
@@ -92,6 +108,10 @@ pub(super) struct Command {
     /// The CPUs that it may use.
     pub(super) cpus: Vec<usize>,
     pub(super) account: Account,
+    /// Lines will be written to its standard input, and every line that it prints is an answer to be read.
+    pub(super) converses: bool,
+    /// Its CPU time will be asked for.
+    pub(super) cpu_is_counted: bool,
 }
 
 /// Who chooses the server's address.

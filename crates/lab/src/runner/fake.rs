@@ -1,5 +1,8 @@
-//! An executor for tests: programs are scripts, and time is a number that only waiting moves on.
+//! A machine for tests: programs are scripts, and time is a number that only waiting moves on.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
 use std::time::Duration;
 
 use pitot_meter::Nanos;
@@ -9,8 +12,12 @@ use crate::plan::PlanFile;
 use crate::record::{CpuSample, Sample, TreeSample};
 
 use super::executor::{
-    AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Observed, Output, Place, Role,
+    AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output, Place,
+    Role,
 };
+
+/// The answer to a line: after so many milliseconds, these lines.
+pub(super) type Answer = fn(&str) -> (u64, Vec<String>);
 
 /// What a program does. Times are milliseconds from its start.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +36,12 @@ pub(super) struct Script {
     pub(super) accepts_from: Option<u64>,
     /// The file that it has written by its end.
     pub(super) result: Option<String>,
+    /// How it answers a line on its standard input: with lines, after so many milliseconds.
+    pub(super) answer: Option<Answer>,
+    /// It ends when it is asked for the answer of this number, from 1.
+    pub(super) ends_at_line: Option<(usize, Ending)>,
+    /// CPU time that it uses, in parts of the time that passes.
+    pub(super) cpu_share: f64,
 }
 
 struct Program {
@@ -38,21 +51,32 @@ struct Program {
     ended: Option<(Nanos, Ending)>,
     /// Lines that were handed out, of stdout and of stderr.
     handed_out: [usize; 2],
+    /// Answers that are not handed out yet, and when they are due.
+    answers: VecDeque<(Nanos, String)>,
+    lines_read: usize,
 }
 
-/// The fake.
+/// What all executors of a fake machine share.
+#[derive(Debug)]
+struct World {
+    now: Nanos,
+    /// What was asked of them, in order; samples that were due are left out.
+    calls: Vec<String>,
+}
+
+/// The machine, and one of its executors.
 pub(super) struct Fake {
     pub(super) server: Script,
     pub(super) load: Script,
     pub(super) helper: Script,
+    /// Servers of which a word of the command says that they do something else.
+    pub(super) other_servers: Vec<(&'static str, Script)>,
     /// A signal has suspended this program.
     pub(super) suspended: Option<Role>,
     /// The private directory cannot be made.
     pub(super) begin_error: Option<&'static str>,
     pub(super) left_behind: Vec<LeftBehind>,
-    /// What was asked of it, in order; samples that were due are left out.
-    pub(super) calls: Vec<String>,
-    now: Nanos,
+    world: Rc<RefCell<World>>,
     programs: Vec<Program>,
     samples: Vec<Sample>,
 }
@@ -73,18 +97,48 @@ impl Fake {
             server: serves.clone(),
             load,
             helper: serves,
+            other_servers: Vec::new(),
             suspended: None,
             begin_error: None,
             left_behind: Vec::new(),
-            calls: Vec::new(),
-            now: Nanos::from_secs(1),
+            world: Rc::new(RefCell::new(World { now: Nanos::from_secs(1), calls: Vec::new() })),
             programs: Vec::new(),
             samples: Vec::new(),
         }
     }
 
+    /// What was asked of the machine so far.
+    pub(super) fn calls(&self) -> Vec<String> {
+        self.world.borrow().calls.clone()
+    }
+
+    fn log(&self, call: String) {
+        self.world.borrow_mut().calls.push(call);
+    }
+
+    fn time(&self) -> Nanos {
+        self.world.borrow().now
+    }
+
     fn program(&mut self, role: Role) -> Option<&mut Program> {
         self.programs.iter_mut().find(|p| p.role == role)
+    }
+}
+
+impl Machine for Fake {
+    fn executor(&self) -> Box<dyn Executor + '_> {
+        Box::new(Fake {
+            server: self.server.clone(),
+            load: self.load.clone(),
+            helper: self.helper.clone(),
+            other_servers: self.other_servers.clone(),
+            suspended: self.suspended,
+            begin_error: self.begin_error,
+            left_behind: self.left_behind.clone(),
+            world: Rc::clone(&self.world),
+            programs: Vec::new(),
+            samples: Vec::new(),
+        })
     }
 }
 
@@ -105,6 +159,9 @@ impl Program {
     }
 
     fn next_line(&mut self, now: Nanos) -> Option<Line> {
+        if let Some((_, text)) = self.answers.pop_front_if(|(due, _)| *due <= now) {
+            return Some(Line { role: self.role, text, on_stdout: true });
+        }
         let printed = self.printed(now);
         let stream = (0..2).find(|&stream| self.handed_out[stream] < printed[stream].len())?;
         let text = printed[stream][self.handed_out[stream]].to_owned();
@@ -115,12 +172,12 @@ impl Program {
 
 impl Executor for Fake {
     fn now(&mut self) -> Nanos {
-        self.now
+        self.time()
     }
 
     fn begin(&mut self, number: usize, _: AddressChoice) -> Result<Place, String> {
         self.programs.clear();
-        self.calls.push(format!("begin {number}"));
+        self.log(format!("begin {number}"));
         match self.begin_error {
             Some(error) => Err(error.to_owned()),
             None => Ok(Place { dir: "/private".into(), address: "127.0.0.1:80".into() }),
@@ -128,14 +185,18 @@ impl Executor for Fake {
     }
 
     fn write_files(&mut self, files: &[PlanFile]) -> Result<(), String> {
-        self.calls.extend(files.iter().map(|file| format!("write {}", file.path)));
+        files.iter().for_each(|file| self.log(format!("write {}", file.path)));
         Ok(())
     }
 
     fn start(&mut self, command: &Command) -> Result<(), String> {
-        self.calls.push(format!("start {:?} for {:?}", command.role, command.account));
+        self.log(format!("start {:?} for {:?}", command.role, command.account));
         let script = match command.role {
-            Role::Server => &self.server,
+            Role::Server => {
+                let other =
+                    self.other_servers.iter().find(|(word, _)| command.argv.iter().any(|w| w == word));
+                other.map_or(&self.server, |(_, script)| script)
+            }
             Role::Load => &self.load,
             Role::Helper(_) => &self.helper,
         };
@@ -145,24 +206,56 @@ impl Executor for Fake {
         self.programs.push(Program {
             role: command.role,
             script: script.clone(),
-            started: self.now,
+            started: self.time(),
             ended: None,
             handed_out: [0; 2],
+            answers: VecDeque::new(),
+            lines_read: 0,
         });
         Ok(())
     }
 
+    fn write_line(&mut self, role: Role, line: &str) -> Result<(), String> {
+        self.log(format!("{role:?} reads {line}"));
+        let now = self.time();
+        let program = self.program(role).ok_or("it was not started")?;
+        if program.ending(now).is_some() {
+            return Err("it has ended".into());
+        }
+        program.lines_read += 1;
+        if let Some((number, ending)) = program.script.ends_at_line
+            && program.lines_read >= number
+        {
+            program.ended = Some((now, ending));
+        } else if let Some(answer) = program.script.answer {
+            let (after_ms, lines) = answer(line);
+            let due = now + Nanos::from_millis(after_ms);
+            program.answers.extend(lines.into_iter().map(|line| (due, line)));
+        }
+        Ok(())
+    }
+
+    fn cpu_time(&mut self, role: Role) -> Option<Nanos> {
+        let now = self.time();
+        let program = self.program(role)?;
+        Some(Nanos((now.since(program.started).0 as f64 * program.script.cpu_share) as u64))
+    }
+
+    fn steal(&mut self) -> Nanos {
+        Nanos::ZERO
+    }
+
     fn wait(&mut self, timeout: Duration) -> Option<Line> {
-        let now = self.now;
+        let now = self.time();
         if let Some(line) = self.programs.iter_mut().find_map(|p| p.next_line(now)) {
             return Some(line);
         }
-        self.now = Nanos(self.now.0 + timeout.as_nanos() as u64);
+        self.world.borrow_mut().now.0 += timeout.as_nanos() as u64;
         None
     }
 
     fn ending(&mut self, role: Role) -> Option<Ending> {
-        let now = self.now;
+        let now = self.time();
         self.program(role)?.ending(now)
     }
 
@@ -171,18 +264,18 @@ impl Executor for Fake {
     }
 
     fn accepts(&mut self, _: &str) -> bool {
-        let now = self.now;
+        let now = self.time();
         let program = self.program(Role::Server);
         program.is_some_and(|p| p.script.accepts_from.is_some_and(|from| p.age_ms(now) >= from))
     }
 
     fn sample(&mut self, extent: Extent) {
         if extent == Extent::Whole {
-            self.calls.push("sample".into());
+            self.log("sample".into());
         }
         // One CPU each, which the server uses in full and the load generator by half.
         let tree = |cpu_ns: u64| TreeSample { processes: 1, threads: 1, cpu_ns, ..TreeSample::default() };
-        let at_ns = self.now.0;
+        let at_ns = self.time().0;
         let load = self.program(Role::Load).map(|_| tree(at_ns / 2));
         self.samples.push(Sample {
             at_ns,
@@ -194,8 +287,8 @@ impl Executor for Fake {
     }
 
     fn stop(&mut self, role: Role, signal: Stop) {
-        self.calls.push(format!("{signal:?} {role:?}"));
-        let now = self.now;
+        self.log(format!("{signal:?} {role:?}"));
+        let now = self.time();
         if let Some(program) = self.program(role)
             && let Some(how) = program.script.stops
         {
@@ -204,7 +297,7 @@ impl Executor for Fake {
     }
 
     fn output(&mut self, role: Role) -> Output {
-        let now = self.now;
+        let now = self.time();
         let Some(program) = self.program(role) else { return Output::default() };
         let [stdout, stderr] = program.printed(now).map(|lines| lines.join("\n"));
         Output { stdout, stderr, stdout_closed: true }
@@ -215,7 +308,7 @@ impl Executor for Fake {
     }
 
     fn finish(&mut self) -> Observed {
-        self.calls.push("finish".into());
+        self.log("finish".into());
         Observed {
             samples: std::mem::take(&mut self.samples),
             left_behind: self.left_behind.clone(),

@@ -5,7 +5,8 @@
 
 use pitot_results::VerdictKind;
 
-use crate::record::Verdict;
+use crate::record::{Resources, Slice, Verdict};
+use crate::statistics::median;
 
 use super::evidence::{Evidence, Figures, Names, weigh};
 
@@ -25,6 +26,9 @@ const MISSED_SHARE_MAX: f64 = 0.01;
 const CLIENT_BUSY: f64 = 0.90;
 /// A server that uses more than this share of what it can use is at its own limit, whatever the client does.
 const SERVER_BUSY: f64 = 0.90;
+
+/// Slices that begin later than this share of their length, in the median, are noisy.
+const LATE_SHARE_MAX: f64 = 0.1;
 
 /// The verdict on a repetition that was carried out to its end.
 pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
@@ -49,6 +53,47 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
         (VerdictKind::Valid, String::new())
     };
     Verdict { kind, reason, figures: figures.named() }
+}
+
+/// The verdict on a generation of slices. Steal and neighbours do not make it noisy: they meet all cells alike, and what
+/// they leave shows in the interval and in the control.
+pub(super) fn judge_slices(slices: &[Slice], used: &Resources) -> Verdict {
+    let total = |of: fn(&Slice) -> u64| slices.iter().map(of).sum::<u64>() as f64;
+    let elapsed_s = used.window_s.max(f64::MIN_POSITIVE);
+    let (requests, errors, missed) = (total(|s| s.requests), total(|s| s.errors), total(|s| s.missed));
+    let usable = f64::from(used.server_cpus.max(1)).min(used.server_threads_max.max(1) as f64);
+    let late: Vec<f64> = slices.iter().map(|s| s.late_ns as f64 / s.duration_ns.max(1) as f64).collect();
+    let client_cpu_share = used.load_cpu_s / elapsed_s / f64::from(used.load_cpus.max(1));
+    let server_cpu_share = used.server_cpu_s / elapsed_s / usable;
+    let late_share = median(&late).unwrap_or(0.0);
+    let missed_share = missed / (missed + requests + errors).max(1.0);
+    let figures = [
+        ("client_cpu_share", client_cpu_share),
+        ("server_cpu_share", server_cpu_share),
+        ("steal_share", used.steal_s / elapsed_s / f64::from((used.server_cpus + used.load_cpus).max(1))),
+        ("late_share", late_share),
+        ("missed_share", missed_share),
+        ("error_share", errors / (requests + errors).max(1.0)),
+    ];
+    let (kind, reason) = if late_share > LATE_SHARE_MAX {
+        let late = percent(late_share);
+        (VerdictKind::Noisy, format!("slices began late, by {late} of their length in the median"))
+    } else if client_cpu_share > CLIENT_BUSY && server_cpu_share < SERVER_BUSY {
+        let (client, server) = (percent(client_cpu_share.min(1.0)), percent(server_cpu_share));
+        (
+            VerdictKind::ClientBound,
+            format!(
+                "the load generator used {client} of its CPU time and the server only {server} of its own: the server \
+                 can do more"
+            ),
+        )
+    } else if missed_share > MISSED_SHARE_MAX {
+        let missed = percent(missed_share);
+        (VerdictKind::RateMissed, format!("{missed} of the requests that were due could not be sent"))
+    } else {
+        (VerdictKind::Valid, String::new())
+    };
+    Verdict { kind, reason, figures: figures.map(|(name, value)| (name.to_owned(), value)).to_vec() }
 }
 
 /// Everything that disturbed the measurement: what the user can change must not hide behind what only the hypervisor can.

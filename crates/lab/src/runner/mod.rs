@@ -8,17 +8,21 @@ mod evidence;
 mod executor;
 #[cfg(test)]
 mod fake;
+mod generations;
 mod judge;
 mod local;
 mod prepare;
 mod repetition;
 mod resume;
 mod schedule;
+mod slices;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod way;
 
-pub use carry_out::{Outcome, Progress, Setting};
+pub use carry_out::{Finished, Outcome, Progress, Setting};
 pub use local::Guardian;
 pub use prepare::{Prepared, ShownCell, prepare};
 pub use resume::resume;
+pub use way::Ways;

@@ -5,8 +5,10 @@ use pitot_results::Failure;
 use crate::catalog::Catalog;
 use crate::host::{CpuSplit, split_cpus};
 use crate::plan::{
-    Cell, HostLimits, Placement, Plan, Program, REPLICATE_FACTOR, SERVER_FACTOR, SkipRecord, expand,
+    Cell, HostLimits, Measure, Placement, Plan, Program, REPLICATE_FACTOR, SERVER_FACTOR, SkipRecord, expand,
 };
+
+use super::way::Ways;
 
 /// Seconds that a repetition takes besides warm-up and measurement: two processes start, connect, and stop.
 pub(super) const OVERHEAD_S: f64 = 0.3;
@@ -25,6 +27,8 @@ pub struct Prepared {
     pub source: String,
     /// What will be run.
     pub cells: Vec<Cell>,
+    /// How they will be measured.
+    pub ways: Ways,
     /// What will not, and why.
     pub skips: Vec<SkipRecord>,
     /// Which CPUs do what.
@@ -48,10 +52,11 @@ pub struct ShownCell {
 ///
 /// # Errors
 /// If nothing can be run, or the CPUs that the plan names are not there.
-pub fn prepare(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared, Failure> {
+pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared, Failure> {
     let descriptors =
         pitot_sys::limits::raise_descriptors().unwrap_or_else(|_| pitot_sys::limits::descriptors());
-    let (cells, skips) = expand(&plan, catalog, &HostLimits { descriptors, missing: missing(&plan) });
+    let host = HostLimits { descriptors, missing: missing(&plan) };
+    let (cells, skips) = expand(&plan, catalog, &host);
     if cells.is_empty() {
         let first = skips.first().map_or("it has no cells", |s| s.reason.as_str());
         return Err(Failure::misuse(
@@ -69,7 +74,11 @@ pub fn prepare(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared
             cpus.server_list()
         ));
     }
-    Ok(Prepared { plan, source, cells, skips, cpus, warnings })
+    let ways = Ways::of(&plan, &cells, &host);
+    if ways.sliced() > 0 && plan.generations.is_none() {
+        plan.generations = Some(ways.generations());
+    }
+    Ok(Prepared { plan, source, cells, ways, skips, cpus, warnings })
 }
 
 /// The failure with the line of the plan whose key it begins with: CPUs are looked at when the plan is no longer text.
@@ -97,8 +106,32 @@ impl Prepared {
 
     /// Seconds that the whole plan will take.
     pub fn estimate_s(&self) -> f64 {
-        self.cells.iter().map(|cell| nominal_s(&self.plan, cell)).sum::<f64>()
-            * f64::from(self.plan.repetitions)
+        let fresh = self.cells.iter().zip(&self.ways.cells).filter(|(_, (m, _))| *m == Measure::Fresh);
+        let fresh_s = fresh.map(|(cell, _)| nominal_s(&self.plan, cell)).sum::<f64>();
+        fresh_s * f64::from(self.plan.repetitions) + self.sliced_s()
+    }
+
+    /// Seconds that the cells take that are measured in slices.
+    fn sliced_s(&self) -> f64 {
+        match self.ways.sliced() {
+            0 => 0.0,
+            _ => self.ways.generation_s(&self.plan) * f64::from(self.plan.generations.unwrap_or(1)),
+        }
+    }
+
+    /// Fits the number of generations and slices to a time, seconds.
+    ///
+    /// # Errors
+    /// If no cell is measured in slices, or the time is too short for a decision.
+    pub fn fit(&mut self, within_s: f64) -> Result<(), Failure> {
+        if self.ways.sliced() == 0 {
+            return Err(Failure::misuse(
+                "the time of a plan that is measured in fresh runs is that of its repetitions",
+                "leave --within out and set --repetitions, or write measure = \"slices\" in the plan",
+            ));
+        }
+        let fresh_s = self.estimate_s() - self.sliced_s();
+        self.ways.fit(&mut self.plan, within_s - fresh_s)
     }
 
     /// The commands of all cells.

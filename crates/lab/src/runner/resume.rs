@@ -7,13 +7,15 @@ use pitot_results::Failure;
 use crate::catalog::Catalog;
 use crate::host::Fingerprint;
 use crate::plan::label;
-use crate::record::Run;
+use crate::record::{CellRecord, Run};
 use crate::runfile::RunWriter;
 
 use super::carry_out::{Outcome, Progress, Setting};
-use super::local::{Guardian, Local};
+use super::executor::Machine;
+use super::local::{Guardian, ThisMachine};
 use super::prepare::prepare;
 use super::schedule::Turn;
+use super::way::Ways;
 
 /// Continues a run that was interrupted or killed: the repetitions that are not in its file are run, in the order
 /// that its seed gives.
@@ -44,9 +46,15 @@ pub fn resume(
     }
     // Cells that have become possible since stay out: they were not part of this run.
     prepared.cells.truncate(run.cells.len());
+    // What was chosen when the run began holds, whatever the machine allows by now.
+    prepared.ways = Ways {
+        cells: run.cells.iter().map(|c| (c.measure, c.fresh_reason.clone())).collect(),
+        controls: run.controls.iter().filter_map(|control| twin_of(&run, control)).collect(),
+    };
     let done: Vec<Turn> = run
         .cells
         .iter()
+        .chain(&run.controls)
         .enumerate()
         .flat_map(|(cell, record)| record.repetitions.iter().map(move |r| Turn { cell, block: r.block }))
         .collect();
@@ -70,11 +78,16 @@ pub fn resume(
         ))?;
     }
     let cpus = prepared.cpus.clone();
-    let mut local = Local::new(guardian, &cpus);
+    let machine = ThisMachine::new(guardian, &cpus);
     let is_left = |cell: usize| {
         let finished = done.iter().filter(|turn| turn.cell == cell).count();
-        finished < prepared.plan.repetitions as usize
+        finished < run.repetitions_of(&run.cells[cell]) as usize
     };
-    let tried = prepared.try_cells(&mut local, &is_left, setting, progress);
-    prepared.carry_out(&mut local, writer, &done, tried.given_up, run.info.seed, setting, progress)
+    let tried = prepared.try_cells(&mut *machine.executor(), &is_left, setting, progress);
+    prepared.carry_out(&machine, writer, done, tried.given_up, run.info.seed, setting, progress)
+}
+
+/// The index of the cell whose twin `control` is.
+fn twin_of(run: &Run, control: &CellRecord) -> Option<usize> {
+    run.cells.iter().position(|cell| Some(cell.id) == control.control_of)
 }

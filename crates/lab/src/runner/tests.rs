@@ -247,9 +247,9 @@ fn a_cell_whose_program_cannot_be_started_is_tried_once() {
         stop: &|| false,
     };
     let prepared = prepare(parse(&text), text, &catalog()).unwrap();
-    let outcome = prepared.run_on(&mut fake, &path, setting, &mut |_| {}).unwrap();
+    let outcome = prepared.run_on(&fake, &path, setting, &mut |_| {}).unwrap();
     assert_eq!((outcome.state, outcome.failed), (RunState::Complete, 5));
-    assert_eq!(fake.calls.iter().filter(|call| call.starts_with("begin")).count(), 1, "{:?}", fake.calls);
+    assert_eq!(fake.calls().iter().filter(|call| call.starts_with("begin")).count(), 1, "{:?}", fake.calls());
     let run = Run::open(&path).unwrap();
     assert!(run.is_complete());
     let reasons: Vec<&str> = run.cells[0].repetitions.iter().map(|r| r.verdict.reason.as_str()).collect();
@@ -345,12 +345,12 @@ fn a_run_records_every_repetition_whatever_its_end() {
     fake.server.stops = Some(executor::Ending::Code(1));
     let prepared = prepare(parse(&text), text, &catalog()).unwrap();
     let mut count = |news: &Progress<'_>| finished.set(finished.get() + usize::from(news.finished.is_some()));
-    let outcome = prepared.run_on(&mut fake, &path, setting, &mut count).unwrap();
+    let outcome = prepared.run_on(&fake, &path, setting, &mut count).unwrap();
     assert_eq!((outcome.state, outcome.failed), (RunState::Interrupted, 3));
     let run = Run::open(&path).unwrap();
     assert_eq!(run.cells.iter().map(|c| c.repetitions.len()).sum::<usize>(), 3);
     assert!(run.host_after.is_some());
-    assert_eq!(fake.calls.iter().filter(|c| *c == "finish").count(), 4, "the one that was interrupted too");
+    assert_eq!(fake.calls().iter().filter(|c| *c == "finish").count(), 4, "the one that was interrupted too");
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn a_stopped_run_keeps_what_it_has_and_is_resumed_in_the_same_order() {
 
     let mut order = Vec::new();
     let mut note = |news: &Progress<'_>| {
-        if let Some(repetition) = news.finished {
+        if let Some(Finished::Repetition(repetition)) = news.finished {
             order.push((repetition.position, repetition.block, news.label.to_owned()));
         }
     };

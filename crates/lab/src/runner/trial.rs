@@ -6,7 +6,7 @@
 
 use pitot_results::VerdictKind;
 
-use super::carry_out::{Progress, Setting};
+use super::carry_out::{Finished, Progress, Setting};
 use super::executor::Executor;
 use super::prepare::Prepared;
 use super::repetition::{self, GivenUp, Shared};
@@ -89,7 +89,7 @@ impl Prepared {
             let Some(last) = last else { continue };
             if last.verdict.kind == VerdictKind::Failed {
                 tried.given_up[index] = Some(GivenUp::of(&last));
-                news.finished = Some(&last);
+                news.finished = Some(Finished::Repetition(&last));
                 progress(&news);
             } else {
                 replies[index] = reply_bytes(&last);
@@ -157,7 +157,7 @@ mod tests {
         };
         let prepared = prepare(parse(text), text.to_owned(), &catalog()).unwrap();
         let mut tell = |news: &Progress<'_>| {
-            if let (true, Some(finished)) = (news.trial, news.finished) {
+            if let (true, Some(Finished::Repetition(finished))) = (news.trial, news.finished) {
                 told.push(format!("{}: {}", news.label, finished.verdict.reason));
             }
         };
@@ -166,7 +166,7 @@ mod tests {
     }
 
     fn begun(fake: &Fake) -> usize {
-        fake.calls.iter().filter(|call| call.starts_with("begin")).count()
+        fake.calls().iter().filter(|call| call.starts_with("begin")).count()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use pitot_lab::{CellRecord, Metric};
 
 /// The values of two cells of one run, paired by block.
 pub(crate) fn within_run(candidate: &CellRecord, baseline: &CellRecord, metric: &Metric) -> Samples {
-    Samples::by_block(&candidate.figures(metric), &baseline.figures(metric))
+    candidate.samples_against(baseline, metric)
 }
 
 /// The values of a cell in two runs, which share no blocks.

@@ -5,9 +5,9 @@ use std::path::Path;
 use pitot_lab::runfile::{NewCell, NewRun};
 use pitot_lab::statistics::Random;
 use pitot_lab::{
-    CpuSample, Fact, Factor, FactorLevel, Fingerprint, Levels, LoadResult, Plan, Published, PublishedValue,
-    Repetition, Resources, Run, RunState, RunWriter, Sample, SkipRecord, TreeSample, Value, Verdict,
-    VerdictKind,
+    CpuSample, Fact, Factor, FactorLevel, Fingerprint, Levels, LoadResult, Measure, Plan, Published,
+    PublishedValue, Repetition, Resources, Run, RunState, RunWriter, Sample, SkipRecord, TreeSample, Value,
+    Verdict, VerdictKind,
 };
 use pitot_meter::{Histogram, Nanos};
 use serde_json::json;
@@ -151,6 +151,9 @@ impl Fixture {
                         "pitot serve http --listen 127.0.0.1:8080 --model {model} --mechanism {mechanism} --cpus 0"
                     ),
                     load_command: format!("pitot load http://127.0.0.1:8080/1k -c {n} -d 1s --warmup 250ms --cpus 1"),
+                    measure: Measure::Fresh,
+                    fresh_reason: String::new(),
+                    control_of: None,
                 }
             })
             .collect();
@@ -265,6 +268,7 @@ impl Fixture {
                 String::new()
             },
             samples: samples(random, cpu_s, server.memory * connections),
+            slices: Vec::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The keys at the top of a plan.
 
-use crate::plan::definition::{Order, Plan};
+use crate::plan::definition::{Measure, Order, Plan};
 use crate::plan::options::Side;
 
 use super::key::{Key, Kind, Presence, Shape};
@@ -9,6 +9,9 @@ use super::{commands, factors, published, servers};
 
 /// At most so many repetitions; more is a mistake of typing.
 const REPETITIONS_MAX: i64 = 10_000;
+
+/// Words of `measure`, and what they stand for.
+const MEASURES: [Measure; 2] = [Measure::Fresh, Measure::Slices];
 
 /// Words of `order`, and what they stand for.
 const ORDERS: [Order; 2] = [Order::Interleaved, Order::Sequential];
@@ -50,23 +53,55 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         doc: "The charts of the report, in order (`pitot list charts`); all that fit if it is left out.",
     },
     Key {
+        name: "measure",
+        kind: Kind::Choice {
+            what: "a way to measure",
+            words: &["fresh", "slices"],
+            set: |p, index| p.measure = MEASURES[index],
+        },
+        presence: Presence::Optional,
+        doc: "`slices`: the servers that are compared are kept up side by side and loaded in turn, for a slice of time \
+              each, and started afresh for every generation. `fresh`: one cell after the other, each repetition with a \
+              fresh server. A plan that does not say is measured in fresh runs, unless it sets `generations`, `slices` or `slice`.",
+    },
+    Key {
+        name: "generations",
+        kind: Kind::Count { least: 1, most: REPETITIONS_MAX, set: |p, n| p.generations = Some(n as u32) },
+        presence: Presence::Optional,
+        doc: "How often the servers that are measured in slices are started afresh. They are the sample: fewer than 6 \
+              decide nothing. 10 if it is left out, or more where so many comparisons need it.",
+    },
+    Key {
+        name: "slices",
+        kind: Kind::Count { least: 2, most: 1000, set: |p, n| p.slices = n as u32 + n as u32 % 2 },
+        presence: Presence::Optional,
+        doc: "Slices of each cell in a generation, an even number: each round has two, in opposite orders. 10 if it is \
+              left out.",
+    },
+    Key {
+        name: "slice",
+        kind: Kind::Duration { positive: true, set: |p, s| p.slice_s = Some(s) },
+        presence: Presence::Optional,
+        doc: "Length of a slice. A pilot chooses it, 40 ms or more, if it is left out.",
+    },
+    Key {
         name: "repetitions",
         kind: Kind::Count { least: 1, most: REPETITIONS_MAX, set: |p, n| p.repetitions = n as u32 },
-        presence: Presence::Default("8"),
-        doc: "How often each cell is repeated, each time with a fresh server. Fewer than 6 give no 95% interval of a \
-              median.",
+        presence: Presence::Optional,
+        doc: "How often each cell that is measured in fresh runs is repeated, each time with a fresh server: 8 if it is \
+              left out. Fewer than 6 give no 95% interval of a median.",
     },
     Key {
         name: "warmup",
         kind: Kind::Duration { positive: false, set: |p, s| p.warmup_s = s },
-        presence: Presence::Default("\"500ms\""),
-        doc: "Load before the measurement.",
+        presence: Presence::Optional,
+        doc: "Load before the measurement, for every fresh server: 500ms if it is left out, 150ms for slices.",
     },
     Key {
         name: "duration",
         kind: Kind::Duration { positive: true, set: |p, s| p.duration_s = s },
-        presence: Presence::Default("\"3s\""),
-        doc: "Length of the measurement.",
+        presence: Presence::Optional,
+        doc: "Length of the measurement in a fresh run: 3s if it is left out.",
     },
     Key {
         name: "order",

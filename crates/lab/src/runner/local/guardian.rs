@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use pitot_sys::process::{Fork, SingleThreaded, exit_now};
 use pitot_sys::spawn::{self, Stop};
 
+use super::cpu_account::remove_groups;
 use crate::procfs;
 
 /// The variable whose value marks all processes of one run.
@@ -46,7 +47,7 @@ impl Guardian {
                 Fork::Child => {
                     drop(writer);
                     let clean = spawn::outlive_parent().is_ok();
-                    watch(reader, &guardian.cookie_line(), &guardian.dir);
+                    watch(reader, &guardian);
                     exit_now(i32::from(!clean));
                 }
             }
@@ -69,7 +70,12 @@ impl Guardian {
         &self.cookie
     }
 
-    pub(crate) fn cookie_line(&self) -> String {
+    /// The name of a control group of this run.
+    pub(super) fn group_name(&self, number: usize) -> String {
+        format!("{}{number}", group_prefix(&self.cookie))
+    }
+
+    fn cookie_line(&self) -> String {
         format!("{COOKIE_NAME}={}", self.cookie)
     }
 
@@ -97,8 +103,13 @@ impl Drop for Guardian {
     }
 }
 
+/// What the names of a run's control groups begin with.
+fn group_prefix(cookie: &str) -> String {
+    format!("pitot-{cookie}-")
+}
+
 /// The guardian's life: keep the list of sessions until the pipe closes, then sweep.
-fn watch(pipe: PipeReader, cookie: &str, dir: &Path) {
+fn watch(pipe: PipeReader, guardian: &Guardian) {
     let mut sessions: Vec<u32> = Vec::new();
     for line in BufReader::new(pipe).lines().map_while(Result::ok) {
         let (sign, number) = line.split_at(line.len().min(1));
@@ -108,8 +119,9 @@ fn watch(pipe: PipeReader, cookie: &str, dir: &Path) {
             _ => sessions.retain(|s| *s != session),
         }
     }
-    sweep(&sessions, cookie, SWEEP_TIMEOUT);
-    let _ = std::fs::remove_dir_all(dir);
+    sweep(&sessions, &guardian.cookie_line(), SWEEP_TIMEOUT);
+    remove_groups(&group_prefix(&guardian.cookie));
+    let _ = std::fs::remove_dir_all(&guardian.dir);
 }
 
 /// Kills all processes of `sessions` and all that carry the cookie until none is left. Returns those that it found.

@@ -1,9 +1,11 @@
 //! The executor that runs programs on this machine.
 
+mod cpu_account;
 mod files;
 mod guardian;
 mod process;
 
+use std::cell::{Cell, RefCell};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,16 +14,17 @@ use std::time::{Duration, Instant};
 use pitot_meter::{Nanos, now};
 use pitot_sys::spawn::{self, Stop};
 
+use cpu_account::{Clocks, CpuAccount, Hierarchy};
 pub use guardian::Guardian;
 use guardian::{COOKIE_NAME, sweep};
 use process::{Event, Process};
 
 use crate::host::{CpuSplit, throttle_count};
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, StealReader};
 use crate::plan::PlanFile;
 use crate::runner::executor::{
-    Account, AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Observed, Output, Place,
-    Role,
+    Account, AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output,
+    Place, Role,
 };
 
 /// How long processes may take to end once their parent has.
@@ -31,67 +34,115 @@ const ORPHAN_INTERVAL: Duration = Duration::from_millis(5);
 /// How long an attempt to connect may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(80);
 
-/// Runs repetitions on this machine, one after the other, each in a directory of its own below the guardian's.
-///
-/// While it lives, the process itself runs on the load generator's CPUs.
-pub(super) struct Local<'a> {
-    guardian: Guardian,
+/// The variable that tells the processes of one executor from those of others.
+const PLACE_NAME: &str = "PITOT_PLACE";
+
+/// This machine. While it lives, the process itself runs on the load generator's CPUs.
+pub(super) struct ThisMachine<'a> {
+    guardian: RefCell<Guardian>,
     cpus: &'a CpuSplit,
     /// The CPUs that this process had before.
     allowed: Vec<usize>,
-    dir: PathBuf,
-    programs: Vec<(Role, Process)>,
-    monitor: Option<Monitor>,
-    /// The program that counts as the server.
-    measured: Option<Role>,
-    throttled_before: u64,
-    events: Sender<Event>,
-    receiver: Receiver<Event>,
+    /// Where control groups can be made; none if this user may not.
+    hierarchy: Option<Hierarchy>,
+    executors: Cell<usize>,
+    groups: Cell<usize>,
 }
 
-impl<'a> Local<'a> {
-    pub(super) fn new(guardian: Guardian, cpus: &'a CpuSplit) -> Local<'a> {
+impl<'a> ThisMachine<'a> {
+    pub(super) fn new(guardian: Guardian, cpus: &'a CpuSplit) -> ThisMachine<'a> {
         let allowed = pitot_sys::affinity::allowed().unwrap_or_default();
         let _ = pitot_sys::affinity::pin(&cpus.load);
-        let (events, receiver) = channel();
-        Local {
-            guardian,
+        let hierarchy = Hierarchy::find(&guardian.group_name(0));
+        ThisMachine {
+            guardian: RefCell::new(guardian),
             cpus,
             allowed,
-            dir: PathBuf::new(),
-            programs: Vec::new(),
-            monitor: None,
-            measured: None,
-            throttled_before: 0,
-            events,
-            receiver,
+            hierarchy,
+            executors: Cell::new(0),
+            groups: Cell::new(0),
         }
-    }
-
-    fn program(&mut self, role: Role) -> Option<&mut Process> {
-        self.programs.iter_mut().find(|(r, _)| *r == role).map(|(_, process)| process)
     }
 
     fn throttled(&self) -> u64 {
         throttle_count(&self.cpus.server) + throttle_count(&self.cpus.load)
     }
 
+    /// A control group for one program.
+    fn group(&self) -> Option<cpu_account::Group> {
+        self.groups.set(self.groups.get() + 1);
+        self.hierarchy.as_ref()?.make(&self.guardian.borrow().group_name(self.groups.get()))
+    }
+}
+
+impl Machine for ThisMachine<'_> {
+    fn executor(&self) -> Box<dyn Executor + '_> {
+        self.executors.set(self.executors.get() + 1);
+        let cookie = format!("{}-{}", self.guardian.borrow().cookie(), self.executors.get());
+        let (events, receiver) = channel();
+        Box::new(Local {
+            machine: self,
+            cookie,
+            dir: PathBuf::new(),
+            programs: Vec::new(),
+            monitor: None,
+            measured: None,
+            throttled_before: 0,
+            steal: StealReader::open(),
+            events,
+            receiver,
+        })
+    }
+}
+
+impl Drop for ThisMachine<'_> {
+    fn drop(&mut self) {
+        let _ = pitot_sys::affinity::pin(&self.allowed);
+    }
+}
+
+/// Runs repetitions on this machine, one after the other, each in a directory of its own below the guardian's.
+struct Local<'m> {
+    machine: &'m ThisMachine<'m>,
+    /// The value of [`PLACE_NAME`] in all processes that it starts.
+    cookie: String,
+    dir: PathBuf,
+    programs: Vec<Started>,
+    monitor: Option<Monitor>,
+    /// The program that counts as the server.
+    measured: Option<Role>,
+    throttled_before: u64,
+    steal: StealReader,
+    events: Sender<Event>,
+    receiver: Receiver<Event>,
+}
+
+/// A program that was started.
+struct Started {
+    role: Role,
+    process: Process,
+    cpu: Option<CpuAccount>,
+}
+
+impl Local<'_> {
+    fn program(&mut self, role: Role) -> Option<&mut Process> {
+        self.programs.iter_mut().find(|p| p.role == role).map(|p| &mut p.process)
+    }
+
+    fn cookie_line(&self) -> String {
+        format!("{PLACE_NAME}={}", self.cookie)
+    }
+
     /// Processes of `sessions` that do not end by themselves in time.
     fn orphans(&self, sessions: &[u32]) -> Vec<LeftBehind> {
         let deadline = Instant::now() + ORPHAN_TIMEOUT;
         loop {
-            let left = crate::procfs::find(sessions, &self.guardian.cookie_line());
+            let left = crate::procfs::find(sessions, &self.cookie_line());
             if left.is_empty() || Instant::now() > deadline {
                 return left.into_iter().map(|(pid, name)| LeftBehind { pid, name }).collect();
             }
             std::thread::sleep(ORPHAN_INTERVAL);
         }
-    }
-}
-
-impl Drop for Local<'_> {
-    fn drop(&mut self) {
-        let _ = pitot_sys::affinity::pin(&self.allowed);
     }
 }
 
@@ -103,8 +154,8 @@ impl Executor for Local<'_> {
     fn begin(&mut self, number: usize, address: AddressChoice) -> Result<Place, String> {
         self.programs.clear();
         (self.events, self.receiver) = channel();
-        self.throttled_before = self.throttled();
-        self.dir = self.guardian.dir().join(number.to_string());
+        self.throttled_before = self.machine.throttled();
+        self.dir = self.machine.guardian.borrow().dir().join(number.to_string());
         std::fs::create_dir_all(&self.dir).map_err(|e| cannot_write(&e))?;
         let address = match address {
             AddressChoice::Server => "127.0.0.1:0".to_owned(),
@@ -121,21 +172,42 @@ impl Executor for Local<'_> {
     }
 
     fn start(&mut self, command: &Command) -> Result<(), String> {
-        let cookie = (COOKIE_NAME, self.guardian.cookie());
-        let process = Process::start(command, &self.dir, cookie, &self.events)?;
+        let group = command.cpu_is_counted.then(|| self.machine.group()).flatten();
+        let members = group.as_ref().and_then(|group| group.members().ok());
+        let marks = [(COOKIE_NAME, self.machine.guardian.borrow().cookie().to_owned())];
+        let marks = marks.into_iter().chain([(PLACE_NAME, self.cookie.clone())]);
+        let process = Process::start(command, &self.dir, marks, members, &self.events)?;
         let session = process.id();
-        self.guardian.started(session);
+        self.machine.guardian.borrow_mut().started(session);
         match (command.account, &mut self.monitor) {
             (Account::Server, _) => {
-                self.monitor = Some(Monitor::new(session, &self.cpus.server, &self.cpus.load));
+                self.monitor =
+                    Some(Monitor::new(session, &self.machine.cpus.server, &self.machine.cpus.load));
                 self.measured = Some(command.role);
             }
             (Account::Load, Some(monitor)) => monitor.watch_load(session),
             (Account::None, Some(monitor)) => monitor.ignore(session),
             (_, None) => {}
         }
-        self.programs.push((command.role, process));
+        let cpu = command.cpu_is_counted.then(|| match group {
+            Some(group) => CpuAccount::Group(group),
+            None => CpuAccount::Clocks(Clocks::new(session)),
+        });
+        self.programs.push(Started { role: command.role, process, cpu });
         Ok(())
+    }
+
+    fn write_line(&mut self, role: Role, line: &str) -> Result<(), String> {
+        let program = self.program(role).ok_or("it was not started")?;
+        program.write_line(line).map_err(|e| format!("it does not read its standard input: {e}"))
+    }
+
+    fn cpu_time(&mut self, role: Role) -> Option<Nanos> {
+        self.programs.iter_mut().find(|p| p.role == role)?.cpu.as_mut()?.cpu_time()
+    }
+
+    fn steal(&mut self) -> Nanos {
+        self.steal.read(&self.machine.cpus.server, &self.machine.cpus.load)
     }
 
     fn wait(&mut self, timeout: Duration) -> Option<Line> {
@@ -184,27 +256,38 @@ impl Executor for Local<'_> {
     }
 
     fn finish(&mut self) -> Observed {
-        let throttled = self.throttled().saturating_sub(self.throttled_before);
+        let throttled = self.machine.throttled().saturating_sub(self.throttled_before);
         let (samples, other_processes) = self.monitor.take().map(Monitor::finish).unwrap_or_default();
-        let sessions: Vec<u32> = self.programs.iter().map(|(_, process)| process.id()).collect();
+        let sessions: Vec<u32> = self.programs.iter().map(|p| p.process.id()).collect();
         // Where a program had to be killed, what it leaves behind is no fault of its own.
-        let all_ended = self.programs.iter_mut().all(|(_, process)| process.ending().is_some());
+        let all_ended = self.programs.iter_mut().all(|p| p.process.ending().is_some());
         let left_behind = if all_ended { self.orphans(&sessions) } else { Vec::new() };
-        sweep(&sessions, &self.guardian.cookie_line(), ORPHAN_TIMEOUT);
-        for (_, process) in &mut self.programs {
+        sweep(&sessions, &self.cookie_line(), ORPHAN_TIMEOUT);
+        for program in &mut self.programs {
             // Killed or ended: either way it is waited for, so that no zombie stays.
             let deadline = Instant::now() + ORPHAN_TIMEOUT;
-            while process.ending().is_none() && Instant::now() < deadline {
+            while program.process.ending().is_none() && Instant::now() < deadline {
                 std::thread::sleep(ORPHAN_INTERVAL);
             }
+            // All members have ended: the control group can go.
+            program.cpu = None;
         }
         for session in sessions {
-            self.guardian.ended(session);
+            self.machine.guardian.borrow_mut().ended(session);
         }
         let _ = std::fs::remove_dir_all(&self.dir);
         let measured = self.measured.take().and_then(|role| self.program(role));
         let lifetime = measured.and_then(|process| process.lifetime());
         Observed { samples, other_processes, lifetime, throttled, left_behind }
+    }
+}
+
+/// What a repetition that was broken off has started must not outlive its executor.
+impl Drop for Local<'_> {
+    fn drop(&mut self) {
+        if self.monitor.is_some() || self.programs.iter_mut().any(|p| p.process.ending().is_none()) {
+            self.finish();
+        }
     }
 }
 

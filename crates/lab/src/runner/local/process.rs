@@ -1,6 +1,7 @@
 //! A program that the lab has started: its output as events and as a tail, and how it ended.
 
-use std::io::{BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -17,6 +18,9 @@ use crate::runner::executor::{Command, Ending, Line, Output, Role};
 const KEPT_BYTES: usize = 256 * 1024;
 /// At most so many lines become events: those that may say that a server is ready.
 const EVENT_LINES_MAX: usize = 10_000;
+
+/// A longer line is taken as several: a program that prints without ever breaking the line must not fill the memory.
+const LINE_BYTES_MAX: u64 = 256 * 1024;
 
 /// What a program did.
 #[derive(Debug)]
@@ -69,12 +73,14 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts the program in a session of its own, in the directory `dir` if the command names no other, with the variable `cookie` (name and value)
-    /// in its environment. The error is a sentence.
+    /// Starts the program in a session of its own, in the directory `dir` if the command names no other, with the
+    /// variables `marks` (name and value) in its environment, and in the control group whose list of members is open as
+    /// `members`. The error is a sentence.
     pub(super) fn start(
         command: &Command,
         dir: &Path,
-        cookie: (&str, &str),
+        marks: impl Iterator<Item = (&'static str, String)>,
+        members: Option<File>,
         events: &Sender<Event>,
     ) -> Result<Process, String> {
         let [program, arguments @ ..] = &command.argv[..] else { return Err("the command is empty".into()) };
@@ -90,19 +96,23 @@ impl Process {
         process
             .args(arguments)
             .envs(command.env.iter().map(|(name, value)| (name, value)))
-            .env(cookie.0, cookie.1)
+            .envs(marks)
             .current_dir(cwd)
-            .stdin(Stdio::null())
+            .stdin(if command.converses { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         spawn::isolate(&mut process, &command.cpus);
+        if let Some(members) = members {
+            spawn::enter_cgroup(&mut process, members);
+        }
         let mut child = process.spawn().map_err(|e| format!("`{program}` could not be started: {e}"))?;
         let (stdout, stderr) = (Arc::<Tail>::default(), Arc::<Tail>::default());
         if let Some(stream) = child.stdout.take() {
-            follow(stream, command.role, true, Arc::clone(&stdout), events.clone());
+            let lines_max = if command.converses { usize::MAX } else { EVENT_LINES_MAX };
+            follow(stream, command.role, Some(lines_max), Arc::clone(&stdout), events.clone());
         }
         if let Some(stream) = child.stderr.take() {
-            follow(stream, command.role, false, Arc::clone(&stderr), events.clone());
+            follow(stream, command.role, None, Arc::clone(&stderr), events.clone());
         }
         Ok(Process { child, ending: None, lifetime: None, stdout, stderr })
     }
@@ -110,6 +120,13 @@ impl Process {
     /// Its process id, which is also its session's.
     pub(super) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Writes a line to its standard input.
+    pub(super) fn write_line(&mut self, line: &str) -> std::io::Result<()> {
+        let input = self.child.stdin.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
+        // One write, so that the reader sees the line at once and as a whole.
+        input.write_all(format!("{line}\n").as_bytes())
     }
 
     /// How it ended, if it has.
@@ -160,26 +177,26 @@ fn difference(before: &Usage, after: &Usage) -> Lifetime {
     }
 }
 
-/// Reads a stream to its end in a thread of its own.
+/// Reads a stream to its end in a thread of its own. `stdout` is the most lines that become events if it is that stream.
 fn follow(
     stream: impl Read + Send + 'static,
     role: Role,
-    on_stdout: bool,
+    stdout: Option<usize>,
     tail: Arc<Tail>,
     events: Sender<Event>,
 ) {
     std::thread::spawn(move || {
         let mut reader = BufReader::new(stream);
         let mut line = Vec::new();
+        let (on_stdout, lines_max) = (stdout.is_some(), stdout.unwrap_or(EVENT_LINES_MAX));
         let mut sent = 0;
         loop {
             line.clear();
-            // A program that prints without ever breaking the line must not fill the memory.
-            match reader.by_ref().take(64 * 1024).read_until(b'\n', &mut line) {
+            match reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line) {
                 Ok(0) | Err(_) => break,
                 Ok(_) => tail.push(&line),
             }
-            if sent < EVENT_LINES_MAX {
+            if sent < lines_max {
                 sent += 1;
                 let text = String::from_utf8_lossy(&line).trim_end().to_owned();
                 // Nobody receives once the repetition is over.

@@ -24,7 +24,7 @@ pub(in crate::runner) struct Shared<'a> {
 
 /// Why a repetition ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Abort {
+pub(in crate::runner) enum Abort {
     /// The user asked for it.
     Interrupted,
     /// It failed, and this sentence says why.
@@ -40,17 +40,19 @@ impl From<String> for Abort {
 }
 
 /// One repetition under way.
-pub(super) struct Context<'a> {
-    pub(super) shared: Shared<'a>,
-    pub(super) cell: &'a Cell,
-    pub(super) executor: &'a mut dyn Executor,
-    pub(super) at: Placement,
+pub(in crate::runner) struct Context<'a> {
+    pub(in crate::runner) shared: Shared<'a>,
+    pub(in crate::runner) cell: &'a Cell,
+    pub(in crate::runner) executor: &'a mut dyn Executor,
+    pub(in crate::runner) at: Placement,
+    /// The server's CPU time will be asked for.
+    pub(in crate::runner) counts_cpu: bool,
     /// Helpers that were started: the first of the cell's list.
-    pub(super) helpers_started: usize,
+    pub(in crate::runner) helpers_started: usize,
 }
 
 impl Context<'_> {
-    pub(super) fn start(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
+    pub(in crate::runner) fn start(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
         // A program without a server is itself what is measured: it runs where servers do, and counts as one.
         let account = match role {
             Role::Server => Account::Server,
@@ -66,21 +68,30 @@ impl Context<'_> {
             Role::Server => (self.cell.server_cwd(&self.at), self.cell.server_env(&self.at)),
             Role::Load | Role::Helper(_) => (None, Vec::new()),
         };
-        let command = Command { role, argv, cwd, env, cpus: cpus.clone(), account };
+        let command = Command {
+            role,
+            argv,
+            cwd,
+            env,
+            cpus: cpus.clone(),
+            account,
+            converses: false,
+            cpu_is_counted: account == Account::Server && self.counts_cpu,
+        };
         self.executor.start(&command).map_err(Abort::NotStarted)
     }
 
-    pub(super) fn deadline(&mut self, timeout_s: f64) -> Nanos {
+    pub(in crate::runner) fn deadline(&mut self, timeout_s: f64) -> Nanos {
         self.executor.now() + nanos(timeout_s)
     }
 
     /// An error once the user wants the run to end.
-    pub(super) fn check_user(&self) -> Result<(), Abort> {
+    pub(in crate::runner) fn check_user(&self) -> Result<(), Abort> {
         if (self.shared.stop)() { Err(Abort::Interrupted) } else { Ok(()) }
     }
 
     /// An error once the server has ended. `when` ends the sentence.
-    pub(super) fn check_server(&mut self, when: &str) -> Result<(), Abort> {
+    pub(in crate::runner) fn check_server(&mut self, when: &str) -> Result<(), Abort> {
         match self.executor.ending(Role::Server) {
             Some(ending) => Err(Abort::Failed(format!("the server ended {ending} {when}"))),
             None => Ok(()),
@@ -88,7 +99,7 @@ impl Context<'_> {
     }
 
     /// An error once a helper has ended.
-    pub(super) fn check_helpers(&mut self) -> Result<(), Abort> {
+    pub(in crate::runner) fn check_helpers(&mut self) -> Result<(), Abort> {
         for index in 0..self.helpers_started {
             if let Some(ending) = self.executor.ending(Role::Helper(index)) {
                 return Err(Abort::Failed(format!("{} ended {ending}", self.name(Role::Helper(index)))));
@@ -98,7 +109,7 @@ impl Context<'_> {
     }
 
     /// What sentences call a program.
-    pub(super) fn name(&self, role: Role) -> String {
+    pub(in crate::runner) fn name(&self, role: Role) -> String {
         match role {
             Role::Server => "the server".to_owned(),
             Role::Load => "the load generator".to_owned(),
@@ -107,6 +118,6 @@ impl Context<'_> {
     }
 }
 
-pub(super) fn nanos(seconds: f64) -> Nanos {
+pub(in crate::runner) fn nanos(seconds: f64) -> Nanos {
     Nanos(Duration::from_secs_f64(seconds).as_nanos() as u64)
 }

@@ -6,17 +6,16 @@
 mod context;
 mod load;
 mod readiness;
-mod start;
-mod stop;
+pub(super) mod start;
+pub(super) mod stop;
 mod tail;
 #[cfg(test)]
 mod tests;
 
-pub(super) use context::Shared;
-use context::{Abort, Context};
+pub(super) use context::{Abort, Context, Shared, nanos};
 use pitot_results::VerdictKind;
 use pitot_results::load::{LoadResult, Window};
-use tail::output_tail;
+pub(super) use tail::output_tail;
 
 use crate::monitor::resources;
 use crate::plan::{Cell, CellServer, Placement};
@@ -64,7 +63,7 @@ pub(super) fn run(
         load_cpus: shared.cpus.load_list(),
         helpers: Vec::new(),
     };
-    let mut context = Context { shared, cell, executor, at, helpers_started: 0 };
+    let mut context = Context { shared, cell, executor, at, counts_cpu: false, helpers_started: 0 };
     let mut progress = Progress::default();
     let outcome = stages(&mut context, number, &mut progress);
     let suspended = [Role::Server, Role::Load].into_iter().find(|role| context.executor.is_suspended(*role));
@@ -96,16 +95,13 @@ pub(super) fn not_tried(given_up: &mut GivenUp) -> Repetition {
         elapsed_s: 0.0,
         address: String::new(),
         ready_s: 0.0,
-        verdict: Verdict {
-            kind: VerdictKind::Failed,
-            reason: format!("not tried again: {}", given_up.reason),
-            figures: Vec::new(),
-        },
+        verdict: failed(format!("not tried again: {}", given_up.reason)),
         load: None,
         server_stats: None,
         resources: None,
         output_tail: std::mem::take(&mut given_up.output_tail),
         samples: Vec::new(),
+        slices: Vec::new(),
     }
 }
 
@@ -138,7 +134,7 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
 }
 
 /// The sentence about processes that were left behind, if there are any.
-fn left_behind(observed: &Observed) -> Option<String> {
+pub(super) fn left_behind(observed: &Observed) -> Option<String> {
     let first = observed.left_behind.first()?;
     let count = observed.left_behind.len();
     let name = &first.name;
@@ -146,6 +142,11 @@ fn left_behind(observed: &Observed) -> Option<String> {
         1 => format!("a process was left behind: `{name}` (process {})", first.pid),
         _ => format!("{count} processes were left behind, such as `{name}` (process {})", first.pid),
     })
+}
+
+/// The verdict on a repetition that was not carried out to its end.
+pub(super) fn failed(reason: String) -> Verdict {
+    Verdict { kind: VerdictKind::Failed, reason, figures: Vec::new() }
 }
 
 fn record(
@@ -164,7 +165,6 @@ fn record(
         used.memory_total_bytes = shared.memory_total_bytes;
         used
     });
-    let failed = |reason: String| Verdict { kind: VerdictKind::Failed, reason, figures: Vec::new() };
     let verdict = match (failure, &progress.result, &used) {
         (Some(reason), _, _) => failed(reason),
         (None, Some(load), Some(used)) => judge(&Evidence {
@@ -176,7 +176,7 @@ fn record(
             cpus: shared.cpus,
             writes_files: context.cell.writes_files,
         }),
-        (None, _, _) => failed("the measured part was too short to be sampled".into()),
+        (None, _, _) => failed("the measured part was too short to be sampled".to_owned()),
     };
     let output_tail = if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
     Repetition {
@@ -193,5 +193,6 @@ fn record(
         resources: used,
         output_tail,
         samples: observed.samples,
+        slices: Vec::new(),
     }
 }

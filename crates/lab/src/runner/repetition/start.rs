@@ -10,7 +10,7 @@ use crate::runner::executor::{AddressChoice, Role};
 const ANY_PORT: &str = "127.0.0.1:0";
 
 /// Makes the private directory of repetition `number`, with the files of the cell.
-pub(super) fn prepare(context: &mut Context<'_>, number: usize) -> Result<(), Abort> {
+pub(in crate::runner) fn prepare(context: &mut Context<'_>, number: usize) -> Result<(), Abort> {
     let choice = match context.cell.server {
         CellServer::Pitot { .. } | CellServer::None => AddressChoice::Server,
         CellServer::External(_) => AddressChoice::Executor,
@@ -29,7 +29,7 @@ pub(super) fn prepare(context: &mut Context<'_>, number: usize) -> Result<(), Ab
 }
 
 /// Starts the server and waits until it is ready.
-pub(super) fn start_server(context: &mut Context<'_>) -> Result<(), Abort> {
+pub(in crate::runner) fn start_server(context: &mut Context<'_>) -> Result<(), Abort> {
     context.start(Role::Server, context.cell.server_argv(&context.at))?;
     let sign = match &context.cell.server {
         CellServer::External(program) => Sign::Described(program.ready.clone(), context.at.address.clone()),
@@ -40,7 +40,7 @@ pub(super) fn start_server(context: &mut Context<'_>) -> Result<(), Abort> {
 }
 
 /// Starts the helpers of the load, one after the other, and notes where they listen.
-pub(super) fn start_helpers(context: &mut Context<'_>) -> Result<(), Abort> {
+pub(in crate::runner) fn start_helpers(context: &mut Context<'_>) -> Result<(), Abort> {
     for (index, helper) in context.cell.helpers.iter().enumerate() {
         let role = Role::Helper(index);
         context.start(role, context.cell.helper_argv(helper, ANY_PORT, &context.at))?;

@@ -13,7 +13,7 @@ use crate::runner::executor::{Ending, Role};
 const STOP_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Stops the helpers and the server. Returns the counters of a server of Pitot.
-pub(super) fn stop(context: &mut Context<'_>) -> Result<Option<serde_json::Value>, Abort> {
+pub(in crate::runner) fn stop(context: &mut Context<'_>) -> Result<Option<serde_json::Value>, Abort> {
     context.check_server("at the end of the load")?;
     for index in 0..context.helpers_started {
         let role = Role::Helper(index);

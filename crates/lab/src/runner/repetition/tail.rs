@@ -14,7 +14,7 @@ const ERROR_LINES: usize = 10;
 const LINE_CHARS_MAX: usize = 400;
 
 /// The last lines of all programs that printed something, each program's after its name.
-pub(super) fn output_tail(context: &mut Context<'_>) -> String {
+pub(in crate::runner) fn output_tail(context: &mut Context<'_>) -> String {
     let helpers = (0..context.helpers_started)
         .map(|index| (context.cell.helpers[index].name.as_str(), Role::Helper(index), OTHER_LINES));
     let mut text = String::new();

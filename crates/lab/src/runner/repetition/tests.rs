@@ -28,7 +28,7 @@ fn assert_fails(fake: &mut Fake, reason: &str) -> Repetition {
     let repetition = run_good(fake);
     assert_eq!(repetition.verdict.kind, VerdictKind::Failed, "{:?}", repetition.verdict);
     assert!(repetition.verdict.reason.starts_with(reason), "{}", repetition.verdict.reason);
-    assert_eq!(fake.calls.last().unwrap(), "finish", "whatever fails, the executor cleans up");
+    assert_eq!(fake.calls().last().unwrap(), "finish", "whatever fails, the executor cleans up");
     repetition
 }
 
@@ -47,7 +47,7 @@ fn a_good_repetition_goes_through_all_stages_in_order() {
         "Terminate Server",
         "finish",
     ];
-    assert_eq!(fake.calls, stages);
+    assert_eq!(fake.calls(), stages);
     assert_eq!(repetition.address, "127.0.0.1:4321");
     assert!(repetition.ready_s >= 0.003 && repetition.ready_s < 0.02, "{}", repetition.ready_s);
     assert_eq!(repetition.server_stats.unwrap()["accepted"], 9);
@@ -61,7 +61,7 @@ fn a_directory_that_cannot_be_made_fails_the_repetition_before_anything_starts()
     let mut fake = Fake::new();
     fake.begin_error = Some("the disk is full");
     assert_fails(&mut fake, "the disk is full");
-    assert_eq!(fake.calls, ["begin 7", "finish"]);
+    assert_eq!(fake.calls(), ["begin 7", "finish"]);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_server_that_dies_under_load_fails_with_the_moment() {
     let mut fake = Fake::new();
     fake.server.ends = Some((120, Ending::Signal(11)));
     assert_fails(&mut fake, "the server ended by signal SIGSEGV 0.1 s into the load");
-    assert!(!fake.calls.contains(&"Terminate Server".to_owned()), "nobody stops what has ended");
+    assert!(!fake.calls().contains(&"Terminate Server".to_owned()), "nobody stops what has ended");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn an_interrupted_repetition_is_cleaned_up_and_not_recorded() {
         };
         let mut fake = Fake::new();
         let repetition = run_plan(&plan, &mut fake, &stop);
-        assert_eq!(fake.calls.last().unwrap(), "finish");
+        assert_eq!(fake.calls().last().unwrap(), "finish");
         if repetition.is_some() {
             asked_in_all = moment;
             break;
@@ -235,7 +235,7 @@ fn another_program_is_ready_by_its_port_or_by_a_line() {
     let repetition = run_plan(&external("stop = \"QUIT\""), &mut fake, &|| false).unwrap();
     assert_eq!(repetition.verdict.kind, VerdictKind::Valid, "{:?}", repetition.verdict);
     assert!((0.05..0.06).contains(&repetition.ready_s), "{}", repetition.ready_s);
-    assert!(fake.calls.contains(&"Quit Server".to_owned()));
+    assert!(fake.calls().contains(&"Quit Server".to_owned()));
     let mut fake = Fake::new();
     let complains = vec![(30, "up and running")];
     fake.server = Script { complains, stops: Some(Ending::Code(3)), ..Script::default() };
@@ -252,7 +252,8 @@ fn helpers_start_before_the_load_and_stop_before_the_server() {
     let mut fake = Fake::new();
     let repetition = run_plan(&plan, &mut fake, &|| false).unwrap();
     assert_eq!(repetition.verdict.kind, VerdictKind::Valid, "{:?}", repetition.verdict);
-    let calls: Vec<&str> = fake.calls.iter().map(String::as_str).filter(|c| *c != "sample").collect();
+    let calls = fake.calls();
+    let calls: Vec<&str> = calls.iter().map(String::as_str).filter(|c| *c != "sample").collect();
     let stages = [
         "begin 7",
         "start Server for Server",
@@ -288,5 +289,5 @@ fn a_program_without_a_server_counts_as_one() {
     );
     let repetition = run_plan(&plan, &mut fake, &|| false).unwrap();
     assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{:?}", repetition.verdict);
-    assert_eq!(fake.calls, ["begin 7", "start Load for Server", "sample", "sample", "finish"]);
+    assert_eq!(fake.calls(), ["begin 7", "start Load for Server", "sample", "sample", "finish"]);
 }

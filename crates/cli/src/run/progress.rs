@@ -1,0 +1,74 @@
+//! Progress of a run on stderr: one line that changes on a terminal, a line for each step elsewhere.
+
+use std::io::{self, IsTerminal, Write};
+
+use pitot_lab::{Finished, Progress, Repetition, VerdictKind, metric};
+
+use super::minutes;
+
+/// Shows the progress of a run.
+pub(super) struct Display {
+    terminal: bool,
+}
+
+impl Display {
+    pub(super) fn new() -> Display {
+        Display { terminal: io::stderr().is_terminal() }
+    }
+
+    pub(super) fn show(&mut self, news: &Progress<'_>) {
+        let count = format!("[{:>width$}/{}]", news.number, news.total, width = news.total.to_string().len());
+        let left = minutes(news.left_s);
+        match (news.trial, news.finished) {
+            (true, None) if self.terminal => eprint!("\r\x1b[Ktrying {count} {}", news.label),
+            (false, None) if self.terminal => eprint!("\r\x1b[K{count} {}  {left} left", news.label),
+            (_, None) => {}
+            (true, Some(Finished::Repetition(tried))) => self.show_given_up(news.label, tried),
+            (_, Some(finished)) => {
+                let (outcome, failed) = outcome(finished);
+                let line = format!("{count} {}{outcome}", news.label);
+                match (self.terminal, failed) {
+                    (true, true) => eprintln!("\r\x1b[K{line}"),
+                    (true, false) => eprint!("\r\x1b[K{line}  {left} left"),
+                    (false, _) => eprintln!("{line}  {left} left"),
+                }
+            }
+        }
+        let _ = io::stderr().flush();
+    }
+
+    fn show_given_up(&self, label: &str, tried: &Repetition) {
+        self.clear();
+        eprintln!("{label} cannot be measured: {}", tried.verdict.reason);
+        if let Some(line) = tried.telling_line() {
+            eprintln!("  it printed: {line}");
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        if self.terminal {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+/// How it went, to follow the label, and whether something failed.
+fn outcome(finished: Finished<'_>) -> (String, bool) {
+    match finished {
+        Finished::Repetition(repetition) => {
+            let failed = repetition.verdict.kind == VerdictKind::Failed;
+            let rate = metric::find("throughput").and_then(|m| (m.read)(repetition));
+            let rate = rate.map_or_else(String::new, |r| format!("  {r:.0}/s"));
+            let reason = if failed { format!(": {}", repetition.verdict.reason) } else { String::new() };
+            (format!("{rate}  {}{reason}", repetition.verdict.kind.name()), failed)
+        }
+        Finished::Generation(repetitions) => {
+            let verdicts = repetitions.iter().map(|(_, r)| &r.verdict);
+            let mut failures = verdicts.filter(|v| v.kind == VerdictKind::Failed);
+            match failures.next() {
+                None => (String::new(), false),
+                Some(first) => (format!(": {} failed: {}", 1 + failures.count(), first.reason), true),
+            }
+        }
+    }
+}

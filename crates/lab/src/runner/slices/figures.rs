@@ -1,0 +1,144 @@
+//! From the slices of a generation to the repetition that is recorded.
+
+use pitot_meter::Histogram;
+use pitot_results::Latency;
+use pitot_results::load::LoadResult;
+
+use super::held::SliceAnswer;
+use crate::record::{Resources, Sample, Slice, TreeSample};
+
+/// What the slices of one cell add up to.
+#[derive(Debug, Default)]
+pub(super) struct Sum {
+    pub(super) slices: Vec<Slice>,
+    response: Histogram,
+    errors: std::collections::BTreeMap<String, u64>,
+}
+
+impl Sum {
+    /// Adds a slice. `place` holds what the load generator does not know of it.
+    pub(super) fn add(&mut self, answer: &SliceAnswer, place: Slice) -> Result<(), String> {
+        let response = match answer.histogram.as_str() {
+            "" => Histogram::new(),
+            text => {
+                Histogram::decode(text).map_err(|e| format!("the histogram of a slice is damaged: {e}"))?
+            }
+        };
+        self.response.merge(&response);
+        for (kind, count) in &answer.errors {
+            *self.errors.entry(kind.clone()).or_default() += count;
+        }
+        let ns = |us: f64| (us * 1e3).round() as u64;
+        self.slices.push(Slice {
+            began_unix_ns: answer.began_unix_ns,
+            late_ns: ns(answer.late_us),
+            duration_ns: ns(answer.duration_us),
+            drain_ns: ns(answer.drain_us),
+            requests: answer.requests,
+            errors: answer.errors.values().sum(),
+            missed: answer.missed,
+            received_bytes: answer.bytes_received,
+            sent_bytes: answer.bytes_sent,
+            client_cpu_ns: ns(answer.client_user_us + answer.client_system_us),
+            p50_ns: response.at(0.5).0,
+            p90_ns: response.at(0.9).0,
+            p99_ns: response.at(0.99).0,
+            max_ns: response.max().0,
+            ..place
+        });
+        Ok(())
+    }
+
+    /// ", but N errors, most of them ...", if there were any.
+    pub(super) fn worst_error(&self) -> String {
+        let worst = self.errors.iter().max_by_key(|(_, count)| **count);
+        let all: u64 = self.errors.values().sum();
+        worst.map_or_else(String::new, |(kind, _)| format!(", but {all} errors, most of them {kind}"))
+    }
+
+    fn total(&self, of: impl Fn(&Slice) -> u64) -> u64 {
+        self.slices.iter().map(of).sum()
+    }
+
+    fn elapsed_s(&self) -> f64 {
+        self.slices.iter().map(Slice::elapsed_s).sum()
+    }
+
+    /// The result of all slices together, in the form of a load generator's.
+    pub(super) fn load_result(&self, target: &str, connections: u64) -> LoadResult {
+        let (ok, errors) = (self.total(|s| s.requests), self.total(|s| s.errors));
+        let elapsed_s = self.elapsed_s();
+        let client_cpu_s = self.total(|s| s.client_cpu_ns) as f64 / 1e9;
+        let mut result = LoadResult {
+            schema: pitot_results::load::SCHEMA.to_owned(),
+            target: target.to_owned(),
+            duration_s: elapsed_s,
+            throughput_rps: if elapsed_s > 0.0 { ok as f64 / elapsed_s } else { 0.0 },
+            ..LoadResult::default()
+        };
+        result.requests.attempted = ok + errors;
+        result.requests.completed = ok;
+        result.requests.ok = ok;
+        result.requests.failed = errors;
+        result.requests.missed = self.total(|s| s.missed);
+        result.bytes.received = self.total(|s| s.received_bytes);
+        result.bytes.sent = self.total(|s| s.sent_bytes);
+        result.latency_ns.response = Latency::of(&self.response);
+        result.connections.requested = connections;
+        result.connections.peak_open = connections;
+        result.client.cpu_system_s = client_cpu_s;
+        result.client.cpu_utilisation = if elapsed_s > 0.0 { client_cpu_s / elapsed_s } else { 0.0 };
+        result.errors = self
+            .errors
+            .iter()
+            .map(|(kind, &count)| {
+                let (phase, kind) = kind.split_once(' ').unwrap_or(("receive", kind));
+                pitot_results::load::ErrorRow {
+                    phase: phase.to_owned(),
+                    kind: kind.to_owned(),
+                    count,
+                    first_at_s: 0.0,
+                }
+            })
+            .collect();
+        result.errors.sort_by_key(|e| std::cmp::Reverse(e.count));
+        result.histograms = [("response".to_owned(), self.response.encode())].into();
+        result.raw = serde_json::to_value(&result).unwrap_or_default();
+        result
+    }
+
+    /// The resources of all slices together. Memory is that of the samples, which were taken between slices.
+    pub(super) fn resources(&self, samples: &[Sample]) -> Resources {
+        let trees = || samples.iter().filter_map(|s| s.server);
+        let most = |of: fn(TreeSample) -> u64| trees().map(of).max().unwrap_or(0);
+        let idle = trees().next();
+        let rss: Vec<u64> = trees().map(|t| t.rss_bytes).collect();
+        let server_cpu_s = self.total(|s| s.server_cpu_ns.unwrap_or(0)) as f64 / 1e9;
+        let (user, system) = match (trees().next(), trees().next_back()) {
+            (Some(first), Some(last)) => {
+                (last.user_ns.saturating_sub(first.user_ns), last.system_ns.saturating_sub(first.system_ns))
+            }
+            _ => (0, 0),
+        };
+        let user_share = user as f64 / (user + system).max(1) as f64;
+        Resources {
+            window_s: self.elapsed_s(),
+            samples: samples.len() as u32,
+            server_cpu_s,
+            server_user_s: server_cpu_s * user_share,
+            server_system_s: server_cpu_s * (1.0 - user_share),
+            server_processes_max: most(|t| t.processes),
+            server_threads_max: most(|t| t.threads),
+            server_descriptors_max: most(|t| t.descriptors.unwrap_or(0)),
+            server_rss_bytes_max: most(|t| t.rss_bytes),
+            server_pss_bytes_max: most(|t| t.pss_bytes.unwrap_or(0)),
+            server_idle_bytes: idle.map_or(0, |t| t.pss_bytes.unwrap_or(t.rss_bytes)),
+            server_private_bytes_max: most(|t| t.private_bytes.unwrap_or(0)),
+            server_private_bytes_idle: idle.and_then(|t| t.private_bytes).unwrap_or(0),
+            server_rss_bytes_mean: rss.iter().sum::<u64>() as f64 / rss.len().max(1) as f64,
+            load_cpu_s: self.total(|s| s.client_cpu_ns) as f64 / 1e9,
+            steal_s: self.total(|s| s.steal_ns) as f64 / 1e9,
+            ..Resources::default()
+        }
+    }
+}

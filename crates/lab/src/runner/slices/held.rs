@@ -1,0 +1,135 @@
+//! A load generator that is held (`pitot load --hold`): connections stay open, nothing is sent until it is asked for.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::runner::executor::{Executor, Line, Role};
+use crate::runner::repetition::{Abort, nanos};
+
+/// How long an answer may take beyond the time that was asked for: connections to be opened, requests to be drained.
+const ANSWER_GRACE_S: f64 = 30.0;
+/// Time between checks whether the user wants the run to end.
+const WAIT_INTERVAL: Duration = Duration::from_millis(50);
+
+/// What a held load generator prints, one object in a line.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub(super) enum Answer {
+    Opened {
+        #[serde(default)]
+        connections: u64,
+    },
+    Slice(Box<SliceAnswer>),
+    Closed {},
+    Error {
+        what: String,
+    },
+}
+
+/// The figures of a slice.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(super) struct SliceAnswer {
+    pub(super) began_unix_ns: u64,
+    pub(super) late_us: f64,
+    pub(super) duration_us: f64,
+    pub(super) drain_us: f64,
+    pub(super) requests: u64,
+    pub(super) errors: std::collections::BTreeMap<String, u64>,
+    pub(super) missed: u64,
+    pub(super) bytes_received: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) client_user_us: f64,
+    pub(super) client_system_us: f64,
+    /// The response times: base64 of an HdrHistogram.
+    pub(super) histogram: String,
+}
+
+/// The load generator of one generation.
+pub(super) struct Held<'a> {
+    executor: &'a mut dyn Executor,
+    stop: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Held<'a> {
+    /// Takes over a load generator that `executor` has started.
+    pub(super) fn new(executor: &'a mut dyn Executor, stop: &'a dyn Fn() -> bool) -> Held<'a> {
+        Held { executor, stop }
+    }
+
+    /// Opens the connections of a group: how many. The inner error is why it refuses.
+    pub(super) fn open(&mut self, name: &str, arguments: &[String]) -> Result<Result<u64, String>, Abort> {
+        let words: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
+        match self.ask(&format!("open {name} {}", words.join(" ")), 0.0)? {
+            Answer::Opened { connections } => Ok(Ok(connections)),
+            Answer::Error { what } => Ok(Err(what)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Runs a slice of a group. The inner error is why it cannot.
+    pub(super) fn slice(
+        &mut self,
+        name: &str,
+        seconds: f64,
+    ) -> Result<Result<Box<SliceAnswer>, String>, Abort> {
+        match self.ask(&format!("run {name} {}us", (seconds * 1e6).round()), seconds)? {
+            Answer::Slice(slice) => Ok(Ok(slice)),
+            Answer::Error { what } => Ok(Err(what)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Steal time of all CPUs so far.
+    pub(super) fn steal_ns(&mut self) -> u64 {
+        self.executor.steal().0
+    }
+
+    /// Asks it to end.
+    pub(super) fn quit(&mut self) {
+        let _ = self.executor.write_line(Role::Load, "quit");
+    }
+
+    fn ask(&mut self, line: &str, seconds: f64) -> Result<Answer, Abort> {
+        self.executor.write_line(Role::Load, line).map_err(|e| self.ended(&e))?;
+        let deadline = self.executor.now() + nanos(seconds + ANSWER_GRACE_S);
+        loop {
+            if (self.stop)() {
+                return Err(Abort::Interrupted);
+            }
+            match self.executor.wait(WAIT_INTERVAL) {
+                Some(Line { role: Role::Load, text, on_stdout: true }) => {
+                    return serde_json::from_str(&text).map_err(|e| {
+                        Abort::Failed(format!("an answer of the load generator cannot be read: {e}"))
+                    });
+                }
+                Some(_) => continue,
+                None => {}
+            }
+            if self.executor.ending(Role::Load).is_some() {
+                return Err(self.ended("it has ended"));
+            }
+            if self.executor.now() > deadline {
+                return Err(Abort::Failed(format!("the load generator did not answer `{line}`")));
+            }
+        }
+    }
+
+    /// The load generator is gone: how, if that can be said.
+    fn ended(&mut self, otherwise: &str) -> Abort {
+        Abort::Failed(match self.executor.ending(Role::Load) {
+            Some(ending) => format!("the load generator ended {ending}"),
+            None => format!("the load generator failed: {otherwise}"),
+        })
+    }
+}
+
+fn unexpected(answer: &Answer) -> Abort {
+    Abort::Failed(format!("the load generator gave an answer to another question: {answer:?}"))
+}
+
+/// A word as a shell would be given it.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

@@ -1,0 +1,199 @@
+//! Generations on a scripted machine.
+
+use std::path::PathBuf;
+
+use pitot_results::VerdictKind;
+
+use crate::plan::Measure;
+use crate::record::{Repetition, Run, RunState};
+use crate::runner::executor::Ending;
+use crate::runner::fake::{Fake, Script};
+use crate::runner::tests::{catalog, parse};
+use crate::runner::{Finished, Outcome, Progress, Setting, prepare};
+
+const PLAN: &str = r#"
+generations = 3
+slices = 4
+slice = "40ms"
+warmup = "20ms"
+seed = 5
+ready-timeout = "500ms"
+stop-timeout = "500ms"
+baseline = { server = "good" }
+[server]
+protocol = "busy"
+[factors]
+server = ["good", "hang", "suspend"]
+"#;
+
+/// A machine whose load generator answers a thousand requests in a slice.
+fn machine() -> Fake {
+    let mut fake = Fake::new();
+    fake.load = Script { answer: Some(answer), ..Script::default() };
+    // A tenth of a CPU while 40 ms of load pass, and of the time that answers take.
+    fake.server.cpu_share = 0.01;
+    fake
+}
+
+fn answer(line: &str) -> (u64, Vec<String>) {
+    let lines = |text: &str| vec![text.to_owned()];
+    match line.split(' ').next().unwrap_or_default() {
+        "open" => (5, lines(r#"{"event": "opened", "connections": 64}"#)),
+        "run" => (
+            41,
+            lines(
+                r#"{"event": "slice", "began_unix_ns": 7, "late_us": 90, "duration_us": 40000, "drain_us": 1000,
+                    "requests": 1000, "errors": {}, "client_user_us": 1000, "client_system_us": 9000}"#,
+            ),
+        ),
+        _ => (0, Vec::new()),
+    }
+}
+
+struct Bed {
+    _dir: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let dir = tempfile::tempdir().unwrap();
+        Bed { path: dir.path().join("run.pitot"), _dir: dir }
+    }
+
+    fn try_run(&self, fake: &Fake, stop: &dyn Fn() -> bool, news: &mut dyn FnMut(&Progress<'_>)) -> Outcome {
+        let setting =
+            Setting { pitot: "pitot", version: "0.0.0", command_line: "pitot run", trial: false, stop };
+        let prepared = prepare(parse(PLAN), PLAN.to_owned(), &catalog()).unwrap();
+        prepared.run_on(fake, &self.path, setting, news).unwrap()
+    }
+
+    fn run(&self, fake: &Fake) -> Run {
+        assert_eq!(self.try_run(fake, &|| false, &mut |_| {}).state, RunState::Complete);
+        let run = Run::open(&self.path).unwrap();
+        assert!(run.is_complete());
+        run
+    }
+}
+
+fn cell<'a>(run: &'a Run, server: &str) -> &'a [Repetition] {
+    let cell = run.cells.iter().find(|c| c.factors.iter().any(|f| f.level == server));
+    &cell.unwrap().repetitions
+}
+
+#[test]
+fn every_generation_has_fresh_servers_and_as_many_slices_of_each() {
+    let fake = machine();
+    let run = Bed::new().run(&fake);
+    assert!(run.is_sliced() && run.cells.iter().all(|c| c.measure == Measure::Slices));
+    let starts = fake.calls().iter().filter(|call| call.starts_with("start Server")).count();
+    assert_eq!(starts, 3 * 4, "three cells and the control");
+    let control = run.control_of(&run.cells[0]).unwrap();
+    for record in run.cells.iter().chain([control]) {
+        assert_eq!(record.repetitions.len(), 3);
+        for repetition in &record.repetitions {
+            assert_eq!(repetition.verdict.kind, VerdictKind::Valid, "{}", repetition.verdict.reason);
+            let rounds: Vec<u32> = repetition.slices.iter().map(|s| s.round).collect();
+            assert_eq!(rounds, [0, 0, 1, 1]);
+            let load = repetition.load.as_ref().unwrap();
+            assert_eq!((load.requests.ok, load.connections.peak_open), (4_000, 64));
+            assert!((load.duration_s - 4.0 * 0.041).abs() < 1e-9, "{}", load.duration_s);
+            assert!(repetition.slices.iter().all(|s| s.server_cpu_ns.is_some_and(|ns| ns > 0)));
+        }
+    }
+    // Each round is mirrored about its middle: positions 0 and 7, 1 and 6, ...
+    for repetition in &run.cells[1].repetitions {
+        for round in [0, 1] {
+            let positions: Vec<u32> =
+                repetition.slices.iter().filter(|s| s.round == round).map(|s| s.position).collect();
+            assert_eq!(positions.iter().sum::<u32>(), 7, "{positions:?}");
+        }
+    }
+}
+
+#[test]
+fn the_load_generator_is_started_afresh_too_and_asked_to_end() {
+    let fake = machine();
+    Bed::new().run(&fake);
+    let count = |what: &str| fake.calls().iter().filter(|call| call.starts_with(what)).count();
+    assert_eq!((count("start Load"), count("Load reads quit")), (3, 3));
+    assert_eq!(count("Load reads open"), 12);
+    // A warm-up each, two rounds of eight slices, and one before each round that is in no figure.
+    assert_eq!(count("Load reads run"), 3 * (4 + 2 * 8 + 2));
+    assert_eq!(count("Terminate Server"), 12);
+}
+
+#[test]
+fn a_server_that_dies_fails_its_own_cell_only() {
+    let mut fake = machine();
+    let dies = Script { ends: Some((900, Ending::Signal(11))), ..fake.server.clone() };
+    fake.other_servers = vec![("hang", dies)];
+    let run = Bed::new().run(&fake);
+    for repetition in cell(&run, "hang") {
+        assert_eq!(repetition.verdict.kind, VerdictKind::Failed);
+        assert!(
+            repetition.verdict.reason.contains("ended by signal SIGSEGV"),
+            "{}",
+            repetition.verdict.reason
+        );
+    }
+    assert!(cell(&run, "suspend").iter().all(|r| r.verdict.kind == VerdictKind::Valid));
+}
+
+#[test]
+fn a_server_that_cannot_be_started_is_tried_once() {
+    let mut fake = machine();
+    fake.other_servers = vec![("hang", Script { start_error: Some("no such file"), ..Script::default() })];
+    let run = Bed::new().run(&fake);
+    let reasons: Vec<&str> = cell(&run, "hang").iter().map(|r| r.verdict.reason.as_str()).collect();
+    assert_eq!(reasons, ["no such file", "not tried again: no such file", "not tried again: no such file"]);
+    let starts = fake.calls().iter().filter(|call| call.starts_with("start Server")).count();
+    assert_eq!(starts, 4 + 3 + 3);
+}
+
+#[test]
+fn a_load_generator_that_dies_fails_all_cells_of_its_generation() {
+    let mut fake = machine();
+    fake.load.ends_at_line = Some((10, Ending::Signal(9)));
+    let run = Bed::new().run(&fake);
+    for repetition in run.cells.iter().flat_map(|c| &c.repetitions) {
+        assert_eq!(repetition.verdict.kind, VerdictKind::Failed);
+        assert_eq!(repetition.verdict.reason, "the load generator ended by signal SIGKILL");
+    }
+    let finishes = fake.calls().iter().filter(|call| *call == "finish").count();
+    assert!(finishes >= 12, "servers are cleaned up: {finishes}");
+}
+
+#[test]
+fn a_server_that_works_without_being_asked_is_measured_in_fresh_runs() {
+    let mut fake = machine();
+    fake.other_servers = vec![("hang", Script { cpu_share: 0.5, ..fake.server.clone() })];
+    let bed = Bed::new();
+    let outcome = bed.try_run(&fake, &|| false, &mut |_| {});
+    assert_eq!(outcome.state, RunState::Complete);
+    let run = Run::open(&bed.path).unwrap();
+    let busy = run.cells.iter().find(|c| c.label() == "hang").unwrap();
+    assert_eq!(busy.measure, Measure::Fresh);
+    assert_eq!(busy.fresh_reason, "its server uses 50% of a CPU while it is not loaded");
+    // The scripted load generator writes no result of a fresh run, but the runs were made.
+    assert_eq!(busy.repetitions.len(), run.plan.repetitions as usize);
+    assert!(cell(&run, "suspend").iter().all(|r| r.verdict.kind == VerdictKind::Valid));
+}
+
+#[test]
+fn a_generation_that_was_interrupted_is_not_recorded_and_all_others_are() {
+    let bed = Bed::new();
+    let fake = machine();
+    let finished = std::cell::Cell::new(0);
+    let stop = || finished.get() == 2;
+    let mut count = |news: &Progress<'_>| {
+        if let Some(Finished::Generation(repetitions)) = news.finished {
+            assert_eq!(repetitions.len(), 4);
+            finished.set(finished.get() + 1);
+        }
+    };
+    let outcome = bed.try_run(&fake, &stop, &mut count);
+    assert_eq!(outcome.state, RunState::Interrupted);
+    let run = Run::open(&bed.path).unwrap();
+    assert!(run.cells.iter().chain(&run.controls).all(|c| c.repetitions.len() == 2));
+}

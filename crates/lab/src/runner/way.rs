@@ -1,0 +1,199 @@
+//! How each cell of a plan is measured on this machine, and how many generations that takes.
+
+use pitot_results::Failure;
+
+use crate::plan::{Cell, CellServer, HostLimits, Measure, Plan};
+use crate::statistics::generations_needed;
+
+use super::slices::{Group, Member, groups};
+
+/// Generations where a plan does not say: enough for the comparisons of most plans, and for an interval of use.
+const GENERATIONS_MIN: u32 = 10;
+/// Rounds beyond this many slices add less to certainty than another generation does.
+const SLICES_MAX: u32 = 24;
+/// Fewer slices than these do not average out a burst of noise.
+const SLICES_MIN: u32 = 4;
+/// Slices last so long where the pilot chooses, in an estimate.
+const SLICE_GUESS_S: f64 = 0.04;
+/// What a slice takes besides its length: to ask for it, to drain it, to read the counters.
+const SLICE_OVERHEAD_S: f64 = 0.005;
+/// What a fresh server of a generation takes: its start, its connections, its end.
+const SERVER_OVERHEAD_S: f64 = 0.08;
+/// What a generation takes besides: the load generator.
+const GENERATION_OVERHEAD_S: f64 = 0.1;
+/// Descriptors that the load generator and the lab need besides those of connections.
+const DESCRIPTORS_SPARE: u64 = 200;
+
+/// How the cells of a plan are measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ways {
+    /// Of each cell, and why in fresh runs, if the plan asks for slices.
+    pub cells: Vec<(Measure, String)>,
+    /// Cells that have a twin as a control.
+    pub controls: Vec<usize>,
+}
+
+impl Ways {
+    /// Decides for each cell.
+    pub(super) fn of(plan: &Plan, cells: &[Cell], host: &HostLimits) -> Ways {
+        let mut ways: Vec<(Measure, String)> = cells
+            .iter()
+            .map(|cell| match (plan.measure, why_not_in_slices(cell)) {
+                (Measure::Slices, None) => (Measure::Slices, String::new()),
+                (Measure::Slices, Some(reason)) => (Measure::Fresh, reason),
+                (Measure::Fresh, _) => (Measure::Fresh, String::new()),
+            })
+            .collect();
+        for group in groups(&members(cells, &ways), plan.baseline.as_ref()) {
+            let connections: u64 = group.cells.iter().map(|&cell| cells[cell].connections()).sum();
+            if connections + DESCRIPTORS_SPARE > host.descriptors {
+                let reason = format!(
+                    "side by side these cells have {connections} connections, and a process may have {} descriptors",
+                    host.descriptors
+                );
+                group.cells.iter().for_each(|&cell| ways[cell] = (Measure::Fresh, reason.clone()));
+            }
+        }
+        let controls = groups(&members(cells, &ways), plan.baseline.as_ref())
+            .iter()
+            .filter(|group| group.cells.len() > 1)
+            .map(|group| {
+                let is_baseline =
+                    |&&cell: &&usize| plan.baseline.as_ref().is_some_and(|b| b.matches(&cells[cell].factors));
+                *group.cells.iter().find(is_baseline).unwrap_or(&group.cells[0])
+            })
+            .collect();
+        Ways { cells: ways, controls }
+    }
+
+    /// The cells that are measured in slices.
+    pub(super) fn sliced(&self) -> usize {
+        self.cells.iter().filter(|(measure, _)| *measure == Measure::Slices).count()
+    }
+
+    /// Comparisons of a family: every sliced cell with its baseline.
+    pub(super) fn comparisons(&self) -> usize {
+        self.sliced().saturating_sub(self.controls.len()).max(1)
+    }
+
+    /// The generations that a plan of its own leaves open.
+    pub(super) fn generations(&self) -> u32 {
+        GENERATIONS_MIN.max(generations_needed(self.comparisons()) as u32)
+    }
+
+    /// Seconds that one generation of all groups takes.
+    pub(super) fn generation_s(&self, plan: &Plan) -> f64 {
+        let arms = (self.sliced() + self.controls.len()) as f64;
+        let slice_s = plan.slice_s.unwrap_or(SLICE_GUESS_S) + SLICE_OVERHEAD_S;
+        // Each round has two slices of each cell, and one that is not counted.
+        let slices =
+            arms * f64::from(plan.slices) + f64::from(plan.slices.div_ceil(2)) * self.groups() as f64;
+        self.fixed_s(plan) + slices * slice_s
+    }
+
+    /// The part of a generation that does not depend on the number of slices, seconds.
+    fn fixed_s(&self, plan: &Plan) -> f64 {
+        let arms = (self.sliced() + self.controls.len()) as f64;
+        arms * (SERVER_OVERHEAD_S + plan.warmup_s) + self.groups() as f64 * GENERATION_OVERHEAD_S
+    }
+
+    /// Groups with a control; a group without one is a single cell.
+    fn groups(&self) -> usize {
+        self.controls.len().max(1)
+    }
+
+    /// Fits generations and slices to a time, seconds.
+    ///
+    /// # Errors
+    /// If the time is too short for a decision.
+    pub(super) fn fit(&self, plan: &mut Plan, within_s: f64) -> Result<(), Failure> {
+        let least = generations_needed(self.comparisons()) as u32;
+        let of = |slices: u32| self.generation_s(&Plan { slices, ..plan.clone() });
+        let slices_for = |generations: u32| {
+            let per_pair = of(4) - of(2);
+            let left = within_s / f64::from(generations) - self.fixed_s(plan);
+            ((left / per_pair).floor().max(0.0) as u32).saturating_mul(2)
+        };
+        let wanted = plan.generations.unwrap_or_else(|| self.generations());
+        let generations = [wanted, least].into_iter().find(|&g| slices_for(g) >= SLICES_MIN);
+        let Some(generations) = generations else {
+            let needed = of(SLICES_MIN) * f64::from(least);
+            return Err(Failure::misuse(
+                format!(
+                    "{within_s:.0} s are too short: {} comparisons need {least} generations",
+                    self.comparisons()
+                ),
+                format!("allow at least {:.0} s, or compare fewer cells", needed.ceil()),
+            ));
+        };
+        let slices = slices_for(generations).min(SLICES_MAX);
+        let fitting = (within_s / of(slices)).floor() as u32;
+        plan.slices = slices;
+        plan.generations = Some(fitting.max(generations));
+        Ok(())
+    }
+}
+
+/// The cells as the grouping sees them.
+pub(super) fn members<'a>(cells: &'a [Cell], ways: &[(Measure, String)]) -> Vec<Member<'a>> {
+    cells.iter().zip(ways).map(|(cell, (measure, _))| Member { cell, measure: *measure }).collect()
+}
+
+/// The groups of a run: of its cells, with their controls, which follow the cells.
+pub(super) fn groups_with_controls(plan: &Plan, cells: &[Cell], ways: &Ways) -> Vec<Group> {
+    let mut groups = groups(&members(cells, &ways.cells), plan.baseline.as_ref());
+    for (number, &twin) in ways.controls.iter().enumerate() {
+        if let Some(group) = groups.iter_mut().find(|group| group.cells.contains(&twin)) {
+            group.cells.push(cells.len() + number);
+        }
+    }
+    groups
+}
+
+/// Why a cell cannot be measured in slices, as far as its description says.
+fn why_not_in_slices(cell: &Cell) -> Option<String> {
+    match &cell.program {
+        _ if cell.server == CellServer::None => Some("it is a program that is measured by itself".to_owned()),
+        Some(program) => Some(format!("`pitot {program}` runs to its end and cannot be held")),
+        None if !cell.is_timed() => {
+            Some("its load ends with a number of requests or connections, not after a time".to_owned())
+        }
+        None if !cell.helpers.is_empty() => Some("its load needs helpers".to_owned()),
+        None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ways(cells: usize, controls: usize) -> Ways {
+        Ways { cells: vec![(Measure::Slices, String::new()); cells], controls: (0..controls).collect() }
+    }
+
+    #[test]
+    fn generations_follow_from_the_number_of_comparisons() {
+        assert_eq!(ways(3, 1).generations(), 10);
+        assert_eq!(ways(16, 2).generations(), 10, "14 comparisons need ten");
+        assert_eq!(ways(41, 1).generations(), 11);
+    }
+
+    #[test]
+    fn a_time_is_filled_with_slices_first_and_then_with_generations() {
+        let fitted = |within_s: f64| {
+            let mut plan = Plan { measure: Measure::Slices, warmup_s: 0.1, ..Plan::default() };
+            ways(16, 2).fit(&mut plan, within_s).map(|()| plan)
+        };
+        let two_minutes = fitted(120.0).unwrap();
+        assert_eq!(two_minutes.generations, Some(10));
+        assert!((8..=12).contains(&two_minutes.slices), "{}", two_minutes.slices);
+        for within_s in [90.0, 120.0, 600.0, 3600.0] {
+            let plan = fitted(within_s).unwrap();
+            let takes = ways(16, 2).generation_s(&plan) * f64::from(plan.generations.unwrap());
+            assert!(takes <= within_s * 1.02 && takes > within_s * 0.75, "{within_s}: {takes}");
+        }
+        assert!(fitted(3600.0).unwrap().generations.unwrap() > 100);
+        let short = fitted(20.0).unwrap_err();
+        assert!(short.what.contains("14 comparisons need 10 generations"), "{}", short.what);
+    }
+}
