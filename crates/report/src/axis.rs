@@ -78,8 +78,13 @@ impl Axis {
 
     /// A linear axis from zero to a round value above `high`.
     pub fn from_zero(title: &str, high: f64, show: impl Fn(f64) -> String) -> Axis {
-        let step = round_step(high / 4.5);
-        let count = (high / step - 1e-9).ceil().max(1.0) as usize;
+        let count_of = |step: f64| (high / step - 1e-9).ceil().max(1.0);
+        let mut step = round_step(high / 4.5);
+        // A finer step where a fifth of the axis would stay empty.
+        if count_of(step) * step > high * 1.25 {
+            step = round_step(step * 0.45);
+        }
+        let count = count_of(step) as usize;
         let ticks = (0..=count).map(|i| i as f64 * step).map(|v| (v, trim(&show(v)))).collect();
         Axis { title: title.into(), scale: Scale::Linear { low: 0.0, high: count as f64 * step }, ticks }
     }

@@ -54,13 +54,14 @@ fn commands(out: &mut String, a: &Analysis<'_>) {
     out.push_str("## Commands\n\n");
     for cell in &a.cells {
         let record = cell.record;
+        let commands = [record.server_command.as_str(), &record.load_command];
+        let commands: Vec<&str> = commands.into_iter().filter(|c| !c.is_empty()).collect();
         let _ = writeln!(
             out,
-            "**{}** ({})\n\n```sh\n{}\n{}\n```\n",
+            "**{}** ({})\n\n```sh\n{}\n```\n",
             record.label(),
             cell.verdict.kind.name(),
-            record.server_command,
-            record.load_command
+            commands.join("\n")
         );
         if !cell.verdict.reason.is_empty() {
             let _ = writeln!(out, "{}\n", cell.verdict.reason);
@@ -88,22 +89,21 @@ fn list(out: &mut String, bullet: &str, items: &[String]) {
 fn results(out: &mut String, a: &Analysis<'_>) {
     let table = Results::of(a);
     let _ = writeln!(out, "## Results\n\n{}\n", table.legend);
-    let load = if a.load.factor.is_some() { Some(a.load.title.clone()) } else { None };
-    let mut heads: Vec<String> = load.into_iter().chain(["server".to_owned()]).collect();
+    let load = a.load.factor.as_ref().filter(|_| a.series.len() > 1).map(|_| a.load.title.clone());
+    let mut heads: Vec<String> = load.iter().cloned().chain([table.corner.clone()]).collect();
     heads.extend(
         table.columns.iter().map(|c| if c.is_ratio { format!("ratio {}", c.hint) } else { c.title.clone() }),
     );
     heads.push("verdict".into());
     let mut rows = Vec::new();
-    for (level, group) in table.groups.iter().enumerate() {
+    for group in &table.groups {
         for row in &group.rows {
             let mark = match row.mark {
                 Mark::Best => " ★",
                 Mark::Level => " ≈",
                 Mark::None => "",
             };
-            let mut line: Vec<String> =
-                a.load.factor.iter().map(|_| a.load.levels[level].0.clone()).collect();
+            let mut line: Vec<String> = load.iter().map(|_| a.load.levels[row.level].0.clone()).collect();
             line.push(format!("{}{mark}", row.name));
             line.extend(row.entries.iter().map(|e| {
                 let text = format!("{} {}", e.text, e.note).trim_end().to_owned();

@@ -93,6 +93,8 @@ pub enum Mark {
         ink: Ink,
         /// x, lower and upper y.
         points: Vec<(f64, f64, f64)>,
+        /// Whether it is only seen while its series is pointed at: many bands on top of each other show nothing.
+        quiet: bool,
     },
     /// A vertical interval at one x.
     Whisker {
@@ -129,7 +131,7 @@ pub enum Mark {
         /// What it says.
         text: String,
     },
-    /// A horizontal interval on a row.
+    /// A horizontal interval on a row. An end beyond the axis is drawn as an arrow.
     Reach {
         /// The series that it belongs to.
         series: Option<usize>,
@@ -150,6 +152,15 @@ pub enum Mark {
         x: f64,
         /// Filled or open.
         open: bool,
+    },
+    /// One of the values behind a point on a row, below it.
+    Speck {
+        /// Its colour.
+        ink: Ink,
+        /// Its row.
+        row: usize,
+        /// Where.
+        x: f64,
     },
     /// A stretch of the x axis that is set off.
     Stretch {

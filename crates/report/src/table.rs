@@ -14,6 +14,8 @@ use pitot_lab::{METRICS, Metric, VerdictKind};
 pub(crate) struct Results {
     /// How to read it, in a sentence or two.
     pub legend: String,
+    /// What the names of the rows are: servers, or the load where nothing else varies.
+    pub corner: String,
     /// The columns between the server's name and the verdict.
     pub columns: Vec<Column>,
     /// The rows by load level.
@@ -47,6 +49,8 @@ pub(crate) struct Group {
 pub(crate) struct Row {
     /// The series' index.
     pub series: usize,
+    /// The load level's index.
+    pub level: usize,
     /// The series' name.
     pub name: String,
     /// Its rank by the plan's metric.
@@ -121,7 +125,9 @@ impl Results {
             columns.insert(behind_first, ratio);
         }
         let largest = largest_headline(a);
-        let groups = (0..a.load.levels.len())
+        // Where nothing but the load varies the rows are named by it, and a heading over each would say it again.
+        let is_alone = a.series.len() == 1 && a.load.factor.is_some();
+        let groups: Vec<Group> = (0..a.load.levels.len())
             .map(|level| {
                 let cells = a.cells.iter().enumerate().filter(|(_, c)| c.level == level);
                 let rows = cells.map(|(index, cell)| {
@@ -135,8 +141,19 @@ impl Results {
                 Group { heading: a.load_words(level), rows: rows.collect() }
             })
             .collect();
-        Results { legend: legend(a), columns, groups }
+        let corner = if is_alone { a.load.title.clone() } else { a.subject().to_owned() };
+        let groups = if is_alone { vec![in_one(a, groups)] } else { groups };
+        Results { legend: legend(a), corner, columns, groups }
     }
+}
+
+/// All rows in one group, each under the name of its load level.
+fn in_one(a: &Analysis<'_>, groups: Vec<Group>) -> Group {
+    let mut rows: Vec<Row> = groups.into_iter().flat_map(|group| group.rows).collect();
+    for row in &mut rows {
+        row.name = a.load_words(row.level);
+    }
+    Group { heading: String::new(), rows }
 }
 
 fn column(index: usize, metric: &Metric) -> Column {
@@ -158,7 +175,7 @@ fn legend(a: &Analysis<'_>) -> String {
         None => "( ) range of the repetitions".to_owned(),
     };
     format!(
-        "★ best, ≈ not significantly different from it; {} of {repetitions} repetition{}; {brackets}.",
+        "★ best figure, ≈ not significantly worse; {} of {repetitions} repetition{}; {brackets}.",
         a.run.plan.statistic,
         s(repetitions)
     )
@@ -206,6 +223,7 @@ fn ratio_entry(a: &Analysis<'_>, cell: &Cell<'_>, comparison: Option<&Comparison
 fn row(a: &Analysis<'_>, cell: &Cell<'_>, entries: Vec<Entry>) -> Row {
     Row {
         series: cell.series,
+        level: cell.level,
         name: a.series_of(cell).to_owned(),
         mark: match cell.standing {
             Standing::Best => Mark::Best,

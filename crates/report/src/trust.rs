@@ -15,6 +15,18 @@ pub struct Trust {
     pub reasons: Vec<String>,
 }
 
+impl Trust {
+    /// The grade with the gravest reason: `Read with care: 3 of 16 cells were noisy.`
+    pub(crate) fn in_short(&self) -> String {
+        let more = match self.reasons.len() {
+            0 | 1 => "",
+            _ => " More below.",
+        };
+        let first = self.reasons.first().map_or("", String::as_str);
+        format!("{}: {first}{more}", self.grade.title())
+    }
+}
+
 /// A grade of trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
@@ -159,7 +171,7 @@ fn too_few_repetitions(a: &Analysis<'_>) -> Option<String> {
     let is = if repetitions == 1 { "is" } else { "are" };
     (repetitions < MEDIAN_REPETITIONS_MIN).then(|| {
         format!(
-            "{repetitions} repetition{} {is} too few for a 95% interval of the median, which takes \
+            "{repetitions} repetition{} {is} too few for a 95% interval, which takes \
              {MEDIAN_REPETITIONS_MIN}: ranges are shown instead, in parentheses.",
             s(repetitions)
         )

@@ -186,9 +186,13 @@ fn too_few_repetitions_give_ranges_and_no_verdict() {
     let run = written(&Fixture { repetitions: 3, ..SMALL });
     all_within_100_columns(&render(&run, Format::Terminal));
     let text = render(&run, Format::Markdown);
-    assert!(text.contains("3 repetitions are too few for a 95% interval of the median"), "{text}");
+    assert!(text.contains("3 repetitions are too few for a 95% interval, which takes 6"), "{text}");
     assert!(text.contains("(not significant: 3 repetitions, 5 needed)"), "{text}");
-    assert!(text.contains("(too few repetitions to tell whether the others are behind)"), "{text}");
+    let none = "No winner at 1000 connections: **loop+epoll-et** handled the most requests per second, ";
+    assert!(text.contains(none), "{text}");
+    let why = ", but 3 repetitions are too few to tell it from **thread+blocking** and **fork+blocking**.";
+    assert!(text.contains(why), "{text}");
+    assert!(!text.contains(" led at "), "{text}");
     assert!(text.contains("( ) range of the repetitions"), "{text}");
 }
 
@@ -470,7 +474,9 @@ fn a_metric_that_was_not_recorded_is_named_with_what_it_needs() {
 fn servers_that_do_not_differ_are_named_together_with_their_ratio() {
     let run = written(&Fixture { servers: &["loop+epoll-et", "loop+epoll-lt"], levels: &[1000], ..SMALL });
     let text = render(&run, Format::Markdown);
-    assert!(text.contains("138 k; the difference between them is not significant."), "{text}");
+    let none = "No winner: **loop+epoll-et** handled the most requests per second, 138 k, but its lead over \
+                **loop+epoll-lt** is not significant.";
+    assert!(text.contains(none), "{text}");
     assert!(text.contains("- Ratio of **loop+epoll-et** to **loop+epoll-lt**: 1.01 [0.98, 1.02]."), "{text}");
 }
 
@@ -497,4 +503,98 @@ fn a_pair_has_one_ratio_wherever_it_is_printed() {
     assert!(answer.contains(&text), "{text} is not in {answer}");
     let row = format!("{}× [{}, {}]", shown(&table["ratio"]), shown(&ends["low"]), shown(&ends["high"]));
     assert!(render(&run, Format::Markdown).contains(&row), "{row}");
+}
+
+#[test]
+fn a_statistic_that_takes_more_repetitions_says_how_many() {
+    let mut run = written(&Fixture { repetitions: 2, ..SMALL });
+    run.plan.statistic = pitot_lab::Statistic::TrimmedMean(1);
+    let text = render(&run, Format::Markdown);
+    assert!(
+        text.contains("so it takes 3 repetitions, and this run has 2: run it with `--repetitions 3`"),
+        "{text}"
+    );
+    assert!(!text.contains("went wrong"), "{text}");
+}
+
+/// A program that is measured itself, over a factor of its own.
+fn program_run() -> Run {
+    let mut run = written(&Fixture { servers: &["loop+epoll-et"], levels: &[10, 1000], ..SMALL });
+    run.plan.program = Some("disk files".into());
+    run.plan.baseline = None;
+    for cell in &mut run.cells {
+        cell.server_command.clear();
+        cell.factors.remove(0);
+        cell.factors[0].name = "disk.sizes".into();
+    }
+    run
+}
+
+#[test]
+fn a_program_that_is_measured_itself_is_no_server() {
+    let run = program_run();
+    let text = render(&run, Format::Terminal);
+    assert!(text.contains("Requests per second at size 1000: "), "{text}");
+    assert!(!text.contains("server ") && !text.contains("of disk files at size 1000: "), "{text}");
+    assert!(!text.contains("too few repetitions to tell"), "{text}");
+    assert!(text.contains("\n  size       requests/s"), "{text}");
+    assert!(text.contains("\n  size 1000  "), "{text}");
+    let page = render(&run, Format::Html);
+    assert_well_formed(&page);
+    assert!(page.contains("To repeat a cell, type its command."));
+    assert!(!page.contains("<h3>Server</h3>"));
+    assert!(render(&run, Format::Markdown).contains("| size | requests/s |"));
+}
+
+#[test]
+fn the_summary_says_whether_to_believe_it_before_the_figures() {
+    let text = render(&all_with(&SMALL, VerdictKind::Noisy), Format::Terminal);
+    let index = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is not in {text}"));
+    assert!(index("Do not rely on this run: All 6 cells were noisy") < index("  server "), "{text}");
+}
+
+#[test]
+fn one_load_level_has_a_chart_of_the_plans_metric_with_every_repetition() {
+    let page = render(&written(&Fixture { levels: &[100], ..SMALL }), Format::Html);
+    let chart = page.split("<section id=\"repetitions\">").nth(1).expect("it is drawn");
+    let wide = chart.split("<svg class=\"wide\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    assert_eq!(wide.matches("class=\"speck ").count(), 3 * 6);
+    assert_eq!(wide.matches("class=\"dot ").count(), 3);
+    assert_eq!(wide.matches("class=\"reach\"").count(), 3);
+}
+
+#[test]
+fn one_wide_interval_is_an_arrow_and_does_not_stretch_the_axis() {
+    let mut run = written(&Fixture { levels: &[100], ..SMALL });
+    let cell = run.cells.iter_mut().find(|c| c.label().starts_with("fork")).unwrap();
+    let resources = cell.repetitions[0].resources.as_mut().unwrap();
+    resources.server_cpu_s *= 40.0;
+    resources.server_user_s *= 40.0;
+    resources.server_system_s *= 40.0;
+    let page = render(&run, Format::Html);
+    let chart = page.split("<section id=\"cpu-split\">").nth(1).unwrap();
+    let wide = chart.split("<svg class=\"wide\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    assert!(wide.contains("m-6 -4l6 4l-6 4"), "{wide}");
+    assert!(!wide.contains(" ms</text>"), "the axis ends at microseconds: {wide}");
+}
+
+#[test]
+fn of_many_bands_only_the_best_and_the_baseline_are_seen() {
+    let page = render(&written(&WIDE), Format::Html);
+    let svg = page.split("<svg class=\"wide\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    assert_eq!((svg.matches("class=\"band ").count(), svg.matches(" quiet\"").count()), (4, 2));
+    let three = render(&written(&SMALL), Format::Html);
+    assert!(!three.split("<style>").next().unwrap().contains(" quiet\""));
+    assert!(!three.split("</style>").nth(1).unwrap().contains(" quiet\""));
+}
+
+#[test]
+fn a_table_that_goes_on_beyond_its_box_can_say_so() {
+    let run = written(&SMALL);
+    for page in [render(&run, Format::Html), render_comparison(&compare(&run, &run, &[]), &[], Format::Html)]
+    {
+        let tables = page.matches("<div class=\"scroll results\" tabindex=\"0\">").count();
+        assert!(tables > 0);
+        assert_eq!(page.matches("<p class=\"scroll-hint\" hidden>").count(), tables);
+    }
 }

@@ -2,12 +2,12 @@
 
 use super::cell::{Cell, Standing};
 use super::comparisons::{Comparisons, Pair};
-use super::factor::levels_words;
+use super::factor::{factor_title, levels_words};
 use super::load_axis::LoadAxis;
 use super::series::Series;
 use pitot_lab::metric::{named, recorded};
 use pitot_lab::statistics::{Comparison, Decision, Estimate};
-use pitot_lab::{Better, CellRecord, METRICS, Metric, Run};
+use pitot_lab::{Better, CellRecord, METRICS, Metric, Run, SERVER_FACTOR};
 use std::cell::OnceCell;
 
 /// The metric of a plan whose own is unknown to this version: a newer one may have written the run file.
@@ -137,6 +137,25 @@ impl<'r> Analysis<'r> {
             self.cells.iter().filter(|c| c.series == series && c.level <= level && value(c).is_some());
         let peak = until.reduce(|x, y| if value(y) > value(x) { y } else { x })?;
         Some((peak, last))
+    }
+
+    /// What the series are: `server`, or where programs are measured the option that varies, `engine`, or else `cell`.
+    pub(crate) fn subject(&self) -> &str {
+        let varies = |name: &str| {
+            let level = |c: &'r CellRecord| c.level(name).map(|f| &f.level);
+            self.run.cells.iter().any(|c| level(c) != self.run.cells.first().and_then(level))
+        };
+        let factors = self.run.cells.first().map_or(&[][..], |c| &c.factors);
+        let mut others = factors
+            .iter()
+            .map(|f| f.name.as_str())
+            .filter(|name| Some(*name) != self.load.factor.as_deref() && varies(name));
+        match (others.next(), others.next()) {
+            _ if factors.iter().any(|f| f.name == SERVER_FACTOR) => "server",
+            _ if self.run.plan.program.is_none() => "server",
+            (Some(only), None) => factor_title(only),
+            _ => "cell",
+        }
     }
 
     /// The name of a cell's series.

@@ -1,7 +1,7 @@
 //! Where the server's CPU time goes: its own code, or the kernel.
 
 use super::entry::Chart;
-use super::levels::by_level;
+use super::levels::{by_level, within_reach};
 use crate::analysis::Analysis;
 use crate::axis::Axis;
 use crate::number::{figure, figure_with_spread, percent};
@@ -19,7 +19,7 @@ pub(super) const CHART: Chart = Chart {
     name: "cpu-split",
     title: "CPU time of a request",
     summary: "The server's CPU time for one request, split into its own code (user) and the kernel's work on its behalf \
-              (system). The thin line is the 95% interval of the total. CPU time varies less than throughput does, and it \
+              (system). The thin line is the interval of the total; one that goes on beyond the frame has an arrow. CPU time varies less than throughput does, and it \
               is what a server costs.",
     draw,
 };
@@ -35,13 +35,15 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
         .collect();
     cells.sort_by(|x, y| x.1.value.total_cmp(&y.1.value));
     let show = |value: f64| figure(value, WHOLE.unit);
-    let high = cells.iter().map(|c| c.1.span().1.max(c.2 + c.3)).reduce(f64::max)?;
+    let wholes = cells.iter().map(|c| c.1.value.max(c.2 + c.3));
+    let reach = within_reach(wholes, cells.iter().map(|c| c.1.span().1));
+    let high = reach.into_iter().reduce(f64::max)?;
     let mut marks = Vec::new();
     let mut stops = Vec::new();
     for (row, (cell, estimate, user, system)) in cells.iter().enumerate() {
         let series = Some(cell.series);
         let (low, up) = estimate.span();
-        let end = (user + system).max(up);
+        let end = (user + system).max(up).min(high);
         marks.push(Mark::Bar { ink: USER_INK, series, row, from: 0.0, to: *user });
         marks.push(Mark::Bar { ink: SYSTEM_INK, series, row, from: *user, to: user + system });
         marks.push(Mark::Reach { series, row, low, high: up });

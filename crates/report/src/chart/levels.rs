@@ -3,6 +3,11 @@
 use crate::analysis::{Analysis, Cell};
 use crate::axis::Axis;
 use crate::scene::{Figure, Ink, Pane};
+use pitot_lab::{Better, Metric};
+
+/// An interval that reaches further than so many times the largest figure is cut: it would stretch the axis until nothing
+/// else could be told apart.
+const REACH_MAX: f64 = 1.6;
 
 /// The x axis of load levels, with the position of each level on it.
 pub(super) fn load_axis(a: &Analysis<'_>) -> (Axis, Vec<f64>) {
@@ -22,6 +27,21 @@ pub(super) fn by_level(a: &Analysis<'_>, pane: impl Fn(usize) -> Option<Pane>) -
     (!panes.is_empty()).then_some(Figure { choice, panes, caption: String::new() })
 }
 
+/// The figures and the ends of their intervals that an axis has to hold.
+pub(super) fn within_reach(
+    figures: impl Iterator<Item = f64> + Clone,
+    ends: impl Iterator<Item = f64>,
+) -> Vec<f64> {
+    let largest = figures.clone().filter(|v| v.is_finite()).fold(0.0, f64::max);
+    figures.chain(ends.map(|end| end.min(largest * REACH_MAX))).collect()
+}
+
+/// The ratio of the largest to the smallest value from which the axis is logarithmic. Amounts of work should be seen in
+/// proportion, so that a line half as high is half as good; costs spread over decades, and the low ones matter.
+pub(super) fn log_from(metric: &Metric) -> f64 {
+    if metric.better == Better::Higher { 1_000.0 } else { 12.0 }
+}
+
 /// The keys to all series.
 pub(super) fn series_legend(a: &Analysis<'_>) -> Vec<(Ink, String)> {
     let label = |name: &str, is_baseline: bool| {
@@ -33,4 +53,17 @@ pub(super) fn series_legend(a: &Analysis<'_>) -> Vec<(Ink, String)> {
 /// A row of a stop: the series, its name and a text.
 pub(super) fn stop_row(a: &Analysis<'_>, cell: &Cell<'_>, text: String) -> (Option<Ink>, String, String) {
     (Some(Ink::Series(cell.series)), a.series[cell.series].name.clone(), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_wide_interval_does_not_stretch_the_axis() {
+        let figures = [10.0, 12.0];
+        let reach = within_reach(figures.iter().copied(), [9.0, 11.0, 11.0, 300.0].into_iter());
+        assert_eq!(reach.iter().copied().fold(0.0, f64::max), 12.0 * REACH_MAX);
+        assert!(reach.contains(&9.0));
+    }
 }

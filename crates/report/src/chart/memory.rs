@@ -1,7 +1,7 @@
 //! What an open connection costs in memory.
 
 use super::entry::Chart;
-use super::levels::by_level;
+use super::levels::{by_level, within_reach};
 use crate::analysis::Analysis;
 use crate::axis::{Axis, Scale};
 use crate::number::{figure, figure_of, figure_with_spread};
@@ -29,7 +29,8 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
     let mut cells: Vec<_> = a.at_level(level, PER_CONNECTION).collect();
     cells.sort_by(|x, y| x.1.value.total_cmp(&y.1.value));
     let show = |value: f64| figure_of(PER_CONNECTION, value);
-    let high = cells.iter().map(|c| c.1.span().1).reduce(f64::max)?;
+    let reach = within_reach(cells.iter().map(|c| c.1.value), cells.iter().map(|c| c.1.span().1));
+    let high = reach.into_iter().reduce(f64::max)?;
     let low = cells.iter().map(|c| c.1.value).filter(|v| *v > 0.0).reduce(f64::min).unwrap_or(high);
     let mut x = axis(low, high);
     let logarithmic = matches!(x.scale, Scale::Log { .. });
@@ -50,7 +51,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
             marks.push(Mark::Bar { ink, series, row, from: 0.0, to: e.value });
             marks.push(Mark::Reach { series, row, low, high: up });
         }
-        marks.push(Mark::Label { series, row, x: up, text: show(e.value) });
+        marks.push(Mark::Label { series, row, x: up.max(e.value).min(high), text: show(e.value) });
         let all = cell.estimate(WHOLE).map(|m| (None, "whole server".into(), figure(m.value, Unit::Bytes)));
         let mut rows = vec![(Some(ink), "per connection".into(), figure_with_spread(PER_CONNECTION, e))];
         rows.extend(all);

@@ -10,6 +10,7 @@ mod levels;
 mod memory;
 mod power_curve;
 mod published;
+mod repetitions;
 mod timeline;
 
 pub use entry::Chart;
@@ -17,8 +18,15 @@ pub use entry::Chart;
 use crate::analysis::Analysis;
 
 /// All charts, in the order in which a report shows them if the plan does not choose.
-pub static CHARTS: &[Chart] =
-    &[power_curve::CHART, latency::CHART, cpu_split::CHART, memory::CHART, published::CHART, timeline::CHART];
+pub static CHARTS: &[Chart] = &[
+    power_curve::CHART,
+    repetitions::CHART,
+    latency::CHART,
+    cpu_split::CHART,
+    memory::CHART,
+    published::CHART,
+    timeline::CHART,
+];
 
 /// The charts that the plan asks for, in its order; all of them if it names none.
 pub fn wanted(analysis: &Analysis<'_>) -> Vec<&'static Chart> {

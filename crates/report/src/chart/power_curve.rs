@@ -1,7 +1,7 @@
 //! The plan's metric and those with a curve against the load: what each architecture can do, and at what cost.
 
 use super::entry::Chart;
-use super::levels::{load_axis, series_legend, stop_row};
+use super::levels::{load_axis, log_from, series_legend, stop_row, within_reach};
 use crate::analysis::Analysis;
 use crate::axis::Axis;
 use crate::number::{figure, figure_with_spread};
@@ -13,10 +13,14 @@ use pitot_lab::{Better, METRICS, Metric};
 pub(super) const CHART: Chart = Chart {
     name: "power-curve",
     title: "Power curve",
-    summary: "Each line is one server under rising load. The band around a line is its 95% interval (or the range of \
-              its repetitions, if they are too few for one): where bands overlap, do not rely on the order.",
+    summary: "Each line is one server, or one program, under rising load. The band around a line is its interval (or the range of its \
+              repetitions, if they are too few for one): where bands overlap, do not rely on the order. Of more than \
+              three servers the best and the baseline have theirs; point at another's name to see its own.",
     draw,
 };
+
+/// Up to so many bands can be told apart.
+const BANDS_MAX: usize = 3;
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
     a.load.factor.as_ref()?;
@@ -38,7 +42,8 @@ fn draw(a: &Analysis<'_>) -> Option<Figure> {
 fn scene(a: &Analysis<'_>, metric: &'static Metric) -> Option<Scene> {
     let (x, positions) = load_axis(a);
     let mut marks = Vec::new();
-    let mut values = Vec::new();
+    let (mut figures, mut ends) = (Vec::new(), Vec::new());
+    let best = a.top_level().and_then(|level| a.best_at(level, metric)).map(|c| c.series);
     for (index, series) in a.series.iter().enumerate() {
         let points: Vec<(f64, f64, f64, f64)> = (0..positions.len())
             .filter_map(|level| {
@@ -51,10 +56,13 @@ fn scene(a: &Analysis<'_>, metric: &'static Metric) -> Option<Scene> {
         if points.is_empty() {
             continue;
         }
-        values.extend(points.iter().flat_map(|p| [p.1, p.2, p.3]));
+        figures.extend(points.iter().map(|p| p.1));
+        ends.extend(points.iter().flat_map(|p| [p.2, p.3]));
         let ink = Ink::Series(index);
         if points.len() > 1 {
-            marks.insert(0, Mark::Band { ink, points: points.iter().map(|p| (p.0, p.2, p.3)).collect() });
+            let quiet = a.series.len() > BANDS_MAX && !series.is_baseline && best != Some(index);
+            let points = points.iter().map(|p| (p.0, p.2, p.3)).collect();
+            marks.insert(0, Mark::Band { ink, points, quiet });
         } else {
             marks.insert(0, Mark::Whisker { ink, x: points[0].0, low: points[0].2, high: points[0].3 });
         }
@@ -68,10 +76,15 @@ fn scene(a: &Analysis<'_>, metric: &'static Metric) -> Option<Scene> {
     }
     let show = |value: f64| figure(value, metric.unit);
     let stops = (0..positions.len()).map(|level| stop(a, metric, level, positions[level])).collect();
-    (!values.is_empty()).then(|| Scene {
+    (!figures.is_empty()).then(|| Scene {
         title: capital(metric.words.noun),
         hint: metric.hint().into(),
-        y: Axis::of_values("", values, log_from(metric), show),
+        y: Axis::of_values(
+            "",
+            within_reach(figures.iter().copied(), ends.into_iter()),
+            log_from(metric),
+            show,
+        ),
         x,
         marks,
         stops,
@@ -88,10 +101,4 @@ fn stop(a: &Analysis<'_>, metric: &'static Metric, level: usize, position: f64) 
     }
     let rows = cells.into_iter().map(|(cell, e)| stop_row(a, cell, figure_with_spread(metric, e))).collect();
     Stop { at: Anchor::X(position), heading: a.load_words(level), rows }
-}
-
-/// The ratio of the largest to the smallest value from which the axis is logarithmic. Amounts of work should be seen in
-/// proportion, so that a line half as high is half as good; costs spread over decades, and the low ones matter.
-fn log_from(metric: &Metric) -> f64 {
-    if metric.better == Better::Higher { 1_000.0 } else { 12.0 }
 }

@@ -111,7 +111,11 @@ fn curve_marks(
         let ink = Ink::Series(index);
         marks.insert(
             0,
-            Mark::Band { ink, points: points.iter().map(|(x, (low, _, up))| (*x, *low, *up)).collect() },
+            Mark::Band {
+                ink,
+                points: points.iter().map(|(x, (low, _, up))| (*x, *low, *up)).collect(),
+                quiet: false,
+            },
         );
         marks.push(Mark::Line {
             ink,

@@ -10,7 +10,7 @@ use pitot_lab::{Repetition, Sample, Unit};
 pub(super) const CHART: Chart = Chart {
     name: "timeline",
     title: "Timeline of a cell",
-    summary: "One repetition, the one with the median throughput, as the monitor sampled it; 100% is one busy CPU. A \
+    summary: "One repetition, the one with the median throughput, as the monitor sampled it; 100% is one busy CPU. Steal is what the hypervisor took from the CPUs of servers and load generator together: on two CPUs it may reach 200%. A \
               steady server is flat while it is measured; a slope means that the warm-up was too short.",
     draw,
 };
@@ -26,7 +26,8 @@ const LOAD: Ink = Ink::Part(1);
 const STEAL: Ink = Ink::Part(2);
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
-    let mut panes: Vec<Pane> = a.cells.iter().rev().filter_map(pane).take(CELLS_MAX).collect();
+    let mut panes: Vec<Pane> =
+        a.cells.iter().rev().filter_map(|cell| pane(a, cell)).take(CELLS_MAX).collect();
     panes.reverse();
     // The last pane is shown first: let it be the best cell of the highest load.
     if let Some(best) = a.top_level().and_then(|level| a.best_at(level, a.headline)) {
@@ -53,14 +54,17 @@ fn middle<'r>(cell: &Cell<'r>) -> Option<&'r Repetition> {
     repetitions.get(repetitions.len() / 2).map(|(r, _)| *r)
 }
 
-fn pane(cell: &Cell<'_>) -> Option<Pane> {
+fn pane(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<Pane> {
     let repetition = middle(cell)?;
     let window = repetition.load.as_ref().map(|l| l.clock_ns).filter(|w| w.start > 0 && w.end > w.start);
     let origin = window.map_or(repetition.samples[0].at_ns, |w| w.start);
     let seconds = |at_ns: u64| (at_ns as f64 - origin as f64) / 1e9;
     let samples = thinned(&repetition.samples);
-    let rates: Vec<(f64, Rates)> =
-        samples.windows(2).map(|pair| (seconds(pair[1].at_ns), Rates::between(pair[0], pair[1]))).collect();
+    let are_shared = a.run.info.server_cpus == a.run.info.load_cpus;
+    let rates: Vec<(f64, Rates)> = samples
+        .windows(2)
+        .map(|pair| (seconds(pair[1].at_ns), Rates::between(pair[0], pair[1], are_shared)))
+        .collect();
     let stretch = window.map(|w| Mark::Stretch { from: 0.0, to: seconds(w.end), label: "measured".into() });
     let (first, last) = (rates.first()?.0.min(0.0), rates.last()?.0);
     let x = || Axis::between("seconds since the measurement began", first, last, |v| format!("{v:.2}"));
@@ -155,7 +159,9 @@ struct Rates {
 }
 
 impl Rates {
-    fn between(from: &Sample, to: &Sample) -> Rates {
+    /// The rates between two samples. CPUs that servers and load generator share are counted once.
+    fn between(from: &Sample, to: &Sample, are_shared: bool) -> Rates {
+        let steal = |s: &Sample| s.server_cpus.steal_ns + if are_shared { 0 } else { s.load_cpus.steal_ns };
         let elapsed = to.at_ns.saturating_sub(from.at_ns).max(1) as f64;
         let rate = |before: u64, after: u64| after.saturating_sub(before) as f64 / elapsed * 100.0;
         let server = from.server.zip(to.server);
@@ -163,10 +169,7 @@ impl Rates {
             server: server.map(|(f, t)| rate(f.cpu_ns, t.cpu_ns)),
             user: server.map(|(f, t)| rate(f.user_ns, t.user_ns)),
             load: from.load.zip(to.load).map(|(f, t)| rate(f.cpu_ns, t.cpu_ns)),
-            steal: rate(
-                from.server_cpus.steal_ns + from.load_cpus.steal_ns,
-                to.server_cpus.steal_ns + to.load_cpus.steal_ns,
-            ),
+            steal: rate(steal(from), steal(to)),
         }
     }
 
@@ -184,4 +187,24 @@ impl Rates {
 /// At most [`POINTS_MAX`] of the samples, evenly picked. They hold counters, so that their differences stay right.
 fn thinned(samples: &[Sample]) -> Vec<&Sample> {
     samples.iter().step_by(samples.len().div_ceil(POINTS_MAX).max(1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pitot_lab::CpuSample;
+
+    #[test]
+    fn steal_of_shared_cpus_counts_once() {
+        let cpus = |steal_ns: u64| CpuSample { steal_ns, ..CpuSample::default() };
+        let at = |at_ns: u64, steal_ns: u64| Sample {
+            at_ns,
+            server_cpus: cpus(steal_ns),
+            load_cpus: cpus(steal_ns),
+            ..Sample::default()
+        };
+        let (from, to) = (at(0, 0), at(1_000_000, 600_000));
+        assert_eq!(Rates::between(&from, &to, true).steal, 60.0);
+        assert_eq!(Rates::between(&from, &to, false).steal, 120.0);
+    }
 }

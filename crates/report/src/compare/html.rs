@@ -96,7 +96,8 @@ fn environment(html: &mut String, c: &RunComparison<'_>) {
 fn metric_table(html: &mut String, c: &RunComparison<'_>, table: &MetricTable) {
     let _ = write!(
         html,
-        "<section><h2>{}</h2><p class=\"lede\">{}; {}</p><div class=\"scroll results\"><table><thead><tr><th>cell</th>\
+        "<section><h2>{}</h2><p class=\"lede\">{}; {}</p><p class=\"scroll-hint\" hidden>The table goes on to the right: scroll it sideways →</p>\
+         <div class=\"scroll results\" tabindex=\"0\"><table><thead><tr><th>cell</th>\
          <th>A</th><th>B</th><th>B/A</th><th class=\"left\">verdict</th></tr></thead><tbody>",
         escape(&capital(table.metric.words.noun)),
         escape(&capital(table.metric.summary)),

@@ -40,8 +40,8 @@ pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
         ));
     }
     cautions.push(
-        "The two runs share no blocks, so the ratios also include any other change between them, listed here or not. For \
-         a close comparison, measure both servers in one plan."
+        "The two runs were measured at different times, so the ratios include everything else that changed between them, \
+         listed here or not. For a close comparison, measure both servers in one plan."
             .to_owned(),
     );
     cautions

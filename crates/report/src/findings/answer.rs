@@ -1,13 +1,13 @@
 //! The answer to the plan's question.
 
 use super::contrast::{Contrast, contrast, reference};
-use crate::analysis::{Analysis, Cell, Standing};
-use crate::number::{figure_of, spread};
+use crate::analysis::{Analysis, Cell, Standing, values};
+use crate::number::{figure_of, percent, spread};
 use crate::phrase::{superlative, versus};
-use crate::text::{capital, list, sentence};
-use pitot_lab::METRICS;
+use crate::text::{capital, list, s, sentence};
 use pitot_lab::metric::Section;
-use pitot_lab::statistics::Estimate;
+use pitot_lab::statistics::{Decision, Estimate, Statistic};
+use pitot_lab::{Better, METRICS};
 
 /// At most so many figures accompany the answer.
 const TILES_MAX: usize = 4;
@@ -42,37 +42,40 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
     else {
         return no_answer(a);
     };
-    let leaders = leaders(a, level);
+    let rest = rest(a, level);
     let bound = if best.is_lower_bound(a.headline) { "at least " } else { "" };
     let value = format!("{bound}{}", figure_of(a.headline, estimate.value));
     let mut headline = if a.series.len() == 1 {
         alone(a, best, level, &value)
-    } else if leaders.len() > 1 {
-        let differences =
-            if leaders.len() == 2 { "difference between them is" } else { "differences between them are" };
-        format!(
-            "{} {}{}: {value}; the {differences} not significant",
-            list(&leaders),
-            superlative(a.headline),
-            a.at_load(level)
-        )
     } else {
-        format!("**{}** {}{}: {value}", a.series_of(best), superlative(a.headline), a.at_load(level))
+        ranked(a, best, level, &value, &rest)
     };
-    headline.push_str(hedge(a, level));
     headline.push_str(&missing(a, level).unwrap_or_default());
-    let mut details = against_others(a, best, level, &leaders);
-    details.extend(at_other_loads(a, level, &leaders));
+    let mut details = against_others(a, best, level, &rest);
+    details.extend(at_other_loads(a, level, a.series_of(best)));
     Answer { headline: sentence(&headline), details, tiles: tiles(a, best) }
 }
 
-/// No cell has a figure: the verdicts of failed cells say why, or else the metric needs what was not recorded.
+/// No cell has a figure: the verdicts of failed cells say why, or the statistic takes more repetitions, or else the metric
+/// needs what was not recorded.
 fn no_answer(a: &Analysis<'_>) -> Answer {
     let any_good = a.cells.iter().any(|c| !c.failed() && !c.record.repetitions.is_empty());
-    let detail = if any_good {
-        format!("The metric `{}` needs {}.", a.headline.name, a.headline.needs)
-    } else {
-        "The verdicts of the cells say what went wrong.".to_owned()
+    let have = a.cells.iter().map(|c| values(c.record, a.headline).len()).max().unwrap_or(0);
+    let detail = match a.run.plan.statistic {
+        Statistic::TrimmedMean(dropped) if have > 0 && have <= 2 * dropped as usize => {
+            let needed = 2 * dropped + 1;
+            let (largest, smallest) = match dropped {
+                1 => ("the largest".to_owned(), "the smallest value".to_owned()),
+                n => (format!("the {n} largest"), format!("the {n} smallest values")),
+            };
+            format!(
+                "A {} leaves out {largest} and {smallest}, so it takes {needed} repetitions, and this run has {have}: run it \
+                 with `--repetitions {needed}` or more.",
+                a.run.plan.statistic
+            )
+        }
+        _ if any_good => format!("The metric `{}` needs {}.", a.headline.name, a.headline.needs),
+        _ => "The verdicts of the cells say what went wrong.".to_owned(),
     };
     Answer {
         headline: format!("There is no answer yet: no cell has a value of {}.", a.headline.words.noun),
@@ -81,12 +84,59 @@ fn no_answer(a: &Analysis<'_>) -> Answer {
     }
 }
 
-/// A note where the best has the best figure, but no other was shown to be worse: with so few repetitions none could be.
-fn hedge(a: &Analysis<'_>, level: usize) -> &'static str {
-    let others = a.at_level(level, a.headline).filter(|(c, _)| c.standing != Standing::Best);
-    let standings: Vec<Standing> = others.map(|(c, _)| c.standing).collect();
-    let undecided = !standings.is_empty() && standings.iter().all(|s| *s == Standing::Unknown);
-    if undecided { " (too few repetitions to tell whether the others are behind)" } else { "" }
+/// The other cells of a level that were not shown to be behind its best, the nearest to it first.
+struct Rest<'a> {
+    /// Equal to within the tolerance, or not significantly different.
+    level: Vec<&'a str>,
+    /// With too few repetitions to tell.
+    unknown: Vec<&'a str>,
+    /// Whether all of `level` are equal to within the tolerance.
+    is_alike: bool,
+}
+
+fn rest<'a>(a: &'a Analysis<'_>, level: usize) -> Rest<'a> {
+    let mut cells: Vec<_> = a.at_level(level, a.headline).collect();
+    cells.sort_by(|x, y| x.1.value.total_cmp(&y.1.value));
+    if a.headline.better == Better::Higher {
+        cells.reverse();
+    }
+    let best = a.best_at(level, a.headline);
+    let with = |standing: Standing| cells.iter().map(|(c, _)| *c).filter(move |c| c.standing == standing);
+    let is_alike = |cell: &Cell<'_>| {
+        let comparison = best.and_then(|best| a.compare(cell.record, best.record, a.headline));
+        comparison.is_some_and(|c| c.decision == Decision::Alike)
+    };
+    Rest {
+        level: with(Standing::Level).map(|c| a.series_of(c)).collect(),
+        unknown: with(Standing::Unknown).map(|c| a.series_of(c)).collect(),
+        is_alike: with(Standing::Level).all(is_alike),
+    }
+}
+
+/// The best of several, and whether it is a winner: that it has the best figure does not show that it is the best.
+fn ranked(a: &Analysis<'_>, best: &Cell<'_>, level: usize, value: &str, rest: &Rest<'_>) -> String {
+    let (name, did, at) = (a.series_of(best), superlative(a.headline), a.at_load(level));
+    if !rest.unknown.is_empty() {
+        let repetitions = best.estimate(a.headline).map_or(0, |e| e.repetitions);
+        let is = if repetitions == 1 { "is" } else { "are" };
+        return format!(
+            "No winner{at}: **{name}** {did}, {value}, but {repetitions} repetition{} {is} too few to tell it from {}",
+            s(repetitions),
+            list(&rest.unknown)
+        );
+    }
+    if rest.level.is_empty() {
+        return format!("**{name}** {did}{at}: {value}");
+    }
+    if rest.is_alike {
+        let all: Vec<&str> = std::iter::once(name).chain(rest.level.iter().copied()).collect();
+        let tolerance = percent(a.run.plan.tolerance);
+        return format!("{} {did}{at}: {value}; they are equivalent to within {tolerance}", list(&all));
+    }
+    format!(
+        "No winner{at}: **{name}** {did}, {value}, but its lead over {} is not significant",
+        list(&rest.level)
+    )
 }
 
 /// The cells that failed at this load or a higher one, so that nobody takes the best of the rest for the best of all:
@@ -100,7 +150,9 @@ fn missing(a: &Analysis<'_>, level: usize) -> Option<String> {
 
 /// What there is to say where nothing is compared but the loads: the figure at the top, and at the bottom.
 fn alone(a: &Analysis<'_>, only: &Cell<'_>, level: usize, value: &str) -> String {
-    let top = format!("{} of **{}**{}: {value}", a.headline.words.noun, a.series_of(only), a.at_load(level));
+    // A program that is measured itself has no name but that of the plan.
+    let of = if a.subject() == "server" { format!(" of **{}**", a.series_of(only)) } else { String::new() };
+    let top = format!("{}{of}{}: {value}", a.headline.words.noun, a.at_load(level));
     let bottom = (0..level).find_map(|level| {
         let estimate = a.best_at(level, a.headline)?.estimate(a.headline)?;
         Some(format!("{}{}", figure_of(a.headline, estimate.value), a.at_load(level)))
@@ -108,28 +160,12 @@ fn alone(a: &Analysis<'_>, only: &Cell<'_>, level: usize, value: &str) -> String
     bottom.map_or(top.clone(), |bottom| format!("{top}; {bottom}"))
 }
 
-/// The names of the best of a level and of those that do not differ from it.
-fn leaders<'a>(a: &'a Analysis<'_>, level: usize) -> Vec<&'a str> {
-    let mut cells: Vec<&Cell<'_>> = a
-        .cells
-        .iter()
-        .filter(|c| c.level == level && matches!(c.standing, Standing::Best | Standing::Level))
-        .collect();
-    cells.sort_by_key(|c| c.standing != Standing::Best);
-    let names: Vec<&str> = cells.iter().map(|c| a.series_of(c)).collect();
-    if names.is_empty() {
-        a.best_at(level, a.headline).map(|c| a.series_of(c)).into_iter().collect()
-    } else {
-        names
-    }
-}
-
 /// The best against its baseline, else against the last, and against the next.
-fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, leaders: &[&str]) -> Vec<String> {
+fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, rest: &Rest<'_>) -> Vec<String> {
     let mut details: Vec<String> = match contrast(a, level, a.headline) {
         Some(Contrast::Difference(text)) => vec![text],
-        // The headline has said already that the leaders do not differ.
-        Some(Contrast::NotSignificant { ratio, .. }) if leaders.len() > 1 => vec![sentence(&ratio)],
+        // The headline has said already that some do not differ.
+        Some(Contrast::NotSignificant { ratio, .. }) if !rest.level.is_empty() => vec![sentence(&ratio)],
         Some(Contrast::NotSignificant { metric, ratio }) => {
             let noun = metric.words.noun;
             vec![sentence(&format!("no significant difference{} in {noun} ({ratio})", a.at_load(level)))]
@@ -138,7 +174,7 @@ fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, leaders: &[&s
     };
     let reference = reference(a, best, level, a.headline);
     let next = runner_up(a, best, level).filter(|next| {
-        reference.is_none_or(|r| r.record.id != next.record.id) && !leaders.contains(&a.series_of(next))
+        reference.is_none_or(|r| r.record.id != next.record.id) && !rest.level.contains(&a.series_of(next))
     });
     if let Some(next) = next
         && let Some(comparison) = a.compare(best.record, next.record, a.headline)
@@ -156,13 +192,15 @@ fn runner_up<'a, 'r>(a: &'a Analysis<'r>, best: &Cell<'_>, level: usize) -> Opti
     others.reduce(|x, y| if better(y.1, x.1) { y } else { x }).map(|(cell, _)| cell)
 }
 
-/// The load levels at which none of the leaders at the highest load led.
-fn at_other_loads(a: &Analysis<'_>, top: usize, leaders_at_top: &[&str]) -> Option<String> {
+/// The lower load levels at which another than the best at the highest load was a winner.
+fn at_other_loads(a: &Analysis<'_>, top: usize, best_at_top: &str) -> Option<String> {
     let others: Vec<String> = (0..top)
         .filter_map(|level| {
-            let names = leaders(a, level);
-            let shared = names.iter().any(|n| leaders_at_top.contains(n));
-            (!names.is_empty() && !shared).then(|| format!("{} led{}", list(&names), a.at_load(level)))
+            let best = a.best_at(level, a.headline).filter(|c| c.standing == Standing::Best)?;
+            let rest = rest(a, level);
+            let is_winner = rest.level.is_empty() && rest.unknown.is_empty();
+            let name = Some(a.series_of(best)).filter(|name| is_winner && *name != best_at_top)?;
+            Some(format!("**{name}** led{}", a.at_load(level)))
         })
         .collect();
     (!others.is_empty()).then(|| sentence(&others.join("; ")))

@@ -56,7 +56,7 @@ fn no_fall_shown(a: &Analysis<'_>, top: usize, peaks: &[Peak<'_, '_>]) -> Option
         .filter_map(|p| Some((p, p.fall.as_ref().filter(|fall| fall.decision != Decision::Alike)?)))
         .reduce(|x, y| if y.1.ratio < x.1.ratio { y } else { x });
     let Some((peak, fall)) = open else {
-        let text = format!("up to {}, no server fell below its own peak", a.load_words(top));
+        let text = format!("up to {}, no {} fell below its own peak", a.load_words(top), a.subject());
         return (peaks.len() > 1).then(|| sentence(&text));
     };
     let why = match fall.decision {

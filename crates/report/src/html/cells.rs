@@ -11,9 +11,14 @@ use pitot_lab::{Metric, Repetition};
 use std::fmt::Write as _;
 
 pub(super) fn cells(a: &Analysis<'_>) -> String {
-    let mut html = String::from(
-        "<section id=\"cells\"><h2>Every cell and its commands</h2><p class=\"lede\">To repeat a cell, type its first \
-         command in one terminal and the second in another. The lab did the same, once for each repetition.</p>",
+    let how = if a.cells.iter().all(|c| c.record.server_command.is_empty()) {
+        "To repeat a cell, type its command."
+    } else {
+        "To repeat a cell, type its first command in one terminal and the second in another."
+    };
+    let mut html = format!(
+        "<section id=\"cells\"><h2>Every cell and its commands</h2><p class=\"lede\">{how} The lab did the same, once for \
+         each repetition.</p>"
     );
     for level in 0..a.load.levels.len() {
         let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.level == level).collect();
@@ -29,7 +34,7 @@ pub(super) fn cells(a: &Analysis<'_>) -> String {
 fn group(a: &Analysis<'_>, level: usize, cells: &[&Cell<'_>]) -> String {
     let is_open = a.top_level() == Some(level) || cells.iter().any(|c| c.failed());
     let open = if is_open { " open" } else { "" };
-    let words = if a.load.factor.is_some() { a.load_words(level) } else { "all servers".into() };
+    let words = if a.load.factor.is_some() { a.load_words(level) } else { "all cells".into() };
     let mut html = format!(
         "<details class=\"group\"{open}><summary>{} <span class=\"soft\">{} cell{}</span></summary><div class=\"cells\">",
         escape(&words),
@@ -53,7 +58,9 @@ fn cell(a: &Analysis<'_>, cell: &Cell<'_>) -> String {
     if !cell.verdict.reason.is_empty() {
         let _ = write!(html, "<p>{}</p>", marked(&cell.verdict.reason));
     }
-    for (name, command) in [("Server", &cell.record.server_command), ("Load", &cell.record.load_command)] {
+    let load = if a.run.plan.program.is_some() { "Program" } else { "Load" };
+    let commands = [("Server", &cell.record.server_command), (load, &cell.record.load_command)];
+    for (name, command) in commands.into_iter().filter(|(_, command)| !command.is_empty()) {
         let _ = write!(
             html,
             "<h3>{name}</h3><div class=\"command\"><pre>{}</pre><button type=\"button\" class=\"copy\">copy</button></div>",

@@ -16,7 +16,12 @@ pub(super) fn results(a: &Analysis<'_>) -> String {
     let table = Results::of(a);
     let mut html = String::from("<section id=\"results\"><h2>Results</h2>");
     let _ = write!(html, "<p class=\"lede\">{}</p>", escape(&table.legend));
-    html.push_str("<div class=\"scroll results\"><table><thead><tr><th>server</th>");
+    let _ = write!(
+        html,
+        "<p class=\"scroll-hint\" hidden>The table goes on to the right: scroll it sideways →</p>\
+         <div class=\"scroll results\" tabindex=\"0\"><table><thead><tr><th>{}</th>",
+        escape(&table.corner)
+    );
     for column in &table.columns {
         let _ = write!(html, "<th>{}<small>{}</small></th>", escape(&column.title), escape(&column.hint));
     }
@@ -46,7 +51,7 @@ fn row(row: &Row) -> String {
     let (class, _) = ink(Ink::Series(row.series));
     let mark = match row.mark {
         Mark::Best => "<span class=\"mark\" title=\"best\">★</span>",
-        Mark::Level => "<span class=\"mark\" title=\"not significantly different from the best\">≈</span>",
+        Mark::Level => "<span class=\"mark\" title=\"not significantly worse than the best\">≈</span>",
         Mark::None => "<span class=\"mark\"></span>",
     };
     let mut html =

@@ -66,6 +66,25 @@
     });
   }
 
+  // A name that is pointed at shows the band of its series.
+  for (const name of all("button.key[data-s], svg .label[data-s]")) {
+    const light = (on) =>
+      all(`svg .band[data-s="${name.dataset.s}"]`, name.closest("figure")).forEach((band) => band.classList.toggle("lit", on));
+    for (const event of ["pointerenter", "focus"]) name.addEventListener(event, () => light(true));
+    for (const event of ["pointerleave", "blur"]) name.addEventListener(event, () => light(false));
+  }
+
+  // A table that does not fit says that it goes on.
+  const hint = () =>
+    all(".scroll-hint").forEach((p) => {
+      const box = p.nextElementSibling;
+      p.hidden = box.scrollWidth <= box.clientWidth + 1 || box.scrollLeft + box.clientWidth >= box.scrollWidth - 1;
+    });
+  addEventListener("resize", hide);
+  addEventListener("resize", hint);
+  all(".scroll-hint").forEach((p) => p.nextElementSibling.addEventListener("scroll", hint));
+  hint();
+
   // A choice shows one pane of its figure.
   const choose = (figure, index) => {
     all(".pane", figure).forEach((pane, i) => pane.classList.toggle("on", i === index));

@@ -2,9 +2,13 @@
 
 use super::frame::{Frame, LETTER, ROW_HEIGHT};
 use super::ink::{SERIES_COLOURS, dot, ink, series_attribute};
+use crate::axis::Scale;
 use crate::escape::escape;
 use crate::scene::{Ink, Mark, Scene};
 use std::fmt::Write as _;
+
+/// How far below the middle of a row the values behind a point are drawn.
+const SPECK_BELOW: f64 = 9.5;
 
 /// A scene's coordinates in pixels.
 struct Plane<'a> {
@@ -24,6 +28,19 @@ impl Plane<'_> {
     /// The middle of a row.
     fn row(&self, row: usize) -> f64 {
         self.y(row as f64)
+    }
+
+    /// The value at the right end of the x axis.
+    fn end(&self) -> f64 {
+        match self.scene.x.scale {
+            Scale::Linear { high, .. } | Scale::Log { high, .. } => high,
+            Scale::Steps(count) => count as f64 - 0.5,
+        }
+    }
+
+    /// Whether a value lies to the right of the x axis.
+    fn is_beyond(&self, value: f64) -> bool {
+        value > self.end()
     }
 
     /// A point as SVG writes it.
@@ -57,12 +74,13 @@ pub(super) fn mark(svg: &mut String, mark: &Mark, scene: &Scene, frame: &Frame) 
     let plane = Plane { scene, frame };
     match mark {
         Mark::Line { ink, points, dots, dashed, .. } => line(svg, &plane, *ink, points, *dots, *dashed),
-        Mark::Band { ink, points } => band(svg, &plane, *ink, points),
+        Mark::Band { ink, points, quiet } => band(svg, &plane, *ink, points, *quiet),
         Mark::Whisker { ink, x, low, high } => whisker(svg, &plane, *ink, *x, (*low, *high)),
         Mark::Bar { ink, series, row, from, to } => bar(svg, &plane, *ink, *series, *row, (*from, *to)),
         Mark::Label { series, row, x, text } => label(svg, &plane, *series, *row, *x, text),
         Mark::Reach { series, row, low, high } => reach(svg, &plane, *series, *row, (*low, *high)),
         Mark::Dot { ink, row, x, open } => row_dot(svg, &plane, *ink, *row, *x, *open),
+        Mark::Speck { ink, row, x } => speck(svg, &plane, *ink, *row, *x),
         Mark::Stretch { .. } => {}
     }
 }
@@ -81,12 +99,13 @@ fn line(svg: &mut String, plane: &Plane<'_>, colour: Ink, points: &[(f64, f64)],
     svg.push_str("</g>");
 }
 
-fn band(svg: &mut String, plane: &Plane<'_>, colour: Ink, points: &[(f64, f64, f64)]) {
+fn band(svg: &mut String, plane: &Plane<'_>, colour: Ink, points: &[(f64, f64, f64)], quiet: bool) {
     let (class, series) = ink(colour);
     let upper = points.iter().map(|(x, _, high)| plane.point(*x, *high));
     let lower = points.iter().rev().map(|(x, low, _)| plane.point(*x, *low));
     let path: Vec<String> = upper.chain(lower).collect();
-    let _ = write!(svg, "<polygon class=\"band {class}\"{series} points=\"{}\"/>", path.join(" "));
+    let quiet = if quiet { " quiet" } else { "" };
+    let _ = write!(svg, "<polygon class=\"band {class}{quiet}\"{series} points=\"{}\"/>", path.join(" "));
 }
 
 fn whisker(svg: &mut String, plane: &Plane<'_>, colour: Ink, x: f64, (low, high): (f64, f64)) {
@@ -134,13 +153,35 @@ fn label(svg: &mut String, plane: &Plane<'_>, series: Option<usize>, row: usize,
 }
 
 fn reach(svg: &mut String, plane: &Plane<'_>, series: Option<usize>, row: usize, (low, high): (f64, f64)) {
-    let (x1, x2, middle) = (plane.x(low), plane.x(high), plane.row(row));
+    let (x1, middle) = (plane.x(low.min(plane.end())), plane.row(row));
     let top = middle - 4.0;
+    let (x2, cap) = if plane.is_beyond(high) {
+        (plane.x(plane.end()), "m-6 -4l6 4l-6 4".to_owned())
+    } else {
+        let x2 = plane.x(high);
+        (x2, format!("M{x2:.1} {top:.1}v8"))
+    };
     let _ = write!(
         svg,
-        "<path class=\"reach\"{} d=\"M{x1:.1} {middle:.1}H{x2:.1}M{x1:.1} {top:.1}v8M{x2:.1} {top:.1}v8\"/>",
+        "<path class=\"reach\"{} d=\"M{x1:.1} {top:.1}v8M{x1:.1} {middle:.1}H{x2:.1}{cap}\"/>",
         series_attribute(series),
     );
+}
+
+/// A small dot below the middle of its row; one beyond the axis is an arrow head at its end.
+fn speck(svg: &mut String, plane: &Plane<'_>, colour: Ink, row: usize, x: f64) {
+    let (class, series) = ink(colour);
+    let cy = plane.row(row) + SPECK_BELOW;
+    let _ = if plane.is_beyond(x) {
+        let tip = plane.x(plane.end());
+        write!(svg, "<path class=\"speck {class}\"{series} d=\"M{tip:.1} {cy:.1}l-5 -3v6z\"/>")
+    } else {
+        write!(
+            svg,
+            "<circle class=\"speck {class}\"{series} cx=\"{:.1}\" cy=\"{cy:.1}\" r=\"2.4\"/>",
+            plane.x(x)
+        )
+    };
 }
 
 fn row_dot(svg: &mut String, plane: &Plane<'_>, colour: Ink, row: usize, x: f64, open: bool) {

@@ -24,14 +24,19 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     for detail in &answer.details {
         paragraph(&mut out, "  ", detail);
     }
+    let trust = trust(a);
+    out.push('\n');
+    paragraph(&mut out, "", &trust.in_short());
     out.push('\n');
     results(&mut out, a);
-    heading(&mut out, "Findings");
-    for (i, finding) in findings(a).iter().enumerate() {
+    let findings = findings(a);
+    if !findings.is_empty() {
+        heading(&mut out, "Findings");
+    }
+    for (i, finding) in findings.iter().enumerate() {
         item(&mut out, &format!("{}. ", i + 1), finding);
     }
     published_tables(&mut out, a);
-    let trust = trust(a);
     heading(&mut out, trust.grade.title());
     for reason in &trust.reasons {
         item(&mut out, "- ", reason);

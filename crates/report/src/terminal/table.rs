@@ -80,9 +80,9 @@ fn lay_out(table: &Results, layout: &Layout, name_max: usize) -> Vec<String> {
         (0..layout.columns.len()).map(|index| widest(index).max(head(index).chars().count())).collect();
     let verdict = rows().map(|r| r.verdict_words().len()).max().unwrap_or(0).max("verdict".len());
     let others: usize = widths.iter().map(|w| w + 2).sum::<usize>() + verdict + 4;
-    let longest = rows().map(|r| r.name.chars().count()).max().unwrap_or(0).max("server".len());
+    let longest = rows().map(|r| r.name.chars().count()).max().unwrap_or(0).max(table.corner.chars().count());
     let name_width = longest.min(WIDTH.saturating_sub(others).max(name_max));
-    let mut line = format!("  {:<name_width$}", "server");
+    let mut line = format!("  {:<name_width$}", table.corner);
     for (index, width) in widths.iter().enumerate() {
         let _ = write!(line, "  {:>width$}", head(index));
     }

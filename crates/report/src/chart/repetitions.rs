@@ -1,0 +1,73 @@
+//! Every repetition in the plan's metric, with the figure and the interval that they make.
+
+use super::entry::Chart;
+use super::levels::{by_level, log_from, within_reach};
+use crate::analysis::{Analysis, values};
+use crate::axis::Axis;
+use crate::number::{figure, figure_of, figure_with_spread};
+use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
+use crate::text::capital;
+use pitot_lab::Better;
+
+pub(super) const CHART: Chart = Chart {
+    name: "repetitions",
+    title: "Every repetition",
+    summary: "The cells, best first, in the plan's metric. The large dot is a cell's figure, the line its interval (or the \
+              range of its repetitions, if they are too few for one), and each small dot one repetition. What lies beyond \
+              the frame has an arrow.",
+    draw,
+};
+
+/// More repetitions than this are not listed one by one.
+const LISTED_MAX: usize = 12;
+
+fn draw(a: &Analysis<'_>) -> Option<Figure> {
+    by_level(a, |level| pane(a, level))
+}
+
+fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
+    let metric = a.headline;
+    let mut cells: Vec<_> = a.at_level(level, metric).collect();
+    cells.sort_by(|x, y| x.1.value.total_cmp(&y.1.value));
+    if metric.better == Better::Higher {
+        cells.reverse();
+    }
+    let middles = || cells.iter().map(|c| c.1.value);
+    let ends = cells.iter().flat_map(|(_, e)| [e.span().0, e.span().1, e.min, e.max]);
+    let reach = within_reach(middles(), ends);
+    let high = reach.iter().copied().reduce(f64::max)?;
+    // A little more room for the labels behind the intervals.
+    let x = Axis::of_values("", reach.iter().copied().chain([high * 1.1]), log_from(metric), |v| {
+        figure(v, metric.unit)
+    });
+    let mut marks = Vec::new();
+    let mut stops = Vec::new();
+    for (row, (cell, e)) in cells.iter().enumerate() {
+        let (series, ink) = (Some(cell.series), Ink::Series(cell.series));
+        let (low, up) = e.span();
+        let repetitions = values(cell.record, metric);
+        marks.extend(repetitions.iter().map(|&x| Mark::Speck { ink, row, x }));
+        marks.push(Mark::Reach { series, row, low, high: up });
+        marks.push(Mark::Dot { ink, row, x: e.value, open: false });
+        let bound = if cell.is_lower_bound(metric) { "≥ " } else { "" };
+        let text = format!("{bound}{}", figure_of(metric, e.value));
+        marks.push(Mark::Label { series, row, x: up.max(e.value).min(high), text });
+        let mut rows = vec![(Some(ink), a.run.plan.statistic.to_string(), figure_with_spread(metric, e))];
+        if repetitions.len() <= LISTED_MAX {
+            let all: Vec<String> = repetitions.iter().map(|v| figure_of(metric, *v)).collect();
+            rows.push((None, "repetitions".into(), all.join(", ")));
+        }
+        let heading = format!("{} {}", a.series_of(cell), a.load_words(level)).trim_end().to_owned();
+        stops.push(Stop { at: Anchor::Row(row), heading, rows });
+    }
+    let scene = Scene {
+        title: capital(metric.words.noun),
+        hint: metric.hint().into(),
+        x,
+        y: Axis::rows(cells.iter().map(|(cell, _)| a.series_of(cell).to_owned())),
+        marks,
+        stops,
+        size: Size::Rows,
+    };
+    Some(Pane { label: String::new(), scenes: vec![scene], legend: Vec::new() })
+}
