@@ -537,7 +537,7 @@ fn a_program_that_is_measured_itself_is_no_server() {
     assert!(text.contains("Requests per second at size 1000: "), "{text}");
     assert!(!text.contains("server ") && !text.contains("of disk files at size 1000: "), "{text}");
     assert!(!text.contains("too few repetitions to tell"), "{text}");
-    assert!(text.contains("\n  size       requests/s"), "{text}");
+    assert!(text.contains("\n  size  "), "{text}");
     assert!(text.contains("\n  size 1000  "), "{text}");
     let page = render(&run, Format::Html);
     assert_well_formed(&page);
