@@ -76,6 +76,33 @@ impl Server {
         format!("http://{}/", self.address)
     }
 
+    fn pid(&self) -> u32 {
+        self.child.0.id()
+    }
+
+    /// CPU time of all its threads, nanoseconds: exact once they sleep.
+    fn cpu_ns(&self) -> u64 {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        let of = |path: std::path::PathBuf| -> u64 {
+            let text = std::fs::read_to_string(path.join("schedstat")).unwrap_or_default();
+            text.split_ascii_whitespace().next().map_or(0, |n| n.parse().unwrap())
+        };
+        tasks.map(|task| of(task.unwrap().path())).sum()
+    }
+
+    /// Whether all its threads sleep.
+    fn sleeps(&self) -> bool {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        tasks.flatten().all(|task| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S'))
+        })
+    }
+
+    fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
+    }
+
     /// What it printed at its end.
     fn stop(mut self) -> Value {
         self.child.signal(Signal::TERM);
@@ -143,6 +170,202 @@ impl Load {
     fn quit(mut self) {
         assert_eq!(self.obey("quit"), Answer::Quit);
         assert_eq!(self.child.code(), Some(0));
+    }
+}
+
+/// Waits until something holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < TIMEOUT, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The engines that this kernel has.
+fn engines() -> Vec<&'static str> {
+    let usable = |engine: &&str| {
+        let probe = pitot(&["load", "http://127.0.0.1:1/", "--engine", engine, "-n", "1"]).output().unwrap();
+        !String::from_utf8_lossy(&probe.stderr).contains("io_uring")
+    };
+    ["epoll", "uring"].into_iter().filter(usable).collect()
+}
+
+#[test]
+fn every_engine_pace_and_life_of_connections_counts_what_the_server_counts() {
+    let paces = ["", "--think 2ms", "-R 3000", "-R 3000 --pace poisson"];
+    let lives = [
+        "-c 6",
+        "-c 6 -t 3",
+        "-c 6 --pipeline 4",
+        "-c 6 --requests-per-connection 1",
+        "-c 6 -t 2 --requests-per-connection 3",
+        "-c 6 --idle 5 --path /a.txt --path /b.txt=3 --expect-status 404",
+        "-c 6 --churn 200",
+    ];
+    for engine in engines() {
+        let server = Server::http();
+        let mut load = Load::start(&[]);
+        let mut groups = Vec::new();
+        let (mut requests, mut connections, mut sent) = (0, 0, 0);
+        for pace in paces {
+            for life in lives.iter().filter(|life| !(pace.contains("think") && life.contains("pipeline"))) {
+                let group = format!("'{pace} {life}'");
+                let opened = load.open(&format!("{group} {} --engine {engine} {life} {pace}", server.url()));
+                assert_eq!(opened.failed, 0, "{group}");
+                connections += opened.connections;
+                groups.push(group);
+            }
+        }
+        for _ in 0..4 {
+            for group in &groups {
+                let slice = load.run(&format!("{group} 12ms"));
+                assert!(slice.error_count() == 0 && slice.requests > 0, "{engine} {slice:?}");
+                assert_eq!((slice.requests, slice.failed), (slice.attempted, 0), "{engine} {slice:?}");
+                assert_eq!(Histogram::decode(&slice.histogram).unwrap().count(), slice.requests, "{slice:?}");
+                assert_eq!(slice.reconnects, 0, "{engine} {slice:?}");
+                requests += slice.requests;
+                connections += slice.connects;
+                sent += slice.bytes_sent;
+            }
+        }
+        load.quit();
+        let stats = server.stop();
+        assert_eq!(stats["requests"], requests, "{engine}");
+        assert_eq!(stats["connections"]["accepted"], connections, "{engine}");
+        assert_eq!(stats["bytes"]["received"], sent, "{engine}");
+    }
+}
+
+#[test]
+fn other_protocols_are_held_too() {
+    for (protocol, path) in [("echo", "100"), ("busy", ""), ("blob", "5000"), ("memcache", "")] {
+        let server = Server::start(&[protocol]);
+        let mut load = Load::start(&[]);
+        let path = if path.is_empty() { String::new() } else { format!("/{path}") };
+        load.open(&format!("a {protocol}://{}{path} -c 3", server.address));
+        let requests: u64 = (0..5)
+            .map(|_| load.run("a 10ms"))
+            .map(|slice| {
+                assert!(slice.error_count() == 0 && slice.requests > 0, "{protocol} {slice:?}");
+                slice.requests
+            })
+            .sum();
+        load.quit();
+        // To fill a cache takes requests too.
+        let counted = server.stop()["requests"].as_u64().unwrap();
+        assert!(
+            counted == requests || protocol == "memcache" && counted > requests,
+            "{protocol}: {counted}, {requests}"
+        );
+    }
+}
+
+#[test]
+fn an_open_pace_asks_in_many_slices_for_as_much_as_in_one_run() {
+    let server = Server::http();
+    let mut load = Load::start(&[]);
+    // An arrival every 33 ms, in slices of 20 ms.
+    load.open(&format!("a {} -R 30", server.url()));
+    let asked: u64 = (0..50).map(|_| load.run("a 20ms")).map(|slice| slice.attempted + slice.missed).sum();
+    assert_eq!(asked, 30);
+    load.quit();
+}
+
+#[test]
+fn a_server_whose_slice_is_drained_uses_no_more_cpu_time() {
+    for engine in engines() {
+        for life in ["", "--requests-per-connection 1"] {
+            let server = Server::http();
+            let mut load = Load::start(&[]);
+            load.open(&format!("a {} -c 8 --engine {engine} {life}", server.url()));
+            for _ in 0..3 {
+                let before = server.cpu_ns();
+                load.run("a 50ms");
+                until("the server sleeps", || server.sleeps());
+                let drained = server.cpu_ns();
+                std::thread::sleep(Duration::from_millis(100));
+                let later = server.cpu_ns() - drained;
+                let used = drained - before;
+                assert!(later * 20 < used, "{engine} {life}: {used} ns in the slice and {later} ns after it");
+            }
+            load.quit();
+        }
+    }
+}
+
+#[test]
+fn a_server_that_dies_in_a_slice_makes_errors_and_no_other_group_suffers() {
+    for engine in engines() {
+        let (mut dying, other) = (Server::http(), Server::http());
+        let mut load = Load::start(&[]);
+        load.open(&format!("a {} -c 4 --engine {engine}", dying.url()));
+        load.open(&format!("b {} -c 4 --engine {engine}", other.url()));
+        let before = dying.cpu_ns();
+        load.send("run a 300ms");
+        until("the slice runs", || dying.cpu_ns() > before + 1_000_000);
+        dying.child.0.kill().unwrap();
+        let Answer::Slice(slice) = load.answer() else { panic!("{engine}") };
+        assert!(slice.requests > 0 && slice.failed > 0, "{engine} {slice:?}");
+        assert!(slice.errors.contains_key("connect ECONNREFUSED"), "{engine} {slice:?}");
+        assert_eq!(slice.attempted, slice.completed + slice.failed, "{engine} {slice:?}");
+        for _ in 0..3 {
+            let slice = load.run("a 20ms");
+            assert_eq!((slice.requests, slice.reconnects), (0, 0), "{engine} {slice:?}");
+            assert!(slice.errors["connect ECONNREFUSED"] >= 4, "{engine} {slice:?}");
+            let slice = load.run("b 20ms");
+            assert!(slice.requests > 0 && slice.error_count() == 0, "{engine} {slice:?}");
+        }
+        assert!(
+            matches!(load.obey("close a"), Answer::Closed(closed) if closed.connections == 0),
+            "{engine}"
+        );
+        load.quit();
+    }
+}
+
+#[test]
+fn a_server_that_answers_nothing_is_waited_for_until_the_timeout() {
+    // The kernel accepts, and nobody reads.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    for engine in engines() {
+        for life in ["", "--requests-per-connection 1", "-R 1000"] {
+            let mut load = Load::start(&[]);
+            load.open(&format!("a {url} -c 3 --timeout 200ms --engine {engine} {life}"));
+            for n in 0..2 {
+                let began = Instant::now();
+                let slice = load.run("a 30ms");
+                assert!(began.elapsed() < TIMEOUT / 10, "{engine} {slice:?}");
+                assert_eq!((slice.requests, slice.failed), (0, slice.attempted), "{engine} {slice:?}");
+                assert_eq!(slice.errors, [("timeout reply".to_owned(), 3)].into(), "{engine} {slice:?}");
+                assert!((100e3..TIMEOUT.as_micros() as f64).contains(&slice.drain_us), "{engine} {slice:?}");
+                let lost = if n == 1 && life != "--requests-per-connection 1" { 3 } else { 0 };
+                assert_eq!(slice.reconnects, lost, "{engine} {life} {slice:?}");
+            }
+            load.quit();
+        }
+    }
+}
+
+#[test]
+fn connections_that_the_server_closes_in_between_are_opened_again_and_are_no_errors() {
+    for engine in engines() {
+        let server = Server::start(&["http", "--idle-timeout", "100ms"]);
+        let before = server.descriptors();
+        let mut load = Load::start(&[]);
+        load.open(&format!("a {} -c 5 --engine {engine} -t 2", server.url()));
+        for n in 0..2 {
+            let slice = load.run("a 20ms");
+            assert!(slice.requests > 0 && slice.error_count() == 0, "{engine} {slice:?}");
+            assert_eq!(
+                (slice.connects, slice.reconnects),
+                (0, if n == 0 { slice.reconnects } else { 5 }),
+                "{engine}"
+            );
+            until("the server closes idle connections", || server.descriptors() <= before);
+        }
+        load.quit();
     }
 }
 

@@ -1,5 +1,7 @@
 //! The connections against a wire that only keeps a log and a clock that is only an argument.
 
+mod slices;
+
 use std::sync::mpsc::{Receiver, channel};
 
 use pitot_proto::client::{ClientOptions, RequestSpec, Url};
