@@ -43,7 +43,7 @@ fn cure(result: &LoadResult) -> String {
     let url = &result.target;
     let scheme = url.split("://").next().unwrap_or_default();
     if result.unanswered_since_s.is_some() {
-        return "see the log of the server: it answered before; the figures hold the time after, too".into();
+        return "see the log of the server, which answered before; the rate is that of the whole run".into();
     }
     if result.connections.opened == 0 {
         return format!("is the server running, and is {url} its address?");

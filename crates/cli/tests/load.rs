@@ -240,6 +240,17 @@ fn a_server_that_dies_in_the_run_is_neither_slow_nor_is_the_client() {
 }
 
 #[test]
+fn a_server_that_hangs_in_the_run_is_found_before_a_timeout() {
+    let acts = [vec![Act::Answer; 50], vec![Act::Silence; 50]].concat();
+    let server = Server::start(Script { acts, ..Script::default() });
+    let (result, code) = json(&[&server.url(), "-c", "2", "-d", "2s", "--timeout", "30s"]);
+    assert_eq!((code, &result["client"]["verdict"]), (1, &Value::from("failed")));
+    let reason = result["client"]["reason"].as_str().unwrap();
+    assert!(reason.contains("nothing was answered from") && reason.contains("requests waited"), "{reason}");
+    assert!(result["unanswered_since_s"].as_f64() < Some(1.0));
+}
+
+#[test]
 fn errors_are_a_share_of_what_was_due_or_begun_at_any_pace() {
     let (url, server) = mortal(200);
     let (result, _) = json(&[&url, "-c", "1", "-d", "2s", "-R", "500", "--fail-if", "errors > 100%"]);

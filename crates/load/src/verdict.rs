@@ -71,9 +71,17 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind,
     }
     let missed = share(requests.missed, requests.missed + requests.attempted);
     if missed > MISSED_MAX {
+        let why = match tally.errors.iter().filter(|e| e.phase == "connect").max_by_key(|e| e.count) {
+            Some(e) => format!(
+                "no connection was open and free, and connects failed: {} ({}). The server was away for a time, or",
+                e.kind,
+                times(e.count)
+            ),
+            None => "no connection was free. The server".into(),
+        };
         let reason = format!(
-            "{:.1}% of the requests that were due could not be sent: no connection was free. The server is slower than \
-             the asked rate, or needs more connections (-c)",
+            "{:.1}% of the requests that were due could not be sent: {why} is slower than the asked rate, or needs more \
+             connections (-c)",
             missed * 100.0
         );
         return (VerdictKind::RateMissed, reason);
@@ -184,6 +192,22 @@ mod tests {
         let (verdict, reason) = judge(&tally, LENGTH, true);
         assert_eq!(verdict, VerdictKind::Failed);
         assert!(reason.contains("from 4.00 s on") && reason.contains("ECONNREFUSED (80 times)"), "{reason}");
+    }
+
+    #[test]
+    fn arrivals_that_no_connection_was_open_for_are_not_blamed_on_a_slow_server_alone() {
+        let mut tally = good();
+        tally.requests.missed = 500;
+        assert!(judge(&tally, LENGTH, true).1.contains("no connection was free. The server is slower"));
+        tally.errors = vec![ErrorRow {
+            phase: "connect".into(),
+            kind: "ECONNREFUSED".into(),
+            count: 1,
+            first_at_s: 4.0,
+        }];
+        let (verdict, reason) = judge(&tally, LENGTH, true);
+        assert_eq!(verdict, VerdictKind::RateMissed);
+        assert!(reason.contains("ECONNREFUSED (1 time)") && reason.contains("away for a time"), "{reason}");
     }
 
     #[test]

@@ -175,6 +175,17 @@ fn a_result_that_fails_the_repetition_is_kept() {
 }
 
 #[test]
+fn a_server_that_stopped_answering_fails_with_what_the_load_says_of_it() {
+    let mut fake = Fake::new();
+    fake.load.result = Some(
+        r#"{"schema": "pitot-load/1", "requests": {"attempted": 9, "completed": 5, "ok": 5}, "throughput_rps": 5.0,
+            "unanswered_since_s": 1.0, "client": {"verdict": "failed", "reason": "nothing was answered from 1.00 s on"}}"#
+            .into(),
+    );
+    assert_fails(&mut fake, "nothing was answered from 1.00 s on");
+}
+
+#[test]
 fn a_server_that_does_not_stop_or_stops_with_an_error_fails() {
     let mut fake = Fake::new();
     fake.server.stops = None;
