@@ -4,6 +4,7 @@
 
 pub mod http;
 pub mod memcache;
+pub mod memcached;
 pub mod script;
 
 use std::collections::BTreeMap;

@@ -60,7 +60,8 @@ struct Known {
 /// A value.
 #[derive(Clone, Debug)]
 enum Content {
-    Number(u64),
+    /// A number, with blanks behind it up to the length of the longest one since it was written.
+    Number(u64, usize),
     Pieces(Vec<Piece>),
 }
 
@@ -292,7 +293,7 @@ impl Soak {
 
     fn content(&self, key: u32, new: New) -> Content {
         if self.is_counter(key) {
-            Content::Number(new.id)
+            Content::Number(new.id, 0)
         } else {
             Content::Pieces(vec![Piece { id: new.id, len: new.len }])
         }
@@ -435,7 +436,9 @@ fn ends_s(exptime: u32, sent_s: u32, now_s: u32, lag_s: u32) -> Option<RangeIncl
 
 impl Known {
     fn count(&mut self, delta: u64, up: bool, reported: &[u8]) -> Result<(), String> {
-        let Content::Number(n) = &mut self.value else { return Err("it is not a number".into()) };
+        let len = self.value.len();
+        let Content::Number(n, padded) = &mut self.value else { return Err("it is not a number".into()) };
+        *padded = len;
         *n = if up { n.wrapping_add(delta) } else { n.saturating_sub(delta) };
         self.cas = None;
         if reported == n.to_string().as_bytes() { Ok(()) } else { Err(format!("it should be {n}")) }
@@ -471,14 +474,14 @@ impl Piece {
 impl Content {
     fn len(&self) -> usize {
         match self {
-            Content::Number(n) => n.to_string().len(),
+            Content::Number(n, padded) => n.to_string().len().max(*padded),
             Content::Pieces(pieces) => pieces.iter().map(|piece| piece.len as usize).sum(),
         }
     }
 
     fn put(&self, out: &mut Vec<u8>) {
         match self {
-            Content::Number(n) => out.extend_from_slice(n.to_string().as_bytes()),
+            Content::Number(n, padded) => out.extend_from_slice(format!("{n:<padded$}").as_bytes()),
             Content::Pieces(pieces) => {
                 for part in pieces.iter().flat_map(|piece| piece.parts()) {
                     out.extend_from_slice(&part);

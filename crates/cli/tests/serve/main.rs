@@ -24,6 +24,7 @@ mod leaks;
 mod mail;
 mod malformed_input;
 mod many_connections;
+mod memcached;
 mod processes;
 mod refusals;
 mod relay;

@@ -8,7 +8,7 @@ use super::errors::{BAD_EXPTIME, BAD_LINE, ERROR, NON_NUMERIC};
 use super::expiry::{AT_ONCE, expires_s};
 use super::limits::KEY_BYTES_MAX;
 use super::stats;
-use super::store::{New, Shard, Slot};
+use super::store::{Shard, Slot};
 use super::words::Words;
 use crate::{Context, Outbox};
 
@@ -22,9 +22,9 @@ struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    const MAX: usize = 4;
+    const MAX: usize = 3;
 
-    /// `None` if their number is not in the allowed range.
+    /// `None` if their number is not in the allowed range, which ends at [`Arguments::MAX`].
     fn new(words: Words<'a>, at_least: usize, at_most: usize) -> Option<Arguments<'a>> {
         let mut arguments = Arguments { words: [b""; Arguments::MAX], count: 0 };
         for word in words {
@@ -47,29 +47,36 @@ pub(super) fn execute(
     verb: &[u8],
     words: Words<'_>,
     out: &mut Outbox,
-) {
+) -> bool {
     let (at_least, at_most, command): (usize, usize, Command) = match verb {
         b"delete" => (1, 3, delete),
         b"incr" => (2, 3, |cache, now_s, arguments| arithmetic(cache, now_s, arguments, true)),
         b"decr" => (2, 3, |cache, now_s, arguments| arithmetic(cache, now_s, arguments, false)),
         b"touch" => (2, 3, touch),
         b"flush_all" => (0, 2, flush_all),
-        b"verbosity" => (1, 4, verbosity),
-        b"version" => (0, 4, |_, _, _| Answer::Fixed(VERSION.as_bytes())),
-        b"stats" => {
-            return match Arguments::new(words, 0, 1) {
-                Some(arguments) => stats::answer(cache, cx, now_s, arguments.words[0], out),
-                None => out.bytes(ERROR),
-            };
+        b"verbosity" => (1, 2, verbosity),
+        b"version" => {
+            out.bytes(VERSION.as_bytes());
+            return true;
         }
-        _ => return out.bytes(ERROR),
+        b"stats" => {
+            stats::answer(cache, cx, now_s, words, out);
+            return true;
+        }
+        b"lru_crawler" => {
+            lru_crawler(words, out);
+            return true;
+        }
+        _ => return false,
     };
     let Some(arguments) = Arguments::new(words, at_least, at_most) else {
-        return out.bytes(ERROR);
+        out.bytes(ERROR);
+        return true;
     };
     let answer = command(cache, now_s, &arguments);
-    if arguments.quiet() && verb != b"version" {
-        return;
+    // `delete noreply` deletes a key of that name.
+    if arguments.quiet() && !(verb == b"delete" && arguments.count == 1) {
+        return true;
     }
     match answer {
         Answer::Fixed(bytes) => out.bytes(bytes),
@@ -78,6 +85,7 @@ pub(super) fn execute(
             line.extend_from_slice(b"\r\n");
         }),
     }
+    true
 }
 
 /// The reported version: first that of the protocol, since libmemcached refuses version 0.
@@ -121,7 +129,7 @@ fn arithmetic(cache: &Cache, now_s: u32, arguments: &Arguments<'_>, increment: b
     if key.len() > KEY_BYTES_MAX {
         return Answer::Fixed(BAD_LINE);
     }
-    let Some(delta) = decimal::unsigned(delta) else {
+    let Some(delta) = decimal::wide(delta) else {
         return Answer::Fixed(b"CLIENT_ERROR invalid numeric delta argument\r\n");
     };
     let hash = cache.store.hash(key);
@@ -136,7 +144,14 @@ fn arithmetic(cache: &Cache, now_s: u32, arguments: &Arguments<'_>, increment: b
     }
 }
 
-/// Increments an item (wrapping at 64 bits) or decrements it (down to 0). `None` if its value is not a number.
+/// Whether a value is looked at as a number, before the unique number of its item is. memcached holds longer ones in
+/// several pieces.
+pub(super) fn may_be_number(value: &[u8]) -> bool {
+    !value.is_empty() && value.len() <= 512 << 10
+}
+
+/// Increments an item (wrapping at 64 bits) or decrements it (down to 0), and returns the new number. `None` if its value
+/// is not a number.
 pub(super) fn add_delta(
     shard: &mut Shard,
     slot: Slot,
@@ -144,14 +159,10 @@ pub(super) fn add_delta(
     delta: u64,
     now_s: u32,
 ) -> Option<u64> {
-    let entry = shard.entry(slot);
-    // memcached pads a number that has become shorter with blanks, so clients may write such values back.
-    let old = decimal::unsigned(entry.item.value().trim_ascii_end())?;
+    let value = shard.entry(slot).item.value();
+    let old = if may_be_number(value) { decimal::wide(value)? } else { return None };
     let new = if increment { old.wrapping_add(delta) } else { old.saturating_sub(delta) };
-    let digits = Digits::of(new);
-    let (flags, expires_s, marks) = (entry.flags, entry.expires_s, entry.marks);
-    shard.rewrite(slot, New { flags, expires_s, value: [digits.as_slice(), b""] }, now_s);
-    shard.entry_mut(slot).marks |= marks;
+    shard.renumber(slot, Digits::of(new).as_slice(), now_s);
     *if increment { &mut shard.counts.incr_hits } else { &mut shard.counts.decr_hits } += 1;
     Some(new)
 }
@@ -192,12 +203,16 @@ fn flush_all(cache: &Cache, now_s: u32, arguments: &Arguments<'_>) -> Answer {
     Answer::Fixed(OK)
 }
 
+/// `lru_crawler <subcommand>`: items are not moved between lists here, so that there is nothing to crawl. The answers are
+/// those of a memcached that runs without its crawler.
+fn lru_crawler(words: Words<'_>, out: &mut Outbox) {
+    let arguments = Arguments::new(words, 2, 2);
+    let has_meaning = arguments.is_some_and(|arguments| matches!(arguments.words[0], b"crawl" | b"metadump"));
+    out.bytes(if has_meaning { b"CLIENT_ERROR lru crawler disabled\r\n" } else { ERROR });
+}
+
 /// `verbosity <level> [noreply]`, which has no effect: there is no log.
 fn verbosity(_: &Cache, _: u32, arguments: &Arguments<'_>) -> Answer {
     let level = arguments.words[0];
-    if arguments.quiet() || decimal::unsigned(level).is_some() {
-        Answer::Fixed(OK)
-    } else {
-        Answer::Fixed(BAD_LINE)
-    }
+    if decimal::wide(level).is_some() { Answer::Fixed(OK) } else { Answer::Fixed(BAD_LINE) }
 }

@@ -17,6 +17,8 @@ use crate::{Context, Exchange, Next, ServerConn, Step, Violation, ViolationKind}
 
 /// Once the unsent values of one command exceed this many bytes, they are sent before more are added.
 const UNSENT_MAX: u64 = 256 * 1024;
+/// The first byte of a request of the binary protocol.
+const BINARY_REQUEST: u8 = 0x80;
 /// The line end after a data block.
 const BLOCK_END: u64 = 2;
 
@@ -29,6 +31,8 @@ pub(super) struct Conn {
 const _: () = assert!(size_of::<Conn>() <= 32, "an idle connection has grown");
 
 enum State {
+    /// Before the first byte.
+    Start,
     /// Between commands.
     Line,
     /// In the keys of a `get` or one of its variants.
@@ -79,8 +83,15 @@ impl ServerConn for Conn {
         exchange: &mut Exchange,
     ) -> Result<Step, Violation> {
         let now_s = u32::try_from(cx.unix_s).unwrap_or(u32::MAX - 2);
+        if let (State::Start, Some(first)) = (&self.state, input.first()) {
+            if *first == BINARY_REQUEST {
+                // Its client would wait for a binary reply for ever.
+                return Err(ViolationKind::Malformed.into());
+            }
+            self.state = State::Line;
+        }
         let mut step = match &mut self.state {
-            State::Line => self.line(cx, now_s, input, exchange)?,
+            State::Start | State::Line => self.line(cx, now_s, input, exchange)?,
             State::Keys(retrieval) => {
                 let retrieval = *retrieval;
                 self.keys(now_s, retrieval, input, exchange)
@@ -110,13 +121,13 @@ impl ServerConn for Conn {
     }
 
     fn mid_request(&self) -> bool {
-        !matches!(self.state, State::Line)
+        !matches!(self.state, State::Start | State::Line)
     }
 }
 
 impl Conn {
     pub(super) fn new(cache: Arc<Cache>) -> Conn {
-        Conn { cache, state: State::Line }
+        Conn { cache, state: State::Start }
     }
 
     /// Takes input that starts with a command line.
@@ -153,7 +164,9 @@ impl Conn {
                     [b'm', letter] => {
                         meta::execute(&self.cache.store, *letter, words, now_s, &mut exchange.out);
                     }
-                    _ => classic::execute(&self.cache, cx, now_s, verb, words, &mut exchange.out),
+                    _ if classic::execute(&self.cache, cx, now_s, verb, words, &mut exchange.out) => {}
+                    _ if is_http(verb, words) => return Err(ViolationKind::Malformed.into()),
+                    _ => exchange.out.bytes(ERROR),
                 }
             }
         }
@@ -329,6 +342,13 @@ impl Conn {
     }
 }
 
+/// Whether an unknown command is the first line of an HTTP request. As in memcached it is not, whatever follows, if it has
+/// the first letter of certain commands.
+fn is_http(verb: &[u8], words: Words<'_>) -> bool {
+    let is_excluded = matches!(verb, [] | [_] | [b'a' | b'c' | b'd' | b'g' | b'i' | b's' | b't', ..]);
+    !is_excluded && words.last().unwrap_or(verb).starts_with(b"HTTP/")
+}
+
 /// Parses the verb of a `get` or one of its variants and the arguments before the keys. (`gat` may have no keys, as in
 /// memcached.)
 fn retrieval(verb: &[u8], words: &mut Words<'_>, now_s: u32) -> Option<Result<Retrieval, &'static [u8]>> {
@@ -352,12 +372,12 @@ fn retrieval(verb: &[u8], words: &mut Words<'_>, now_s: u32) -> Option<Result<Re
 /// Parses the line of a command with a data block.
 fn write<'a>(verb: &[u8], words: Words<'a>) -> Option<Result<Write<'a>, Refused>> {
     Some(match verb {
-        b"set" => Write::classic(Verb::Set, false, words),
-        b"add" => Write::classic(Verb::Add, false, words),
-        b"replace" => Write::classic(Verb::Replace, false, words),
-        b"append" => Write::classic(Verb::Append, false, words),
-        b"prepend" => Write::classic(Verb::Prepend, false, words),
-        b"cas" => Write::classic(Verb::Set, true, words),
+        b"set" => Write::classic(Verb::Set, words),
+        b"add" => Write::classic(Verb::Add, words),
+        b"replace" => Write::classic(Verb::Replace, words),
+        b"append" => Write::classic(Verb::Append, words),
+        b"prepend" => Write::classic(Verb::Prepend, words),
+        b"cas" => Write::classic(Verb::Cas, words),
         b"ms" => Write::meta(words),
         _ => return None,
     })

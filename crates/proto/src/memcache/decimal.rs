@@ -38,12 +38,38 @@ pub(crate) fn unsigned(word: &[u8]) -> Option<u64> {
     })
 }
 
-/// Parses a number that may have a minus sign.
-pub(super) fn signed(word: &[u8]) -> Option<i64> {
-    match word.strip_prefix(b"-") {
-        Some(digits) => 0i64.checked_sub_unsigned(unsigned(digits)?),
-        None => i64::try_from(unsigned(word)?).ok(),
-    }
+/// Parses a number as memcached does, with strtoull(3): after white space, with a sign, and up to white space. A
+/// negative number is one modulo 2^64, and is refused unless that is below 2^63.
+pub(super) fn wide(text: &[u8]) -> Option<u64> {
+    let (is_negative, magnitude) = magnitude(text)?;
+    let n = if is_negative { magnitude.wrapping_neg() } else { magnitude };
+    (n < 1 << 63 || !text.contains(&b'-')).then_some(n)
+}
+
+/// The same for a number of which memcached keeps the lower 32 bits.
+pub(super) fn lower_half(text: &[u8]) -> Option<u32> {
+    wide(text).map(|n| n as u32)
+}
+
+/// Parses a signed number as memcached does, with strtol(3). It keeps the lower 32 bits.
+pub(super) fn signed(text: &[u8]) -> Option<i32> {
+    let (is_negative, magnitude) = magnitude(text)?;
+    let n =
+        if is_negative { 0i64.checked_sub_unsigned(magnitude)? } else { i64::try_from(magnitude).ok()? };
+    Some(n as i32)
+}
+
+/// Whether a number has a minus sign, and its digits.
+fn magnitude(text: &[u8]) -> Option<(bool, u64)> {
+    let is_space = |&b: &u8| b == b' ' || (b'\t'..=b'\r').contains(&b);
+    let start = text.iter().position(|b| !is_space(b))?;
+    let (is_negative, digits) = match &text[start..] {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    let end = digits.iter().position(is_space).unwrap_or(digits.len());
+    Some((is_negative, unsigned(&digits[..end])?))
 }
 
 #[cfg(test)]
@@ -64,9 +90,42 @@ mod tests {
         for word in ["", "-1", "+1", "1 ", "x", "18446744073709551616", "1e3"] {
             assert_eq!(unsigned(word.as_bytes()), None, "{word:?}");
         }
-        assert_eq!(signed(b"-9223372036854775808"), Some(i64::MIN));
-        assert_eq!(signed(b"-9223372036854775809"), None);
-        assert_eq!(signed(b"9223372036854775808"), None);
-        assert_eq!((signed(b"--1"), signed(b"-")), (None, None));
+    }
+
+    #[test]
+    fn numbers_are_read_as_strtol_reads_them() {
+        for (text, n) in [
+            ("7", Some(7)),
+            ("+5", Some(5)),
+            (" \t5", Some(5)),
+            ("5 x", Some(5)),
+            ("5\r\n", Some(5)),
+            ("5x", None),
+            ("-0", Some(0)),
+            ("-1", None),
+            ("-18446744073709551615", Some(1)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("", None),
+            (" ", None),
+            ("+", None),
+            ("+-1", None),
+        ] {
+            assert_eq!(wide(text.as_bytes()), n, "{text:?}");
+        }
+        assert_eq!((lower_half(b"4294967296"), lower_half(b"4294967297")), (Some(0), Some(1)));
+        for (text, n) in [
+            ("+5", Some(5)),
+            ("-5", Some(-5)),
+            ("2147483648", Some(i32::MIN)),
+            ("4294967297", Some(1)),
+            ("-9223372036854775808", Some(0)),
+            ("-9223372036854775809", None),
+            ("9223372036854775808", None),
+            ("--1", None),
+            ("-", None),
+        ] {
+            assert_eq!(signed(text.as_bytes()), n, "{text:?}");
+        }
     }
 }

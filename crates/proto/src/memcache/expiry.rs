@@ -7,13 +7,13 @@ pub(super) const AT_ONCE: u32 = 0;
 
 /// The time of expiry in Unix seconds for a client's number: 0 is never, negative is at once, up to thirty days it is
 /// relative, and beyond that it is absolute (protocol.txt, "Expiration times").
-pub(super) fn expires_s(exptime: i64, now_s: u32) -> u32 {
-    const RELATIVE_MAX: i64 = 60 * 60 * 24 * 30;
+pub(super) fn expires_s(exptime: i32, now_s: u32) -> u32 {
+    const RELATIVE_MAX: i32 = 60 * 60 * 24 * 30;
     match exptime {
         0 => NEVER,
         ..0 => AT_ONCE,
         1..=RELATIVE_MAX => now_s.saturating_add(exptime as u32).min(NEVER - 1),
-        _ => u32::try_from(exptime).unwrap_or(NEVER - 1).min(NEVER - 1),
+        _ => exptime as u32,
     }
 }
 
@@ -27,12 +27,12 @@ mod tests {
         for (exptime, at) in [
             (0, NEVER),
             (-1, AT_ONCE),
-            (i64::MIN, AT_ONCE),
+            (i32::MIN, AT_ONCE),
             (1, 1_000_000_001),
             (month, 1_000_000_000 + month as u32),
             (month + 1, month as u32 + 1),
             (2_000_000_000, 2_000_000_000),
-            (i64::MAX, NEVER - 1),
+            (i32::MAX, i32::MAX as u32),
         ] {
             assert_eq!(expires_s(exptime, 1_000_000_000), at, "{exptime}");
         }

@@ -13,9 +13,8 @@
 //!   be longer than [`LINE_BYTES_MAX`]; its keys are answered as they arrive.
 //! - **Time is whole seconds**, as in memcached: an item that expires in n seconds lives for n - 1 to n.
 //!
-//! Intentional differences from memcached: the data block of a command whose key is too long is skipped rather than
-//! executed as a command; a decremented number becomes shorter rather than being padded with blanks; the limit on values
-//! does not include the overhead of an item; numbers consist of digits only, without a sign, and do not wrap at 2^32.
+//! The reference is memcached 1.6.18; intentional differences are listed in `docs/memcache.md`. A test compares the two on
+//! random commands.
 //!
 //! A server of several processes (the models `prefork`, `preloop` and the like) has a cache in each of them.
 
@@ -84,7 +83,9 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     summary: "memcached's ASCII protocol over a cache in memory: classic and meta commands",
     doc: "A cache for memcached clients: get and set in all their forms, counters, expiry, and a memory limit with \
           eviction of the least recently used items (CLOCK), in shards so that it scales with loops. The loops or \
-          threads of one process share one cache; under a model with several processes, each has a cache of its own.",
+          threads of one process share one cache; under a model with several processes, each has a cache of its own. \
+          The binary protocol is not supported: its clients are closed at once. docs/memcache.md lists the differences \
+          from memcached 1.6.",
     files: false,
     load_url: "memcache://{address}",
     build,

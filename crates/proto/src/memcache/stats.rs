@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::cache::Cache;
 use super::errors::ERROR;
 use super::store::Counts;
+use super::words::Words;
 use crate::{Context, Outbox};
 
 /// The totals of all shards.
@@ -28,9 +29,9 @@ impl Totals {
     }
 }
 
-/// Answers `stats` or `stats <group>`.
-pub(super) fn answer(cache: &Cache, cx: &Context<'_>, now_s: u32, group: &[u8], out: &mut Outbox) {
-    let stats: Vec<(&str, String)> = match group {
+/// Answers `stats` or `stats <group>`; further words are ignored, as memcached does.
+pub(super) fn answer(cache: &Cache, cx: &Context<'_>, now_s: u32, mut words: Words<'_>, out: &mut Outbox) {
+    let stats: Vec<(&str, String)> = match words.next().unwrap_or_default() {
         b"" => general(cache, cx, now_s),
         b"items" => items(&Totals::new(cache, now_s)),
         b"slabs" => slabs(&Totals::new(cache, now_s)),
@@ -40,6 +41,8 @@ pub(super) fn answer(cache: &Cache, cx: &Context<'_>, now_s: u32, group: &[u8], 
             cache.store.for_each(now_s, |shard| shard.counts = Counts::default());
             return out.bytes(b"RESET\r\n");
         }
+        // The answer of a memcached that does not show its items (-X).
+        b"cachedump" => return out.bytes(b"CLIENT_ERROR stats cachedump not allowed\r\n"),
         _ => return out.bytes(ERROR),
     };
     out.write_with(|text| {

@@ -6,7 +6,7 @@ use super::decimal;
 use super::errors::{BAD_LINE, ERROR};
 use super::expiry::{AT_ONCE, expires_s};
 use super::limits::KEY_BYTES_MAX;
-use super::meta::{self, Flags, Mode};
+use super::meta::{self, Flags};
 use super::store::{Marks, New, Shard, Store};
 use super::words::Words;
 use crate::Outbox;
@@ -24,6 +24,8 @@ pub(super) enum Verb {
     Replace,
     Append,
     Prepend,
+    /// Only if there is an item, and it has the unique number.
+    Cas,
 }
 
 /// A command with a data block.
@@ -32,9 +34,9 @@ pub(super) struct Write<'a> {
     pub(super) key: Cow<'a, [u8]>,
     pub(super) verb: Verb,
     pub(super) flags: u32,
-    pub(super) exptime: i64,
-    /// The unique number that the item must have.
-    pub(super) cas: Option<u64>,
+    pub(super) exptime: i32,
+    /// The unique number that an item must have, if it is not 0.
+    pub(super) cas: u64,
     /// True if a number older than the item's is accepted, too; the written item is then stale.
     pub(super) or_stale: bool,
     /// Length of the data block without its line end.
@@ -75,7 +77,8 @@ enum Outcome {
 
 impl<'a> Write<'a> {
     /// Parses a classic line after its verb: `<key> <flags> <exptime> <bytes> [<cas>] [noreply]`.
-    pub(super) fn classic(verb: Verb, with_cas: bool, words: Words<'a>) -> Result<Write<'a>, Refused> {
+    pub(super) fn classic(verb: Verb, words: Words<'a>) -> Result<Write<'a>, Refused> {
+        let with_cas = verb == Verb::Cas;
         let mut all = [&b""[..]; 7];
         let mut count = 0;
         for word in words {
@@ -89,11 +92,11 @@ impl<'a> Write<'a> {
         if count < required || count > required + 1 {
             return Err(Refused::line(ERROR));
         }
-        let quiet = count > required && all[required] == b"noreply";
+        let quiet = all[count - 1] == b"noreply";
         let refused = |len| Refused { reply: if quiet { b"" } else { BAD_LINE }, len };
         let numbers = || {
-            let flags = u32::try_from(decimal::unsigned(all[1])?).ok()?;
-            let cas = if with_cas { Some(decimal::unsigned(all[4])?) } else { None };
+            let flags = decimal::lower_half(all[1])?;
+            let cas = if with_cas { decimal::wide(all[4])? } else { 0 };
             Some((flags, decimal::signed(all[2])?, block_len(all[3])?, cas))
         };
         let (flags, exptime, len, cas) = numbers().ok_or_else(|| refused(None))?;
@@ -110,24 +113,27 @@ impl<'a> Write<'a> {
         let key = words.next().ok_or(Refused::line(ERROR))?;
         let len = words.next().and_then(block_len).ok_or(Refused::line(BAD_LINE))?;
         let refused = |reply| Refused { reply, len: Some(len) };
-        let flags = Flags::parse(words).map_err(refused)?;
-        let key = meta::key(key, &flags).map_err(refused)?;
+        if key.len() > KEY_BYTES_MAX {
+            return Err(refused(BAD_LINE));
+        }
+        let (flags, key) = Flags::parse(key, words).map_err(refused)?;
         let verb = match flags.mode {
-            Mode::Default => Verb::Set,
-            Mode::Letter(b'S' | b's') => Verb::Set,
-            Mode::Letter(b'E' | b'e') => Verb::Add,
-            Mode::Letter(b'A' | b'a') => Verb::Append,
-            Mode::Letter(b'P' | b'p') => Verb::Prepend,
-            Mode::Letter(b'R' | b'r') => Verb::Replace,
-            Mode::Letter(_) => return Err(refused(b"CLIENT_ERROR invalid mode for ms M token\r\n")),
-            Mode::Long => return Err(refused(b"CLIENT_ERROR incorrect length for M token\r\n")),
+            None | Some(b'S') => Verb::Set,
+            Some(b'E') => Verb::Add,
+            Some(b'A') => Verb::Append,
+            Some(b'P') => Verb::Prepend,
+            Some(b'R') => Verb::Replace,
+            Some(_) => return Err(refused(b"CLIENT_ERROR invalid mode for ms M token\r\n")),
         };
+        let verb =
+            if flags.cas.is_some() && matches!(verb, Verb::Set | Verb::Replace) { Verb::Cas } else { verb };
+        flags.check_opaque().map_err(refused)?;
         Ok(Write {
             key,
             verb,
             flags: flags.client_flags,
             exptime: flags.exptime.unwrap_or(0),
-            cas: flags.cas,
+            cas: flags.cas.unwrap_or(0),
             or_stale: flags.invalidate,
             len,
             reply: Reply::Meta(flags),
@@ -178,8 +184,11 @@ impl<'a> Write<'a> {
 
     /// Refuses a value that is too long. The item is deleted, so that its old value is not taken for the new one.
     pub(super) fn refuse_too_large(&self, store: &Store, now_s: u32, out: &mut Outbox) {
-        out.bytes(TOO_LARGE);
-        if self.verb == Verb::Set && self.cas.is_none() {
+        let is_meta = matches!(self.reply, Reply::Meta(_));
+        if !matches!(self.reply, Reply::Classic { quiet: true }) {
+            out.bytes(TOO_LARGE);
+        }
+        if self.verb == Verb::Set || is_meta {
             let hash = store.hash(&self.key);
             let mut shard = store.shard(hash, now_s);
             if let Some(slot) = shard.find(hash, &self.key, now_s) {
@@ -192,7 +201,7 @@ impl<'a> Write<'a> {
         shard.counts.writes += 1;
         let new = New { flags: self.flags, expires_s: expires_s(self.exptime, now_s), value: [value, b""] };
         let Some(slot) = shard.find(hash, &self.key, now_s) else {
-            if self.cas.is_some() {
+            if self.verb == Verb::Cas {
                 shard.counts.cas_misses += 1;
                 return Outcome::NotFound;
             }
@@ -205,41 +214,44 @@ impl<'a> Write<'a> {
             let slot = shard.insert(hash, &self.key, new, now_s);
             return Outcome::Stored(shard.entry(slot).cas);
         };
-        let mut stale = false;
-        if let Some(cas) = self.cas {
-            let present = shard.entry(slot).cas;
-            stale = self.or_stale && cas < present;
-            if cas != present && !stale {
+        let present = shard.entry(slot);
+        let (marks, expires_s) = (present.marks, present.expires_s);
+        let matches = self.cas == present.cas;
+        match self.verb {
+            Verb::Set | Verb::Replace => shard.rewrite(slot, new, now_s),
+            Verb::Add => {
+                shard.promote(slot, now_s);
+                return Outcome::NotStored;
+            }
+            Verb::Cas if matches => {
+                shard.counts.cas_hits += 1;
+                shard.rewrite(slot, new, now_s);
+            }
+            Verb::Cas if self.or_stale && self.cas != 0 && self.cas < present.cas => {
+                shard.counts.cas_hits += 1;
+                shard.rewrite(slot, New { expires_s, ..new }, now_s);
+                shard.entry_mut(slot).marks |= Marks::STALE | marks.only(Marks::TURN_GIVEN);
+            }
+            Verb::Cas => {
                 shard.counts.cas_badval += 1;
                 return Outcome::Exists;
             }
-            shard.counts.cas_hits += 1;
-        }
-        if self.verb == Verb::Add {
-            shard.hit(slot, now_s);
-            return Outcome::NotStored;
-        }
-        if matches!(self.verb, Verb::Append | Verb::Prepend) {
-            let entry = shard.entry(slot);
-            let (item, flags, expires_s) = (entry.item.clone(), entry.flags, entry.expires_s);
-            let old = item.value();
-            if (old.len() + value.len()) as u64 > value_bytes_max {
-                return Outcome::NotStored;
+            Verb::Append | Verb::Prepend if self.cas != 0 && !matches => return Outcome::Exists,
+            Verb::Append | Verb::Prepend => {
+                let (item, flags) = (present.item.clone(), present.flags);
+                let old = item.value();
+                if (old.len() + value.len()) as u64 > value_bytes_max {
+                    return Outcome::NotStored;
+                }
+                let value = if self.verb == Verb::Append { [old, value] } else { [value, old] };
+                shard.rewrite(slot, New { flags, expires_s, value }, now_s);
             }
-            let value = if self.verb == Verb::Append { [old, value] } else { [value, old] };
-            shard.rewrite(slot, New { flags, expires_s, value }, now_s);
-        } else {
-            shard.rewrite(slot, new, now_s);
         }
-        let entry = shard.entry_mut(slot);
-        if stale {
-            entry.marks |= Marks::STALE;
-        }
-        Outcome::Stored(entry.cas)
+        Outcome::Stored(shard.entry(slot).cas)
     }
 }
 
 /// Parses the length of a block. As in memcached, it must fit into 31 bits with its line end.
 fn block_len(word: &[u8]) -> Option<u64> {
-    decimal::unsigned(word).filter(|&len| len <= i32::MAX as u64 - 2)
+    decimal::signed(word).filter(|&len| len <= i32::MAX - 2).and_then(|len| u64::try_from(len).ok())
 }

@@ -1,53 +1,13 @@
 //! The same commands to the real memcached and to ours: the same answers, to the byte.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pitot_needs::needs;
+use pitot_proto_harness::memcached::Memcached;
 
 use crate::support::{ask, cache, connect};
-
-/// A memcached of its own, which dies with this value.
-struct Memcached {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Memcached {
-    fn start() -> Memcached {
-        let ports = std::env::temp_dir().join(format!("memcached-{}-port", std::process::id()));
-        let child = Command::new("memcached")
-            .args(["-p", "-1", "-l", "127.0.0.1", "-U", "0", "-u", "root", "-t", "1"])
-            .env("MEMCACHED_PORT_FILENAME", &ports)
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("memcached starts");
-        let mut this = Memcached { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
-        let end = Instant::now() + Duration::from_secs(10);
-        while this.address.port() == 0 {
-            assert!(Instant::now() < end, "memcached does not tell its port");
-            let text = fs::read_to_string(&ports).unwrap_or_default();
-            if let Some(port) = text.trim_end().strip_prefix("TCP INET: ").and_then(|port| port.parse().ok())
-            {
-                this.address.set_port(port);
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-        fs::remove_file(ports).unwrap();
-        this
-    }
-}
-
-impl Drop for Memcached {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// What memcached says to `script` on a connection of its own.
 fn hear(address: SocketAddr, script: &[u8]) -> String {
@@ -222,6 +182,25 @@ fn scripts() -> Vec<Vec<u8>> {
         "ms t 1\r\nx\r\nma t\r\n",
         "me a\r\n",
         "me\r\n",
+        "me a x\r\n",
+        // What a differential test found.
+        "set n 0 0 1\r\n5\r\nincr n +1\r\nincr n \t1\r\nincr n -1\r\n",
+        "set n 0 0 2\r\n 5\r\nincr n 1\r\nget n\r\n",
+        "set a 0 +5 1\r\n1\r\nmg a t\r\n",
+        "set a 4294967297 0 1\r\n1\r\nget a\r\n",
+        "set a 0 4294967296 4294967297\r\n1\r\nmg a v t\r\n",
+        "set n 0 0 2\r\n10\r\ndecr n 1\r\nget n\r\n",
+        "ma n N0 J10 v\r\nma n MD v\r\nmg n s v\r\n",
+        "ms a 1 ME C0\r\n1\r\nms a 1 ME C0\r\n1\r\nms a 1 MA C0\r\n2\r\nms a 1 MP C0\r\n0\r\nms a 1 C0\r\n3\r\nmg a v\r\n",
+        "ms a 1 MA C9\r\n1\r\nms a 1 MR C0\r\n1\r\nma a C0\r\nms a 1 ME C9\r\n1\r\n",
+        "ms a 1 Ma\r\n1\r\nma a Mi\r\n",
+        "mg a t N30 t\r\nmg a t T60 t\r\nmg a h\r\n",
+        "mg a N-1 v\r\nmg a v\r\nma n N-1 J5 v\r\nma n v\r\n",
+        "mg a O1 O2\r\nmd a O1 O2\r\nms a 1 O1 O2\r\n1\r\n",
+        &format!("md a O{}\r\nms a 1 O{}\r\n1\r\n", long(32), long(32)),
+        "mg a Fx Tx\r\nmg a Tx Fx\r\nmg ** b Tx\r\nmg ** Tx b\r\n",
+        "delete noreply\r\ndelete a noreply\r\nverbosity 0 0 0\r\nset a 0 0 noreply\r\n",
+        "stats cachedump 1 9\r\nlru_crawler metadump all\r\nlru_crawler\r\n",
         "mx a\r\n",
     ];
     let mut scripts: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
@@ -240,7 +219,7 @@ fn scripts() -> Vec<Vec<u8>> {
 #[needs("memcached")]
 #[test]
 fn every_answer_is_that_of_memcached() {
-    let memcached = Memcached::start();
+    let memcached = Memcached::start(&["-X", "-o", "no_lru_crawler"]);
     let cache = cache();
     let mut differences = Vec::new();
     let scripts = scripts();

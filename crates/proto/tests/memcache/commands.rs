@@ -1,7 +1,7 @@
 //! What the commands answer, beyond what is compared with memcached itself.
 
-use pitot_proto::Protocol;
 use pitot_proto::memcache::{Memcache, MemcacheOptions};
+use pitot_proto::{Protocol, ViolationKind};
 use pitot_proto_harness::End;
 
 use crate::support::{ask, cache, connect, say, stat};
@@ -52,13 +52,6 @@ fn quiet_commands_are_quiet_and_still_done() {
 
 #[test]
 fn where_memcached_is_not_followed() {
-    // A shorter number is shorter.
-    assert_eq!(
-        say("set n 0 0 2\r\n10\r\ndecr n 1\r\nget n\r\n"),
-        "STORED\r\n9\r\nVALUE n 0 1\r\n9\r\nEND\r\n"
-    );
-    // What clients have read from a memcached can be counted on.
-    assert_eq!(say("set n 0 0 3\r\n9  \r\nincr n 1\r\n"), "STORED\r\n10\r\n");
     // The block of a bad key is not run as commands.
     let long = "k".repeat(251);
     let answer = say(format!("set {long} 0 0 11\r\nflush_all\r\n\r\nms {long} 4\r\nmn\r\n\r\nmn\r\n"));
@@ -70,6 +63,22 @@ fn where_memcached_is_not_followed() {
         say(format!("set a 0 0 1048576\r\n{block}\r\nset a 0 0 1048577\r\n{block}x\r\n")).as_str(),
         "STORED\r\nSERVER_ERROR object too large for cache\r\n"
     );
+}
+
+#[test]
+fn a_client_of_another_protocol_is_closed_behind_the_replies() {
+    let cache = cache();
+    for (input, reply) in [
+        (&b"\x80"[..], ""),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", ""),
+        (b"mn\r\nPOST /a HTTP/1.0\r\n", "MN\r\n"),
+    ] {
+        let mut pump = connect(&cache);
+        assert_eq!(ask(&mut pump, input), reply);
+        assert_eq!(pump.end, Some(End::Violation(ViolationKind::Malformed)), "{}", input.escape_ascii());
+    }
+    // What starts as a command is one.
+    assert_eq!(say(b"get / HTTP/1.1\r\nmn\r\n\x80\r\n"), "END\r\nMN\r\nERROR\r\n");
 }
 
 #[test]

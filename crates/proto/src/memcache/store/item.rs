@@ -49,6 +49,17 @@ impl Item {
         true
     }
 
+    /// Overwrites the value in place with a text that is not longer, and blanks. False if the item is being sent.
+    pub(super) fn overwrite_padded(&mut self, text: &[u8]) -> bool {
+        let block = self.block();
+        let Some(target) = Arc::get_mut(&mut self.bytes) else { return false };
+        let value = &mut target[block.start..block.end - LINE_END.len()];
+        let (start, padding) = value.split_at_mut(text.len());
+        start.copy_from_slice(text);
+        padding.fill(b' ');
+        true
+    }
+
     /// All of it.
     pub(in crate::memcache) fn bytes(&self) -> &Arc<[u8]> {
         &self.bytes

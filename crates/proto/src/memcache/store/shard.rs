@@ -61,6 +61,11 @@ impl Marks {
         self.0 & mark.0 != 0
     }
 
+    /// One mark, if it has that.
+    pub(in crate::memcache) fn only(self, mark: Marks) -> Marks {
+        Marks(self.0 & mark.0)
+    }
+
     pub(in crate::memcache) fn remove(&mut self, mark: Marks) {
         self.0 &= !mark.0;
     }
@@ -218,6 +223,13 @@ impl Shard {
         entry
     }
 
+    /// Marks the item as used although nothing was read, as by an `add` that it prevents.
+    pub(in crate::memcache) fn promote(&mut self, slot: Slot, now_s: u32) {
+        let entry = &mut self.entries[slot.0 as usize];
+        entry.marks |= Marks::REFERENCED;
+        entry.accessed_s = now_s;
+    }
+
     /// Inserts the item of a key that has none.
     pub(in crate::memcache) fn insert(&mut self, hash: u64, key: &[u8], new: New<'_>, now_s: u32) -> Slot {
         let cas = self.next_cas();
@@ -259,6 +271,27 @@ impl Shard {
         // A write is a use, too.
         entry.marks = Marks::REFERENCED;
         self.make_room(slot.0, now_s);
+    }
+
+    /// Writes a number over the value of an item, as memcached does: the value keeps its length, filled with blanks, and
+    /// the item its marks. If the number is longer, it is a new item but for its flags and time of expiry.
+    pub(in crate::memcache) fn renumber(&mut self, slot: Slot, digits: &[u8], now_s: u32) {
+        let entry = &mut self.entries[slot.0 as usize];
+        let len = entry.item.value().len();
+        let is_longer = digits.len() > len;
+        if !is_longer && entry.item.overwrite_padded(digits) {
+            self.cas += 1;
+            entry.cas = self.cas;
+            entry.accessed_s = now_s;
+            entry.marks |= Marks::REFERENCED;
+            return;
+        }
+        let (flags, expires_s, marks) = (entry.flags, entry.expires_s, entry.marks);
+        let padding = vec![b' '; len.saturating_sub(digits.len())];
+        self.rewrite(slot, New { flags, expires_s, value: [digits, &padding] }, now_s);
+        if !is_longer {
+            self.entries[slot.0 as usize].marks |= marks;
+        }
     }
 
     pub(in crate::memcache) fn remove(&mut self, slot: Slot) {
