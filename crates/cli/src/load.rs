@@ -237,6 +237,11 @@ impl Load {
         load_failure::of(&report).map_or(Ok(ExitCode::SUCCESS), Err)
     }
 
+    /// Checks the options as far as that is possible without running them.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        Plan::new(&self.options()).map(drop)
+    }
+
     /// Standard output is for a program to read, and holds no text for people.
     fn data_on_stdout(&self) -> bool {
         is_stdout(self.json.as_ref()) || is_stdout(self.csv.as_ref())

@@ -1,5 +1,6 @@
 //! `pitot run`.
 
+mod check;
 mod progress;
 mod self_check;
 
@@ -162,7 +163,9 @@ impl Run {
         if self.seed.is_some() {
             plan.seed = self.seed;
         }
-        prepare(plan, text, &catalog)
+        let prepared = prepare(plan, text, &catalog)?;
+        check::check(&prepared, Some(&name))?;
+        Ok(prepared)
     }
 
     /// The comparison that the options describe.
@@ -176,6 +179,7 @@ impl Run {
         plan.resolve_paths(&here);
         plan.seed = self.seed;
         let prepared = prepare(plan, text, catalog)?;
+        check::check(&prepared, None)?;
         // Whoever names a server wants it measured.
         match prepared.skips.first() {
             Some(skip) => Err(Failure::misuse(

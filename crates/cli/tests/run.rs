@@ -334,6 +334,22 @@ fn mistakes_end_with_exit_code_2_their_place_and_their_cure() {
     assert!(output_text.contains("write at least 1"), "{output_text}");
     let output_text = wrong(&plan("", "").replace("\"thread\"", "\"gosrv\""));
     assert!(output_text.contains("or define it: [servers.gosrv] with command ="), "{output_text}");
+    let option = |line: &str| plan("", line);
+    let level = |line: &str| plan("", "").replace("[factors]\n", &format!("[factors]\n{line}\n"));
+    let server = |line: &str| plan("", &format!("[servers.own]\n{line}\n")).replace("\"thread\"", "\"own\"");
+    for (plan, place, what) in [
+        (option("rate = \"fast\""), "plan.toml:8:9: ", "`fast` is not a value of `rate`"),
+        (option("pace = \"posson\""), "plan.toml:8:9: ", "posson"),
+        (option("expect-status = \"abc\""), "plan.toml:8:18: ", "abc"),
+        (option("url = \"http://{adress}/\""), "plan.toml:8:7: ", "did you mean `{address}`?"),
+        (level("load.pipeline = [1, 99999]"), "plan.toml:10:21: ", "`99999` is not a value of `pipeline`"),
+        (server("workers = \"all\""), "plan.toml:9:12: ", "`all` is not a value of `workers`"),
+    ] {
+        let output_text = wrong(&plan);
+        assert!(output_text.contains(place) && output_text.contains(what), "{plan}: {output_text}");
+        let output = Bed::new(&plan).command(&["plan.toml", "--dry-run"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{plan}: {}", text(&output));
+    }
     let bed = Bed::new(&plan("", "[servers.gosrv]\ncommand = [\"true\"]\nurl = \"http://{address}/\""));
     let output = bed.command(&["plan.toml", "--dry-run"]).output().unwrap();
     assert!(text(&output).contains("defines the server `gosrv`, and no level"), "{}", text(&output));

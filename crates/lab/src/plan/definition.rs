@@ -14,6 +14,8 @@ use crate::statistics::Statistic;
 pub struct Plan {
     /// A short name: the suite's, or the file's stem.
     pub name: String,
+    /// The folder of its file, absolute, which `{plan}` stands for; none for a suite.
+    pub folder: Option<String>,
     /// The headline of the report.
     pub title: String,
     /// The question that the run is to answer, in a sentence or two; the report opens with it.
@@ -83,6 +85,7 @@ impl Default for Plan {
     fn default() -> Plan {
         Plan {
             name: String::new(),
+            folder: None,
             title: String::new(),
             question: String::new(),
             notes: Vec::new(),

@@ -152,8 +152,8 @@ fn build(
     let mut external = None;
     for (name, level) in choice {
         match name.split_once('.') {
-            Some(("server", option)) => server.set(option, (*level).clone()),
-            Some(("load", option)) => load.set(option, (*level).clone()),
+            Some(("server", option)) => server.set(option, plan.placed(level)),
+            Some(("load", option)) => load.set(option, plan.placed(level)),
             _ => debug_assert!([SERVER_FACTOR, REPLICATE_FACTOR].contains(name), "factors are checked"),
         }
     }

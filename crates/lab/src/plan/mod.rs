@@ -12,6 +12,7 @@ mod keys;
 mod levels;
 mod options;
 mod place;
+mod placeholders;
 mod published;
 mod read;
 mod schema;

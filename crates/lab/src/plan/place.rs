@@ -36,6 +36,17 @@ impl Plan {
             in_settings(settings, &folder);
         }
         in_files(&mut self.files, &folder);
+        self.folder = Some(folder);
+    }
+
+    /// A level as it is used. It keeps the plan's spelling where it is shown, so that runs of the same plan in two
+    /// folders have the same cells.
+    pub(super) fn placed(&self, level: &Value) -> Value {
+        let mut level = level.clone();
+        if let Some(folder) = &self.folder {
+            in_value(&mut level, folder);
+        }
+        level
     }
 }
 

@@ -5,6 +5,7 @@ use toml::de::DeTable;
 use super::definition::{Measure, Plan};
 use super::keys::{self, Known};
 use super::levels::{Factor, SERVER_FACTOR};
+use super::placeholders;
 use super::server::Program;
 use super::source::{PlanError, Section, Source};
 use crate::catalog::Catalog;
@@ -50,6 +51,7 @@ impl Plan {
             plan.warmup_s = SLICED_WARMUP_S;
         }
         check_needs(&known, &plan, &root)?;
+        placeholders::check(source, table.get_ref())?;
         Ok(plan)
     }
 }

@@ -493,3 +493,14 @@ fn a_renamed_metric_is_refused_with_its_new_name() {
     let error = Plan::parse("p.toml", &plan, &catalog()).unwrap_err();
     assert_eq!(error.what, "`cpu` is now called `cpu-per-request`");
 }
+
+#[test]
+fn the_folder_of_the_plan_is_put_into_levels_but_not_into_their_names() {
+    let text = "[server]\nprotocol = \"http\"\n[factors]\nserver = [\"loop\"]\n\
+                load.url = [\"http://{address}/{plan}/a\", \"http://{address}/b\"]\n";
+    let mut plan = Plan::parse("p.toml", text, &catalog()).unwrap();
+    plan.resolve_paths(std::path::Path::new("/srv/plans"));
+    let (cells, _) = expand(&plan, &catalog(), &HostLimits { descriptors: 20_000, missing: Vec::new() });
+    assert_eq!(cells[0].url, "http://{address}//srv/plans/a");
+    assert_eq!(cells[0].factors[1].level, "http://{address}/{plan}/a");
+}

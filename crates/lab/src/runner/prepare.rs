@@ -5,7 +5,8 @@ use pitot_results::Failure;
 use crate::catalog::Catalog;
 use crate::host::{CpuSplit, split_cpus};
 use crate::plan::{
-    Cell, HostLimits, Measure, Placement, Plan, Program, REPLICATE_FACTOR, SERVER_FACTOR, SkipRecord, expand,
+    Cell, CellServer, HostLimits, Measure, Placement, Plan, Program, REPLICATE_FACTOR, SERVER_FACTOR,
+    SkipRecord, expand,
 };
 
 use super::way::Ways;
@@ -145,6 +146,16 @@ impl Prepared {
             }
         };
         self.cells.iter().enumerate().map(show).collect()
+    }
+
+    /// The arguments of each cell's server, if it is one of Pitot, and of its load, for whoever knows what they mean.
+    pub fn arguments(&self) -> Vec<(Option<Vec<String>>, Vec<String>)> {
+        let of = |(number, cell): (usize, &Cell)| {
+            let at = self.shown_placement("pitot", number);
+            let is_ours = matches!(cell.server, CellServer::Pitot { .. });
+            (is_ours.then(|| cell.server_argv(&at)), cell.load_argv(&self.plan, &at))
+        };
+        self.cells.iter().enumerate().map(of).collect()
     }
 
     /// The replicate of each cell.

@@ -26,6 +26,7 @@ fn every_field_of_a_plan_has_its_key() {
     // A new field does not compile until it is named here, with the key that sets it.
     let Plan {
         name: _, // the file's
+        folder: _,
         title: _,
         question: _,
         notes: _,
@@ -58,7 +59,7 @@ fn every_field_of_a_plan_has_its_key() {
         load_cpus: _,
     } = Plan::default();
     let fields = serde_json::to_value(Plan::default()).unwrap();
-    let of_no_key = ["name", "program"];
+    let of_no_key = ["name", "folder", "program"];
     let without_unit = |field: &str| field.strip_suffix("-s").unwrap_or(field).to_owned();
     let mut fields: Vec<String> = fields
         .as_object()

@@ -1,0 +1,151 @@
+//! Whether the options of a plan mean something to `pitot serve` and `pitot load`, found out before anything runs.
+
+use clap::Parser;
+use clap::error::{ContextKind, ErrorKind};
+use pitot_lab::Prepared;
+use pitot_results::Failure;
+
+use crate::{Command, Pitot};
+
+/// Options of the load that name files, which may not be there yet.
+const OF_FILES: &[&str] = &["--requests", "--expect-body", "--body"];
+
+/// Parses the commands of all cells as this program would, were it started with them. `name` is the plan's file, if it
+/// is one that the user has written.
+///
+/// # Errors
+/// The first option that would be refused, with its place in the plan.
+pub(super) fn check(prepared: &Prepared, name: Option<&str>) -> Result<(), Failure> {
+    for (server, load) in prepared.arguments() {
+        let sides = [("server", server), ("load", Some(load))];
+        for (table, argv) in sides.into_iter().filter_map(|(table, argv)| Some((table, argv?))) {
+            refusal(&argv).map_or(Ok(()), |refusal| Err(refusal.at(table, name, &prepared.source)))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a command would say of its options.
+struct Refusal {
+    /// The option, without dashes, if one is to blame.
+    option: Option<String>,
+    value: Option<String>,
+    failure: Failure,
+}
+
+fn refusal(argv: &[String]) -> Option<Refusal> {
+    let words = argv.iter().skip(1).take_while(|word| !word.starts_with('-') && !word.contains("://"));
+    let help = format!("pitot {} --help", words.take(2).cloned().collect::<Vec<_>>().join(" "));
+    let failure = match Pitot::try_parse_from(argv) {
+        Err(error) => return Some(of_clap(&error, &help)),
+        Ok(Pitot { command: Command::Load(load) })
+            if !argv.iter().any(|word| OF_FILES.contains(&word.as_str())) =>
+        {
+            load.check().err()?
+        }
+        Ok(_) => return None,
+    };
+    // Its sentences name options, with or without dashes.
+    let named = |option: &&str| {
+        let names = [format!("--{option}"), format!("`{option}`"), format!("{option} ")];
+        names.iter().any(|name| failure.what.contains(name.as_str()))
+    };
+    let options: Vec<(&str, Option<&String>)> = argv
+        .iter()
+        .enumerate()
+        .filter_map(|(at, word)| Some((word.strip_prefix("--")?, argv.get(at + 1))))
+        .collect();
+    let by_value = options.iter().find(|(_, value)| {
+        value.is_some_and(|value| value.len() > 1 && failure.what.contains(&format!("`{value}`")))
+    });
+    let found = by_value.or_else(|| options.iter().find(|(option, _)| named(option)));
+    Some(Refusal {
+        option: found.map(|(option, _)| (*option).to_owned()),
+        value: by_value.and_then(|(_, value)| value.cloned()),
+        failure,
+    })
+}
+
+fn of_clap(error: &clap::Error, help: &str) -> Refusal {
+    let context = |kind| error.get(kind).map(ToString::to_string);
+    let option = context(ContextKind::InvalidArg).and_then(|arg| {
+        let name = arg.trim_start_matches('-').split([' ', '=']).next()?;
+        arg.starts_with("--").then(|| name.to_owned())
+    });
+    let value = context(ContextKind::InvalidValue);
+    let what = match (&option, &value, error.kind()) {
+        (Some(option), Some(value), ErrorKind::ValueValidation | ErrorKind::InvalidValue) => {
+            let reason = std::error::Error::source(error).map(|e| format!(": {e}")).unwrap_or_default();
+            format!("`{value}` is not a value of `{option}`{reason}")
+        }
+        _ => {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            line.trim_start_matches("error: ").to_owned()
+        }
+    };
+    Refusal { option, value, failure: Failure::misuse(what, format!("see {help}")) }
+}
+
+impl Refusal {
+    /// The failure, with the place at which the plan sets the option.
+    fn at(self, table: &str, name: Option<&str>, source: &str) -> Failure {
+        let place =
+            self.option.as_deref().and_then(|option| place(source, table, option, self.value.as_deref()));
+        match (name, place) {
+            (Some(name), Some((line, column))) => {
+                Failure { what: format!("{name}:{line}:{column}: {}", self.failure.what), ..self.failure }
+            }
+            (Some(name), None) => Failure { what: format!("{name}: {}", self.failure.what), ..self.failure },
+            (None, _) => self.failure,
+        }
+    }
+}
+
+/// Line and column, from 1, at which a plan sets an option of `server` or `load`, or where `value` stands in that line.
+fn place(source: &str, table: &str, option: &str, value: Option<&str>) -> Option<(usize, usize)> {
+    let wanted = format!("{table}.{option}");
+    let of_a_server = |key: &str| table == "server" && key.starts_with("servers.") && key.ends_with(option);
+    let mut header = "";
+    let mut found = None;
+    for (number, line) in (1..).zip(source.lines()) {
+        let trimmed = line.trim();
+        if let Some(name) = trimmed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            header = name;
+            continue;
+        }
+        let Some((key, rest)) = line.split_once('=') else { continue };
+        let key = match header {
+            "" | "factors" => key.trim().to_owned(),
+            header => format!("{header}.{}", key.trim()),
+        };
+        if key != wanted && !of_a_server(&key) {
+            continue;
+        }
+        let in_line = value.and_then(|value| Some(line.len() - rest.len() + rest.find(value)?));
+        let column = in_line.unwrap_or(line.len() - line.trim_start().len());
+        let at = (number, line[..column].chars().count() + 1);
+        // Of two settings of an option, that which has the value is to blame.
+        if in_line.is_some() {
+            return Some(at);
+        }
+        found = found.or(Some(at));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_is_found_where_the_plan_sets_it() {
+        let plan = "[server]\nworkers = 2\n[load]\nrate = \"5k\"\n  pace = \"x\"\n[factors]\n\
+                    load.connections = [5, \"many\"]\n[servers.own]\nworkers = \"all\"\n";
+        assert_eq!(place(plan, "load", "pace", Some("x")), Some((5, 11)));
+        assert_eq!(place(plan, "load", "rate", None), Some((4, 1)));
+        assert_eq!(place(plan, "load", "connections", Some("many")), Some((7, 25)));
+        assert_eq!(place(plan, "server", "workers", Some("all")), Some((9, 12)));
+        assert_eq!(place(plan, "load", "timeout", None), None);
+    }
+}
