@@ -188,17 +188,14 @@ impl Mail {
         }
         match report.recipients.bad_lines {
             0 => Ok(ExitCode::SUCCESS),
-            n => {
-                let what = if n == 1 {
-                    "1 line of the list is".into()
-                } else {
-                    format!("{n} lines of the list are")
-                };
-                Err(Failure::misuse(
-                    format!("{what} not an address"),
-                    "correct them, or let a run leave them out and exit with 1",
-                ))
-            }
+            n => Err(Failure::misuse(
+                units::counted(
+                    n,
+                    "line of the list is not an address",
+                    "lines of the list are not addresses",
+                ),
+                "correct them, or let a run leave them out and exit with 1",
+            )),
         }
     }
 

@@ -56,6 +56,10 @@ pub fn dry_run(plan: &Plan, observer: &mut dyn Observer) -> Result<MailResult, R
         match seen.add_listed(address.local, &name) {
             Occurrence::Duplicate => recipients.duplicates += 1,
             Occurrence::Settled => recipients.settled_before += 1,
+            Occurrence::Failed => {
+                recipients.settled_before += 1;
+                recipients.failed_before += 1;
+            }
             Occurrence::New => {
                 recipients.unsettled += 1;
                 match domains.get_mut(&*name) {
@@ -78,7 +82,8 @@ pub fn dry_run(plan: &Plan, observer: &mut dyn Observer) -> Result<MailResult, R
 
 /// Notes who has an outcome in the journal. Where no mode was chosen it may be one of either mode.
 fn settled_in(path: &Path, plan: &Plan, seen: &mut Seen) -> Result<JournalCounts, JournalError> {
-    let mut read = |header| journal::inspect(path, header, |address, _| seen.add_settled(address));
+    let mut read =
+        |header| journal::inspect(path, header, |address, outcome| seen.add_settled(address, outcome));
     let found = match read(&plan.header) {
         Err(JournalError::Foreign(_)) if plan.any_mode => {
             read(&journal::Header { mode: "test", ..plan.header.clone() })

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::fmt::Write;
 
-use pitot_meter::units::grouped;
-use pitot_results::mail::{DomainRow, HostRow, MailResult, Outcome, OutcomeRow};
+use pitot_meter::units::{counted, grouped};
+use pitot_results::mail::{DomainRow, HostRow, MailResult, Outcome, OutcomeRow, RecipientCounts};
 
 use crate::engine::Progress;
 use crate::plan::Plan;
@@ -40,7 +40,7 @@ pub fn summary(report: &MailResult) -> String {
     row("recipients in the list", r.read, "");
     row("lines without an address", r.bad_lines, "");
     row("duplicates", r.duplicates, "  skipped");
-    row("settled before", r.settled_before, "  by an earlier run, skipped");
+    row("settled before", r.settled_before, &settled_before(r));
     row("sent", r.sent, "");
     row("accepted", r.accepted, "  test mode: nothing was sent");
     row("refused", r.refused, "");
@@ -117,6 +117,14 @@ pub fn summary(report: &MailResult) -> String {
     text
 }
 
+/// What is told about recipients with an outcome of an earlier run.
+fn settled_before(r: &RecipientCounts) -> String {
+    match r.failed_before {
+        0 => "  by an earlier run, skipped".to_owned(),
+        n => format!("  by an earlier run, skipped; {} of them refused or given up", grouped(n)),
+    }
+}
+
 /// What a run of the plan would do, by the report of its dry run.
 pub fn dry_run(plan: &Plan, report: &MailResult) -> String {
     let r = &report.recipients;
@@ -136,7 +144,7 @@ pub fn dry_run(plan: &Plan, report: &MailResult) -> String {
     row("recipients in the list", r.read, "");
     row("lines without an address", r.bad_lines, "  a run leaves them out");
     row("duplicates", r.duplicates, "  a run skips them");
-    row("settled before", r.settled_before, "  by an earlier run, skipped");
+    row("settled before", r.settled_before, &settled_before(r));
     let _ = writeln!(text, "  {:24}{:>14}", "a run would send to", grouped(r.unsettled));
     let most = plan.recipients_per_transaction as u64;
     let transactions = match plan.relay {
@@ -145,15 +153,15 @@ pub fn dry_run(plan: &Plan, report: &MailResult) -> String {
     };
     let _ = writeln!(
         text,
-        "\n  {} domains, {}; at least {} transactions of up to {} recipients, on up to {} connections",
-        grouped(report.domains.len() as u64),
+        "\n  {}, {}; at least {} of up to {}, on up to {}",
+        counted(report.domains.len() as u64, "domain", "domains"),
         match &plan.relay {
             Some(relay) => format!("through the relay {}", relay.name()),
-            None => "each by its MX records".to_owned(),
+            None => "by MX records".to_owned(),
         },
-        grouped(transactions),
-        grouped(most),
-        grouped(plan.connections as u64)
+        counted(transactions, "transaction", "transactions"),
+        counted(most, "recipient", "recipients"),
+        counted(plan.connections as u64, "connection", "connections")
     );
     if !report.domains.is_empty() {
         text.push_str("\n  the largest domains\n");

@@ -62,9 +62,15 @@ pub(crate) struct Reason {
 }
 
 impl Tally {
-    /// Counts an outcome. `words` is its text without the name of the host.
-    pub(crate) fn add(&mut self, settled: Settled<'_>, words: &[u8]) -> Reason {
+    /// Counts an outcome. `words` is its text without the name of the host. Returns the reason of a refusal or failure.
+    pub(crate) fn add(&mut self, settled: Settled<'_>, words: &[u8]) -> Option<Reason> {
         let key = Key::new(settled, words);
+        let is_taken = matches!(settled.outcome, Outcome::Sent | Outcome::Accepted);
+        // The way of most recipients.
+        if is_taken && let Some((count, _)) = self.rows.get_mut(&key) {
+            *count += 1;
+            return None;
+        }
         let text = readable(settled.text);
         let is_full = self.rows.len() >= REASONS_MAX && !self.rows.contains_key(&key);
         let row_key = if is_full { Key::further(key.outcome) } else { key.clone() };
@@ -72,7 +78,7 @@ impl Tally {
         row.0 += 1;
         // A text that many domains have in common is stored once.
         let example = if *row.1 == *text { Arc::clone(&row.1) } else { Arc::from(&*text) };
-        Reason { key, example }
+        (!is_taken).then_some(Reason { key, example })
     }
 
     /// Most frequent first.
@@ -86,11 +92,8 @@ impl Tally {
 pub(crate) struct Reasons(Vec<(Reason, u64)>);
 
 impl Reasons {
-    /// Counts a reason, unless the recipient was taken.
+    /// Counts a reason.
     pub(crate) fn add(&mut self, reason: &Reason) {
-        if matches!(reason.key.outcome, Outcome::Sent | Outcome::Accepted) {
-            return;
-        }
         if let Some((_, count)) = self.0.iter_mut().find(|(known, _)| known.key == reason.key) {
             *count += 1;
         } else if self.0.len() < REASONS_OF_ONE_MAX {
@@ -160,13 +163,16 @@ mod tests {
     #[test]
     fn a_domain_has_its_own_example_and_a_bounded_number_of_reasons() {
         let (mut tally, mut one, mut two) = (Tally::default(), Reasons::default(), Reasons::default());
-        one.add(&tally.add(settled(Outcome::Refused, 550, "5.7.1 list A"), b""));
-        two.add(&tally.add(settled(Outcome::Refused, 550, "5.7.1 list B"), b""));
-        two.add(&tally.add(settled(Outcome::Sent, 250, "ok"), b""));
+        let mut reason = |outcome, code, text| tally.add(settled(outcome, code, text), b"");
+        one.add(&reason(Outcome::Refused, 550, "5.7.1 list A").unwrap());
+        two.add(&reason(Outcome::Refused, 550, "5.7.1 list B").unwrap());
+        for _ in 0..2 {
+            assert!(reason(Outcome::Sent, 250, "ok").is_none());
+        }
         assert_eq!(one.rows()[0].example, "5.7.1 list A");
         assert_eq!((two.rows().len(), &*two.rows()[0].example), (1, "5.7.1 list B"));
         for code in 500..600 {
-            one.add(&tally.add(settled(Outcome::Refused, code, "no"), b""));
+            one.add(&reason(Outcome::Refused, code, "no").unwrap());
         }
         let rows = one.rows();
         assert_eq!(rows.len(), REASONS_OF_ONE_MAX + 1);

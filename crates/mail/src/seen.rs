@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 
+use pitot_results::mail::Outcome;
+
 /// Addresses that have been seen, identified by a keyed 64-bit hash: eight bytes each, whatever their length. Two of ten
 /// million addresses share one with a probability of three in a million.
 #[derive(Debug, Default)]
@@ -12,6 +14,8 @@ pub(crate) struct Seen {
     listed: HashSet<u64, BuildHasherDefault<Hashed>>,
     /// In the journal, and not yet in the list.
     settled: HashSet<u64, BuildHasherDefault<Hashed>>,
+    /// Those of them that were refused or given up.
+    failed: HashSet<u64, BuildHasherDefault<Hashed>>,
 }
 
 /// What is known of an address in the list.
@@ -21,8 +25,10 @@ pub(crate) enum Occurrence {
     New,
     /// It occurred in the list before.
     Duplicate,
-    /// It has its outcome from an earlier run.
+    /// An earlier run has sent to it.
     Settled,
+    /// It was refused or given up in an earlier run.
+    Failed,
 }
 
 impl Seen {
@@ -31,9 +37,13 @@ impl Seen {
     }
 
     /// Notes that the journal has an outcome for the address.
-    pub(crate) fn add_settled(&mut self, address: &str) {
+    pub(crate) fn add_settled(&mut self, address: &str, outcome: Outcome) {
         if let Some((local, domain)) = address.rsplit_once('@') {
-            self.settled.insert(self.hash(local, domain));
+            let hash = self.hash(local, domain);
+            self.settled.insert(hash);
+            if matches!(outcome, Outcome::Refused | Outcome::GaveUp) {
+                self.failed.insert(hash);
+            }
         }
     }
 
@@ -43,7 +53,7 @@ impl Seen {
         if !self.listed.insert(hash) {
             Occurrence::Duplicate
         } else if self.settled.remove(&hash) {
-            Occurrence::Settled
+            if self.failed.remove(&hash) { Occurrence::Failed } else { Occurrence::Settled }
         } else {
             Occurrence::New
         }
@@ -77,8 +87,10 @@ mod tests {
     #[test]
     fn addresses_are_new_once_and_settled_ones_never() {
         let mut seen = Seen::default();
-        seen.add_settled("a@x");
+        seen.add_settled("a@x", Outcome::Sent);
+        seen.add_settled("c@x", Outcome::GaveUp);
         assert_eq!(seen.add_listed("a", "x"), Occurrence::Settled);
+        assert_eq!(seen.add_listed("c", "x"), Occurrence::Failed);
         assert_eq!(seen.add_listed("a", "x"), Occurrence::Duplicate);
         assert_eq!(seen.add_listed("b", "x"), Occurrence::New);
         assert_eq!(seen.add_listed("b", "x"), Occurrence::Duplicate);

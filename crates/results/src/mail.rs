@@ -49,7 +49,8 @@ impl MailResult {
     /// True if every recipient of the list was accepted, now or before, and every line was an address.
     pub fn is_success(&self) -> bool {
         let r = &self.recipients;
-        self.ended_early.is_none() && r.unsettled == 0 && r.refused == 0 && r.gave_up == 0 && r.bad_lines == 0
+        let not_taken = r.unsettled + r.refused + r.gave_up + r.failed_before;
+        self.ended_early.is_none() && not_taken == 0 && r.bad_lines == 0
     }
 }
 
@@ -65,6 +66,8 @@ pub struct RecipientCounts {
     pub duplicates: u64,
     /// Addresses that had their outcome in the journal.
     pub settled_before: u64,
+    /// Those of them that were refused or given up.
+    pub failed_before: u64,
     /// Sent, in this run.
     pub sent: u64,
     /// Accepted in test mode.

@@ -266,6 +266,7 @@ fn a_mailing_comes_back_whole() {
             bad_lines: 2,
             duplicates: 3,
             settled_before: 4,
+            failed_before: 12,
             sent: 5,
             accepted: 6,
             refused: 7,

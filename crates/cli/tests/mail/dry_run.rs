@@ -24,7 +24,7 @@ fn a_dry_run_counts_and_names_the_largest_domains() {
         "recipients in the list             199",
         "duplicates                           1",
         "a run would send to                198",
-        "13 domains, through the relay 127.0.0.1; at least 4 transactions of up to 50 recipients",
+        "13 domains, through the relay 127.0.0.1; at least 4 transactions of up to 50 recipients, on up to 100 ",
         "103  big.test",
         "... and 3 more domains",
     ] {
@@ -78,7 +78,7 @@ fn bad_lines_are_counted_and_are_a_mistake() {
     assert_eq!((output.status.code(), errors.len()), (Some(2), 4), "{errors:?}");
     assert!(errors[0].starts_with("pitot: line 2 of the list is not an address: "), "{errors:?}");
     assert!(errors[1].starts_with("pitot: line 3 of the list is not an address: "), "{errors:?}");
-    assert!(errors[2].contains("2 lines of the list are not an address"), "{errors:?}");
+    assert!(errors[2].contains("2 lines of the list are not addresses"), "{errors:?}");
     assert!(
         text(&output.stdout).contains("a run would send to                  1"),
         "{}",
@@ -103,10 +103,7 @@ fn what_a_run_would_refuse_a_dry_run_refuses_too() {
     ] {
         let output = files.mail(&[&["--dry-run"][..], &arguments].concat());
         let error = text(&output.stderr);
-        assert!(
-            matches!(output.status.code(), Some(1 | 2)) && error.contains(word),
-            "{arguments:?}: {error}"
-        );
+        assert!(output.status.code() == Some(2) && error.contains(word), "{arguments:?}: {error}");
         assert!(output.stdout.is_empty());
     }
     std::fs::write(files.path("message"), "hello\n").unwrap();

@@ -128,6 +128,7 @@ fn misuse_is_reported_in_a_line_with_a_cure_and_exit_code_2() {
         &["--test-mode", "--relay", "2130706433:25"],
         &["--test-mode", "--relay", "127.0.1.:25"],
         &["--test-mode", "--journal", "/dev/null"],
+        &["--test-mode", "--journal", "/nonexistent/journal"],
         &["--test-mode", "--tls", "maybe"],
         &["--test-mode", "--timeout-scale", "0"],
         &["--test-mode", "--helo", "a b"],

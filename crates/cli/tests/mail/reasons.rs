@@ -117,3 +117,23 @@ fn a_host_that_cannot_be_reached_is_named_with_the_reason() {
     assert_eq!(summary.matches("gave-up: ").count(), 1 + 2, "{summary}");
     assert!(summary.contains(&format!("{closed}: ECONNREFUSED")), "{summary}");
 }
+
+#[test]
+fn who_was_refused_in_an_earlier_run_is_not_counted_as_a_success() {
+    let rcpt = |address: &str, _| if address.starts_with("r1@") { "550 5.1.1 no\r\n" } else { "250 ok\r\n" };
+    let host = Host::new(Script { rcpt, ..Script::default() });
+    let files = Files::new(&list(5, 1));
+    let journal = files.journal();
+    let (relay, name) = (["--really-send", "--relay"], host.name());
+    for settled in [0, 5] {
+        let (report, code) = files.json(&[&relay[..], &[&name, "--journal", &journal]].concat());
+        assert_eq!((recipients(&report, "settled_before"), code), (settled, 1), "{report}");
+        assert_eq!(recipients(&report, "failed_before"), settled / 5, "{report}");
+    }
+    let output = files.mail(&[&relay[..], &[&name, "--journal", &journal]].concat());
+    assert!(
+        text(&output.stdout).contains("skipped; 1 of them refused or given up"),
+        "{}",
+        text(&output.stdout)
+    );
+}

@@ -1,10 +1,18 @@
 //! Why a run cannot begin or continue.
 
-use std::io;
+use std::io::{self, ErrorKind};
 
 use pitot_results::Failure;
 
 use crate::journal::JournalError;
+
+/// What the path of a file may be wrong by, in place of its disk.
+const UNUSABLE: [ErrorKind; 4] = [
+    ErrorKind::NotFound,
+    ErrorKind::NotADirectory,
+    ErrorKind::PermissionDenied,
+    ErrorKind::ReadOnlyFilesystem,
+];
 
 /// Why a run cannot begin or continue.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +59,9 @@ impl From<RunError> for Failure {
                 what,
                 "make room on its disk (df), then run it again with the same journal to continue",
             ),
+            RunError::Journal(JournalError::File { error, .. }) if UNUSABLE.contains(&error.kind()) => {
+                Failure::misuse(what, "name a file in a directory that exists and that you may write to")
+            }
             RunError::Journal(JournalError::File { .. }) => {
                 Failure::run(what, "check the directory, its permissions and its free space")
             }

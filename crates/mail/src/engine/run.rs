@@ -155,6 +155,10 @@ impl Engine<'_> {
                 }
                 Occurrence::Duplicate => self.report.recipients.duplicates += 1,
                 Occurrence::Settled => self.report.recipients.settled_before += 1,
+                Occurrence::Failed => {
+                    self.report.recipients.settled_before += 1;
+                    self.report.recipients.failed_before += 1;
+                }
             }
         }
         Ok(())

@@ -293,11 +293,15 @@ impl Engine<'_> {
         let reason = self.tally.add(settled, words);
         let domain = &mut self.queues.domains[recipient.domain as usize];
         domain.outcomes[settled.outcome as usize] += 1;
-        domain.reasons.add(&reason);
+        if let Some(reason) = &reason {
+            domain.reasons.add(reason);
+        }
         if let Some(host) = host {
             let h = &mut self.hosts.all[host as usize];
             h.outcomes[settled.outcome as usize] += 1;
-            h.reasons.add(&reason);
+            if let Some(reason) = &reason {
+                h.reasons.add(reason);
+            }
         }
         if let Some(journal) = &mut self.journal {
             journal.append(&recipient.local, &domain.name, settled);

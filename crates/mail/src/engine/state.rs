@@ -119,7 +119,7 @@ impl<'a> Engine<'a> {
         let journal = match &plan.journal {
             None => None,
             Some(path) => {
-                let settle = |address: &str, _: Outcome| seen.add_settled(address);
+                let settle = |address: &str, outcome: Outcome| seen.add_settled(address, outcome);
                 let (journal, replay) = Journal::open(path, &plan.header, Arc::clone(&waker), settle)?;
                 report.journal = Some(JournalCounts {
                     settled_before: replay.settled,
