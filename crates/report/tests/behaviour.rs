@@ -598,3 +598,26 @@ fn a_table_that_goes_on_beyond_its_box_can_say_so() {
         assert_eq!(page.matches("<p class=\"scroll-hint\" hidden>").count(), tables);
     }
 }
+
+#[test]
+fn a_comparison_opens_with_one_sentence() {
+    let run = written(&SMALL);
+    let of = |b: &Run| {
+        let json = render_comparison(&compare(&run, b, &[]), &[], Format::Json);
+        serde_json::from_str::<serde_json::Value>(&json).unwrap()["answer"].as_str().unwrap().to_owned()
+    };
+    assert!(of(&run).starts_with("No significant change of requests per second in 6 cells"), "{}", of(&run));
+    let slower = written(&Fixture { slowdown: 1.3, seed: 8, ..SMALL });
+    assert_eq!(of(&slower), "Requests per second got worse in 6 of 6 cells.");
+    let mut other = written(&SMALL);
+    other.cells.clear();
+    assert_eq!(of(&other), "There is nothing to compare.");
+}
+
+#[test]
+fn where_only_the_load_varies_its_levels_are_the_rows_of_one_chart() {
+    let page = render(&program_run(), Format::Html);
+    let chart = page.split("<section id=\"repetitions\">").nth(1).expect("it is drawn");
+    let wide = chart.split("<svg class=\"wide\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    assert!(wide.contains(">size 10</text>") && wide.contains(">size 1000</text>"), "{wide}");
+}

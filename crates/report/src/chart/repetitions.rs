@@ -2,17 +2,18 @@
 
 use super::entry::Chart;
 use super::levels::{by_level, log_from, within_reach};
-use crate::analysis::{Analysis, values};
+use crate::analysis::{Analysis, Cell, values};
 use crate::axis::Axis;
 use crate::number::{figure, figure_of, figure_with_spread};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use crate::text::capital;
 use pitot_lab::Better;
+use pitot_lab::statistics::Estimate;
 
 pub(super) const CHART: Chart = Chart {
     name: "repetitions",
     title: "Every repetition",
-    summary: "The cells, best first, in the plan's metric. The large dot is a cell's figure, the line its interval (or the \
+    summary: "The cells in the plan's metric. The large dot is a cell's figure, the line its interval (or the \
               range of its repetitions, if they are too few for one), and each small dot one repetition. What lies beyond \
               the frame has an arrow.",
     draw,
@@ -22,16 +23,28 @@ pub(super) const CHART: Chart = Chart {
 const LISTED_MAX: usize = 12;
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
-    by_level(a, |level| pane(a, level))
+    if a.series.len() > 1 || a.load.factor.is_none() {
+        return by_level(a, |level| pane(a, &best_first(a, level), |cell| a.series_of(cell).to_owned()));
+    }
+    // Where nothing but the load varies, the loads are the rows.
+    let cells: Vec<_> = (0..a.load.levels.len()).flat_map(|level| a.at_level(level, a.headline)).collect();
+    let pane = pane(a, &cells, |cell| a.load_words(cell.level))?;
+    Some(Figure { choice: None, panes: vec![pane], caption: String::new() })
 }
 
-fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
-    let metric = a.headline;
-    let mut cells: Vec<_> = a.at_level(level, metric).collect();
+type Row<'a, 'r> = (&'a Cell<'r>, &'a Estimate);
+
+fn best_first<'a, 'r>(a: &'a Analysis<'r>, level: usize) -> Vec<Row<'a, 'r>> {
+    let mut cells: Vec<_> = a.at_level(level, a.headline).collect();
     cells.sort_by(|x, y| x.1.value.total_cmp(&y.1.value));
-    if metric.better == Better::Higher {
+    if a.headline.better == Better::Higher {
         cells.reverse();
     }
+    cells
+}
+
+fn pane(a: &Analysis<'_>, cells: &[Row<'_, '_>], name: impl Fn(&Cell<'_>) -> String) -> Option<Pane> {
+    let metric = a.headline;
     let middles = || cells.iter().map(|c| c.1.value);
     let ends = cells.iter().flat_map(|(_, e)| [e.span().0, e.span().1, e.min, e.max]);
     let reach = within_reach(middles(), ends);
@@ -57,14 +70,14 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
             let all: Vec<String> = repetitions.iter().map(|v| figure_of(metric, *v)).collect();
             rows.push((None, "repetitions".into(), all.join(", ")));
         }
-        let heading = format!("{} {}", a.series_of(cell), a.load_words(level)).trim_end().to_owned();
+        let heading = format!("{} {}", a.series_of(cell), a.load_words(cell.level)).trim_end().to_owned();
         stops.push(Stop { at: Anchor::Row(row), heading, rows });
     }
     let scene = Scene {
         title: capital(metric.words.noun),
         hint: metric.hint().into(),
         x,
-        y: Axis::rows(cells.iter().map(|(cell, _)| a.series_of(cell).to_owned())),
+        y: Axis::rows(cells.iter().map(|(cell, _)| name(cell))),
         marks,
         stops,
         size: Size::Rows,

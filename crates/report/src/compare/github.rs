@@ -2,7 +2,7 @@
 
 use super::comparison::RunComparison;
 use super::gate::{Gate, GateOutcome};
-use super::words::cautions;
+use super::words::{cautions, headline};
 use crate::github::{Level, annotation};
 use crate::phrase::{Tone, times, tone};
 use pitot_lab::VerdictKind;
@@ -36,6 +36,11 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
             }
         }
     }
-    annotation(&mut out, Level::Notice, "pitot compare", &cautions(c).join(" "));
+    annotation(
+        &mut out,
+        Level::Notice,
+        "pitot compare",
+        &format!("{} {}", headline(c), cautions(c).join(" ")),
+    );
     out
 }

@@ -3,7 +3,7 @@
 use super::comparison::{MetricTable, RunComparison};
 use super::forest::ratios;
 use super::gate::{Gate, GateOutcome};
-use super::words::{cautions, entries, run_line};
+use super::words::{cautions, entries, headline, run_line};
 use crate::escape::escape;
 use crate::html::{BRAND, changes_table, page, render_figure};
 use crate::number::percent;
@@ -47,8 +47,11 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
 
 /// How many cells got better or worse, figure by figure, and how the gates came out.
 fn answer(html: &mut String, c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) {
-    html.push_str(
-        "<div class=\"answer\"><div class=\"card\"><p class=\"kicker\">The answer</p><ul class=\"plain\">",
+    let _ = write!(
+        html,
+        "<div class=\"answer\"><div class=\"card\"><p class=\"kicker\">The answer</p><p class=\"verdict-line\">{}</p><ul \
+         class=\"plain\">",
+        escape(&headline(c))
     );
     for table in &c.metrics {
         let compared: Vec<&Comparison> = table.rows.iter().filter_map(|r| r.comparison.as_ref()).collect();

@@ -2,7 +2,7 @@
 
 use super::comparison::RunComparison;
 use super::gate::{Gate, GateOutcome};
-use super::words::cautions;
+use super::words::{cautions, headline};
 use pitot_lab::Run;
 use serde_json::{Value, json};
 
@@ -18,6 +18,7 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
         "schema": "pitot-compare/1",
         "a": run(c.a),
         "b": run(c.b),
+        "answer": headline(c),
         "tolerance": c.tolerance,
         "differences": c.differences,
         "cells": cells(c),

@@ -2,13 +2,14 @@
 
 use super::comparison::RunComparison;
 use super::gate::{Gate, GateOutcome};
-use super::words::{cautions, entries, run_line};
+use super::words::{cautions, entries, headline, run_line};
 use crate::markdown::grid;
 use crate::text::capital;
 use std::fmt::Write as _;
 
 pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
-    let mut out = format!("# Comparison\n\n- A: {}\n- B: {}\n\n", run_line(c.a), run_line(c.b));
+    let mut out =
+        format!("# Comparison\n\n{}\n\n- A: {}\n- B: {}\n\n", headline(c), run_line(c.a), run_line(c.b));
     for (gate, outcome) in gates {
         let _ = writeln!(out, "**{}**\n", outcome.sentence(gate));
     }

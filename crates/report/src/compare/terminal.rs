@@ -2,7 +2,7 @@
 
 use super::comparison::{MetricTable, RunComparison};
 use super::gate::{Gate, GateOutcome};
-use super::words::{cautions, entries, run_line};
+use super::words::{cautions, entries, headline, run_line};
 use crate::terminal::{WIDTH, heading, item, paragraph};
 use crate::text::capital;
 use pitot_lab::HostChange;
@@ -17,6 +17,8 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
     let mut out = String::from("\n");
     item(&mut out, "A  ", &run_line(c.a));
     item(&mut out, "B  ", &run_line(c.b));
+    out.push('\n');
+    paragraph(&mut out, "", &headline(c));
     heading(
         &mut out,
         if c.differences.is_empty() {

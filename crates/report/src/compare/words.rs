@@ -2,9 +2,9 @@
 
 use super::comparison::{MetricRow, MetricTable, RunComparison};
 use crate::number::figure_of;
-use crate::phrase::{decision, ratio};
-use crate::text::s;
-use pitot_lab::statistics::Estimate;
+use crate::phrase::{Tone, decision, ratio, tone};
+use crate::text::{s, sentence};
+use pitot_lab::statistics::{Comparison, Decision, Estimate};
 use pitot_lab::{Run, VerdictKind};
 use std::fmt::Write as _;
 
@@ -13,6 +13,36 @@ pub(super) fn run_line(run: &Run) -> String {
     let file = run.path.file_name().unwrap_or_default().to_string_lossy();
     let started = run.info.started_at.get(..16).unwrap_or(&run.info.started_at).replace('T', " ");
     format!("{file} ({}, measured {started}, pitot {})", run.plan.name, run.info.version)
+}
+
+/// What changed in the plan's metric, in one sentence for who reads no more.
+pub(super) fn headline(c: &RunComparison<'_>) -> String {
+    let Some(table) = c.metrics.first().filter(|_| !c.pairs.is_empty()) else {
+        return "There is nothing to compare.".to_owned();
+    };
+    let compared = table.rows.iter().filter_map(|row| row.comparison.as_ref());
+    let count = |is: &dyn Fn(&Comparison) -> bool| compared.clone().filter(|x| is(x)).count();
+    let (noun, total) = (table.metric.words.noun, compared.clone().count());
+    let worse = count(&|x| tone(x, table.metric) == Some(Tone::Worse));
+    let better = count(&|x| tone(x, table.metric) == Some(Tone::Better));
+    let open = total - worse - better - count(&|x| x.decision == Decision::Alike);
+    let mut parts = Vec::new();
+    for (cells, what) in [(worse, "worse"), (better, "better")] {
+        if cells > 0 {
+            parts.push(format!("{what} in {cells} of {total} cell{}", s(total)));
+        }
+    }
+    let changed = if parts.is_empty() {
+        format!("no significant change of {noun} in {total} cell{}", s(total))
+    } else {
+        format!("{noun} got {}", parts.join(", "))
+    };
+    let open = match open {
+        0 => String::new(),
+        n if n == total => "; none was measured well enough to exclude one".to_owned(),
+        n => format!("; {n} could not be decided"),
+    };
+    sentence(&format!("{changed}{open}"))
 }
 
 /// What a reader has to know before the figures.

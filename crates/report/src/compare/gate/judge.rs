@@ -14,6 +14,9 @@ const MORE_REPETITIONS_MAX: f64 = 10.0;
 /// Verdicts of cells whose figures do not describe their server: an interval over them says nothing of it either.
 const DISTURBED: [VerdictKind; 2] = [VerdictKind::RateMissed, VerdictKind::NetworkBound];
 
+/// What to do about a cell that noise left undecided.
+const NOISY: &str = "it was noisy: measure it again";
+
 impl Gate {
     /// Whether the comparison meets it.
     pub fn judge(&self, comparison: &RunComparison<'_>) -> GateOutcome {
@@ -89,10 +92,10 @@ fn limited(metric: &Metric, bound: Bound, e: &Estimate, verdict: VerdictKind) ->
         None => CellOutcome::TooFewRepetitions { have: e.repetitions, needed: MEDIAN_REPETITIONS_MIN },
         Some(interval) if bound.is_met_by(interval) => CellOutcome::Met(format!("has {shown}")),
         Some(interval) if bound.is_kept_by(interval) => CellOutcome::Passed,
-        Some(_) => CellOutcome::Undecided(format!(
-            "is too close: the interval of {shown} holds the limit{}",
-            again(verdict)
-        )),
+        Some(_) => {
+            let cure = if verdict == VerdictKind::Noisy { NOISY } else { "more repetitions narrow it" };
+            CellOutcome::Undecided(format!("has {shown}, an interval that holds the limit ({cure})"))
+        }
     }
 }
 
@@ -128,23 +131,14 @@ fn changed(pair: &CellPair<'_>, row: Option<&MetricRow>, bound: Bound) -> Option
     Some(match c.interval {
         Some(interval) if bound.is_kept_by(interval) => CellOutcome::Passed,
         Some(interval) if c.decision.is_difference() && bound.is_met_by(interval) => {
-            CellOutcome::Met(format!("has {} the value of the first run", times(c)))
+            CellOutcome::Met(format!("has {} the value of A", times(c)))
         }
-        _ => {
-            let noisy =
-                if verdicts.contains(&VerdictKind::Noisy) { VerdictKind::Noisy } else { VerdictKind::Valid };
-            CellOutcome::Undecided(format!("{}{}", why_undecided(c, bound), again(noisy)))
-        }
+        _ => CellOutcome::Undecided(why_undecided(c, bound, verdicts.contains(&VerdictKind::Noisy))),
     })
 }
 
 fn disturbed(verdict: VerdictKind) -> CellOutcome {
     CellOutcome::Undecided(format!("was {}: measure it again", verdict.name()))
-}
-
-/// What to do about a cell that noise left undecided.
-fn again(verdict: VerdictKind) -> &'static str {
-    if verdict == VerdictKind::Noisy { " (it was noisy: measure it again)" } else { "" }
 }
 
 impl Bound {
@@ -160,22 +154,20 @@ impl Bound {
 }
 
 /// Why a change neither meets nor passes the gate, and what would decide it.
-fn why_undecided(c: &Comparison, bound: Bound) -> String {
+fn why_undecided(c: &Comparison, bound: Bound, is_noisy: bool) -> String {
     let Some(interval) = c.interval.filter(|interval| !bound.is_met_by(*interval)) else {
-        return format!(
-            "has {} the value of the first run, which is not significant after correction",
-            times(c)
-        );
+        return format!("has {} the value of A, which is not significant after correction", times(c));
     };
     // The end of the interval that the limit lies towards; widths shrink with the square root of the repetitions.
     let end = if c.ratio > bound.value { interval.low } else { interval.high };
     let (width, distance) = ((end / c.ratio).ln().abs(), (bound.value / c.ratio).ln().abs());
     let more = (width / distance).powi(2) * 1.1;
-    let cure = if more <= MORE_REPETITIONS_MAX {
-        let needed = (c.repetitions as f64 * more).ceil();
-        format!("about {needed} repetitions would decide it")
+    let cure = if is_noisy {
+        NOISY.to_owned()
+    } else if more <= MORE_REPETITIONS_MAX {
+        format!("about {} repetitions would decide it", (c.repetitions as f64 * more).ceil())
     } else {
         "it is too close to the limit for more repetitions to decide it".to_owned()
     };
-    format!("is too close: the interval of {} holds the limit; {cure}", times(c))
+    format!("has {} the value of A, an interval that holds the limit ({cure})", times(c))
 }

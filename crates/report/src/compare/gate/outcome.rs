@@ -4,7 +4,7 @@ use super::condition::Gate;
 use crate::text::s;
 
 /// More cells than this are counted in a sentence.
-const LISTED_MAX: usize = 4;
+const LISTED_MAX: usize = 3;
 
 /// How a gate came out in one cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
