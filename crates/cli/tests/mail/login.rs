@@ -70,6 +70,7 @@ fn wrong_credentials_end_the_run_and_cost_no_recipient() {
             error.contains("the relay refuses all mail: ") && error.contains("535 5.7.8 wrong user"),
             "{error}"
         );
+        assert_eq!(error.lines().count(), 2, "{error}");
         assert!(!error.contains("user:pen") && !error.contains("cGVu"), "{error}");
         assert_eq!((outcomes(&files.path("journal")).len(), host.seen().messages.len()), (0, 0));
     }

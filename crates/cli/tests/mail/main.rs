@@ -338,6 +338,7 @@ fn a_host_that_never_answers_is_given_up_in_time() {
     // One line at the first failure, and no more.
     let errors: Vec<&str> = text(&output.stderr).lines().collect();
     assert!(errors.len() == 1 && errors[0].contains("did not greet in time"), "{errors:?}");
+    assert!(errors[0].ends_with("; its recipients are tried again within 20ms"), "{errors:?}");
     let example = report["outcomes"][0]["example"].as_str().unwrap();
     assert!(example.contains("did not greet in time"), "{example}");
 }

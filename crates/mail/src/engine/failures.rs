@@ -1,6 +1,7 @@
 //! Failures of sessions and hosts, and how they are reported.
 
 use std::io;
+use std::time::Duration;
 
 use pitot_proto::client::Fault;
 use pitot_sys::errno;
@@ -48,11 +49,18 @@ impl Engine<'_> {
     pub(super) fn report_failure(&mut self, host: u32, reply: &Reply) {
         let h = &mut self.hosts.all[host as usize];
         let is_known = std::mem::replace(&mut h.failure_reported, true);
-        if is_known || self.stopping || self.failures_reported >= HOSTS_REPORTED_MAX {
+        let refuses = h.refuses;
+        // What a relay refuses is the reason why the run ends.
+        let is_told = refuses && self.plan.relay.is_some();
+        if is_known || is_told || self.stopping || self.failures_reported >= HOSTS_REPORTED_MAX {
             return;
         }
         self.failures_reported += 1;
-        let ending = if reply.code / 100 == 5 { "" } else { "; its recipients are tried again later" };
+        let ending = if refuses || self.plan.retries == 0 {
+            String::new()
+        } else {
+            format!("; its recipients are tried again within {:?}", Duration::from(self.plan.retry_delay))
+        };
         let line = match reply.code {
             0 => self.at_host(host, &reply.to_string()),
             _ => {
