@@ -55,11 +55,11 @@ pub fn summary(report: &MailResult) -> String {
     let c = &report.connections;
     let _ = writeln!(
         text,
-        "\n  {:.3} s, {} recipients a second; {} transactions on {} connections, at most {} at once{}",
+        "\n  {:.3} s, {} a second; {} on {}, at most {} at once{}",
         report.duration_s,
-        grouped(report.recipients_per_s.round() as u64),
-        grouped(report.transactions),
-        grouped(c.opened),
+        counted(report.recipients_per_s.round() as u64, "recipient", "recipients"),
+        counted(report.transactions, "transaction", "transactions"),
+        counted(c.opened, "connection", "connections"),
         grouped(c.peak),
         if c.tls > 0 { format!(", {} with TLS", grouped(c.tls)) } else { String::new() }
     );
@@ -75,11 +75,11 @@ pub fn summary(report: &MailResult) -> String {
         let d = &report.dns;
         let _ = writeln!(
             text,
-            "  DNS: {} questions, {} answered, {} failed, {} attempts without an answer",
-            grouped(d.questions),
+            "  DNS: {}, {} answered, {} failed, {} without an answer",
+            counted(d.questions, "question", "questions"),
             grouped(d.answered),
             grouped(d.failed),
-            grouped(d.unanswered_attempts)
+            counted(d.unanswered_attempts, "attempt", "attempts")
         );
     }
     let troubled = |row: &&OutcomeRow| matches!(row.outcome, Some(Outcome::Refused | Outcome::GaveUp));
@@ -96,9 +96,9 @@ pub fn summary(report: &MailResult) -> String {
     for d in domains.iter().take(ROWS_SHOWN) {
         let _ = writeln!(
             text,
-            "  {:32} {} recipients, {} taken, {} refused, {} given up",
+            "  {:32}  {}, {} taken, {} refused, {} given up",
             d.domain,
-            grouped(d.recipients),
+            counted(d.recipients, "recipient", "recipients"),
             grouped(d.taken),
             grouped(d.refused),
             grouped(d.gave_up)
@@ -191,7 +191,7 @@ fn reasons(text: &mut String, rows: &[&OutcomeRow], most: usize, indent: &str) {
 fn further(rows: usize, shown: usize, what: &str) -> String {
     match rows.saturating_sub(shown) {
         0 => String::new(),
-        n => format!("  ... and {n} more {what}; --json has them all\n"),
+        n => format!("  ... and {} more {what}; --json has them all\n", grouped(n as u64)),
     }
 }
 
@@ -211,7 +211,7 @@ fn hosts(text: &mut String, report: &MailResult) {
         };
         let _ = writeln!(
             text,
-            "  {name:32} {} taken, {} refused, {} given up; connections: {} established, {} failed, {} lost",
+            "  {name:32}  {} taken, {} refused, {} given up; connections: {} established, {} failed, {} lost",
             grouped(h.taken),
             grouped(h.refused),
             grouped(h.gave_up),
@@ -228,4 +228,23 @@ fn hosts(text: &mut String, report: &MailResult) {
         }
     }
     text.push_str(&further(hosts.len(), ROWS_SHOWN, "hosts with such recipients or failures"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nouns_agree_with_their_counts() {
+        let mut report = MailResult { transactions: 1, ..MailResult::default() };
+        report.connections.opened = 1;
+        report.dns.questions = 1;
+        report.domains = vec![DomainRow { recipients: 1, refused: 1, ..DomainRow::default() }];
+        let text = summary(&report);
+        for part in
+            ["1 transaction on 1 connection,", "DNS: 1 question,", "  1 recipient, 0 taken, 1 refused"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
 }
