@@ -12,8 +12,8 @@ use std::time::SystemTime;
 
 use clap::Args;
 use pitot_lab::{
-    Catalog, Guardian, Outcome, Plan, Prepared, RunState, SUITES, SelfCheck, Setting, SkipRecord,
-    VerdictKind, prepare, resume, suite,
+    Catalog, Guardian, OtherRun, Outcome, Plan, Prepared, RunLock, RunState, SUITES, SelfCheck, Setting,
+    SkipRecord, VerdictKind, prepare, resume, suite,
 };
 use pitot_results::{Failure, rfc3339};
 use pitot_sys::signal::{Signal, SignalFd};
@@ -59,6 +59,9 @@ pub(crate) struct Run {
     /// it sees a difference where there is none, or misses one. Takes about 20 minutes.
     #[arg(long, conflicts_with_all = ["plan", "server"])]
     self_check: bool,
+    /// Wait until no other run of Pitot is under way on this machine; without it there is a warning, also in the report.
+    #[arg(long, conflicts_with = "dry_run")]
+    wait: bool,
     #[command(flatten)]
     comparison: Comparison,
 }
@@ -107,25 +110,56 @@ impl Run {
     ) -> Result<Outcome, Failure> {
         let pitot = own_path()?;
         let command_line = std::env::args().collect::<Vec<_>>().join(" ");
+        let prepared = match &self.resume {
+            Some(_) => None,
+            None => Some(self.prepared(suite, plain_cpu_ns)?),
+        };
+        let name = match (&prepared, &self.resume) {
+            (Some(prepared), _) => prepared.plan.name.clone(),
+            (None, path) => path.as_deref().unwrap_or(Path::new("")).display().to_string(),
+        };
+        let lock = self.lock(&name, stop)?;
         let setting = Setting {
             pitot: &pitot,
             version: env!("CARGO_PKG_VERSION"),
             command_line: &command_line,
             trial: true,
+            note: &|| lock.note(),
             stop,
         };
         let mut display = Display::new();
-        let outcome = match &self.resume {
-            Some(path) => resume(path, &catalog(), setting, guardian, &mut |news| display.show(news))?,
-            None => {
-                let prepared = self.prepared(suite, plain_cpu_ns)?;
+        let outcome = match (prepared, &self.resume) {
+            (Some(prepared), _) => {
                 announce(&prepared);
                 let output = self.output_of(&prepared.plan);
                 prepared.run(&output, setting, guardian, &mut |news| display.show(news))?
             }
+            (None, path) => {
+                let path = path.as_deref().unwrap_or(Path::new(""));
+                resume(path, &catalog(), setting, guardian, &mut |news| display.show(news))?
+            }
         };
         display.clear();
         Ok(outcome)
+    }
+
+    /// Sees to it that other runs on this machine know of this one, and the user of them.
+    fn lock(&self, plan: &str, stop: &dyn Fn() -> bool) -> Result<RunLock, Failure> {
+        if self.wait {
+            let waiting =
+                &mut |other: &OtherRun| eprintln!("waiting for another run of Pitot to end ({other})");
+            return RunLock::wait(plan, stop, waiting).ok_or_else(|| {
+                Failure::run("stopped while waiting for another run to end", "start it again when you like")
+            });
+        }
+        let lock = RunLock::take(plan);
+        if let Some(other) = lock.other() {
+            eprintln!(
+                "warning: another run of Pitot is under way on this machine ({other})\n  both disturb each other; stop \
+                 this one and start it with --wait"
+            );
+        }
+        Ok(lock)
     }
 
     /// Where a plan's run is written. The second file of a self-check is named after the first.

@@ -367,3 +367,27 @@ fn mistakes_end_with_exit_code_2_their_place_and_their_cure() {
     let output = Command::new(PITOT).args(["run", "--resume", "/no/such.pitot"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
 }
+
+#[test]
+fn two_runs_at_once_know_of_each_other_and_the_report_says_so() {
+    let long = plan("repetitions = 8", "");
+    let bed = Bed::new(&long);
+    let mut first = bed.command(&["plan.toml", "-o", "run.pitot"]).stderr(Stdio::piped()).spawn().unwrap();
+    // Once it reports a repetition it has long had the lock; what it prints afterwards fits into the pipe.
+    let mut lines = BufReader::new(first.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("[ 1/16]")));
+    let short = bed.dir.path().join("short.toml");
+    std::fs::write(&short, plan("repetitions = 1", "")).unwrap();
+    let output = bed.command(&["short.toml", "-o", "short.pitot"]).output().unwrap();
+    let warning =
+        format!("another run of Pitot is under way on this machine (process {}, `plan`)", first.id());
+    assert!(text(&output).contains(&warning), "{}", text(&output));
+    let output = bed.command(&["short.toml", "-o", "waited.pitot", "--wait"]).output().unwrap();
+    assert!(text(&output).contains("waiting for another run of Pitot to end"), "{}", text(&output));
+    assert_eq!(Run::open(&bed.file()).unwrap().info.state, RunState::Complete, "it was waited for");
+    assert!(first.wait().unwrap().success());
+    let warnings = |file: &str| Run::open(&bed.dir.path().join(file)).unwrap().info.warnings.join(" ");
+    assert!(warnings("short.pitot").contains("Another run of Pitot was under way"));
+    assert!(warnings("run.pitot").contains("`short`"), "{}", warnings("run.pitot"));
+    assert!(!warnings("waited.pitot").contains("Another run"), "{}", warnings("waited.pitot"));
+}

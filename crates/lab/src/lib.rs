@@ -39,7 +39,8 @@ pub use record::{
 };
 pub use runfile::{RunFileError, RunWriter};
 pub use runner::{
-    Finished, Guardian, Outcome, Prepared, Progress, Setting, ShownCell, Ways, prepare, resume,
+    Finished, Guardian, OtherRun, Outcome, Prepared, Progress, RunLock, Setting, ShownCell, Ways, prepare,
+    resume,
 };
 pub use self_check::SelfCheck;
 pub use statistics::Statistic;

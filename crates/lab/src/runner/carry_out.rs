@@ -26,6 +26,8 @@ pub struct Setting<'a> {
     pub version: &'a str,
     /// The command line, for the record.
     pub command_line: &'a str,
+    /// A sentence for the report on what went on besides, asked for at the end of the run.
+    pub note: &'a dyn Fn() -> Option<String>,
     /// Whether each cell is tried for a moment before the repetitions begin.
     pub trial: bool,
     /// True once the user wants the run to end.
@@ -182,6 +184,9 @@ impl Prepared {
             state = fresh_runs(&self, &mut under_way)?;
         }
         let failed = under_way.failed;
+        if let Some(note) = (setting.note)() {
+            writer.warn(&note)?;
+        }
         let path = writer.path().to_owned();
         writer.finish(state, &rfc3339(SystemTime::now()), &Fingerprint::collect())?;
         Ok(Outcome { path, state, failed })

@@ -11,6 +11,7 @@ mod fake;
 mod generations;
 mod judge;
 mod local;
+mod lock;
 mod prepare;
 mod repetition;
 mod resume;
@@ -23,6 +24,7 @@ mod way;
 
 pub use carry_out::{Finished, Outcome, Progress, Setting};
 pub use local::Guardian;
+pub use lock::{OtherRun, RunLock};
 pub use prepare::{Prepared, ShownCell, prepare};
 pub use resume::resume;
 pub use way::Ways;

@@ -75,7 +75,14 @@ impl Bed {
     }
 
     fn setting<'a>(&'a self, stop: &'a dyn Fn() -> bool) -> Setting<'a> {
-        Setting { pitot: &self.pitot, version: "0.0.0", command_line: "pitot run test", trial: false, stop }
+        Setting {
+            pitot: &self.pitot,
+            version: "0.0.0",
+            command_line: "pitot run test",
+            trial: false,
+            note: &|| None,
+            stop,
+        }
     }
 
     fn run(&self, plan: &str) -> Run {
@@ -244,6 +251,7 @@ fn a_cell_whose_program_cannot_be_started_is_tried_once() {
         version: "0.0.0",
         command_line: "pitot run",
         trial: false,
+        note: &|| None,
         stop: &|| false,
     };
     let prepared = prepare(parse(&text), text, &catalog()).unwrap();
@@ -339,8 +347,14 @@ fn a_run_records_every_repetition_whatever_its_end() {
     let text = plan(&format!("server = [\"good\"]\nreplicate = {:?}", (0..5).collect::<Vec<_>>()));
     let finished = Counter::new(0);
     let stop = || finished.get() == 3;
-    let setting =
-        Setting { pitot: "pitot", version: "0.0.0", command_line: "pitot run", trial: false, stop: &stop };
+    let setting = Setting {
+        pitot: "pitot",
+        version: "0.0.0",
+        command_line: "pitot run",
+        trial: false,
+        note: &|| None,
+        stop: &stop,
+    };
     let mut fake = fake::Fake::new();
     fake.server.stops = Some(executor::Ending::Code(1));
     let prepared = prepare(parse(&text), text, &catalog()).unwrap();

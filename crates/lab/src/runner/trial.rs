@@ -153,6 +153,7 @@ mod tests {
             version: "0.0.0",
             command_line: "pitot run",
             trial: true,
+            note: &|| None,
             stop: &|| false,
         };
         let prepared = prepare(parse(text), text.to_owned(), &catalog()).unwrap();

@@ -62,8 +62,14 @@ impl Bed {
     }
 
     fn try_run(&self, fake: &Fake, stop: &dyn Fn() -> bool, news: &mut dyn FnMut(&Progress<'_>)) -> Outcome {
-        let setting =
-            Setting { pitot: "pitot", version: "0.0.0", command_line: "pitot run", trial: false, stop };
+        let setting = Setting {
+            pitot: "pitot",
+            version: "0.0.0",
+            command_line: "pitot run",
+            trial: false,
+            note: &|| None,
+            stop,
+        };
         let prepared = prepare(parse(PLAN), PLAN.to_owned(), &catalog()).unwrap();
         prepared.run_on(fake, &self.path, setting, news).unwrap()
     }
