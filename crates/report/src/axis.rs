@@ -51,6 +51,14 @@ const LOG_LEVELS_FROM: f64 = 5.0;
 const LINEAR_LEVELS_TO: f64 = 20.0;
 
 impl Axis {
+    /// The value at its right or upper end.
+    pub(crate) fn end(&self) -> f64 {
+        match self.scale {
+            Scale::Linear { high, .. } | Scale::Log { high, .. } => high,
+            Scale::Steps(count) => count as f64 - 0.5,
+        }
+    }
+
     /// An axis of values from zero, or logarithmic where they differ by more than `log_from` times, with room for
     /// all of them and ticks at round values.
     pub fn of_values(

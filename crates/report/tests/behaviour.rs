@@ -609,6 +609,8 @@ fn a_comparison_opens_with_one_sentence() {
     assert!(of(&run).starts_with("No significant change of requests per second in 6 cells"), "{}", of(&run));
     let slower = written(&Fixture { slowdown: 1.3, seed: 8, ..SMALL });
     assert_eq!(of(&slower), "Requests per second got worse in 6 of 6 cells.");
+    let few = written(&Fixture { repetitions: 2, ..SMALL });
+    assert!(of(&few).ends_with(" repetitions to tell."), "{}", of(&few));
     let mut other = written(&SMALL);
     other.cells.clear();
     assert_eq!(of(&other), "There is nothing to compare.");

@@ -1,7 +1,7 @@
 //! Where the server's CPU time goes: its own code, or the kernel.
 
 use super::entry::Chart;
-use super::levels::{by_level, within_reach};
+use super::levels::{by_level, label_at, within_reach};
 use crate::analysis::Analysis;
 use crate::axis::Axis;
 use crate::number::{figure, figure_with_spread, percent};
@@ -38,16 +38,21 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
     let wholes = cells.iter().map(|c| c.1.value.max(c.2 + c.3));
     let reach = within_reach(wholes, cells.iter().map(|c| c.1.span().1));
     let high = reach.into_iter().reduce(f64::max)?;
+    let x = Axis::from_zero("", high * 1.12, show);
     let mut marks = Vec::new();
     let mut stops = Vec::new();
     for (row, (cell, estimate, user, system)) in cells.iter().enumerate() {
         let series = Some(cell.series);
         let (low, up) = estimate.span();
-        let end = (user + system).max(up).min(high);
         marks.push(Mark::Bar { ink: USER_INK, series, row, from: 0.0, to: *user });
         marks.push(Mark::Bar { ink: SYSTEM_INK, series, row, from: *user, to: user + system });
         marks.push(Mark::Reach { series, row, low, high: up });
-        marks.push(Mark::Label { series, row, x: end, text: show(estimate.value) });
+        marks.push(Mark::Label {
+            series,
+            row,
+            x: label_at(&x, user + system, up),
+            text: show(estimate.value),
+        });
         stops.push(Stop {
             at: Anchor::Row(row),
             heading: format!("{} {}", a.series_of(cell), a.load_words(level)),
@@ -69,7 +74,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
     let scene = Scene {
         title: "CPU time per request".into(),
         hint: WHOLE.hint().into(),
-        x: Axis::from_zero("", high * 1.12, show),
+        x,
         y: Axis::rows(cells.iter().map(|(cell, ..)| a.series_of(cell).to_owned())),
         marks,
         stops,

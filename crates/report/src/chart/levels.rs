@@ -42,6 +42,11 @@ pub(super) fn log_from(metric: &Metric) -> f64 {
     if metric.better == Better::Higher { 1_000.0 } else { 12.0 }
 }
 
+/// Where the label of an interval stands: behind its end, or beside its figure where it goes on beyond the axis.
+pub(super) fn label_at(axis: &Axis, figure: f64, end: f64) -> f64 {
+    if end > axis.end() { figure } else { end.max(figure) }
+}
+
 /// The keys to all series.
 pub(super) fn series_legend(a: &Analysis<'_>) -> Vec<(Ink, String)> {
     let label = |name: &str, is_baseline: bool| {
@@ -65,5 +70,12 @@ mod tests {
         let reach = within_reach(figures.iter().copied(), [9.0, 11.0, 11.0, 300.0].into_iter());
         assert_eq!(reach.iter().copied().fold(0.0, f64::max), 12.0 * REACH_MAX);
         assert!(reach.contains(&9.0));
+    }
+
+    #[test]
+    fn a_label_does_not_stand_on_an_interval_that_goes_on() {
+        let axis = Axis::from_zero("", 20.0, |v| v.to_string());
+        assert_eq!(label_at(&axis, 12.0, 15.0), 15.0);
+        assert_eq!(label_at(&axis, 12.0, 300.0), 12.0);
     }
 }

@@ -1,7 +1,7 @@
 //! What an open connection costs in memory.
 
 use super::entry::Chart;
-use super::levels::{by_level, within_reach};
+use super::levels::{by_level, label_at, within_reach};
 use crate::analysis::Analysis;
 use crate::axis::{Axis, Scale};
 use crate::number::{figure, figure_of, figure_with_spread};
@@ -51,7 +51,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
             marks.push(Mark::Bar { ink, series, row, from: 0.0, to: e.value });
             marks.push(Mark::Reach { series, row, low, high: up });
         }
-        marks.push(Mark::Label { series, row, x: up.max(e.value).min(high), text: show(e.value) });
+        marks.push(Mark::Label { series, row, x: label_at(&x, e.value, up), text: show(e.value) });
         let all = cell.estimate(WHOLE).map(|m| (None, "whole server".into(), figure(m.value, Unit::Bytes)));
         let mut rows = vec![(Some(ink), "per connection".into(), figure_with_spread(PER_CONNECTION, e))];
         rows.extend(all);

@@ -1,7 +1,7 @@
 //! Every repetition in the plan's metric, with the figure and the interval that they make.
 
 use super::entry::Chart;
-use super::levels::{by_level, log_from, within_reach};
+use super::levels::{by_level, label_at, log_from, within_reach};
 use crate::analysis::{Analysis, Cell, values};
 use crate::axis::Axis;
 use crate::number::{figure, figure_of, figure_with_spread};
@@ -59,12 +59,12 @@ fn pane(a: &Analysis<'_>, cells: &[Row<'_, '_>], name: impl Fn(&Cell<'_>) -> Str
         let (series, ink) = (Some(cell.series), Ink::Series(cell.series));
         let (low, up) = e.span();
         let repetitions = values(cell.record, metric);
-        marks.extend(repetitions.iter().map(|&x| Mark::Speck { ink, row, x }));
+        marks.extend(repetitions.iter().map(|&value| Mark::Speck { ink, row, x: value }));
         marks.push(Mark::Reach { series, row, low, high: up });
         marks.push(Mark::Dot { ink, row, x: e.value, open: false });
         let bound = if cell.is_lower_bound(metric) { "≥ " } else { "" };
         let text = format!("{bound}{}", figure_of(metric, e.value));
-        marks.push(Mark::Label { series, row, x: up.max(e.value).min(high), text });
+        marks.push(Mark::Label { series, row, x: label_at(&x, e.value, up), text });
         let mut rows = vec![(Some(ink), a.run.plan.statistic.to_string(), figure_with_spread(metric, e))];
         if repetitions.len() <= LISTED_MAX {
             let all: Vec<String> = repetitions.iter().map(|v| figure_of(metric, *v)).collect();

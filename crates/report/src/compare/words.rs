@@ -26,6 +26,11 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
     let worse = count(&|x| tone(x, table.metric) == Some(Tone::Worse));
     let better = count(&|x| tone(x, table.metric) == Some(Tone::Better));
     let open = total - worse - better - count(&|x| x.decision == Decision::Alike);
+    let few = compared.clone().filter_map(|x| match x.decision {
+        Decision::TooFewRepetitions { needed } => Some(needed),
+        _ => None,
+    });
+    let few = few.max();
     let mut parts = Vec::new();
     for (cells, what) in [(worse, "worse"), (better, "better")] {
         if cells > 0 {
@@ -37,10 +42,11 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
     } else {
         format!("{noun} got {}", parts.join(", "))
     };
-    let open = match open {
-        0 => String::new(),
-        n if n == total => "; none was measured well enough to exclude one".to_owned(),
-        n => format!("; {n} could not be decided"),
+    let open = match (open, few) {
+        (0, _) => String::new(),
+        (_, Some(needed)) => format!("; it takes {needed} repetitions to tell"),
+        (n, None) if n == total => "; none was measured well enough to exclude one".to_owned(),
+        (n, None) => format!("; {n} could not be decided"),
     };
     sentence(&format!("{changed}{open}"))
 }

@@ -2,7 +2,6 @@
 
 use super::frame::{Frame, LETTER, ROW_HEIGHT};
 use super::ink::{SERIES_COLOURS, dot, ink, series_attribute};
-use crate::axis::Scale;
 use crate::escape::escape;
 use crate::scene::{Ink, Mark, Scene};
 use std::fmt::Write as _;
@@ -32,10 +31,7 @@ impl Plane<'_> {
 
     /// The value at the right end of the x axis.
     fn end(&self) -> f64 {
-        match self.scene.x.scale {
-            Scale::Linear { high, .. } | Scale::Log { high, .. } => high,
-            Scale::Steps(count) => count as f64 - 0.5,
-        }
+        self.scene.x.end()
     }
 
     /// Whether a value lies to the right of the x axis.
