@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 /// List models, mechanisms, protocols, engines, metrics and more, and what of them works on this machine.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// What to list.
-    what: What,
+    /// What to list; all that can be listed, if it is left out.
+    what: Option<What>,
     /// Output format.
     #[arg(long, default_value = "text")]
     format: Format,
@@ -65,7 +65,8 @@ impl List {
             text: summary.into(),
             json: json!({ "name": name, "summary": summary, "doc": doc }),
         };
-        let rows = match self.what {
+        let Some(what) = self.what else { return self.print(lists()) };
+        let rows = match what {
             What::PlanSchema => {
                 println!("{:#}", pitot_lab::plan_schema(&crate::catalog::catalog()));
                 return Ok(ExitCode::SUCCESS);
@@ -82,6 +83,10 @@ impl List {
             What::Engines => engines(),
             What::Pairs => all_pairs(),
         };
+        self.print(rows)
+    }
+
+    fn print(&self, rows: Vec<Row>) -> Result<ExitCode, Failure> {
         match self.format {
             Format::Json => {
                 let json: Vec<Value> = rows.into_iter().map(|row| row.json).collect();
@@ -96,6 +101,20 @@ impl List {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What can be listed.
+fn lists() -> Vec<Row> {
+    let row = |what: &What| {
+        let value = what.to_possible_value()?;
+        let summary = value.get_help().map(ToString::to_string).unwrap_or_default();
+        Some(Row {
+            name: value.get_name().to_owned(),
+            json: json!({ "name": value.get_name(), "summary": summary }),
+            text: summary,
+        })
+    };
+    What::value_variants().iter().filter_map(row).collect()
 }
 
 /// An entry of a list, for people and for programs.

@@ -3,6 +3,7 @@
 mod check;
 mod progress;
 mod self_check;
+mod summary;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -11,9 +12,10 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use clap::Args;
+use pitot_lab::statistics::MEDIAN_REPETITIONS_MIN;
 use pitot_lab::{
-    Catalog, Guardian, OtherRun, Outcome, Plan, Prepared, RunLock, RunState, SUITES, SelfCheck, Setting,
-    SkipRecord, VerdictKind, prepare, resume, suite,
+    Catalog, Guardian, Measure, OtherRun, Outcome, Plan, Prepared, RunLock, RunState, SUITES, SelfCheck,
+    Setting, SkipRecord, VerdictKind, prepare, resume, suite,
 };
 use pitot_results::{Failure, rfc3339};
 use pitot_sys::signal::{Signal, SignalFd};
@@ -45,6 +47,9 @@ pub(crate) struct Run {
     /// Print the commands of every cell, ready to be pasted, and run nothing.
     #[arg(long)]
     dry_run: bool,
+    /// With --dry-run: print how many cells each level has, what is skipped and why, and no commands.
+    #[arg(long, requires = "dry_run")]
+    summary: bool,
     /// Continue a run that was stopped or killed.
     #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["plan", "repetitions", "seed", "dry_run", "server"])]
     resume: Option<PathBuf>,
@@ -226,18 +231,24 @@ impl Run {
 
     fn dry(&self) -> Result<ExitCode, Failure> {
         let prepared = self.prepared(self_check::SAME, None)?;
+        if self.summary {
+            let text = summary::summary(&prepared, &extent(&prepared));
+            let _ = io::stdout().write_all(text.as_bytes());
+            note(&prepared);
+            return Ok(ExitCode::SUCCESS);
+        }
         let pitot = own_path()?;
         let mut text = String::new();
         for (number, shown) in (1..).zip(prepared.commands(&pitot)) {
             let _ = writeln!(text, "# cell {number}: {}\n{}\n{}\n", shown.label, shown.server, shown.load);
         }
-        for (reason, cells) in by_reason(&prepared.skips) {
+        for (reason, cells) in by_reason(&prepared.skips, shown) {
             let _ = writeln!(text, "# skipped: {cells}: {reason}");
         }
         let _ = writeln!(text, "# {}", extent(&prepared));
         // A closed pipe (`| head`) is no failure.
         let _ = io::stdout().write_all(text.as_bytes());
-        note_unused(&prepared);
+        note(&prepared);
         Ok(ExitCode::SUCCESS)
     }
 
@@ -343,29 +354,43 @@ fn announce(prepared: &Prepared) {
     for warning in &prepared.warnings {
         eprintln!("note: {warning}");
     }
-    note_unused(prepared);
-    for (reason, cells) in by_reason(&prepared.skips) {
+    note(prepared);
+    for (reason, cells) in by_reason(&prepared.skips, shown) {
         eprintln!("skipped: {cells}: {reason}");
     }
 }
 
-fn note_unused(prepared: &Prepared) {
+/// Prints to stderr what the author of the plan has most likely overlooked.
+fn note(prepared: &Prepared) {
+    let repetitions = prepared.plan.repetitions as usize;
+    let in_fresh_runs = prepared.ways.cells.iter().any(|(measure, _)| *measure == Measure::Fresh);
+    if in_fresh_runs && repetitions < MEDIAN_REPETITIONS_MIN {
+        eprintln!(
+            "note: {} of each cell, which {} too few for a 95% interval: that takes {MEDIAN_REPETITIONS_MIN}",
+            counted(repetitions, "repetition"),
+            if repetitions == 1 { "is" } else { "are" },
+        );
+    }
     for name in prepared.unused_servers() {
         eprintln!("note: the plan defines the server `{name}`, and no level of the factor `server` uses it");
     }
 }
 
-/// The combinations that are skipped for the same reason together: the first of them and how many more.
-fn by_reason(skips: &[SkipRecord]) -> Vec<(&str, String)> {
-    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+/// The combinations that are skipped for the same reason together, as `shown` shows them.
+fn by_reason(skips: &[SkipRecord], shown: impl Fn(&[&SkipRecord]) -> String) -> Vec<(&str, String)> {
+    let mut groups: Vec<(&str, Vec<&SkipRecord>)> = Vec::new();
     for skip in skips {
-        let label = levels(&skip.factors);
         match groups.iter_mut().find(|(reason, _)| *reason == skip.reason) {
-            Some((_, labels)) => labels.push(label),
-            None => groups.push((&skip.reason, vec![label])),
+            Some((_, group)) => group.push(skip),
+            None => groups.push((&skip.reason, vec![skip])),
         }
     }
-    groups.into_iter().map(|(reason, labels)| (reason, shortened(&labels))).collect()
+    groups.into_iter().map(|(reason, group)| (reason, shown(&group))).collect()
+}
+
+/// The first of the combinations, and how many more.
+fn shown(skips: &[&SkipRecord]) -> String {
+    shortened(&skips.iter().map(|skip| levels(&skip.factors)).collect::<Vec<_>>())
 }
 
 /// The labels, or the first of them and how many more.
@@ -398,7 +423,7 @@ mod tests {
         };
         let mut skips: Vec<SkipRecord> = (1..=5).map(|level| skip(level, "enough")).collect();
         skips.push(skip(9, "impossible"));
-        let groups = by_reason(&skips);
+        let groups = by_reason(&skips, shown);
         assert_eq!(groups, [("enough", "1; 2; and 3 more".to_owned()), ("impossible", "9".to_owned())]);
     }
 

@@ -391,3 +391,46 @@ fn two_runs_at_once_know_of_each_other_and_the_report_says_so() {
     assert!(warnings("run.pitot").contains("`short`"), "{}", warnings("run.pitot"));
     assert!(!warnings("waited.pitot").contains("Another run"), "{}", warnings("waited.pitot"));
 }
+
+#[test]
+fn a_summary_counts_cells_by_level_and_groups_what_is_skipped() {
+    let text_of = plan("repetitions = 2", "").replace(
+        "[factors]\nserver = [\"loop+epoll-et\", \"thread\"]",
+        "[factors]\nserver = [\"loop+epoll-et\", \"fork+uring\"]\nload.pipeline = [1, 2, 3, 4, 5]",
+    );
+    let bed = Bed::new(&text_of);
+    let output = bed.command(&["plan.toml", "--dry-run", "--summary"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let printed = text(&output);
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = printed.lines().map(words).collect();
+    assert!(lines.contains(&words("server loop+epoll-et 5 0")), "{printed}");
+    assert!(lines.contains(&words("fork+uring 0 5")), "{printed}");
+    assert!(lines.contains(&words("load.pipeline 1 1 1")), "{printed}");
+    assert!(
+        printed.contains("5 combinations (fork+uring, 1; fork+uring, 2; fork+uring, 3; ...): "),
+        "{printed}"
+    );
+    assert!(printed.contains("note: 2 repetitions of each cell, which are too few"), "{printed}");
+    assert!(!printed.contains("pitot load"), "{printed}");
+}
+
+#[test]
+fn a_trimmed_mean_of_too_few_repetitions_is_refused_with_their_number() {
+    let output =
+        Command::new(PITOT).args(["run", "transfer", "--repetitions", "1", "--dry-run"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("a `trimmed-mean(1)` of 1 repetition has no figure"), "{}", text(&output));
+    assert!(text(&output).contains("run at least 3: --repetitions 3"), "{}", text(&output));
+}
+
+#[test]
+fn list_alone_lists_what_can_be_listed() {
+    let output = Command::new(PITOT).arg("list").output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    for name in ["models", "suites", "pairs", "plan-schema"] {
+        assert!(text(&output).lines().any(|line| line.starts_with(name)), "{name}: {}", text(&output));
+        let listed = Command::new(PITOT).args(["list", name]).output().unwrap();
+        assert!(listed.status.success(), "{name}");
+    }
+}

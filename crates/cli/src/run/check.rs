@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
-use pitot_lab::Prepared;
+use pitot_lab::{Measure, Prepared};
 use pitot_results::Failure;
 
 use crate::{Command, Pitot};
@@ -16,6 +16,20 @@ const OF_FILES: &[&str] = &["--requests", "--expect-body", "--body"];
 /// # Errors
 /// The first option that would be refused, with its place in the plan.
 pub(super) fn check(prepared: &Prepared, name: Option<&str>) -> Result<(), Failure> {
+    let plan = &prepared.plan;
+    let has_figure = |repetitions: usize| plan.statistic.of(&vec![1.0; repetitions]).is_some();
+    let in_fresh_runs = prepared.ways.cells.iter().any(|(measure, _)| *measure == Measure::Fresh);
+    if in_fresh_runs && !has_figure(plan.repetitions as usize) {
+        let needed = (1..).find(|repetitions| has_figure(*repetitions)).unwrap_or(1);
+        return Err(Failure::misuse(
+            format!(
+                "a `{}` of {} has no figure",
+                plan.statistic,
+                super::counted(plan.repetitions as usize, "repetition")
+            ),
+            format!("run at least {needed}: --repetitions {needed}, or `repetitions = {needed}` in the plan"),
+        ));
+    }
     for (server, load) in prepared.arguments() {
         let sides = [("server", server), ("load", Some(load))];
         for (table, argv) in sides.into_iter().filter_map(|(table, argv)| Some((table, argv?))) {
