@@ -15,6 +15,9 @@ use pitot_results::Failure;
 ///
 /// Without --format, prints a summary and writes the full report as a self-contained HTML page next to the run file. All
 /// formats are made from the run file alone.
+///
+/// Exit codes: 0 if the report was written, also of a run with failed cells; 1 if it could not be written; 2 for wrong use,
+/// or a file that is no run.
 #[derive(Debug, Args)]
 pub(crate) struct Report {
     /// The run file.
