@@ -1,5 +1,6 @@
 //! `pitot run`.
 
+mod amount;
 mod check;
 mod progress;
 mod self_check;
@@ -24,6 +25,7 @@ use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::failure::nearest;
 use crate::report;
+use amount::Amount;
 use progress::Display;
 
 /// Run a plan: start each server afresh, load it, monitor it, and record everything in one file.
@@ -51,11 +53,10 @@ pub(crate) struct Run {
     #[arg(long, requires = "dry_run")]
     summary: bool,
     /// Continue a run that was stopped or killed.
-    #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["plan", "repetitions", "seed", "dry_run", "server"])]
+    #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["plan", "repetitions", "within", "until_decided", "seed", "dry_run", "server"])]
     resume: Option<PathBuf>,
-    /// Repetitions of each cell, instead of the plan's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    repetitions: Option<u32>,
+    #[command(flatten)]
+    amount: Amount,
     /// The seed of the order, instead of the plan's.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -196,13 +197,12 @@ impl Run {
         if let Some(folder) = folder.as_deref().and_then(Path::parent) {
             plan.resolve_paths(folder);
         }
-        if let Some(repetitions) = self.repetitions {
-            plan.repetitions = repetitions;
-        }
         if self.seed.is_some() {
             plan.seed = self.seed;
         }
-        let prepared = prepare(plan, text, &catalog)?;
+        self.amount.change(&mut plan)?;
+        let mut prepared = prepare(plan, text, &catalog)?;
+        self.amount.fit(&mut prepared)?;
         check::check(&prepared, Some(&name))?;
         Ok(prepared)
     }
@@ -213,11 +213,13 @@ impl Run {
             Failure::run(format!("the current directory is not known: {e}"), "change to one that exists")
         })?;
         let folder = here.to_string_lossy();
-        let text = self.comparison.plan_text(self.repetitions, catalog, Folder::Elsewhere(&folder))?;
+        let text = self.comparison.plan_text(self.amount.repetitions, catalog, Folder::Elsewhere(&folder))?;
         let mut plan = Plan::parse(comparison::NAME, &text, catalog)?;
         plan.resolve_paths(&here);
         plan.seed = self.seed;
-        let prepared = prepare(plan, text, catalog)?;
+        self.amount.change(&mut plan)?;
+        let mut prepared = prepare(plan, text, catalog)?;
+        self.amount.fit(&mut prepared)?;
         check::check(&prepared, None)?;
         // Whoever names a server wants it measured.
         match prepared.skips.first() {
@@ -340,9 +342,8 @@ fn levels(factors: &[pitot_lab::FactorLevel]) -> String {
 
 fn extent(prepared: &Prepared) -> String {
     let cells = counted(prepared.cells.len(), "cell");
-    let repetitions = counted(prepared.plan.repetitions as usize, "repetition");
     let each = if prepared.cells.len() == 1 { "" } else { " each" };
-    format!("{cells}, {repetitions}{each}, about {}", minutes(prepared.estimate_s()))
+    format!("{cells}, {}{each}, about {}", prepared.times(), minutes(prepared.estimate_s()))
 }
 
 /// Prints to stderr what will be run.

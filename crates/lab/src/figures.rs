@@ -3,7 +3,7 @@
 use pitot_results::VerdictKind;
 
 use crate::metric::Metric;
-use crate::plan::Measure;
+use crate::plan::{Measure, Plan};
 use crate::record::{CellRecord, Repetition};
 use crate::statistics::{Samples, generation_log_ratio};
 
@@ -15,14 +15,16 @@ impl CellRecord {
     }
 
     /// What a comparison of this cell with `baseline` in a metric is drawn from: one log ratio for each generation that
-    /// both have, if both are measured in slices; else their figures, paired by block.
-    pub fn samples_against(&self, baseline: &CellRecord, metric: &Metric) -> Samples {
-        if self.measure == Measure::Slices && baseline.measure == Measure::Slices {
-            Samples::Generations(
-                self.log_ratios(baseline, metric).into_iter().map(|(_, ratio)| ratio).collect(),
-            )
-        } else {
-            Samples::by_block(&self.figures(metric), &baseline.figures(metric))
+    /// both have, if both are measured in slices; else their figures, paired by block. `plan` says whether the run
+    /// looked at them while it went on.
+    pub fn samples_against(&self, baseline: &CellRecord, metric: &Metric, plan: &Plan) -> Samples {
+        if self.measure == Measure::Fresh || baseline.measure == Measure::Fresh {
+            return Samples::by_block(&self.figures(metric), &baseline.figures(metric));
+        }
+        let ratios = self.log_ratios(baseline, metric).into_iter().map(|(_, ratio)| ratio).collect();
+        match plan.until_decided_s {
+            Some(_) => Samples::UntilDecided(ratios),
+            None => Samples::Generations(ratios),
         }
     }
 

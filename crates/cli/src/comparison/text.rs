@@ -11,12 +11,15 @@ use super::{Comparison, Folder, in_words, quoted, toml_value};
 
 /// Enough for an interval of the median that holds when one repetition goes wrong.
 const REPETITIONS: u32 = 8;
-/// What all repetitions of a comparison should take at most.
+const GENERATIONS: u32 = 10;
+/// What all generations of a comparison should take at most.
 const ALL_S: f64 = 44.0;
-/// What a repetition takes besides its measured part: the warm-up, and starting and stopping two programs.
-const BESIDES_S: f64 = 0.5;
-const WARMUP: &str = "200ms";
-const DURATION_S: std::ops::RangeInclusive<f64> = 0.5..=2.0;
+/// What a server takes in a generation besides its slices: its start, the warm-up, its end.
+const SERVER_S: f64 = 0.3;
+/// What a slice takes.
+const SLICE_S: f64 = 0.05;
+const SLICES: std::ops::RangeInclusive<u32> = 8..=24;
+const WARMUP: &str = "150ms";
 const CONNECTIONS: &str = "64";
 /// The content of the file that the servers find, if the command line names no folder.
 const FILE_SIZE: &str = "1KiB";
@@ -32,7 +35,6 @@ pub(super) fn plan(
     let url = url(of, servers)?;
     let protocol = protocol(&url, servers, catalog)?;
     let levels = connections(of)?;
-    let repetitions = repetitions.unwrap_or(REPETITIONS);
     let metric = match &of.metric {
         Some(metric) => metric,
         None if of.rate.is_some() => "latency-p99",
@@ -48,12 +50,10 @@ pub(super) fn plan(
     );
     let _ = write!(
         text,
-        "\n# What decides: `pitot list metrics` names them all.\nmetric = {}\n\
-         # Each repetition starts a fresh server. Fewer than 6 give no 95% interval.\nrepetitions = {repetitions}\n\
-         warmup = \"{WARMUP}\"\nduration = {}\n\
+        "\n# What decides: `pitot list metrics` names them all.\nmetric = {}\n{}\
          # Smaller differences do not count, however certain they are.\ntolerance = {}\n",
         quoted(metric),
-        quoted(&of.duration.clone().unwrap_or_else(|| duration(servers.len() * levels.len(), repetitions))),
+        amount(of.duration.as_deref(), repetitions, servers.len() * levels.len()),
         quoted(of.tolerance.as_deref().unwrap_or("5%")),
     );
     if servers.len() > 1 {
@@ -169,11 +169,25 @@ fn connections(of: &Comparison) -> Result<Vec<String>, Failure> {
     Ok(levels.into_iter().map(toml_value).collect())
 }
 
-/// So long that all repetitions take less than a minute.
-fn duration(cells: usize, repetitions: u32) -> String {
-    let each_s = ALL_S / (cells as f64 * f64::from(repetitions)) - BESIDES_S;
-    let tenths = (each_s.clamp(*DURATION_S.start(), *DURATION_S.end()) * 10.0).floor() as u32;
-    if tenths.is_multiple_of(10) { format!("{}s", tenths / 10) } else { format!("{}ms", tenths * 100) }
+/// The keys that say how much is measured: slices that all together take less than a minute, or, if a duration is given,
+/// fresh runs.
+fn amount(duration: Option<&str>, repetitions: Option<u32>, cells: usize) -> String {
+    if let Some(duration) = duration {
+        let repetitions = repetitions.unwrap_or(REPETITIONS);
+        return format!(
+            "# Each repetition starts a fresh server. Fewer than 6 give no 95% interval.\nrepetitions = {repetitions}\n\
+             warmup = \"200ms\"\nduration = {}\n",
+            quoted(duration)
+        );
+    }
+    let generations = repetitions.unwrap_or(GENERATIONS);
+    // The baseline has a twin, which is measured like any cell.
+    let of_each_s = ALL_S / f64::from(generations) / (cells + 1) as f64 - SERVER_S;
+    let slices = ((of_each_s / SLICE_S / 2.0).max(0.0) as u32 * 2).clamp(*SLICES.start(), *SLICES.end());
+    format!(
+        "# Each generation starts fresh servers and loads them in turn, for a slice of time each. Fewer than 6 generations\n\
+         # decide nothing.\ngenerations = {generations}\nslices = {slices}\nwarmup = \"{WARMUP}\"\n"
+    )
 }
 
 fn baseline(of: &Comparison, servers: &[Server]) -> Result<String, Failure> {

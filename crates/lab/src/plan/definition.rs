@@ -27,6 +27,9 @@ pub struct Plan {
     /// How often the cells that are measured in slices get fresh servers. None: as often as the number of comparisons
     /// needs; a run file names the number that was chosen.
     pub generations: Option<u32>,
+    /// Generations follow one another until every comparison of the metric is decided, for at most so many seconds. None:
+    /// their number is fixed.
+    pub until_decided_s: Option<f64>,
     /// Slices of each cell in a generation: an even number.
     pub slices: u32,
     /// Seconds of a slice. None: a pilot chooses, in each generation.
@@ -91,6 +94,7 @@ impl Default for Plan {
             notes: Vec::new(),
             measure: Measure::Fresh,
             generations: None,
+            until_decided_s: None,
             slices: 10,
             slice_s: None,
             repetitions: 8,

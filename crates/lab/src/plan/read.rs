@@ -10,8 +10,8 @@ use super::server::Program;
 use super::source::{PlanError, Section, Source};
 use crate::catalog::Catalog;
 
-/// Keys of slices. A plan that has one and says nothing of `measure` means slices.
-const SLICE_KEYS: [&str; 3] = ["generations", "slices", "slice"];
+/// Keys of fresh runs. A plan that has one and says nothing of `measure` means fresh runs.
+const FRESH_KEYS: [&str; 2] = ["repetitions", "duration"];
 /// The warm-up of a server that is loaded in slices, where the plan does not say: there is one in every generation.
 const SLICED_WARMUP_S: f64 = 0.15;
 
@@ -36,7 +36,8 @@ impl Plan {
         }
         root.check_keys(keys::PLAN.iter().map(|key| key.name))?;
         let mut plan = Plan { name: stem(name), ..Plan::default() };
-        if SLICE_KEYS.iter().any(|key| root.get(key).is_some()) {
+        // What a fresh run alone needs says that fresh runs are meant.
+        if FRESH_KEYS.iter().all(|key| root.get(key).is_none()) {
             plan.measure = Measure::Slices;
         }
         let mut known = Known {

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use pitot_results::{Failure, VerdictKind, rfc3339};
 
 use crate::host::{Fingerprint, memory_total_bytes};
-use crate::plan::{Measure, Plan, Program};
-use crate::record::{Repetition, RunState};
+use crate::plan::{Cell, Measure, Plan, Program};
+use crate::record::{CellRecord, Repetition, RunState};
 use crate::runfile::{NewCell, NewRun, RunWriter};
 
 use super::executor::Machine;
@@ -150,14 +150,14 @@ impl Prepared {
         ))
     }
 
-    /// Runs the repetitions that are not `done`. The cells are those of the file, in its order; repetitions of those that
+    /// Runs the repetitions that are not in the file, whose cells are `known`, controls at the end, if it has any. The cells are those of the file, in its order; repetitions of those that
     /// are given up are recorded as failed.
     #[allow(clippy::too_many_arguments)] // Each is a thing of its own, and there are two callers.
     pub(super) fn carry_out(
         mut self,
         machine: &dyn Machine,
         mut writer: RunWriter,
-        done: Vec<Turn>,
+        known: Vec<CellRecord>,
         mut given_up: Vec<Option<GivenUp>>,
         seed: u64,
         setting: Setting<'_>,
@@ -172,13 +172,24 @@ impl Prepared {
             stop: setting.stop,
             memory_total_bytes: memory_total_bytes(),
         };
+        let done = turns_of(&known);
         // A control that cannot be started is given up with the cell whose twin it is.
         given_up.resize(self.cells.len() + self.ways.controls.len(), None);
         for (number, &twin) in self.ways.controls.iter().enumerate() {
             given_up[self.cells.len() + number] = given_up[twin].clone();
         }
-        let mut under_way =
-            UnderWay { shared, machine, writer: &mut writer, done, given_up, seed, failed: 0, progress };
+        let records = records(&self, known);
+        let mut under_way = UnderWay {
+            records,
+            shared,
+            machine,
+            writer: &mut writer,
+            done,
+            given_up,
+            seed,
+            failed: 0,
+            progress,
+        };
         let mut state = generations::run(&mut self, &mut under_way)?;
         if state == RunState::Complete {
             state = fresh_runs(&self, &mut under_way)?;
@@ -200,6 +211,8 @@ pub(super) struct UnderWay<'a> {
     pub(super) writer: &'a mut RunWriter,
     /// What the file has already.
     pub(super) done: Vec<Turn>,
+    /// All cells, controls at the end, with the repetitions that are measured in slices.
+    pub(super) records: Vec<CellRecord>,
     /// By cell, controls at the end: why it is not tried any more.
     pub(super) given_up: Vec<Option<GivenUp>>,
     pub(super) seed: u64,
@@ -222,6 +235,34 @@ fn new_cells(prepared: &Prepared, pitot: &str) -> Vec<NewCell> {
     let ways = &prepared.ways;
     let cells = ways.cells.iter().enumerate().map(|(index, way)| cell(index, way, None));
     let controls = ways.controls.iter().map(|&twin| cell(twin, &ways.cells[twin], Some(twin)));
+    cells.chain(controls).collect()
+}
+
+/// The turns of the repetitions that the file has.
+fn turns_of(known: &[CellRecord]) -> Vec<Turn> {
+    let turns = |(cell, record): (usize, &CellRecord)| -> Vec<Turn> {
+        record.repetitions.iter().map(|r| Turn { cell, block: r.block }).collect()
+    };
+    known.iter().enumerate().flat_map(turns).collect()
+}
+
+/// All cells, controls at the end, with what the file has of them.
+fn records(prepared: &Prepared, known: Vec<CellRecord>) -> Vec<CellRecord> {
+    if !known.is_empty() {
+        return known;
+    }
+    let record = |(index, cell): (usize, &Cell)| CellRecord {
+        id: index as i64 + 1,
+        factors: cell.factors.clone(),
+        server_command: String::new(),
+        load_command: String::new(),
+        measure: prepared.ways.cells[index].0,
+        fresh_reason: String::new(),
+        control_of: None,
+        repetitions: Vec::new(),
+    };
+    let cells = prepared.cells.iter().enumerate().map(record);
+    let controls = prepared.ways.controls.iter().map(|&twin| record((twin, &prepared.cells[twin])));
     cells.chain(controls).collect()
 }
 

@@ -1,82 +1,140 @@
 //! Carries out the cells of a plan that are measured in slices, generation by generation.
 
+use std::time::Instant;
+
 use pitot_results::{Failure, VerdictKind};
 
-use crate::plan::Measure;
+use crate::plan::{Cell, Measure};
 use crate::record::{Repetition, RunState};
 use crate::statistics::Random;
 
 use super::carry_out::{Finished, Progress, TimeLeft, UnderWay};
+use super::decided::undecided;
 use super::prepare::Prepared;
 use super::repetition::{self, GivenUp};
 use super::schedule::Turn;
 use super::slices::{self, Generation, Group, Request};
 use super::way::groups_with_controls;
 
+/// Generations before a run may be decided: the control needs them too.
+const UNTIL_DECIDED_MIN: u32 = 8;
+
 /// Runs all generations of all groups that are not in the file. A cell that turns out to be impossible to measure in
 /// slices is left to fresh runs.
 pub(super) fn run(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<RunState, Failure> {
-    let mut cells = prepared.cells.clone();
-    cells.extend(prepared.ways.controls.iter().map(|&twin| prepared.cells[twin].clone()));
-    let generations = prepared.plan.generations.unwrap_or(0);
-    let total = groups_of(prepared).len() * generations as usize;
-    let nominal_s = prepared.ways.generation_s(&prepared.plan) / groups_of(prepared).len().max(1) as f64;
-    let mut left = TimeLeft::of((0..total).map(|_| nominal_s));
-    let mut number = 0;
-    for generation in 0..generations {
+    if prepared.ways.sliced() == 0 {
+        return Ok(RunState::Complete);
+    }
+    let begin = Instant::now();
+    let generation_s = prepared.ways.generation_s(&prepared.plan);
+    let mut steps = Steps::new(prepared, generation_s);
+    let mut generation = 0;
+    while is_wanted(prepared, run, generation, begin.elapsed().as_secs_f64() + generation_s) {
         let mut groups = groups_of(prepared);
         Random::new(run.seed.wrapping_add(u64::from(generation))).shuffle(&mut groups);
         for group in groups {
-            number += 1;
+            steps.number += 1;
             if is_done(&group, generation, &run.done) {
-                left.passed(nominal_s, nominal_s);
-                continue;
+                steps.left.passed(steps.nominal_s, steps.nominal_s);
+            } else if !one_group(prepared, run, &group, generation, &mut steps)? {
+                return Ok(RunState::Interrupted);
             }
-            let label = describe(&group, prepared.cells.len(), generation);
-            let mut news = Progress {
-                trial: false,
-                number,
-                total,
-                label: &label,
-                finished: None,
-                left_s: left.seconds(),
-            };
-            (run.progress)(&news);
-            let begin = std::time::Instant::now();
-            let is_tried = |cell: &usize| run.given_up[*cell].is_none();
-            let (tried, given_up): (Vec<usize>, Vec<usize>) = group.cells.iter().partition(|c| is_tried(c));
-            let request = Request {
-                shared: run.shared,
-                machine: run.machine,
-                cells: &cells,
-                group: &Group { cells: tried },
-                generation,
-                seed: run.seed,
-                number: number * (cells.len() + 1),
-            };
-            let done = if request.group.cells.is_empty() {
-                Some(Generation::default())
-            } else {
-                slices::run(&request)
-            };
-            let Some(mut done) = done else { return Ok(RunState::Interrupted) };
-            for cell in given_up {
-                if let Some(reason) = &mut run.given_up[cell] {
-                    let missed = Repetition { block: generation, ..repetition::not_tried(reason) };
-                    done.repetitions.push((cell, missed));
-                }
-            }
-            record(prepared, run, &mut done, number * cells.len())?;
-            for (cell, reason) in std::mem::take(&mut done.not_started) {
-                run.given_up[cell] = Some(GivenUp { reason, output_tail: String::new() });
-            }
-            left.passed(nominal_s, begin.elapsed().as_secs_f64());
-            news.left_s = left.seconds();
-            news.finished = Some(Finished::Generation(&done.repetitions));
-            (run.progress)(&news);
         }
+        generation += 1;
+    }
+    if prepared.plan.until_decided_s.is_some() {
+        prepared.plan.generations = Some(generation);
+        run.writer.update_plan(&prepared.plan)?;
     }
     Ok(RunState::Complete)
+}
+
+/// Whether another generation is to be run, which would end `end_s` seconds after the first began.
+fn is_wanted(prepared: &Prepared, run: &UnderWay<'_>, generation: u32, end_s: f64) -> bool {
+    match prepared.plan.until_decided_s {
+        None => generation < prepared.plan.generations.unwrap_or(0),
+        Some(_) if generation < UNTIL_DECIDED_MIN => true,
+        Some(at_most_s) => end_s <= at_most_s && undecided(prepared, &run.records) > 0,
+    }
+}
+
+/// How far the run is, in generations of groups.
+struct Steps {
+    number: usize,
+    total: usize,
+    nominal_s: f64,
+    left: TimeLeft,
+}
+
+impl Steps {
+    fn new(prepared: &Prepared, generation_s: f64) -> Steps {
+        let groups = groups_of(prepared).len().max(1);
+        let generations = match prepared.plan.until_decided_s {
+            Some(at_most_s) => ((at_most_s / generation_s) as u32).max(UNTIL_DECIDED_MIN),
+            None => prepared.plan.generations.unwrap_or(0),
+        };
+        let (total, nominal_s) = (groups * generations as usize, generation_s / groups as f64);
+        Steps { number: 0, total, nominal_s, left: TimeLeft::of((0..total).map(|_| nominal_s)) }
+    }
+}
+
+/// Runs one generation of one group and writes it into the file. False if the user stopped it.
+fn one_group(
+    prepared: &mut Prepared,
+    run: &mut UnderWay<'_>,
+    group: &Group,
+    generation: u32,
+    steps: &mut Steps,
+) -> Result<bool, Failure> {
+    let label = describe(group, prepared.cells.len(), generation);
+    let (number, total) = (steps.number, steps.total);
+    let mut news =
+        Progress { trial: false, number, total, label: &label, finished: None, left_s: steps.left.seconds() };
+    (run.progress)(&news);
+    let begin = Instant::now();
+    let (tried, given_up): (Vec<usize>, Vec<usize>) =
+        group.cells.iter().partition(|&&cell| run.given_up[cell].is_none());
+    let cells = run.records.len();
+    let mut done = Generation::default();
+    if !tried.is_empty() {
+        let request = Request {
+            shared: run.shared,
+            machine: run.machine,
+            cells: &with_controls(prepared),
+            group: &Group { cells: tried },
+            generation,
+            seed: run.seed,
+            number: number * (cells + 1),
+        };
+        match slices::run(&request) {
+            Some(over) => done = over,
+            None => return Ok(false),
+        }
+    }
+    for cell in given_up {
+        if let Some(reason) = &mut run.given_up[cell] {
+            done.repetitions.push((cell, Repetition { block: generation, ..repetition::not_tried(reason) }));
+        }
+    }
+    record(prepared, run, &mut done, number * cells)?;
+    for (cell, reason) in std::mem::take(&mut done.not_started) {
+        run.given_up[cell] = Some(GivenUp { reason, output_tail: String::new() });
+    }
+    steps.left.passed(steps.nominal_s, begin.elapsed().as_secs_f64());
+    news.left_s = steps.left.seconds();
+    news.finished = Some(Finished::Generation(&done.repetitions));
+    (run.progress)(&news);
+    for (cell, repetition) in done.repetitions {
+        // The samples are in the file, and nothing that decides needs them.
+        run.records[cell].repetitions.push(Repetition { samples: Vec::new(), ..repetition });
+    }
+    Ok(true)
+}
+
+/// All cells of the run: those of the plan, and their controls.
+fn with_controls(prepared: &Prepared) -> Vec<Cell> {
+    let twins = prepared.ways.controls.iter().map(|&twin| &prepared.cells[twin]);
+    prepared.cells.iter().chain(twins).cloned().collect()
 }
 
 /// How many positions in the order of the run the generations of a plan take.
@@ -85,7 +143,7 @@ pub(super) fn positions(prepared: &Prepared) -> usize {
     if prepared.ways.sliced() == 0 {
         return 0;
     }
-    let generations = groups_of(prepared).len() * prepared.plan.generations.unwrap_or(0) as usize;
+    let generations = Steps::new(prepared, prepared.ways.generation_s(&prepared.plan)).total;
     (generations + 1) * (cells + 1)
 }
 
@@ -106,6 +164,7 @@ fn record(
         if let Some(way) = prepared.ways.cells.get_mut(*cell) {
             *way = (Measure::Fresh, reason.clone());
         }
+        run.records[*cell].measure = Measure::Fresh;
         run.writer.measure_fresh(*cell, reason)?;
     }
     Ok(())

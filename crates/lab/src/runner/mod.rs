@@ -4,6 +4,7 @@
 //! process is left. The order is a function of plan and seed, so an interrupted run continues where it stopped.
 
 mod carry_out;
+mod decided;
 mod evidence;
 mod executor;
 #[cfg(test)]

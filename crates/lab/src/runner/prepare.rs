@@ -105,6 +105,24 @@ impl Prepared {
         self.plan.servers.iter().map(|s| s.name.as_str()).filter(|n| !used.iter().any(|u| u == n)).collect()
     }
 
+    /// How often cells are measured, in words: `10 generations of 10 slices`, `6 repetitions`.
+    pub fn times(&self) -> String {
+        let counted = |n: u32, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+        let fresh = counted(self.plan.repetitions, "repetition");
+        let slices = || {
+            let generations = match self.plan.until_decided_s {
+                Some(_) => "as many generations as it takes".to_owned(),
+                None => counted(self.plan.generations.unwrap_or(1), "generation"),
+            };
+            format!("{generations} of {}", counted(self.plan.slices, "slice"))
+        };
+        match self.ways.sliced() {
+            0 => fresh,
+            n if n == self.cells.len() => slices(),
+            n => format!("{n} with {}, the others with {fresh}", slices()),
+        }
+    }
+
     /// Seconds that the whole plan will take.
     pub fn estimate_s(&self) -> f64 {
         let fresh = self.cells.iter().zip(&self.ways.cells).filter(|(_, (m, _))| *m == Measure::Fresh);
@@ -114,8 +132,9 @@ impl Prepared {
 
     /// Seconds that the cells take that are measured in slices.
     fn sliced_s(&self) -> f64 {
-        match self.ways.sliced() {
-            0 => 0.0,
+        match (self.ways.sliced(), self.plan.until_decided_s) {
+            (0, _) => 0.0,
+            (_, Some(at_most_s)) => at_most_s,
             _ => self.ways.generation_s(&self.plan) * f64::from(self.plan.generations.unwrap_or(1)),
         }
     }

@@ -14,7 +14,6 @@ use super::carry_out::{Outcome, Progress, Setting};
 use super::executor::Machine;
 use super::local::{Guardian, ThisMachine};
 use super::prepare::prepare;
-use super::schedule::Turn;
 use super::way::Ways;
 
 /// Continues a run that was interrupted or killed: the repetitions that are not in its file are run, in the order
@@ -51,13 +50,6 @@ pub fn resume(
         cells: run.cells.iter().map(|c| (c.measure, c.fresh_reason.clone())).collect(),
         controls: run.controls.iter().filter_map(|control| twin_of(&run, control)).collect(),
     };
-    let done: Vec<Turn> = run
-        .cells
-        .iter()
-        .chain(&run.controls)
-        .enumerate()
-        .flat_map(|(cell, record)| record.repetitions.iter().map(move |r| Turn { cell, block: r.block }))
-        .collect();
     let mut writer = RunWriter::resume(path)?;
     for (name, before, now) in [
         ("server CPUs", &run.info.server_cpus, prepared.cpus.server_list()),
@@ -79,12 +71,11 @@ pub fn resume(
     }
     let cpus = prepared.cpus.clone();
     let machine = ThisMachine::new(guardian, &cpus);
-    let is_left = |cell: usize| {
-        let finished = done.iter().filter(|turn| turn.cell == cell).count();
-        finished < run.repetitions_of(&run.cells[cell]) as usize
-    };
+    let is_left =
+        |cell: usize| run.cells[cell].repetitions.len() < run.repetitions_of(&run.cells[cell]) as usize;
     let tried = prepared.try_cells(&mut *machine.executor(), &is_left, setting, progress);
-    prepared.carry_out(&machine, writer, done, tried.given_up, run.info.seed, setting, progress)
+    let known = run.cells.into_iter().chain(run.controls).collect();
+    prepared.carry_out(&machine, writer, known, tried.given_up, run.info.seed, setting, progress)
 }
 
 /// The index of the cell whose twin `control` is.

@@ -129,7 +129,7 @@ pub(super) fn catalog() -> Catalog {
             writes_files: true,
         }],
         charts: Vec::new(),
-        metrics: vec!["throughput".into()],
+        metrics: vec!["throughput".into(), "cpu-per-request".into()],
         renamed_metrics: Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! Each cell is tried for a moment before the repetitions begin.
 //!
 //! A server that cannot start, or that answers only errors, would else cost a repetition in every block and be told of
-//! at the end. A cell is given up only if a second try, as long as a repetition, fails as well: the first may fail for
+//! at the end. A cell is given up only if a second and longer try fails as well: the first may fail for
 //! want of time, and one start of many may fail by chance.
 
 use pitot_results::VerdictKind;
@@ -16,6 +16,8 @@ use crate::record::Repetition;
 
 /// Length of the first try's load.
 const MOMENT_S: f64 = 0.2;
+/// Length of the second try's load, at most.
+const SECOND_S: f64 = 1.0;
 /// Replies that differ by less are alike: headers are never the same.
 const REPLY_BYTES_APART: f64 = 256.0;
 /// The same as a share.
@@ -43,6 +45,7 @@ impl Prepared {
     ) -> Tried {
         let short =
             Plan { warmup_s: 0.0, duration_s: self.plan.duration_s.min(MOMENT_S), ..self.plan.clone() };
+        let longer = Plan { duration_s: self.plan.duration_s.min(SECOND_S), ..self.plan.clone() };
         let mut tried = Tried { given_up: vec![None; self.cells.len()], unlike_replies: None };
         if !setting.trial {
             return tried;
@@ -69,7 +72,7 @@ impl Prepared {
             };
             progress(&news);
             let mut last = None;
-            for plan in [&short, &self.plan] {
+            for plan in [&short, &longer] {
                 let shared = Shared {
                     plan,
                     pitot: setting.pitot,

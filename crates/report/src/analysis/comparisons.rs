@@ -6,7 +6,7 @@
 
 use super::samples::within_run;
 use pitot_lab::statistics::{Comparison, Decision, Interval, Samples, judge};
-use pitot_lab::{CellRecord, Metric};
+use pitot_lab::{CellRecord, Metric, Plan};
 
 /// A candidate and what it is compared with.
 pub(super) type Pair<'r> = (&'r CellRecord, &'r CellRecord);
@@ -27,7 +27,7 @@ struct Made {
 
 impl Comparisons {
     /// Makes the comparisons of `families`, in their order. A pair that was made before, either way round, is left out.
-    pub(super) fn of(families: &[Vec<Pair<'_>>], metric: &Metric, tolerance: f64) -> Comparisons {
+    pub(super) fn of(families: &[Vec<Pair<'_>>], metric: &Metric, plan: &Plan) -> Comparisons {
         let mut all = Comparisons { made: Vec::new(), family_size_max: 0 };
         for family in families {
             let mut new: Vec<Pair<'_>> = Vec::new();
@@ -39,8 +39,8 @@ impl Comparisons {
                     new.push((candidate, baseline));
                 }
             }
-            let samples: Vec<Samples> = new.iter().map(|(c, b)| within_run(c, b, metric)).collect();
-            let judged = judge(&samples, tolerance);
+            let samples: Vec<Samples> = new.iter().map(|(c, b)| within_run(c, b, metric, plan)).collect();
+            let judged = judge(&samples, plan.tolerance);
             all.family_size_max = all.family_size_max.max(judged.iter().flatten().count());
             all.made.extend(new.iter().zip(judged).map(|((candidate, baseline), comparison)| Made {
                 candidate: candidate.id,

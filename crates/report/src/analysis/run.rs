@@ -183,7 +183,7 @@ impl<'r> Analysis<'r> {
 
     fn comparisons(&self, metric: &Metric) -> Option<&Comparisons> {
         let index = METRICS.iter().position(|m| m.name == metric.name)?;
-        let make = || Comparisons::of(&self.families(metric), metric, self.run.plan.tolerance);
+        let make = || Comparisons::of(&self.families(metric), metric, &self.run.plan);
         Some(self.comparisons[index].get_or_init(make))
     }
 

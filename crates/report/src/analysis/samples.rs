@@ -1,11 +1,16 @@
 //! Where the values of a comparison come from: the one place that knows how the cells of a pair were measured.
 
 use pitot_lab::statistics::Samples;
-use pitot_lab::{CellRecord, Metric};
+use pitot_lab::{CellRecord, Metric, Plan};
 
-/// The values of two cells of one run, paired by block.
-pub(crate) fn within_run(candidate: &CellRecord, baseline: &CellRecord, metric: &Metric) -> Samples {
-    candidate.samples_against(baseline, metric)
+/// The values of two cells of one run: by generation if they were measured in slices, else paired by block.
+pub(crate) fn within_run(
+    candidate: &CellRecord,
+    baseline: &CellRecord,
+    metric: &Metric,
+    plan: &Plan,
+) -> Samples {
+    candidate.samples_against(baseline, metric, plan)
 }
 
 /// The values of a cell in two runs, which share no blocks.

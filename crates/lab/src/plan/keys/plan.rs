@@ -62,7 +62,7 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         presence: Presence::Optional,
         doc: "`slices`: the servers that are compared are kept up side by side and loaded in turn, for a slice of time \
               each, and started afresh for every generation. `fresh`: one cell after the other, each repetition with a \
-              fresh server. A plan that does not say is measured in fresh runs, unless it sets `generations`, `slices` or `slice`.",
+              fresh server. A plan that does not say is measured in slices, unless it sets `repetitions` or `duration`.",
     },
     Key {
         name: "generations",
@@ -70,6 +70,13 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         presence: Presence::Optional,
         doc: "How often the servers that are measured in slices are started afresh. They are the sample: fewer than 6 \
               decide nothing. 10 if it is left out, or more where so many comparisons need it.",
+    },
+    Key {
+        name: "until-decided",
+        kind: Kind::Duration { positive: true, set: |p, s| p.until_decided_s = Some(s) },
+        presence: Presence::Optional,
+        doc: "Generations follow one another until every comparison of the metric is decided, for at most this time. A \
+              test that holds under repeated looks judges them; it needs more generations than one of a fixed number.",
     },
     Key {
         name: "slices",

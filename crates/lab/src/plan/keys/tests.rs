@@ -32,6 +32,7 @@ fn every_field_of_a_plan_has_its_key() {
         notes: _,
         measure: _,
         generations: _,
+        until_decided_s: _,
         slices: _,
         slice_s: _,
         repetitions: _,

@@ -2,9 +2,9 @@
 
 use pitot_meter::Histogram;
 use pitot_results::Latency;
+use pitot_results::hold::Slice as Answer;
 use pitot_results::load::LoadResult;
 
-use super::held::SliceAnswer;
 use crate::record::{Resources, Sample, Slice, TreeSample};
 
 /// What the slices of one cell add up to.
@@ -17,7 +17,7 @@ pub(super) struct Sum {
 
 impl Sum {
     /// Adds a slice. `place` holds what the load generator does not know of it.
-    pub(super) fn add(&mut self, answer: &SliceAnswer, place: Slice) -> Result<(), String> {
+    pub(super) fn add(&mut self, answer: &Answer, place: Slice) -> Result<(), String> {
         let response = match answer.histogram.as_str() {
             "" => Histogram::new(),
             text => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use pitot_results::hold::{Answer, Slice};
 
 use crate::runner::executor::{Executor, Line, Role};
 use crate::runner::repetition::{Abort, nanos};
@@ -11,40 +11,6 @@ use crate::runner::repetition::{Abort, nanos};
 const ANSWER_GRACE_S: f64 = 30.0;
 /// Time between checks whether the user wants the run to end.
 const WAIT_INTERVAL: Duration = Duration::from_millis(50);
-
-/// What a held load generator prints, one object in a line.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub(super) enum Answer {
-    Opened {
-        #[serde(default)]
-        connections: u64,
-    },
-    Slice(Box<SliceAnswer>),
-    Closed {},
-    Error {
-        what: String,
-    },
-}
-
-/// The figures of a slice.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub(super) struct SliceAnswer {
-    pub(super) began_unix_ns: u64,
-    pub(super) late_us: f64,
-    pub(super) duration_us: f64,
-    pub(super) drain_us: f64,
-    pub(super) requests: u64,
-    pub(super) errors: std::collections::BTreeMap<String, u64>,
-    pub(super) missed: u64,
-    pub(super) bytes_received: u64,
-    pub(super) bytes_sent: u64,
-    pub(super) client_user_us: f64,
-    pub(super) client_system_us: f64,
-    /// The response times: base64 of an HdrHistogram.
-    pub(super) histogram: String,
-}
 
 /// The load generator of one generation.
 pub(super) struct Held<'a> {
@@ -62,21 +28,20 @@ impl<'a> Held<'a> {
     pub(super) fn open(&mut self, name: &str, arguments: &[String]) -> Result<Result<u64, String>, Abort> {
         let words: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
         match self.ask(&format!("open {name} {}", words.join(" ")), 0.0)? {
-            Answer::Opened { connections } => Ok(Ok(connections)),
-            Answer::Error { what } => Ok(Err(what)),
+            Answer::Opened(opened) if opened.failed > 0 => {
+                Ok(Err(format!("{} of its connections could not be opened", opened.failed)))
+            }
+            Answer::Opened(opened) => Ok(Ok(opened.connections)),
+            Answer::Error(refused) => Ok(Err(refused.what)),
             other => Err(unexpected(&other)),
         }
     }
 
     /// Runs a slice of a group. The inner error is why it cannot.
-    pub(super) fn slice(
-        &mut self,
-        name: &str,
-        seconds: f64,
-    ) -> Result<Result<Box<SliceAnswer>, String>, Abort> {
+    pub(super) fn slice(&mut self, name: &str, seconds: f64) -> Result<Result<Box<Slice>, String>, Abort> {
         match self.ask(&format!("run {name} {}us", (seconds * 1e6).round()), seconds)? {
             Answer::Slice(slice) => Ok(Ok(slice)),
-            Answer::Error { what } => Ok(Err(what)),
+            Answer::Error(refused) => Ok(Err(refused.what)),
             other => Err(unexpected(&other)),
         }
     }

@@ -203,3 +203,27 @@ fn a_generation_that_was_interrupted_is_not_recorded_and_all_others_are() {
     let run = Run::open(&bed.path).unwrap();
     assert!(run.cells.iter().chain(&run.controls).all(|c| c.repetitions.len() == 2));
 }
+
+#[test]
+fn a_run_until_decided_ends_when_all_is_decided_and_names_its_generations() {
+    let bed = Bed::new();
+    let mut fake = machine();
+    // Three times the CPU time in each slice: seen at once. The others are alike to the nanosecond.
+    fake.other_servers = vec![("hang", Script { cpu_share: 0.019, ..fake.server.clone() })];
+    let text = PLAN.replace("generations = 3", "until-decided = \"10m\"\nmetric = \"cpu-per-request\"");
+    let setting = Setting {
+        pitot: "pitot",
+        version: "0.0.0",
+        command_line: "pitot run",
+        trial: false,
+        stop: &|| false,
+    };
+    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
+    let outcome = prepared.run_on(&fake, &bed.path, setting, &mut |_| {}).unwrap();
+    assert_eq!(outcome.state, RunState::Complete);
+    let run = Run::open(&bed.path).unwrap();
+    assert!(run.is_complete());
+    let generations = run.plan.generations.unwrap();
+    assert!((8..=30).contains(&generations), "{generations}");
+    assert!(run.cells.iter().all(|c| c.repetitions.len() == generations as usize));
+}

@@ -1,0 +1,58 @@
+//! Options of `pitot run` that say how much is measured, in place of what the plan says.
+
+use std::time::Duration;
+
+use clap::Args;
+use pitot_lab::{Measure, Plan, Prepared};
+use pitot_meter::Nanos;
+use pitot_results::Failure;
+
+/// How much is measured.
+#[derive(Debug, Args)]
+pub(super) struct Amount {
+    /// Repetitions of each cell, or generations of those that are measured in slices, instead of the plan's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with_all = ["within", "until_decided"])]
+    pub(super) repetitions: Option<u32>,
+    /// Fit the generations and slices of the plan to this time.
+    #[arg(long, value_name = "TIME", value_parser = pitot_meter::units::duration, conflicts_with = "until_decided")]
+    within: Option<Nanos>,
+    /// Go on, generation by generation, until every comparison of the plan's metric is decided: different, or alike to
+    /// within the tolerance. The test holds under repeated looks.
+    #[arg(long)]
+    until_decided: bool,
+    /// With --until-decided: stop after this time all the same.
+    #[arg(long, value_name = "TIME", value_parser = pitot_meter::units::duration, default_value = "10m", requires = "until_decided")]
+    at_most: Nanos,
+}
+
+impl Amount {
+    /// Changes what the plan says.
+    ///
+    /// # Errors
+    /// If the plan is not measured in slices and the option is for slices.
+    pub(super) fn change(&self, plan: &mut Plan) -> Result<(), Failure> {
+        if let Some(repetitions) = self.repetitions {
+            plan.repetitions = repetitions;
+            plan.generations = Some(repetitions);
+        }
+        if self.until_decided {
+            if plan.measure == Measure::Fresh {
+                return Err(Failure::misuse(
+                    format!("the plan `{}` is measured in fresh runs, whose number is fixed", plan.name),
+                    "leave --until-decided out, or write measure = \"slices\" in the plan",
+                ));
+            }
+            plan.until_decided_s = Some(Duration::from_nanos(self.at_most.0).as_secs_f64());
+        }
+        Ok(())
+    }
+
+    /// Fits a plan that is ready to the time that was given.
+    ///
+    /// # Errors
+    /// If the time is too short, or the plan is not measured in slices.
+    pub(super) fn fit(&self, prepared: &mut Prepared) -> Result<(), Failure> {
+        self.within.map_or(Ok(()), |within| prepared.fit(within.as_secs_f64()))
+    }
+}

@@ -1,0 +1,29 @@
+//! Whether the comparisons of a run that is under way are decided.
+
+use crate::metric;
+use crate::record::CellRecord;
+use crate::statistics::{Decision, Samples, judge};
+
+use super::prepare::Prepared;
+use super::way::groups_with_controls;
+
+/// How many comparisons in the plan's metric are not decided yet: neither different, nor alike to within the tolerance.
+///
+/// `records` are the cells of the run with the repetitions so far. A cell without a figure, such as one that failed, is in
+/// no comparison.
+pub(super) fn undecided(prepared: &Prepared, records: &[CellRecord]) -> usize {
+    let plan = &prepared.plan;
+    let Some(metric) = metric::find(&plan.metric) else { return 0 };
+    let groups = groups_with_controls(plan, &prepared.cells, &prepared.ways);
+    let mut family: Vec<Samples> = Vec::new();
+    for group in groups {
+        let Some(&twin) = group.cells.iter().find(|cell| prepared.ways.controls.contains(cell)) else {
+            continue;
+        };
+        let others = group.cells.iter().filter(|&&cell| cell != twin && cell < prepared.cells.len());
+        family.extend(others.map(|&cell| records[cell].samples_against(&records[twin], metric, plan)));
+    }
+    let judged = judge(&family, plan.tolerance);
+    let is_decided = |d: &Decision| matches!(d, Decision::Higher | Decision::Lower | Decision::Alike);
+    judged.iter().flatten().filter(|comparison| !is_decided(&comparison.decision)).count()
+}
