@@ -216,6 +216,7 @@ fn a_run_until_decided_ends_when_all_is_decided_and_names_its_generations() {
         version: "0.0.0",
         command_line: "pitot run",
         trial: false,
+        note: &|| None,
         stop: &|| false,
     };
     let prepared = prepare(parse(&text), text, &catalog()).unwrap();
