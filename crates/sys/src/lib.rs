@@ -10,6 +10,7 @@ pub mod errno;
 pub mod ethtool;
 mod eventfd;
 pub mod limits;
+pub mod memory;
 pub mod process;
 pub mod readiness;
 pub mod ring;

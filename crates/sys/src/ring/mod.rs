@@ -79,6 +79,8 @@ pub struct Ring {
     spare_payloads: Vec<Box<Payload>>,
 }
 
+/// Take completions (IORING_ENTER_GETEVENTS), also where none is waited for.
+const ENTER_GETEVENTS: u32 = 1;
 /// Payloads kept for reuse.
 const SPARE_PAYLOADS_MAX: usize = 256;
 
@@ -286,9 +288,16 @@ impl Ring {
         if self.returned < self.arrived.len() {
             return Ok(());
         }
+        let to_submit = self.ring.submission().len() as u32;
         let submitter = self.ring.submitter();
         let entered = match timeout {
             None => submitter.submit_and_wait(1),
+            // A wait of no time at all would still put the thread to sleep for as long as a timer takes.
+            //
+            // SAFETY: there is no argument, and what the queue holds is owned as `push` says.
+            Some(Duration::ZERO) => unsafe {
+                submitter.enter::<libc::sigset_t>(to_submit, 0, ENTER_GETEVENTS, None)
+            },
             Some(timeout) => {
                 let time = types::Timespec::from(timeout);
                 submitter.submit_with_args(1, &types::SubmitArgs::new().timespec(&time))
