@@ -25,6 +25,7 @@ mod serve;
 mod serve_disk;
 mod serve_dns;
 mod serve_memcache;
+mod serve_options;
 mod serve_smtp;
 mod value;
 

@@ -17,6 +17,7 @@ use crate::failure::nearest;
 use crate::serve_disk::DiskArgs;
 use crate::serve_dns::{self, DnsArgs};
 use crate::serve_memcache::MemcacheArgs;
+use crate::serve_options::Given;
 use crate::serve_smtp::SmtpArgs;
 use crate::value::{self, Cpus};
 
@@ -85,7 +86,7 @@ pub(crate) struct Serve {
     /// Timeout for receiving the header of a request, from its first byte to its last.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     header_timeout: Nanos,
-    /// Timeout for idle connections between requests.
+    /// Timeout for idle connections between requests; under prefork and pool 1s while others wait.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "75s")]
     idle_timeout: Nanos,
     /// Timeout between two successful sends of a reply, or receives of a body.
@@ -137,11 +138,27 @@ fn time(text: &str) -> Result<Nanos, String> {
 
 impl Serve {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        // The command line has been parsed, so that it can be parsed again.
+        let given = Given::of(std::env::args_os().skip(1));
+        let known = pitot_proto::find(&self.protocol).is_some() || self.protocol == serve_dns::NAME;
+        if let Some(given) = given.as_ref().filter(|_| known) {
+            given.check_protocol(&self.protocol)?;
+        }
         if self.protocol == serve_dns::NAME {
             return self.dns.run(self.listen, self.workers, self.stats.is_some());
         }
         let plan = self.plan()?;
+        if let Some(given) = given {
+            given.check_use(plan.root.is_some(), plan.mechanism)?;
+        }
         let summary = pitot_serve::run(&plan, |addr| {
+            if let Some(at_once) = plan.connections_at_once() {
+                eprintln!(
+                    "pitot: connections are served {at_once} at a time under --model {}; others wait until one ends or is \
+                     idle for 1s",
+                    plan.model.name
+                );
+            }
             // stdout may be closed; the server runs all the same.
             let _ = writeln!(io::stdout(), "ready {addr}");
         })?;

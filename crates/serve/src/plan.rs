@@ -97,6 +97,11 @@ impl ServePlan {
         })
     }
 
+    /// The number of connections that are served at once, if further ones have to wait.
+    pub fn connections_at_once(&self) -> Option<u64> {
+        self.model.connection_per_worker.then(|| self.workers() as u64)
+    }
+
     /// The part that the model needs.
     pub fn launch(&self) -> LaunchPlan {
         LaunchPlan {
@@ -149,6 +154,17 @@ impl ServePlan {
             root.is_some(),
             matches!(self.mechanism.kind, Kind::Blocking),
         );
-        Ok(Server { protocol, root, store, disk, route, cork, limits, admission, counters })
+        Ok(Server {
+            protocol,
+            root,
+            store,
+            disk,
+            route,
+            cork,
+            limits,
+            admission,
+            connection_per_worker: self.model.connection_per_worker,
+            counters,
+        })
     }
 }

@@ -30,6 +30,8 @@ pub struct Server {
     pub limits: Limits,
     /// Which connections are taken.
     pub admission: Admission,
+    /// True if each worker serves one connection at a time, so that further ones wait until one ends.
+    pub connection_per_worker: bool,
     /// Counters.
     pub counters: Counters,
 }

@@ -31,6 +31,6 @@ pub fn serve_standard_input(plan: &ServePlan, counters: u32, parent: u32) -> Res
     let fd = fd.map_err(|e| starting("standard input is not a connection", &e))?;
     let interrupt = BySignal::prepare();
     let mut env = Env::new(&server, 0);
-    blocking::serve(&server, &mut env, &interrupt, fd, &mut vec![0; RECEIVE_BYTES]);
+    blocking::serve(&server, &mut env, &interrupt, fd, None, &mut vec![0; RECEIVE_BYTES]);
     Ok(())
 }

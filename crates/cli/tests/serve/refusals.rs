@@ -68,6 +68,32 @@ fn limits_that_leave_nothing_to_serve_are_refused() {
 }
 
 #[test]
+fn options_without_an_effect_are_refused() {
+    for (args, owner) in [
+        (&["http", "--memcache-memory", "1GiB"][..], "memcache"),
+        (&["blob", "--memcache-shards", "1"], "memcache"),
+        (&["memcache", "--smtp-name", "a.test"], "smtp"),
+        (&["http", "--deliver", "discard"], "smtp"),
+        (&["smtp", "--domains", "5"], "dns"),
+        (&["http", "--mx", "mx.test:127.0.0.1"], "dns"),
+        (&["dns", "--model", "loop"], "dns"),
+        (&["dns", "--memcache-memory", "64MiB"], "memcache"),
+        (&["dns", "--idle-timeout", "75s"], "dns"),
+        (&["http", "--keep-files", "1KiB"], "none are served"),
+        (&["blob", "--no-cork"], "none are served"),
+        (&["blob", "--model", "fork", "--accepts-per-wakeup", "64"], "event loops"),
+    ] {
+        let option = args.iter().rfind(|arg| arg.starts_with("--")).expect("an option");
+        let [what, cure] = refused(pitot(args));
+        assert!(what.contains(option) && what.contains(owner) && cure.contains("omit"), "{what} {cure}");
+    }
+    // A default that is given is given as well; an unknown protocol is what matters first.
+    refused(pitot(&["http", "--memcache-memory", "64MiB"]));
+    let [what, _] = refused(pitot(&["memcached", "--memcache-memory", "64MiB"]));
+    assert!(what.contains("unknown protocol"), "{what}");
+}
+
+#[test]
 fn unknown_names_are_refused_with_the_nearest_one() {
     for (args, nearest) in [
         (&["htpt"][..], "`http`"),

@@ -2,13 +2,13 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::client::{TIMEOUT, connect, connect_narrow, expect_end, read_to_end};
 use crate::http::{Http, get};
-use crate::pairs::{Cell, on_every_pair};
+use crate::pairs::{Cell, Pair, on_every_pair};
 use crate::server::Server;
 
 const ARGS: [&str; 6] = ["--header-timeout", "500ms", "--idle-timeout", "500ms", "--write-timeout", "700ms"];
@@ -102,6 +102,32 @@ fn whoever_takes_too_long_over_blob_is_cut() {
         drop((silent, in_line, never_reads));
         server.stop().check_connections();
     });
+}
+
+#[test]
+fn idle_clients_do_not_shut_out_the_others() {
+    for model in ["prefork", "pool"] {
+        let server = Server::start(&Pair::named(model, "blocking"), "http", &["--workers", "2"]);
+        let ask = |client: &mut Http| {
+            client.write(get("/bytes/10"));
+            assert_eq!(client.reply().status, 200, "{model}");
+        };
+        let (mut first, mut second) = (Http::connect(server.addr), Http::connect(server.addr));
+        [&mut first, &mut second].into_iter().for_each(ask);
+        // As long as nobody waits for a worker they may be idle for longer than a second.
+        std::thread::sleep(Duration::from_millis(2500));
+        [&mut first, &mut second].into_iter().for_each(ask);
+        let began = Instant::now();
+        let mut third = Http::connect(server.addr);
+        ask(&mut third);
+        assert!(began.elapsed() < Duration::from_secs(20), "{model}: {:?}", began.elapsed());
+        drop((first, second, third));
+        let ended = server.stop();
+        assert!(ended.count("/errors/timed_out_idle") >= 1, "{}", ended.stats);
+        let said = ended.warnings.concat();
+        assert!(said.contains("2 at a time"), "{said}");
+        ended.check_connections();
+    }
 }
 
 #[test]

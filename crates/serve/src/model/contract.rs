@@ -31,6 +31,8 @@ pub struct Model {
     pub listens: Listens,
     /// Limit on the number of workers.
     pub workers_max: usize,
+    /// True if each of its workers serves one connection at a time, so that further ones wait until one ends.
+    pub connection_per_worker: bool,
     /// True if a separate process has the files and reads them with an engine.
     pub splits_files: bool,
     /// True if its workers can read files with an engine of their own.

@@ -26,6 +26,7 @@ pub(super) static FORK: Model = Model {
     launch,
     listens: Listens::SharedBlocking,
     workers_max: usize::MAX,
+    connection_per_worker: false,
     splits_files: false,
     reads_by_engine: true,
     is_one_process: false,
@@ -46,6 +47,6 @@ fn launch(_: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<B
 fn serve_and_exit(server: &Server, fd: OwnedFd) -> ! {
     let interrupt = BySignal::prepare();
     let mut env = Env::new(server, 0);
-    blocking::serve(server, &mut env, &interrupt, fd, &mut vec![0; RECEIVE_BYTES]);
+    blocking::serve(server, &mut env, &interrupt, fd, None, &mut vec![0; RECEIVE_BYTES]);
     process::exit_now(0)
 }

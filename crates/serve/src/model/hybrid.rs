@@ -26,6 +26,7 @@ pub(super) static HYBRID: Model = Model {
     launch,
     listens: Listens::Shared,
     workers_max: usize::MAX,
+    connection_per_worker: false,
     splits_files: false,
     reads_by_engine: true,
     is_one_process: true,

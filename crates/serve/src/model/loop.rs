@@ -21,6 +21,7 @@ pub(super) static LOOP: Model = Model {
     launch,
     listens: Listens::Shared,
     workers_max: 1,
+    connection_per_worker: false,
     splits_files: false,
     reads_by_engine: true,
     is_one_process: true,

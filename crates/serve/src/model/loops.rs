@@ -21,6 +21,7 @@ pub(super) static LOOPS: Model = Model {
     launch,
     listens: Listens::Each,
     workers_max: usize::MAX,
+    connection_per_worker: false,
     splits_files: false,
     reads_by_engine: true,
     is_one_process: true,

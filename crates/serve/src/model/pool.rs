@@ -17,14 +17,15 @@ pub(super) static POOL: Model = Model {
     name: "pool",
     summary: "a fixed pool of threads, each serving one connection at a time",
     doc: "Every thread accepts a connection and serves it to the end. A connection costs no more than the accept, but \
-          those beyond the size of the pool wait in the backlog until another one ends, so the pool must be larger than \
-          the number of persistent connections.",
+          those beyond the size of the pool wait in the backlog until another one ends, so the pool should be larger \
+          than the number of persistent connections; while others wait, those that are idle for a second are closed.",
     workers: "threads; 256 by default",
     workers_default: |_| 256,
     pairs_with: only_blocking,
     launch,
     listens: Listens::SharedBlocking,
     workers_max: usize::MAX,
+    connection_per_worker: true,
     splits_files: false,
     reads_by_engine: true,
     is_one_process: true,
@@ -45,7 +46,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
             let mut scratch = vec![0; RECEIVE_BYTES];
             while let Some(fd) = blocking::accept(&listener, &env.counters, || interrupt.stopping()) {
                 if server.admission.admit(&env.counters, Some(fd.as_fd())) {
-                    blocking::serve(&server, &mut env, &*interrupt, fd, &mut scratch);
+                    blocking::serve(&server, &mut env, &*interrupt, fd, Some(&listener), &mut scratch);
                 }
             }
             Ok(())

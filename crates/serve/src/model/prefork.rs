@@ -17,13 +17,15 @@ pub(super) static PREFORK: Model = Model {
     name: "prefork",
     summary: "a fixed pool of processes, each serving one connection at a time",
     doc: "Every process accepts from one shared listener and serves its connection to the end, then the next, as \
-          Apache's prefork module does. Connections beyond the size of the pool wait in the backlog.",
+          Apache's prefork module does. Connections beyond the size of the pool wait in the backlog; \
+          while any do, connections that are idle for a second are closed.",
     workers: "processes; 64 by default",
     workers_default: |_| 64,
     pairs_with: only_blocking,
     launch,
     listens: Listens::SharedBlocking,
     workers_max: usize::MAX,
+    connection_per_worker: true,
     splits_files: false,
     reads_by_engine: true,
     is_one_process: false,
@@ -41,7 +43,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         let mut scratch = vec![0; RECEIVE_BYTES];
         while let Some(fd) = blocking::accept(&listener, &env.counters, || interrupt.stopping()) {
             if server.admission.admit(&env.counters, Some(fd.as_fd())) {
-                blocking::serve(&server, &mut env, &interrupt, fd, &mut scratch);
+                blocking::serve(&server, &mut env, &interrupt, fd, Some(&listener), &mut scratch);
             }
         }
         0

@@ -25,6 +25,7 @@ pub(super) static PRELOOP: Model = Model {
     launch,
     listens: Listens::Each,
     workers_max: usize::MAX,
+    connection_per_worker: false,
     splits_files: false,
     reads_by_engine: true,
     is_one_process: false,

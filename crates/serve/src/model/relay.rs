@@ -37,6 +37,7 @@ pub(super) static RELAY: Model = Model {
     launch,
     listens: Listens::Each,
     workers_max: usize::MAX,
+    connection_per_worker: false,
     splits_files: true,
     reads_by_engine: true,
     is_one_process: false,

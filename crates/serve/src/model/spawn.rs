@@ -24,6 +24,7 @@ pub(super) static SPAWN: Model = Model {
     launch,
     listens: Listens::SharedBlocking,
     workers_max: usize::MAX,
+    connection_per_worker: false,
     splits_files: false,
     reads_by_engine: true,
     is_one_process: false,

@@ -31,6 +31,7 @@ pub(super) static THREAD: Model = Model {
     launch,
     listens: Listens::SharedBlocking,
     workers_max: usize::MAX,
+    connection_per_worker: false,
     splits_files: false,
     reads_by_engine: true,
     is_one_process: true,
@@ -75,7 +76,7 @@ fn start(
     let (server, serving) = (Arc::clone(server), Arc::clone(connections));
     let work = move || {
         let mut env = Env::new(&server, 0);
-        blocking::serve(&server, &mut env, &*interrupt, fd, &mut [0; RECEIVE_BYTES]);
+        blocking::serve(&server, &mut env, &*interrupt, fd, None, &mut [0; RECEIVE_BYTES]);
         lock(&serving).remove(&number);
     };
     let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(work);

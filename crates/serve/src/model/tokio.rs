@@ -38,6 +38,7 @@ pub(super) static TOKIO: Model = Model {
     launch,
     listens: Listens::Shared,
     workers_max: usize::MAX,
+    connection_per_worker: false,
     splits_files: false,
     reads_by_engine: false,
     is_one_process: true,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use pitot_disk::{Completion, DiskFile, EngineOptions};
 use pitot_proto::{Action, Connection, FileFailure, OpenError, Tick};
 use pitot_sys::{Token, signal, socket};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::accept::AcceptFailure;
 use crate::counters::{Count, WorkerCounters};
@@ -19,6 +20,11 @@ use crate::server::{Env, Server};
 
 /// How long an acceptor waits for a descriptor or memory to become available, while connections wait in the backlog.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
+
+/// The timeout of idle connections while others wait for a worker, where each worker serves one connection at a time:
+/// clients that keep connections open for later would shut out those that wait. Apache's documentation recommends a short
+/// KeepAliveTimeout for its prefork module.
+const IDLE_WHEN_TAKEN: Duration = Duration::from_secs(1);
 
 /// How a worker in a blocking call is stopped.
 ///
@@ -92,7 +98,7 @@ impl Interrupt for ByThread {
 /// # Errors
 /// None that is known; a timeout is never zero here.
 pub fn prepare_listener(listener: &OwnedFd, server: &Server) -> io::Result<()> {
-    socket::set_receive_timeout(listener, Some(whole_ticks(server.limits.connection.idle_timeout)))?;
+    socket::set_receive_timeout(listener, Some(first_timeout(server)))?;
     socket::set_send_timeout(listener, Some(server.limits.connection.write_timeout))
 }
 
@@ -114,23 +120,34 @@ pub fn accept(listener: &OwnedFd, counters: &WorkerCounters, stopping: impl Fn()
     None
 }
 
-/// The timeout of a connection's first receive, in ticks as deadlines are, so that it need not be set again.
-fn whole_ticks(timeout: Duration) -> Duration {
-    Tick::START.until(Tick::START.after(timeout))
+/// Whether a connection waits at a listener to be accepted.
+fn has_waiting(listener: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(listener, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }
 
-/// Serves a connection until it is closed. The caller has counted it as opened; it is counted as closed here.
-pub fn serve(server: &Server, env: &mut Env, interrupt: &impl Interrupt, fd: OwnedFd, scratch: &mut [u8]) {
+/// The timeout of a connection's first receive, in ticks as deadlines are, so that it need not be set again.
+fn first_timeout(server: &Server) -> Duration {
+    let idle = Tick::START.until(Tick::START.after(server.limits.connection.idle_timeout));
+    if server.connection_per_worker { idle.min(IDLE_WHEN_TAKEN) } else { idle }
+}
+
+/// Serves a connection until it is closed. The caller has counted it as opened; it is counted as closed here. `queue` is
+/// the listener at which other connections wait for this worker, if it serves others after this one.
+pub fn serve(
+    server: &Server,
+    env: &mut Env,
+    interrupt: &impl Interrupt,
+    fd: OwnedFd,
+    queue: Option<&OwnedFd>,
+    scratch: &mut [u8],
+) {
     env.update_time();
     let peer = server.protocol.wants_peer().then(|| socket::peer_addr(&fd).ok()).flatten();
     let peer = peer.map(|peer| peer.ip());
     let mut connection = Connection::new(&*server.protocol, &mut env.worker, peer);
-    let mut conn = BlockingSocket {
-        fd: Arc::new(fd),
-        server,
-        disk: None,
-        timeout: whole_ticks(env.limits.connection.idle_timeout),
-    };
+    let mut conn =
+        BlockingSocket { fd: Arc::new(fd), server, queue, disk: None, timeout: first_timeout(server) };
     conn.serve(&mut connection, env, interrupt, scratch);
     drop(conn);
     env.counters.closed();
@@ -141,6 +158,7 @@ pub fn serve(server: &Server, env: &mut Env, interrupt: &impl Interrupt, fd: Own
 struct BlockingSocket<'a> {
     fd: Arc<OwnedFd>,
     server: &'a Server,
+    queue: Option<&'a OwnedFd>,
     /// Opened for the first file that it reads.
     disk: Option<Disk>,
     /// The current SO_RCVTIMEO.
@@ -219,9 +237,11 @@ impl BlockingSocket<'_> {
         if left.is_zero() {
             return connection.expired(&mut env.worker);
         }
-        if left != self.timeout {
-            self.timeout = left;
-            let _ = socket::set_receive_timeout(&*self.fd, Some(left));
+        let queue = self.queue.filter(|_| is_idle);
+        let wait = if queue.is_some() { left.min(IDLE_WHEN_TAKEN) } else { left };
+        if wait != self.timeout {
+            self.timeout = wait;
+            let _ = socket::set_receive_timeout(&*self.fd, Some(wait));
         }
         env.publish_counts();
         if is_idle {
@@ -237,6 +257,12 @@ impl BlockingSocket<'_> {
             Ok(0) => connection.ended(),
             Ok(n) => connection.received(&mut env.worker, &scratch[..n]),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            // If no other connection waits for a worker, this one may go on waiting.
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && wait < left => {
+                if queue.is_some_and(has_waiting) {
+                    connection.expired(&mut env.worker);
+                }
+            }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => connection.expired(&mut env.worker),
             Err(_) => connection.broken(&mut env.worker),
         }
