@@ -238,6 +238,36 @@ fn every_engine_pace_and_life_of_connections_counts_what_the_server_counts() {
 }
 
 #[test]
+fn each_group_runs_on_its_own_cpus() {
+    let server = Server::http();
+    let mut load = Load::start(&[]);
+    let threads = |load: &Load| -> Vec<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", load.child.0.id())).unwrap();
+        let allowed = |status: String| -> String {
+            let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
+            line.split_ascii_whitespace().nth(1).unwrap().to_owned()
+        };
+        tasks
+            .flatten()
+            .map(|task| allowed(std::fs::read_to_string(task.path().join("status")).unwrap()))
+            .collect()
+    };
+    let everywhere = threads(&load).remove(0);
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let own = own.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned();
+    let last = own.rsplit([',', '-']).next().unwrap().to_owned();
+    load.open(&format!("pinned {} -t 2 --cpus {last}", server.url()));
+    load.open(&format!("free {} -t 2", server.url()));
+    for _ in 0..3 {
+        assert!(load.run("pinned 5ms").requests > 0);
+        assert!(threads(&load).iter().filter(|cpus| **cpus == last).count() >= 2);
+        assert!(load.run("free 5ms").requests > 0);
+        assert!(threads(&load).iter().all(|cpus| *cpus == everywhere), "{:?}", threads(&load));
+    }
+    load.quit();
+}
+
+#[test]
 fn other_protocols_are_held_too() {
     for (protocol, path) in [("echo", "100"), ("busy", ""), ("blob", "5000"), ("memcache", "")] {
         let server = Server::start(&[protocol]);

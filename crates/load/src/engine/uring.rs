@@ -32,6 +32,10 @@ const SIZES: Sizes =
 /// (tcp(7), tcp_wmem: at least 4 KiB), so that its send can go unwatched.
 const UNWATCHED_MAX: usize = 4096;
 
+/// Buffers kept for sends, and the size up to which they are.
+const SPARE_MAX: usize = 256;
+const SPARE_BYTES_MAX: usize = 16 * 1024;
+
 /// Submissions that were requested while a buffer of the ring was borrowed.
 enum Action {
     Connect(Token),
@@ -47,6 +51,8 @@ struct UringWire {
     actions: Vec<Action>,
     /// Every send is known to be short and the only one in flight on its connection.
     unwatched: bool,
+    /// Empty buffers of sends that are done.
+    spare: Vec<Vec<u8>>,
 }
 
 /// The engine's part of a slot.
@@ -65,6 +71,21 @@ struct Socket {
 }
 
 impl UringWire {
+    /// A copy of bytes to be sent.
+    fn copy(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.extend_from_slice(bytes);
+        copy
+    }
+
+    /// Takes a buffer back for the next copy, unless it is large.
+    fn recycle(&mut self, mut buffer: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX && buffer.capacity() <= SPARE_BYTES_MAX {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+
     fn token(&self, slot: u32) -> Token {
         Token::new(slot, self.sockets[slot as usize].generation)
     }
@@ -95,7 +116,8 @@ impl Wire for UringWire {
         match payload {
             Payload::Fixed(bytes) if self.unwatched => self.actions.push(Action::Fixed(token, bytes)),
             Payload::Fixed(bytes) | Payload::Scratch(bytes) => {
-                self.actions.push(Action::Bytes(token, bytes.to_vec()));
+                let copy = self.copy(bytes);
+                self.actions.push(Action::Bytes(token, copy));
             }
         }
         Ok(())
@@ -129,7 +151,13 @@ fn open(connections: &Connections, route: Route) -> Result<Box<dyn Engine>, Engi
     let per_slot = std::iter::repeat_with(Socket::default).take(connections.slots()).collect();
     Ok(Box::new(UringLoop {
         ring: Ring::new(SIZES)?,
-        wire: UringWire { route, sockets: per_slot, actions: Vec::with_capacity(64), unwatched },
+        wire: UringWire {
+            route,
+            sockets: per_slot,
+            actions: Vec::with_capacity(64),
+            unwatched,
+            spare: Vec::new(),
+        },
         rearm: Vec::new(),
         seen: now(),
     }))
@@ -220,7 +248,7 @@ fn handle(
                     return;
                 }
             };
-            payload.advance(sent, drop);
+            payload.advance(sent, |buffer| wire.recycle(buffer));
             let Some(socket) = wire.socket(token) else { return };
             if payload.is_empty()
                 && let Some(waiting) = socket.waiting.take()
@@ -293,6 +321,7 @@ fn submit(ring: &mut Ring, wire: &mut UringWire) {
                 let Some(socket) = wire.socket(token) else { continue };
                 if socket.sending {
                     socket.waiting.get_or_insert_default().extend_from_slice(&bytes);
+                    wire.recycle(bytes);
                 } else if let Some(fd) = &socket.fd {
                     let mut payload = ring.payload();
                     payload.push_bytes(bytes, 0);

@@ -11,7 +11,7 @@ use crate::Token;
 pub(super) enum Owned {
     Send { token: Token, payload: Box<Payload> },
     Read { token: Token, buffer: Vec<u8>, _file: Arc<OwnedFd> },
-    Connect { token: Token, _address: Box<Address> },
+    Connect { token: Token, address: Box<Address> },
 }
 
 enum Slot {

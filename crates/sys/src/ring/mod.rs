@@ -29,7 +29,7 @@ mod probe;
 mod socket;
 mod user_data;
 
-use address::socket_address;
+use address::{Address, socket_address};
 use buffers::Buffers;
 pub use buffers::Chunk;
 pub use completion::Completion;
@@ -77,12 +77,16 @@ pub struct Ring {
         reason = "a payload must not move while it is in flight, so it is boxed from the start"
     )]
     spare_payloads: Vec<Box<Payload>>,
+    #[expect(clippy::vec_box, reason = "the same is true of an address")]
+    spare_addresses: Vec<Box<Address>>,
 }
 
 /// Take completions (IORING_ENTER_GETEVENTS), also where none is waited for.
 const ENTER_GETEVENTS: u32 = 1;
 /// Payloads kept for reuse.
 const SPARE_PAYLOADS_MAX: usize = 256;
+/// Addresses kept for reuse.
+const SPARE_ADDRESSES_MAX: usize = 256;
 
 impl Ring {
     /// A ring for the calling thread, which must be the one that uses it (IORING_SETUP_SINGLE_ISSUER).
@@ -112,6 +116,7 @@ impl Ring {
             arrived: Vec::with_capacity(sizes.completions as usize),
             returned: 0,
             spare_payloads: Vec::new(),
+            spare_addresses: Vec::new(),
         };
         Ok(ring)
     }
@@ -219,13 +224,19 @@ impl Ring {
 
     /// Starts to connect a socket; [`Completion::Connected`] has the result.
     pub fn connect(&mut self, token: Token, fd: &RingFd, to: SocketAddr) {
-        let address = Box::new(socket_address(to));
+        let address = match self.spare_addresses.pop() {
+            Some(mut spare) => {
+                *spare = socket_address(to);
+                spare
+            }
+            None => Box::new(socket_address(to)),
+        };
         let (pointer, length) = (std::ptr::from_ref(&address.storage).cast(), address.length);
         let entry = match target(fd) {
             Target::Fd(fd) => opcode::Connect::new(fd, pointer, length).build(),
             Target::Fixed(fd) => opcode::Connect::new(fd, pointer, length).build(),
         };
-        let slot = self.in_flight.insert(Owned::Connect { token, _address: address });
+        let slot = self.in_flight.insert(Owned::Connect { token, address });
         self.push(entry, user_data(Kind::Connect, slot.into()));
     }
 
@@ -391,7 +402,12 @@ impl Ring {
                 }
                 Completion::Read { token, result, buffer }
             }
-            Owned::Connect { token, .. } => Completion::Connected { token, result: result.map(|_| ()) },
+            Owned::Connect { token, address } => {
+                if self.spare_addresses.len() < SPARE_ADDRESSES_MAX {
+                    self.spare_addresses.push(address);
+                }
+                Completion::Connected { token, result: result.map(|_| ()) }
+            }
         }
     }
 
