@@ -122,7 +122,12 @@ impl Run {
         };
         let name = match (&prepared, &self.resume) {
             (Some(prepared), _) => prepared.plan.name.clone(),
-            (None, path) => path.as_deref().unwrap_or(Path::new("")).display().to_string(),
+            (None, path) => {
+                let path = path.as_deref().unwrap_or(Path::new(""));
+                // A file that cannot be resumed is no run that others should know of.
+                pitot_lab::Run::open(path)?;
+                path.display().to_string()
+            }
         };
         let lock = self.lock(&name, stop)?;
         let setting = Setting {
@@ -308,7 +313,15 @@ fn read_plan(name: &str) -> Result<String, Failure> {
         ));
     }
     std::fs::read_to_string(path).map_err(|e| {
-        Failure::misuse(format!("the plan {name} cannot be read: {e}"), "check the path and its permissions")
+        let what = format!("the plan {name} cannot be read: {e}");
+        let cure = match e.kind() {
+            // Most likely a program.
+            io::ErrorKind::InvalidData => {
+                format!("to measure a program: pitot run --server '{name} {{address}}'")
+            }
+            _ => "check the path and its permissions".to_owned(),
+        };
+        Failure::misuse(what, cure)
     })
 }
 

@@ -382,6 +382,8 @@ fn two_runs_at_once_know_of_each_other_and_the_report_says_so() {
     let warning =
         format!("another run of Pitot is under way on this machine (process {}, `plan`)", first.id());
     assert!(text(&output).contains(&warning), "{}", text(&output));
+    let output = bed.command(&["--resume", "missing.pitot"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     let output = bed.command(&["short.toml", "-o", "waited.pitot", "--wait"]).output().unwrap();
     assert!(text(&output).contains("waiting for another run of Pitot to end"), "{}", text(&output));
     assert_eq!(Run::open(&bed.file()).unwrap().info.state, RunState::Complete, "it was waited for");
@@ -389,6 +391,11 @@ fn two_runs_at_once_know_of_each_other_and_the_report_says_so() {
     let warnings = |file: &str| Run::open(&bed.dir.path().join(file)).unwrap().info.warnings.join(" ");
     assert!(warnings("short.pitot").contains("Another run of Pitot was under way"));
     assert!(warnings("run.pitot").contains("`short`"), "{}", warnings("run.pitot"));
+    assert!(
+        !warnings("run.pitot").contains("more"),
+        "what cannot be resumed is no run: {}",
+        warnings("run.pitot")
+    );
     assert!(!warnings("waited.pitot").contains("Another run"), "{}", warnings("waited.pitot"));
 }
 

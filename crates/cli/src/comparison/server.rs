@@ -69,7 +69,16 @@ pub(super) fn named(texts: &[String], catalog: &Catalog) -> Result<Vec<Server>, 
                     format!("leave one out, or name it: --server 'NAME={text}'"),
                 ));
             }
-            let free = (2..).map(|n| format!("{}-{n}", server.name)).find(|name| !is_taken(name));
+            // Two scripts of the same name are told apart by what runs them, else by a number.
+            let runner = match &server.kind {
+                ServerKind::Command(words) => runner_of(words),
+                ServerKind::Architecture { .. } | ServerKind::Known(_) => None,
+            };
+            let by_runner = runner.map(|runner| format!("{runner}-{}", server.name));
+            let free = by_runner
+                .into_iter()
+                .chain((2..).map(|n| format!("{}-{n}", server.name)))
+                .find(|name| !is_taken(name));
             server.name = free.unwrap_or_default();
         }
         servers.push(server);
@@ -174,6 +183,12 @@ const RUNNERS: &[&str] = &[
     "bash", "bun", "deno", "env", "java", "node", "perl", "php", "python", "python3", "ruby", "sh", "taskset",
 ];
 
+/// The interpreter of a command that runs a script.
+fn runner_of(words: &[String]) -> Option<&'static str> {
+    let name = std::path::Path::new(words.first()?).file_stem()?;
+    RUNNERS.iter().copied().find(|runner| name == *runner && *runner != "env")
+}
+
 /// What a command is called: its program, or the script that an interpreter runs.
 fn name_of(words: &[String]) -> String {
     let stem = |word: &str| {
@@ -214,6 +229,7 @@ mod tests {
             names(&["./old/srv {address}", "./new/srv {address}", "redis-server", "fast=loop+uring", "loop"]),
             ["srv", "srv-2", "redis", "fast", "loop"]
         );
+        assert_eq!(names(&["./web {address}", "node web.js {port}"]), ["web", "node-web"]);
         assert_eq!(
             names(&["python3 -u web.py {port}", "env PORT={port} node api.js", "env PORT={port} ./go"]),
             ["web", "api", "go"]
