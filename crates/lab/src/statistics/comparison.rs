@@ -7,7 +7,7 @@ use super::holm::holm;
 use super::interval::{Interval, LEVEL};
 use super::mann_whitney::{mann_whitney, mann_whitney_p_min, shift, shift_interval};
 use super::samples::{Logarithms, Pairing, Samples};
-use super::sequential::{p_at_least, p_at_most, sequential_interval};
+use super::sequential::{p_at_least, p_at_most, sequential_interval, sequential_p_min};
 use super::signed_rank::{Tails, hodges_lehmann, signed_rank, signed_rank_interval, signed_rank_p_min};
 use serde::Serialize;
 
@@ -135,6 +135,7 @@ pub fn repetitions_needed(size: usize, paired: bool) -> usize {
 }
 
 /// The same for a sliced measurement: ceil(log2(2 `size` / 5%)) generations, six for one comparison.
+/// A run that goes on until it has decided needs at most one more.
 pub fn generations_needed(size: usize) -> usize {
     needed(size, Pairing::Generation)
 }
@@ -153,8 +154,7 @@ fn rank_test(pairing: Pairing, a: usize, b: usize, level: f64) -> Option<Test> {
     let fits = |p_min: f64| p_min <= level;
     match pairing {
         Pairing::Generation => fits(signed_rank_p_min(a)).then_some(Test::SignedRankOfGenerations),
-        // Capital that doubles with every generation, against both sides: the same number.
-        Pairing::Watched => fits(signed_rank_p_min(a)).then_some(Test::EProcess),
+        Pairing::Watched => fits(sequential_p_min(a)).then_some(Test::EProcess),
         Pairing::Block if fits(signed_rank_p_min(a)) => Some(Test::SignedRank),
         Pairing::Block | Pairing::None => fits(mann_whitney_p_min(a, b)).then_some(Test::MannWhitney),
     }

@@ -6,15 +6,14 @@
 
 use super::comparison::{Comparison, Decision, judge};
 use super::samples::Samples;
+use super::sequential::sequential_p_min;
+use super::signed_rank::signed_rank_p_min;
 
 /// The share of sound runs in which the twin is told apart from the baseline, by construction.
 ///
-/// At 5% one sound run of twenty would be discarded; the price of 1% is that the control needs
-/// [`CONTROL_GENERATIONS_MIN`] generations before it can say anything.
+/// At 5% one sound run of twenty would be discarded. The price of 1% is that the control needs 8 generations before it
+/// can say anything, and 9 in a run that goes on until it has decided.
 pub const CONTROL_ALPHA: f64 = 0.01;
-
-/// The fewest generations with which the control can be told apart: ceil(log2(2 / 1%)).
-pub const CONTROL_GENERATIONS_MIN: usize = 8;
 
 /// Judges the twin against the baseline: [`Decision::Higher`] or [`Decision::Lower`] means that the run cannot be
 /// trusted. `None` without any figures.
@@ -22,12 +21,16 @@ pub const CONTROL_GENERATIONS_MIN: usize = 8;
 /// What the run can be trusted *for* stands in the interval: two equal servers may look as different as that.
 pub fn judge_control(twin: &Samples) -> Option<Comparison> {
     let mut comparison = judge(std::slice::from_ref(twin), 0.0).remove(0)?;
+    let p_min = match twin {
+        Samples::UntilDecided(_) => sequential_p_min,
+        _ => signed_rank_p_min,
+    };
     comparison.decision = match comparison.p_alone {
         Some(p) if p <= CONTROL_ALPHA && comparison.ratio > 1.0 => Decision::Higher,
         Some(p) if p <= CONTROL_ALPHA => Decision::Lower,
-        _ if comparison.repetitions < CONTROL_GENERATIONS_MIN => {
-            Decision::TooFewRepetitions { needed: CONTROL_GENERATIONS_MIN }
-        }
+        _ if p_min(comparison.repetitions) > CONTROL_ALPHA => Decision::TooFewRepetitions {
+            needed: (1..).find(|&count| p_min(count) <= CONTROL_ALPHA).unwrap_or(usize::MAX),
+        },
         _ => Decision::NoDifferenceSeen,
     };
     Some(comparison)
@@ -37,19 +40,25 @@ pub fn judge_control(twin: &Samples) -> Option<Comparison> {
 mod tests {
     use super::*;
 
-    fn decision(ratios: Vec<f64>) -> Decision {
-        let watched = judge_control(&Samples::UntilDecided(ratios.clone())).unwrap().decision;
-        let once = judge_control(&Samples::Generations(ratios)).unwrap().decision;
-        assert_eq!(watched, once);
-        once
+    fn once(ratios: Vec<f64>) -> Decision {
+        judge_control(&Samples::Generations(ratios)).unwrap().decision
+    }
+
+    fn until_decided(ratios: Vec<f64>) -> Decision {
+        judge_control(&Samples::UntilDecided(ratios)).unwrap().decision
     }
 
     #[test]
     fn a_twin_that_is_always_slower_is_told_apart_from_eight_generations_on() {
         let slower = |count: usize| (0..count).map(|i| 0.2 + 0.01 * i as f64).collect::<Vec<_>>();
-        assert_eq!(decision(slower(7)), Decision::TooFewRepetitions { needed: 8 });
-        assert_eq!(decision(slower(8)), Decision::Higher);
-        assert_eq!(decision(slower(8).into_iter().map(|x| -x).collect()), Decision::Lower);
+        let faster = |count: usize| slower(count).into_iter().map(|x| -x).collect::<Vec<_>>();
+        assert_eq!(once(slower(7)), Decision::TooFewRepetitions { needed: 8 });
+        assert_eq!((once(slower(8)), once(faster(8))), (Decision::Higher, Decision::Lower));
+        assert_eq!(until_decided(slower(8)), Decision::TooFewRepetitions { needed: 9 });
+        assert_eq!(
+            (until_decided(slower(10)), until_decided(faster(10))),
+            (Decision::Higher, Decision::Lower)
+        );
     }
 
     #[test]
@@ -58,7 +67,8 @@ mod tests {
         let ratios = vec![0.05, 0.06, 0.04, 0.07, 0.08, -0.055, 0.05, 0.09, 0.06];
         let p = judge_control(&Samples::Generations(ratios.clone())).unwrap().p_alone.unwrap();
         assert!((0.01..0.05).contains(&p), "{p}");
-        assert_eq!(decision(ratios), Decision::NoDifferenceSeen);
+        assert_eq!(once(ratios.clone()), Decision::NoDifferenceSeen);
+        assert_eq!(until_decided(ratios), Decision::NoDifferenceSeen);
         assert_eq!(judge_control(&Samples::Generations(Vec::new())), None);
     }
 }

@@ -50,7 +50,7 @@ mod sequential;
 mod signed_rank;
 
 pub use comparison::{ALPHA, Comparison, Decision, Test, generations_needed, judge, repetitions_needed};
-pub use control::{CONTROL_ALPHA, CONTROL_GENERATIONS_MIN, judge_control};
+pub use control::{CONTROL_ALPHA, judge_control};
 pub use forecast::{POWER, difference_shown, more_generations};
 pub use generation::{generation_log_ratio, robust_deviation, round_log_ratios};
 pub use holm::holm;
