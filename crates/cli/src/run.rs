@@ -62,7 +62,7 @@ pub(crate) struct Run {
     seed: Option<u64>,
     /// Check the lab itself: compare a server with itself (suite self-check), and with one that is made slower by 5% of
     /// the CPU time that a reply took there (suite self-check-power, whose file is named after the first). Exits with 1 if
-    /// it sees a difference where there is none, or misses one. Takes about 20 minutes.
+    /// it sees a difference where there is none, or misses one. Takes less than 5 minutes.
     #[arg(long, conflicts_with_all = ["plan", "server"])]
     self_check: bool,
     /// Wait until no other run of Pitot is under way on this machine; without it there is a warning, also in the report.

@@ -1,6 +1,6 @@
 //! Whether the lab finds the differences that exist and no others: A/A comparisons and power, judged as in any run.
 
-use crate::statistics::{Samples, judge};
+use crate::statistics::judge;
 use crate::{CellRecord, Levels, REPLICATE_FACTOR, Run, metric};
 
 /// A/A comparisons that may declare a difference, of forty: one of twenty is what 95% certainty allows.
@@ -33,29 +33,25 @@ impl SelfCheck {
         let metric =
             metric::find(&run.plan.metric).ok_or_else(|| format!("unknown metric `{}`", run.plan.metric))?;
         let before = self.same + self.slowed;
-        let is = |cell: &CellRecord, server: &str| {
-            cell.level(crate::SERVER_FACTOR).is_some_and(|l| l.level == server)
-        };
-        for plain in run.cells.iter().filter(|c| is(c, "plain")) {
-            let replicate = plain.level(REPLICATE_FACTOR).map(|l| &l.level);
-            let partner = |server: &str| {
-                run.cells
-                    .iter()
-                    .find(|c| is(c, server) && c.level(REPLICATE_FACTOR).map(|l| &l.level) == replicate)
-            };
-            let compare = |cell: &CellRecord| {
-                let samples = Samples::by_block(&cell.figures(metric), &plain.figures(metric));
-                judge(&[samples], run.plan.tolerance).into_iter().next().flatten()
-            };
-            if let Some(comparison) = partner("again").and_then(compare) {
-                self.same += 1;
-                self.same_declared += usize::from(comparison.decision.is_difference());
-            }
-            if let Some(comparison) = partner("slowed").and_then(compare) {
-                self.slowed += 1;
-                self.slowed_declared +=
-                    usize::from(comparison.decision.is_difference() && comparison.ratio > 1.0);
-                self.slowed_ratios.push(comparison.ratio);
+        let tolerance = run.plan.tolerance;
+        for plain in run.cells.iter().filter(|c| server_of(c).starts_with("plain")) {
+            let replicate = |cell: &CellRecord| cell.level(REPLICATE_FACTOR).map(|l| l.level.clone());
+            // The control is the same server once more.
+            let twin = run.control_of(plain);
+            for other in run.cells.iter().filter(|c| replicate(c) == replicate(plain)).chain(twin) {
+                let samples = other.samples_against(plain, metric, &run.plan);
+                let Some(comparison) = judge(&[samples], tolerance).into_iter().next().flatten() else {
+                    continue;
+                };
+                let is_declared = comparison.decision.is_difference();
+                if server_of(other).starts_with("again") || other.control_of.is_some() {
+                    self.same += 1;
+                    self.same_declared += usize::from(is_declared);
+                } else if server_of(other).starts_with("slowed") {
+                    self.slowed += 1;
+                    self.slowed_declared += usize::from(is_declared && comparison.ratio > 1.0);
+                    self.slowed_ratios.push(comparison.ratio);
+                }
             }
         }
         if self.same + self.slowed == before {
@@ -81,6 +77,11 @@ impl SelfCheck {
         self.same_declared as f64 <= self.same as f64 * FALSE_ALARM_SHARE_MAX
             && self.slowed_declared as f64 >= self.slowed as f64 * FOUND_SHARE_MIN
     }
+}
+
+/// The level of the factor `server`.
+fn server_of(cell: &CellRecord) -> &str {
+    cell.level(crate::SERVER_FACTOR).map_or("", |level| &level.level)
 }
 
 impl std::fmt::Display for SelfCheck {

@@ -11,14 +11,17 @@ use super::{Comparison, Folder, in_words, quoted, toml_value};
 
 /// Enough for an interval of the median that holds when one repetition goes wrong.
 const REPETITIONS: u32 = 8;
+/// At least so many generations, which compare 14 servers, and at most so many, which find small differences.
 const GENERATIONS: u32 = 10;
+const GENERATIONS_MAX: u32 = 30;
 /// What all generations of a comparison should take at most.
 const ALL_S: f64 = 44.0;
 /// What a server takes in a generation besides its slices: its start, the warm-up, its end.
 const SERVER_S: f64 = 0.3;
 /// What a slice takes.
 const SLICE_S: f64 = 0.05;
-const SLICES: std::ops::RangeInclusive<u32> = 8..=24;
+const SLICES: u32 = 8;
+const SLICES_MIN: u32 = 4;
 const WARMUP: &str = "150ms";
 const CONNECTIONS: &str = "64";
 /// The content of the file that the servers find, if the command line names no folder.
@@ -180,10 +183,11 @@ fn amount(duration: Option<&str>, repetitions: Option<u32>, cells: usize) -> Str
             quoted(duration)
         );
     }
-    let generations = repetitions.unwrap_or(GENERATIONS);
     // The baseline has a twin, which is measured like any cell.
-    let of_each_s = ALL_S / f64::from(generations) / (cells + 1) as f64 - SERVER_S;
-    let slices = ((of_each_s / SLICE_S / 2.0).max(0.0) as u32 * 2).clamp(*SLICES.start(), *SLICES.end());
+    let generation_s = |slices: u32| (cells + 1) as f64 * (SERVER_S + f64::from(slices) * SLICE_S);
+    let fitting = |slices: u32| (ALL_S / generation_s(slices)) as u32;
+    let slices = if fitting(SLICES) < GENERATIONS { SLICES_MIN } else { SLICES };
+    let generations = repetitions.unwrap_or(fitting(slices).clamp(GENERATIONS, GENERATIONS_MAX));
     format!(
         "# Each generation starts fresh servers and loads them in turn, for a slice of time each. Fewer than 6 generations\n\
          # decide nothing.\ngenerations = {generations}\nslices = {slices}\nwarmup = \"{WARMUP}\"\n"

@@ -95,7 +95,7 @@ impl Default for Plan {
             measure: Measure::Fresh,
             generations: None,
             until_decided_s: None,
-            slices: 10,
+            slices: 8,
             slice_s: None,
             repetitions: 8,
             warmup_s: 0.5,

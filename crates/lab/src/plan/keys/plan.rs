@@ -82,7 +82,7 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         name: "slices",
         kind: Kind::Count { least: 2, most: 1000, set: |p, n| p.slices = n as u32 + n as u32 % 2 },
         presence: Presence::Optional,
-        doc: "Slices of each cell in a generation, an even number: each round has two, in opposite orders. 10 if it is \
+        doc: "Slices of each cell in a generation, an even number: each round has two, in opposite orders. 8 if it is \
               left out.",
     },
     Key {

@@ -12,6 +12,8 @@ use crate::record::{Resources, Sample, Slice, TreeSample};
 pub(super) struct Sum {
     pub(super) slices: Vec<Slice>,
     response: Histogram,
+    /// Replies of warm-ups and of slices that are in no figure.
+    uncounted: u64,
     errors: std::collections::BTreeMap<String, u64>,
 }
 
@@ -47,6 +49,11 @@ impl Sum {
             ..place
         });
         Ok(())
+    }
+
+    /// Replies came outside of the slices that count.
+    pub(super) fn add_uncounted(&mut self, replies: u64) {
+        self.uncounted += replies;
     }
 
     /// ", but N errors, most of them ...", if there were any.
@@ -107,7 +114,8 @@ impl Sum {
         result
     }
 
-    /// The resources of all slices together. Memory is that of the samples, which were taken between slices.
+    /// The resources of all slices together. Memory and context switches are those of the samples, of which one was taken
+    /// before the connections were opened and one after the last slice.
     pub(super) fn resources(&self, samples: &[Sample]) -> Resources {
         let trees = || samples.iter().filter_map(|s| s.server);
         let most = |of: fn(TreeSample) -> u64| trees().map(of).max().unwrap_or(0);
@@ -121,6 +129,16 @@ impl Sum {
             _ => (0, 0),
         };
         let user_share = user as f64 / (user + system).max(1) as f64;
+        // Switches are counted from before the warm-up: those of the slices have their share of the replies.
+        let counted = self.total(|s| s.requests) as f64;
+        let share = counted / (counted + self.uncounted as f64).max(1.0);
+        let switches = |of: fn(&TreeSample) -> Option<u64>| {
+            let mut seen = trees().filter_map(|t| of(&t));
+            let first = seen.next().unwrap_or(0);
+            (seen.next_back().unwrap_or(first).saturating_sub(first) as f64 * share).round() as u64
+        };
+        let (voluntary, involuntary) =
+            (switches(|t| t.switches_voluntary), switches(|t| t.switches_involuntary));
         Resources {
             window_s: self.elapsed_s(),
             samples: samples.len() as u32,
@@ -136,6 +154,8 @@ impl Sum {
             server_private_bytes_max: most(|t| t.private_bytes.unwrap_or(0)),
             server_private_bytes_idle: idle.and_then(|t| t.private_bytes).unwrap_or(0),
             server_rss_bytes_mean: rss.iter().sum::<u64>() as f64 / rss.len().max(1) as f64,
+            server_switches: voluntary + involuntary,
+            server_switches_involuntary: involuntary,
             load_cpu_s: self.total(|s| s.client_cpu_ns) as f64 / 1e9,
             steal_s: self.total(|s| s.steal_ns) as f64 / 1e9,
             ..Resources::default()

@@ -231,8 +231,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
             Ok(warmup) => {
                 let elapsed_s = (warmup.duration_us + warmup.drain_us) / 1e6;
                 replies_per_s = replies_per_s.min(warmup.requests as f64 / elapsed_s.max(1e-6));
-                // Memory under load, and the moment from which on the server should be idle.
-                arm.context.executor.sample(Extent::Whole);
+                arm.sum.add_uncounted(warmup.requests);
             }
             Err(what) => refused(arm, what, request.generation),
         }
@@ -246,8 +245,9 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
         // The slice that completes the balance of predecessors; it is in no figure.
         if let Some(at) = lead_in(&order) {
             let arm = &mut arms[up[at]];
-            if let Err(what) = held.slice(&arm.name(), slice_s)? {
-                refused(arm, what, request.generation);
+            match held.slice(&arm.name(), slice_s)? {
+                Ok(uncounted) => arm.sum.add_uncounted(uncounted.requests),
+                Err(what) => refused(arm, what, request.generation),
             }
             arm.is_left_alone();
             predecessor = Some(arm.index as i64 + 1);
@@ -262,8 +262,9 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
             predecessor = Some(arm.index as i64 + 1);
         }
     }
-    held.quit();
     for arm in arms.iter_mut().filter(|a| a.is_up()) {
+        // The connections are still open: this is the memory that they take.
+        arm.context.executor.sample(Extent::Whole);
         let (used, length) = arm.idle;
         // What the first generation has shown holds: a cell is not measured in two ways.
         if request.generation == 0 && used as f64 > length as f64 * IDLE_SHARE_MAX {
@@ -271,6 +272,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
             arm.impossible = Some(format!("its server uses {percent:.0}% of a CPU while it is not loaded"));
         }
     }
+    held.quit();
     Ok(())
 }
 
