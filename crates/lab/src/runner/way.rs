@@ -110,7 +110,8 @@ impl Ways {
         let of = |slices: u32| self.generation_s(&Plan { slices, ..plan.clone() });
         let fitting = |slices: u32| (within_s / of(slices)).floor() as u32;
         let choices = || (SLICES_MIN..=plan.slices.max(SLICES_MIN)).rev().step_by(2);
-        let slices = [self.generations(), least].into_iter().find_map(|g| choices().find(|&s| fitting(s) >= g));
+        let slices =
+            [self.generations(), least].into_iter().find_map(|g| choices().find(|&s| fitting(s) >= g));
         let Some(slices) = slices else {
             let needed = of(SLICES_MIN) * f64::from(least);
             return Err(Failure::misuse(
