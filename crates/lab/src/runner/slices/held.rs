@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pitot_meter::Nanos;
 use pitot_results::hold::{Answer, Slice};
 
 use crate::runner::executor::{Executor, Line, Role};
@@ -47,8 +48,8 @@ impl<'a> Held<'a> {
     }
 
     /// Steal time of all CPUs so far.
-    pub(super) fn steal_ns(&mut self) -> u64 {
-        self.executor.steal().0
+    pub(super) fn steal(&mut self) -> Nanos {
+        self.executor.steal()
     }
 
     /// Asks it to end.

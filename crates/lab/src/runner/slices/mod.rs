@@ -9,6 +9,7 @@
 //! starts fresh servers for a group, opens all connections from one load generator (so that its own luck belongs to no
 //! server), warms each, and then runs rounds of slices in orders that cancel position and drift.
 
+mod arm;
 mod figures;
 mod generation;
 mod group;

@@ -1,0 +1,277 @@
+//! One cell of a generation: its server, which is up from the first slice of the generation to the last.
+
+use pitot_meter::Nanos;
+use pitot_results::VerdictKind;
+
+use super::figures::Sum;
+use super::held::Held;
+use crate::plan::{Cell, Placement};
+use crate::record::{Repetition, Slice};
+use crate::runner::executor::{Executor, Extent, Role};
+use crate::runner::judge::judge_slices;
+use crate::runner::repetition::{Abort, Context, Shared, failed, left_behind, output_tail, start, stop};
+
+/// A server that uses more of a CPU than this between its slices disturbs those of the others.
+const IDLE_SHARE_MAX: f64 = 0.02;
+
+/// A cell under way.
+pub(super) struct Arm<'a> {
+    /// Its index among the cells of the run, controls at the end.
+    pub(super) index: usize,
+    context: Context<'a>,
+    sum: Sum,
+    connections: u64,
+    ready_s: f64,
+    server_stats: Option<serde_json::Value>,
+    /// Why it is not loaded any more.
+    outcome: Result<(), Abort>,
+    /// Why it cannot be measured in slices at all.
+    impossible: Option<String>,
+    /// CPU time of its server after its last slice, and when that was read.
+    left_alone: Option<(Nanos, Nanos)>,
+    /// CPU time that its server used while others were loaded, and how long that was.
+    idle: (Nanos, Nanos),
+}
+
+/// How a cell left a generation.
+pub(super) enum Left {
+    /// It was measured, or failed.
+    Recorded(Box<Repetition>),
+    /// It cannot be measured in slices, for this reason.
+    Impossible(String),
+}
+
+impl<'a> Arm<'a> {
+    pub(super) fn new(
+        index: usize,
+        cell: &'a Cell,
+        shared: Shared<'a>,
+        executor: &'a mut dyn Executor,
+    ) -> Arm<'a> {
+        let at = Placement {
+            pitot: shared.pitot.to_owned(),
+            address: String::new(),
+            dir: String::new(),
+            server_cpus: shared.cpus.server_list(),
+            load_cpus: shared.cpus.load_list(),
+            helpers: Vec::new(),
+        };
+        Arm {
+            index,
+            context: Context { shared, cell, executor, at, counts_cpu: true, helpers_started: 0 },
+            sum: Sum::default(),
+            connections: 0,
+            ready_s: 0.0,
+            server_stats: None,
+            outcome: Ok(()),
+            impossible: None,
+            left_alone: None,
+            idle: (Nanos::ZERO, Nanos::ZERO),
+        }
+    }
+
+    /// Whether it takes part in the next slices.
+    pub(super) fn is_up(&self) -> bool {
+        self.outcome.is_ok() && self.impossible.is_none()
+    }
+
+    /// Its row in the run file.
+    pub(super) fn row(&self) -> i64 {
+        self.index as i64 + 1
+    }
+
+    /// Whether the user stopped it.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.outcome == Err(Abort::Interrupted)
+    }
+
+    /// Why its server could not even be started, if so.
+    pub(super) fn not_started(&self) -> Option<&String> {
+        match &self.outcome {
+            Err(Abort::NotStarted(reason)) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// What happened to all cells happened to it, unless it had failed before.
+    pub(super) fn fail_with(&mut self, abort: &Abort) {
+        if self.outcome.is_ok() {
+            self.outcome = Err(abort.clone());
+        }
+    }
+
+    /// Starts its server, in the private directory of this number.
+    pub(super) fn start(&mut self, number: usize) {
+        self.outcome = self.try_start(number);
+    }
+
+    fn try_start(&mut self, number: usize) -> Result<(), Abort> {
+        let context = &mut self.context;
+        start::prepare(context, number)?;
+        let begin = context.executor.now();
+        start::start_server(context)?;
+        self.ready_s = context.executor.now().since(begin).as_secs_f64();
+        context.executor.sample(Extent::Whole);
+        Ok(())
+    }
+
+    /// Opens its connections. An error is one of the load generator itself, here and below.
+    pub(super) fn open(&mut self, held: &mut Held<'_>, is_first: bool) -> Result<(), Abort> {
+        let arguments = self.context.cell.held_arguments(&self.context.at);
+        match held.open(&self.name(), &arguments)? {
+            Ok(connections) => self.connections = connections,
+            Err(what) => self.refused(what, is_first),
+        }
+        Ok(())
+    }
+
+    /// Loads it without counting. Returns its replies per second.
+    pub(super) fn warm(
+        &mut self,
+        held: &mut Held<'_>,
+        seconds: f64,
+        is_first: bool,
+    ) -> Result<Option<f64>, Abort> {
+        let replies_per_s = match held.slice(&self.name(), seconds)? {
+            Ok(slice) => {
+                self.sum.add_uncounted(slice.requests);
+                let elapsed_s = (slice.duration_us + slice.drain_us) / 1e6;
+                (elapsed_s > 0.0).then(|| slice.requests as f64 / elapsed_s)
+            }
+            Err(what) => {
+                self.refused(what, is_first);
+                None
+            }
+        };
+        let executor = &mut self.context.executor;
+        self.left_alone = executor.cpu_time(Role::Server).map(|cpu| (cpu, executor.now()));
+        Ok(replies_per_s)
+    }
+
+    /// Loads it for a slice that counts.
+    pub(super) fn load(&mut self, held: &mut Held<'_>, seconds: f64, place: Slice) -> Result<(), Abort> {
+        let executor = &mut self.context.executor;
+        let (cpu_before, begin) = (executor.cpu_time(Role::Server), executor.now());
+        if let (Some(now), Some((then, since))) = (cpu_before, self.left_alone) {
+            self.idle.0 += now.since(then);
+            self.idle.1 += begin.since(since);
+        }
+        let steal_before = held.steal();
+        let answer = match held.slice(&self.name(), seconds)? {
+            Ok(answer) => answer,
+            Err(what) => {
+                self.fail_under_load(what);
+                return Ok(());
+            }
+        };
+        let executor = &mut self.context.executor;
+        let (cpu_after, end) = (executor.cpu_time(Role::Server), executor.now());
+        self.left_alone = cpu_after.map(|cpu| (cpu, end));
+        let place = Slice {
+            server_cpu_ns: cpu_before.zip(cpu_after).map(|(before, after)| after.since(before).0),
+            steal_ns: held.steal().since(steal_before).0,
+            ..place
+        };
+        self.sum.add(&answer, place).map_err(Abort::Failed)?;
+        // Requests without a single right reply: the server is gone, or stands still.
+        if answer.requests == 0 && answer.attempted > 0 {
+            self.fail_under_load(format!("no reply was right in a slice{}", self.sum.worst_error()));
+        }
+        Ok(())
+    }
+
+    /// After the last slice, while the connections are still open: notes the memory that they take. In the first
+    /// generation a server that works without being asked turns out to be none for slices; what the first has shown
+    /// holds, so that no cell is measured in two ways.
+    pub(super) fn settle(&mut self, is_first: bool) {
+        self.context.executor.sample(Extent::Whole);
+        let (used, length) = (self.idle.0.0 as f64, self.idle.1.0 as f64);
+        if is_first && used > length * IDLE_SHARE_MAX {
+            let percent = used / length * 100.0;
+            self.impossible = Some(format!("its server uses {percent:.0}% of a CPU while it is not loaded"));
+        }
+    }
+
+    /// Stops its server.
+    pub(super) fn stop(&mut self) {
+        match stop::stop(&mut self.context) {
+            Ok(stats) => self.server_stats = stats,
+            Err(abort) => self.outcome = Err(abort),
+        }
+    }
+
+    /// Ends what is left of it.
+    pub(super) fn leave(mut self) -> Left {
+        match self.impossible.take() {
+            Some(reason) => {
+                self.context.executor.finish();
+                Left::Impossible(reason)
+            }
+            None => Left::Recorded(Box::new(self.record())),
+        }
+    }
+
+    /// What the load generator calls it.
+    fn name(&self) -> String {
+        format!("c{}", self.row())
+    }
+
+    /// The load generator refuses it. That its options make no sense for slices shows in the first generation.
+    fn refused(&mut self, what: String, is_first: bool) {
+        match self.context.check_server("before it was loaded") {
+            Ok(()) if is_first => self.impossible = Some(what),
+            Ok(()) => self.outcome = Err(Abort::Failed(what)),
+            Err(abort) => self.outcome = Err(abort),
+        }
+    }
+
+    /// It fails: because its server has ended, if it has, or else for this reason.
+    fn fail_under_load(&mut self, otherwise: String) {
+        let ended = self.context.check_server("under load").err();
+        self.outcome = Err(ended.unwrap_or(Abort::Failed(otherwise)));
+    }
+
+    fn record(&mut self) -> Repetition {
+        let context = &mut self.context;
+        let suspended = context.executor.is_suspended(Role::Server);
+        let observed = context.executor.finish();
+        let failure = match &self.outcome {
+            Err(Abort::Failed(reason) | Abort::NotStarted(reason)) if suspended => {
+                Some(format!("the server was suspended by a signal such as SIGSTOP: {reason}"))
+            }
+            Err(Abort::Failed(reason) | Abort::NotStarted(reason)) => Some(reason.clone()),
+            Err(Abort::Interrupted) => Some("it was interrupted".to_owned()),
+            Ok(()) => left_behind(&observed),
+        };
+        let load = self.sum.load_result(&context.at.fill(&context.cell.url), self.connections);
+        let mut used = self.sum.resources(&observed.samples);
+        used.server_cpus = context.shared.cpus.server.len() as u32;
+        used.load_cpus = context.shared.cpus.load.len() as u32;
+        used.memory_total_bytes = context.shared.memory_total_bytes;
+        used.server_lifetime = observed.lifetime;
+        let has_slices = !self.sum.slices.is_empty();
+        let verdict = match failure {
+            Some(reason) => failed(reason),
+            None if has_slices => judge_slices(&self.sum.slices, &used),
+            None => failed("it had no slice".to_owned()),
+        };
+        let output_tail =
+            if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
+        Repetition {
+            id: 0,
+            block: 0,
+            position: 0,
+            started_at: String::new(),
+            elapsed_s: 0.0,
+            address: context.at.address.clone(),
+            ready_s: self.ready_s,
+            verdict,
+            load: has_slices.then_some(load),
+            server_stats: self.server_stats.take(),
+            resources: has_slices.then_some(used),
+            output_tail,
+            samples: observed.samples,
+            slices: std::mem::take(&mut self.sum.slices),
+        }
+    }
+}
