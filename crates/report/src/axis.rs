@@ -59,6 +59,14 @@ impl Axis {
         }
     }
 
+    /// The value at its left or lower end.
+    pub(crate) fn start(&self) -> f64 {
+        match self.scale {
+            Scale::Linear { low, .. } | Scale::Log { low, .. } => low,
+            Scale::Steps(_) => -0.5,
+        }
+    }
+
     /// An axis of values from zero, or logarithmic where they differ by more than `log_from` times, with room for
     /// all of them and ticks at round values.
     pub fn of_values(

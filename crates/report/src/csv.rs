@@ -1,5 +1,6 @@
 //! The figures as CSV (RFC 4180): one line for each cell and metric, for a spreadsheet or a script.
 
+use crate::amount::unit;
 use crate::analysis::{Analysis, Cell};
 use crate::phrase::decision;
 use pitot_lab::statistics::{Comparison, Estimate};
@@ -65,7 +66,7 @@ fn fields(cell: &Cell<'_>, metric: &Metric, e: &Estimate, ratio: Option<&Compari
         number(ratio.and_then(|c| c.interval).map(|i| i.low)),
         number(ratio.and_then(|c| c.interval).map(|i| i.high)),
         number(ratio.and_then(|c| c.p)),
-        ratio.map(|c| decision(c, metric)).unwrap_or_default(),
+        ratio.map(|c| decision(c, metric, unit(cell.record))).unwrap_or_default(),
     ]);
     fields
 }

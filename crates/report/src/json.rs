@@ -1,10 +1,12 @@
 //! The report as one JSON object, `pitot-report/1`, for programs.
 
+use crate::amount::{generations, slice_s};
 use crate::analysis::{Analysis, Standing};
+use crate::control::{controls, steal};
 use crate::findings::{answer, findings};
 use crate::published::published;
 use crate::text::unmarked;
-use crate::trust::trust;
+use crate::trust::{Grade, trust};
 use pitot_lab::METRICS;
 use serde_json::{Map, Value, json};
 
@@ -33,13 +35,23 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
             "question": run.plan.question,
             "metric": a.headline.name,
             "repetitions": run.plan.repetitions,
+            "generations": run.is_sliced().then(|| generations(run)),
+            "slices": run.is_sliced().then_some(run.plan.slices),
+            "slice_s": slice_s(run),
             "statistic": run.plan.statistic.to_string(),
             "tolerance": run.plan.tolerance,
         },
         "answer": unmarked(&answer.headline),
         "details": plain(&answer.details),
         "findings": plain(&findings(a)),
-        "trust": {"grade": trust.grade.name(), "reasons": plain(&trust.reasons)},
+        "trust": {
+            "grade": trust.grade.name(),
+            "trusted": trust.grade != Grade::Untrusted,
+            "reasons": plain(&trust.reasons),
+            "notes": plain(&trust.notes),
+        },
+        "control": controls_of(a),
+        "steal_share": steal(run),
         "cells": cells(a),
         "skipped": skips,
         "published": published_values(a),
@@ -85,6 +97,8 @@ fn cells(a: &Analysis<'_>) -> Vec<Value> {
                 "factors": factors,
                 "verdict": {"kind": cell.verdict.kind.name(), "reason": cell.verdict.reason},
                 "repetitions": {"total": cell.record.repetitions.len(), "failed": cell.record.failures().count()},
+                "measure": cell.record.measure,
+                "fresh_reason": cell.record.fresh_reason,
                 "standing": standing,
                 "figures": figures,
                 "server_command": cell.record.server_command,
@@ -92,6 +106,27 @@ fn cells(a: &Analysis<'_>) -> Vec<Value> {
             })
         })
         .collect()
+}
+
+/// The twin of each group's baseline against it; empty if nothing was measured in slices.
+fn controls_of(a: &Analysis<'_>) -> Vec<Value> {
+    let of_control = |control: crate::control::Control<'_>| {
+        let c = &control.comparison;
+        let factors: Map<String, Value> =
+            control.baseline.factors.iter().map(|f| (f.name.clone(), json!(f.level))).collect();
+        json!({
+            "factors": factors,
+            "metric": control.metric.name,
+            "ratio": c.ratio,
+            "low": c.interval.map(|i| i.low),
+            "high": c.interval.map(|i| i.high),
+            "generations": c.repetitions,
+            "p": c.p_alone,
+            "decision": c.decision,
+            "told_apart": control.is_told_apart(),
+        })
+    };
+    controls(a).into_iter().map(of_control).collect()
 }
 
 fn published_values(a: &Analysis<'_>) -> Vec<Value> {

@@ -5,10 +5,13 @@
 //! [`pitot_lab::METRICS`].
 #![forbid(unsafe_code)]
 
+mod amount;
 mod analysis;
 mod axis;
+mod carry_over;
 pub mod chart;
 pub mod compare;
+mod control;
 mod csv;
 mod escape;
 mod findings;
@@ -20,6 +23,7 @@ mod junit;
 mod markdown;
 mod method;
 mod number;
+mod outlook;
 mod phrase;
 mod published;
 pub mod scene;

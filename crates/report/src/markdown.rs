@@ -23,7 +23,7 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     list(&mut out, "- ", &answer.details);
     let trust = trust(a);
     let _ = writeln!(out, "**{}.**\n", trust.grade.title());
-    list(&mut out, "- ", &trust.reasons);
+    list(&mut out, "- ", &[trust.reasons, trust.notes].concat());
     out.push_str("## Findings\n\n");
     list(&mut out, "1. ", &findings(a));
     results(&mut out, a);

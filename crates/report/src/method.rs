@@ -1,10 +1,11 @@
 //! How the figures were made, in sentences; and the facts at the head of a report.
 
+use crate::amount::{generations, generations_words, size, slice_s, unit_of_run};
 use crate::analysis::{Analysis, factor_title};
 use crate::number::{percent, span};
 use crate::text::s;
-use pitot_lab::Order;
-use pitot_lab::statistics::{MEDIAN_REPETITIONS_MIN, Statistic, repetitions_needed};
+use pitot_lab::statistics::{MEDIAN_REPETITIONS_MIN, Statistic, generations_needed, repetitions_needed};
+use pitot_lab::{Measure, Order};
 
 /// The facts at the head of a report: what, where, when.
 pub(crate) fn facts(a: &Analysis<'_>) -> Vec<(&'static str, String)> {
@@ -15,8 +16,7 @@ pub(crate) fn facts(a: &Analysis<'_>) -> Vec<(&'static str, String)> {
     for (title, group, name) in machine {
         facts.extend(run.host_before.get(group, name).map(|value| (title, value.to_owned())));
     }
-    let (cells, repetitions) = (run.cells.len(), run.plan.repetitions as usize);
-    facts.push(("size", format!("{cells} cell{} × {repetitions} repetition{}", s(cells), s(repetitions))));
+    facts.push(("size", size(run)));
     facts
 }
 
@@ -29,46 +29,123 @@ fn date(rfc3339: &str) -> String {
 /// The method, sentence by sentence.
 pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
     let plan = &a.run.plan;
-    let mut sentences = vec![
-        format!(
-            "Each of the {} repetitions of a cell started a **fresh server process**, warmed it up for {} and measured \
-             for {}.",
-            plan.repetitions,
-            span(plan.warmup_s),
-            span(plan.duration_s)
-        ),
-        order(a),
+    let is_sliced = a.run.is_sliced();
+    let mut sentences = if is_sliced { of_slices(a) } else { Vec::new() };
+    if a.run.cells.iter().any(|c| c.measure == Measure::Fresh) {
+        sentences.extend(of_fresh_runs(a));
+    }
+    sentences.push(
         "Response times count **from the intended start** of a request to the last byte of its reply, even if the load \
          generator was late. Histograms of repetitions are merged; percentiles are never averaged."
             .into(),
-        figures(a),
-        "A ratio between two cells is the Hodges-Lehmann estimate of the ratios of the blocks, with the interval of the \
-         Wilcoxon signed-rank test. With fewer than six blocks, or where many comparisons need finer p-values, it is the \
-         Mann-Whitney test."
-            .into(),
-        format!(
-            "A **difference is declared** only if the test rejects, at 5% after Holm's correction for all comparisons of \
-             the metric, that it is no larger than the tolerance of {}. Otherwise the difference is reported as not \
-             significant, or the cells as equivalent if the whole interval lies within the tolerance.",
-            percent(plan.tolerance)
-        ),
-    ];
+    );
+    sentences.push(figures(a));
+    sentences.extend(ratios(a));
+    sentences.push(format!(
+        "A **difference is declared** only if the test rejects, at 5% after Holm's correction for all comparisons of the \
+         metric, that it is no larger than the tolerance of {}. Otherwise the difference is reported as not \
+         significant, or the cells as equivalent if the whole interval lies within the tolerance.",
+        percent(plan.tolerance)
+    ));
     sentences.extend(too_few_repetitions(a));
-    sentences.push(
+    let noisy_slices = if is_sliced {
+        "; of slices only that they began late, for the rest meets all cells alike"
+    } else {
+        ""
+    };
+    sentences.push(format!(
         "**valid**: the figures describe the server. **client-bound**: the load generator was the bottleneck, so \
          throughput is a lower bound (≥). **network-bound**: packets were retransmitted or dropped. **rate-missed**: more \
          than 1% of the requests that were due could not be sent, and no percentile has them. **noisy**: other \
-         processes used the CPUs, or the hypervisor took CPU time away (steal). **failed**: the server or the load \
-         generator exited early, hung, or sent wrong replies."
-            .into(),
-    );
+         processes used the CPUs, or the hypervisor took CPU time away (steal){noisy_slices}. **failed**: the server or \
+         the load generator exited early, hung, or sent wrong replies."
+    ));
     sentences.extend(baseline(a));
     sentences.push(format!("The run was started by `{}`.", a.run.info.command_line));
     sentences
 }
 
+/// How cells are measured in slices, with the numbers of this run.
+fn of_slices(a: &Analysis<'_>) -> Vec<String> {
+    let plan = &a.run.plan;
+    let slice = slice_s(a.run).map_or_else(String::new, |s| format!(" of {} in the median", span(s)));
+    let rounds = plan.slices.div_ceil(2);
+    let mut sentences = vec![
+        format!(
+            "The servers that are compared were **kept up side by side and loaded in turn**, for a slice of time each: {} \
+             for each server{slice}. A slice ends when its last request is answered; then the CPU time is read. Noise of \
+             the machine lasts longer than a slice, so it meets neighbours alike, and no slice is left out because of it.",
+            generations_words(a.run)
+        ),
+        format!(
+            "Each of the {rounds} rounds of a generation loads every server once and then all of them backwards, in an \
+             order drawn at random (seed {}) in which every server follows every other equally often. That cancels drift, \
+             position, and what one server leaves behind for the next.",
+            a.run.info.seed
+        ),
+        format!(
+            "Each generation started **fresh server processes** and warmed them up for {}. Slices of one generation share \
+             their processes, so a generation counts as one value: the trimmed mean of the log ratios of its rounds.",
+            span(plan.warmup_s)
+        ),
+    ];
+    if !a.run.controls.is_empty() {
+        sentences.push(
+            "The **control** is a second copy of the baseline, measured like any other server. Its ratio to the first \
+             should be 1; if it is told apart at 1%, the run finds differences where there are none."
+                .into(),
+        );
+    }
+    sentences
+}
+
+/// How the ratios of this run are estimated and tested.
+fn ratios(a: &Analysis<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if a.run.is_sliced() {
+        let test = match a.run.plan.until_decided_s {
+            None => "the Wilcoxon signed-rank test over generations",
+            Some(_) => {
+                "an e-process over generations, which stays valid though the run looked after each of them"
+            }
+        };
+        sentences.push(format!(
+            "A ratio between two cells is the Hodges-Lehmann estimate of the ratios of the generations, with the interval of {test}."
+        ));
+    }
+    if a.run.cells.iter().any(|c| c.measure == Measure::Fresh) {
+        let what = if a.run.is_sliced() {
+            "Where one of them was measured in fresh runs it"
+        } else {
+            "A ratio between two cells"
+        };
+        sentences.push(format!(
+            "{what} is the Hodges-Lehmann estimate of the ratios of the blocks, with the interval of the Wilcoxon \
+             signed-rank test. With fewer than six blocks, or where many comparisons need finer p-values, it is the \
+             Mann-Whitney test."
+        ));
+    }
+    sentences
+}
+
+fn of_fresh_runs(a: &Analysis<'_>) -> [String; 2] {
+    let plan = &a.run.plan;
+    [
+        format!(
+            "Each of the {} repetitions of a cell{} started a **fresh server process**, warmed it up for {} and measured \
+             for {}.",
+            plan.repetitions,
+            if a.run.is_sliced() { " that is measured in fresh runs" } else { "" },
+            span(plan.warmup_s),
+            span(plan.duration_s)
+        ),
+        order(a),
+    ]
+}
+
 /// What a cell's figure is, and how sure its interval is.
 fn figures(a: &Analysis<'_>) -> String {
+    let unit = unit_of_run(a.run);
     let interval = match a.run.plan.statistic {
         Statistic::Median => format!(
             "the interval between two of its order statistics (David and Nagaraja 2003), which assumes nothing of their \
@@ -83,9 +160,14 @@ fn figures(a: &Analysis<'_>) -> String {
         }
     };
     format!(
-        "A cell's figure is the {} of its repetitions, with {interval}. Fewer than {MEDIAN_REPETITIONS_MIN} repetitions \
-         have no 95% interval; their range is shown in parentheses.",
-        a.run.plan.statistic
+        "A cell's figure is the {} of its {unit}s, with {interval}. Fewer than {MEDIAN_REPETITIONS_MIN} {unit}s have no \
+         95% interval; their range is shown in parentheses.{}",
+        a.run.plan.statistic,
+        if a.run.is_sliced() {
+            " It has the noise of the machine in it, so its interval is wider than that of a ratio: compare ratios."
+        } else {
+            ""
+        }
     )
 }
 
@@ -113,12 +195,18 @@ fn order(a: &Analysis<'_>) -> String {
 
 /// Says so if no difference could have been declared, however large.
 fn too_few_repetitions(a: &Analysis<'_>) -> Option<String> {
-    let comparisons = a.family_size_max(a.headline);
-    let (have, needed) = (a.run.plan.repetitions as usize, repetitions_needed(comparisons, true));
+    let against = a.against_baseline(a.headline).iter().flatten().count();
+    let (comparisons, have, needed, unit) = if a.run.is_sliced() {
+        (against, generations(a.run), generations_needed(against), "generations")
+    } else {
+        let comparisons = a.family_size_max(a.headline);
+        let have = a.run.plan.repetitions as usize;
+        (comparisons, have, repetitions_needed(comparisons, true), "repetitions")
+    };
     (comparisons > 0 && have < needed).then(|| {
         format!(
-            "With {comparisons} comparison{}, {needed} repetitions would be needed to declare any difference; this run \
-             has {have}.",
+            "With {comparisons} comparison{}, {needed} {unit} would be needed to declare any difference; this run has \
+             {have}.",
             s(comparisons)
         )
     })

@@ -35,13 +35,22 @@ pub(crate) fn superlative(metric: &Metric) -> String {
     format!("{verb} the {extreme} {noun}")
 }
 
-/// The sentence of a comparison: `**a** handled 11.9 times [10.8, 13.1] as many requests per second as **b**`.
+/// What the better of two did: `handled more requests per second`, `used less CPU time per request`.
+pub(crate) fn comparative(metric: &Metric) -> String {
+    let Words { noun, verb, quantity } = metric.words;
+    let Adjectives { more, less, .. } = adjectives(quantity);
+    let direction = if metric.better == Better::Higher { more } else { less };
+    format!("{verb} {direction} {noun}")
+}
+
+/// The sentence of a comparison: `**a** handled 11.9 times [10.8, 13.1] as many requests per second as **b**`. `unit` is what
+/// it was drawn from: `repetition` or `generation`.
 pub(crate) fn versus(
-    candidate: &str,
-    baseline: &str,
+    (candidate, baseline): (&str, &str),
     metric: &Metric,
     c: &Comparison,
     tolerance: f64,
+    unit: &str,
 ) -> String {
     let Words { noun, verb, quantity } = metric.words;
     match c.decision {
@@ -63,7 +72,7 @@ pub(crate) fn versus(
     let doubt = match c.decision {
         Decision::TooFewRepetitions { needed } => {
             let have = c.repetitions;
-            format!(" (not significant: {have} repetition{}, {needed} needed)", s(have))
+            format!(" (not significant: {have} {unit}{}, {needed} needed)", s(have))
         }
         Decision::Suggested => " (not significant after correction for the number of comparisons)".to_owned(),
         _ => String::new(),
@@ -150,8 +159,8 @@ impl Tone {
     }
 }
 
-/// What was decided, in a few words for a table.
-pub(crate) fn decision(c: &Comparison, metric: &Metric) -> String {
+/// What was decided, in a few words for a table; `unit` is as for [`versus`].
+pub(crate) fn decision(c: &Comparison, metric: &Metric, unit: &str) -> String {
     match c.decision {
         Decision::Higher | Decision::Lower => tone(c, metric).map_or("", Tone::name).to_owned(),
         Decision::Suggested => {
@@ -160,7 +169,7 @@ pub(crate) fn decision(c: &Comparison, metric: &Metric) -> String {
         }
         Decision::Alike => "equivalent".into(),
         Decision::NoDifferenceSeen => "not significant".into(),
-        Decision::TooFewRepetitions { needed } => format!("too few repetitions ({needed} needed)"),
+        Decision::TooFewRepetitions { needed } => format!("too few {unit}s ({needed} needed)"),
     }
 }
 
@@ -182,15 +191,15 @@ mod tests {
     #[test]
     fn large_ratios_are_written_as_multiples_and_small_ones_as_differences() {
         assert_eq!(
-            versus("a", "b", THROUGHPUT, &comparison(12.0, 8), 0.02),
+            versus(("a", "b"), THROUGHPUT, &comparison(12.0, 8), 0.02, "repetition"),
             "**a** handled 12.1 times [12.0, 12.2] as many requests per second as **b**"
         );
         assert_eq!(
-            versus("a", "b", CPU, &comparison(0.8, 8), 0.02),
+            versus(("a", "b"), CPU, &comparison(0.8, 8), 0.02, "repetition"),
             "**a** used 19% [19%, 20%] less CPU time per request than **b**"
         );
         assert_eq!(
-            versus("a", "b", LATENCY, &comparison(12.0, 8), 0.02),
+            versus(("a", "b"), LATENCY, &comparison(12.0, 8), 0.02, "repetition"),
             "**a** had 12.1 times [12.0, 12.2] the p99 latency of **b**"
         );
     }
@@ -204,9 +213,9 @@ mod tests {
 
     #[test]
     fn what_is_not_significant_is_said() {
-        let alike = versus("a", "b", THROUGHPUT, &comparison(0.995, 8), 0.02);
+        let alike = versus(("a", "b"), THROUGHPUT, &comparison(0.995, 8), 0.02, "repetition");
         assert!(alike.contains("equivalent in requests per second to within 2%"), "{alike}");
-        let few = versus("a", "b", THROUGHPUT, &comparison(3.0, 3), 0.02);
+        let few = versus(("a", "b"), THROUGHPUT, &comparison(3.0, 3), 0.02, "repetition");
         assert!(
             few.contains("3.03 times (3.00 to 3.06)") && few.ends_with("3 repetitions, 4 needed)"),
             "{few}"
@@ -215,8 +224,8 @@ mod tests {
 
     #[test]
     fn a_table_says_which_way_is_better() {
-        assert_eq!(decision(&comparison(12.0, 8), THROUGHPUT), "better");
-        assert_eq!(decision(&comparison(12.0, 8), CPU), "worse");
-        assert_eq!(decision(&comparison(0.1, 8), CPU), "better");
+        assert_eq!(decision(&comparison(12.0, 8), THROUGHPUT, "repetition"), "better");
+        assert_eq!(decision(&comparison(12.0, 8), CPU, "repetition"), "worse");
+        assert_eq!(decision(&comparison(0.1, 8), CPU, "repetition"), "better");
     }
 }

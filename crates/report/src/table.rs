@@ -1,5 +1,6 @@
 //! The table of results: the same rows and columns for the terminal, for Markdown and for HTML.
 
+use crate::amount::{generations, unit_of_run};
 use crate::analysis::{Analysis, Cell, Standing};
 use crate::method::coverage;
 use crate::number::{figure_of, spread};
@@ -167,15 +168,16 @@ fn column(index: usize, metric: &Metric) -> Column {
 }
 
 fn legend(a: &Analysis<'_>) -> String {
-    let repetitions = a.run.plan.repetitions as usize;
+    let unit = unit_of_run(a.run);
+    let repetitions = if unit == "generation" { generations(a.run) } else { a.run.plan.repetitions as usize };
     let enough = repetitions >= MEDIAN_REPETITIONS_MIN;
     let brackets = match coverage(a) {
         Some(coverage) => format!("[ ] {coverage} interval of the median"),
         None if enough => "[ ] nominal 95% interval".to_owned(),
-        None => "( ) range of the repetitions".to_owned(),
+        None => format!("( ) range of the {unit}s"),
     };
     format!(
-        "★ best figure, ≈ not significantly worse; {} of {repetitions} repetition{}; {brackets}.",
+        "★ best figure, ≈ not significantly worse; {} of {repetitions} {unit}{}; {brackets}.",
         a.run.plan.statistic,
         s(repetitions)
     )

@@ -1,10 +1,15 @@
 //! Whether a run can be trusted, and what speaks against it: never in a footnote.
 
+use crate::amount::{generations, sliced};
 use crate::analysis::{Analysis, Cell};
+use crate::carry_over::carry_over;
+use crate::control::{control_sentences, controls};
 use crate::number::{figure, percent};
+use crate::outlook::outlook;
+use crate::phrase::ratio;
 use crate::text::{list, s, sentence};
-use pitot_lab::statistics::{MEDIAN_REPETITIONS_MIN, STEADY_MAX};
-use pitot_lab::{RunState, VerdictKind};
+use pitot_lab::statistics::{Comparison, MEDIAN_REPETITIONS_MIN, STEADY_MAX};
+use pitot_lab::{Measure, RunState, VerdictKind};
 
 /// Whether the measurement can be trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +18,9 @@ pub struct Trust {
     pub grade: Grade,
     /// Why, one sentence each; the gravest first.
     pub reasons: Vec<String>,
+    /// What else a reader should know to judge: what the machine calls equal, which cells were measured otherwise and why,
+    /// and what it would take to tell more.
+    pub notes: Vec<String>,
 }
 
 impl Trust {
@@ -36,6 +44,8 @@ pub enum Grade {
     Care,
     /// Most of the figures do not describe the servers.
     Bad,
+    /// Two copies of the same server were told apart: the run finds differences where there are none.
+    Untrusted,
 }
 
 impl Grade {
@@ -44,7 +54,7 @@ impl Grade {
         match self {
             Grade::Good => "good",
             Grade::Care => "care",
-            Grade::Bad => "bad",
+            Grade::Bad | Grade::Untrusted => "bad",
         }
     }
 
@@ -54,6 +64,7 @@ impl Grade {
             Grade::Good => "The measurement can be trusted",
             Grade::Care => "Read with care",
             Grade::Bad => "Do not rely on this run",
+            Grade::Untrusted => "This run cannot be trusted",
         }
     }
 }
@@ -70,19 +81,29 @@ const SPOILT: [(VerdictKind, &str, &str); 4] = [
     (VerdictKind::NetworkBound, "was limited by the network", "were limited by the network"),
 ];
 
+/// A ratio whose interval's ends lie further apart than this says little.
+const INTERVAL_WIDTH_MAX: f64 = 1.5;
+
 /// Whether the run can be trusted, and what speaks against it.
 pub fn trust(a: &Analysis<'_>) -> Trust {
     let total = a.cells.len();
-    let mut reasons = spoilt(a);
+    let told_apart = told_apart(a);
+    let is_told_apart = !told_apart.is_empty();
+    let mut reasons = told_apart;
+    reasons.extend(spoilt(a));
     reasons.extend(failed_repetitions(a));
     reasons.extend(client_bound(a));
     reasons.extend(incomplete(a));
     reasons.extend(too_few_repetitions(a));
     reasons.extend(unsteady(a));
+    reasons.extend(wide(a));
+    reasons.extend(carry_over(a));
     reasons.extend(host_changes(a));
     reasons.extend(a.run.info.warnings.iter().map(|w| sentence(w)));
     let is_spoilt = |c: &&Cell<'_>| SPOILT.iter().any(|(kind, ..)| *kind == c.verdict.kind);
-    let grade = if total == 0 || a.cells.iter().filter(is_spoilt).count() * 2 > total {
+    let grade = if is_told_apart {
+        Grade::Untrusted
+    } else if total == 0 || a.cells.iter().filter(is_spoilt).count() * 2 > total {
         Grade::Bad
     } else if reasons.is_empty() {
         Grade::Good
@@ -93,7 +114,8 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
         let all = if total == 1 { "The only cell is".to_owned() } else { format!("All {total} cells are") };
         reasons.push(format!("{all} valid, and the machine did not change during the run."));
     }
-    Trust { grade, reasons }
+    let notes = control_sentences(a).into_iter().chain(fresh(a)).chain(outlook(a)).collect();
+    Trust { grade, reasons, notes }
 }
 
 fn of_kind<'a, 'r>(a: &'a Analysis<'r>, kind: VerdictKind) -> Vec<&'a Cell<'r>> {
@@ -156,26 +178,101 @@ fn client_bound(a: &Analysis<'_>) -> Option<String> {
 
 fn incomplete(a: &Analysis<'_>) -> Option<String> {
     let is_complete = a.run.info.state == RunState::Complete && a.run.is_complete();
-    let done: usize = a.run.cells.iter().map(|c| c.repetitions.len()).sum();
-    let wanted = a.run.cells.len() * a.run.plan.repetitions as usize;
+    let done_of = |measure: Measure| {
+        let cells = a.run.cells.iter().filter(move |c| c.measure == measure);
+        let done: usize = cells.clone().map(|c| c.repetitions.len()).sum();
+        (done, cells.count())
+    };
+    let ((sliced_done, sliced), (fresh_done, fresh)) = (done_of(Measure::Slices), done_of(Measure::Fresh));
+    let mut parts = Vec::new();
+    if sliced > 0 {
+        let wanted = generations(a.run);
+        parts.push(format!("{:.0} of {wanted} generations", sliced_done as f64 / sliced as f64));
+    }
+    if fresh > 0 {
+        parts.push(format!("{fresh_done} of {} repetitions", fresh * a.run.plan.repetitions as usize));
+    }
     (!is_complete).then(|| {
         format!(
-            "The run is incomplete: it has {done} of {wanted} repetitions. `pitot run --resume {}` continues it.",
+            "The run is incomplete: it has {}. `pitot run --resume {}` continues it.",
+            parts.join(" and "),
             a.run.path.display()
         )
     })
 }
 
-fn too_few_repetitions(a: &Analysis<'_>) -> Option<String> {
-    let repetitions = a.run.plan.repetitions as usize;
-    let is = if repetitions == 1 { "is" } else { "are" };
-    (repetitions < MEDIAN_REPETITIONS_MIN).then(|| {
+fn too_few_repetitions(a: &Analysis<'_>) -> Vec<String> {
+    let amount = |of: Option<usize>, unit: &str| {
+        let count = of.filter(|count| *count < MEDIAN_REPETITIONS_MIN)?;
+        let is = if count == 1 { "is" } else { "are" };
+        Some(format!(
+            "{count} {unit}{} {is} too few for a 95% interval, which takes {MEDIAN_REPETITIONS_MIN}: ranges are shown \
+             instead, in parentheses.",
+            s(count)
+        ))
+    };
+    let sliced = sliced(a.run).next().map(|_| generations(a.run));
+    let is_fresh = a.run.cells.iter().any(|c| c.measure == Measure::Fresh);
+    let fresh = is_fresh.then_some(a.run.plan.repetitions as usize);
+    amount(sliced, "generation").into_iter().chain(amount(fresh, "repetition")).collect()
+}
+
+/// The baselines that were told from their twins. What the run says of other servers then means nothing.
+fn told_apart(a: &Analysis<'_>) -> Vec<String> {
+    let told_apart = controls(a).into_iter().filter(|c| c.is_told_apart());
+    told_apart
+        .map(|control| {
+            format!(
+                "The control failed: a second copy of **{}** was told apart from the first, at {}. The run finds \
+                 differences where there are none.",
+                control.name,
+                control.words()
+            )
+        })
+        .collect()
+}
+
+/// The ratios to the baseline whose intervals are so wide that only large differences would show.
+fn wide(a: &Analysis<'_>) -> Option<String> {
+    let against: Vec<_> = a
+        .cells
+        .iter()
+        .zip(a.against_baseline(a.headline))
+        .filter(|(cell, _)| cell.record.measure == Measure::Slices)
+        .filter_map(|(cell, comparison)| Some((cell, comparison?)))
+        .collect();
+    let width = |c: &Comparison| c.interval.map_or(0.0, |i| i.high / i.low);
+    let wide: Vec<_> = against.iter().filter(|(_, c)| width(c) > INTERVAL_WIDTH_MAX).collect();
+    let (cell, widest) = wide.iter().max_by(|x, y| width(&x.1).total_cmp(&width(&y.1)))?;
+    let (count, total, noun) = (wide.len(), against.len(), a.headline.words.noun);
+    let are = if count == 1 { "is" } else { "are" };
+    Some(format!(
+        "{count} of {total} ratios in {noun} {are} known only to within a factor of {INTERVAL_WIDTH_MAX} or more; the \
+         widest is that of **{}**: {}.",
+        a.name_of(cell),
+        ratio(widest)
+    ))
+}
+
+/// The cells of a plan for slices that were measured in fresh runs, with the reason.
+fn fresh(a: &Analysis<'_>) -> Vec<String> {
+    let mut reasons: Vec<&str> = Vec::new();
+    for cell in &a.cells {
+        let reason = cell.record.fresh_reason.as_str();
+        if !reason.is_empty() && !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    let of_reason = |reason: &str| {
+        let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.record.fresh_reason == reason).collect();
+        let was = if cells.len() == 1 { "was" } else { "were" };
         format!(
-            "{repetitions} repetition{} {is} too few for a 95% interval, which takes \
-             {MEDIAN_REPETITIONS_MIN}: ranges are shown instead, in parentheses.",
-            s(repetitions)
+            "Measured in fresh runs, not in slices, {was} {}: {}.",
+            names(a, &cells),
+            reason.trim_end_matches('.')
         )
-    })
+    };
+    reasons.into_iter().map(of_reason).collect()
 }
 
 fn unsteady(a: &Analysis<'_>) -> Option<String> {

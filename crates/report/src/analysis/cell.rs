@@ -2,7 +2,7 @@
 
 use super::samples::values;
 use pitot_lab::statistics::{Estimate, Spread};
-use pitot_lab::{CellRecord, METRICS, Metric, Run, Verdict, VerdictKind};
+use pitot_lab::{CellRecord, METRICS, Measure, Metric, Run, Verdict, VerdictKind};
 
 /// A cell with its figures.
 #[derive(Debug)]
@@ -17,7 +17,8 @@ pub struct Cell<'r> {
     pub verdict: Verdict,
     /// Its figures, in the order of [`METRICS`].
     pub estimates: Vec<Option<Estimate>>,
-    /// How far its repetitions lie apart in the plan's metric.
+    /// How far its repetitions lie apart in the plan's metric; none of a cell that is measured in slices, for what one
+    /// generation has differently from the next its neighbours share.
     pub spread: Option<Spread>,
     /// Its rank among the cells of its load level.
     pub standing: Standing,
@@ -51,7 +52,9 @@ impl<'r> Cell<'r> {
             level,
             verdict: record.verdict(),
             estimates: METRICS.iter().map(|m| estimate(run, record, m)).collect(),
-            spread: Spread::of(&values(record, headline)),
+            spread: (record.measure == Measure::Fresh)
+                .then(|| Spread::of(&values(record, headline)))
+                .flatten(),
             standing: Standing::Unknown,
         }
     }

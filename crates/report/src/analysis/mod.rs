@@ -5,6 +5,7 @@
 mod cell;
 mod comparisons;
 mod factor;
+mod groups;
 mod load_axis;
 mod run;
 mod samples;
@@ -12,8 +13,9 @@ mod series;
 
 pub use cell::{Cell, Standing};
 pub(crate) use factor::{factor_title, levels_words};
+pub(crate) use groups::{Groups, groups};
 pub use load_axis::LoadAxis;
 pub use run::Analysis;
 pub(crate) use run::headline;
-pub(crate) use samples::{between_runs, values};
+pub(crate) use samples::{between_runs, values, within_run};
 pub use series::Series;

@@ -3,6 +3,7 @@
 use super::cell::{Cell, Standing};
 use super::comparisons::{Comparisons, Pair};
 use super::factor::{factor_title, levels_words};
+use super::groups::groups;
 use super::load_axis::LoadAxis;
 use super::series::Series;
 use pitot_lab::metric::{named, recorded};
@@ -189,8 +190,9 @@ impl<'r> Analysis<'r> {
 
     /// The questions that a report asks in a metric, each a family of pairs: every cell against its baseline; every cell
     /// against the best of its load level; every server at the highest load against its own peak; every cell against the one
-    /// that a publication compares it with.
-    fn families(&self, metric: &Metric) -> [Vec<Pair<'r>>; 4] {
+    /// that a publication compares it with; in runs of slices every event loop of a load level against every server with a
+    /// process or a thread for each connection.
+    fn families(&self, metric: &Metric) -> Vec<Vec<Pair<'r>>> {
         let usable = || self.cells.iter().filter(|c| !c.failed());
         let baseline = usable().filter_map(|c| Some((c.record, self.run.baseline_of(c.record)?))).collect();
         let best: Vec<Option<&'r CellRecord>> =
@@ -210,7 +212,15 @@ impl<'r> Analysis<'r> {
                 usable().filter_map(|c| Some((c.record, self.run.counterpart(c.record, levels)?)))
             })
             .collect();
-        [baseline, best, falls, published]
+        let levels = (0..self.load.levels.len()).filter(|_| self.run.is_sliced());
+        let between_groups = levels.filter_map(|level| {
+            let groups = groups(self.at_level(level, metric).map(|(cell, _)| cell))?;
+            let with_each = |one: &&Cell<'r>| -> Vec<Pair<'r>> {
+                groups.of_its_own.iter().map(|other| (one.record, other.record)).collect()
+            };
+            Some(groups.loops.iter().flat_map(with_each).collect())
+        });
+        [baseline, best, falls, published].into_iter().chain(between_groups).collect()
     }
 
     /// Ranks the cells of each load level by how they compare with its best.

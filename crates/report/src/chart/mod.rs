@@ -5,6 +5,7 @@
 
 mod cpu_split;
 mod entry;
+mod generations;
 mod latency;
 mod levels;
 mod memory;
@@ -20,6 +21,7 @@ use crate::analysis::Analysis;
 /// All charts, in the order in which a report shows them if the plan does not choose.
 pub static CHARTS: &[Chart] = &[
     power_curve::CHART,
+    generations::CHART,
     repetitions::CHART,
     latency::CHART,
     cpu_split::CHART,

@@ -48,7 +48,7 @@ fn forest(c: &RunComparison<'_>, table: &MetricTable) -> Option<Pane> {
             heading: (*label).to_owned(),
             rows: vec![
                 (Some(ink), "B/A".into(), ratio(comparison)),
-                (None, "verdict".into(), decision(comparison, table.metric)),
+                (None, "verdict".into(), decision(comparison, table.metric, "repetition")),
             ],
         });
     }

@@ -92,7 +92,8 @@ pub(super) fn entries(
     let show = |e: &Option<Estimate>| {
         e.as_ref().map_or_else(|| "–".to_owned(), |e| figure_of(table.metric, e.value))
     };
-    let mut verdict = row.comparison.as_ref().map_or_else(String::new, |c| decision(c, table.metric));
+    let mut verdict =
+        row.comparison.as_ref().map_or_else(String::new, |c| decision(c, table.metric, "repetition"));
     let doubts = match verdicts {
         (VerdictKind::Valid, VerdictKind::Valid) => String::new(),
         (a, b) if a == b => format!("both {}", a.name()),

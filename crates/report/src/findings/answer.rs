@@ -1,13 +1,19 @@
 //! The answer to the plan's question.
 
 use super::contrast::{Contrast, contrast, reference};
+use super::order::group_order;
+use crate::amount::{unit, unit_of_pair};
 use crate::analysis::{Analysis, Cell, Standing, values};
+use crate::control::controls;
 use crate::number::{figure_of, percent, spread};
 use crate::phrase::{superlative, versus};
 use crate::text::{capital, list, s, sentence};
 use pitot_lab::metric::Section;
+use pitot_lab::metric::named;
 use pitot_lab::statistics::{Decision, Estimate, Statistic};
-use pitot_lab::{Better, METRICS};
+use pitot_lab::{Better, METRICS, Metric};
+
+const CPU: &Metric = named("cpu-per-request");
 
 /// At most so many figures accompany the answer.
 const TILES_MAX: usize = 4;
@@ -52,8 +58,54 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
     };
     headline.push_str(&missing(a, level).unwrap_or_default());
     let mut details = against_others(a, best, level, &rest);
+    details.extend(group_order(a, a.headline));
     details.extend(at_other_loads(a, level, a.series_of(best)));
+    if let Some(sure) = sure_of_cpu(a, level) {
+        details.insert(0, sentence(&headline));
+        headline = sure;
+    }
+    if let Some(told_apart) = untrusted(a) {
+        details.insert(0, format!("What its figures say: {}", sentence(&headline)));
+        headline = told_apart;
+    }
     Answer { headline: sentence(&headline), details, tiles: tiles(a, best) }
+}
+
+/// The metric of cost, if it decides what the plan's own does not: then that is the answer. Nothing takes the place of a plan's
+/// metric that has a winner, or shows all servers to be equivalent.
+pub(super) fn answers_by_cpu(a: &Analysis<'_>, level: usize) -> Option<&'static Metric> {
+    let is_other = a.headline.name != CPU.name && a.run.is_sliced() && a.series.len() > 1;
+    let best = a.best_at(level, a.headline).filter(|_| is_other)?;
+    let main = reference(a, best, level, a.headline)?;
+    let is_undecided = |metric: &'static Metric, best: &Cell<'_>| {
+        a.compare(best.record, main.record, metric).is_none_or(|c| !c.decision.is_decided())
+    };
+    let cheapest = a.best_at(level, CPU)?;
+    let is_decided = cheapest.record.id != main.record.id && !is_undecided(CPU, cheapest);
+    let is_open = if best.record.id == main.record.id {
+        a.at_level(level, a.headline).all(|(cell, _)| cell.standing != Standing::Behind)
+    } else {
+        is_undecided(a.headline, best)
+    };
+    (is_open && is_decided).then_some(CPU)
+}
+
+/// The answer that CPU time per request gives where the plan's metric gives none.
+fn sure_of_cpu(a: &Analysis<'_>, level: usize) -> Option<String> {
+    let metric = answers_by_cpu(a, level)?;
+    let Contrast::Difference(text) = contrast(a, level, metric)? else { return None };
+    let text = text.trim_end_matches('.');
+    Some(format!("{text}. That is what this run is sure of; {} it does not decide", a.headline.words.noun))
+}
+
+/// The headline of a run whose control was told apart from its twin.
+fn untrusted(a: &Analysis<'_>) -> Option<String> {
+    let control = controls(a).into_iter().find(|c| c.is_told_apart())?;
+    Some(format!(
+        "This run cannot be trusted: it tells two copies of **{}** apart, at {}",
+        control.name,
+        control.words()
+    ))
 }
 
 /// No cell has a figure: the verdicts of failed cells say why, or the statistic takes more repetitions, or else the metric
@@ -120,7 +172,8 @@ fn ranked(a: &Analysis<'_>, best: &Cell<'_>, level: usize, value: &str, rest: &R
         let repetitions = best.estimate(a.headline).map_or(0, |e| e.repetitions);
         let is = if repetitions == 1 { "is" } else { "are" };
         return format!(
-            "No winner{at}: **{name}** {did}, {value}, but {repetitions} repetition{} {is} too few to tell it from {}",
+            "No winner{at}: **{name}** {did}, {value}, but {repetitions} {}{} {is} too few to tell it from {}",
+            unit(best.record),
             s(repetitions),
             list(&rest.unknown)
         );
@@ -163,7 +216,7 @@ fn alone(a: &Analysis<'_>, only: &Cell<'_>, level: usize, value: &str) -> String
 /// The best against its baseline, else against the last, and against the next.
 fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, rest: &Rest<'_>) -> Vec<String> {
     let mut details: Vec<String> = match contrast(a, level, a.headline) {
-        Some(Contrast::Difference(text)) => vec![text],
+        Some(Contrast::Difference(text) | Contrast::Open(text)) => vec![text],
         // The headline has said already that some do not differ.
         Some(Contrast::NotSignificant { ratio, .. }) if !rest.level.is_empty() => vec![sentence(&ratio)],
         Some(Contrast::NotSignificant { metric, ratio }) => {
@@ -180,7 +233,8 @@ fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, rest: &Rest<'
         && let Some(comparison) = a.compare(best.record, next.record, a.headline)
     {
         let (name, against) = (a.series_of(best), a.series_of(next));
-        let text = versus(name, against, a.headline, &comparison, a.run.plan.tolerance);
+        let unit = unit_of_pair(best.record, next.record);
+        let text = versus((name, against), a.headline, &comparison, a.run.plan.tolerance, unit);
         details.push(sentence(&format!("{text}, the next best")));
     }
     details

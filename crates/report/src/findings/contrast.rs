@@ -1,5 +1,6 @@
 //! The best server against the one that it is compared with, in one metric.
 
+use crate::amount::unit_of_pair;
 use crate::analysis::{Analysis, Cell};
 use crate::number::figure_of;
 use crate::phrase::{ratio, versus};
@@ -8,12 +9,17 @@ use crate::text::sentence;
 use pitot_lab::statistics::Decision;
 use pitot_lab::{Better, Levels, Metric};
 
+/// Where the ends of an interval lie further apart than this, "no significant difference" would mislead.
+const OPEN_FROM: f64 = 1.5;
+
 /// How the best server compares in one metric.
 pub(super) enum Contrast {
     /// It differs: a sentence.
     Difference(String),
     /// It does not: `ratio of **a** to **b**: 1.01 [0.98, 1.02]`.
     NotSignificant { metric: &'static Metric, ratio: String },
+    /// Nobody can tell: the interval holds 1 and large differences. A sentence.
+    Open(String),
 }
 
 /// The best against the baseline, or else the worst, in one metric, with what was published of it.
@@ -27,11 +33,19 @@ pub(super) fn contrast(a: &Analysis<'_>, level: usize, metric: &'static Metric) 
     let (first, second) = if metric.better == Better::Higher { (best, other) } else { (other, best) };
     let comparison = a.compare(first.record, second.record, metric)?;
     let (one, two) = (a.series_of(first), a.series_of(second));
+    let is_undecided = matches!(comparison.decision, Decision::NoDifferenceSeen | Decision::Suggested);
+    if is_undecided && comparison.interval.is_some_and(|i| i.high / i.low > OPEN_FROM) {
+        let (noun, at) = (metric.words.noun, a.at_load(level));
+        let ratio = ratio(&comparison);
+        let text = format!("how **{one}** and **{two}** compare in {noun}{at} is undecided: ratio {ratio}");
+        return Some(Contrast::Open(sentence(&text)));
+    }
     if matches!(comparison.decision, Decision::Alike | Decision::NoDifferenceSeen) {
         let ratio = format!("ratio of **{one}** to **{two}**: {}", ratio(&comparison));
         return Some(Contrast::NotSignificant { metric, ratio });
     }
-    let mut text = versus(one, two, metric, &comparison, a.run.plan.tolerance);
+    let unit = unit_of_pair(first.record, second.record);
+    let mut text = versus((one, two), metric, &comparison, a.run.plan.tolerance, unit);
     text.push_str(&a.at_load(level));
     if comparison.decision.is_difference() {
         let of = |cell: &Cell<'_>| cell.estimate(metric).map(|e| figure_of(metric, e.value));

@@ -1,9 +1,12 @@
 //! The findings that accompany the answer.
 
+use super::answer::answers_by_cpu;
 use super::contrast::{Contrast, contrast};
 use super::cpu_share::cpu_share;
+use super::order::group_order;
 use super::scaling::scaling;
 use crate::analysis::Analysis;
+use crate::control::control_metrics;
 use crate::text::sentence;
 use pitot_lab::METRICS;
 use pitot_lab::metric::Section;
@@ -17,10 +20,14 @@ pub fn findings(a: &Analysis<'_>) -> Vec<String> {
     let Some(level) = a.top_level() else { return Vec::new() };
     let metrics = METRICS.iter().filter(|m| m.is_shown_in(Section::Finding) && m.name != a.headline.name);
     let mut found = Vec::new();
-    let mut not_significant = Vec::new();
+    let (mut not_significant, mut open) = (Vec::new(), Vec::new());
+    let answered = answers_by_cpu(a, level).map(|m| m.name);
+    let metrics = metrics.filter(|m| Some(m.name) != answered);
+    found.extend(control_metrics(a).into_iter().skip(1).filter_map(|m| group_order(a, m)));
     for contrast in metrics.filter_map(|metric| contrast(a, level, metric)) {
         match contrast {
             Contrast::Difference(text) => found.push(text),
+            Contrast::Open(text) => open.push(text),
             Contrast::NotSignificant { metric, ratio } => {
                 not_significant.push(format!("{} ({ratio})", metric.words.noun));
             }
@@ -28,6 +35,7 @@ pub fn findings(a: &Analysis<'_>) -> Vec<String> {
     }
     found.extend(cpu_share(a, level));
     found.extend(scaling(a));
+    found.extend(open);
     if !not_significant.is_empty() {
         let metrics = not_significant.join(", nor in ");
         found.push(sentence(&format!("no significant difference{} in {metrics}", a.at_load(level))));

@@ -4,6 +4,7 @@ mod answer;
 mod contrast;
 mod cpu_share;
 mod list;
+mod order;
 mod scaling;
 
 pub use answer::{Answer, Tile, answer};

@@ -1,5 +1,6 @@
 //! How the servers scale with the load.
 
+use crate::amount::unit_of_pair;
 use crate::analysis::{Analysis, Cell};
 use crate::phrase::times;
 use crate::text::sentence;
@@ -61,7 +62,8 @@ fn no_fall_shown(a: &Analysis<'_>, top: usize, peaks: &[Peak<'_, '_>]) -> Option
     };
     let why = match fall.decision {
         Decision::TooFewRepetitions { needed } => {
-            format!("it takes {needed} repetitions to tell, and there were {}", fall.repetitions)
+            let unit = unit_of_pair(peak.last.record, peak.peak.record);
+            format!("it takes {needed} {unit}s to tell, and there were {}", fall.repetitions)
         }
         _ => "the difference is not significant".to_owned(),
     };

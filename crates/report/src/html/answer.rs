@@ -84,7 +84,7 @@ fn trust_card(a: &Analysis<'_>, trust: &Trust) -> String {
         trust.grade.name(),
         trust.grade.title()
     );
-    for reason in &trust.reasons {
+    for reason in trust.reasons.iter().chain(&trust.notes) {
         let _ = write!(html, "<li>{}</li>", marked(reason));
     }
     html.push_str("</ul><div class=\"tally\" aria-hidden=\"true\">");

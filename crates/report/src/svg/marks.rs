@@ -39,6 +39,11 @@ impl Plane<'_> {
         value > self.end()
     }
 
+    /// Whether a value lies to the left of the x axis.
+    fn is_before(&self, value: f64) -> bool {
+        value < self.scene.x.start()
+    }
+
     /// A point as SVG writes it.
     fn point(&self, x: f64, y: f64) -> String {
         format!("{:.1},{:.1}", self.x(x), self.y(y))
@@ -149,8 +154,13 @@ fn label(svg: &mut String, plane: &Plane<'_>, series: Option<usize>, row: usize,
 }
 
 fn reach(svg: &mut String, plane: &Plane<'_>, series: Option<usize>, row: usize, (low, high): (f64, f64)) {
-    let (x1, middle) = (plane.x(low.min(plane.end())), plane.row(row));
+    let (x1, middle) = (plane.x(low.clamp(plane.scene.x.start(), plane.end())), plane.row(row));
     let top = middle - 4.0;
+    let first = if plane.is_before(low) {
+        format!("M{:.1} {top:.1}l-6 4l6 4", x1 + 6.0)
+    } else {
+        format!("M{x1:.1} {top:.1}v8")
+    };
     let (x2, cap) = if plane.is_beyond(high) {
         (plane.x(plane.end()), "m-6 -4l6 4l-6 4".to_owned())
     } else {
@@ -159,7 +169,7 @@ fn reach(svg: &mut String, plane: &Plane<'_>, series: Option<usize>, row: usize,
     };
     let _ = write!(
         svg,
-        "<path class=\"reach\"{} d=\"M{x1:.1} {top:.1}v8M{x1:.1} {middle:.1}H{x2:.1}{cap}\"/>",
+        "<path class=\"reach\"{} d=\"{first}M{x1:.1} {middle:.1}H{x2:.1}{cap}\"/>",
         series_attribute(series),
     );
 }
@@ -171,6 +181,9 @@ fn speck(svg: &mut String, plane: &Plane<'_>, colour: Ink, row: usize, x: f64) {
     let _ = if plane.is_beyond(x) {
         let tip = plane.x(plane.end());
         write!(svg, "<path class=\"speck {class}\"{series} d=\"M{tip:.1} {cy:.1}l-5 -3v6z\"/>")
+    } else if plane.is_before(x) {
+        let tip = plane.x(plane.scene.x.start());
+        write!(svg, "<path class=\"speck {class}\"{series} d=\"M{tip:.1} {cy:.1}l5 -3v6z\"/>")
     } else {
         write!(
             svg,

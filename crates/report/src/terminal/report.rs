@@ -41,6 +41,9 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     for reason in &trust.reasons {
         item(&mut out, "- ", reason);
     }
+    for note in &trust.notes {
+        item(&mut out, "- ", note);
+    }
     for outlier in outliers(a) {
         item(&mut out, "- ", &format!("outlier: {outlier}"));
     }

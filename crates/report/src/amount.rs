@@ -1,0 +1,78 @@
+//! How much was measured, in words: generations of slices, or repetitions of fresh runs.
+
+use crate::text::s;
+use pitot_lab::statistics::median;
+use pitot_lab::{CellRecord, Measure, Run, RunState};
+
+/// The number of generations that sliced cells have, or are to have.
+pub(crate) fn generations(run: &Run) -> usize {
+    let done = sliced(run).map(|c| c.repetitions.len()).max().unwrap_or(0);
+    // A run that goes on until it has decided has as many as it took; one that was interrupted names what it was to have.
+    match run.info.state {
+        RunState::Complete => done,
+        _ => done.max(run.plan.generations.unwrap_or(0) as usize),
+    }
+}
+
+/// `10 generations of 8 slices`.
+pub(crate) fn generations_words(run: &Run) -> String {
+    let (generations, slices) = (generations(run), run.plan.slices as usize);
+    format!("{generations} generation{} of {slices} slice{}", s(generations), s(slices))
+}
+
+/// The size of a run: `16 cells × 10 generations of 8 slices`, `2 cells × 8 repetitions`, or both.
+pub(crate) fn size(run: &Run) -> String {
+    let cells = |count: usize| format!("{count} cell{}", s(count));
+    let repetitions = run.plan.repetitions as usize;
+    let sliced = sliced(run).count();
+    let fresh = run.cells.len() - sliced;
+    let mut parts = Vec::new();
+    if sliced > 0 {
+        parts.push(format!("{} × {}", cells(sliced), generations_words(run)));
+    }
+    if fresh > 0 || sliced == 0 {
+        parts.push(format!("{} × {repetitions} repetition{}", cells(fresh), s(repetitions)));
+    }
+    parts.join(", ")
+}
+
+/// What a repetition of `cell` is: `generation` or `repetition`.
+pub(crate) fn unit(cell: &CellRecord) -> &'static str {
+    match cell.measure {
+        Measure::Slices => "generation",
+        Measure::Fresh => "repetition",
+    }
+}
+
+/// What the two cells of a comparison have several of.
+pub(crate) fn unit_of_pair(candidate: &CellRecord, baseline: &CellRecord) -> &'static str {
+    match (candidate.measure, baseline.measure) {
+        (Measure::Slices, Measure::Slices) => unit(candidate),
+        _ => "repetition",
+    }
+}
+
+/// What all the repetitions of a run are called: `generation` if no cell was measured in fresh runs.
+pub(crate) fn unit_of_run(run: &Run) -> &'static str {
+    let all_sliced = run.is_sliced() && run.cells.iter().all(|c| c.measure == Measure::Slices);
+    if all_sliced { "generation" } else { "repetition" }
+}
+
+/// How long a generation of all sliced cells and their controls took, seconds.
+pub(crate) fn generation_s(run: &Run) -> Option<f64> {
+    let all = || sliced(run).chain(&run.controls).flat_map(|c| &c.repetitions);
+    let last = all().map(|r| r.block).max()?;
+    let total = (0..=last).map(|g| all().filter(|r| r.block == g).map(|r| r.elapsed_s).sum());
+    median(&total.collect::<Vec<f64>>()).filter(|s| *s > 0.0)
+}
+
+/// The length of a slice in the median, seconds.
+pub(crate) fn slice_s(run: &Run) -> Option<f64> {
+    let slices = sliced(run).flat_map(|c| &c.repetitions).flat_map(|r| &r.slices);
+    median(&slices.map(|s| s.duration_ns as f64 / 1e9).collect::<Vec<_>>())
+}
+
+/// The cells that are measured in slices.
+pub(crate) fn sliced(run: &Run) -> impl Iterator<Item = &CellRecord> {
+    run.cells.iter().filter(|c| c.measure == Measure::Slices)
+}

@@ -1,0 +1,91 @@
+//! What a run would take to show what it does not.
+
+use crate::amount::{generation_s, generations};
+use crate::analysis::{Analysis, Cell, Standing, within_run};
+use crate::number::{percent, span};
+use crate::text::s;
+use pitot_lab::statistics::{Decision, more_generations};
+use pitot_lab::{CellRecord, Measure};
+
+/// The differences of which a report speaks.
+const DIFFERENCES: [f64; 5] = [0.05, 0.10, 0.20, 0.50, 1.0];
+
+/// A run that would take longer than this is no advice.
+const TIME_MAX_S: f64 = 3600.0;
+
+/// What more generations would show, if they are too few for something that the run compares with its baseline:
+/// `18 more generations, about 4 minutes, would show a difference of 10%: ...`.
+pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
+    let (have, each_s) = (generations(a.run), generation_s(a.run)?);
+    let mut undecided = undecided(a, a.cells.iter().filter_map(|c| Some((c, a.run.baseline_of(c.record)?))));
+    let mut size = a.against_baseline(a.headline).iter().flatten().count();
+    if undecided.is_empty() {
+        // Every server is told from the baseline; what is left is which of the first is the best.
+        let level = a.top_level()?;
+        let best = a.best_at(level, a.headline)?.record;
+        let others = a.cells.iter().filter(|c| c.level == level && c.standing == Standing::Level);
+        undecided = self::undecided(a, others.map(|c| (c, best)));
+        size = a.cells.iter().filter(|c| !c.failed()).count().saturating_sub(a.load.levels.len());
+    }
+    let tolerance = a.run.plan.tolerance;
+    let more = |difference: f64| {
+        let each = undecided.iter().map(|(c, b)| {
+            let samples = within_run(c, b, a.headline, &a.run.plan);
+            more_generations(&samples, difference, size, tolerance)
+        });
+        each.collect::<Option<Vec<_>>>()?.into_iter().max().filter(|more| *more > 0)
+    };
+    let affordable = |more: usize| (have + more) as f64 * each_s <= TIME_MAX_S;
+    let found = DIFFERENCES.into_iter().find_map(|d| Some((d, more(d).filter(|m| affordable(*m))?)));
+    let noun = a.headline.words.noun;
+    let plan = command(a);
+    if let Some((difference, more)) = found {
+        let difference = percent(difference);
+        return Some(format!(
+            "{more} more generation{}, {}, would show a difference of {difference} in {noun}: \
+             `{plan} --repetitions {}`, or `{plan} --until-decided` to stop as soon as all is decided.",
+            s(more),
+            about(more as f64 * each_s),
+            have + more,
+        ));
+    }
+    let needed = undecided.iter().filter_map(|(c, b)| match a.compare(c, b, a.headline)?.decision {
+        Decision::TooFewRepetitions { needed } => Some(needed),
+        _ => None,
+    });
+    let needed = needed.max()?;
+    Some(format!(
+        "{needed} generations, {} in all, are the fewest that can show a difference among so many comparisons: \
+         `{plan} --repetitions {needed}`.",
+        about(needed as f64 * each_s)
+    ))
+}
+
+/// The pairs of cells measured in slices that are compared and not decided.
+fn undecided<'a, 'r: 'a>(
+    a: &'a Analysis<'r>,
+    pairs: impl Iterator<Item = (&'a Cell<'r>, &'a CellRecord)>,
+) -> Vec<(&'a CellRecord, &'a CellRecord)> {
+    let is_sliced = |(c, b): &(&Cell<'_>, &CellRecord)| {
+        !c.failed() && c.record.measure == Measure::Slices && b.measure == Measure::Slices
+    };
+    let is_open = |c: &CellRecord, b: &CellRecord| {
+        a.compare(c, b, a.headline).is_some_and(|c| !c.decision.is_decided())
+    };
+    pairs.filter(is_sliced).map(|(c, b)| (c.record, b)).filter(|(c, b)| is_open(c, b)).collect()
+}
+
+/// `about 3 minutes`.
+fn about(seconds: f64) -> String {
+    if seconds < 90.0 {
+        return format!("about {}", span(seconds.max(1.0).ceil()));
+    }
+    format!("about {} minutes", (seconds / 60.0).round())
+}
+
+/// `pitot run quick`: the command of the run with what names its plan and nothing else.
+fn command(a: &Analysis<'_>) -> String {
+    let mut words = a.run.info.command_line.split_whitespace();
+    let plan = words.find(|w| *w == "run").and(words.next()).filter(|w| !w.starts_with('-'));
+    format!("pitot run {}", plan.unwrap_or(&a.run.plan.name))
+}
