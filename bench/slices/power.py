@@ -3,16 +3,21 @@
 
     python3 bench/slices/power.py [--pitot target/release/pitot] [--runs 20] [--within 1m]
 
-Each run is `pitot run bench/slices/power.toml --within 1m`; the differences are read from its JSON report. The steal of
-the machine during the runs is printed beside.
+Each run is `pitot run bench/slices/power.toml --within 1m`, with burns that are 5% and 11% of the CPU time that a reply of
+the plain server took in a short run before; the differences are read from its JSON report. The steal of the machine
+during the runs is printed beside.
 """
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 
 PLAN = pathlib.Path(__file__).with_name("power.toml")
+# Parts of a reply's CPU time that the servers burn, and what reading the clock adds to each burn, nanoseconds.
+SHARES = {"more-cpu": 0.05, "less-throughput": 0.11}
+CLOCK_NS = 55
 WANTED = [("more-cpu", "cpu-per-request", "higher"), ("less-throughput", "throughput", "lower")]
 
 
@@ -21,11 +26,24 @@ def steal():
     return words[7], sum(words)
 
 
-def one(pitot, within, path):
-    subprocess.run([pitot, "run", PLAN, "--within", within, "-o", path], check=True, capture_output=True)
+def one(pitot, plan, within, path):
+    """The figures of a run by server and metric."""
+    subprocess.run([pitot, "run", plan, "--within", within, "-o", path], check=True, capture_output=True)
     report = subprocess.run([pitot, "report", path, "--format", "json"], check=True, capture_output=True)
-    cells = {cell["factors"]["server"]: cell["figures"] for cell in json.loads(report.stdout)["cells"]}
-    return [cells[server][metric]["against_baseline"] for server, metric, _ in WANTED]
+    return {cell["factors"]["server"]: cell["figures"] for cell in json.loads(report.stdout)["cells"]}
+
+
+def calibrated(pitot, folder):
+    """The plan with burns for this machine, as a file."""
+    text = PLAN.read_text()
+    plain_ns = one(pitot, PLAN, "20s", f"{folder}/before.pitot")["plain"]["cpu-per-request"]["value"]
+    for server, share in SHARES.items():
+        burn = max(1, round(share * plain_ns - CLOCK_NS))
+        text = re.sub(rf'(\[servers.{server}\]\nburn = )"[^"]*"', rf'\1"{burn}ns"', text)
+        print(f"{server}: burns {burn} ns of {plain_ns:.0f} ns", flush=True)
+    plan = pathlib.Path(folder) / "power.toml"
+    plan.write_text(text)
+    return plan
 
 
 def main():
@@ -37,8 +55,10 @@ def main():
     found = [0 for _ in WANTED]
     before = steal()
     with tempfile.TemporaryDirectory() as folder:
+        plan = calibrated(args.pitot, folder)
         for number in range(args.runs):
-            comparisons = one(args.pitot, args.within, f"{folder}/{number}.pitot")
+            figures = one(args.pitot, plan, args.within, f"{folder}/{number}.pitot")
+            comparisons = [figures[server][metric]["against_baseline"] for server, metric, _ in WANTED]
             words = []
             for index, (comparison, (server, metric, decision)) in enumerate(zip(comparisons, WANTED)):
                 found[index] += comparison["decision"] == decision
