@@ -4,7 +4,7 @@
     python3 bench/slices/power.py [--pitot target/release/pitot] [--runs 20] [--within 1m]
 
 Each run is `pitot run bench/slices/power.toml --within 1m`, with burns that are 5% and 11% of the CPU time that a reply of
-the plain server took in a short run before; the differences are read from its JSON report. The steal of the machine
+the plain server took in the run before; the differences are read from its JSON report. The steal of the machine
 during the runs is printed beside.
 """
 import argparse
@@ -33,14 +33,12 @@ def one(pitot, plan, within, path):
     return {cell["factors"]["server"]: cell["figures"] for cell in json.loads(report.stdout)["cells"]}
 
 
-def calibrated(pitot, folder):
-    """The plan with burns for this machine, as a file."""
+def calibrated(folder, plain_ns):
+    """The plan as a file, with burns for a plain server that takes so much CPU time for a reply."""
     text = PLAN.read_text()
-    plain_ns = one(pitot, PLAN, "20s", f"{folder}/before.pitot")["plain"]["cpu-per-request"]["value"]
     for server, share in SHARES.items():
         burn = max(1, round(share * plain_ns - CLOCK_NS))
         text = re.sub(rf'(\[servers.{server}\]\nburn = )"[^"]*"', rf'\1"{burn}ns"', text)
-        print(f"{server}: burns {burn} ns of {plain_ns:.0f} ns", flush=True)
     plan = pathlib.Path(folder) / "power.toml"
     plan.write_text(text)
     return plan
@@ -55,8 +53,10 @@ def main():
     found = [0 for _ in WANTED]
     before = steal()
     with tempfile.TemporaryDirectory() as folder:
-        plan = calibrated(args.pitot, folder)
+        figures = one(args.pitot, PLAN, "20s", f"{folder}/before.pitot")
         for number in range(args.runs):
+            # What a reply takes moves with what else the machine does: each run burns parts of what the one before saw.
+            plan = calibrated(folder, figures["plain"]["cpu-per-request"]["value"])
             figures = one(args.pitot, plan, args.within, f"{folder}/{number}.pitot")
             comparisons = [figures[server][metric]["against_baseline"] for server, metric, _ in WANTED]
             words = []

@@ -262,7 +262,9 @@ impl Executor for Local<'_> {
         // Where a program had to be killed, what it leaves behind is no fault of its own.
         let all_ended = self.programs.iter_mut().all(|p| p.process.ending().is_some());
         let left_behind = if all_ended { self.orphans(&sessions) } else { Vec::new() };
-        sweep(&sessions, &self.cookie_line(), ORPHAN_TIMEOUT);
+        if !all_ended || !left_behind.is_empty() {
+            sweep(&sessions, &self.cookie_line(), ORPHAN_TIMEOUT);
+        }
         for program in &mut self.programs {
             // Killed or ended: either way it is waited for, so that no zombie stays.
             let deadline = Instant::now() + ORPHAN_TIMEOUT;

@@ -14,6 +14,12 @@ const STOP_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Stops the helpers and the server. Returns the counters of a server of Pitot.
 pub(in crate::runner) fn stop(context: &mut Context<'_>) -> Result<Option<serde_json::Value>, Abort> {
+    ask(context)?;
+    wait(context)
+}
+
+/// Stops the helpers and asks the server to end.
+pub(in crate::runner) fn ask(context: &mut Context<'_>) -> Result<(), Abort> {
     context.check_server("at the end of the load")?;
     for index in 0..context.helpers_started {
         let role = Role::Helper(index);
@@ -27,6 +33,11 @@ pub(in crate::runner) fn stop(context: &mut Context<'_>) -> Result<Option<serde_
         CellServer::Pitot { .. } | CellServer::None => Stop::Terminate,
     };
     context.executor.stop(Role::Server, signal);
+    Ok(())
+}
+
+/// Waits until the server that was asked has ended. Returns the counters of a server of Pitot.
+pub(in crate::runner) fn wait(context: &mut Context<'_>) -> Result<Option<serde_json::Value>, Abort> {
     let ending = wait_for_end(context, Role::Server)?;
     if matches!(context.cell.server, CellServer::External(_)) {
         return Ok(None);

@@ -192,9 +192,14 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// Stops its server.
-    pub(super) fn stop(&mut self) {
-        match stop::stop(&mut self.context) {
+    /// Asks its server to end.
+    pub(super) fn ask_to_stop(&mut self) {
+        self.outcome = stop::ask(&mut self.context);
+    }
+
+    /// Waits until its server, which was asked, has ended.
+    pub(super) fn wait_for_stop(&mut self) {
+        match stop::wait(&mut self.context) {
             Ok(stats) => self.server_stats = stats,
             Err(abort) => self.outcome = Err(abort),
         }

@@ -112,7 +112,8 @@ fn measure(request: &Request<'_>, arms: &mut [Arm<'_>], client: &mut dyn Executo
     if let Some(reason) = left_behind(&observed) {
         return Err(Abort::Failed(reason));
     }
-    arms.iter_mut().filter(|a| a.is_up()).for_each(Arm::stop);
+    arms.iter_mut().filter(|a| a.is_up()).for_each(Arm::ask_to_stop);
+    arms.iter_mut().filter(|a| a.is_up()).for_each(Arm::wait_for_stop);
     Ok(())
 }
 
