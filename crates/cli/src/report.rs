@@ -44,6 +44,8 @@ enum ReportFormat {
     Md,
     /// One line for each cell and metric.
     Csv,
+    /// One line for each slice of what was measured in slices.
+    CsvSlices,
     /// One JSON object.
     Json,
     /// Annotations of GitHub Actions; the report as Markdown goes to the job summary ($GITHUB_STEP_SUMMARY).
@@ -71,6 +73,7 @@ impl Report {
             ReportFormat::Html => Format::Html,
             ReportFormat::Md => Format::Markdown,
             ReportFormat::Csv => Format::Csv,
+            ReportFormat::CsvSlices => Format::CsvSlices,
             ReportFormat::Json => Format::Json,
             ReportFormat::Github => Format::Github,
             ReportFormat::Junit => Format::Junit,

@@ -3,9 +3,11 @@
 use crate::analysis::Analysis;
 use crate::number::percent;
 use crate::phrase::ratio;
+use crate::text::sentence;
 use pitot_lab::metric::named;
 use pitot_lab::statistics::{Comparison, Decision, judge_control};
 use pitot_lab::{CellRecord, Measure, Metric, Run};
+use std::fmt::Write as _;
 
 const CPU: &Metric = named("cpu-per-request");
 
@@ -58,35 +60,54 @@ pub(crate) fn controls<'r>(a: &Analysis<'r>) -> Vec<Control<'r>> {
     controls
 }
 
-/// What the machine calls equal, one sentence for each twin:
-/// `Two copies of **thread at 64 connections** came out at 0.99 [0.96, 1.03] in requests per second, ...`.
+/// The controls that were told apart: a sentence for each baseline.
+pub(crate) fn failed_controls(a: &Analysis<'_>) -> Vec<String> {
+    let of_one = |of_one: &[Control<'_>]| {
+        format!(
+            "the control failed: a second copy of **{}** was told apart from the first, with {}. This run finds \
+             differences where there are none.",
+            of_one[0].name,
+            figures(of_one)
+        )
+    };
+    by_baseline(&controls(a))
+        .filter(|of_one| is_any_told_apart(of_one))
+        .map(of_one)
+        .map(|s| sentence(&s))
+        .collect()
+}
+
+/// What the machine calls equal, a sentence for each baseline that was not told from its twin: `The baseline and its twin, a
+/// second copy of **thread**: 0.99 [0.96, 1.03] in requests per second and ...`; and the steal beside it.
 pub(crate) fn control_sentences(a: &Analysis<'_>) -> Vec<String> {
     let controls = controls(a);
-    let mut sentences: Vec<String> = controls
-        .chunk_by(|x, y| x.baseline.id == y.baseline.id)
-        .map(|of_one| {
-            let figures: Vec<String> = of_one.iter().map(Control::words).collect();
-            format!(
-                "The baseline and its twin, a second copy of **{}**: {}.",
-                of_one[0].name,
-                figures.join(" and ")
-            )
-        })
-        .collect();
-    if let Some(last) = sentences.last_mut()
-        && controls.iter().all(|c| !c.is_told_apart())
-    {
+    let equal: Vec<_> = by_baseline(&controls).filter(|of_one| !is_any_told_apart(of_one)).collect();
+    let of_one = |of_one: &&[Control<'_>]| {
+        format!("The baseline and its twin, a second copy of **{}**: {}.", of_one[0].name, figures(of_one))
+    };
+    let mut sentences: Vec<String> = equal.iter().map(of_one).collect();
+    if let (Some(last), Some(first)) = (sentences.last_mut(), equal.first()) {
         last.push_str(" Two equal servers may look as different as that here.");
-        if let Some(Decision::TooFewRepetitions { needed }) = controls.first().map(|c| c.comparison.decision)
-        {
-            last.push_str(&format!(" It takes {needed} generations to tell whether they are too different."));
+        if let Decision::TooFewRepetitions { needed } = first[0].comparison.decision {
+            let _ = write!(last, " It takes {needed} generations to tell whether they are too different.");
         }
-        last.push_str(
-            &steal(a.run)
-                .map_or_else(String::new, |share| format!(" Steal over the run: {}.", percent(share))),
-        );
     }
+    let steal = steal(a.run).map(|share| format!("Steal over the run: {} of the CPU time.", percent(share)));
+    sentences.extend(steal);
     sentences
+}
+
+fn by_baseline<'a, 'r>(controls: &'a [Control<'r>]) -> impl Iterator<Item = &'a [Control<'r>]> {
+    controls.chunk_by(|x, y| x.baseline.id == y.baseline.id)
+}
+
+fn is_any_told_apart(controls: &[Control<'_>]) -> bool {
+    controls.iter().any(Control::is_told_apart)
+}
+
+/// `1.01 [0.97, 1.04] in requests per second and 1.00 [0.98, 1.02] in CPU time per request`.
+fn figures(controls: &[Control<'_>]) -> String {
+    controls.iter().map(Control::words).collect::<Vec<_>>().join(" and ")
 }
 
 /// The share of the CPUs' time in slices that the hypervisor gave to others; none without slices.

@@ -71,7 +71,8 @@ fn fields(cell: &Cell<'_>, metric: &Metric, e: &Estimate, ratio: Option<&Compari
     fields
 }
 
-fn record<'a>(out: &mut String, fields: impl Iterator<Item = &'a str>) {
+/// One line.
+pub(crate) fn record<'a>(out: &mut String, fields: impl Iterator<Item = &'a str>) {
     for (i, field) in fields.enumerate() {
         if i > 0 {
             out.push(',');

@@ -11,6 +11,8 @@ pub enum Format {
     Markdown,
     /// One line for each cell and metric.
     Csv,
+    /// One line for each slice.
+    CsvSlices,
     /// One JSON object.
     Json,
     /// Annotations of GitHub Actions, one to a line.

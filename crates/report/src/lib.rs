@@ -13,6 +13,7 @@ pub mod chart;
 pub mod compare;
 mod control;
 mod csv;
+mod csv_slices;
 mod escape;
 mod findings;
 mod format;
@@ -51,6 +52,7 @@ pub fn render(run: &Run, format: Format) -> String {
         Format::Html => html::render(&analysis),
         Format::Markdown => markdown::render(&analysis),
         Format::Csv => csv::render(&analysis),
+        Format::CsvSlices => csv_slices::render(run),
         Format::Json => json::render(&analysis),
         Format::Github => github::render(&analysis),
         Format::Junit => junit::render(&analysis),

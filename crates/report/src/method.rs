@@ -68,12 +68,12 @@ pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
 /// How cells are measured in slices, with the numbers of this run.
 fn of_slices(a: &Analysis<'_>) -> Vec<String> {
     let plan = &a.run.plan;
-    let slice = slice_s(a.run).map_or_else(String::new, |s| format!(" of {} in the median", span(s)));
+    let slice = slice_s(a.run).map_or_else(String::new, |s| format!(" of {}", span(s)));
     let rounds = plan.slices.div_ceil(2);
     let mut sentences = vec![
         format!(
-            "The servers that are compared were **kept up side by side and loaded in turn**, for a slice of time each: {} \
-             for each server{slice}. A slice ends when its last request is answered; then the CPU time is read. Noise of \
+            "The servers that are compared were **kept up side by side and loaded in turn**, for a slice of time each: {}{slice} \
+             for each server. A slice ends when its last request is answered; then the CPU time is read. Noise of \
              the machine lasts longer than a slice, so it meets neighbours alike, and no slice is left out because of it.",
             generations_words(a.run)
         ),

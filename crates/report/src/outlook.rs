@@ -10,6 +10,9 @@ use pitot_lab::{CellRecord, Measure};
 /// The differences of which a report speaks.
 const DIFFERENCES: [f64; 5] = [0.05, 0.10, 0.20, 0.50, 1.0];
 
+/// The smallest difference that a run of this length shows is named, if there is one.
+const TIME_GOOD_S: f64 = 600.0;
+
 /// A run that would take longer than this is no advice.
 const TIME_MAX_S: f64 = 3600.0;
 
@@ -18,6 +21,7 @@ const TIME_MAX_S: f64 = 3600.0;
 pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
     let (have, each_s) = (generations(a.run), generation_s(a.run)?);
     let mut undecided = undecided(a, a.cells.iter().filter_map(|c| Some((c, a.run.baseline_of(c.record)?))));
+    let mut watched = true;
     let mut size = a.against_baseline(a.headline).iter().flatten().count();
     if undecided.is_empty() {
         // Every server is told from the baseline; what is left is which of the first is the best.
@@ -25,9 +29,23 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
         let best = a.best_at(level, a.headline)?.record;
         let others = a.cells.iter().filter(|c| c.level == level && c.standing == Standing::Level);
         undecided = self::undecided(a, others.map(|c| (c, best)));
+        // Repeated looks are at the comparisons with the baseline alone.
+        watched = false;
         size = a.cells.iter().filter(|c| !c.failed()).count().saturating_sub(a.load.levels.len());
     }
     let tolerance = a.run.plan.tolerance;
+    let needed = undecided.iter().filter_map(|(c, b)| match a.compare(c, b, a.headline)?.decision {
+        Decision::TooFewRepetitions { needed } => Some(needed),
+        _ => None,
+    });
+    let (noun, plan) = (a.headline.words.noun, command(a));
+    if let Some(needed) = needed.max() {
+        return Some(format!(
+            "{needed} generations, {} in all, are the fewest that can show a difference among so many comparisons: \
+             `{plan} --repetitions {needed}`.",
+            about(needed as f64 * each_s)
+        ));
+    }
     let more = |difference: f64| {
         let each = undecided.iter().map(|(c, b)| {
             let samples = within_run(c, b, a.headline, &a.run.plan);
@@ -35,30 +53,37 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
         });
         each.collect::<Option<Vec<_>>>()?.into_iter().max().filter(|more| *more > 0)
     };
-    let affordable = |more: usize| (have + more) as f64 * each_s <= TIME_MAX_S;
-    let found = DIFFERENCES.into_iter().find_map(|d| Some((d, more(d).filter(|m| affordable(*m))?)));
-    let noun = a.headline.words.noun;
-    let plan = command(a);
+    let takes_s = |more: usize| (have + more) as f64 * each_s;
+    let within = |max_s: f64| {
+        DIFFERENCES.into_iter().find_map(|d| Some((d, more(d).filter(|m| takes_s(*m) <= max_s)?)))
+    };
+    let found = within(TIME_GOOD_S).or_else(|| within(TIME_MAX_S));
     if let Some((difference, more)) = found {
         let difference = percent(difference);
+        let (until, between) = if watched {
+            (format!(", or `{plan} --until-decided`, which stops as soon as all is decided"), "")
+        } else {
+            (String::new(), " between the first servers")
+        };
         return Some(format!(
-            "{more} more generation{}, {}, would show a difference of {difference} in {noun}: \
-             `{plan} --repetitions {}`, or `{plan} --until-decided` to stop as soon as all is decided.",
+            "{more} more generation{}, {}, would show a difference of {difference} in {noun}{between}: \
+             `{plan} --repetitions {}`{until}.",
             s(more),
             about(more as f64 * each_s),
             have + more,
         ));
     }
-    let needed = undecided.iter().filter_map(|(c, b)| match a.compare(c, b, a.headline)?.decision {
-        Decision::TooFewRepetitions { needed } => Some(needed),
-        _ => None,
-    });
-    let needed = needed.max()?;
-    Some(format!(
-        "{needed} generations, {} in all, are the fewest that can show a difference among so many comparisons: \
-         `{plan} --repetitions {needed}`.",
-        about(needed as f64 * each_s)
-    ))
+    let hopeless = |(c, b): &(&CellRecord, &CellRecord)| {
+        let samples = within_run(c, b, a.headline, &a.run.plan);
+        more_generations(&samples, DIFFERENCES[4], size, tolerance)
+            .is_some_and(|more| more > 0 && takes_s(more) > TIME_MAX_S)
+    };
+    if undecided.iter().any(hopeless) {
+        return Some(format!(
+            "Even an hour of such generations would not show every factor of two in {noun}: that takes a quieter machine."
+        ));
+    }
+    None
 }
 
 /// The pairs of cells measured in slices that are compared and not decided.

@@ -3,7 +3,7 @@
 use crate::amount::{generations, sliced};
 use crate::analysis::{Analysis, Cell};
 use crate::carry_over::carry_over;
-use crate::control::{control_sentences, controls};
+use crate::control::{control_sentences, failed_controls};
 use crate::number::{figure, percent};
 use crate::outlook::outlook;
 use crate::phrase::ratio;
@@ -87,9 +87,8 @@ const INTERVAL_WIDTH_MAX: f64 = 1.5;
 /// Whether the run can be trusted, and what speaks against it.
 pub fn trust(a: &Analysis<'_>) -> Trust {
     let total = a.cells.len();
-    let told_apart = told_apart(a);
-    let is_told_apart = !told_apart.is_empty();
-    let mut reasons = told_apart;
+    let mut reasons = failed_controls(a);
+    let is_told_apart = !reasons.is_empty();
     reasons.extend(spoilt(a));
     reasons.extend(failed_repetitions(a));
     reasons.extend(client_bound(a));
@@ -215,21 +214,6 @@ fn too_few_repetitions(a: &Analysis<'_>) -> Vec<String> {
     let is_fresh = a.run.cells.iter().any(|c| c.measure == Measure::Fresh);
     let fresh = is_fresh.then_some(a.run.plan.repetitions as usize);
     amount(sliced, "generation").into_iter().chain(amount(fresh, "repetition")).collect()
-}
-
-/// The baselines that were told from their twins. What the run says of other servers then means nothing.
-fn told_apart(a: &Analysis<'_>) -> Vec<String> {
-    let told_apart = controls(a).into_iter().filter(|c| c.is_told_apart());
-    told_apart
-        .map(|control| {
-            format!(
-                "The control failed: a second copy of **{}** was told apart from the first, at {}. The run finds \
-                 differences where there are none.",
-                control.name,
-                control.words()
-            )
-        })
-        .collect()
 }
 
 /// The ratios to the baseline whose intervals are so wide that only large differences would show.

@@ -2,11 +2,14 @@
 //!
 //! `PITOT_UPDATE_SNAPSHOTS=1 cargo test -p pitot-report` writes them anew; the difference is then for a human to judge.
 
+#[path = "support/slices.rs"]
+mod slices;
 mod support;
 
 use std::path::{Path, PathBuf};
 
 use pitot_report::{Format, Gate, compare, render, render_comparison};
+use slices::{QUIET, SLICED, Slicing, sliced};
 use support::{Fixture, SMALL, written};
 
 fn assert_snapshot(name: &str, actual: &str) {
@@ -39,6 +42,23 @@ fn every_format_shows_the_run_as_before() {
     ] {
         assert_snapshot(name, &render(&run, format));
     }
+}
+
+#[test]
+fn every_format_shows_a_sliced_run_as_before() {
+    let run = sliced(&SLICED, QUIET);
+    for (format, name) in [
+        (Format::Terminal, "sliced.txt"),
+        (Format::Markdown, "sliced.md"),
+        (Format::Json, "sliced.json"),
+        (Format::Html, "sliced.html"),
+    ] {
+        assert_snapshot(name, &render(&run, format));
+    }
+    let noisy = sliced(&SLICED, Slicing { rate_noise: 0.8, ..QUIET });
+    assert_snapshot("sliced-noisy.txt", &render(&noisy, Format::Terminal));
+    let apart = sliced(&SLICED, Slicing { twin: 1.2, ..QUIET });
+    assert_snapshot("sliced-untrusted.txt", &render(&apart, Format::Terminal));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::phrase::{decision, ratio};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use crate::text::capital;
 use pitot_lab::statistics::Comparison;
-use pitot_lab::{CellRecord, Measure, Metric};
+use pitot_lab::{Better, CellRecord, Measure, Metric};
 
 pub(super) const CHART: Chart = Chart {
     name: "generations",
@@ -24,8 +24,9 @@ pub(super) const CHART: Chart = Chart {
 
 /// Ratios further from the others' than so many times their reach are cut, lest one of them hide all others.
 const REACH_MAX: f64 = 1.5;
-/// Ratios that reach further apart than this have ticks at 1, 2 and 5 times powers of ten.
-const COARSE_FROM: f64 = 6.0;
+/// Ratios that reach further apart than this have ticks at these, and others at equal steps.
+const FAR_APART_FROM: f64 = 1.6;
+const FAR_APART_TICKS: [f64; 6] = [0.1, 0.15, 0.2, 0.3, 0.5, 0.7];
 /// More generations than this are not listed one by one.
 const LISTED_MAX: usize = 16;
 
@@ -68,10 +69,13 @@ fn rows(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Vec<Row> {
         })
         .collect();
     rows.sort_by(|x, y| x.comparison.ratio.total_cmp(&y.comparison.ratio));
+    if metric.better == Better::Higher {
+        rows.reverse();
+    }
     for control in controls(a).into_iter().filter(|c| c.level == level && c.metric.name == metric.name) {
         let twin = a.run.control_of(control.baseline);
         rows.push(Row {
-            name: format!("control: {}, twice", series_name(a, control.baseline)),
+            name: format!("control ({})", series_name(a, control.baseline)),
             series: None,
             ratios: twin.map_or_else(Vec::new, |twin| log_ratios(twin, control.baseline)),
             verdict: if control.is_told_apart() { "told apart" } else { "not told apart" }.to_owned(),
@@ -132,8 +136,10 @@ fn axis(rows: &[Row]) -> Option<Axis> {
     let (low, high) = ends.fold((low, high), |(low, high), end| (low.min(end), high.max(end)));
     let room = (high / low).powf(0.03).max(1.005);
     let (low, high) = (low / room, high * room);
-    let ticks: Vec<f64> = if high / low > COARSE_FROM {
+    let ticks: Vec<f64> = if high / low > 12.0 {
         Axis::log("", low, high, |v| v.to_string()).ticks.into_iter().map(|tick| tick.0).collect()
+    } else if high / low > FAR_APART_FROM {
+        (-3..4).flat_map(|power| FAR_APART_TICKS.map(|tick| tick * 10f64.powi(power))).collect()
     } else {
         Axis::between("", low, high, |v| v.to_string()).ticks.into_iter().map(|tick| tick.0).collect()
     };

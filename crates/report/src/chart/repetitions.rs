@@ -2,6 +2,7 @@
 
 use super::entry::Chart;
 use super::levels::{by_level, label_at, log_from, within_reach};
+use crate::amount::unit;
 use crate::analysis::{Analysis, Cell, values};
 use crate::axis::Axis;
 use crate::number::{figure, figure_of, figure_with_spread};
@@ -14,7 +15,7 @@ pub(super) const CHART: Chart = Chart {
     name: "repetitions",
     title: "Every repetition",
     summary: "The cells in the plan's metric. The large dot is a cell's figure, the line its interval (or the \
-              range of its repetitions, if they are too few for one), and each small dot one repetition. What lies beyond \
+              range of its repetitions, if they are too few for one), and each small dot one repetition, or one generation of slices. What lies beyond \
               the frame has an arrow.",
     draw,
 };
@@ -68,7 +69,7 @@ fn pane(a: &Analysis<'_>, cells: &[Row<'_, '_>], name: impl Fn(&Cell<'_>) -> Str
         let mut rows = vec![(Some(ink), a.run.plan.statistic.to_string(), figure_with_spread(metric, e))];
         if repetitions.len() <= LISTED_MAX {
             let all: Vec<String> = repetitions.iter().map(|v| figure_of(metric, *v)).collect();
-            rows.push((None, "repetitions".into(), all.join(", ")));
+            rows.push((None, format!("{}s", unit(cell.record)), all.join(", ")));
         }
         let heading = format!("{} {}", a.series_of(cell), a.load_words(cell.level)).trim_end().to_owned();
         stops.push(Stop { at: Anchor::Row(row), heading, rows });

@@ -32,7 +32,7 @@ pub fn render_comparison(
 ) -> String {
     match format {
         Format::Terminal => terminal::render(comparison, gates),
-        Format::Markdown | Format::Csv => markdown::render(comparison, gates),
+        Format::Markdown | Format::Csv | Format::CsvSlices => markdown::render(comparison, gates),
         Format::Html => html::render(comparison, gates),
         Format::Json => json::render(comparison, gates),
         Format::Github => github::render(comparison, gates),

@@ -95,7 +95,10 @@ fn sure_of_cpu(a: &Analysis<'_>, level: usize) -> Option<String> {
     let metric = answers_by_cpu(a, level)?;
     let Contrast::Difference(text) = contrast(a, level, metric)? else { return None };
     let text = text.trim_end_matches('.');
-    Some(format!("{text}. That is what this run is sure of; {} it does not decide", a.headline.words.noun))
+    Some(format!(
+        "{text}. Of that this run is sure; in {} it does not tell them apart",
+        a.headline.words.noun
+    ))
 }
 
 /// The headline of a run whose control was told apart from its twin.

@@ -7,7 +7,7 @@ use crate::escape::escape;
 use crate::number::{count, figure_of};
 use crate::table::Results;
 use crate::text::s;
-use pitot_lab::{Metric, Repetition};
+use pitot_lab::{Measure, Metric, Repetition};
 use std::fmt::Write as _;
 
 pub(super) fn cells(a: &Analysis<'_>) -> String {
@@ -17,8 +17,12 @@ pub(super) fn cells(a: &Analysis<'_>) -> String {
         "To repeat a cell, type its first command in one terminal and the second in another."
     };
     let mut html = format!(
-        "<section id=\"cells\"><h2>Every cell and its commands</h2><p class=\"lede\">{how} The lab did the same, once for \
-         each repetition.</p>"
+        "<section id=\"cells\"><h2>Every cell and its commands</h2><p class=\"lede\">{how} {}</p>",
+        if a.run.is_sliced() {
+            "The lab starts the same servers side by side and gives each the same load in slices, once for each generation."
+        } else {
+            "The lab did the same, once for each repetition."
+        }
     );
     for level in 0..a.load.levels.len() {
         let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.level == level).collect();
@@ -82,7 +86,14 @@ fn cell(a: &Analysis<'_>, cell: &Cell<'_>) -> String {
 
 fn repetitions(a: &Analysis<'_>, cell: &Cell<'_>) -> String {
     let metrics = Results::metrics(a);
-    let mut html = String::from("<h3>Repetitions</h3><div class=\"scroll\"><table><thead><tr><th>block</th>");
+    let mut html = match cell.record.measure {
+        Measure::Slices => {
+            String::from("<h3>Generations</h3><div class=\"scroll\"><table><thead><tr><th>generation</th>")
+        }
+        Measure::Fresh => {
+            String::from("<h3>Repetitions</h3><div class=\"scroll\"><table><thead><tr><th>block</th>")
+        }
+    };
     for metric in &metrics {
         let _ = write!(html, "<th>{}</th>", escape(metric.title));
     }

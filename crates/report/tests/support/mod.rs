@@ -67,7 +67,8 @@ impl Server {
     }
 }
 
-fn normal(random: &mut Random) -> f64 {
+/// A value of the standard normal distribution.
+pub fn normal(random: &mut Random) -> f64 {
     (-2.0 * (1.0 - random.unit()).ln()).sqrt() * (std::f64::consts::TAU * random.unit()).cos()
 }
 
