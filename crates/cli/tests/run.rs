@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use pitot_lab::{Run, RunState, VerdictKind};
 use pitot_needs::needs;
+use rustix::process::{Pid, Signal, kill_process};
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 
@@ -209,8 +210,7 @@ fn control_c_keeps_what_is_finished() {
     );
     let mut lines = BufReader::new(lab.0.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.trim_start_matches(['[', ' ']).starts_with("1/100]")));
-    let pid = lab.0.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    kill_process(Pid::from_child(&lab.0), Signal::INT).unwrap();
     let rest: Vec<String> = lines.collect();
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
     assert!(rest.iter().any(|l| l.contains("--resume run.pitot")), "{rest:?}");

@@ -4,6 +4,7 @@ use std::cell::Cell as Counter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use pitot_needs::needs;
 use pitot_results::VerdictKind;
 
 use super::prepare::OVERHEAD_S;
@@ -265,6 +266,7 @@ fn a_cell_whose_program_cannot_be_started_is_tried_once() {
     assert!(reasons[1..].iter().all(|r| r.starts_with("not tried again: `./gosrv`")), "{reasons:?}");
 }
 
+#[needs("python3")]
 #[test]
 fn an_external_server_is_a_cell_like_any_other() {
     let bed = Bed::new();
