@@ -83,10 +83,11 @@ pub(crate) struct Serve {
     /// Connections that a loop accepts per wake-up before it serves those that are ready.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     accepts_per_wakeup: u32,
-    /// Timeout for receiving the header of a request, from its first byte to its last.
+    /// Timeout for receiving the header of a request, from its first byte to its last; under prefork and pool at most 5s
+    /// while others wait.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     header_timeout: Nanos,
-    /// Timeout for idle connections between requests; under prefork and pool 1s while others wait.
+    /// Timeout for idle connections between requests; under prefork and pool at most 1s while others wait.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "75s")]
     idle_timeout: Nanos,
     /// Timeout between two successful sends of a reply, or receives of a body.
@@ -149,13 +150,13 @@ impl Serve {
         }
         let plan = self.plan()?;
         if let Some(given) = given {
-            given.check_use(plan.root.is_some(), plan.mechanism)?;
+            given.check_use(plan.root.is_some(), plan.model, plan.mechanism)?;
         }
         let summary = pitot_serve::run(&plan, |addr| {
             if let Some(at_once) = plan.connections_at_once() {
                 eprintln!(
-                    "pitot: connections are served {at_once} at a time under --model {}; others wait until one ends or is \
-                     idle for 1s",
+                    "pitot: connections are served {at_once} at a time under --model {}; others wait until one ends, \
+                     is idle for 1s or takes 5s over the head of a request",
                     plan.model.name
                 );
             }

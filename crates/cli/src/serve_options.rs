@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command};
 use pitot_results::Failure;
-use pitot_serve::{Kind, Mechanism};
+use pitot_serve::{Kind, Mechanism, Model};
 
 use crate::serve::Serve;
 use crate::serve_dns::{self, DnsArgs};
@@ -68,7 +68,13 @@ impl Given {
     ///
     /// # Errors
     /// The first such option.
-    pub(crate) fn check_use(&self, serves_files: bool, mechanism: &Mechanism) -> Result<(), Failure> {
+    pub(crate) fn check_use(
+        &self,
+        serves_files: bool,
+        model: &Model,
+        mechanism: &Mechanism,
+    ) -> Result<(), Failure> {
+        let is_readiness = matches!(mechanism.kind, Kind::Readiness { .. });
         for (id, name) in self.options() {
             if OF_FILES.contains(&id) && !serves_files {
                 return Err(Failure::misuse(
@@ -76,10 +82,13 @@ impl Given {
                     "give the directory to serve with --root, or omit it",
                 ));
             }
-            if id == "accepts_per_wakeup" && matches!(mechanism.kind, Kind::Blocking) {
+            if id == "accepts_per_wakeup" && !(model.loops_accept && is_readiness) {
+                let pair = format!("{}+{}", model.name, mechanism.name);
                 return Err(Failure::misuse(
-                    format!("--{name} is for event loops, and mechanism {} has none", mechanism.name),
-                    "omit it, or use a model with event loops, such as --model loops",
+                    format!(
+                        "--{name} is for event loops that accept, and {pair} has none that it could limit"
+                    ),
+                    "omit it, or use such a loop, for example --model loops --mechanism epoll-et",
                 ));
             }
         }

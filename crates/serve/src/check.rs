@@ -24,6 +24,15 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
     if let Some(disk) = plan.engine() {
         check_engine(&disk, model, mechanism)?;
     }
+    if plan.workers.is_some() && !model.takes_workers {
+        return Err(Failure::misuse(
+            format!(
+                "--workers has no effect on model {}, which has as many workers as connections",
+                model.name
+            ),
+            "omit it, or use a model with a fixed number of workers; `pitot list models` shows them",
+        ));
+    }
     if plan.workers() == 0 {
         return Err(Failure::misuse("a server needs at least one worker", "give --workers 1 or more"));
     }

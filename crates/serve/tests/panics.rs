@@ -54,7 +54,7 @@ fn plan(model: &str) -> ServePlan {
         backlog: 16,
         congestion: None,
         cork: true,
-        workers: (model.name != "loop").then_some(2),
+        workers: (model.takes_workers && model.workers_max > 1).then_some(2),
         cpus: Vec::new(),
         root: None,
         content_bytes_max: 0,

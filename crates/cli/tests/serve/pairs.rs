@@ -26,6 +26,11 @@ impl Pair {
         matches!(self.model.as_str(), "fork" | "spawn" | "prefork" | "preloop" | "relay")
     }
 
+    /// There are as many processes as connections.
+    pub(crate) fn has_process_per_connection(&self) -> bool {
+        matches!(self.model.as_str(), "fork" | "spawn")
+    }
+
     /// A worker serves one connection at a time, so that only as many are served at once as there are workers.
     pub(crate) fn serves_one_connection_per_worker(&self) -> bool {
         matches!(self.model.as_str(), "prefork" | "pool")

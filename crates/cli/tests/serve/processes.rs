@@ -61,7 +61,8 @@ fn processes_that_have_served_leave_no_zombies() {
 #[test]
 fn a_worker_that_is_killed_is_replaced() {
     on_every_process_model(Cell::Works, |pair| {
-        let server = Server::start(pair, "http", &["--workers", "4"]);
+        let args: &[&str] = if pair.has_process_per_connection() { &[] } else { &["--workers", "4"] };
+        let server = Server::start(pair, "http", args);
         let mut connections = connections(&server);
         let workers = |server: &Server| {
             let root = server.processes().first().map_or(0, |process| process.pid);

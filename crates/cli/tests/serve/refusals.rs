@@ -82,6 +82,11 @@ fn options_without_an_effect_are_refused() {
         (&["http", "--keep-files", "1KiB"], "none are served"),
         (&["blob", "--no-cork"], "none are served"),
         (&["blob", "--model", "fork", "--accepts-per-wakeup", "64"], "event loops"),
+        (&["blob", "--model", "handoff", "--accepts-per-wakeup", "64"], "handoff+epoll-et"),
+        (&["blob", "--model", "tokio", "--accepts-per-wakeup", "64"], "tokio+epoll-et"),
+        (&["http", "--model", "fork", "--workers", "1"], "model fork"),
+        (&["http", "--model", "spawn", "--workers", "2"], "model spawn"),
+        (&["echo", "--model", "thread", "--workers", "2"], "model thread"),
     ] {
         let option = args.iter().rfind(|arg| arg.starts_with("--")).expect("an option");
         let [what, cure] = refused(pitot(args));

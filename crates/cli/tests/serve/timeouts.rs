@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -126,6 +127,39 @@ fn idle_clients_do_not_shut_out_the_others() {
         assert!(ended.count("/errors/timed_out_idle") >= 1, "{}", ended.stats);
         let said = ended.warnings.concat();
         assert!(said.contains("2 at a time"), "{said}");
+        ended.check_connections();
+    }
+}
+
+#[test]
+fn slow_heads_do_not_shut_out_the_others() {
+    for model in ["prefork", "pool"] {
+        let server = Server::start(&Pair::named(model, "blocking"), "http", &["--workers", "2"]);
+        let slow: Vec<TcpStream> = (0..2).map(|_| connect(server.addr)).collect();
+        for mut client in &slow {
+            client.write_all(b"GET / HTTP/1.1\r\n").expect("the server reads");
+        }
+        let (began, done) = (Instant::now(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            // Each byte is in time, the head as a whole is not.
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    for mut client in &slow {
+                        let _ = client.write_all(b"x");
+                    }
+                    std::thread::sleep(DRIBBLE);
+                }
+            });
+            let mut other = Http::connect(server.addr);
+            other.write(get("/bytes/10"));
+            assert_eq!(other.reply().status, 200, "{model}");
+            done.store(true, Ordering::Relaxed);
+        });
+        // Without the limit it would be 30 seconds.
+        assert!(began.elapsed() < Duration::from_secs(20), "{model}: {:?}", began.elapsed());
+        drop(slow);
+        let ended = server.stop();
+        assert!(ended.count("/errors/timed_out_request") >= 1, "{}", ended.stats);
         ended.check_connections();
     }
 }

@@ -29,8 +29,12 @@ pub struct Model {
     pub launch: Launch,
     /// Whether the workers share a listener or each has its own (SO_REUSEPORT).
     pub listens: Listens,
+    /// False if there are as many workers as connections, so that `--workers` would have no effect.
+    pub takes_workers: bool,
     /// Limit on the number of workers.
     pub workers_max: usize,
+    /// True if its event loops accept connections themselves, so that a limit on accepts per wake-up applies to them.
+    pub loops_accept: bool,
     /// True if each of its workers serves one connection at a time, so that further ones wait until one ends.
     pub connection_per_worker: bool,
     /// True if a separate process has the files and reads them with an engine.

@@ -18,13 +18,15 @@ pub(super) static POOL: Model = Model {
     summary: "a fixed pool of threads, each serving one connection at a time",
     doc: "Every thread accepts a connection and serves it to the end. A connection costs no more than the accept, but \
           those beyond the size of the pool wait in the backlog until another one ends, so the pool should be larger \
-          than the number of persistent connections; while others wait, those that are idle for a second are closed.",
+          than the number of persistent connections; while others wait, those that are idle for a second or take five over the head of a request are closed.",
     workers: "threads; 256 by default",
     workers_default: |_| 256,
     pairs_with: only_blocking,
     launch,
     listens: Listens::SharedBlocking,
+    takes_workers: true,
     workers_max: usize::MAX,
+    loops_accept: false,
     connection_per_worker: true,
     splits_files: false,
     reads_by_engine: true,

@@ -18,13 +18,15 @@ pub(super) static PREFORK: Model = Model {
     summary: "a fixed pool of processes, each serving one connection at a time",
     doc: "Every process accepts from one shared listener and serves its connection to the end, then the next, as \
           Apache's prefork module does. Connections beyond the size of the pool wait in the backlog; \
-          while any do, connections that are idle for a second are closed.",
+          while any do, connections that are idle for a second or take five over the head of a request are closed.",
     workers: "processes; 64 by default",
     workers_default: |_| 64,
     pairs_with: only_blocking,
     launch,
     listens: Listens::SharedBlocking,
+    takes_workers: true,
     workers_max: usize::MAX,
+    loops_accept: false,
     connection_per_worker: true,
     splits_files: false,
     reads_by_engine: true,

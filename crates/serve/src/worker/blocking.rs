@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pitot_disk::{Completion, DiskFile, EngineOptions};
-use pitot_proto::{Action, Connection, FileFailure, OpenError, Tick};
+use pitot_proto::{Action, Connection, FileFailure, OpenError, Phase, Tick};
 use pitot_sys::{Token, signal, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -25,6 +25,11 @@ const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
 /// clients that keep connections open for later would shut out those that wait. Apache's documentation recommends a short
 /// KeepAliveTimeout for its prefork module.
 const IDLE_WHEN_TAKEN: Duration = Duration::from_secs(1);
+/// The timeout of request heads in the same case. It is longer, since closing then costs a client its request, and a
+/// segment that is lost may take seconds to arrive.
+const HEAD_WHEN_TAKEN: Duration = Duration::from_secs(5);
+/// How often it is looked whether others wait, once a head has taken longer than that.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How a worker in a blocking call is stopped.
 ///
@@ -237,8 +242,11 @@ impl BlockingSocket<'_> {
         if left.is_zero() {
             return connection.expired(&mut env.worker);
         }
-        let queue = self.queue.filter(|_| is_idle);
-        let wait = if queue.is_some() { left.min(IDLE_WHEN_TAKEN) } else { left };
+        let patience = self.patience(connection.phase(), left);
+        if patience.is_zero() && self.queue.is_some_and(has_waiting) {
+            return connection.expired(&mut env.worker);
+        }
+        let wait = left.min(if patience.is_zero() { LOOK_AGAIN } else { patience });
         if wait != self.timeout {
             self.timeout = wait;
             let _ = socket::set_receive_timeout(&*self.fd, Some(wait));
@@ -259,12 +267,24 @@ impl BlockingSocket<'_> {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             // If no other connection waits for a worker, this one may go on waiting.
             Err(e) if e.kind() == io::ErrorKind::WouldBlock && wait < left => {
-                if queue.is_some_and(has_waiting) {
+                if self.queue.is_some_and(has_waiting) {
                     connection.expired(&mut env.worker);
                 }
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => connection.expired(&mut env.worker),
             Err(_) => connection.broken(&mut env.worker),
+        }
+    }
+
+    /// How much longer the client may take if others wait for this worker, of the time that is `left` to it otherwise.
+    fn patience(&self, phase: Phase, left: Duration) -> Duration {
+        match phase {
+            Phase::Idle if self.queue.is_some() => IDLE_WHEN_TAKEN,
+            Phase::Head if self.queue.is_some() => {
+                let taken = self.server.limits.connection.header_timeout.saturating_sub(left);
+                HEAD_WHEN_TAKEN.saturating_sub(taken)
+            }
+            _ => left,
         }
     }
 
