@@ -51,6 +51,25 @@ pub(in crate::runner) struct Context<'a> {
     pub(in crate::runner) helpers_started: usize,
 }
 
+impl<'a> Context<'a> {
+    /// Nothing is started yet, and has no address.
+    pub(in crate::runner) fn new(
+        shared: Shared<'a>,
+        cell: &'a Cell,
+        executor: &'a mut dyn Executor,
+    ) -> Context<'a> {
+        let at = Placement {
+            pitot: shared.pitot.to_owned(),
+            address: String::new(),
+            dir: String::new(),
+            server_cpus: shared.cpus.server_list(),
+            load_cpus: shared.cpus.load_list(),
+            helpers: Vec::new(),
+        };
+        Context { shared, cell, executor, at, counts_cpu: false, helpers_started: 0 }
+    }
+}
+
 impl Context<'_> {
     pub(in crate::runner) fn start(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
         // A program without a server is itself what is measured: it runs where servers do, and counts as one.

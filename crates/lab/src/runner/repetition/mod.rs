@@ -18,7 +18,7 @@ use pitot_results::load::{LoadResult, Window};
 pub(super) use tail::output_tail;
 
 use crate::monitor::resources;
-use crate::plan::{Cell, CellServer, Placement};
+use crate::plan::{Cell, CellServer};
 use crate::record::{Repetition, Verdict};
 
 use crate::runner::evidence::Evidence;
@@ -55,15 +55,7 @@ pub(super) fn run(
     number: usize,
 ) -> Option<Done> {
     let begin = executor.now();
-    let at = Placement {
-        pitot: shared.pitot.to_owned(),
-        address: String::new(),
-        dir: String::new(),
-        server_cpus: shared.cpus.server_list(),
-        load_cpus: shared.cpus.load_list(),
-        helpers: Vec::new(),
-    };
-    let mut context = Context { shared, cell, executor, at, counts_cpu: false, helpers_started: 0 };
+    let mut context = Context::new(shared, cell, executor);
     let mut progress = Progress::default();
     let outcome = stages(&mut context, number, &mut progress);
     let suspended = [Role::Server, Role::Load].into_iter().find(|role| context.executor.is_suspended(*role));

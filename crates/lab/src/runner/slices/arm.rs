@@ -5,7 +5,7 @@ use pitot_results::VerdictKind;
 
 use super::figures::Sum;
 use super::held::Held;
-use crate::plan::{Cell, Placement};
+use crate::plan::Cell;
 use crate::record::{Repetition, Slice};
 use crate::runner::executor::{Executor, Extent, Role};
 use crate::runner::judge::judge_slices;
@@ -48,17 +48,10 @@ impl<'a> Arm<'a> {
         shared: Shared<'a>,
         executor: &'a mut dyn Executor,
     ) -> Arm<'a> {
-        let at = Placement {
-            pitot: shared.pitot.to_owned(),
-            address: String::new(),
-            dir: String::new(),
-            server_cpus: shared.cpus.server_list(),
-            load_cpus: shared.cpus.load_list(),
-            helpers: Vec::new(),
-        };
+        let context = Context::new(shared, cell, executor);
         Arm {
             index,
-            context: Context { shared, cell, executor, at, counts_cpu: true, helpers_started: 0 },
+            context: Context { counts_cpu: true, ..context },
             sum: Sum::default(),
             connections: 0,
             ready_s: 0.0,
