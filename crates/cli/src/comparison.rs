@@ -5,7 +5,6 @@
 
 mod server;
 mod text;
-mod words;
 
 use clap::Args;
 use pitot_lab::{Catalog, Plan};
@@ -261,6 +260,7 @@ mod tests {
             (comparison(&["loop+epol-et"]), "`loop+epol-et` is no server", "did you mean `loop+epoll-et`?"),
             (comparison(&["./go {address} | tee log"]), "shell", "sh -c"),
             (comparison(&["./go '{address}"]), "quote", "close"),
+            (comparison(&["./go {address} \\"]), "backslash", "omit"),
             (comparison(&["loop", "loop"]), "`loop` is given twice", "NAME=loop"),
             (comparison(&["FOO=1 ./go {address}"]), "`FOO=1`", "env FOO=1"),
             (comparison(&["loops --workers 2"]), "`loops`", "pitot init"),

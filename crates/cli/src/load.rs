@@ -2,7 +2,6 @@
 
 mod command;
 mod hold;
-mod words;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};

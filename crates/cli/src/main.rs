@@ -28,6 +28,7 @@ mod serve_memcache;
 mod serve_options;
 mod serve_smtp;
 mod value;
+mod words;
 
 /// Tells which server architecture, event mechanism, disk path, kernel and tuning serve a load best, and proves it.
 #[derive(Debug, Parser)]

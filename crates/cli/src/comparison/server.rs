@@ -3,8 +3,8 @@
 use pitot_lab::{Catalog, suite};
 use pitot_results::Failure;
 
-use super::words::split;
 use crate::failure::nearest;
+use crate::words::{self, Flaw};
 
 /// A server of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +118,25 @@ fn parse(text: &str, catalog: &Catalog) -> Result<Server, Failure> {
     Ok(Server { name: name.to_owned(), kind: kind(rest.trim(), catalog)? })
 }
 
+/// What only a shell understands.
+const OF_SHELLS: &[char] = &['|', '&', ';', '<', '>', '$', '`', '*', '?'];
+
+/// Why a command has no words.
+fn unreadable(command: &str, flaw: Flaw) -> Failure {
+    match flaw {
+        Flaw::Quote(quote) => {
+            Failure::misuse(format!("the quote {quote} in `{command}` is not closed"), "close it")
+        }
+        Flaw::Backslash => {
+            Failure::misuse(format!("`{command}` ends in a backslash"), "omit it, or double it")
+        }
+        Flaw::Refused(c) => Failure::misuse(
+            format!("`{command}` needs a shell for its {c}, and commands are started without one"),
+            "write sh -c '...' around it, with `exec` before the server so that signals reach it",
+        ),
+    }
+}
+
 fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
     if let Some(known) = KNOWN.iter().find(|k| k.name == text || format!("{}-server", k.name) == text) {
         return Ok(ServerKind::Known(known));
@@ -125,7 +144,7 @@ fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
     if let Some(architecture) = architecture(text, catalog) {
         return Ok(architecture);
     }
-    let words = split(text)?;
+    let words = words::split(text, OF_SHELLS).map_err(|flaw| unreadable(text, flaw))?;
     let places = ["{address}", "{port}"];
     if words.iter().any(|word| places.iter().any(|place| word.contains(place))) {
         return Ok(ServerKind::Command(words));

@@ -3,7 +3,7 @@
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
 
-use super::words;
+use crate::words;
 
 /// The group of a URL on the command line, and of a command that names none.
 pub(super) const DEFAULT_GROUP: &str = "default";
@@ -28,11 +28,11 @@ impl Command {
     /// The line is no command.
     pub(super) fn parse(line: &str) -> Result<Option<Command>, Failure> {
         let wrong = |what: String, cure: &str| Err(Failure::misuse(what, cure));
-        let words = match words::split(line) {
+        let words = match words::split(line, &[]) {
             Ok(words) => words,
-            Err(what) => {
+            Err(flaw) => {
                 return wrong(
-                    what,
+                    flaw.to_string(),
                     "close the quotes, or write \\ before a character that is meant as it is",
                 );
             }
