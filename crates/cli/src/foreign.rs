@@ -22,9 +22,21 @@ const ADVICE: &[Advice] = &[
     ("serve", &["--threads", "-t"], "the number of threads, processes or loops is --workers"),
 ];
 
-/// Adds the advice for an unknown option to the error that reports it.
+/// What -d is to curl.
+const DATA: &str = "the body of the requests is --body; -d is the length of the run";
+
+/// Adds the advice for an unknown option, or for a value that belongs to another program's option of the same name, to
+/// the error that reports it.
 pub(crate) fn advise(mut error: clap::Error) -> clap::Error {
     let Some(command) = std::env::args().nth(1) else { return error };
+    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue)
+        && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && (command.as_str(), error.kind()) == ("load", ErrorKind::ValueValidation)
+        && option.starts_with("--duration")
+        && is_data(value)
+    {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![DATA.into()]));
+    }
     if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
         && error.kind() == ErrorKind::UnknownArgument
         && let Some(advice) = find(&command, option)
@@ -33,6 +45,11 @@ pub(crate) fn advise(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
     error
+}
+
+/// Whether a value is one that curl would send: JSON, a form, or the name of a file.
+fn is_data(value: &str) -> bool {
+    value.starts_with(['{', '[', '"', '@']) || value.contains('=')
 }
 
 fn find(command: &str, option: &str) -> Option<&'static str> {

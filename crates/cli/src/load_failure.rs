@@ -50,11 +50,17 @@ fn cure(result: &LoadResult) -> String {
     }
     let most = result.errors.iter().max_by_key(|e| e.count);
     match most.map_or("", |e| e.phase.as_str()) {
+        "content" if most.is_some_and(|e| e.kind.starts_with("status-5")) => {
+            "the server says that it failed: see its log, or accept the status with --expect-status".into()
+        }
         "content" => {
             "check the path and the method, and what --expect-status and --expect-body ask for".into()
         }
         "protocol" => format!("it was reached and sent something else: does it speak {scheme} at this port?"),
         "timeout" => "it was reached: give it more time to answer with --timeout, or see its log".into(),
+        "receive" if most.is_some_and(|e| e.kind == "truncated") => {
+            "it began its replies and closed the connection before their end: see its log".into()
+        }
         "send" | "receive" => {
             format!(
                 "it was reached and ended the connection: does it speak {scheme} at this port? see its log"

@@ -141,6 +141,9 @@ fn a_habit_from_another_program_gets_the_option_that_takes_its_place() {
         (&["load", url, "-m", "POST"], "--method"),
         (&["load", "http://127.0.0.1/", "--port", "9"], "the port is part of the URL"),
         (&["load", url, "--data", "x"], "--body"),
+        (&["load", url, "-d", "{\"a\": 1}"], "--body"),
+        (&["load", url, "-d", "a=1&b=2"], "--body"),
+        (&["load", url, "-d@file.json"], "--body"),
         (&["load", "127.0.0.1:9"], "write it as http://127.0.0.1:9"),
         (&["load", "http://::1:9080/"], "write it as http://[::1]:9080/"),
         (&["load", "http://127.0.0.1:9/a b"], "write it as http://127.0.0.1:9/a%20b"),
@@ -277,6 +280,8 @@ fn help_after_a_failure_fits_what_the_server_did() {
     for (act, hint) in [
         (Act::Garbage, "does it speak http at this port?"),
         (Act::Close, "it was reached and ended the connection"),
+        (Act::Truncate, "before their end: see its log"),
+        (Act::Unavailable, "the server says that it failed: see its log"),
         (Act::Silence, "--timeout"),
     ] {
         let server = Server::start(Script { acts: vec![act; 100_000], ..Script::default() });

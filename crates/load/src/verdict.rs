@@ -21,7 +21,6 @@ const RETRANSMITS_MAX: f64 = 0.01;
 /// it; of the rest a generator without time to itself can cause all others.
 pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind, String) {
     let requests = &tally.requests;
-    let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     if wanted && requests.completed == 0 {
         return (VerdictKind::Failed, failure(tally));
     }
@@ -51,6 +50,11 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind,
         );
         return (VerdictKind::ClientBound, reason);
     }
+    let missed = rate_missed(tally);
+    // Lateness of milliseconds on connections that were free does not explain arrivals for which none was.
+    if let Some(reason) = missed.as_ref().filter(|_| requests.missed > requests.started_late) {
+        return (VerdictKind::RateMissed, reason.clone());
+    }
     if late > LATE_MAX {
         let reason = format!(
             "the generator itself started {:.1}% of the requests more than 1 ms late, the latest by {late_max}",
@@ -69,21 +73,7 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind,
         );
         return (VerdictKind::NetworkBound, reason);
     }
-    let missed = share(requests.missed, requests.missed + requests.attempted);
-    if missed > MISSED_MAX {
-        let why = match tally.errors.iter().filter(|e| e.phase == "connect").max_by_key(|e| e.count) {
-            Some(e) => format!(
-                "no connection was open and free, and connects failed: {} ({}). The server was away for a time, or",
-                e.kind,
-                times(e.count)
-            ),
-            None => "no connection was free. The server".into(),
-        };
-        let reason = format!(
-            "{:.1}% of the requests that were due could not be sent: {why} is slower than the asked rate, or needs more \
-             connections (-c)",
-            missed * 100.0
-        );
+    if let Some(reason) = missed {
         return (VerdictKind::RateMissed, reason);
     }
     let reason = match tally.threads.iter().any(|t| t.run_queue_s.is_some()) {
@@ -96,6 +86,32 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind,
         false => format!("the generator was busy for {:.1}% of the time at most", busiest * 100.0),
     };
     (VerdictKind::Valid, reason)
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Why requests that were due were not sent, if these are too many.
+fn rate_missed(tally: &Tally) -> Option<String> {
+    let requests = &tally.requests;
+    let missed = share(requests.missed, requests.missed + requests.attempted);
+    if missed <= MISSED_MAX {
+        return None;
+    }
+    let why = match tally.errors.iter().filter(|e| e.phase == "connect").max_by_key(|e| e.count) {
+        Some(e) => format!(
+            "no connection was open and free, and connects failed: {} ({}). The server was away for a time, or",
+            e.kind,
+            times(e.count)
+        ),
+        None => "no connection was free. The server".into(),
+    };
+    Some(format!(
+        "{:.1}% of the requests that were due could not be sent: {why} is slower than the asked rate, or needs more \
+         connections (-c)",
+        missed * 100.0
+    ))
 }
 
 fn times(count: u64) -> String {
@@ -142,7 +158,7 @@ fn wrong(tally: &Tally) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pitot_results::load::{ErrorRow, ThreadUse, Window};
+    use pitot_results::load::{ErrorRow, RequestCounts, ThreadUse, Window};
 
     const LENGTH: Nanos = Nanos::from_secs(10);
 
@@ -234,6 +250,18 @@ mod tests {
             t.threads[0].run_queue_s = Some(5.0);
         };
         assert_eq!(verdict(both), VerdictKind::ClientBound);
+    }
+
+    #[test]
+    fn a_few_late_requests_do_not_hide_that_most_could_not_be_sent() {
+        let mut tally = good();
+        (tally.requests.attempted, tally.requests.started_late, tally.requests.missed) = (80, 7, 5920);
+        let (verdict, reason) = judge(&tally, LENGTH, true);
+        assert_eq!(verdict, VerdictKind::RateMissed);
+        assert!(reason.starts_with("98.7% of the requests that were due"), "{reason}");
+        // A generator that is late more often than that may be what is slow.
+        tally.requests = RequestCounts { attempted: 1000, started_late: 200, missed: 50, ..tally.requests };
+        assert_eq!(judge(&tally, LENGTH, true).0, VerdictKind::ClientBound);
     }
 
     #[test]

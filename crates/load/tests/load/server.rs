@@ -14,6 +14,8 @@ pub enum Act {
     Answer,
     /// Answers rightly, but 404.
     NotFound,
+    /// Answers 503.
+    Unavailable,
     /// Answers with other content of the same length.
     WrongBytes,
     /// Answers with less content, and says so.
@@ -204,6 +206,7 @@ fn answer(stream: &mut TcpStream, act: Act) -> bool {
     let (text, goes_on) = match act {
         Act::Answer | Act::Falter => (right, true),
         Act::NotFound => (whole("404 Not Found", BODY), true),
+        Act::Unavailable => (whole("503 Service Unavailable", BODY), true),
         Act::WrongBytes => (whole("200 OK", "9876543210"), true),
         Act::ShortBody => (whole("200 OK", &BODY[..4]), true),
         Act::Excess => (right + "and more", true),
