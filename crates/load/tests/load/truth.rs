@@ -32,8 +32,27 @@ fn every_error_is_counted_exactly_by_phase_and_kind() {
     let mut body = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut body, BODY.as_bytes()).unwrap();
     let acts = [
-        Answer, NotFound, Reset, Answer, WrongBytes, Close, ShortBody, Truncate, Excess, Garbage, Silence,
-        Answer, NotFound, Reset, Truncate, Truncate, Close, Silence, WrongBytes, Answer,
+        Answer,
+        NotFound,
+        Reset,
+        Answer,
+        WrongBytes,
+        Close,
+        ShortBody,
+        Truncate,
+        Excess,
+        Garbage,
+        Silence,
+        Answer,
+        NotFound,
+        Reset,
+        Truncate,
+        Truncate,
+        Close,
+        Silence,
+        WrongBytes,
+        Answer,
+        Unavailable,
     ];
     with_each_engine(|engine| {
         let server = Server::start(Script { acts: acts.to_vec(), ..Script::default() });
@@ -46,6 +65,7 @@ fn every_error_is_counted_exactly_by_phase_and_kind() {
             ("content", "bytes", 2),
             ("content", "length", 1),
             ("content", "status-404", 2),
+            ("content", "status-503", 1),
             ("protocol", "malformed", 1),
             ("protocol", "unasked-bytes", 1),
             ("receive", "ECONNRESET", 2),
@@ -58,7 +78,7 @@ fn every_error_is_counted_exactly_by_phase_and_kind() {
         assert_eq!(error_rows(&report), expected, "{engine}");
         assert_eq!(server.requests(), 30);
         let r = &report.result.requests;
-        assert_eq!((r.attempted, r.ok, r.completed, r.failed), (30, 14, 19, 11));
+        assert_eq!((r.attempted, r.ok, r.completed, r.failed), (30, 13, 19, 11));
         assert_eq!(report.result.connections.opened, server.connections());
         // What was lost was replaced: once for each failure.
         assert_eq!(report.result.connections.reopened, 11);
