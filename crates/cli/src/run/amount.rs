@@ -32,6 +32,10 @@ impl Amount {
     /// # Errors
     /// If the plan is not measured in slices and the option is for slices.
     pub(super) fn change(&self, plan: &mut Plan) -> Result<(), Failure> {
+        if self.repetitions.is_some() || self.within.is_some() {
+            // The number of generations is given now.
+            plan.until_decided_s = None;
+        }
         if let Some(repetitions) = self.repetitions {
             plan.repetitions = repetitions;
             plan.generations = Some(repetitions);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::cpu_list::show_cpu_list;
 use super::files::{names, read};
 use super::fingerprint::Fingerprint;
-use super::{network, sysctl, throttle};
+use super::{kernel_config, network, sysctl, throttle};
 
 impl Fingerprint {
     /// What this machine is and how it is set, as far as this user may read it. Nothing in it changes from one moment
@@ -56,6 +56,9 @@ fn system(print: &mut Fingerprint) {
     group.add("kernel", read("/proc/sys/kernel/osrelease"));
     group.add("kernel build", read("/proc/version"));
     group.add("kernel command line", read("/proc/cmdline"));
+    for (option, value) in kernel_config::cpu_time_options() {
+        group.add(&format!("kernel option {option}"), Some(value.to_owned()));
+    }
     for (name, file) in [("maker", "sys_vendor"), ("product", "product_name"), ("firmware", "bios_version")] {
         group.add(name, read(format!("/sys/class/dmi/id/{file}")));
     }
@@ -248,6 +251,8 @@ mod tests {
         assert_eq!(names.len(), all);
         for (group, name) in [
             ("system", "kernel"),
+            ("system", "kernel option PARAVIRT_TIME_ACCOUNTING"),
+            ("system", "kernel option IRQ_TIME_ACCOUNTING"),
             ("cpu", "online"),
             ("memory", "MemTotal"),
             ("limits", "descriptors"),

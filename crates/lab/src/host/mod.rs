@@ -5,6 +5,7 @@ mod cpu_list;
 mod cpus;
 mod files;
 mod fingerprint;
+mod kernel_config;
 mod network;
 mod sysctl;
 mod throttle;

@@ -12,6 +12,8 @@ use crate::catalog::Catalog;
 
 /// Keys of fresh runs. A plan that has one and says nothing of `measure` means fresh runs.
 const FRESH_KEYS: [&str; 2] = ["repetitions", "duration"];
+/// Keys of slices alone.
+const SLICE_KEYS: [&str; 4] = ["generations", "until-decided", "slices", "slice"];
 /// The warm-up of a server that is loaded in slices, where the plan does not say: there is one in every generation.
 const SLICED_WARMUP_S: f64 = 0.15;
 
@@ -51,10 +53,34 @@ impl Plan {
         if plan.measure == Measure::Slices && root.get("warmup").is_none() {
             plan.warmup_s = SLICED_WARMUP_S;
         }
+        check_measure(&plan, &root)?;
         check_needs(&known, &plan, &root)?;
         placeholders::check(source, table.get_ref())?;
         Ok(plan)
     }
+}
+
+/// Keys of slices have a meaning where cells are measured in slices, and of two keys one sets the number of generations.
+fn check_measure(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    if plan.measure == Measure::Fresh {
+        let Some((key, item)) = SLICE_KEYS.iter().find_map(|&key| Some((key, root.get(key)?))) else {
+            return Ok(());
+        };
+        let why = match FRESH_KEYS.iter().find(|key| root.get(key).is_some()) {
+            Some(other) if root.get("measure").is_none() => format!("which `{other}` asks for"),
+            _ => "as `measure` says".to_owned(),
+        };
+        let what = format!("`{key}` is for slices, and this plan is measured in fresh runs, {why}");
+        let cure = format!("take `{key}` out, or write measure = \"slices\"");
+        return Err(root.source.error(&item.key_span, what, cure));
+    }
+    if root.get("generations").is_some()
+        && let Some(item) = root.get("until-decided")
+    {
+        let what = "`generations` and `until-decided` both say how many generations there are";
+        return Err(root.source.error(&item.key_span, what, "take one of the two out"));
+    }
+    Ok(())
 }
 
 /// What holds between keys.

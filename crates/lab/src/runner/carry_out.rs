@@ -339,7 +339,8 @@ impl TimeLeft {
 
     pub(super) fn passed(&mut self, nominal_s: f64, elapsed_s: f64) {
         self.nominal_s -= nominal_s;
-        self.repetitions -= 1;
+        // A run that goes on until it is decided may take more than was foreseen.
+        self.repetitions = self.repetitions.saturating_sub(1);
         self.surplus_s += (elapsed_s - nominal_s - self.surplus_s) * 0.1;
     }
 

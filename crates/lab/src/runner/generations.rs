@@ -87,7 +87,7 @@ fn one_group(
     steps: &mut Steps,
 ) -> Result<bool, Failure> {
     let label = describe(group, prepared.cells.len(), generation);
-    let (number, total) = (steps.number, steps.total);
+    let (number, total) = (steps.number, steps.total.max(steps.number));
     let mut news =
         Progress { trial: false, number, total, label: &label, finished: None, left_s: steps.left.seconds() };
     (run.progress)(&news);
@@ -143,7 +143,10 @@ pub(super) fn positions(prepared: &Prepared) -> usize {
     if prepared.ways.sliced() == 0 {
         return 0;
     }
-    let generations = Steps::new(prepared, prepared.ways.generation_s(&prepared.plan)).total;
+    let foreseen = Steps::new(prepared, prepared.ways.generation_s(&prepared.plan)).total;
+    // A run that went on until it was decided may have taken more.
+    let taken = groups_of(prepared).len() * prepared.plan.generations.unwrap_or(0) as usize;
+    let generations = foreseen.max(taken);
     (generations + 1) * (cells + 1)
 }
 
@@ -158,7 +161,7 @@ fn record(
         repetition.position = (first_position + offset) as u32;
         run.failed += usize::from(repetition.verdict.kind == VerdictKind::Failed);
     }
-    run.writer.record_together(done.repetitions.iter().map(|(cell, repetition)| (*cell, repetition)))?;
+    // Before the generation itself: a run that is killed in between runs it again, for those that it lacks alone.
     for (cell, reason) in &done.impossible {
         // What holds of a cell holds of its twin, which is not measured by itself.
         if let Some(way) = prepared.ways.cells.get_mut(*cell) {
@@ -167,6 +170,7 @@ fn record(
         run.records[*cell].measure = Measure::Fresh;
         run.writer.measure_fresh(*cell, reason)?;
     }
+    run.writer.record_together(done.repetitions.iter().map(|(cell, repetition)| (*cell, repetition)))?;
     Ok(())
 }
 

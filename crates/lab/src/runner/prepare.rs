@@ -151,7 +151,7 @@ impl Prepared {
             ));
         }
         let fresh_s = self.estimate_s() - self.sliced_s();
-        self.ways.fit(&mut self.plan, within_s - fresh_s)
+        self.ways.fit(&mut self.plan, within_s, fresh_s)
     }
 
     /// The commands of all cells.

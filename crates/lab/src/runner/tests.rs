@@ -417,3 +417,12 @@ fn the_estimate_counts_every_repetition_and_its_overhead() {
     let prepared = prepare(parse(&text), text, &catalog()).unwrap();
     assert!((prepared.estimate_s() - 30.0 * (0.2 + OVERHEAD_S)).abs() < 1e-9);
 }
+
+#[test]
+fn the_time_that_is_left_of_a_run_with_more_turns_than_were_foreseen_is_none() {
+    let mut left = super::carry_out::TimeLeft::of([1.0, 1.0].into_iter());
+    for _ in 0..3 {
+        left.passed(1.0, 2.0);
+    }
+    assert_eq!(left.seconds(), 0.0);
+}

@@ -101,22 +101,26 @@ impl Ways {
     }
 
     /// Fits generations and slices to a time, seconds: as many generations as it allows, of the plan's slices, or of fewer
-    /// where that leaves too few generations.
+    /// where that leaves too few generations. `fresh_s` of the time go to cells in fresh runs.
     ///
     /// # Errors
     /// If the time is too short for a decision.
-    pub(super) fn fit(&self, plan: &mut Plan, within_s: f64) -> Result<(), Failure> {
+    pub(super) fn fit(&self, plan: &mut Plan, within_s: f64, fresh_s: f64) -> Result<(), Failure> {
         let least = generations_needed(self.comparisons()) as u32;
         let of = |slices: u32| self.generation_s(&Plan { slices, ..plan.clone() });
-        let fitting = |slices: u32| (within_s / of(slices)).floor() as u32;
+        let fitting = |slices: u32| ((within_s - fresh_s) / of(slices)).floor() as u32;
         let choices = || (SLICES_MIN..=plan.slices.max(SLICES_MIN)).rev().step_by(2);
         let slices =
             [self.generations(), least].into_iter().find_map(|g| choices().find(|&s| fitting(s) >= g));
         let Some(slices) = slices else {
-            let needed = of(SLICES_MIN) * f64::from(least);
+            let needed = fresh_s + of(SLICES_MIN) * f64::from(least);
+            let fresh = match fresh_s {
+                s if s > 0.0 => format!(", and the cells in fresh runs take {s:.0} s"),
+                _ => String::new(),
+            };
             return Err(Failure::misuse(
                 format!(
-                    "{within_s:.0} s are too short: {} comparisons need {least} generations",
+                    "{within_s:.0} s are too short: {} comparisons need {least} generations{fresh}",
                     self.comparisons()
                 ),
                 format!("allow at least {:.0} s, or compare fewer cells", needed.ceil()),
@@ -176,7 +180,7 @@ mod tests {
     fn a_time_is_filled_with_generations_of_as_many_slices_as_leave_enough_of_them() {
         let fitted = |within_s: f64| {
             let mut plan = Plan { measure: Measure::Slices, warmup_s: 0.1, ..Plan::default() };
-            ways(16, 2).fit(&mut plan, within_s).map(|()| plan)
+            ways(16, 2).fit(&mut plan, within_s, 0.0).map(|()| plan)
         };
         let two_minutes = fitted(120.0).unwrap();
         assert_eq!((two_minutes.generations, two_minutes.slices), (Some(11), 8));
