@@ -5,7 +5,7 @@ mod slices;
 mod support;
 
 use pitot_lab::{Measure, Run};
-use pitot_report::{Analysis, Format, Grade, answer, findings, render, trust};
+use pitot_report::{Analysis, Format, Grade, answer, compare, findings, render, render_comparison, trust};
 use serde_json::Value;
 use slices::{QUIET, SLICED, Slicing, sliced};
 use support::Fixture;
@@ -86,6 +86,7 @@ fn where_only_cpu_time_is_decided_it_is_the_answer() {
     assert!(answer.details[0].starts_with("No winner"), "{:?}", answer.details);
     let again = findings(&analysis).iter().filter(|f| f.contains("as much CPU time per request as")).count();
     assert_eq!(again, 0, "the findings do not repeat the answer");
+    assert!(!findings(&analysis).iter().any(|f| f.contains("its own peak")), "that is not shown either");
     assert_eq!(trust(&analysis).grade, Grade::Care, "the intervals are wide");
 }
 
@@ -180,6 +181,21 @@ fn every_slice_can_be_had_as_csv() {
     assert!(lines.all(|line| line.contains("\"thread+blocking, 10\"")
         || line.contains(", 10")
         || line.contains(", 1000")));
+}
+
+#[test]
+fn a_comparison_of_runs_says_which_cannot_be_trusted_and_speaks_of_generations() {
+    let (sound, apart) = (sliced(&SLICED, QUIET), sliced(&SLICED, Slicing { twin: 1.2, ..QUIET }));
+    let told = |b: &Run| render_comparison(&compare(&sound, b, &[]), &[], Format::Markdown);
+    assert!(
+        told(&apart).contains("The second run cannot be trusted. The control failed"),
+        "{}",
+        told(&apart)
+    );
+    assert!(!told(&sliced(&SLICED, QUIET)).contains("cannot be trusted"));
+    let few = told(&sliced(&Fixture { repetitions: 2, ..SLICED }, QUIET));
+    assert!(few.contains("too few generations ("), "{few}");
+    assert!(few.contains("12 generations of 8 slices") && few.contains("2 generations of 8 slices"), "{few}");
 }
 
 #[test]

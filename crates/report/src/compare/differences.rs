@@ -1,5 +1,6 @@
 //! What differs around two runs.
 
+use crate::amount::generations_words;
 use crate::number::span;
 use pitot_lab::{CellRecord, HostChange, Run};
 
@@ -82,10 +83,12 @@ fn different_words(a: &str, b: &str) -> (Option<String>, Option<String>) {
     (rest(&a), rest(&b))
 }
 
-fn plan(run: &Run) -> [(&'static str, String); 5] {
+fn plan(run: &Run) -> [(&'static str, String); 6] {
+    let generations = if run.is_sliced() { generations_words(run) } else { "none, fresh runs".to_owned() };
     [
         ("name", run.plan.name.clone()),
         ("repetitions", run.plan.repetitions.to_string()),
+        ("generations", generations),
         ("warm-up", span(run.plan.warmup_s)),
         ("duration", span(run.plan.duration_s)),
         ("statistic", run.plan.statistic.to_string()),

@@ -1,6 +1,7 @@
 //! Every ratio with its interval as a picture: a forest plot.
 
 use super::comparison::{MetricTable, RunComparison};
+use crate::amount::unit_of_run;
 use crate::axis::Axis;
 use crate::number::plain;
 use crate::phrase::{Tone, decision, ratio, tone};
@@ -48,7 +49,7 @@ fn forest(c: &RunComparison<'_>, table: &MetricTable) -> Option<Pane> {
             heading: (*label).to_owned(),
             rows: vec![
                 (Some(ink), "B/A".into(), ratio(comparison)),
-                (None, "verdict".into(), decision(comparison, table.metric, "repetition")),
+                (None, "verdict".into(), decision(comparison, table.metric, unit_of_run(c.b))),
             ],
         });
     }

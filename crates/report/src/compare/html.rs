@@ -4,6 +4,7 @@ use super::comparison::{MetricTable, RunComparison};
 use super::forest::ratios;
 use super::gate::{Gate, GateOutcome};
 use super::words::{cautions, entries, headline, run_line};
+use crate::amount::unit_of_run;
 use crate::escape::escape;
 use crate::html::{BRAND, changes_table, page, render_figure};
 use crate::number::percent;
@@ -107,7 +108,7 @@ fn metric_table(html: &mut String, c: &RunComparison<'_>, table: &MetricTable) {
         table.metric.hint()
     );
     for (pair, row) in c.pairs.iter().zip(&table.rows) {
-        let [a, b, times, verdict] = entries(table, row, (pair.verdict_a, pair.verdict_b));
+        let [a, b, times, verdict] = entries(table, row, (pair.verdict_a, pair.verdict_b), unit_of_run(c.b));
         let tone = row.comparison.as_ref().and_then(|c| tone(c, table.metric)).map_or("", Tone::name);
         let _ = write!(
             html,

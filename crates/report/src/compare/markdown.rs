@@ -3,6 +3,7 @@
 use super::comparison::RunComparison;
 use super::gate::{Gate, GateOutcome};
 use super::words::{cautions, entries, headline, run_line};
+use crate::amount::unit_of_run;
 use crate::markdown::grid;
 use crate::text::capital;
 use std::fmt::Write as _;
@@ -32,7 +33,8 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
             table.metric.hint()
         );
         let rows = c.pairs.iter().zip(&table.rows).map(|(pair, row)| {
-            let [a, b, times, verdict] = entries(table, row, (pair.verdict_a, pair.verdict_b));
+            let [a, b, times, verdict] =
+                entries(table, row, (pair.verdict_a, pair.verdict_b), unit_of_run(c.b));
             vec![pair.label.clone(), a, b, times, verdict]
         });
         grid(&mut out, &["cell", "A", "B", "B/A", "verdict"].map(String::from), rows);

@@ -3,6 +3,7 @@
 use super::comparison::{MetricTable, RunComparison};
 use super::gate::{Gate, GateOutcome};
 use super::words::{cautions, entries, headline, run_line};
+use crate::amount::unit_of_run;
 use crate::terminal::{WIDTH, heading, item, paragraph};
 use crate::text::capital;
 use pitot_lab::HostChange;
@@ -71,7 +72,9 @@ fn metric_lines(out: &mut String, c: &RunComparison<'_>, table: &MetricTable) {
         .pairs
         .iter()
         .zip(&table.rows)
-        .map(|(pair, row)| (pair.label.as_str(), entries(table, row, (pair.verdict_a, pair.verdict_b))))
+        .map(|(pair, row)| {
+            (pair.label.as_str(), entries(table, row, (pair.verdict_a, pair.verdict_b), unit_of_run(c.b)))
+        })
         .collect();
     let widest = |i: usize, head: &str| {
         rows.iter().map(|(_, row)| row[i].chars().count()).max().unwrap_or(0).max(head.len())

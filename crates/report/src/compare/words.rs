@@ -1,9 +1,12 @@
 //! What all forms of a comparison say.
 
 use super::comparison::{MetricRow, MetricTable, RunComparison};
+use crate::amount::unit_of_run;
+use crate::analysis::Analysis;
+use crate::control::failed_controls;
 use crate::number::figure_of;
 use crate::phrase::{Tone, decision, ratio, tone};
-use crate::text::{s, sentence};
+use crate::text::{s, sentence, unmarked};
 use pitot_lab::statistics::{Comparison, Decision, Estimate};
 use pitot_lab::{Run, VerdictKind};
 use std::fmt::Write as _;
@@ -44,7 +47,7 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
     };
     let open = match (open, few) {
         (0, _) => String::new(),
-        (_, Some(needed)) => format!("; it takes {needed} repetitions to tell"),
+        (_, Some(needed)) => format!("; it takes {needed} {}s to tell", unit_of_run(c.b)),
         (n, None) if n == total => "; none was measured well enough to exclude one".to_owned(),
         (n, None) => format!("; {n} could not be decided"),
     };
@@ -64,6 +67,9 @@ pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
         if !run.is_complete() {
             cautions.push(format!("The {side} run is incomplete."));
         }
+        let failed = failed_controls(&Analysis::of(run));
+        cautions
+            .extend(failed.iter().map(|why| format!("The {side} run cannot be trusted. {}", unmarked(why))));
     }
     let doubtful = |verdict: VerdictKind| verdict != VerdictKind::Valid;
     let count = c.pairs.iter().filter(|p| doubtful(p.verdict_a) || doubtful(p.verdict_b)).count();
@@ -83,17 +89,17 @@ pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
     cautions
 }
 
-/// The figures of both runs, the ratio, and what may be said of it.
+/// The figures of both runs, the ratio, and what may be said of it. `unit` is what the runs have several of.
 pub(super) fn entries(
     table: &MetricTable,
     row: &MetricRow,
     verdicts: (VerdictKind, VerdictKind),
+    unit: &str,
 ) -> [String; 4] {
     let show = |e: &Option<Estimate>| {
         e.as_ref().map_or_else(|| "–".to_owned(), |e| figure_of(table.metric, e.value))
     };
-    let mut verdict =
-        row.comparison.as_ref().map_or_else(String::new, |c| decision(c, table.metric, "repetition"));
+    let mut verdict = row.comparison.as_ref().map_or_else(String::new, |c| decision(c, table.metric, unit));
     let doubts = match verdicts {
         (VerdictKind::Valid, VerdictKind::Valid) => String::new(),
         (a, b) if a == b => format!("both {}", a.name()),

@@ -34,7 +34,8 @@ pub fn findings(a: &Analysis<'_>) -> Vec<String> {
         }
     }
     found.extend(cpu_share(a, level));
-    found.extend(scaling(a));
+    // Where the plan's metric decides nothing at its highest load, neither does it show that nothing fell.
+    found.extend(scaling(a).filter(|_| answered.is_none()));
     found.extend(open);
     if !not_significant.is_empty() {
         let metrics = not_significant.join(", nor in ");
