@@ -271,7 +271,7 @@ fn replies_that_are_all_wrong_are_no_valid_run() {
     let broken = Server::start(Script { acts: vec![Act::NotFound; 40], ..Script::default() });
     let output = load(&[&broken.url(), "-c", "2", "-n", "40"]);
     let error = text(&output.stderr);
-    assert!(error.contains("none of 40 replies was right: content status-404 (40 times)"), "{error}");
+    assert!(error.contains("none of 40 replies was right: status-404 (40 times)"), "{error}");
     assert!(error.contains("--expect-status") && !error.contains("is the server running"), "{error}");
 }
 

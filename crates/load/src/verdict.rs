@@ -2,6 +2,7 @@
 
 use pitot_meter::{Nanos, units};
 use pitot_results::VerdictKind;
+use pitot_results::load::ErrorRow;
 
 use crate::silence::{self, Silence};
 use crate::tally::Tally;
@@ -150,15 +151,25 @@ fn unanswered(tally: &Tally, silence: Silence) -> String {
 fn wrong(tally: &Tally) -> String {
     let replies = units::counted(tally.requests.completed, "reply", "replies");
     match tally.errors.iter().max_by_key(|e| e.count) {
-        Some(e) => format!("none of {replies} was right: {} {} ({})", e.phase, e.kind, times(e.count)),
+        Some(e) => format!("none of {replies} was right: {} ({})", in_words(e), times(e.count)),
         None => format!("none of {replies} was right"),
+    }
+}
+
+/// What is wrong with a reply, for a sentence; the table of errors has the names that scripts match.
+fn in_words(row: &ErrorRow) -> String {
+    match (row.phase.as_str(), row.kind.as_str()) {
+        ("content", "bytes") => "other content than expected".into(),
+        ("content", "length") => "another length than expected".into(),
+        ("content", kind) => kind.into(),
+        (phase, kind) => format!("{phase} {kind}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pitot_results::load::{ErrorRow, RequestCounts, ThreadUse, Window};
+    use pitot_results::load::{RequestCounts, ThreadUse, Window};
 
     const LENGTH: Nanos = Nanos::from_secs(10);
 
@@ -238,7 +249,10 @@ mod tests {
         }];
         let (verdict, reason) = judge(&tally, LENGTH, true);
         assert_eq!(verdict, VerdictKind::Failed);
-        assert!(reason.contains("status-404 (1,000 times)"), "{reason}");
+        assert!(reason.contains("right: status-404 (1,000 times)"), "{reason}");
+        tally.errors[0].kind = "bytes".into();
+        let (_, reason) = judge(&tally, LENGTH, true);
+        assert!(reason.contains("right: other content than expected (1,000 times)"), "{reason}");
         tally.requests.ok = 1;
         assert_eq!(judge(&tally, LENGTH, true).0, VerdictKind::Valid);
     }

@@ -20,7 +20,7 @@ pub(super) static FORK: Model = Model {
     summary: "a new process for every connection",
     doc: "An acceptor forks for each connection; the child serves it with blocking calls and exits. No connection can \
           harm another. The process architecture of the 2001 comparison.",
-    workers: "not to be set: as many processes as connections",
+    workers: "always as many processes as connections",
     workers_default: |_| 1,
     pairs_with: only_blocking,
     launch,

@@ -18,7 +18,7 @@ pub(super) static SPAWN: Model = Model {
     summary: "a new process that executes a program for every connection, as inetd does",
     doc: "An acceptor executes the program for each connection, which becomes its standard input. The service may be any \
           program and starts clean each time; the price is that of loading it.",
-    workers: "not to be set: as many processes as connections",
+    workers: "always as many processes as connections",
     workers_default: |_| 1,
     pairs_with: only_blocking,
     launch,

@@ -25,7 +25,7 @@ pub(super) static THREAD: Model = Model {
     summary: "a new thread for every connection",
     doc: "An acceptor starts a thread for each connection, which serves it with blocking calls and then ends. The \
           threaded architecture of the 2001 comparison.",
-    workers: "not to be set: as many threads as connections",
+    workers: "always as many threads as connections",
     workers_default: |_| 1,
     pairs_with: only_blocking,
     launch,
