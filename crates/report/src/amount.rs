@@ -7,8 +7,9 @@ use pitot_lab::{CellRecord, Measure, Run, RunState};
 /// The number of generations that sliced cells have, or are to have.
 pub(crate) fn generations(run: &Run) -> usize {
     let done = sliced(run).map(|c| c.repetitions.len()).max().unwrap_or(0);
-    // A run that goes on until it has decided has as many as it took; one that was interrupted names what it was to have.
+    // A run that goes on until it has decided has as many as it took; another that was interrupted names what it was to have.
     match run.info.state {
+        _ if run.plan.until_decided_s.is_some() => done,
         RunState::Complete => done,
         _ => done.max(run.plan.generations.unwrap_or(0) as usize),
     }

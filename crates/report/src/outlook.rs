@@ -5,7 +5,7 @@ use crate::analysis::{Analysis, Cell, Standing, within_run};
 use crate::number::{percent, span};
 use crate::text::s;
 use pitot_lab::statistics::{Decision, more_generations};
-use pitot_lab::{CellRecord, Measure};
+use pitot_lab::{CellRecord, Measure, RunState};
 
 /// The differences of which a report speaks.
 const DIFFERENCES: [f64; 5] = [0.05, 0.10, 0.20, 0.50, 1.0];
@@ -19,6 +19,10 @@ const TIME_MAX_S: f64 = 3600.0;
 /// What more generations would show, if they are too few for something that the run compares with its baseline:
 /// `18 more generations, about 4 minutes, would show a difference of 10%: ...`.
 pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
+    // A run that was interrupted is to be resumed first.
+    if a.run.info.state != RunState::Complete {
+        return None;
+    }
     let (have, each_s) = (generations(a.run), generation_s(a.run)?);
     let mut undecided = undecided(a, a.cells.iter().filter_map(|c| Some((c, a.run.baseline_of(c.record)?))));
     let mut watched = true;

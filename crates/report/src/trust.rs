@@ -186,7 +186,11 @@ fn incomplete(a: &Analysis<'_>) -> Option<String> {
     let mut parts = Vec::new();
     if sliced > 0 {
         let wanted = generations(a.run);
-        parts.push(format!("{:.0} of {wanted} generations", sliced_done as f64 / sliced as f64));
+        let done = sliced_done as f64 / sliced as f64;
+        parts.push(match a.run.plan.until_decided_s {
+            Some(_) => format!("{done:.0} generation{}, and was to go on", s(done as usize)),
+            None => format!("{done:.0} of {wanted} generations"),
+        });
     }
     if fresh > 0 {
         parts.push(format!("{fresh_done} of {} repetitions", fresh * a.run.plan.repetitions as usize));

@@ -4,7 +4,7 @@
 mod slices;
 mod support;
 
-use pitot_lab::{Measure, Run};
+use pitot_lab::{Measure, Run, RunState};
 use pitot_report::{Analysis, Format, Grade, answer, compare, findings, render, render_comparison, trust};
 use serde_json::Value;
 use slices::{QUIET, SLICED, Slicing, sliced};
@@ -196,6 +196,21 @@ fn a_comparison_of_runs_says_which_cannot_be_trusted_and_speaks_of_generations()
     let few = told(&sliced(&Fixture { repetitions: 2, ..SLICED }, QUIET));
     assert!(few.contains("too few generations ("), "{few}");
     assert!(few.contains("12 generations of 8 slices") && few.contains("2 generations of 8 slices"), "{few}");
+}
+
+#[test]
+fn an_interrupted_run_that_was_to_go_on_until_decided_names_what_it_has() {
+    let mut run = sliced(&Fixture { repetitions: 5, ..SLICED }, QUIET);
+    run.plan.generations = Some(10);
+    run.info.state = RunState::Interrupted;
+    assert!(flat(&run).contains("The run is incomplete: it has 5 of 10 generations."), "{}", flat(&run));
+    run.plan.until_decided_s = Some(600.0);
+    let text = flat(&run);
+    assert!(text.contains("The run is incomplete: it has 5 generations, and was to go on."), "{text}");
+    assert!(
+        text.contains("8 cells × 5 generations of 8 slices") && !text.contains("are the fewest"),
+        "{text}"
+    );
 }
 
 #[test]
