@@ -247,9 +247,8 @@ fn nginx_is_a_cell_beside_the_built_in_servers() {
     // The suite itself, with less time for each of its cells.
     let suite = pitot_lab::suite("nginx").unwrap().text;
     let shorter = [
-        ("\nrepetitions = 8\n", "\nrepetitions = 1\n"),
-        ("\nwarmup = \"300ms\"\n", "\nwarmup = \"50ms\"\n"),
-        ("\nduration = \"1s\"\n", "\nduration = \"300ms\"\n"),
+        ("\ngenerations = 20\n", "\ngenerations = 1\n"),
+        ("\nwarmup = \"150ms\"\n", "\nwarmup = \"50ms\"\n"),
     ];
     let plan = shorter.iter().fold(suite.to_owned(), |plan, (line, short)| {
         assert!(plan.contains(line), "{line}");
@@ -269,6 +268,7 @@ fn nginx_is_a_cell_beside_the_built_in_servers() {
         );
         assert!(repetition.resources.unwrap().server_cpu_s > 0.0);
         assert_eq!(repetition.load.as_ref().unwrap().error_count(), 0);
+        assert_eq!(repetition.slices.len(), 8);
     }
     assert!(
         run.info.server_versions.iter().any(|(name, version)| name == "nginx" && version.contains("nginx/"))

@@ -308,8 +308,10 @@ fn control_c_in_a_generation_keeps_those_that_are_finished() {
 }
 
 #[test]
-fn a_server_that_dies_in_every_generation_fails_alone() {
-    let bed = Bed::new(&plan(8, 8, "\"loop+epoll-et\", \"thread\", \"prefork\"", ""));
+fn a_server_that_dies_in_every_generation_fails_alone_and_the_others_are_decided() {
+    let slow = "[servers.slow]\nmodel = \"loop\"\nburn = \"50us\"\n";
+    let plan = plan(8, 8, "\"loop+epoll-et\", \"thread\", \"slow\"", slow);
+    let bed = Bed::new(&format!("metric = \"cpu-per-request\"\n{plan}"));
     let mut lab = bed.start();
     while lab.child.try_wait().unwrap().is_none() {
         if !bed.processes("--hold").is_empty() {
@@ -335,6 +337,12 @@ fn a_server_that_dies_in_every_generation_fails_alone() {
         assert_eq!(generations(cell), (0..8).collect::<Vec<_>>(), "{}", cell.label());
         cell.repetitions.iter().for_each(|r| assert_whole(r, 8));
     }
+    let mut report = Command::new(PITOT);
+    report.args(["report", "run.pitot", "--format", "json"]);
+    let printed = bed.in_place(report).output().unwrap().stdout;
+    let report: serde_json::Value = serde_json::from_slice(&printed).unwrap();
+    let standing = |cell: usize| report["cells"][cell]["standing"].as_str().unwrap();
+    assert_eq!([standing(0), standing(1), standing(2)], ["best", "unknown", "behind"], "{report:#}");
 }
 
 #[test]
