@@ -16,8 +16,8 @@ use super::schedule::Turn;
 use super::slices::{self, Generation, Group, Request};
 use super::way::groups_with_controls;
 
-/// Generations before a run may be decided: the control needs them too.
-const UNTIL_DECIDED_MIN: u32 = 8;
+/// Generations before a run may end as decided: the control takes so many to be judged in such a run.
+const UNTIL_DECIDED_MIN: u32 = 9;
 
 /// Runs all generations of all groups that are not in the file. A cell that turns out to be impossible to measure in
 /// slices is left to fresh runs.

@@ -225,6 +225,6 @@ fn a_run_until_decided_ends_when_all_is_decided_and_names_its_generations() {
     let run = Run::open(&bed.path).unwrap();
     assert!(run.is_complete());
     let generations = run.plan.generations.unwrap();
-    assert!((8..=30).contains(&generations), "{generations}");
+    assert!((9..=30).contains(&generations), "{generations}");
     assert!(run.cells.iter().all(|c| c.repetitions.len() == generations as usize));
 }
