@@ -119,8 +119,8 @@ def slices(path):
     """The log ratio of each round of a run of one generation, by metric."""
     rows = sqlite3.connect(path).execute(
         "SELECT level, round, avg(server_cpu_ns * 1.0 / requests), avg(requests * 1e9 / (duration_ns + drain_ns)) "
-        "FROM slice JOIN repetition ON repetition.id = repetition_id JOIN cell ON cell.id = cell_id "
-        "JOIN factor ON factor.cell_id = cell.id WHERE control_of IS NULL GROUP BY level, round"
+        "FROM slice JOIN repetition ON repetition.id = repetition_id JOIN cell ON cell.id = repetition.cell_id "
+        "JOIN factor ON factor.cell_id = cell.id WHERE cell.control_of IS NULL GROUP BY level, round"
     )
     figures = {}
     for server, number, cpu, rate in rows:
