@@ -36,8 +36,8 @@ pub(crate) struct Load {
     #[arg(help = target_help(), required_unless_present = "hold")]
     url: Option<String>,
 
-    /// Hold connections open, and send requests only when a command on standard input says so: open NAME URL [OPTIONS],
-    /// run [NAME] TIME, close NAME, quit. Each command is answered by one line of JSON. See docs/held-load.md.
+    /// Hold connections open, and send requests only when a command on standard input says so: open NAME URL OPTIONS,
+    /// run NAME TIME, close NAME, quit. Each command is answered by one line of JSON. See docs/held-load.md.
     #[arg(long, help_heading = "Result")]
     hold: bool,
 
