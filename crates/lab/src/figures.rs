@@ -15,11 +15,18 @@ impl CellRecord {
     }
 
     /// What a comparison of this cell with `baseline` in a metric is drawn from: one log ratio for each generation that
-    /// both have, if both are measured in slices; else their figures, paired by block. `plan` says whether the run
-    /// looked at them while it went on.
+    /// both have, if both are measured in slices; their figures paired by block, if neither is; and if only one is, their
+    /// figures by themselves, since a generation and a block have nothing in common. `plan` says whether the run looked at
+    /// them while it went on.
     pub fn samples_against(&self, baseline: &CellRecord, metric: &Metric, plan: &Plan) -> Samples {
-        if self.measure == Measure::Fresh || baseline.measure == Measure::Fresh {
-            return Samples::by_block(&self.figures(metric), &baseline.figures(metric));
+        let (a, b) = (self.figures(metric), baseline.figures(metric));
+        match (self.measure, baseline.measure) {
+            (Measure::Slices, Measure::Slices) => {}
+            (Measure::Fresh, Measure::Fresh) => return Samples::by_block(&a, &b),
+            _ => {
+                let values = |figures: Vec<(u32, f64)>| figures.into_iter().map(|(_, value)| value).collect();
+                return Samples::Independent(values(a), values(b));
+            }
         }
         let ratios = self.log_ratios(baseline, metric).into_iter().map(|(_, ratio)| ratio).collect();
         match plan.until_decided_s {
@@ -52,5 +59,72 @@ impl CellRecord {
 
     fn good(&self) -> impl Iterator<Item = &Repetition> {
         self.repetitions.iter().filter(|r| r.verdict.kind != VerdictKind::Failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric;
+    use crate::record::{Slice, Verdict};
+
+    /// A cell with a repetition for each list of requests of its slices, one in a round.
+    fn cell(id: i64, measure: Measure, repetitions: &[&[u64]]) -> CellRecord {
+        let repetition = |(block, requests): (u32, &&[u64])| Repetition {
+            id: 0,
+            block,
+            position: 0,
+            started_at: String::new(),
+            elapsed_s: 0.0,
+            address: String::new(),
+            ready_s: 0.0,
+            verdict: Verdict::default(),
+            load: Some(crate::LoadResult {
+                throughput_rps: requests.iter().sum::<u64>() as f64 / requests.len() as f64,
+                ..crate::LoadResult::default()
+            }),
+            server_stats: None,
+            resources: None,
+            output_tail: String::new(),
+            samples: Vec::new(),
+            slices: (0..)
+                .zip(*requests)
+                .map(|(round, &requests)| Slice {
+                    round,
+                    requests,
+                    duration_ns: 1_000_000_000,
+                    ..Slice::default()
+                })
+                .collect(),
+        };
+        CellRecord {
+            id,
+            factors: Vec::new(),
+            server_command: String::new(),
+            load_command: String::new(),
+            measure,
+            fresh_reason: String::new(),
+            control_of: None,
+            repetitions: (0..).zip(repetitions).map(repetition).collect(),
+        }
+    }
+
+    #[test]
+    fn cells_are_compared_by_what_they_have_in_common() {
+        let throughput = metric::find("throughput").unwrap();
+        // Each round has half as many requests again; a burst in the second generation met both.
+        let one = |measure| cell(1, measure, &[&[150, 300], &[15, 150]]);
+        let other = |measure| cell(2, measure, &[&[100, 200], &[10, 100]]);
+        let of = |a: Measure, b: Measure, plan: &Plan| one(a).samples_against(&other(b), throughput, plan);
+        let plan = Plan::default();
+        let Samples::Generations(ratios) = of(Measure::Slices, Measure::Slices, &plan) else { panic!() };
+        assert!(ratios.len() == 2 && ratios.iter().all(|r| (r - 1.5f64.ln()).abs() < 1e-12), "{ratios:?}");
+        let until = Plan { until_decided_s: Some(60.0), ..Plan::default() };
+        assert_eq!(of(Measure::Slices, Measure::Slices, &until), Samples::UntilDecided(ratios));
+        let paired = Samples::Paired(vec![(225.0, 150.0), (82.5, 55.0)]);
+        assert_eq!(of(Measure::Fresh, Measure::Fresh, &plan), paired);
+        let independent = Samples::Independent(vec![225.0, 82.5], vec![150.0, 55.0]);
+        assert_eq!(of(Measure::Slices, Measure::Fresh, &plan), independent);
+        assert_eq!(of(Measure::Fresh, Measure::Slices, &plan), independent);
     }
 }
