@@ -66,27 +66,16 @@ impl CellRecord {
 mod tests {
     use super::*;
     use crate::metric;
-    use crate::record::{Slice, Verdict};
+    use crate::record::Slice;
 
     /// A cell with a repetition for each list of requests of its slices, one in a round.
     fn cell(id: i64, measure: Measure, repetitions: &[&[u64]]) -> CellRecord {
         let repetition = |(block, requests): (u32, &&[u64])| Repetition {
-            id: 0,
             block,
-            position: 0,
-            started_at: String::new(),
-            elapsed_s: 0.0,
-            address: String::new(),
-            ready_s: 0.0,
-            verdict: Verdict::default(),
             load: Some(crate::LoadResult {
                 throughput_rps: requests.iter().sum::<u64>() as f64 / requests.len() as f64,
                 ..crate::LoadResult::default()
             }),
-            server_stats: None,
-            resources: None,
-            output_tail: String::new(),
-            samples: Vec::new(),
             slices: (0..)
                 .zip(*requests)
                 .map(|(round, &requests)| Slice {
@@ -96,6 +85,7 @@ mod tests {
                     ..Slice::default()
                 })
                 .collect(),
+            ..Repetition::default()
         };
         CellRecord {
             id,

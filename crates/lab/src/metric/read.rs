@@ -106,30 +106,19 @@ pub(super) fn error_percent(r: &Repetition) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LoadResult, Verdict};
+    use crate::LoadResult;
 
     fn repetition(private_idle: u64, private_max: u64, open: u64) -> Repetition {
         let mut load = LoadResult::default();
         load.connections.peak_open = open;
         Repetition {
-            id: 0,
-            block: 0,
-            position: 0,
-            started_at: String::new(),
-            elapsed_s: 0.0,
-            address: String::new(),
-            ready_s: 0.0,
-            verdict: Verdict::default(),
             load: Some(load),
-            server_stats: None,
             resources: Some(Resources {
                 server_private_bytes_idle: private_idle,
                 server_private_bytes_max: private_max,
                 ..Resources::default()
             }),
-            output_tail: String::new(),
-            samples: Vec::new(),
-            slices: Vec::new(),
+            ..Repetition::default()
         }
     }
 

@@ -93,11 +93,12 @@ impl Cell {
         argv
     }
 
-    /// What a held load generator is given to open the cell's connections: the URL and the options.
-    pub fn held_arguments(&self, at: &Placement) -> Vec<String> {
+    /// What follows the name in the command with which a held load generator opens the cell's connections: the URL and the
+    /// options, quoted as for a shell.
+    pub fn held_target(&self, at: &Placement) -> String {
         let mut arguments = vec![at.fill(&self.url)];
         push_options(&mut arguments, &self.load, at);
-        arguments
+        shell_line(&arguments)
     }
 
     /// Where the load runs: by itself it is what is measured, and runs where servers do.

@@ -87,17 +87,8 @@ mod tests {
             id: i64::from(block),
             block,
             position: block,
-            started_at: String::new(),
-            elapsed_s: 0.0,
-            address: String::new(),
-            ready_s: 0.0,
             verdict: Verdict { kind, reason: format!("because of {block}"), figures: Vec::new() },
-            load: None,
-            server_stats: None,
-            resources: None,
-            output_tail: String::new(),
-            samples: Vec::new(),
-            slices: Vec::new(),
+            ..Repetition::default()
         }
     }
 

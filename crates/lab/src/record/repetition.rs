@@ -10,7 +10,7 @@ use super::verdict::Verdict;
 
 /// One repetition: a fresh server, a warm-up, a measurement. Where a cell is measured in slices it is a generation: the load
 /// comes in slices, and the figures are of all of them together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Repetition {
     /// Its row in the file.
     pub id: i64,

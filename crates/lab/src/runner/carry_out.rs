@@ -132,6 +132,12 @@ impl Prepared {
         self.carry_out(machine, writer, Vec::new(), tried.given_up, seed, setting, progress)
     }
 
+    /// All cells of the run: those of the plan, and after them their controls.
+    fn with_controls(&self) -> Vec<Cell> {
+        let twins = self.ways.controls.iter().map(|&twin| &self.cells[twin]);
+        self.cells.iter().chain(twins).cloned().collect()
+    }
+
     /// The failure of a run of which every cell was given up.
     fn nothing_left(&self, given_up: &[Option<GivenUp>]) -> Option<Failure> {
         let all: Vec<&GivenUp> = given_up.iter().map(Option::as_ref).collect::<Option<_>>()?;
@@ -150,8 +156,8 @@ impl Prepared {
         ))
     }
 
-    /// Runs the repetitions that are not in the file, whose cells are `known`, controls at the end, if it has any. The cells are those of the file, in its order; repetitions of those that
-    /// are given up are recorded as failed.
+    /// Runs the repetitions that are not in the file. `known` are its cells in its order, controls at the end, if it is not
+    /// a new one. Repetitions of cells that are given up are recorded as failed.
     #[allow(clippy::too_many_arguments)] // Each is a thing of its own, and there are two callers.
     pub(super) fn carry_out(
         mut self,
@@ -172,7 +178,6 @@ impl Prepared {
             stop: setting.stop,
             memory_total_bytes: memory_total_bytes(),
         };
-        let done = turns_of(&known);
         // A control that cannot be started is given up with the cell whose twin it is.
         given_up.resize(self.cells.len() + self.ways.controls.len(), None);
         for (number, &twin) in self.ways.controls.iter().enumerate() {
@@ -180,11 +185,11 @@ impl Prepared {
         }
         let records = records(&self, known);
         let mut under_way = UnderWay {
+            cells: self.with_controls(),
             records,
             shared,
             machine,
             writer: &mut writer,
-            done,
             given_up,
             seed,
             failed: 0,
@@ -209,9 +214,9 @@ pub(super) struct UnderWay<'a> {
     pub(super) shared: Shared<'a>,
     pub(super) machine: &'a dyn Machine,
     pub(super) writer: &'a mut RunWriter,
-    /// What the file has already.
-    pub(super) done: Vec<Turn>,
-    /// All cells, controls at the end, with the repetitions that are measured in slices.
+    /// All cells, controls at the end.
+    pub(super) cells: Vec<Cell>,
+    /// The same with the repetitions that the file had when the run began or was resumed, and generations since.
     pub(super) records: Vec<CellRecord>,
     /// By cell, controls at the end: why it is not tried any more.
     pub(super) given_up: Vec<Option<GivenUp>>,
@@ -219,6 +224,13 @@ pub(super) struct UnderWay<'a> {
     /// Repetitions that failed.
     pub(super) failed: usize,
     pub(super) progress: &'a mut dyn FnMut(&Progress<'_>),
+}
+
+impl UnderWay<'_> {
+    /// Whether a repetition or generation of a cell is in the file.
+    pub(super) fn has(&self, cell: usize, block: u32) -> bool {
+        self.records[cell].repetitions.iter().any(|r| r.block == block)
+    }
 }
 
 /// The cells as they are written into a new file: those of the plan, and after them their controls.
@@ -236,14 +248,6 @@ fn new_cells(prepared: &Prepared, pitot: &str) -> Vec<NewCell> {
     let cells = ways.cells.iter().enumerate().map(|(index, way)| cell(index, way, None));
     let controls = ways.controls.iter().map(|&twin| cell(twin, &ways.cells[twin], Some(twin)));
     cells.chain(controls).collect()
-}
-
-/// The turns of the repetitions that the file has.
-fn turns_of(known: &[CellRecord]) -> Vec<Turn> {
-    let turns = |(cell, record): (usize, &CellRecord)| -> Vec<Turn> {
-        record.repetitions.iter().map(|r| Turn { cell, block: r.block }).collect()
-    };
-    known.iter().enumerate().flat_map(turns).collect()
 }
 
 /// All cells, controls at the end, with what the file has of them.
@@ -273,11 +277,11 @@ fn fresh_runs(prepared: &Prepared, run: &mut UnderWay<'_>) -> Result<RunState, F
     let all = schedule(&prepared.experiments(), plan.repetitions, plan.order, run.seed);
     let turns: Vec<Turn> = all.into_iter().filter(is_fresh).collect();
     let nominal_of = |turn: &Turn| nominal_s(plan, &prepared.cells[turn.cell]);
-    let mut left = TimeLeft::of(turns.iter().filter(|turn| !run.done.contains(turn)).map(nominal_of));
+    let mut left = TimeLeft::of(turns.iter().filter(|t| !run.has(t.cell, t.block)).map(nominal_of));
     let first = generations::positions(prepared);
     let mut executor = run.machine.executor();
     for (position, turn) in turns.iter().enumerate() {
-        if run.done.contains(turn) {
+        if run.has(turn.cell, turn.block) {
             continue;
         }
         let cell = &prepared.cells[turn.cell];

@@ -2,7 +2,7 @@
 
 use crate::metric;
 use crate::record::CellRecord;
-use crate::statistics::{Decision, Samples, judge};
+use crate::statistics::{Samples, judge};
 
 use super::prepare::Prepared;
 use super::way::groups_with_controls;
@@ -23,7 +23,5 @@ pub(super) fn undecided(prepared: &Prepared, records: &[CellRecord]) -> usize {
         let others = group.cells.iter().filter(|&&cell| cell != twin && cell < prepared.cells.len());
         family.extend(others.map(|&cell| records[cell].samples_against(&records[twin], metric, plan)));
     }
-    let judged = judge(&family, plan.tolerance);
-    let is_decided = |d: &Decision| matches!(d, Decision::Higher | Decision::Lower | Decision::Alike);
-    judged.iter().flatten().filter(|comparison| !is_decided(&comparison.decision)).count()
+    judge(&family, plan.tolerance).iter().flatten().filter(|c| !c.decision.is_decided()).count()
 }

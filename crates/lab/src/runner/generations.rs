@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use pitot_results::{Failure, VerdictKind};
 
-use crate::plan::{Cell, Measure};
+use crate::plan::Measure;
 use crate::record::{Repetition, RunState};
 use crate::statistics::Random;
 
@@ -12,7 +12,6 @@ use super::carry_out::{Finished, Progress, TimeLeft, UnderWay};
 use super::decided::undecided;
 use super::prepare::Prepared;
 use super::repetition::{self, GivenUp};
-use super::schedule::Turn;
 use super::slices::{self, Generation, Group, Request};
 use super::way::groups_with_controls;
 
@@ -34,7 +33,7 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<Run
         Random::new(run.seed.wrapping_add(u64::from(generation))).shuffle(&mut groups);
         for group in groups {
             steps.number += 1;
-            if is_done(&group, generation, &run.done) {
+            if group.cells.iter().all(|&cell| run.has(cell, generation)) {
                 steps.left.passed(steps.nominal_s, steps.nominal_s);
             } else if !one_group(prepared, run, &group, generation, &mut steps)? {
                 return Ok(RunState::Interrupted);
@@ -94,13 +93,13 @@ fn one_group(
     let begin = Instant::now();
     let (tried, given_up): (Vec<usize>, Vec<usize>) =
         group.cells.iter().partition(|&&cell| run.given_up[cell].is_none());
-    let cells = run.records.len();
+    let cells = run.cells.len();
     let mut done = Generation::default();
     if !tried.is_empty() {
         let request = Request {
             shared: run.shared,
             machine: run.machine,
-            cells: &with_controls(prepared),
+            cells: &run.cells,
             group: &Group { cells: tried },
             generation,
             seed: run.seed,
@@ -129,12 +128,6 @@ fn one_group(
         run.records[cell].repetitions.push(Repetition { samples: Vec::new(), ..repetition });
     }
     Ok(true)
-}
-
-/// All cells of the run: those of the plan, and their controls.
-fn with_controls(prepared: &Prepared) -> Vec<Cell> {
-    let twins = prepared.ways.controls.iter().map(|&twin| &prepared.cells[twin]);
-    prepared.cells.iter().chain(twins).cloned().collect()
 }
 
 /// How many positions in the order of the run the generations of a plan take.
@@ -176,10 +169,6 @@ fn record(
 
 fn groups_of(prepared: &Prepared) -> Vec<Group> {
     groups_with_controls(&prepared.plan, &prepared.cells, &prepared.ways)
-}
-
-fn is_done(group: &Group, generation: u32, done: &[Turn]) -> bool {
-    group.cells.iter().all(|&cell| done.contains(&Turn { cell, block: generation }))
 }
 
 fn describe(group: &Group, cells: usize, generation: u32) -> String {

@@ -135,6 +135,18 @@ pub(super) fn catalog() -> Catalog {
     }
 }
 
+/// What a run on a scripted machine needs; its cells are not tried before.
+pub(super) fn setting(stop: &dyn Fn() -> bool) -> Setting<'_> {
+    Setting {
+        pitot: "pitot",
+        version: "0.0.0",
+        command_line: "pitot run",
+        trial: false,
+        note: &|| None,
+        stop,
+    }
+}
+
 pub(super) fn plan(factors: &str) -> String {
     format!(
         "repetitions = 1\nduration = \"200ms\"\nwarmup = \"0s\"\nready-timeout = \"500ms\"\nstop-timeout = \"500ms\"\n\
@@ -247,14 +259,7 @@ fn a_cell_whose_program_cannot_be_started_is_tried_once() {
     let text = plan("server = [\"good\"]").replace("repetitions = 1", "repetitions = 5");
     let mut fake = fake::Fake::new();
     fake.server.start_error = Some("`./gosrv` could not be started: No such file or directory");
-    let setting = Setting {
-        pitot: "pitot",
-        version: "0.0.0",
-        command_line: "pitot run",
-        trial: false,
-        note: &|| None,
-        stop: &|| false,
-    };
+    let setting = setting(&|| false);
     let prepared = prepare(parse(&text), text, &catalog()).unwrap();
     let outcome = prepared.run_on(&fake, &path, setting, &mut |_| {}).unwrap();
     assert_eq!((outcome.state, outcome.failed), (RunState::Complete, 5));
@@ -349,14 +354,7 @@ fn a_run_records_every_repetition_whatever_its_end() {
     let text = plan(&format!("server = [\"good\"]\nreplicate = {:?}", (0..5).collect::<Vec<_>>()));
     let finished = Counter::new(0);
     let stop = || finished.get() == 3;
-    let setting = Setting {
-        pitot: "pitot",
-        version: "0.0.0",
-        command_line: "pitot run",
-        trial: false,
-        note: &|| None,
-        stop: &stop,
-    };
+    let setting = setting(&stop);
     let mut fake = fake::Fake::new();
     fake.server.stops = Some(executor::Ending::Code(1));
     let prepared = prepare(parse(&text), text, &catalog()).unwrap();

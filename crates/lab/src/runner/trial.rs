@@ -142,7 +142,7 @@ fn unlike_replies(cells: &[Cell], replies: &[Option<f64>]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::fake::Fake;
-    use super::super::tests::{catalog, parse, plan};
+    use super::super::tests::{catalog, parse, plan, setting};
     use super::super::{Outcome, prepare};
     use super::*;
     use crate::record::{Run, RunState};
@@ -151,14 +151,7 @@ mod tests {
     fn run(text: &str, fake: &mut Fake, told: &mut Vec<String>) -> (Result<Outcome, Failure>, Option<Run>) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run.pitot");
-        let setting = Setting {
-            pitot: "pitot",
-            version: "0.0.0",
-            command_line: "pitot run",
-            trial: true,
-            note: &|| None,
-            stop: &|| false,
-        };
+        let setting = Setting { trial: true, ..setting(&|| false) };
         let prepared = prepare(parse(text), text.to_owned(), &catalog()).unwrap();
         let mut tell = |news: &Progress<'_>| {
             if let (true, Some(Finished::Repetition(finished))) = (news.trial, news.finished) {

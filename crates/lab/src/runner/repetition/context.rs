@@ -6,6 +6,7 @@ use pitot_meter::Nanos;
 
 use crate::host::CpuSplit;
 use crate::plan::{Cell, CellServer, Placement, Plan};
+use crate::record::Resources;
 
 use crate::runner::executor::{Account, Command, Executor, Role};
 
@@ -20,6 +21,18 @@ pub(in crate::runner) struct Shared<'a> {
     pub(in crate::runner) stop: &'a dyn Fn() -> bool,
     /// Physical memory of the machine.
     pub(in crate::runner) memory_total_bytes: u64,
+}
+
+impl Shared<'_> {
+    /// What was used, with what the machine had to give.
+    pub(in crate::runner) fn on_machine(&self, used: Resources) -> Resources {
+        Resources {
+            server_cpus: self.cpus.server.len() as u32,
+            load_cpus: self.cpus.load.len() as u32,
+            memory_total_bytes: self.memory_total_bytes,
+            ..used
+        }
+    }
 }
 
 /// Why a repetition ended early.

@@ -1,6 +1,6 @@
 //! Running the load: it is sampled until it ends, and its result is read.
 
-use pitot_results::load::{LoadResult, Window};
+use pitot_results::load::{ErrorRow, LoadResult, Window};
 
 use crate::monitor::interval;
 use crate::plan::CellServer;
@@ -99,22 +99,21 @@ fn why_failed(result: &LoadResult) -> Option<String> {
             "only {} of {} connections were established{}",
             storm.established,
             storm.requested,
-            most_frequent_error(result)
+            most_frequent_error(&result.errors)
         )),
         // Where a reply takes longer than the measured part, those that came were asked for before it.
         None if result.requests.ok == 0
             && (result.requests.completed > 0 || result.throughput_rps == 0.0) =>
         {
-            Some(format!("no reply was right{}", most_frequent_error(result)))
+            Some(format!("no reply was right{}", most_frequent_error(&result.errors)))
         }
         _ => result.unanswered_since_s.map(|_| result.client.reason.clone()),
     }
 }
 
 /// ", but N errors, most of them ...", if there were any.
-fn most_frequent_error(result: &LoadResult) -> String {
-    let worst = result.errors.iter().max_by_key(|e| e.count);
-    worst.map_or_else(String::new, |e| {
-        format!(", but {} errors, most of them {} {}", result.error_count(), e.phase, e.kind)
-    })
+pub(in crate::runner) fn most_frequent_error(errors: &[ErrorRow]) -> String {
+    let all: u64 = errors.iter().map(|e| e.count).sum();
+    let worst = errors.iter().max_by_key(|e| e.count);
+    worst.map_or_else(String::new, |e| format!(", but {all} errors, most of them {} {}", e.phase, e.kind))
 }

@@ -13,6 +13,7 @@ mod tail;
 mod tests;
 
 pub(super) use context::{Abort, Context, Shared, nanos};
+pub(super) use load::most_frequent_error;
 use pitot_results::VerdictKind;
 use pitot_results::load::{LoadResult, Window};
 pub(super) use tail::output_tail;
@@ -63,12 +64,9 @@ pub(super) fn run(
     let not_started = matches!(outcome, Err(Abort::NotStarted(_)));
     let failure = match outcome {
         Err(Abort::Interrupted) => return None,
-        Err(Abort::Failed(reason) | Abort::NotStarted(reason)) => Some(match suspended {
-            Some(role) => {
-                format!("{} was suspended by a signal such as SIGSTOP: {reason}", context.name(role))
-            }
-            None => reason,
-        }),
+        Err(Abort::Failed(reason) | Abort::NotStarted(reason)) => {
+            Some(with_suspension(suspended.map(|role| context.name(role)), reason))
+        }
         Ok(()) => left_behind(&observed),
     };
     let elapsed_s = context.executor.now().since(begin).as_secs_f64();
@@ -80,20 +78,9 @@ pub(super) fn run(
 /// What was printed goes to the first of them.
 pub(super) fn not_tried(given_up: &mut GivenUp) -> Repetition {
     Repetition {
-        id: 0,
-        block: 0,
-        position: 0,
-        started_at: String::new(),
-        elapsed_s: 0.0,
-        address: String::new(),
-        ready_s: 0.0,
         verdict: failed(format!("not tried again: {}", given_up.reason)),
-        load: None,
-        server_stats: None,
-        resources: None,
         output_tail: std::mem::take(&mut given_up.output_tail),
-        samples: Vec::new(),
-        slices: Vec::new(),
+        ..Repetition::default()
     }
 }
 
@@ -125,6 +112,14 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
     Ok(())
 }
 
+/// Why a repetition failed, if a signal has suspended one of its programs: then that program's name comes first.
+pub(super) fn with_suspension(suspended: Option<String>, reason: String) -> String {
+    match suspended {
+        Some(name) => format!("{name} was suspended by a signal such as SIGSTOP: {reason}"),
+        None => reason,
+    }
+}
+
 /// The sentence about processes that were left behind, if there are any.
 pub(super) fn left_behind(observed: &Observed) -> Option<String> {
     let first = observed.left_behind.first()?;
@@ -151,12 +146,7 @@ fn record(
     let shared = context.shared;
     let reported = progress.result.as_ref().map_or_else(Window::default, |r| r.clock_ns);
     let window = if reported.end > reported.start { reported } else { progress.window };
-    let used = resources(&observed.samples, window, observed.lifetime).map(|mut used| {
-        used.server_cpus = shared.cpus.server.len() as u32;
-        used.load_cpus = shared.cpus.load.len() as u32;
-        used.memory_total_bytes = shared.memory_total_bytes;
-        used
-    });
+    let used = resources(&observed.samples, window, observed.lifetime).map(|used| shared.on_machine(used));
     let verdict = match (failure, &progress.result, &used) {
         (Some(reason), _, _) => failed(reason),
         (None, Some(load), Some(used)) => judge(&Evidence {
@@ -172,10 +162,6 @@ fn record(
     };
     let output_tail = if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
     Repetition {
-        id: 0,
-        block: 0,
-        position: 0,
-        started_at: String::new(),
         elapsed_s,
         address: context.at.address.clone(),
         ready_s: progress.ready_s,
@@ -185,6 +171,6 @@ fn record(
         resources: used,
         output_tail,
         samples: observed.samples,
-        slices: Vec::new(),
+        ..Repetition::default()
     }
 }

@@ -9,7 +9,10 @@ use crate::plan::Cell;
 use crate::record::{Repetition, Slice};
 use crate::runner::executor::{Executor, Extent, Role};
 use crate::runner::judge::judge_slices;
-use crate::runner::repetition::{Abort, Context, Shared, failed, left_behind, output_tail, start, stop};
+use crate::runner::repetition::{
+    Abort, Context, Shared, failed, left_behind, most_frequent_error, output_tail, start, stop,
+    with_suspension,
+};
 
 /// A server that uses more of a CPU than this between its slices disturbs those of the others.
 const IDLE_SHARE_MAX: f64 = 0.02;
@@ -110,8 +113,8 @@ impl<'a> Arm<'a> {
 
     /// Opens its connections. An error is one of the load generator itself, here and below.
     pub(super) fn open(&mut self, held: &mut Held<'_>, is_first: bool) -> Result<(), Abort> {
-        let arguments = self.context.cell.held_arguments(&self.context.at);
-        match held.open(&self.name(), &arguments)? {
+        let target = self.context.cell.held_target(&self.context.at);
+        match held.open(&self.name(), &target)? {
             Ok(connections) => self.connections = connections,
             Err(what) => self.refused(what, is_first),
         }
@@ -168,7 +171,10 @@ impl<'a> Arm<'a> {
         self.sum.add(&answer, place).map_err(Abort::Failed)?;
         // Requests without a single right reply: the server is gone, or stands still.
         if answer.requests == 0 && answer.attempted > 0 {
-            self.fail_under_load(format!("no reply was right in a slice{}", self.sum.worst_error()));
+            self.fail_under_load(format!(
+                "no reply was right in a slice{}",
+                most_frequent_error(&self.sum.errors())
+            ));
         }
         Ok(())
     }
@@ -234,19 +240,15 @@ impl<'a> Arm<'a> {
         let suspended = context.executor.is_suspended(Role::Server);
         let observed = context.executor.finish();
         let failure = match &self.outcome {
-            Err(Abort::Failed(reason) | Abort::NotStarted(reason)) if suspended => {
-                Some(format!("the server was suspended by a signal such as SIGSTOP: {reason}"))
+            Err(Abort::Failed(reason) | Abort::NotStarted(reason)) => {
+                let name = suspended.then(|| context.name(Role::Server));
+                Some(with_suspension(name, reason.clone()))
             }
-            Err(Abort::Failed(reason) | Abort::NotStarted(reason)) => Some(reason.clone()),
             Err(Abort::Interrupted) => Some("it was interrupted".to_owned()),
             Ok(()) => left_behind(&observed),
         };
         let load = self.sum.load_result(&context.at.fill(&context.cell.url), self.connections);
-        let mut used = self.sum.resources(&observed.samples);
-        used.server_cpus = context.shared.cpus.server.len() as u32;
-        used.load_cpus = context.shared.cpus.load.len() as u32;
-        used.memory_total_bytes = context.shared.memory_total_bytes;
-        used.server_lifetime = observed.lifetime;
+        let used = context.shared.on_machine(self.sum.resources(&observed.samples, observed.lifetime));
         let has_slices = !self.sum.slices.is_empty();
         let verdict = match failure {
             Some(reason) => failed(reason),
@@ -256,11 +258,6 @@ impl<'a> Arm<'a> {
         let output_tail =
             if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
         Repetition {
-            id: 0,
-            block: 0,
-            position: 0,
-            started_at: String::new(),
-            elapsed_s: 0.0,
             address: context.at.address.clone(),
             ready_s: self.ready_s,
             verdict,
@@ -270,6 +267,7 @@ impl<'a> Arm<'a> {
             output_tail,
             samples: observed.samples,
             slices: std::mem::take(&mut self.sum.slices),
+            ..Repetition::default()
         }
     }
 }

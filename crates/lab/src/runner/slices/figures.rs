@@ -3,9 +3,9 @@
 use pitot_meter::Histogram;
 use pitot_results::Latency;
 use pitot_results::hold::Slice as Answer;
-use pitot_results::load::LoadResult;
+use pitot_results::load::{ErrorRow, LoadResult};
 
-use crate::record::{Resources, Sample, Slice, TreeSample};
+use crate::record::{Lifetime, Resources, Sample, Slice, TreeSample};
 
 /// What the slices of one cell add up to.
 #[derive(Debug, Default)]
@@ -56,11 +56,15 @@ impl Sum {
         self.uncounted += replies;
     }
 
-    /// ", but N errors, most of them ...", if there were any.
-    pub(super) fn worst_error(&self) -> String {
-        let worst = self.errors.iter().max_by_key(|(_, count)| **count);
-        let all: u64 = self.errors.values().sum();
-        worst.map_or_else(String::new, |(kind, _)| format!(", but {all} errors, most of them {kind}"))
+    /// The errors of all slices, the most frequent first.
+    pub(super) fn errors(&self) -> Vec<ErrorRow> {
+        let row = |(kind, &count): (&String, &u64)| {
+            let (phase, kind) = kind.split_once(' ').unwrap_or(("receive", kind));
+            ErrorRow { phase: phase.to_owned(), kind: kind.to_owned(), count, first_at_s: 0.0 }
+        };
+        let mut rows: Vec<ErrorRow> = self.errors.iter().map(row).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+        rows
     }
 
     fn total(&self, of: impl Fn(&Slice) -> u64) -> u64 {
@@ -95,20 +99,7 @@ impl Sum {
         result.connections.peak_open = connections;
         result.client.cpu_system_s = client_cpu_s;
         result.client.cpu_utilisation = if elapsed_s > 0.0 { client_cpu_s / elapsed_s } else { 0.0 };
-        result.errors = self
-            .errors
-            .iter()
-            .map(|(kind, &count)| {
-                let (phase, kind) = kind.split_once(' ').unwrap_or(("receive", kind));
-                pitot_results::load::ErrorRow {
-                    phase: phase.to_owned(),
-                    kind: kind.to_owned(),
-                    count,
-                    first_at_s: 0.0,
-                }
-            })
-            .collect();
-        result.errors.sort_by_key(|e| std::cmp::Reverse(e.count));
+        result.errors = self.errors();
         result.histograms = [("response".to_owned(), self.response.encode())].into();
         result.raw = serde_json::to_value(&result).unwrap_or_default();
         result
@@ -116,7 +107,7 @@ impl Sum {
 
     /// The resources of all slices together. Memory and context switches are those of the samples, of which one was taken
     /// before the connections were opened and one after the last slice.
-    pub(super) fn resources(&self, samples: &[Sample]) -> Resources {
+    pub(super) fn resources(&self, samples: &[Sample], lifetime: Option<Lifetime>) -> Resources {
         let trees = || samples.iter().filter_map(|s| s.server);
         let most = |of: fn(TreeSample) -> u64| trees().map(of).max().unwrap_or(0);
         let idle = trees().next();
@@ -156,6 +147,7 @@ impl Sum {
             server_rss_bytes_mean: rss.iter().sum::<u64>() as f64 / rss.len().max(1) as f64,
             server_switches: voluntary + involuntary,
             server_switches_involuntary: involuntary,
+            server_lifetime: lifetime,
             load_cpu_s: self.total(|s| s.client_cpu_ns) as f64 / 1e9,
             steal_s: self.total(|s| s.steal_ns) as f64 / 1e9,
             ..Resources::default()

@@ -25,10 +25,9 @@ impl<'a> Held<'a> {
         Held { executor, stop }
     }
 
-    /// Opens the connections of a group: how many. The inner error is why it refuses.
-    pub(super) fn open(&mut self, name: &str, arguments: &[String]) -> Result<Result<u64, String>, Abort> {
-        let words: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
-        match self.ask(&format!("open {name} {}", words.join(" ")), 0.0)? {
+    /// Opens the connections of a group to `target`: how many. The inner error is why it refuses.
+    pub(super) fn open(&mut self, name: &str, target: &str) -> Result<Result<u64, String>, Abort> {
+        match self.ask(&format!("open {name} {target}"), 0.0)? {
             Answer::Opened(opened) if opened.failed > 0 => {
                 Ok(Err(format!("{} of its connections could not be opened", opened.failed)))
             }
@@ -93,9 +92,4 @@ impl<'a> Held<'a> {
 
 fn unexpected(answer: &Answer) -> Abort {
     Abort::Failed(format!("the load generator gave an answer to another question: {answer:?}"))
-}
-
-/// A word as a shell would be given it.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -8,8 +8,8 @@ use crate::plan::Measure;
 use crate::record::{Repetition, Run, RunState};
 use crate::runner::executor::Ending;
 use crate::runner::fake::{Fake, Script};
-use crate::runner::tests::{catalog, parse};
-use crate::runner::{Finished, Outcome, Progress, Setting, prepare};
+use crate::runner::tests::{catalog, parse, setting};
+use crate::runner::{Finished, Outcome, Progress, prepare};
 
 const PLAN: &str = r#"
 generations = 3
@@ -62,14 +62,7 @@ impl Bed {
     }
 
     fn try_run(&self, fake: &Fake, stop: &dyn Fn() -> bool, news: &mut dyn FnMut(&Progress<'_>)) -> Outcome {
-        let setting = Setting {
-            pitot: "pitot",
-            version: "0.0.0",
-            command_line: "pitot run",
-            trial: false,
-            note: &|| None,
-            stop,
-        };
+        let setting = setting(stop);
         let prepared = prepare(parse(PLAN), PLAN.to_owned(), &catalog()).unwrap();
         prepared.run_on(fake, &self.path, setting, news).unwrap()
     }
@@ -211,14 +204,7 @@ fn a_run_until_decided_ends_when_all_is_decided_and_names_its_generations() {
     // Three times the CPU time in each slice: seen at once. The others are alike to the nanosecond.
     fake.other_servers = vec![("hang", Script { cpu_share: 0.019, ..fake.server.clone() })];
     let text = PLAN.replace("generations = 3", "until-decided = \"10m\"\nmetric = \"cpu-per-request\"");
-    let setting = Setting {
-        pitot: "pitot",
-        version: "0.0.0",
-        command_line: "pitot run",
-        trial: false,
-        note: &|| None,
-        stop: &|| false,
-    };
+    let setting = setting(&|| false);
     let prepared = prepare(parse(&text), text, &catalog()).unwrap();
     let outcome = prepared.run_on(&fake, &bed.path, setting, &mut |_| {}).unwrap();
     assert_eq!(outcome.state, RunState::Complete);
