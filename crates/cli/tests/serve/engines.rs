@@ -289,6 +289,40 @@ fn a_file_that_is_gone_before_its_reply_starts_is_an_error_and_no_reply_of_a_rig
 }
 
 #[test]
+fn a_file_that_was_cut_before_its_reply_starts_ends_the_connection_at_once() {
+    // The engine sends all that is left of it, which fills no socket: no event would follow.
+    let engines = ["sendfile", "pool-sendfile", "pread", "pool", "uring"];
+    let cells = engines.map(|engine| (engine.to_owned(), engine));
+    on_these(Cell::Works, cells.to_vec(), |engine| {
+        let site = Site::new();
+        let pair = Pair::named("loop", "epoll-et");
+        let server = Server::start(&pair, "http", &args(&site.root(), engine, &[]));
+        let file = OpenOptions::new().write(true).open(site.path("large.bin")).expect("a file");
+        // Within a second the open file is not looked at again, so its old length is believed. A slow machine may need
+        // more than one attempt.
+        for _ in 0..20 {
+            file.set_len(MIB).expect("a length");
+            eventually("the server has looked at the file", || {
+                let mut http = Http::connect(server.addr);
+                http.ask("/large.bin");
+                http.reply_to_head().field("content-length") == Some(&MIB.to_string())
+            });
+            file.set_len(5000).expect("a truncation");
+            let mut http = Http::connect(server.addr);
+            // From here on the loop watches it: to watch it anew would report that it takes more.
+            assert_eq!(http.get("/small.txt").status, 200);
+            http.ask("/large.bin");
+            let head = http.reply_to_head();
+            if head.field("content-length") == Some(&MIB.to_string()) {
+                assert_eq!(read_to_end(&mut http.0).len(), 5000);
+                return;
+            }
+        }
+        panic!("the open file was looked at anew every time");
+    });
+}
+
+#[test]
 fn engines_that_make_no_sense_are_refused() {
     let site = Site::new();
     let root = site.root();

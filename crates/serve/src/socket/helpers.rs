@@ -158,11 +158,9 @@ impl SocketConnection {
             }
             return;
         }
-        let asked_for = completion.operation.transfer.len();
-        let is_full = match &completion.result {
-            Ok(n) => *n > 0 && *n < asked_for,
-            Err(e) => e.kind() == io::ErrorKind::WouldBlock,
-        };
+        // A short count has two causes, a full socket and a file that was cut meanwhile, and no event would follow the
+        // second: only the next request tells them apart.
+        let is_full = matches!(&completion.result, Err(e) if e.kind() == io::ErrorKind::WouldBlock);
         send::report(&mut self.connection, &mut env.worker, completion.result, true);
         // Unless the socket has become writable since, it is full.
         if is_full && !was_ready {
