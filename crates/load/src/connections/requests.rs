@@ -1,7 +1,9 @@
 //! Starting requests and taking their replies.
 
+use std::num::NonZeroU64;
+
 use pitot_meter::Nanos;
-use pitot_proto::client::{Draw, Fault, Progress, Tag, Verdict};
+use pitot_proto::client::{Draw, Fault, Progress, Reply, Tag, Verdict};
 
 use super::lifecycle::End;
 use super::slot::{Arrival, Link, Open, Pause, Pending};
@@ -229,9 +231,11 @@ impl Connections {
         loop {
             let tag = self.oldest_tag(slot);
             let s = &mut self.slots[slot as usize];
+            let has_layers = s.conn.has_layers();
             if let Link::Open(open) = &mut s.link
                 && open.unanswered > 0
                 && used < input.len()
+                && !has_layers
             {
                 open.reply.get_or_insert_with(|| Arrival::at(now));
             }
@@ -256,36 +260,63 @@ impl Connections {
                         *link = Link::Open(Open::new(since));
                     }
                 }
+                Progress::Began(nth) => self.began(slot, now, nth),
                 Progress::Reply(reply) => {
                     let unanswered = self.slots[slot as usize].unanswered();
-                    if unanswered == 0 || unanswered == 1 && used < input.len() {
+                    if unanswered == 0 || unanswered == 1 && used < input.len() && !has_layers {
                         // Bytes follow the end of the last reply, or nothing was asked at all.
                         self.fault(wire, slot, now, Fault::Unasked);
                         return None;
                     }
-                    self.complete(slot, now, reply.verdict);
-                    if !reply.persists {
-                        // The server has said that it closes, so that this end is not awaited.
-                        let end = if self.is_spent(slot) { End::ByUs } else { End::ByPeer };
-                        self.lose(wire, slot, now, ErrorPhase::Receive, ErrorKind::CLOSED, end);
+                    if !self.replied(wire, slot, now, 0, reply) {
                         return None;
                     }
-                    if used == input.len() {
+                    if used == input.len() && !has_layers {
                         return Some(used);
+                    }
+                }
+                Progress::ReplyTo(nth, reply) => {
+                    if !self.replied(wire, slot, now, nth, reply) {
+                        return None;
                     }
                 }
             }
         }
     }
 
+    /// The reply to the `nth` oldest request has begun.
+    fn began(&mut self, slot: u32, now: Nanos, nth: u16) {
+        let index = self.pending_index(slot, nth);
+        self.pending[index].first_byte = NonZeroU64::new(now.0);
+        if let Link::Open(open) = &mut self.slots[slot as usize].link {
+            open.reply.get_or_insert_with(|| Arrival::at(now));
+        }
+    }
+
+    /// The reply to the `nth` oldest request is complete; false if it was the last one of its connection.
+    fn replied(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, nth: u16, reply: Reply) -> bool {
+        self.complete(slot, now, nth, reply.verdict);
+        if !reply.persists {
+            // The server has said that it closes, so that this end is not awaited.
+            let end = if self.is_spent(slot) { End::ByUs } else { End::ByPeer };
+            self.lose(wire, slot, now, ErrorPhase::Receive, ErrorKind::CLOSED, end);
+        }
+        reply.persists
+    }
+
     fn fault(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, fault: Fault) {
         self.lose(wire, slot, now, ErrorPhase::Protocol, ErrorKind::Word(fault.word()), End::Faulty);
     }
 
-    /// The oldest request of a slot has its complete reply.
-    pub(super) fn complete(&mut self, slot: u32, now: Nanos, verdict: Verdict) {
+    /// The `nth` oldest request of a slot has its complete reply.
+    pub(super) fn complete(&mut self, slot: u32, now: Nanos, nth: u16, verdict: Verdict) {
         let idle = self.is_idle(slot);
-        let request = self.pending[self.pending_index(slot, 0)];
+        let request = self.pending[self.pending_index(slot, nth)];
+        // Those before it move up, so that the others stay in the order in which they were sent.
+        for n in (0..nth).rev() {
+            let (from, to) = (self.pending_index(slot, n), self.pending_index(slot, n + 1));
+            self.pending[to] = self.pending[from];
+        }
         let s = &mut self.slots[slot as usize];
         // Only an open connection has sent requests.
         let Link::Open(open) = &mut s.link else { return };
@@ -294,7 +325,8 @@ impl Connections {
         s.failures = 0;
         open.unanswered -= 1;
         open.served += 1;
-        let first_byte = open.reply.take().map_or(Nanos::ZERO, Arrival::first);
+        let arrived = open.reply.take().map_or(Nanos::ZERO, Arrival::first);
+        let first_byte = request.first_byte.map_or(arrived, |at| Nanos(at.get()));
         let wrong = match verdict {
             Verdict::Right => None,
             Verdict::Status(status) => Some(ErrorKind::Status(status)),

@@ -104,6 +104,8 @@ pub(super) enum History {
 pub(super) struct Pending {
     pub(super) intended: Nanos,
     pub(super) sent: Nanos,
+    /// When the first bytes of its reply came, if its connection tells replies apart before they are complete.
+    pub(super) first_byte: Option<NonZeroU64>,
     pub(super) tag: Tag,
 }
 
@@ -185,6 +187,6 @@ mod tests {
         // With its alarm, its entry in the queue, one request, and the protocol's and the engine's part this leaves
         // 100,000 connections well below 100 MB.
         assert!(size_of::<Slot>() <= 112, "{}", size_of::<Slot>());
-        assert!(size_of::<Pending>() <= 24);
+        assert!(size_of::<Pending>() <= 32);
     }
 }

@@ -38,6 +38,11 @@ pub enum Progress {
     Ready,
     /// The oldest request is answered.
     Reply(Reply),
+    /// The first bytes of the reply to this request have come, counted from the oldest unanswered one. Only a connection
+    /// with [layers](super::protocol::ClientConn::has_layers) says so.
+    Began(u16),
+    /// This request is answered, counted from the oldest unanswered one; those before it are not.
+    ReplyTo(u16, Reply),
 }
 
 /// A complete reply.

@@ -48,6 +48,14 @@ pub trait ClientConn: Send {
     /// Bytes that the protocol does not allow here. The connection cannot be used any more.
     fn receive(&mut self, tag: Option<Tag>, input: &[u8], out: &mut Outgoing) -> Result<Received, Fault>;
 
+    /// True if input has to pass a layer before it is a reply, as with TLS or the frames of HTTP/2, and for as long as the
+    /// connection is open. Then arriving bytes need not belong to a reply: the connection reports the beginning of one
+    /// by [`Progress::Began`](super::exchange::Progress::Began), it may hold further replies that it has consumed, so that
+    /// it is asked until it answers [`Progress::More`](super::exchange::Progress::More), and it tells by itself what was not asked for.
+    fn has_layers(&self) -> bool {
+        false
+    }
+
     /// The server has closed the connection in order. A reply that ends with its connection is complete now; to any
     /// other unanswered request there is none.
     fn end_of_input(&mut self, tag: Option<Tag>) -> Option<Reply> {

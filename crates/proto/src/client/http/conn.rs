@@ -87,7 +87,7 @@ impl ClientConn for HttpConn {
         match (&self.part, tag) {
             (Part::UntilClose, Some(tag)) => match self.finish(tag) {
                 Progress::Reply(reply) => Some(reply),
-                Progress::More | Progress::Ready => None,
+                _ => None,
             },
             _ => None,
         }

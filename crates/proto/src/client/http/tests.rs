@@ -39,7 +39,7 @@ fn replies(options: &ClientOptions, pieces: &[&[u8]]) -> (Vec<Reply>, Result<(),
             tail.drain(..received.consumed);
             match received.progress {
                 Progress::Reply(reply) => seen.push(reply),
-                Progress::More | Progress::Ready => break,
+                _ => break,
             }
         }
     }
