@@ -139,16 +139,21 @@ pub(crate) struct Load {
     #[arg(long, value_name = "ENGINE", help = engine_help(), help_heading = "Machine")]
     engine: Option<String>,
 
-    /// Stop the run with exit code 1 as soon as a condition holds; checked every second: 'errors > 1%'
-    #[arg(long, value_name = "CONDITION", help_heading = "Result")]
+    /// Stop the run with exit code 1 as soon as one of the conditions holds; checked every second: 'errors > 1%'. May be
+    /// given several times, and holds a list as --fail-if does.
+    #[arg(long, value_name = "CONDITIONS", help_heading = "Result")]
     abort_on: Vec<String>,
-    /// Exit with code 1 if a condition holds at the end of the run: 'p99 > 5ms'. Percentages of errors are of the requests
-    /// that were due or begun.
-    #[arg(long, value_name = "CONDITION", help_heading = "Result")]
+    /// Exit with code 1 if one of the conditions holds at the end of the run: 'p95 > 5ms, errors > 0.1%'. Figures are min,
+    /// any percentile, max, mean, errors, missed and rate. Percentages of errors are of the requests that were due or
+    /// begun. May be given several times.
+    #[arg(long, value_name = "CONDITIONS", help_heading = "Result")]
     fail_if: Vec<String>,
     /// Also print the number of samples behind each percentile, the distribution of response times, and connection counts.
     #[arg(short = 'L', long, help_heading = "Result")]
     latency: bool,
+    /// Also print the run second by second: replies, errors, missed arrivals, open connections and response times.
+    #[arg(long, help_heading = "Result")]
+    timeline: bool,
     /// Write the result as one JSON object; with - to standard output, and nothing else is written there.
     #[arg(long, value_name = "PATH|-", help_heading = "Result")]
     json: Option<PathBuf>,
@@ -214,6 +219,9 @@ impl Load {
                 "raise the limit on descriptors with ulimit -n",
             )
         })?;
+        if let Some(notice) = run.search_notice() {
+            eprintln!("{notice}");
+        }
         // Opened before the run, so that a file that cannot be written is reported before it.
         let mut files = Files::create(&self)?;
         let mut watch = Observer {
@@ -231,7 +239,8 @@ impl Load {
         }
         files.write(&report)?;
         if !self.data_on_stdout() {
-            print(&output::summary(&report, self.latency)).map_err(|e| not_written("the summary", &e))?;
+            let detail = output::Detail { samples: self.latency, timeline: self.timeline };
+            print(&output::summary(&report, detail)).map_err(|e| not_written("the summary", &e))?;
         }
         load_failure::of(&report).map_or(Ok(ExitCode::SUCCESS), Err)
     }

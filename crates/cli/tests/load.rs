@@ -356,6 +356,11 @@ fn the_json_keeps_its_contract() {
     assert_eq!(result["requests"]["attempted"], 200);
     assert_eq!(result["requests"]["ok"], 198);
     assert_eq!(result["connections"]["requested"], 3);
+    assert_eq!(result["statuses"], serde_json::json!({"200": 198, "404": 1}));
+    let by_second = |class: &str| -> u64 {
+        result["series"].as_array().unwrap().iter().map(|second| second[class].as_u64().unwrap()).sum()
+    };
+    assert_eq!((by_second("status_2xx"), by_second("status_4xx")), (198, 1));
     for path in [
         "/version",
         "/options/threads",
@@ -390,7 +395,9 @@ fn the_json_keeps_its_contract() {
     for (name, latency) in result["latency_ns"].as_object().unwrap() {
         let histogram = Histogram::decode(result["histograms"][name].as_str().unwrap()).unwrap();
         assert_eq!(latency["count"], histogram.count());
-        for (figure, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99_9", 0.999), ("p99_99", 0.9999)] {
+        for (figure, quantile) in
+            [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999), ("p99_99", 0.9999)]
+        {
             assert_eq!(latency[figure], histogram.at(quantile).0, "{name} {figure}");
         }
         assert_eq!(
@@ -520,11 +527,28 @@ fn gates_decide_the_exit_code() {
     assert_eq!(json(&[&url, "-n", "50", "--fail-if", "p99 > 30s", "--fail-if", "errors > 0"]).1, 0);
     let (result, code) = json(&[&url, "-n", "50", "--fail-if", "p50 > 1ns"]);
     assert_eq!((code, &result["gates"][0]["failed"]), (1, &Value::Bool(true)));
+    let list = "errors > 0, p95 > 1ns, max > 30s";
+    let (result, code) = json(&[&url, "-n", "50", "--fail-if", list, "--fail-if", "min > 30s"]);
+    let failed: Vec<bool> =
+        result["gates"].as_array().unwrap().iter().map(|gate| gate["failed"] == true).collect();
+    assert_eq!((code, failed), (1, vec![false, true, false, false]));
     let broken = Server::start(Script { acts: vec![Act::NotFound; 1_000_000], ..Script::default() });
     let start = Instant::now();
     let (result, code) = json(&[&broken.url(), "-d", "50s", "--abort-on", "errors > 50%"]);
     assert_eq!(code, 1);
     assert!(start.elapsed() < TIMEOUT && result["ended_early"].as_str().unwrap().contains("errors > 50%"));
+}
+
+#[test]
+fn the_run_second_by_second_is_shown_on_request() {
+    let server = Server::start(Script::default());
+    let output = load(&[&server.url(), "-d", "1200ms", "-R", "50", "--timeline"]);
+    let summary = text(&output.stdout);
+    let rows: Vec<&str> = summary.lines().skip_while(|line| !line.starts_with("  Second")).collect();
+    assert!(rows[0].contains("p95") && rows[1].trim_start().starts_with("0 "), "{summary}");
+    assert!(rows[2].trim_start().starts_with("1 ") && rows[1].ends_with('#'), "{summary}");
+    assert!(summary.contains("  replies by status: 200: "), "{summary}");
+    assert!(summary.contains("      min      p50      p75      p90      p95"), "{summary}");
 }
 
 #[test]
@@ -590,9 +614,10 @@ fn a_search_that_finds_nothing_is_a_failure_with_its_reason() {
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(
-        error.contains("no rate that was tried keeps p99 < 1us") && error.lines().count() == 2,
+        error.contains("no rate that was tried keeps p99 < 1us") && error.lines().count() == 3,
         "{error}"
     );
+    assert!(error.starts_with("searching from 2 rps: at most 40 runs of 0.1 s, 4.0 s"), "{error}");
 }
 
 #[test]

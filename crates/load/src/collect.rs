@@ -85,12 +85,17 @@ impl Collector {
             let second = Second {
                 t_s: interval.second,
                 completed: interval.completed,
+                status_2xx: interval.by_class[2],
+                status_3xx: interval.by_class[3],
+                status_4xx: interval.by_class[4],
+                status_5xx: interval.by_class[5],
                 errors: interval.errors,
                 missed: interval.missed,
                 received: interval.received,
                 sent: interval.sent,
                 open: interval.open,
                 p50_ns: interval.response.at(0.5).0,
+                p95_ns: interval.response.at(0.95).0,
                 p99_ns: interval.response.at(0.99).0,
                 max_ns: interval.response.max().0,
             };

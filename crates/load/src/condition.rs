@@ -18,6 +18,8 @@ pub struct Condition {
 enum Metric {
     /// A quantile of response times, in nanoseconds.
     Quantile(f64),
+    /// The shortest response time, in nanoseconds.
+    Min,
     /// The longest response time, in nanoseconds.
     Max,
     /// The mean response time, in nanoseconds.
@@ -50,7 +52,8 @@ pub enum ConditionError {
     Relation(String),
     /// An unknown figure.
     #[error(
-        "`{0}` is not a figure of a result (they are p50, p75, p90, p99, p99.9, p99.99, max, mean, errors, missed, rate)"
+        "`{0}` is not a figure of a result (they are min, p50, p75, p90, p95, p99, p99.9, p99.99 or any other percentile, \
+         max, mean, errors, missed, rate)"
     )]
     Metric(String),
     /// A limit that does not suit the figure.
@@ -100,6 +103,7 @@ impl Condition {
         let (figure, limit) = (figure.trim(), limit.trim());
         let share = limit.strip_suffix('%').map(str::trim);
         let metric = match figure {
+            "min" => Metric::Min,
             "max" => Metric::Max,
             "mean" => Metric::Mean,
             "rate" => Metric::Rate,
@@ -130,6 +134,7 @@ impl Condition {
         let response = |value: Nanos| (figures.response.count() > 0).then_some(value.0 as f64);
         match self.metric {
             Metric::Quantile(quantile) => response(figures.response.at(quantile)),
+            Metric::Min => response(figures.response.min()),
             Metric::Max => response(figures.response.max()),
             Metric::Mean => response(figures.response.mean()),
             Metric::Errors => Some(figures.errors as f64),
@@ -166,7 +171,7 @@ impl Condition {
         let figure = self.text.split(['<', '>']).next().unwrap_or_default().trim();
         let Some(value) = self.value(figures) else { return format!("{figure} is not known") };
         let shown = match self.metric {
-            Metric::Quantile(_) | Metric::Max | Metric::Mean => Nanos(value as u64).to_string(),
+            Metric::Quantile(_) | Metric::Min | Metric::Max | Metric::Mean => Nanos(value as u64).to_string(),
             Metric::ErrorShare | Metric::MissedShare => format!("{:.3}%", value * 100.0),
             Metric::Errors | Metric::Missed => format!("{value}"),
             Metric::Rate => format!("{value:.1} rps"),
@@ -237,6 +242,17 @@ mod tests {
             ["p99", "p101 < 5ms", "q99 < 5ms", "p99 < 5", "errors < 5ms", "errors < 200%", "rate > x", "< 5"]
         {
             assert!(Condition::parse(text).is_err(), "{text}");
+        }
+        // What the message offers is taken.
+        let offered = Condition::parse("q99 < 5ms").unwrap_err().to_string();
+        let offered = offered.split("they are ").nth(1).unwrap().trim_end_matches(')');
+        for figure in offered.split(", ").map(|figure| figure.split(' ').next().unwrap()) {
+            let limit = match figure {
+                "errors" | "missed" => "1%",
+                "rate" => "10rps",
+                _ => "5ms",
+            };
+            assert!(Condition::parse(&format!("{figure} > {limit}")).is_ok(), "{figure}");
         }
         assert_eq!(Condition::parse_all("p99 < 5ms, errors < 1%").unwrap().len(), 2);
     }

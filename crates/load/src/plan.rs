@@ -274,10 +274,14 @@ fn sources(text: &str) -> Result<Sources, Failure> {
 }
 
 fn conditions(texts: &[String], flag: &str) -> Result<Vec<Condition>, Failure> {
-    let parse = |text: &String| {
-        Condition::parse(text).map_err(|e| Failure::misuse(e.to_string(), format!("{flag} 'p99 > 5ms'")))
-    };
-    texts.iter().map(parse).collect()
+    let mut all = Vec::new();
+    for text in texts {
+        let several = Condition::parse_all(text).map_err(|e| {
+            Failure::misuse(e.to_string(), format!("write it like {flag} 'p99 > 5ms, errors > 1%'"))
+        })?;
+        all.extend(several);
+    }
+    Ok(all)
 }
 
 impl std::fmt::Debug for Plan {

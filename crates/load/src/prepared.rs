@@ -9,6 +9,7 @@ use pitot_sys::{affinity, limits};
 use serde_json::{Value, json};
 
 use crate::engine::{Route, Sources};
+use crate::pace::{Pace, STEPS_MAX};
 use crate::plan::{PROCESSES_MAX, Plan};
 use crate::share::Share;
 use crate::workload::Usage;
@@ -63,6 +64,20 @@ impl PreparedRun {
         Route { target: self.address, sources: self.plan.sources.map(start) }
     }
 
+    /// What a search should say before it starts: how many runs it makes at most, and how long these take. `None` if this
+    /// run is no search.
+    pub fn search_notice(&self) -> Option<String> {
+        let Pace::Search(search) = &self.plan.pace else { return None };
+        let each = self.plan.length()?.as_secs_f64();
+        let runs = STEPS_MAX as f64;
+        Some(format!(
+            "searching from {:.0} rps: at most {STEPS_MAX} runs of {each:.1} s, {}; usually less than half of that. \
+             Ctrl-C ends it with what is found by then",
+            search.first_rate(),
+            minutes(each * runs)
+        ))
+    }
+
     /// The options as they took effect, for the result.
     pub(crate) fn describe(&self) -> Value {
         let plan = &self.plan;
@@ -87,6 +102,16 @@ impl PreparedRun {
             "address": self.address.to_string(),
             "seed": plan.seed,
         })
+    }
+}
+
+/// Seconds as `6 min 40 s`.
+fn minutes(seconds: f64) -> String {
+    let whole = seconds.ceil() as u64;
+    match (whole / 60, whole % 60) {
+        (0, _) => format!("{seconds:.1} s"),
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
     }
 }
 
@@ -204,6 +229,15 @@ mod tests {
         let cure = check_ports(10_000_000, None).unwrap_err().cure;
         let advised = cure.split_ascii_whitespace().last().unwrap();
         assert!(check_ports(10_000_000, Some(Sources::parse(advised).unwrap())).is_ok(), "{cure}");
+    }
+
+    #[test]
+    fn a_search_says_how_long_it_takes_at_most() {
+        let run = prepared(|o| o.pacing.search = Some("p99 < 5ms".into())).unwrap();
+        let notice = run.search_notice().unwrap();
+        assert!(notice.contains("at most 40 runs of 10.0 s, 6 min 40 s"), "{notice}");
+        assert_eq!(prepared(|_| ()).unwrap().search_notice(), None);
+        assert_eq!((minutes(12.25), minutes(120.0)), ("12.2 s".into(), "2 min".into()));
     }
 
     #[test]

@@ -54,6 +54,7 @@ impl WorkerSpec {
 }
 
 /// A line from a worker.
+#[expect(clippy::large_enum_variant, reason = "one at a time, and most of them are the largest")]
 #[derive(Serialize, Deserialize)]
 enum Line<'a> {
     Ready { opened: u64 },

@@ -2,6 +2,7 @@
 //! second is handed to the collector, which sends the memory back.
 
 mod slices;
+mod statuses;
 
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -11,10 +12,11 @@ use pitot_sys::{sched, usage};
 
 use crate::message::Message;
 use crate::sample::{ErrorKind, ErrorPhase, Outcome, Sample};
-use crate::tally::{Interval, StormEnd, Tally, thread_use};
+use crate::tally::{Interval, StormEnd, Tally, status_class, thread_use};
 
 use slices::Beginning;
 pub(crate) use slices::SliceRecord;
+use statuses::Statuses;
 
 /// A gap within a reply that is longer than this counts as a stall: a stream with a small buffer stops there.
 pub(crate) const STALL: Nanos = Nanos::from_millis(100);
@@ -34,6 +36,7 @@ pub(crate) struct Intervals {
 pub(crate) struct Recorder {
     tally: Tally,
     errors: Vec<ErrorCount>,
+    statuses: Statuses,
     interval: Box<Interval>,
     intervals: Intervals,
     /// The whole run has started: what comes before belongs to the opening of connections.
@@ -88,6 +91,7 @@ impl Recorder {
         Recorder {
             tally,
             errors: Vec::with_capacity(32),
+            statuses: Statuses::new(),
             interval: Box::default(),
             intervals,
             started: false,
@@ -177,6 +181,7 @@ impl Recorder {
     pub(crate) fn sample(&mut self, sample: &Sample) {
         self.tick(sample.done);
         self.interval.completed += u64::from(self.measuring);
+        self.interval.by_class[status_class(sample.status)] += u64::from(self.measuring);
         self.tally.last_reply_ns = sample.done.0;
         if !self.measured(sample.intended) {
             if sample.outcome != Outcome::Right {
@@ -185,6 +190,7 @@ impl Recorder {
             return;
         }
         self.tally.requests.completed += 1;
+        self.statuses.count(sample.status);
         self.interval.response.record(sample.done.since(sample.intended));
         self.tally.service.record(sample.done.since(sample.sent));
         self.tally.first_byte.record(sample.first_byte.since(sample.sent));
@@ -357,6 +363,7 @@ impl Recorder {
         }
         let from = if self.measure_at == Nanos::MAX { now } else { self.measure_at };
         self.tally.errors = self.error_rows(from);
+        self.tally.statuses = self.statuses.seen();
         self.tally
     }
 

@@ -362,6 +362,7 @@ impl Measured {
             own_cpu_s: None,
             connections,
             errors: tally.errors.clone(),
+            statuses: tally.statuses.clone(),
             bytes: Bytes { received: collector.received, sent: collector.sent },
             protocol: tally.protocol.clone(),
             unanswered_since_s: silence::at_the_end(tally).map(|silence| silence.since.as_secs_f64()),

@@ -21,6 +21,8 @@ pub(crate) struct Sample {
     pub(crate) done: Nanos,
     /// How it ended.
     pub(crate) outcome: Outcome,
+    /// The status of its reply; 0 if the protocol has none.
+    pub(crate) status: u16,
 }
 
 /// How a completed request ended.

@@ -6,6 +6,9 @@ use pitot_meter::{Histogram, Nanos};
 use pitot_results::load::{ConnectionCounts, ErrorRow, RequestCounts, ThreadUse, WarmupCounts, Window};
 use serde::{Deserialize, Serialize};
 
+/// First digits that a status may have.
+pub(crate) const STATUS_CLASSES: usize = 10;
+
 /// Everything that one thread counted in a run, except response times, which go by the second ([`Interval`]).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
@@ -13,6 +16,8 @@ pub(crate) struct Tally {
     pub(crate) warmup: WarmupCounts,
     pub(crate) connections: ConnectionCounts,
     pub(crate) errors: Vec<ErrorRow>,
+    /// Complete replies of the measured part by their status, where the protocol has one.
+    pub(crate) statuses: BTreeMap<u16, u64>,
     #[serde(with = "text")]
     pub(crate) service: Histogram,
     #[serde(with = "text")]
@@ -60,6 +65,8 @@ pub(crate) struct Interval {
     pub(crate) second: u64,
     /// Replies completed in it.
     pub(crate) completed: u64,
+    /// The same by the first digit of their status, where the protocol has one; the others at 0.
+    pub(crate) by_class: [u64; STATUS_CLASSES],
     /// Requests that ended in it without a reply.
     pub(crate) failed: u64,
     /// Errors of all phases.
@@ -104,6 +111,9 @@ impl Tally {
                 }
                 None => self.errors.push(row.clone()),
             }
+        }
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += count;
         }
         self.service.merge(&other.service);
         self.schedule_lag.merge(&other.schedule_lag);
@@ -160,6 +170,7 @@ impl Interval {
         self.response.clear();
         self.second = second;
         self.completed = 0;
+        self.by_class = [0; STATUS_CLASSES];
         self.failed = 0;
         self.errors = 0;
         self.received = 0;
@@ -173,6 +184,7 @@ impl Interval {
     /// Adds what another source did in the same second. Peaks of one second are added, as if they had come at once.
     pub(crate) fn merge(&mut self, other: &Interval) {
         self.completed += other.completed;
+        self.by_class.iter_mut().zip(other.by_class).for_each(|(mine, count)| *mine += count);
         self.failed += other.failed;
         self.errors += other.errors;
         self.received += other.received;
@@ -183,6 +195,12 @@ impl Interval {
         self.open_ns += other.open_ns;
         self.response.merge(&other.response);
     }
+}
+
+/// The first digit of a status.
+#[inline]
+pub(crate) fn status_class(status: u16) -> usize {
+    usize::from(status / 100).min(STATUS_CLASSES - 1)
 }
 
 /// The difference of two readings of a thread's clocks.

@@ -25,6 +25,8 @@ pub struct Latency {
     #[serde(deserialize_with = "whole")]
     pub p90: u64,
     #[serde(deserialize_with = "whole")]
+    pub p95: u64,
+    #[serde(deserialize_with = "whole")]
     pub p99: u64,
     #[serde(deserialize_with = "whole")]
     pub p99_9: u64,
@@ -35,13 +37,21 @@ pub struct Latency {
 }
 
 /// The percentiles of tables: their names and fractions.
-pub const PERCENTILES: [(&str, f64); 6] =
-    [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+pub const PERCENTILES: [(&str, f64); 7] = [
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99.9", 0.999),
+    ("p99.99", 0.9999),
+];
 
 impl Latency {
     /// The figures of a histogram.
     pub fn of(histogram: &Histogram) -> Latency {
-        let [p50, p75, p90, p99, p99_9, p99_99] = PERCENTILES.map(|(_, quantile)| histogram.at(quantile).0);
+        let [p50, p75, p90, p95, p99, p99_9, p99_99] =
+            PERCENTILES.map(|(_, quantile)| histogram.at(quantile).0);
         Latency {
             count: histogram.count(),
             min: histogram.min().0,
@@ -50,6 +60,7 @@ impl Latency {
             p50,
             p75,
             p90,
+            p95,
             p99,
             p99_9,
             p99_99,
@@ -58,8 +69,8 @@ impl Latency {
     }
 
     /// The figures of [`PERCENTILES`], in their order.
-    pub fn percentiles(&self) -> [u64; 6] {
-        [self.p50, self.p75, self.p90, self.p99, self.p99_9, self.p99_99]
+    pub fn percentiles(&self) -> [u64; 7] {
+        [self.p50, self.p75, self.p90, self.p95, self.p99, self.p99_9, self.p99_99]
     }
 }
 

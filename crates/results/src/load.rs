@@ -53,6 +53,9 @@ pub struct LoadResult {
     pub connections: ConnectionCounts,
     /// Errors by phase and kind, the most frequent first.
     pub errors: Vec<ErrorRow>,
+    /// Complete replies by their status, right and wrong ones; empty if the protocol has none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<u16, u64>,
     /// Bytes of the application.
     pub bytes: Bytes,
     /// What the protocol counted by itself in the whole run, such as hits and misses of a cache.
@@ -234,6 +237,14 @@ pub struct Second {
     pub t_s: u64,
     /// Replies completed.
     pub completed: u64,
+    /// Those of them with a status from 200 to 299, ...
+    pub status_2xx: u64,
+    /// ... 300 to 399, ...
+    pub status_3xx: u64,
+    /// ... 400 to 499, ...
+    pub status_4xx: u64,
+    /// ... and 500 to 599.
+    pub status_5xx: u64,
     /// Errors of all phases.
     pub errors: u64,
     /// Arrivals missed of those that were due in it.
@@ -246,6 +257,8 @@ pub struct Second {
     pub open: u64,
     /// Median response time of the replies completed in it, nanoseconds.
     pub p50_ns: u64,
+    /// 95th percentile of the same, nanoseconds.
+    pub p95_ns: u64,
     /// 99th percentile of the same, nanoseconds.
     pub p99_ns: u64,
     /// The longest of the same, nanoseconds.

@@ -136,7 +136,7 @@ impl Connections {
         if let Some(tag) = self.oldest_tag(slot)
             && let Some(reply) = self.slots[slot as usize].conn.end_of_input(Some(tag))
         {
-            self.complete(slot, now, 0, reply.verdict);
+            self.complete(slot, now, 0, reply);
         }
         let kind = match &self.slots[slot as usize].link {
             Link::Open(Open { reply: Some(_), .. }) => ErrorKind::TRUNCATED,

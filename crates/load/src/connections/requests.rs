@@ -295,7 +295,7 @@ impl Connections {
 
     /// The reply to the `nth` oldest request is complete; false if it was the last one of its connection.
     fn replied(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, nth: u16, reply: Reply) -> bool {
-        self.complete(slot, now, nth, reply.verdict);
+        self.complete(slot, now, nth, reply);
         if !reply.persists {
             // The server has said that it closes, so that this end is not awaited.
             let end = if self.is_spent(slot) { End::ByUs } else { End::ByPeer };
@@ -309,7 +309,7 @@ impl Connections {
     }
 
     /// The `nth` oldest request of a slot has its complete reply.
-    pub(super) fn complete(&mut self, slot: u32, now: Nanos, nth: u16, verdict: Verdict) {
+    pub(super) fn complete(&mut self, slot: u32, now: Nanos, nth: u16, reply: Reply) {
         let idle = self.is_idle(slot);
         let request = self.pending[self.pending_index(slot, nth)];
         // Those before it move up, so that the others stay in the order in which they were sent.
@@ -327,7 +327,7 @@ impl Connections {
         open.served += 1;
         let arrived = open.reply.take().map_or(Nanos::ZERO, Arrival::first);
         let first_byte = request.first_byte.map_or(arrived, |at| Nanos(at.get()));
-        let wrong = match verdict {
+        let wrong = match reply.verdict {
             Verdict::Right => None,
             Verdict::Status(status) => Some(ErrorKind::Status(status)),
             Verdict::Length => Some(ErrorKind::Word("length")),
@@ -354,6 +354,7 @@ impl Connections {
             first_byte,
             done: now,
             outcome,
+            status: reply.status,
         });
     }
 

@@ -5,7 +5,8 @@ mod chart;
 mod csv;
 mod progress;
 mod summary;
+mod timeline;
 
 pub use csv::write_csv;
 pub use progress::{progress_line, step_line};
-pub use summary::summary;
+pub use summary::{Detail, summary};

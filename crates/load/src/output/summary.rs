@@ -9,16 +9,27 @@ use super::bytes::bytes;
 use super::chart;
 use crate::report::Report;
 
-/// The result as text, in a form like that of wrk. `detail` adds the number of samples behind each percentile, the
-/// distribution of response times, and connection counts.
-pub fn summary(report: &Report, detail: bool) -> String {
+/// What a summary shows in addition to what it always does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Detail {
+    /// The number of samples behind each percentile, the distribution of response times, and connection counts.
+    pub samples: bool,
+    /// The run second by second.
+    pub timeline: bool,
+}
+
+/// The result as text, in a form like that of wrk.
+pub fn summary(report: &Report, detail: Detail) -> String {
     let (mut text, result) = (String::new(), &report.result);
     head(&mut text, result);
     latencies(&mut text, result);
     totals(&mut text, result);
-    if detail {
+    if detail.samples {
         samples_behind(&mut text, report);
         connections(&mut text, result);
+    }
+    if detail.timeline {
+        text.push_str(&super::timeline::timeline(&result.series));
     }
     errors(&mut text, result);
     search(&mut text, result);
@@ -71,14 +82,15 @@ fn latencies(text: &mut String, result: &LoadResult) {
         return;
     }
     let _ = write!(text, "\n  {:<13}", "Latency");
-    for (name, _) in PERCENTILES {
-        let _ = write!(text, "{name:>10}");
+    for name in ["min"].into_iter().chain(PERCENTILES.map(|(name, _)| name)).chain(["max", "mean"]) {
+        let _ = write!(text, "{name:>9}");
     }
-    let _ = writeln!(text, "{:>10}{:>10}", "max", "mean");
+    text.push('\n');
     for (name, latency) in rows {
         let _ = write!(text, "  {:<13}", name.replace('_', " "));
-        for value in latency.percentiles().into_iter().chain([latency.max, latency.mean]) {
-            let _ = write!(text, "{:>10}", Nanos(value).to_string());
+        let ends = [latency.max, latency.mean];
+        for value in [latency.min].into_iter().chain(latency.percentiles()).chain(ends) {
+            let _ = write!(text, "{:>9}", Nanos(value).to_string());
         }
         text.push('\n');
     }
@@ -109,6 +121,14 @@ fn totals(text: &mut String, result: &LoadResult) {
             grouped(requests.failed),
             grouped(requests.completed - requests.ok)
         );
+        if !result.statuses.is_empty() {
+            let counts: Vec<String> = result
+                .statuses
+                .iter()
+                .map(|(status, &count)| format!("{status}: {}", grouped(count)))
+                .collect();
+            let _ = writeln!(text, "  replies by status: {}", counts.join(", "));
+        }
         if requests.cut > 0 {
             let oldest = Nanos(requests.cut_oldest_ns);
             let _ = writeln!(

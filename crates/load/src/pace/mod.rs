@@ -15,7 +15,7 @@ mod stages;
 
 pub(crate) use entry::{Arrivals, Pace};
 pub use entry::{PaceEntry, PaceOptions};
-pub(crate) use rate_search::Search;
+pub(crate) use rate_search::{STEPS_MAX, Search};
 
 /// All paces, in the order in which lists show them; a later one takes precedence where options imply several.
 pub static PACES: &[PaceEntry] =

@@ -6,7 +6,7 @@ use crate::verdict::MISSED_MAX;
 /// The search ends when the bounds are this close.
 const PRECISION: f64 = 1.05;
 /// The most runs of one search.
-const STEPS_MAX: usize = 40;
+pub(crate) const STEPS_MAX: usize = 40;
 /// No rate below this is tried.
 const RATE_MIN: f64 = 1.0;
 
@@ -29,6 +29,11 @@ impl Search {
     /// The conditions as the user wrote them, with those that always hold.
     pub(crate) fn describe(&self) -> String {
         self.conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The rate that is tried first, in requests per second.
+    pub(crate) fn first_rate(&self) -> f64 {
+        self.from
     }
 
     /// Starts the search.

@@ -307,7 +307,7 @@ fn a_reply_that_falters_shows_in_the_smoothness_and_nowhere_else() {
         // The gap begins when the first piece is read, which a busy machine may delay.
         assert!(u128::from(smoothness.gap_ns.min) >= PAUSE.as_nanos() / 2, "{smoothness:?}");
         assert_eq!(smoothness.stalled_share, 1.0);
-        let text = pitot_load::output::summary(&report, false);
+        let text = pitot_load::output::summary(&report, pitot_load::output::Detail::default());
         assert!(
             text.contains("gaps within replies: p50") && text.contains("100.00% of their time"),
             "{text}"

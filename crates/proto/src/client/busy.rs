@@ -81,7 +81,7 @@ impl ClientConn for BusyConn {
             n if n < REPLY.len() => Verdict::Length,
             _ => self.verdict,
         };
-        Some(Reply { verdict, persists: false })
+        Some(Reply { verdict, status: 0, persists: false })
     }
 }
 

@@ -106,7 +106,7 @@ impl ClientConn for EchoConn {
         let progress = if self.returned == len {
             self.returned = 0;
             let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-            Progress::Reply(Reply { verdict, persists: true })
+            Progress::Reply(Reply { verdict, status: 0, persists: true })
         } else {
             Progress::More
         };

@@ -50,6 +50,8 @@ pub enum Progress {
 pub struct Reply {
     /// Whether it is the right one.
     pub verdict: Verdict,
+    /// Its status, right or wrong; 0 if the protocol has none that is worth counting.
+    pub status: u16,
     /// Whether the connection can be used again.
     pub persists: bool,
 }

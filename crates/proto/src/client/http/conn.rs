@@ -13,6 +13,7 @@ pub(super) struct HttpConn {
     /// Bytes of the present body that have arrived.
     at: u64,
     verdict: Verdict,
+    status: u16,
     persists: bool,
 }
 
@@ -96,7 +97,7 @@ impl ClientConn for HttpConn {
 
 impl HttpConn {
     pub(super) fn new(site: Arc<Site>) -> HttpConn {
-        HttpConn { site, part: Part::Head, at: 0, verdict: Verdict::Right, persists: true }
+        HttpConn { site, part: Part::Head, at: 0, verdict: Verdict::Right, status: 0, persists: true }
     }
 
     /// Starts on a reply whose head is there; true if that is all of it.
@@ -107,6 +108,7 @@ impl HttpConn {
             self.site.statuses.iter().any(|range| range.contains(&head.status))
         };
         self.verdict = if right { Verdict::Right } else { Verdict::Status(head.status) };
+        self.status = head.status;
         self.persists = head.persists;
         self.at = 0;
         let bodiless = matches!(head.status, 204 | 304) || self.site.requests[tag.0 as usize].head_only;
@@ -138,6 +140,6 @@ impl HttpConn {
         }
         let persists = self.persists && !matches!(self.part, Part::UntilClose);
         self.part = Part::Head;
-        Progress::Reply(Reply { verdict: self.verdict, persists })
+        Progress::Reply(Reply { verdict: self.verdict, status: self.status, persists })
     }
 }

@@ -141,7 +141,7 @@ fn a_reply_of_wrong_bytes_and_length_is_judged_alike_however_it_is_cut() {
     let mut o = options(vec![spec("GET", "/bytes/3", b"")]);
     o.verify = true;
     let input = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong";
-    let wanted = [Reply { verdict: Verdict::Length, persists: true }];
+    let wanted = [Reply { verdict: Verdict::Length, status: 200, persists: true }];
     for cut in 1..input.len() {
         assert_eq!(replies(&o, &[&input[..cut], &input[cut..]]), (wanted.to_vec(), Ok(())), "{cut}");
     }
@@ -168,7 +168,7 @@ fn the_reply_to_head_has_no_body() {
 #[test]
 fn a_reply_that_ends_with_its_connection_does_not_persist() {
     let (seen, _) = replies(&options(vec![spec("GET", "/", b"")]), &[b"HTTP/1.1 200 OK\r\n\r\nabc"]);
-    assert_eq!(seen, [Reply { verdict: Verdict::Right, persists: false }]);
+    assert_eq!(seen, [Reply { verdict: Verdict::Right, status: 200, persists: false }]);
 }
 
 #[test]

@@ -151,6 +151,6 @@ impl MemcacheConn {
         }
         (self.answered, self.hits) = (0, 0);
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-        Progress::Reply(Reply { verdict, persists: true })
+        Progress::Reply(Reply { verdict, status: 0, persists: true })
     }
 }

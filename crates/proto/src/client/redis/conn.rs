@@ -154,6 +154,6 @@ impl RedisConn {
         }
         (self.part, self.answered, self.hits) = (Part::Start, 0, 0);
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-        Progress::Reply(Reply { verdict, persists: true })
+        Progress::Reply(Reply { verdict, status: 0, persists: true })
     }
 }

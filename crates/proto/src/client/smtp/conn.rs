@@ -157,7 +157,7 @@ impl SmtpConn {
             self.queued -= 1;
             self.begin(out);
         }
-        Progress::Reply(Reply { verdict, persists })
+        Progress::Reply(Reply { verdict, status: 0, persists })
     }
 }
 
