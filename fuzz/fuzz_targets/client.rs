@@ -22,8 +22,7 @@ static CLIENT_PROTOCOLS: LazyLock<Vec<Box<dyn ClientProtocol>>> = LazyLock::new(
         let request = |method: &str| RequestSpec {
             method: method.into(),
             path: path.clone(),
-            weight: 1.0,
-            body: Vec::new(),
+            ..RequestSpec::default()
         };
         let requests = match entry.scheme {
             "http" => vec![request("GET"), request("HEAD")],

@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn zipf_makes_later_requests_rarer() {
-        let spec = RequestSpec { method: "GET".into(), path: "/".into(), weight: 2.0, body: Vec::new() };
+        let spec = RequestSpec { weight: 2.0, ..RequestSpec::default() };
         let mut specs = vec![spec; 4];
         Choice::parse("zipf:1").unwrap().weigh(&mut specs);
         assert_eq!(specs.iter().map(|s| s.weight).collect::<Vec<_>>(), [2.0, 1.0, 2.0 / 3.0, 0.5]);

@@ -1,6 +1,7 @@
 //! From the options to the protocol with its requests.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use pitot_proto::client::{CLIENTS, ClientEntry, ClientOptions, ClientProtocol, Url, find};
 
@@ -48,6 +49,7 @@ pub(crate) fn build(
     let client_options = ClientOptions {
         requests,
         in_turn,
+        order: Arc::default(),
         headers: options.headers.iter().map(|h| header(h)).collect::<Result<_, _>>()?,
         expect_status: options.expect_status.as_deref().map_or(Ok(Vec::new()), statuses)?,
         expect_body: options.expect_body.as_deref().map(requests_file::read).transpose()?,

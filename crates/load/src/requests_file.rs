@@ -47,6 +47,7 @@ fn listed(options: &Options, url: &Url, client: &ClientEntry) -> Result<(Vec<Req
         specs.extend(paths.into_iter().map(|path| RequestSpec {
             method: method.to_owned(),
             path,
+            headers: Vec::new(),
             weight,
             body: body.clone(),
         }));
@@ -107,7 +108,12 @@ fn from_file(file: &Path) -> Result<Vec<RequestSpec>, Failure> {
             ));
         };
         let body = words.next().map(|text| content(text.trim_start())).transpose()?.unwrap_or_default();
-        specs.push(RequestSpec { method: method.to_owned(), path: path.to_owned(), weight: 1.0, body });
+        specs.push(RequestSpec {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            body,
+            ..RequestSpec::default()
+        });
     }
     if specs.is_empty() {
         return Err(Failure::misuse(

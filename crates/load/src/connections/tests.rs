@@ -77,7 +77,7 @@ fn every(gap: Nanos) -> ThreadPace {
 impl Harness {
     fn new(connections: u64, pace: ThreadPace, change: impl FnOnce(&mut ThreadPlan)) -> Harness {
         let url = Url::parse("http://h/").unwrap();
-        let request = RequestSpec { method: "GET".into(), path: "/".into(), weight: 1.0, body: Vec::new() };
+        let request = RequestSpec::default();
         let options = ClientOptions { requests: vec![request], ..ClientOptions::default() };
         let protocol = (pitot_proto::client::find("http").unwrap().build)(&url, &options).unwrap();
         let mut plan = ThreadPlan {

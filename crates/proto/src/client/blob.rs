@@ -48,7 +48,7 @@ fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, St
             .ok_or_else(|| format!("`{size}` is not a number of bytes from 1 to {}", blob::SIZE_MAX))?;
         requests.push((&*format!("{line}\n").into_bytes().leak(), bytes));
     }
-    let choice = RequestChoice::new(&options.requests, options.in_turn)?;
+    let choice = RequestChoice::of(options)?;
     Ok(Box::new(Blob { table: Arc::new(Table { requests, choice, verify: options.verify }) }))
 }
 
@@ -115,7 +115,7 @@ mod tests {
 
     fn protocol(path: &str) -> Result<Box<dyn ClientProtocol>, String> {
         let url = Url::parse("blob://h:1").unwrap();
-        let request = RequestSpec { method: "GET".into(), path: path.into(), weight: 1.0, body: Vec::new() };
+        let request = RequestSpec { path: path.into(), ..RequestSpec::default() };
         build(&url, &ClientOptions { requests: vec![request], verify: true, ..ClientOptions::default() })
     }
 

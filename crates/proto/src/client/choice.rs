@@ -1,19 +1,37 @@
-use crate::client::exchange::{Draw, Tag};
-use crate::client::protocol::RequestSpec;
+use std::sync::Arc;
 
-/// Chooses among the requests of a run: by weight, or each in turn.
+use crate::client::exchange::{Draw, Tag};
+use crate::client::protocol::{ClientOptions, RequestSpec};
+
+/// Chooses among the requests of a run: by weight, each in turn, or in an order that is given.
 #[derive(Clone, Debug)]
 pub struct RequestChoice {
     /// The upper end of each request's share of all random numbers; empty if they come in turn.
     ends: Vec<u64>,
+    /// The order in which they come; empty if it is their own.
+    order: Arc<[u32]>,
     count: u32,
 }
 
 impl RequestChoice {
+    /// The choice that the options ask for.
+    ///
+    /// # Errors
+    /// One line if there are none or more than 2^32, a weight is not positive and finite, or the order names one that
+    /// does not exist.
+    pub fn of(options: &ClientOptions) -> Result<RequestChoice, String> {
+        let mut choice = RequestChoice::new(&options.requests, options.in_turn || !options.order.is_empty())?;
+        if options.order.iter().any(|&n| n >= choice.count) {
+            return Err("the order of the requests names one that does not exist".into());
+        }
+        choice.order = Arc::clone(&options.order);
+        Ok(choice)
+    }
+
     /// A choice among `requests`.
     ///
     /// # Errors
-    /// One line if there are none or more than 2^32, or a weight is not positive and finite.
+    /// As for [`RequestChoice::of`].
     pub fn new(requests: &[RequestSpec], in_turn: bool) -> Result<RequestChoice, String> {
         let count = u32::try_from(requests.len()).map_err(|_| "there are too many requests".to_owned())?;
         if count == 0 {
@@ -32,7 +50,7 @@ impl RequestChoice {
                 ends.push((sum / total * 2f64.powi(64)) as u64);
             }
         }
-        Ok(RequestChoice { ends, count })
+        Ok(RequestChoice { ends, order: Arc::default(), count })
     }
 
     /// The index of the next request in the table.
@@ -41,7 +59,10 @@ impl RequestChoice {
         if self.count == 1 {
             Tag(0)
         } else if self.ends.is_empty() {
-            Tag((draw.index % u64::from(self.count)) as u32)
+            match self.order.len() as u64 {
+                0 => Tag((draw.index % u64::from(self.count)) as u32),
+                length => Tag(self.order[(draw.index % length) as usize]),
+            }
         } else {
             let index = self.ends.partition_point(|&end| end <= draw.random);
             Tag((index as u32).min(self.count - 1))
@@ -54,7 +75,7 @@ mod tests {
     use super::*;
 
     fn specs(weights: &[f64]) -> Vec<RequestSpec> {
-        let spec = |&weight| RequestSpec { method: "GET".into(), path: "/".into(), weight, body: Vec::new() };
+        let spec = |&weight| RequestSpec { weight, ..RequestSpec::default() };
         weights.iter().map(spec).collect()
     }
 
@@ -70,6 +91,17 @@ mod tests {
         let choice = RequestChoice::new(&specs(&[1.0; 3]), true).unwrap();
         let taken: Vec<u32> = (0..7).map(|index| choice.next(Draw { random: 9, index }).0).collect();
         assert_eq!(taken, [0, 1, 2, 0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn an_order_decides_which_comes_when() {
+        let order = [2, 0, 0, 1].into();
+        let mut options = ClientOptions { requests: specs(&[1.0; 3]), order, ..ClientOptions::default() };
+        let choice = RequestChoice::of(&options).unwrap();
+        let taken: Vec<u32> = (0..6).map(|index| choice.next(Draw { random: 9, index }).0).collect();
+        assert_eq!(taken, [2, 0, 0, 1, 2, 0]);
+        options.order = [3].into();
+        assert!(RequestChoice::of(&options).is_err());
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, St
         };
         bytes.push(&*(0..len).map(pattern_at).collect::<Vec<u8>>().leak());
     }
-    let choice = RequestChoice::new(&options.requests, options.in_turn)?;
+    let choice = RequestChoice::of(options)?;
     Ok(Box::new(Echo { requests: Arc::new(Requests { bytes, choice }) }))
 }
 
@@ -120,12 +120,7 @@ mod tests {
     use crate::client::protocol::RequestSpec;
 
     fn protocol(paths: &[&str]) -> Result<Box<dyn ClientProtocol>, String> {
-        let spec = |path: &&str| RequestSpec {
-            method: "GET".into(),
-            path: (*path).into(),
-            weight: 1.0,
-            body: Vec::new(),
-        };
+        let spec = |path: &&str| RequestSpec { path: (*path).into(), ..RequestSpec::default() };
         let requests = paths.iter().map(spec).collect();
         let options = ClientOptions { requests, in_turn: true, ..ClientOptions::default() };
         build(&Url::parse("echo://h").unwrap(), &options)

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::exchange::{Draw, Fault, Opening, Received, Reply, Tag};
 use super::outgoing::Outgoing;
 
@@ -76,10 +78,25 @@ pub struct RequestSpec {
     pub method: String,
     /// What follows the authority in a URL.
     pub path: String,
+    /// Headers of this request alone, which take the place of those of all requests.
+    pub headers: Vec<(String, String)>,
     /// How often it is chosen, relative to the others.
     pub weight: f64,
     /// The body; empty for none.
     pub body: Vec<u8>,
+}
+
+impl Default for RequestSpec {
+    /// `GET /`.
+    fn default() -> RequestSpec {
+        RequestSpec {
+            method: "GET".into(),
+            path: "/".into(),
+            headers: Vec::new(),
+            weight: 1.0,
+            body: Vec::new(),
+        }
+    }
 }
 
 /// What a user may set for a protocol. Each protocol reads its own fields.
@@ -89,6 +106,9 @@ pub struct ClientOptions {
     pub requests: Vec<RequestSpec>,
     /// Take the requests in turn instead of by their weights.
     pub in_turn: bool,
+    /// Which of the requests is the first of the run, the second and so on, over and over; empty for their own order. It
+    /// takes the requests in turn.
+    pub order: Arc<[u32]>,
     /// Headers to add to each request, or to replace the standard ones.
     pub headers: Vec<(String, String)>,
     /// Statuses that count as right; empty for the protocol's own choice.
@@ -99,4 +119,16 @@ pub struct ClientOptions {
     pub verify: bool,
     /// Each connection carries a single request, and the server may be told so.
     pub single_request: bool,
+}
+
+impl ClientOptions {
+    /// The headers of a request: those of all requests that it does not replace, and its own.
+    pub fn headers_of<'a>(
+        &'a self,
+        spec: &'a RequestSpec,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> + Clone {
+        let own = |name: &str| spec.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+        let common = self.headers.iter().filter(move |(name, _)| !own(name));
+        common.chain(&spec.headers).map(|(name, value)| (name.as_str(), value.trim()))
+    }
 }

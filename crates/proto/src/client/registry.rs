@@ -25,8 +25,7 @@ mod tests {
             assert!(!c.summary.is_empty() && c.doc.len() > c.summary.len(), "{} lacks its docs", c.scheme);
             let url = Url::parse(c.example).unwrap();
             assert_eq!(url.scheme, c.scheme);
-            let request =
-                RequestSpec { method: "GET".into(), path: url.path.clone(), weight: 1.0, body: Vec::new() };
+            let request = RequestSpec { path: url.path.clone(), ..RequestSpec::default() };
             let options = ClientOptions { requests: vec![request], ..ClientOptions::default() };
             assert!((c.build)(&url, &options).is_ok(), "{}", c.scheme);
         }

@@ -33,7 +33,8 @@ impl ClientProtocol for Http {
 /// # Errors
 /// A method, path or header that HTTP does not allow; invalid weights or statuses.
 pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
-    for (name, value) in &options.headers {
+    let own = options.requests.iter().flat_map(|spec| &spec.headers);
+    for (name, value) in options.headers.iter().chain(own) {
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(format!("`{name}` is not the name of a header"));
         }
@@ -47,7 +48,7 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
     Ok(Box::new(Http {
         site: Arc::new(Site {
             requests: requests?,
-            choice: RequestChoice::new(&options.requests, options.in_turn)?,
+            choice: RequestChoice::of(options)?,
             statuses: options.expect_status.clone(),
         }),
     }))
@@ -75,21 +76,21 @@ fn request(
     };
     let head_only = spec.method == "HEAD";
     let mut text = format!("{} {path} HTTP/1.1\r\n", spec.method);
-    let given = |name: &str| options.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+    let headers = options.headers_of(spec);
+    let given = |name: &str| headers.clone().any(|(n, _)| n.eq_ignore_ascii_case(name));
     if !given("host") {
         text += &format!("Host: {}\r\n", url.authority());
     }
-    for (name, value) in &options.headers {
-        text += &format!("{name}: {}\r\n", value.trim());
+    for (name, value) in headers.clone() {
+        text += &format!("{name}: {value}\r\n");
     }
     // A length that is not the body's breaks the framing of every request behind it.
     let length = spec.body.len().to_string();
-    for (name, value) in &options.headers {
-        if name.eq_ignore_ascii_case("content-length") && value.trim() != length {
+    for (name, value) in headers.clone() {
+        if name.eq_ignore_ascii_case("content-length") && value != length {
             return Err(format!(
-                "the header `{name}: {}` is not the length of the body of {} {path}, which is {length}; without the \
-                 header the right one is sent",
-                value.trim(),
+                "the header `{name}: {value}` is not the length of the body of {} {path}, which is {length}; without \
+                 the header the right one is sent",
                 spec.method
             ));
         }
@@ -113,8 +114,8 @@ fn request(
 /// Checks that the body is in the coding that the user's headers say, for what is not breaks the framing as well.
 fn check_transfer_encoding(options: &ClientOptions, spec: &RequestSpec) -> Result<(), String> {
     let values = |wanted: &str| {
-        let headers = options.headers.iter().filter(move |(name, _)| name.eq_ignore_ascii_case(wanted));
-        headers.map(|(_, value)| value.trim().to_owned()).collect::<Vec<_>>()
+        let headers = options.headers_of(spec).filter(move |(name, _)| name.eq_ignore_ascii_case(wanted));
+        headers.map(|(_, value)| value).collect::<Vec<_>>()
     };
     if !values("content-length").is_empty() {
         return Err(

@@ -7,6 +7,7 @@ mod build;
 mod chunked;
 mod conn;
 mod head;
+mod reader;
 mod site;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use crate::client::protocol::{ClientConn, ClientOptions, RequestSpec};
 use crate::client::url::Url;
 
 fn spec(method: &str, path: &str, body: &[u8]) -> RequestSpec {
-    RequestSpec { method: method.into(), path: path.into(), weight: 1.0, body: body.to_vec() }
+    RequestSpec { method: method.into(), path: path.into(), body: body.to_vec(), ..RequestSpec::default() }
 }
 
 fn options(requests: Vec<RequestSpec>) -> ClientOptions {
@@ -67,6 +67,16 @@ fn a_request_is_what_the_user_asked_for() {
         first_request(&o),
         "POST /x?y HTTP/1.1\r\nhost: other\r\nX-A: b\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi"
     );
+}
+
+#[test]
+fn headers_of_a_request_take_the_place_of_those_of_all() {
+    let mut o = options(vec![spec("GET", "/", b"")]);
+    o.headers = vec![("X-A".into(), "all".into()), ("X-B".into(), "all".into())];
+    o.requests[0].headers = vec![("x-a".into(), "1".into()), ("x-a".into(), "2".into())];
+    assert_eq!(first_request(&o), "GET / HTTP/1.1\r\nHost: h:81\r\nX-B: all\r\nx-a: 1\r\nx-a: 2\r\n\r\n");
+    o.requests[0].headers = vec![("a b".into(), "x".into())];
+    assert!(connect(&o).is_err());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::memcache::{Memcache as Server, MemcacheOptions};
 use crate::{Action, Connection, ConnectionLimits, Protocol, Worker};
 
 fn protocol(query: &str) -> Box<dyn ClientProtocol> {
-    let request = RequestSpec { method: "GET".into(), path: query.into(), weight: 1.0, body: Vec::new() };
+    let request = RequestSpec { path: query.into(), ..RequestSpec::default() };
     let options = ClientOptions { requests: vec![request], verify: true, ..ClientOptions::default() };
     build(&Url::parse("memcache://h").unwrap(), &options).unwrap()
 }
@@ -149,8 +149,7 @@ fn a_server_that_will_not_be_filled_is_told_in_its_own_words() {
 
 #[test]
 fn what_means_nothing_here_is_refused() {
-    let spec =
-        |path: &str| RequestSpec { method: "GET".into(), path: path.into(), weight: 1.0, body: Vec::new() };
+    let spec = |path: &str| RequestSpec { path: path.into(), ..RequestSpec::default() };
     let url = Url::parse("memcache://h").unwrap();
     let header = vec![("A".to_owned(), "b".to_owned())];
     for (requests, headers) in [

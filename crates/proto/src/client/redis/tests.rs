@@ -7,7 +7,7 @@ use crate::client::outgoing::Outgoing;
 use crate::client::protocol::RequestSpec;
 
 fn protocol(query: &str) -> Box<dyn ClientProtocol> {
-    let request = RequestSpec { method: "GET".into(), path: query.into(), weight: 1.0, body: Vec::new() };
+    let request = RequestSpec { path: query.into(), ..RequestSpec::default() };
     let options = ClientOptions { requests: vec![request], verify: true, ..ClientOptions::default() };
     build(&Url::parse("redis://h").unwrap(), &options).unwrap()
 }

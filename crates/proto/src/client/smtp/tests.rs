@@ -5,7 +5,7 @@ use crate::client::protocol::RequestSpec;
 
 fn conn(path: &str) -> Box<dyn ClientConn> {
     let url = Url::parse("smtp://h").unwrap();
-    let request = RequestSpec { method: "GET".into(), path: path.into(), weight: 1.0, body: b".\n".to_vec() };
+    let request = RequestSpec { path: path.into(), body: b".\n".to_vec(), ..RequestSpec::default() };
     let options = ClientOptions { requests: vec![request], ..ClientOptions::default() };
     build(&url, &options).unwrap().connect()
 }
@@ -108,7 +108,7 @@ fn a_generated_message_is_as_long_as_asked_for() {
     let url = Url::parse("smtp://h").unwrap();
     for size in [200usize, 1024, 5000] {
         let path = format!("/?size={size}");
-        let request = RequestSpec { method: "GET".into(), path, weight: 1.0, body: Vec::new() };
+        let request = RequestSpec { path, ..RequestSpec::default() };
         let options = ClientOptions { requests: vec![request], ..ClientOptions::default() };
         let longest = build(&url, &options).unwrap().request_bytes_max().unwrap();
         assert!((size..size + 8).contains(&longest), "{size}: {longest}");

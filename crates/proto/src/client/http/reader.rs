@@ -1,0 +1,107 @@
+//! Takes a stream of replies apart: their heads, and their bodies in every framing.
+
+use super::chunked::Chunked;
+use super::head::{self, Framing, Head};
+use crate::client::exchange::Fault;
+
+/// What is told of a reply while it comes in.
+pub(super) trait Parts {
+    /// Its head, with its bytes; true if no body follows, whatever the head says.
+    fn head(&mut self, head: &Head, bytes: &[u8]) -> bool;
+
+    /// The next piece of its body.
+    fn body(&mut self, piece: &[u8]);
+}
+
+/// How far the replies of one connection have come.
+pub(super) struct Reader {
+    part: Part,
+    persists: bool,
+}
+
+/// Which part of a reply comes next.
+enum Part {
+    Head,
+    Sized { left: u64 },
+    Chunked(Chunked),
+    UntilClose,
+}
+
+impl Reader {
+    /// Before the first reply of a connection.
+    pub(super) fn new() -> Reader {
+        Reader { part: Part::Head, persists: true }
+    }
+
+    /// Takes input up to the end of a reply, or all that can be taken: how many bytes, and whether the reply has ended.
+    #[inline]
+    pub(super) fn receive(&mut self, input: &[u8], parts: &mut impl Parts) -> Result<(usize, bool), Fault> {
+        let mut consumed = 0;
+        loop {
+            let rest = &input[consumed..];
+            let (taken, ended) = match &mut self.part {
+                Part::Head => match head::parse(rest)? {
+                    None => (0, false),
+                    Some(head) => {
+                        consumed += head.len;
+                        // Interim replies (RFC 9110 section 15.2) come before the one that counts.
+                        if !(100..200).contains(&head.status) && self.begin(&head, rest, parts) {
+                            return Ok((consumed, true));
+                        }
+                        continue;
+                    }
+                },
+                Part::Sized { left } => {
+                    let taken = (*left).min(rest.len() as u64) as usize;
+                    *left -= taken as u64;
+                    parts.body(&rest[..taken]);
+                    (taken, *left == 0)
+                }
+                Part::Chunked(chunked) => {
+                    let step = chunked.step(rest)?;
+                    parts.body(&rest[step.data]);
+                    if step.consumed > 0 && !step.ended {
+                        consumed += step.consumed;
+                        continue;
+                    }
+                    (step.consumed, step.ended)
+                }
+                Part::UntilClose => {
+                    parts.body(rest);
+                    (rest.len(), false)
+                }
+            };
+            if ended {
+                self.part = Part::Head;
+            }
+            return Ok((consumed + taken, ended));
+        }
+    }
+
+    /// Starts on a reply whose head is there; true if that is all of it.
+    fn begin(&mut self, head: &Head, bytes: &[u8], parts: &mut impl Parts) -> bool {
+        self.persists = head.persists;
+        let bodiless = parts.head(head, &bytes[..head.len]) || matches!(head.status, 204 | 304);
+        match head.framing {
+            _ if bodiless => return true,
+            Framing::Sized(0) => return true,
+            Framing::Sized(left) => self.part = Part::Sized { left },
+            Framing::Chunked => self.part = Part::Chunked(Chunked::new()),
+            Framing::UntilClose => {
+                self.persists = false;
+                self.part = Part::UntilClose;
+            }
+        }
+        false
+    }
+
+    /// Whether the reply that has ended leaves its connection usable.
+    pub(super) fn persists(&self) -> bool {
+        self.persists
+    }
+
+    /// The connection has ended in order: true if a reply ends with it.
+    pub(super) fn end_of_input(&mut self) -> bool {
+        matches!(std::mem::replace(&mut self.part, Part::Head), Part::UntilClose)
+    }
+}
