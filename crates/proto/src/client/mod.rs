@@ -18,6 +18,7 @@ mod expected;
 mod http;
 mod memcache;
 mod outgoing;
+pub mod page;
 mod protocol;
 mod redis;
 mod registry;

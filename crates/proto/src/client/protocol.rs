@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::exchange::{Draw, Fault, Opening, Received, Reply, Tag};
 use super::outgoing::Outgoing;
+use super::page::PageConn;
 
 /// A protocol with the requests of one run. All connections of all threads share it.
 pub trait ClientProtocol: Send + Sync {
@@ -65,6 +66,12 @@ pub trait ClientConn: Send {
         None
     }
 
+    /// The connection as one of a browser, if [`ClientOptions::pages`] asked for that. A layer hands on that of the
+    /// connection inside it.
+    fn pages(&mut self) -> Option<&mut dyn PageConn> {
+        None
+    }
+
     /// What the protocol has counted by itself, such as hits and misses, on all connections so far.
     fn counts(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
@@ -119,6 +126,8 @@ pub struct ClientOptions {
     pub verify: bool,
     /// Each connection carries a single request, and the server may be told so.
     pub single_request: bool,
+    /// The requests are for pages, in whose replies is looked for what belongs to them.
+    pub pages: bool,
 }
 
 impl ClientOptions {

@@ -2,25 +2,34 @@
 
 use std::sync::Arc;
 
+use super::browser::{BrowserConn, Pages};
 use super::chunked::Chunked;
 use super::conn::HttpConn;
 use super::site::{Request, Site};
 use crate::client::choice::RequestChoice;
+use crate::client::exchange::Tag;
 use crate::client::expected::Expected;
+use crate::client::page::Origin;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};
 use crate::client::url::Url;
 
 struct Http {
     site: Arc<Site>,
+    pages: Option<Arc<Pages>>,
 }
 
 impl ClientProtocol for Http {
     fn connect(&self) -> Box<dyn ClientConn> {
-        Box::new(HttpConn::new(Arc::clone(&self.site)))
+        let site = Arc::clone(&self.site);
+        match &self.pages {
+            None => Box::new(HttpConn::new(site)),
+            Some(pages) => Box::new(BrowserConn::new(site, Arc::clone(pages))),
+        }
     }
 
     fn request_bytes_max(&self) -> Option<usize> {
-        self.site.requests.iter().map(|r| r.bytes.len()).max()
+        // The paths that belong to pages are not known before.
+        if self.pages.is_some() { None } else { self.site.requests.iter().map(|r| r.bytes.len()).max() }
     }
 
     fn preload(&self) -> Option<Box<dyn Preload>> {
@@ -45,13 +54,45 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
     let body: Option<&'static [u8]> = options.expect_body.clone().map(|b| &*b.leak());
     let requests: Result<Vec<Request>, String> =
         options.requests.iter().map(|spec| request(url, options, spec, body)).collect();
+    let mut requests = requests?;
+    let pages = options.pages.then(|| pages(url, options, &mut requests)).transpose()?;
     Ok(Box::new(Http {
+        pages: pages.map(Arc::new),
         site: Arc::new(Site {
-            requests: requests?,
+            requests,
             choice: RequestChoice::of(options)?,
             statuses: options.expect_status.clone(),
         }),
     }))
+}
+
+/// What the connections of a browser share. The requests get one more entry, which is never drawn: it stands for
+/// whatever belongs to a page.
+fn pages(url: &Url, options: &ClientOptions, requests: &mut Vec<Request>) -> Result<Pages, String> {
+    let given = |name: &str| options.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name));
+    if let Some((name, _)) = given("accept-encoding") {
+        return Err(format!(
+            "the header `{name}` asks for pages in a coding in which nothing that belongs to them can be found: leave it \
+             out"
+        ));
+    }
+    let of_a_body = ["content-length", "content-type", "transfer-encoding", "expect"];
+    let kept = |(name, _): &&(String, String)| !of_a_body.iter().any(|n| name.eq_ignore_ascii_case(n));
+    let plain = ClientOptions {
+        headers: options.headers.iter().filter(kept).cloned().collect(),
+        single_request: options.single_request,
+        ..ClientOptions::default()
+    };
+    let request = request(url, &plain, &RequestSpec::default(), None)?;
+    let tail = &request.bytes["GET /".len()..];
+    let port = url.port.unwrap_or(if url.scheme == "https" { 443 } else { 80 });
+    requests.push(request);
+    Ok(Pages {
+        origin: Origin::new(&url.scheme, &url.host, port, given("host").map(|(_, value)| value.trim())),
+        paths: options.requests.iter().map(|spec| spec.path.as_bytes().into()).collect(),
+        tail,
+        embedded: Tag(options.requests.len() as u32),
+    })
 }
 
 fn request(

@@ -8,13 +8,13 @@ use crate::client::outgoing::Outgoing;
 use crate::client::protocol::ClientConn;
 
 pub(super) struct HttpConn {
-    site: Arc<Site>,
-    reader: Reader,
-    judgement: Judgement,
+    pub(super) site: Arc<Site>,
+    pub(super) reader: Reader,
+    pub(super) judgement: Judgement,
 }
 
 /// What is known of the present reply.
-struct Judgement {
+pub(super) struct Judgement {
     /// Bytes of its body that have arrived.
     at: u64,
     status: u16,
@@ -22,10 +22,10 @@ struct Judgement {
 }
 
 /// Judges the reply to one request.
-struct Judge<'a> {
-    site: &'a Site,
-    tag: Tag,
-    judgement: &'a mut Judgement,
+pub(super) struct Judge<'a> {
+    pub(super) site: &'a Site,
+    pub(super) tag: Tag,
+    pub(super) judgement: &'a mut Judgement,
 }
 
 impl ClientConn for HttpConn {
@@ -63,7 +63,7 @@ impl HttpConn {
     }
 
     /// The reply that has ended.
-    fn reply(&mut self, tag: Tag) -> Reply {
+    pub(super) fn reply(&mut self, tag: Tag) -> Reply {
         let request = &self.site.requests[tag.0 as usize];
         let Judgement { at, status, verdict } = self.judgement;
         // A wrong length takes precedence over wrong bytes, so that the verdict does not depend on how the body is split.

@@ -3,6 +3,7 @@
 //! Only the status line and the framing of each reply are parsed, so that a reply costs some fifty nanoseconds. Content is
 //! compared only on request.
 
+mod browser;
 mod build;
 mod chunked;
 mod conn;

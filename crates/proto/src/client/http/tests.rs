@@ -1,6 +1,7 @@
 use super::build::build;
 use crate::client::exchange::{Draw, Fault, Progress, Reply, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
+use crate::client::page::{Redirect, Search};
 use crate::client::protocol::{ClientConn, ClientOptions, RequestSpec};
 use crate::client::url::Url;
 
@@ -192,4 +193,75 @@ fn a_truncated_reply_is_no_reply() {
 fn bytes_that_nobody_asked_for_are_a_fault() {
     let mut conn = connect(&options(vec![spec("GET", "/", b"")])).unwrap();
     assert_eq!(conn.receive(None, b"x", &mut Outgoing::new()), Err(Fault::Unasked));
+}
+
+/// What the reply to one request of a browser refers to, and where it sends its reader.
+fn seen(conn: &mut dyn ClientConn, tag: Tag, pieces: &[&[u8]]) -> (Vec<String>, u64, Redirect) {
+    let (mut out, mut tail) = (Outgoing::new(), Vec::new());
+    for piece in pieces {
+        tail.extend_from_slice(piece);
+        let received = conn.receive(Some(tag), &tail, &mut out).unwrap();
+        tail.drain(..received.consumed);
+        if let Progress::Reply(reply) = received.progress {
+            assert_eq!(reply.verdict, Verdict::Right);
+            let found = conn.pages().unwrap().found();
+            let kinds = found.references().map(|r| format!("{:?} {}", r.kind, r.target.escape_ascii()));
+            return (kinds.collect(), found.elsewhere, found.redirect.clone());
+        }
+    }
+    panic!("the reply does not end");
+}
+
+#[test]
+fn a_browser_reads_in_replies_what_belongs_to_the_page() {
+    let mut o = options(vec![spec("GET", "/shop/?page=1", b"")]);
+    o.headers = vec![("X-A".into(), "b".into()), ("Content-Type".into(), "none".into())];
+    o.pages = true;
+    let mut conn = connect(&o).unwrap();
+    let mut out = Outgoing::new();
+    conn.open(&mut out);
+    let draw = Draw { random: 0, index: 0 };
+    let page = conn.request(draw, &mut out);
+    let html = "<img src=a.png><link rel=stylesheet href=/s.css><img src=//h:81/b><img src=http://h/c>";
+    let reply = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: Text/HTML; charset=x\r\nContent-Length: {}\r\n\r\n{html}",
+        html.len()
+    );
+    let wanted = vec!["Object /shop/a.png".to_owned(), "StyleSheet /s.css".into(), "Object /b".into()];
+    for at in 0..reply.len() {
+        let pieces = [&reply.as_bytes()[..at], &reply.as_bytes()[at..]];
+        assert_eq!(seen(&mut *conn, page, &pieces), (wanted.clone(), 1, Redirect::None), "{at}");
+        conn.request(draw, &mut out);
+    }
+    // A style sheet is asked for by its path, and what it refers to is relative to that.
+    out.clear();
+    conn.pages().unwrap().aim(b"/css/s.css", Search::Css);
+    let embedded = conn.request(draw, &mut out);
+    assert_eq!(out.payload().as_slice(), b"GET /css/s.css HTTP/1.1\r\nHost: h:81\r\nX-A: b\r\n\r\n");
+    let reply = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nurl(../f\r\n1\r\n)\r\n0\r\n\r\n";
+    assert_eq!(seen(&mut *conn, embedded, &[reply]), (vec!["Object /f".into()], 0, Redirect::None));
+    // Then the pages go on.
+    out.clear();
+    assert_eq!(conn.request(draw, &mut out), page);
+    let not_html = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 11\r\n\r\n<img src=a>";
+    assert_eq!(seen(&mut *conn, page, &[not_html]), (vec![], 0, Redirect::None));
+    let moved = |to: &str| format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
+    for (to, redirect) in [
+        ("/new", Redirect::Here(b"/new".to_vec())),
+        ("other?x", Redirect::Here(b"/shop/other?x".to_vec())),
+        ("http://h:81/z", Redirect::Here(b"/z".to_vec())),
+        ("http://h/z", Redirect::Elsewhere),
+        ("", Redirect::Elsewhere),
+    ] {
+        conn.request(draw, &mut out);
+        assert_eq!(seen(&mut *conn, page, &[moved(to).as_bytes()]), (vec![], 0, redirect), "{to}");
+    }
+}
+
+#[test]
+fn a_browser_refuses_what_it_could_not_read() {
+    let mut o = options(vec![spec("GET", "/", b"")]);
+    o.pages = true;
+    o.headers = vec![("accept-encoding".into(), "gzip".into())];
+    assert!(connect(&o).is_err());
 }
