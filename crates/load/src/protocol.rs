@@ -55,6 +55,7 @@ pub(crate) fn build(
         expect_body: options.expect_body.as_deref().map(requests_file::read).transpose()?,
         verify: options.verify,
         single_request: options.workload.requests_per_connection == Some(1),
+        pages: false,
     };
     (entry.build)(url, &client_options).map_err(|what| Failure::misuse(what, "see pitot load --help"))
 }
