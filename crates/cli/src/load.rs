@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use pitot_load::requests::FORMATS;
 use pitot_load::{
     ENGINES, Options, PACES, PaceOptions, Plan, Progress, Report, Respawn, Watch, WorkerSpec,
     WorkloadOptions, output,
@@ -110,9 +111,10 @@ pub(crate) struct Load {
     /// for a set of paths, as it does in the URL: /files/{0..9999}
     #[arg(long = "path", value_name = "PATH[=WEIGHT]", help_heading = "Requests")]
     paths: Vec<String>,
-    /// File of requests to send in turn; each line is `METHOD PATH [BODY or @FILE]`.
-    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    #[arg(long, value_name = "FILE|-", help = requests_help(), help_heading = "Requests")]
     requests: Option<PathBuf>,
+    #[arg(long, value_name = "FORMAT", help = requests_format_help(), help_heading = "Requests")]
+    requests_format: Option<String>,
     /// How to choose among several requests: turn, uniform (by weight), or zipf:S (the nth of the set n^S times less
     /// often than the first, S 0.99 by default). [default: uniform; turn with --requests]
     #[arg(long, value_name = "CHOICE", help_heading = "Requests")]
@@ -192,6 +194,20 @@ fn target_help() -> String {
 fn pace_help() -> String {
     let names: Vec<&str> = PACES.iter().map(|p| p.name).collect();
     format!("When requests start: {} [default: implied by the other options]", names.join(", "))
+}
+
+fn requests_help() -> String {
+    let formats: Vec<&str> = FORMATS.iter().map(|format| format.summary).collect();
+    format!(
+        "File of requests to send in turn, or - for standard input, in one of these formats, told by its content: {}. See \
+         docs/requests.md",
+        formats.join("; ")
+    )
+}
+
+fn requests_format_help() -> String {
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    format!("Format of the file of --requests: {} [default: told by its content]", names.join(", "))
 }
 
 fn engine_help() -> String {
@@ -288,6 +304,7 @@ impl Load {
             body: self.body.clone(),
             paths: self.paths.clone(),
             requests_file: self.requests.clone(),
+            requests_format: self.requests_format.clone(),
             choice: self.choice.clone(),
             expect_status: self.expect_status.clone(),
             expect_body: self.expect_body.clone(),

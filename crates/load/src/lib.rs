@@ -28,7 +28,7 @@ mod protocol;
 mod random;
 mod recorder;
 mod report;
-mod requests_file;
+pub mod requests;
 mod run;
 mod sample;
 mod share;

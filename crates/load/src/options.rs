@@ -46,8 +46,10 @@ pub struct Options {
     pub body: Option<String>,
     /// `/path` or `/path=weight`, instead of the URL's path. A range, `/{0..99}`, stands for a set of paths.
     pub paths: Vec<String>,
-    /// A file of requests, one a line: `METHOD PATH [BODY or @file]`.
+    /// A file of requests, or `-` for standard input.
     pub requests_file: Option<PathBuf>,
+    /// The name of its [format](crate::requests::FORMATS); if `None`, the one that its content shows.
+    pub requests_format: Option<String>,
     /// How requests are chosen from several: `turn`, `uniform`, `zipf` or `zipf:0.99`; the default if `None`.
     pub choice: Option<String>,
     /// `200,301` or `2xx`.
@@ -87,6 +89,7 @@ impl Options {
             body: None,
             paths: Vec::new(),
             requests_file: None,
+            requests_format: None,
             choice: None,
             expect_status: None,
             expect_body: None,

@@ -12,9 +12,11 @@ use crate::engine::{self, ENGINES, EngineEntry, Sources};
 use crate::options::Options;
 use crate::pace::{self, PACES, Pace, PaceEntry};
 use crate::protocol;
+use crate::requests;
 use crate::share::Share;
 use crate::workload::{self, ConnectAt, Group, Usage};
 use pitot_results::Failure;
+use serde_json::Value;
 
 /// The length of a run whose options do not limit it.
 const DURATION: Nanos = Nanos::from_secs(10);
@@ -33,6 +35,10 @@ pub struct Plan {
     /// The port of the URL, or its scheme's default.
     pub(crate) port: u16,
     pub(crate) protocol: Arc<dyn ClientProtocol>,
+    /// Where the requests come from, for the result; null if the command line names them.
+    pub(crate) requests_from: Value,
+    /// They come from standard input, which can be read once only.
+    pub(crate) requests_from_stdin: bool,
     pub(crate) groups: Vec<(&'static str, Group)>,
     pub(crate) pace_name: &'static str,
     pub(crate) pace: Pace,
@@ -63,7 +69,7 @@ impl Plan {
         let pace_entry = named_pace(options)?;
         let pace = pace_entry.pace(&options.pacing).map_err(|what| Failure::misuse(what, SEE_HELP))?;
         let engine = named_engine(options)?;
-        let protocol = protocol::build(options, &url, client)?;
+        let (protocol, requests_from) = protocol::build(options, &url, client)?;
         let requests_per_connection =
             requests_per_connection(options, client.scheme, client.requests_per_connection_max)?;
         let workload = workload::WorkloadOptions { requests_per_connection, ..options.workload.clone() };
@@ -75,6 +81,8 @@ impl Plan {
             port: url.port.or(client.port).unwrap_or_default(),
             url,
             protocol: protocol.into(),
+            requests_from,
+            requests_from_stdin: options.requests_file.as_deref().is_some_and(requests::is_stdin),
             duration: duration(options, &groups, &pace)?,
             groups,
             pace_name: pace_entry.name,

@@ -52,6 +52,12 @@ impl Plan {
         // A thread without a connection would have a share of the rate that nobody sends.
         let to_share = self.active().map_or(connections, |group| group.connections);
         let processes = processes.min(to_share);
+        if processes > 1 && self.requests_from_stdin {
+            return Err(Failure::misuse(
+                format!("{processes} processes cannot all read the requests from standard input"),
+                "name a file with --requests FILE, or ask for --processes 1 and fewer connections",
+            ));
+        }
         let threads = self.threads.min(to_share / processes).max(1);
         Ok(PreparedRun { plan: self, address, processes, threads })
     }
@@ -101,6 +107,7 @@ impl PreparedRun {
             "engine": plan.engine.name,
             "address": self.address.to_string(),
             "seed": plan.seed,
+            "requests_from": plan.requests_from,
         })
     }
 }

@@ -1,13 +1,13 @@
 //! From the options to the protocol with its requests.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use pitot_proto::client::{CLIENTS, ClientEntry, ClientOptions, ClientProtocol, Url, find};
 
 use crate::options::Options;
-use crate::requests_file;
+use crate::requests::{self, Requests};
 use pitot_results::Failure;
+use serde_json::Value;
 
 /// The target of a run: its URL and the protocol that the scheme names.
 pub(crate) fn target(text: &str) -> Result<(Url, &'static ClientEntry), Failure> {
@@ -39,25 +39,27 @@ fn unsupported(scheme: &str) -> Failure {
     }
 }
 
-/// The protocol with all its requests. Files that the options name are read.
+/// The protocol with all its requests, and where these come from. Files that the options name are read.
 pub(crate) fn build(
     options: &Options,
     url: &Url,
     entry: &ClientEntry,
-) -> Result<Box<dyn ClientProtocol>, Failure> {
-    let (requests, in_turn) = requests_file::specs(options, url, entry)?;
+) -> Result<(Box<dyn ClientProtocol>, Value), Failure> {
+    let Requests { specs, in_turn, order, from } = requests::requests(options, url, entry)?;
     let client_options = ClientOptions {
-        requests,
+        requests: specs,
         in_turn,
-        order: Arc::default(),
+        order,
         headers: options.headers.iter().map(|h| header(h)).collect::<Result<_, _>>()?,
         expect_status: options.expect_status.as_deref().map_or(Ok(Vec::new()), statuses)?,
-        expect_body: options.expect_body.as_deref().map(requests_file::read).transpose()?,
+        expect_body: options.expect_body.as_deref().map(requests::read).transpose()?,
         verify: options.verify,
         single_request: options.workload.requests_per_connection == Some(1),
         pages: false,
     };
-    (entry.build)(url, &client_options).map_err(|what| Failure::misuse(what, "see pitot load --help"))
+    let protocol =
+        (entry.build)(url, &client_options).map_err(|what| Failure::misuse(what, "see pitot load --help"))?;
+    Ok((protocol, from))
 }
 
 fn header(text: &str) -> Result<(String, String), Failure> {

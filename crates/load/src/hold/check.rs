@@ -27,6 +27,11 @@ pub(super) fn check(options: &Options) -> Result<(), Failure> {
             "leave it out: nothing is sent between slices",
         ),
         ("--processes", options.processes.is_some_and(|n| n > 1), "leave it out: a held load is one process"),
+        (
+            "--requests -",
+            options.requests_file.as_deref().is_some_and(|file| file.as_os_str() == "-"),
+            "name a file: commands come from standard input",
+        ),
         ("--abort-on", !options.abort_on.is_empty(), "compare the figures of the slices"),
         ("--fail-if", !options.fail_if.is_empty(), "compare the figures of the slices"),
     ];
@@ -45,7 +50,7 @@ mod tests {
     #[test]
     fn what_has_no_meaning_is_refused_with_a_cure() {
         assert!(check(&Options::new("http://h/")).is_ok());
-        let changes: [fn(&mut Options); 10] = [
+        let changes: [fn(&mut Options); 11] = [
             |o| o.duration = Some(Nanos(1)),
             |o| o.requests = Some(1),
             |o| o.warmup = Nanos(1),
@@ -55,6 +60,7 @@ mod tests {
             |o| o.workload.storm = true,
             |o| o.workload.idle_trickle = Some(Nanos(1)),
             |o| o.processes = Some(2),
+            |o| o.requests_file = Some("-".into()),
             |o| o.fail_if = vec!["p99 > 5ms".into()],
         ];
         for change in changes {

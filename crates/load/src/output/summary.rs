@@ -4,6 +4,7 @@ use pitot_meter::Nanos;
 use pitot_meter::units::{counted, grouped};
 use pitot_results::load::LoadResult;
 use pitot_results::{Latency, PERCENTILES};
+use serde_json::Value;
 
 use super::bytes::bytes;
 use super::chart;
@@ -61,8 +62,28 @@ fn head(text: &mut String, result: &LoadResult) {
         word("pace"),
         word("engine")
     );
+    requests_from(text, &options["requests_from"]);
     if let Some(why) = &result.ended_early {
         let _ = writeln!(text, "  ended early: {why}");
+    }
+}
+
+/// The file that the requests come from, if they do, and what was left out of it.
+fn requests_from(text: &mut String, from: &Value) {
+    let Some(file) = from["file"].as_str() else { return };
+    let number = |name: &str| from[name].as_u64().unwrap_or_default();
+    let different = match number("different") {
+        n if n == number("requests") => String::new(),
+        n => format!(", {} of them different", grouped(n)),
+    };
+    let _ = writeln!(
+        text,
+        "  {}{different} from {file} ({})",
+        counted(number("requests"), "request", "requests"),
+        from["format"].as_str().unwrap_or_default()
+    );
+    for note in from["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let _ = writeln!(text, "  {note}");
     }
 }
 

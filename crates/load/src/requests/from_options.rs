@@ -1,0 +1,258 @@
+//! From the options about requests to the list of requests.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pitot_proto::client::{ClientEntry, RequestSpec, Url};
+use pitot_results::Failure;
+use serde_json::{Value, json};
+
+use super::content;
+use super::format::{FORMATS, Format};
+use super::parsed::Parsed;
+use crate::choice::{self, Choice};
+use crate::options::Options;
+
+/// The requests of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    pub(crate) specs: Vec<RequestSpec>,
+    /// They come in turn, and are not chosen by their weights.
+    pub(crate) in_turn: bool,
+    /// Of a log: the request of each line, if they come in turn.
+    pub(crate) order: Arc<[u32]>,
+    /// Where they come from, for the result; null if the command line names them.
+    pub(crate) from: Value,
+}
+
+/// The requests that the options ask for.
+pub(crate) fn requests(options: &Options, url: &Url, client: &ClientEntry) -> Result<Requests, Failure> {
+    let choice = options.choice.as_deref().map(Choice::parse).transpose()?;
+    let (mut requests, usual) = match &options.requests_file {
+        Some(file) => {
+            let requests = from_file(options, file, url)?;
+            // Who gives weights wants them to count; those of a log are only counts of its lines.
+            let weighted = requests.order.is_empty() && requests.specs.iter().any(|spec| spec.weight != 1.0);
+            (requests, if weighted { Choice::Uniform } else { Choice::Turn })
+        }
+        None if options.requests_format.is_some() => {
+            return Err(Failure::misuse(
+                "--requests-format says how a file is to be read, and none is named",
+                "name it with --requests FILE",
+            ));
+        }
+        None => (Requests { specs: listed(options, url, client)?, ..Requests::default() }, Choice::Uniform),
+    };
+    let choice = choice.unwrap_or(usual);
+    choice.weigh(&mut requests.specs);
+    requests.in_turn = choice == Choice::Turn;
+    if !requests.in_turn {
+        requests.order = Arc::default();
+    }
+    Ok(requests)
+}
+
+fn from_file(options: &Options, file: &Path, url: &Url) -> Result<Requests, Failure> {
+    if options.body.is_some() || !options.paths.is_empty() || options.method.is_some() {
+        return Err(Failure::misuse(
+            "--requests names whole requests, so that --method, --path and --body cannot be combined with it",
+            "leave them out, or leave --requests out",
+        ));
+    }
+    let (format, parsed) = parse(file, options.requests_format.as_deref(), url)?;
+    Ok(Requests {
+        from: json!({
+            "file": content::name(file),
+            "format": format.name,
+            "requests": parsed.order.len().max(parsed.requests.len()),
+            "different": parsed.requests.len(),
+            "notes": parsed.notes,
+        }),
+        specs: parsed.requests,
+        order: parsed.order.into(),
+        in_turn: true,
+    })
+}
+
+/// Reads a file of requests in the format that is named, or else in the one that it shows.
+fn parse(file: &Path, format: Option<&str>, url: &Url) -> Result<(&'static Format, Parsed), Failure> {
+    let format = match format {
+        Some(name) => Some(Format::named(name).ok_or_else(|| {
+            let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+            Failure::misuse(
+                format!("there is no format of requests `{name}`"),
+                format!("choose one of {}", names.join(", ")),
+            )
+        })?),
+        None => None,
+    };
+    let bytes = content::read_or_stdin(file)?;
+    let format = format.unwrap_or_else(|| Format::of(&bytes));
+    let parsed = format.parse(&bytes, url).map_err(|flaw| {
+        let name = content::name(file);
+        let place = flaw.line.map_or_else(|| name.clone(), |line| format!("line {line} of {name}"));
+        Failure::misuse(format!("{place}, read as {}: {}", format.name, flaw.what), flaw.cure)
+    })?;
+    Ok((format, parsed))
+}
+
+/// The requests that the command line names, in their order.
+fn listed(options: &Options, url: &Url, client: &ClientEntry) -> Result<Vec<RequestSpec>, Failure> {
+    let body = options.body.as_deref().map(content::body).transpose()?.unwrap_or_default();
+    let usual = if options.body.is_some() && client.has_methods { "POST" } else { "GET" };
+    let method = options.method.as_deref().unwrap_or(usual);
+    let mut specs = Vec::new();
+    // The requests that a range stands for share the weight.
+    let mut add = |pattern: &str, weight: f64| -> Result<(), Failure> {
+        let paths = choice::paths(pattern)?;
+        let weight = weight / paths.len() as f64;
+        specs.extend(paths.into_iter().map(|path| RequestSpec {
+            method: method.to_owned(),
+            path,
+            headers: Vec::new(),
+            weight,
+            body: body.clone(),
+        }));
+        Ok(())
+    };
+    if options.paths.is_empty() {
+        add(&url.path, 1.0)?;
+    }
+    for word in &options.paths {
+        match word.rsplit_once('=') {
+            // A path may contain an equals sign itself, so only a number after the last one is a weight.
+            Some((path, weight)) if weight.parse::<f64>().is_ok() => {
+                add(path, weight.parse().unwrap_or_default())?;
+            }
+            _ => add(word, 1.0)?,
+        }
+    }
+    Ok(specs)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn parse(options: &Options) -> Result<(Vec<RequestSpec>, bool), Failure> {
+        let url = Url::parse(&options.url).unwrap();
+        let requests = requests(options, &url, pitot_proto::client::find(&url.scheme).unwrap())?;
+        Ok((requests.specs, requests.in_turn))
+    }
+
+    #[test]
+    fn paths_may_have_weights_and_equals_signs() {
+        let mut options = Options::new("http://h/from-url");
+        assert_eq!(parse(&options).unwrap().0[0].path, "/from-url");
+        options.paths = vec!["/a=3".into(), "/b?x=y".into(), "/c?x=y=0.5".into()];
+        let (specs, in_turn) = parse(&options).unwrap();
+        let seen: Vec<(&str, f64)> = specs.iter().map(|s| (&*s.path, s.weight)).collect();
+        assert_eq!(seen, [("/a", 3.0), ("/b?x=y", 1.0), ("/c?x=y", 0.5)]);
+        assert!(!in_turn);
+    }
+
+    #[test]
+    fn a_body_is_posted_unless_another_method_is_asked_for() {
+        let method = |url: &str, method: Option<&str>, body: Option<&str>| {
+            let mut options = Options::new(url);
+            (options.method, options.body) = (method.map(Into::into), body.map(Into::into));
+            parse(&options).unwrap().0[0].method.clone()
+        };
+        assert_eq!(method("http://h/", None, None), "GET");
+        assert_eq!(method("http://h/", None, Some("hello")), "POST");
+        assert_eq!(method("http://h/", Some("GET"), Some("hello")), "GET");
+        assert_eq!(method("smtp://h/", None, Some("hello")), "GET");
+    }
+
+    #[test]
+    fn a_range_in_the_url_is_a_set_that_is_chosen_from() {
+        let mut options = Options::new("http://h/files/{0..9}");
+        let (set, in_turn) = parse(&options).unwrap();
+        assert_eq!((set.len(), &*set[9].path, set[9].weight, in_turn), (10, "/files/9", 0.1, false));
+        options.choice = Some("zipf:1".into());
+        let (set, _) = parse(&options).unwrap();
+        assert!((set[0].weight / set[9].weight - 10.0).abs() < 1e-9);
+        options.choice = Some("turn".into());
+        assert!(parse(&options).unwrap().1);
+        options.paths = vec!["/a=3".into(), "/{1..3}=3".into()];
+        options.choice = None;
+        let (set, _) = parse(&options).unwrap();
+        assert_eq!(set.iter().map(|s| s.weight).collect::<Vec<_>>(), [3.0, 1.0, 1.0, 1.0]);
+        options.choice = Some("sometimes".into());
+        assert!(parse(&options).unwrap_err().cure.contains("zipf:0.99"));
+    }
+
+    #[test]
+    fn a_file_of_requests_keeps_its_order() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write!(file, "# a comment\nGET /1\n\nPOST /2 some body\n").unwrap();
+        let mut options = Options::new("http://h/");
+        options.requests_file = Some(file.path().to_owned());
+        let (specs, in_turn) = parse(&options).unwrap();
+        assert!(in_turn);
+        assert_eq!((&*specs[1].method, &*specs[1].path, &*specs[1].body), ("POST", "/2", &b"some body"[..]));
+        options.choice = Some("uniform".into());
+        assert!(!parse(&options).unwrap().1);
+        options.paths = vec!["/x".into()];
+        assert!(parse(&options).is_err());
+    }
+
+    #[test]
+    fn a_log_is_sent_in_its_order_or_chosen_from_by_weight() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        for path in ["/a", "/b", "/a"] {
+            writeln!(file, "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET {path} HTTP/1.1\" 200 1").unwrap();
+        }
+        let mut options = Options::new("http://h/");
+        options.requests_file = Some(file.path().to_owned());
+        let of = |options: &Options| {
+            let url = Url::parse(&options.url).unwrap();
+            requests(options, &url, pitot_proto::client::find("http").unwrap()).unwrap()
+        };
+        let turn = of(&options);
+        assert_eq!((turn.specs.len(), &*turn.order, turn.in_turn), (2, &[0, 1, 0][..], true));
+        assert_eq!((&turn.from["format"], &turn.from["requests"]), (&"log".into(), &3.into()));
+        options.choice = Some("uniform".into());
+        let chosen = of(&options);
+        assert_eq!((chosen.specs[0].weight, chosen.order.len(), chosen.in_turn), (2.0, 0, false));
+    }
+
+    #[test]
+    fn weights_in_a_file_count() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write!(file, "[[request]]\nurl = '/a'\nweight = 3\n[[request]]\nurl = '/b'\n").unwrap();
+        let mut options = Options::new("http://h/");
+        options.requests_file = Some(file.path().to_owned());
+        assert!(!parse(&options).unwrap().1);
+        options.choice = Some("turn".into());
+        assert!(parse(&options).unwrap().1);
+    }
+
+    #[test]
+    fn a_format_may_be_named() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, "/a").unwrap();
+        let mut options = Options::new("http://h/");
+        options.requests_format = Some("lines".into());
+        assert!(parse(&options).unwrap_err().to_string().contains("--requests-format"));
+        options.requests_file = Some(file.path().to_owned());
+        assert_eq!(parse(&options).unwrap().0[0].path, "/a");
+        options.requests_format = Some("log".into());
+        assert!(parse(&options).unwrap_err().to_string().contains("read as log: none of its 1 line"));
+        options.requests_format = Some("wget".into());
+        assert!(parse(&options).unwrap_err().cure.contains("vegeta"));
+    }
+
+    #[test]
+    fn a_bad_file_is_named() {
+        let mut options = Options::new("http://h/");
+        options.requests_file = Some("/nonexistent/requests".into());
+        assert!(parse(&options).unwrap_err().to_string().contains("/nonexistent/requests"));
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, "GET").unwrap();
+        options.requests_file = Some(file.path().to_owned());
+        assert!(parse(&options).unwrap_err().to_string().contains("line 1"));
+    }
+}

@@ -1,0 +1,37 @@
+use pitot_proto::client::RequestSpec;
+
+/// What a file of requests holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parsed {
+    /// The requests; those of a log are different ones, with the number of their lines as their weight.
+    pub requests: Vec<RequestSpec>,
+    /// Of a log: the request of each line.
+    pub order: Vec<u32>,
+    /// Of a log: the time of each line, in seconds from the first one on; in order.
+    pub seconds: Vec<u32>,
+    /// What was left out, and what else a user should know, a clause each.
+    pub notes: Vec<String>,
+}
+
+/// What is wrong with a file of requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// The line, from 1, if it is about one.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+    /// How to mend it.
+    pub cure: String,
+}
+
+impl Flaw {
+    /// A flaw of the file as a whole.
+    pub(super) fn of_file(what: impl Into<String>, cure: impl Into<String>) -> Flaw {
+        Flaw { line: None, what: what.into(), cure: cure.into() }
+    }
+
+    /// A flaw of a line, counted from 1.
+    pub(super) fn of_line(line: usize, what: impl Into<String>, cure: impl Into<String>) -> Flaw {
+        Flaw { line: Some(line), what: what.into(), cure: cure.into() }
+    }
+}
