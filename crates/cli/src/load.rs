@@ -2,6 +2,7 @@
 
 mod command;
 mod hold;
+mod visit;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -119,6 +120,8 @@ pub(crate) struct Load {
     /// often than the first, S 0.99 by default). [default: uniform; turn with --requests]
     #[arg(long, value_name = "CHOICE", help_heading = "Requests")]
     choice: Option<String>,
+    #[command(flatten)]
+    visit: visit::Visit,
     /// Statuses that count as success: 200,204 or 2xx. [default: all below 400]
     #[arg(long, value_name = "LIST", help_heading = "Requests")]
     expect_status: Option<String>,
@@ -309,6 +312,7 @@ impl Load {
             expect_status: self.expect_status.clone(),
             expect_body: self.expect_body.clone(),
             verify: self.verify,
+            visit: self.visit.options(),
             seed: self.seed,
             abort_on: self.abort_on.clone(),
             fail_if: self.fail_if.clone(),

@@ -16,6 +16,7 @@ mod connections;
 mod engine;
 mod gate;
 mod hold;
+mod http_only;
 mod message;
 mod options;
 pub mod output;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pitot_meter::Nanos;
+use pitot_proto::client::VisitOptions;
 
 use crate::pace::PaceOptions;
 use crate::workload::WorkloadOptions;
@@ -58,6 +59,8 @@ pub struct Options {
     pub expect_body: Option<PathBuf>,
     /// Compare generated content.
     pub verify: bool,
+    /// Cookies and redirects.
+    pub visit: VisitOptions,
     /// What random choices depend on.
     pub seed: u64,
     /// Conditions that end the run early as failed.
@@ -94,6 +97,7 @@ impl Options {
             expect_status: None,
             expect_body: None,
             verify: false,
+            visit: VisitOptions::default(),
             seed: 1,
             abort_on: Vec::new(),
             fail_if: Vec::new(),

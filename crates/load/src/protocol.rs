@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use pitot_proto::client::{CLIENTS, ClientEntry, ClientOptions, ClientProtocol, Url, find};
 
+use crate::http_only;
 use crate::options::Options;
 use crate::requests::{self, Requests};
 use pitot_results::Failure;
@@ -45,6 +46,7 @@ pub(crate) fn build(
     url: &Url,
     entry: &ClientEntry,
 ) -> Result<(Box<dyn ClientProtocol>, Value), Failure> {
+    http_only::check(options, entry)?;
     let Requests { specs, in_turn, order, from } = requests::requests(options, url, entry)?;
     let client_options = ClientOptions {
         requests: specs,
@@ -54,6 +56,7 @@ pub(crate) fn build(
         expect_status: options.expect_status.as_deref().map_or(Ok(Vec::new()), statuses)?,
         expect_body: options.expect_body.as_deref().map(requests::read).transpose()?,
         verify: options.verify,
+        visit: options.visit,
         single_request: options.workload.requests_per_connection == Some(1),
         pages: false,
     };

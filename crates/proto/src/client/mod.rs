@@ -24,6 +24,7 @@ mod redis;
 mod registry;
 pub mod smtp;
 mod url;
+mod visit;
 
 pub use entry::{ClientEntry, UrlOption};
 pub use exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
@@ -31,3 +32,4 @@ pub use outgoing::{Outgoing, Payload};
 pub use protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};
 pub use registry::{CLIENTS, find};
 pub use url::{Url, UrlError, ends_in_number};
+pub use visit::VisitOptions;

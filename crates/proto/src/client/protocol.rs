@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::exchange::{Draw, Fault, Opening, Received, Reply, Tag};
 use super::outgoing::Outgoing;
 use super::page::PageConn;
+use super::visit::VisitOptions;
 
 /// A protocol with the requests of one run. All connections of all threads share it.
 pub trait ClientProtocol: Send + Sync {
@@ -124,6 +125,8 @@ pub struct ClientOptions {
     pub expect_body: Option<Vec<u8>>,
     /// Compare generated content, where the protocol has some, byte by byte.
     pub verify: bool,
+    /// Cookies and redirects, where the protocol has them.
+    pub visit: VisitOptions,
     /// Each connection carries a single request, and the server may be told so.
     pub single_request: bool,
     /// The requests are for pages, in whose replies is looked for what belongs to them.

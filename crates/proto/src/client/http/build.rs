@@ -1,11 +1,13 @@
 //! From the options to the bytes of each request.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::browser::{BrowserConn, Pages};
 use super::chunked::Chunked;
 use super::conn::HttpConn;
 use super::site::{Request, Site};
+use super::visit::{Jar, VisitConn, Visiting};
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::Tag;
 use crate::client::expected::Expected;
@@ -16,20 +18,23 @@ use crate::client::url::Url;
 struct Http {
     site: Arc<Site>,
     pages: Option<Arc<Pages>>,
+    visiting: Option<Arc<Visiting>>,
 }
 
 impl ClientProtocol for Http {
     fn connect(&self) -> Box<dyn ClientConn> {
         let site = Arc::clone(&self.site);
-        match &self.pages {
-            None => Box::new(HttpConn::new(site)),
-            Some(pages) => Box::new(BrowserConn::new(site, Arc::clone(pages))),
+        match (&self.pages, &self.visiting) {
+            (Some(pages), _) => Box::new(BrowserConn::new(site, Arc::clone(pages))),
+            (None, Some(visiting)) => Box::new(VisitConn::new(site, Arc::clone(visiting))),
+            (None, None) => Box::new(HttpConn::new(site)),
         }
     }
 
     fn request_bytes_max(&self) -> Option<usize> {
-        // The paths that belong to pages are not known before.
-        if self.pages.is_some() { None } else { self.site.requests.iter().map(|r| r.bytes.len()).max() }
+        // The paths that belong to pages, those of redirects, and cookies are not known before.
+        let known = self.pages.is_none() && self.visiting.is_none();
+        self.site.requests.iter().map(|r| r.bytes.len()).max().filter(|_| known)
     }
 
     fn preload(&self) -> Option<Box<dyn Preload>> {
@@ -51,6 +56,8 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
             return Err(format!("the value of the header `{name}` holds a control character"));
         }
     }
+    let visiting = options.visit.any().then(|| visiting(url, options)).transpose()?;
+    let options = &*without_cookies(options);
     let body: Option<&'static [u8]> = options.expect_body.clone().map(|b| &*b.leak());
     let requests: Result<Vec<Request>, String> =
         options.requests.iter().map(|spec| request(url, options, spec, body)).collect();
@@ -58,12 +65,48 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
     let pages = options.pages.then(|| pages(url, options, &mut requests)).transpose()?;
     Ok(Box::new(Http {
         pages: pages.map(Arc::new),
+        visiting: visiting.map(Arc::new),
         site: Arc::new(Site {
             requests,
             choice: RequestChoice::of(options)?,
             statuses: options.expect_status.clone(),
         }),
     }))
+}
+
+/// What connections do beyond requests and replies. Cookies that the user gives as a header are those they begin with.
+fn visiting(url: &Url, options: &ClientOptions) -> Result<Visiting, String> {
+    if options.pages {
+        return Err("a browser keeps no cookies here, and follows redirects anyway".into());
+    }
+    if options.visit.cookies && options.requests.iter().flat_map(|spec| &spec.headers).any(is_cookie) {
+        return Err(
+            "a request has a Cookie header of its own, and cookies are to be kept: leave one out".into()
+        );
+    }
+    let given = |wanted: &str| {
+        let header = options.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        header.map(|(_, value)| value.trim())
+    };
+    let port = url.port.unwrap_or(if url.scheme == "https" { 443 } else { 80 });
+    Ok(Visiting {
+        cookies: options.visit.cookies.then(|| given("cookie").map_or_else(Jar::default, Jar::of_header)),
+        follow: options.visit.follow,
+        origin: Origin::new(&url.scheme, &url.host, port, given("host")),
+    })
+}
+
+/// The options without the header that a jar writes.
+fn without_cookies(options: &ClientOptions) -> Cow<'_, ClientOptions> {
+    let mut options = Cow::Borrowed(options);
+    if options.visit.cookies && options.headers.iter().any(is_cookie) {
+        options.to_mut().headers.retain(|header| !is_cookie(header));
+    }
+    options
+}
+
+fn is_cookie((name, _): &(String, String)) -> bool {
+    name.eq_ignore_ascii_case("cookie")
 }
 
 /// What the connections of a browser share. The requests get one more entry, which is never drawn: it stands for
@@ -147,9 +190,10 @@ fn request(
         text += &format!("Content-Length: {length}\r\n");
     }
     text += "\r\n";
+    let head_len = u32::try_from(text.len()).map_err(|_| "the headers are too long".to_owned())?;
     let mut bytes = text.into_bytes();
     bytes.extend_from_slice(&spec.body);
-    Ok(Request { bytes: bytes.leak(), head_only, expected })
+    Ok(Request { bytes: bytes.leak(), head_len, head_only, expected })
 }
 
 /// Checks that the body is in the coding that the user's headers say, for what is not breaks the framing as well.

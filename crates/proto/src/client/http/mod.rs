@@ -12,6 +12,7 @@ mod reader;
 mod site;
 #[cfg(test)]
 mod tests;
+mod visit;
 
 use crate::client::entry::ClientEntry;
 

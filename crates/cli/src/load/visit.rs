@@ -1,0 +1,24 @@
+//! Options for connections that behave as a browser's do: cookies and redirects.
+
+use clap::Args;
+use pitot_proto::client::VisitOptions;
+
+#[derive(Debug, Args)]
+pub(super) struct Visit {
+    /// Keep the cookies that replies set, for each connection by itself, and send them back: name, value and Path;
+    /// Max-Age=0 deletes. They outlive the TCP connections that replace each other. A Cookie header of -H is what each
+    /// connection begins with.
+    #[arg(long, help_heading = "Requests")]
+    cookies: bool,
+    /// Follow up to N redirects in a row, on the same connection and to the same host only. The request ends with the last
+    /// reply, which alone is counted and judged; the summary says how many were followed. A redirect that leads elsewhere,
+    /// is one too many, or closes the connection is a reply like any other.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = "Requests")]
+    follow: u16,
+}
+
+impl Visit {
+    pub(super) fn options(&self) -> VisitOptions {
+        VisitOptions { cookies: self.cookies, follow: self.follow }
+    }
+}

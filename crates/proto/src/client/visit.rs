@@ -1,0 +1,15 @@
+/// What a connection does beyond asking for what it is told to, as a browser would.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VisitOptions {
+    /// Send cookies back that replies on the same connection have set.
+    pub cookies: bool,
+    /// Follow so many redirects in a row, to the same host and on the same connection; 0 for none.
+    pub follow: u16,
+}
+
+impl VisitOptions {
+    /// True if connections do any of it.
+    pub fn any(self) -> bool {
+        self.cookies || self.follow > 0
+    }
+}
