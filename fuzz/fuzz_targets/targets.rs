@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use pitot_proto::http::options::DotFiles;
 use pitot_proto::http::target::{self, Named, Target};
 
 fuzz_target!(|input: &[u8]| {
@@ -12,7 +13,7 @@ fuzz_target!(|input: &[u8]| {
     assert!(visible(path.raw) && query.is_none_or(visible));
 
     let mut file = Vec::new();
-    let Ok(named) = path.decode(&mut file) else { return };
+    let Ok(named) = path.decode(DotFiles::None, &mut file) else { return };
     assert_eq!(named == Named::Directory, file.is_empty() || file.ends_with(b"/"));
     let stem = file.strip_suffix(b"/").unwrap_or(&file);
     assert!(stem.is_empty() || stem.split(|&b| b == b'/').all(|c| !c.is_empty() && c[0] != b'.'));
@@ -24,5 +25,5 @@ fuzz_target!(|input: &[u8]| {
     let Ok(Target::Resource { path, query: None }) = target::parse(&encoded) else {
         panic!("an encoded path is no target")
     };
-    assert_eq!((path.decode(&mut again), &again), (Ok(named), &file));
+    assert_eq!((path.decode(DotFiles::None, &mut again), &again), (Ok(named), &file));
 });

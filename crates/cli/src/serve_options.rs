@@ -9,6 +9,7 @@ use pitot_serve::{Kind, Mechanism, Model};
 
 use crate::serve::Serve;
 use crate::serve_dns::{self, DnsArgs};
+use crate::serve_http::HttpArgs;
 use crate::serve_memcache::MemcacheArgs;
 use crate::serve_smtp::SmtpArgs;
 
@@ -39,6 +40,7 @@ impl Given {
     /// The first such option.
     pub(crate) fn check_protocol(&self, protocol: &str) -> Result<(), Failure> {
         let own = [
+            ("http", names(&HttpArgs::augment_args(Command::new("")))),
             ("memcache", names(&MemcacheArgs::augment_args(Command::new("")))),
             ("smtp", names(&SmtpArgs::augment_args(Command::new("")))),
             (serve_dns::NAME, names(&DnsArgs::augment_args(Command::new("")))),

@@ -33,6 +33,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         probe: Probe::File("/etc/ssl/certs/ca-certificates.crt"),
     },
     program("curl", "apt-get install curl"),
+    program("gzip", "apt-get install gzip"),
     Requirement {
         name: "ipv6",
         cure: "sysctl net.ipv6.conf.lo.disable_ipv6=0",

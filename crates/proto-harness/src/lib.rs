@@ -80,8 +80,11 @@ impl Files {
     /// # Panics
     /// If no core may ask for such a path.
     pub fn open(&self, path: &[u8]) -> Result<&Opened, OpenError> {
-        for component in path.split(|&b| b == b'/') {
-            let clean = !component.is_empty() && component[0] != b'.' && !component.contains(&0);
+        // A directory that is to be listed has a slash at its end; the root has no name.
+        let stem = path.strip_suffix(b"/").unwrap_or(path);
+        for (index, component) in stem.split(|&b| b == b'/').enumerate().filter(|_| !stem.is_empty()) {
+            let hidden = component.first().is_none_or(|&b| b == b'.');
+            let clean = (!hidden || index == 0 && component == b".well-known") && !component.contains(&0);
             assert!(clean, "a core asked for {:?}", String::from_utf8_lossy(path));
         }
         match self.0.get(path) {

@@ -1,5 +1,6 @@
 //! What an entry of the registry is.
 
+use crate::http::options::HttpOptions;
 use crate::memcache::options::MemcacheOptions;
 use crate::server::Protocol;
 use crate::smtp::options::SmtpOptions;
@@ -36,6 +37,8 @@ pub struct ProtocolOptions {
     pub writable: bool,
     /// Limit on the size of a stored file, in bytes.
     pub upload_bytes_max: u64,
+    /// The options of `http`.
+    pub http: HttpOptions,
     /// The options of `memcache`.
     pub memcache: MemcacheOptions,
     /// The options of `smtp`.
@@ -51,6 +54,7 @@ impl Default for ProtocolOptions {
             content_bytes_max: 1024 * 1024,
             writable: false,
             upload_bytes_max: 1 << 30,
+            http: HttpOptions::default(),
             memcache: MemcacheOptions::default(),
             smtp: SmtpOptions::default(),
         }

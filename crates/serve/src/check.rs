@@ -24,6 +24,12 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
     if let Some(disk) = plan.engine() {
         check_engine(&disk, model, mechanism)?;
     }
+    if plan.file_cache.lists && model.splits_files {
+        return Err(Failure::misuse(
+            format!("model {} cannot list directories: its data process sends files alone", model.name),
+            "omit --index, or use another model, for example --model preloop",
+        ));
+    }
     if plan.workers.is_some() && !model.takes_workers {
         return Err(Failure::misuse(
             format!(

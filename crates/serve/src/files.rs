@@ -1,8 +1,11 @@
 //! The open-file cache of a worker.
 //!
 //! Paths are resolved by the kernel below the root's descriptor (openat2(2) with RESOLVE_BENEATH), so neither `..`
-//! nor a symbolic link leads out of it, even if the tree changes meanwhile. An entry older than a second is
-//! revalidated. Small files are cached with their content, and then need no descriptor.
+//! nor a symbolic link leads out of it, even if the tree changes meanwhile. An entry older than a second (or what
+//! `--file-cache-time` says) is revalidated. Small files are cached with their content, and then need no descriptor.
+//!
+//! A directory that is to be listed is read at once by the worker that needs it, as files are opened: up to 10,000 names
+//! without their metadata, some milliseconds, and again at the earliest when the entry is a second old.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,6 +19,7 @@ use pitot_proto::{Derived, FileHandle, FileMeta, OpenError, Opened, Tick};
 use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use crate::listing;
 use crate::relay::frame::Stat;
 use crate::relay::remote::RemoteFile;
 
@@ -23,24 +27,41 @@ use crate::relay::remote::RemoteFile;
 const ENTRIES_MAX: usize = 1024;
 /// Limit on the cached content of one worker, in bytes.
 const CONTENT_BUDGET: u64 = 64 << 20;
-/// How long an entry is valid without a check.
-const VALID: Duration = Duration::from_secs(1);
+/// Limit on cached directories of one worker.
+const LISTINGS_MAX: usize = 4;
+
+/// How the files of a root are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct FileCache {
+    /// The content of files up to this size is cached.
+    pub content_bytes_max: u64,
+    /// How long an entry is valid without a check.
+    pub valid: Duration,
+    /// True if directories can be opened, as lists of their entries.
+    pub lists: bool,
+}
+
+impl Default for FileCache {
+    fn default() -> FileCache {
+        FileCache { content_bytes_max: 16 << 10, valid: Duration::from_secs(1), lists: false }
+    }
+}
 
 /// The directory that is served.
 #[derive(Clone, Debug)]
 pub struct Root {
     directory: Arc<OwnedFd>,
-    content_max: u64,
+    cache: FileCache,
 }
 
 impl Root {
-    /// Opens the directory. The content of files up to `content_max` bytes is cached.
+    /// Opens the directory.
     ///
     /// # Errors
     /// ENOENT, ENOTDIR, EACCES.
-    pub fn open(path: &Path, content_max: u64) -> io::Result<Root> {
+    pub fn open(path: &Path, cache: FileCache) -> io::Result<Root> {
         let directory = fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Root { directory: Arc::new(directory), content_max })
+        Ok(Root { directory: Arc::new(directory), cache })
     }
 
     /// The directory.
@@ -55,9 +76,13 @@ pub struct Files {
     root: Option<Root>,
     /// True if another process has the files, which answers questions about them.
     remote: bool,
+    /// How long an entry is valid without a check.
+    valid: Duration,
     /// How the engine that reads files, if there is one, needs them opened.
     engine: Option<FileOptions>,
     entries: HashMap<Box<[u8]>, Entry>,
+    /// Directories, by path.
+    listings: HashMap<Box<[u8]>, Entry>,
     content_bytes: u64,
 }
 
@@ -70,19 +95,29 @@ struct Entry {
 impl Files {
     /// An empty cache of the files below `root`; without a root there are no files.
     pub fn new(root: Option<Root>, engine: Option<FileOptions>) -> Files {
-        Files { root, remote: false, engine, entries: HashMap::new(), content_bytes: 0 }
+        let valid = root.as_ref().map_or(FileCache::default().valid, |root| root.cache.valid);
+        Files {
+            root,
+            remote: false,
+            valid,
+            engine,
+            entries: HashMap::new(),
+            listings: HashMap::new(),
+            content_bytes: 0,
+        }
     }
 
-    /// An empty cache of the files of another process.
-    pub fn remote() -> Files {
-        Files { remote: true, ..Files::new(None, None) }
+    /// An empty cache of the same files, which another process has.
+    pub fn in_other_process(&self) -> Files {
+        Files { remote: true, valid: self.valid, ..Files::new(None, None) }
     }
 
     /// Caches the other process's answer about a file.
     pub fn learn(&mut self, path: &[u8], stat: Stat, now: Tick) {
         let Stat { size, modified_s, modified_ns, inode } = stat;
         let meta = FileMeta { size, modified_s, modified_ns, inode, content: None };
-        let valid_until = now.after(VALID);
+        // It is asked for at once, so that it is valid for a moment at least.
+        let valid_until = now.after(self.valid);
         match self.entries.get_mut(path) {
             Some(entry) if same_file(&meta, &entry.opened.meta) => entry.valid_until = valid_until,
             _ => {
@@ -105,6 +140,9 @@ impl Files {
     }
 
     fn open_own(&mut self, path: &[u8], now: Tick) -> Result<&Opened, OpenError> {
+        if matches!(path, [] | [.., b'/']) && self.root.as_ref().is_some_and(|root| root.cache.lists) {
+            return self.open_directory(path, now);
+        }
         let is_known = |entry: &&Entry| entry.valid_until > now;
         // (Returning the entry from this first look-up is refused by the borrow checker, hence the others.)
         if self.entries.get(path).filter(is_known).is_none() {
@@ -119,11 +157,38 @@ impl Files {
                 let (file, meta) = looked?;
                 self.remember(path, file, meta)?;
             }
+            let valid_until = self.valid_from(now);
             if let Some(entry) = self.entries.get_mut(path) {
-                entry.valid_until = now.after(VALID);
+                entry.valid_until = valid_until;
             }
         }
         self.entries.get(path).map(|entry| &entry.opened).ok_or(OpenError::Failed)
+    }
+
+    /// When what is looked at now has to be looked at again.
+    fn valid_from(&self, now: Tick) -> Tick {
+        if self.valid.is_zero() { now } else { now.after(self.valid) }
+    }
+
+    /// The entries of a directory.
+    fn open_directory(&mut self, path: &[u8], now: Tick) -> Result<&Opened, OpenError> {
+        if self.listings.get(path).filter(|entry| entry.valid_until > now).is_none() {
+            self.listings.remove(path);
+            let root = self.root.clone().ok_or(OpenError::NotFound)?;
+            let meta = match listing::read(&root.directory, path).map_err(explain) {
+                Err(OpenError::Unavailable) if self.forget_an_open_one() => {
+                    listing::read(&root.directory, path).map_err(explain)?
+                }
+                read => read?,
+            };
+            if self.listings.len() >= LISTINGS_MAX {
+                self.listings.clear();
+            }
+            let opened = Opened { handle: FileHandle(Arc::new(())), meta, derived: Derived::default() };
+            let entry = Entry { opened, valid_until: self.valid_from(now) };
+            self.listings.insert(path.into(), entry);
+        }
+        self.listings.get(path).map(|entry| &entry.opened).ok_or(OpenError::Failed)
     }
 
     /// Drops the entry of a file, which has changed.
@@ -160,8 +225,8 @@ impl Files {
     fn remember(&mut self, path: &[u8], file: OwnedFd, mut meta: FileMeta) -> Result<(), OpenError> {
         self.make_room();
         // Content that an engine reads is not cached, not even that it is empty.
-        let small =
-            self.engine.is_none() && self.root.as_ref().is_some_and(|root| meta.size <= root.content_max);
+        let small = self.engine.is_none()
+            && self.root.as_ref().is_some_and(|root| meta.size <= root.cache.content_bytes_max);
         let mut handle = FileHandle(Arc::new(()));
         if small && self.content_bytes + meta.size <= CONTENT_BUDGET {
             let content = read_all(&file, meta.size).map_err(explain)?;
@@ -240,6 +305,10 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn site() -> (tempfile::TempDir, Files) {
+        site_with(false)
+    }
+
+    fn site_with(lists: bool) -> (tempfile::TempDir, Files) {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("small"), "abc").unwrap();
         std::fs::write(directory.path().join("large"), vec![1; 100]).unwrap();
@@ -247,7 +316,8 @@ mod tests {
         symlink("../small", directory.path().join("sub/inside")).unwrap();
         symlink("/etc/passwd", directory.path().join("outside")).unwrap();
         symlink("../../../../../../etc/passwd", directory.path().join("sub/outside")).unwrap();
-        let files = Files::new(Some(Root::open(directory.path(), 10).unwrap()), None);
+        let cache = FileCache { content_bytes_max: 10, lists, ..FileCache::default() };
+        let files = Files::new(Some(Root::open(directory.path(), cache).unwrap()), None);
         (directory, files)
     }
 
@@ -272,6 +342,45 @@ mod tests {
         }
         assert_eq!(files.open_own(b"sub", now).err(), Some(OpenError::IsDirectory));
         assert_eq!(files.open_own(b"", now).err(), Some(OpenError::IsDirectory));
+    }
+
+    #[test]
+    fn directories_are_lists_of_their_entries_where_that_is_wanted() {
+        let (site, mut files) = site_with(true);
+        let now = Tick::START;
+        let content = |files: &mut Files, path: &[u8], now| {
+            files.open_own(path, now).map(|opened| opened.meta.content.clone().unwrap().to_vec())
+        };
+        let has = |content: &[u8], entry: &[u8]| content.split(|&b| b == 0).any(|e| e == entry);
+        let root = content(&mut files, b"", now).unwrap();
+        assert!(has(&root, b"/sub") && has(&root, b" small") && has(&root, b" outside"));
+        assert!(has(&content(&mut files, b"sub/", now).unwrap(), b" inside"));
+        for (path, error) in [
+            (&b"sub"[..], OpenError::IsDirectory),
+            (b"small/", OpenError::NotFound),
+            (b"none/", OpenError::NotFound),
+            (b"../", OpenError::NotFound),
+        ] {
+            assert_eq!(content(&mut files, path, now), Err(error), "{}", path.escape_ascii());
+        }
+        std::fs::write(site.path().join("new"), "").unwrap();
+        assert_eq!(content(&mut files, b"", now).unwrap(), root);
+        let later = now.after(Duration::from_secs(2));
+        assert!(has(&content(&mut files, b"", later).unwrap(), b" new"));
+        for name in ["a/", "b/", "c/", "d/", "e/"] {
+            std::fs::create_dir(site.path().join(name)).unwrap();
+            content(&mut files, name.as_bytes(), now).unwrap();
+            assert!(files.listings.len() <= LISTINGS_MAX);
+        }
+    }
+
+    #[test]
+    fn without_a_time_every_request_looks() {
+        let (site, mut files) = site();
+        files.valid = Duration::ZERO;
+        assert_eq!(files.open_own(b"small", Tick::START).unwrap().meta.size, 3);
+        std::fs::write(site.path().join("small"), "defg").unwrap();
+        assert_eq!(files.open_own(b"small", Tick::START).unwrap().meta.size, 4);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod failure;
 mod files;
 mod launch;
 mod limits;
+mod listing;
 mod mechanism;
 mod model;
 mod pairs;
@@ -31,6 +32,7 @@ mod worker;
 
 pub use counters::{Count, Counters};
 pub use disk::{DiskPlan, Route};
+pub use files::FileCache;
 pub use limits::Limits;
 pub use mechanism::{Kind, MECHANISMS, Mechanism, find as find_mechanism};
 pub use model::{Listens, MODELS, Model, find as find_model};

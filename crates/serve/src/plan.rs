@@ -13,7 +13,7 @@ use crate::admission::Admission;
 use crate::counters::Counters;
 use crate::disk::{self, DiskPlan, Route};
 use crate::failure::unavailable;
-use crate::files::Root;
+use crate::files::{FileCache, Root};
 use crate::launch::LaunchPlan;
 use crate::limits::Limits;
 use crate::mechanism::{Kind, Mechanism};
@@ -46,8 +46,8 @@ pub struct ServePlan {
     pub cpus: Vec<usize>,
     /// The directory that is served.
     pub root: Option<PathBuf>,
-    /// The content of files up to this size is cached.
-    pub content_bytes_max: u64,
+    /// How open files are kept.
+    pub file_cache: FileCache,
     /// The engine that reads file bodies; without one they are sent from the page cache to the socket.
     pub disk: Option<DiskPlan>,
     /// Connections between a relay and its data process.
@@ -122,9 +122,10 @@ impl ServePlan {
             .map_err(|what| Failure::misuse(what, "see `pitot serve --help`"))?;
         let disk = self.engine();
         // Content that an engine reads is not cached.
-        let content_bytes_max = if disk.is_some() { 0 } else { self.content_bytes_max };
+        let content_bytes_max = if disk.is_some() { 0 } else { self.file_cache.content_bytes_max };
+        let cache = FileCache { content_bytes_max, ..self.file_cache };
         let root = match &self.root {
-            Some(path) => Some(Root::open(path, content_bytes_max).map_err(|e| {
+            Some(path) => Some(Root::open(path, cache).map_err(|e| {
                 Failure::misuse(
                     format!("cannot open the root {}: {e}", path.display()),
                     "set --root to a readable directory",

@@ -14,7 +14,7 @@ use std::time::Duration;
 use pitot_proto::{
     Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, Violation,
 };
-use pitot_serve::{Limits, ServePlan, default_mechanism, find_model, run, serve_standard_input};
+use pitot_serve::{FileCache, Limits, ServePlan, default_mechanism, find_model, run, serve_standard_input};
 
 /// Says what it hears, and panics at an exclamation mark.
 static FRAGILE: ProtocolEntry = ProtocolEntry {
@@ -57,7 +57,7 @@ fn plan(model: &str) -> ServePlan {
         workers: (model.takes_workers && model.workers_max > 1).then_some(2),
         cpus: Vec::new(),
         root: None,
-        content_bytes_max: 0,
+        file_cache: FileCache::default(),
         disk: None,
         links: 1,
         maildir: None,

@@ -28,6 +28,7 @@ mod memcached;
 mod processes;
 mod refusals;
 mod relay;
+mod site_options;
 mod splits;
 mod stopping;
 mod streams;

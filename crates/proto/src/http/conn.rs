@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use super::body::{Body, Put};
+use super::coding::Accepted;
 use super::head::{self, Expect, Head, Length, Method, Refusal};
+use super::precompressed::{Choice, Selection};
 use super::reply::{self, ALLOW, ALLOW_PUT, Connection, Status, TEXT, Terms};
-use super::representation::{self, Request};
+use super::representation::{self, Form, Request};
 use super::syntax::{decimal, is_token_byte};
 use super::target::{self, Named, Path, PathError, Target};
-use super::{ABOUT, BYTES_MAX, ECHO_BYTES_MAX, Site, conditional::Conditions};
+use super::{ABOUT, BYTES_MAX, ECHO_BYTES_MAX, Site, conditional::Conditions, listing};
 use crate::{
     Context, Exchange, Next, OpenError, Opened, ServerConn, Step, StoreError, Upload, Violation,
     ViolationKind,
@@ -27,6 +29,8 @@ enum State {
     Head { scanned: u32 },
     /// The requested file is being opened.
     Opening { terms: Terms, named: Named, extra: Option<Box<Extra>> },
+    /// The requested directory is being opened.
+    Listing { terms: Terms },
     /// The target of a PUT is being checked: is there a file already?
     CheckingTarget(Box<Body>),
     /// A part of a file is being stored.
@@ -41,7 +45,12 @@ const IDLE: State = State::Head { scanned: 0 };
 struct Extra {
     conditions: Option<Box<Conditions>>,
     query: Option<Box<[u8]>>,
+    /// The choice of a coded form of the file.
+    selection: Option<Selection>,
 }
+
+/// The file that stands for a directory.
+const INDEX: &[u8] = b"index.html";
 
 impl ServerConn for Conn {
     fn receive(
@@ -53,7 +62,9 @@ impl ServerConn for Conn {
         let step = match self.state {
             State::Head { scanned } => self.head(cx, scanned as usize, input, exchange),
             State::Body(_) => self.body(cx, input, exchange),
-            State::Opening { .. } | State::CheckingTarget(_) | State::Storing(_) => Ok(Step::read(0)),
+            State::Opening { .. } | State::Listing { .. } | State::CheckingTarget(_) | State::Storing(_) => {
+                Ok(Step::read(0))
+            }
         };
         step.or_else(|refusal| self.refuse(cx, exchange, refusal))
     }
@@ -64,22 +75,41 @@ impl ServerConn for Conn {
         answer: Result<&Opened, OpenError>,
         exchange: &mut Exchange,
     ) -> Next {
-        let (terms, named, extra) = match std::mem::replace(&mut self.state, IDLE) {
+        let (terms, named, mut extra) = match std::mem::replace(&mut self.state, IDLE) {
             State::Opening { terms, named, extra } => (terms, named, extra),
             State::CheckingTarget(body) => return self.begin_put(cx, answer.map(|_| ()), body, exchange),
+            State::Listing { terms } => return self.list(cx, terms.at(cx), answer, exchange),
             _ => return Next::Close,
         };
+        let mut form = Form { coding: None, varies: false };
+        if let Some(memory_s) = self.site.options.precompressed {
+            form.varies = true;
+            if let Some(selection) = extra.as_mut().and_then(|extra| extra.selection.as_mut()) {
+                match selection.opened(cx, answer, exchange, memory_s) {
+                    Choice::Answer(coding) => form.coding = coding,
+                    Choice::Open => {
+                        self.state = State::Opening { terms, named, extra };
+                        return Next::Open;
+                    }
+                }
+            }
+        }
         let terms = terms.at(cx);
         let error = match answer {
             Ok(opened) => {
                 let conditions = extra.as_ref().and_then(|extra| extra.conditions.as_deref());
-                return representation::file(exchange, cx, &Request { terms, conditions }, opened);
+                return representation::file(exchange, cx, &Request { terms, conditions, form }, opened);
             }
             Err(error) => error,
         };
         if error == OpenError::IsDirectory && named == Named::File {
             let query = extra.as_ref().and_then(|extra| extra.query.as_deref());
             return add_slash(exchange, cx, terms, query);
+        }
+        if error == OpenError::NotFound && named == Named::Directory && self.site.options.index {
+            exchange.path.truncate(exchange.path.len() - INDEX.len());
+            self.state = State::Listing { terms };
+            return Next::Open;
         }
         no_file(exchange, cx, terms, error)
     }
@@ -214,7 +244,8 @@ impl Conn {
         }
         // A head in many pieces is parsed again only when another line is complete.
         let has_new_line = scanned == 0 || view[scanned.min(view.len())..].contains(&b'\n');
-        let parsed = if has_new_line { head::parse(view)? } else { None };
+        let parsed =
+            if has_new_line { head::parse(view, self.site.options.precompressed.is_some())? } else { None };
         if let Some(head) = parsed {
             self.state = IDLE;
             let (consumed, head_only) = (head.len, head.terms.head_only);
@@ -281,7 +312,7 @@ impl Conn {
                 self.put(cx, &head, terms, (path, alone), exchange)
             }
             (_, Target::Resource { path, query }) => {
-                Ok(self.get(cx, terms, (path, query), head.conditions, exchange))
+                Ok(self.get(cx, terms, (path, query), (head.conditions, head.codings), exchange))
             }
         }
     }
@@ -314,6 +345,20 @@ impl Conn {
         Ok(Step { consumed, next })
     }
 
+    /// Answers with the listing of a directory.
+    fn list(
+        &self,
+        cx: &Context<'_>,
+        terms: Terms,
+        answer: Result<&Opened, OpenError>,
+        exchange: &mut Exchange,
+    ) -> Next {
+        match answer {
+            Ok(opened) => listing::reply(exchange, cx, terms, self.site.options.dot_files, opened),
+            Err(error) => no_file(exchange, cx, terms, error),
+        }
+    }
+
     /// Handles a PUT. No content is read before its target is checked.
     fn put(
         &mut self,
@@ -334,7 +379,7 @@ impl Conn {
         body.put = Some(Put { waits, ..Put::default() });
         // The content of a refused request is not read, so no request can follow it.
         let close = Terms { connection: Connection::Close, ..terms };
-        Ok(match exchange.name_file(|file| path.decode(file)) {
+        Ok(match exchange.name_file(|file| path.decode(self.site.options.dot_files, file)) {
             Ok(Named::File) => {
                 self.state = State::CheckingTarget(Box::new(body));
                 Next::Open
@@ -379,12 +424,12 @@ impl Conn {
         cx: &Context<'_>,
         terms: Terms,
         (path, query): (Path<'_>, Option<&[u8]>),
-        conditions: Option<Box<Conditions>>,
+        (conditions, codings): (Option<Box<Conditions>>, Option<Accepted>),
         exchange: &mut Exchange,
     ) -> Next {
         let size = path.raw.strip_prefix(b"/bytes/").and_then(decimal);
         if let Some(size) = size.filter(|&size| size <= BYTES_MAX) {
-            let request = Request { terms, conditions: conditions.as_deref() };
+            let request = Request { terms, conditions: conditions.as_deref(), form: Form::default() };
             return representation::generated(exchange, cx, &request, size);
         }
         if !self.site.root {
@@ -394,16 +439,17 @@ impl Conn {
             };
         }
         let named = exchange.name_file(|file| {
-            let named = path.decode(file);
+            let named = path.decode(self.site.options.dot_files, file);
             if named == Ok(Named::Directory) {
-                file.extend_from_slice(b"index.html");
+                file.extend_from_slice(INDEX);
             }
             named
         });
         match named {
             Ok(named) => {
-                let extra = if conditions.is_some() || query.is_some() {
-                    Some(Box::new(Extra { conditions, query: query.map(Box::from) }))
+                let selection = Selection::new(codings);
+                let extra = if conditions.is_some() || query.is_some() || selection.is_some() {
+                    Some(Box::new(Extra { conditions, query: query.map(Box::from), selection }))
                 } else {
                     None
                 };

@@ -6,6 +6,7 @@
 
 use std::mem::MaybeUninit;
 
+use super::coding::Accepted;
 use super::conditional::Conditions;
 use super::reply::{ALLOW, Connection, Status, Terms};
 use super::syntax::{decimal, elements, is_token_byte, trim};
@@ -82,16 +83,19 @@ pub(super) struct Head<'a> {
     pub(super) length: Length,
     pub(super) expect: Expect,
     pub(super) conditions: Option<Box<Conditions>>,
+    /// The content codings that the client accepts, if the site asks for them.
+    pub(super) codings: Option<Accepted>,
 }
 
-/// Parses the head at the start of `view`; `None` if it is incomplete.
+/// Parses the head at the start of `view`; `None` if it is incomplete. `asks_codings` is true if it matters which content
+/// codings are accepted.
 ///
 /// Whether and how a head is refused depends on its complete lines only, so that it does not matter how it was split.
-pub(super) fn parse(view: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
+pub(super) fn parse(view: &[u8], asks_codings: bool) -> Result<Option<Head<'_>>, Refusal> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut request = httparse::Request::new(&mut []);
     match request.parse_with_uninit_headers(view, &mut fields) {
-        Ok(httparse::Status::Complete(len)) => interpret(&request, &view[..len]).map(Some),
+        Ok(httparse::Status::Complete(len)) => interpret(&request, &view[..len], asks_codings).map(Some),
         Ok(httparse::Status::Partial) => Ok(None),
         Err(_) => refuse_lines(view),
     }
@@ -135,9 +139,15 @@ struct Fields {
     chunked: bool,
     expect: Expect,
     conditions: Option<Box<Conditions>>,
+    asks_codings: bool,
+    codings: Option<Accepted>,
 }
 
-fn interpret<'a>(request: &httparse::Request<'_, 'a>, bytes: &'a [u8]) -> Result<Head<'a>, Refusal> {
+fn interpret<'a>(
+    request: &httparse::Request<'_, 'a>,
+    bytes: &'a [u8],
+    asks_codings: bool,
+) -> Result<Head<'a>, Refusal> {
     if has_bare_line_feed(bytes) {
         return Err(Refusal::bad("a line is not ended by CR LF"));
     }
@@ -149,6 +159,8 @@ fn interpret<'a>(request: &httparse::Request<'_, 'a>, bytes: &'a [u8]) -> Result
         chunked: false,
         expect: Expect::Nothing,
         conditions: None,
+        asks_codings,
+        codings: None,
     };
     for field in request.headers.iter() {
         fields.take(field.name.as_bytes(), field.value)?;
@@ -190,6 +202,7 @@ fn interpret<'a>(request: &httparse::Request<'_, 'a>, bytes: &'a [u8]) -> Result
         // RFC 9110 section 10.1.1: an expectation in HTTP/1.0 is ignored.
         expect: if http10 { Expect::Nothing } else { fields.expect },
         conditions: fields.conditions,
+        codings: fields.codings,
     })
 }
 
@@ -231,6 +244,9 @@ impl Fields {
                 let length =
                     decimal(value).ok_or(Refusal::bad("the Content-Length is not a plain number"))?;
                 self.content_length = Some(length);
+            }
+            15 if self.asks_codings && is(b"accept-encoding") => {
+                self.codings.get_or_insert_default().add(value);
             }
             17 if is(b"transfer-encoding") => {
                 if self.chunked {
@@ -290,10 +306,10 @@ mod tests {
     #[test]
     fn a_line_feed_alone_ends_no_line() {
         let head = format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(FIELDS_MAX - 1));
-        assert_eq!(parse(head.as_bytes()).unwrap().unwrap().len, head.len());
+        assert_eq!(parse(head.as_bytes(), false).unwrap().unwrap().len, head.len());
         for (at, _) in head.match_indices('\r') {
             let (before, after) = (&head[..at], &head[at + 1..]);
-            let refusal = parse(format!("{before}{after}").as_bytes()).unwrap_err();
+            let refusal = parse(format!("{before}{after}").as_bytes(), false).unwrap_err();
             assert_eq!(refusal.status, Status::BadRequest, "without the carriage return at {at}");
         }
     }

@@ -17,10 +17,14 @@
 
 mod body;
 pub mod chunked;
+pub mod coding;
 pub mod conditional;
 mod conn;
 mod head;
+pub mod listing;
 pub mod media_type;
+pub mod options;
+mod precompressed;
 pub mod range;
 mod reply;
 mod representation;
@@ -28,6 +32,8 @@ pub mod syntax;
 pub mod target;
 
 use std::sync::Arc;
+
+use options::HttpOptions;
 
 use crate::{Protocol, ProtocolEntry, ProtocolOptions, ServerConn};
 
@@ -55,6 +61,7 @@ pub struct Http {
 #[derive(Debug)]
 struct Site {
     root: bool,
+    options: HttpOptions,
     head_bytes_max: usize,
     request_line_bytes_max: usize,
     content_bytes_max: u64,
@@ -102,6 +109,7 @@ impl Http {
         Ok(Http {
             site: Arc::new(Site {
                 root,
+                options: options.http,
                 head_bytes_max,
                 request_line_bytes_max,
                 content_bytes_max,

@@ -4,10 +4,12 @@
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
+use super::coding::Coding;
 use super::conditional::{Conditions, Validators, Verdict};
+use super::precompressed::Absent;
 use super::range::{self, Ranges};
 use super::reply::{self, Connection, Status, Terms};
 use super::{media_type, syntax};
@@ -24,34 +26,64 @@ pub(super) struct Fields {
     accept_at: usize,
     etag: Option<Range<usize>>,
     modified_s: Option<u64>,
+    /// True if the content has a coding.
+    is_coded: bool,
+    /// The fields with which the same file is sent as a coded form of another one.
+    coded: OnceLock<Box<Fields>>,
+    /// Which coded forms of this file there are not.
+    absent: OnceLock<Arc<Absent>>,
+}
+
+/// How a file is sent.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Form {
+    /// Its content coding: the file's name ends with the suffix of the coding, and the type is that of the name before it.
+    pub(super) coding: Option<Coding>,
+    /// True if what is sent depends on the codings that the client accepts.
+    pub(super) varies: bool,
 }
 
 impl Fields {
     /// The fields of the file at a path, at the time `now_s`.
-    fn of_file(path: &[u8], meta: &FileMeta, now_s: u64) -> Fields {
+    fn of_file(path: &[u8], meta: &FileMeta, form: Form, now_s: u64) -> Fields {
         // RFC 9110 section 8.8.2.1: a time of modification in the future is replaced by the time of the reply.
         let modified_s = meta.modified_s.min(now_s);
         let time = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(modified_s));
         let modified_ns = u128::from(meta.modified_s) * 1_000_000_000 + u128::from(meta.modified_ns);
         let etag = format!("\"{:x}-{:x}-{modified_ns:x}\"", meta.inode, meta.size);
-        let validators = format!("Last-Modified: {time}\r\nETag: {etag}\r\n");
-        let mut fields = Fields::new(length(meta), media_type::of(path), &validators);
+        let vary = if form.varies { "Vary: Accept-Encoding\r\n" } else { "" };
+        let validators = format!("{vary}Last-Modified: {time}\r\nETag: {etag}\r\n");
+        let name = &path[..path.len() - form.coding.map_or(0, |coding| coding.suffix().len())];
+        let mut fields = Fields::new(length(meta), media_type::of(name), form.coding, &validators);
         let etag_end = fields.accept_at - "\r\n".len();
         fields.etag = Some(etag_end - etag.len()..etag_end);
         fields.modified_s = Some(modified_s);
         fields
     }
 
-    fn new(size: u64, media_type: &str, validators: &str) -> Fields {
+    fn new(size: u64, media_type: &str, coding: Option<Coding>, validators: &str) -> Fields {
         let mut text = Vec::with_capacity(256);
         reply::content_length(&mut text, size);
         let type_at = text.len();
         reply::field(&mut text, "Content-Type", media_type.as_bytes());
+        if let Some(coding) = coding {
+            reply::field(&mut text, "Content-Encoding", coding.name().as_bytes());
+        }
         let validators_at = text.len();
         text.extend_from_slice(validators.as_bytes());
         let accept_at = text.len();
         text.extend_from_slice(b"Accept-Ranges: bytes\r\n\r\n");
-        Fields { text: text.into(), type_at, validators_at, accept_at, etag: None, modified_s: None }
+        Fields {
+            text: text.into(),
+            type_at,
+            validators_at,
+            accept_at,
+            etag: None,
+            modified_s: None,
+            is_coded: coding.is_some(),
+            coded: OnceLock::new(),
+            absent: OnceLock::new(),
+        }
     }
 
     fn validators(&self) -> Validators<'_> {
@@ -93,6 +125,17 @@ struct Representation<'a> {
 pub(super) struct Request<'a> {
     pub(super) terms: Terms,
     pub(super) conditions: Option<&'a Conditions>,
+    /// How a file is sent.
+    pub(super) form: Form,
+}
+
+/// Which coded forms of a file there are not, as far as it is known; none for one that was modified in the future.
+pub(super) fn absent(exchange: &Exchange, cx: &Context<'_>, opened: &Opened) -> Option<Arc<Absent>> {
+    let (meta, form) = (&opened.meta, Form { coding: None, varies: true });
+    (meta.modified_s <= cx.unix_s).then(|| {
+        let fields = opened.derived.get_or_make(|| Fields::of_file(&exchange.path, meta, form, cx.unix_s));
+        Arc::clone(fields.absent.get_or_init(Arc::default))
+    })
 }
 
 /// Replies with a file.
@@ -107,11 +150,14 @@ pub(super) fn file(
         Some(content) => Source::Memory(content),
         None => Source::File(&opened.handle),
     };
+    let form = request.form;
+    let make = |form| Fields::of_file(&exchange.path, meta, form, cx.unix_s);
     let in_future;
     let fields = if meta.modified_s <= cx.unix_s {
-        opened.derived.get_or_make(|| Fields::of_file(&exchange.path, meta, cx.unix_s))
+        let own = opened.derived.get_or_make(|| make(Form { coding: None, ..form }));
+        if form.coding.is_some() { own.coded.get_or_init(|| Box::new(make(form))) } else { own }
     } else {
-        in_future = Fields::of_file(&exchange.path, meta, cx.unix_s);
+        in_future = make(form);
         &in_future
     };
     Representation { size: length(meta), fields, source }.answer(exchange, cx, request)
@@ -120,7 +166,7 @@ pub(super) fn file(
 /// Replies with `size` generated bytes.
 pub(super) fn generated(exchange: &mut Exchange, cx: &Context<'_>, request: &Request<'_>, size: u64) -> Next {
     if request.conditions.is_some() {
-        let fields = Fields::new(size, media_type::UNKNOWN, "");
+        let fields = Fields::new(size, media_type::UNKNOWN, None, "");
         return Representation { size, fields: &fields, source: Source::Pattern }
             .answer(exchange, cx, request);
     }
@@ -164,6 +210,8 @@ impl Representation<'_> {
             }
             Some(Ranges::Parts(parts)) => match parts.as_slice() {
                 [part] => self.part(exchange, cx, request.terms, part.clone()),
+                // The coding is that of the whole message, and a message of several parts has none.
+                _ if self.fields.is_coded => self.whole(exchange, cx, request.terms),
                 parts => self.parts(exchange, cx, request.terms, parts),
             },
         }

@@ -2,7 +2,10 @@
 //!
 //! A path is decoded once, component by component, and refused rather than repaired: dot segments, empty components,
 //! encoded slashes, backslashes and NUL have no legitimate use after a client has normalised its URL, and with every
-//! repair two parties could disagree about which file is meant. Names that start with a dot are private.
+//! repair two parties could disagree about which file is meant. Which names that start with a dot are served is an option
+//! ([`DotFiles`]).
+
+use super::options::DotFiles;
 
 /// The target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,28 +178,29 @@ pub enum Named {
 }
 
 impl Path<'_> {
-    /// Appends the decoded form to `out`: relative, without empty components, components that start with a dot, NUL and
-    /// backslash.
+    /// Appends the decoded form to `out`: relative, without empty components, dot segments, NUL, backslash, and components
+    /// that `dot_files` hides.
     ///
     /// # Errors
     /// Why it cannot refer to a file. The content of `out` is then unspecified.
-    pub fn decode(&self, out: &mut Vec<u8>) -> Result<Named, PathError> {
+    pub fn decode(&self, dot_files: DotFiles, out: &mut Vec<u8>) -> Result<Named, PathError> {
         if self.plain {
             out.extend_from_slice(&self.raw[1..]);
             return Ok(if self.raw.ends_with(b"/") { Named::Directory } else { Named::File });
         }
-        self.decode_components(out)
+        self.decode_components(dot_files, out)
     }
 
-    fn decode_components(&self, out: &mut Vec<u8>) -> Result<Named, PathError> {
-        let mut start = out.len();
+    fn decode_components(&self, dot_files: DotFiles, out: &mut Vec<u8>) -> Result<Named, PathError> {
+        let first = out.len();
+        let mut start = first;
         let mut bytes = self.raw[1..].iter();
         while let Some(&b) = bytes.next() {
             let b = match b {
                 // Slashes in a row are one, as in nginx (merge_slashes) and in POSIX path resolution.
                 b'/' if start == out.len() => continue,
                 b'/' => {
-                    check_component(&out[start..])?;
+                    check_component(&out[start..], start == first, dot_files)?;
                     out.push(b'/');
                     start = out.len();
                     continue;
@@ -220,15 +224,15 @@ impl Path<'_> {
         if start == out.len() {
             return Ok(Named::Directory);
         }
-        check_component(&out[start..])?;
+        check_component(&out[start..], start == first, dot_files)?;
         Ok(Named::File)
     }
 }
 
-fn check_component(component: &[u8]) -> Result<(), PathError> {
+fn check_component(component: &[u8], is_first: bool, dot_files: DotFiles) -> Result<(), PathError> {
     match component {
         b"." | b".." => Err(PathError::Refused("the path contains a dot segment")),
-        [] | [b'.', ..] => Err(PathError::Hidden),
+        name if dot_files.hides(name, is_first) => Err(PathError::Hidden),
         _ => Ok(()),
     }
 }
@@ -240,10 +244,17 @@ fn hex(digit: &u8) -> Option<u8> {
 /// Appends `path`, decoded and relative, as an absolute path reference. It cannot be mistaken for a reference to
 /// another host (`//host`), since a decoded path has no empty components.
 pub fn encode(path: &[u8], out: &mut Vec<u8>) {
+    for component in path.split(|&b| b == b'/') {
+        out.push(b'/');
+        encode_component(component, out);
+    }
+}
+
+/// Appends a component of a path, so that it can stand in a reference.
+pub(super) fn encode_component(component: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    out.push(b'/');
-    for &b in path {
-        if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'/') {
+    for &b in component {
+        if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~') {
             out.push(b);
         } else {
             out.extend_from_slice(&[b'%', DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]);
@@ -270,10 +281,14 @@ mod tests {
     }
 
     fn decode(path: &[u8], out: &mut Vec<u8>) -> Result<Named, PathError> {
+        decode_with(DotFiles::None, path, out)
+    }
+
+    fn decode_with(dot_files: DotFiles, path: &[u8], out: &mut Vec<u8>) -> Result<Named, PathError> {
         let Ok(Target::Resource { path, .. }) = parse(path) else { panic!("{path:?} is no target") };
-        let decoded = path.decode(out);
+        let decoded = path.decode(dot_files, out);
         let mut slowly = Vec::new();
-        assert_eq!(path.decode_components(&mut slowly), decoded);
+        assert_eq!(path.decode_components(dot_files, &mut slowly), decoded);
         assert!(decoded.is_err() || slowly == *out, "the short cut leads elsewhere");
         decoded
     }
@@ -378,6 +393,34 @@ mod tests {
         }
         for path in ["/.git/config", "//.git", "/a/.htpasswd", "/...", "/a%2fb", "/%2F%2e%2e"] {
             assert_eq!(decode(path.as_bytes(), &mut Vec::new()), Err(PathError::Hidden), "{path}");
+        }
+    }
+
+    #[test]
+    fn which_dot_files_are_served_is_an_option() {
+        let (file, hidden) = (Ok(Named::File), Err(PathError::Hidden));
+        for (path, none, well_known, all) in [
+            ("/.well-known", hidden, file, file),
+            ("/.well-known/acme-challenge/x", hidden, file, file),
+            ("//%2ewell-known/x", hidden, file, file),
+            ("/.well-known/.git", hidden, hidden, file),
+            ("/a/.well-known/x", hidden, hidden, file),
+            ("/.well-knowns", hidden, hidden, file),
+            ("/.git/config", hidden, hidden, file),
+            ("/...", hidden, hidden, file),
+        ] {
+            for (dot_files, expected) in
+                [(DotFiles::None, none), (DotFiles::WellKnown, well_known), (DotFiles::All, all)]
+            {
+                let got = decode_with(dot_files, path.as_bytes(), &mut Vec::new());
+                assert_eq!(got, expected, "{path} with {dot_files:?}");
+            }
+        }
+        for dot_files in [DotFiles::WellKnown, DotFiles::All] {
+            for path in ["/..", "/.", "/a/%2e%2e/b", "/.well-known/../x", "/.well-known/%2e/x"] {
+                let got = decode_with(dot_files, path.as_bytes(), &mut Vec::new());
+                assert!(matches!(got, Err(PathError::Refused(_))), "{path} with {dot_files:?}: {got:?}");
+            }
         }
     }
 

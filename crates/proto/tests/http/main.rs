@@ -4,4 +4,5 @@ mod content;
 mod files;
 mod properties;
 mod requests;
+mod site_options;
 mod support;

@@ -1,6 +1,7 @@
 //! What holds for any input.
 
 use pitot_proto::http::chunked::{ChunkError, Decoder};
+use pitot_proto::http::options::DotFiles;
 use pitot_proto::http::range::{self, Ranges};
 use pitot_proto::http::target::{self, Named, PathError, Target};
 use proptest::collection::vec;
@@ -57,7 +58,7 @@ fn cut<'a>(input: &'a [u8], at: &[Index]) -> Vec<&'a [u8]> {
 
 fn decode(path: &[u8], file: &mut Vec<u8>) -> Result<Named, PathError> {
     match target::parse(path) {
-        Ok(Target::Resource { path, .. }) => path.decode(file),
+        Ok(Target::Resource { path, .. }) => path.decode(DotFiles::None, file),
         _ => Err(PathError::Hidden),
     }
 }

@@ -21,7 +21,6 @@ use super::source::Source;
 use super::work_queue::{Done, Job, WorkQueue};
 use crate::counters::Count;
 use crate::disk::{Disk, Route};
-use crate::files::Files;
 use crate::relay::remote::{LINKS_MAX, RETRY, Remote};
 use crate::server::{Env, Server};
 use crate::slots::Slots;
@@ -149,7 +148,7 @@ impl<R: Readiness> Loop<R> {
         let mut env = Env::new(&server, index);
         let (remote, remote_is_up) = match remote {
             Some((plan, is_up)) => {
-                env.files = Files::remote();
+                env.files = env.files.in_other_process();
                 env.worker.opens_when_sent = true;
                 (Some(Remote::new(plan)), Some(is_up))
             }

@@ -1,0 +1,63 @@
+//! The options of `pitot serve http`.
+
+use clap::{Args, ValueEnum};
+use pitot_meter::{Nanos, units};
+use pitot_proto::http::options::{DotFiles, HttpOptions};
+
+/// The web server.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options of http")]
+pub(crate) struct HttpArgs {
+    /// List directories that have no index.html, as plain HTML: at most 10,000 names. The worker reads the directory
+    /// itself.
+    #[arg(long, requires = "root")]
+    index: bool,
+    /// Serve FILE.br, FILE.zst or FILE.gz in place of FILE to clients that accept the coding. Replies then say `Vary:
+    /// Accept-Encoding`.
+    #[arg(long, requires = "root")]
+    precompressed: bool,
+    /// Which files and directories are served whose names start with a dot: none, those below /.well-known/ (RFC 8615),
+    /// or all.
+    #[arg(long, value_name = "WHICH", requires = "root", default_value = "well-known")]
+    dot_files: DotFilesArg,
+    /// How long a worker uses an open file, a listing, or the absence of a precompressed file without looking again; 0s to
+    /// look for each request.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "root", default_value = "1s")]
+    file_cache_time: Nanos,
+    /// The largest body of a POST, which is counted and dropped; /echo returns up to 64 KiB. (For PUT see --upload-max.)
+    #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "1MiB")]
+    body_max: u64,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DotFilesArg {
+    None,
+    WellKnown,
+    All,
+}
+
+impl HttpArgs {
+    pub(crate) fn options(&self) -> HttpOptions {
+        HttpOptions {
+            dot_files: match self.dot_files {
+                DotFilesArg::None => DotFiles::None,
+                DotFilesArg::WellKnown => DotFiles::WellKnown,
+                DotFilesArg::All => DotFiles::All,
+            },
+            precompressed: self
+                .precompressed
+                .then(|| std::time::Duration::from(self.file_cache_time).as_secs()),
+            index: self.index,
+        }
+    }
+
+    /// Limit on the content of a POST in bytes.
+    pub(crate) fn body_max(&self) -> u64 {
+        self.body_max
+    }
+
+    /// How open files are kept, where the content of those up to a size is cached.
+    pub(crate) fn file_cache(&self, content_bytes_max: u64) -> pitot_serve::FileCache {
+        pitot_serve::FileCache { content_bytes_max, valid: self.file_cache_time.into(), lists: self.index }
+    }
+}

@@ -1,0 +1,123 @@
+//! Which of a file's representations a client gets: the file itself, or one that was compressed beforehand and lies beside
+//! it under the same name with `.br`, `.zst` or `.gz` at the end.
+//!
+//! The file itself is opened first, from the open-file cache. It remembers for a time which compressed files there are not,
+//! so that a file without any costs one look-up, and one with costs two.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::coding::{Accepted, Coding, Codings};
+use super::representation;
+use crate::{Context, Exchange, OpenError, Opened};
+
+/// When it was last seen that there is no compressed file, for each coding: one more than the second; 0 for never.
+#[derive(Debug, Default)]
+pub(super) struct Absent([AtomicU64; Coding::ALL.len()]);
+
+impl Absent {
+    fn note(&self, coding: Coding, now_s: u64) {
+        self.0[coding as usize].store(now_s + 1, Relaxed);
+    }
+
+    /// True if it has been seen less than `for_s` seconds of the clock ago.
+    fn is_known(&self, coding: Coding, now_s: u64, for_s: u64) -> bool {
+        let seen = self.0[coding as usize].load(Relaxed);
+        seen > 0 && (now_s + 1).checked_sub(seen).is_some_and(|age| age < for_s)
+    }
+}
+
+/// The choice of a representation, in the course of which files are opened one after the other.
+pub(super) struct Selection {
+    accepted: Accepted,
+    tried: Codings,
+    /// The coding whose file is being opened; none for the file itself.
+    current: Option<Coding>,
+    absent: Option<Arc<Absent>>,
+    /// The length of the file's own name.
+    name_len: usize,
+    /// There is no compressed file; the file itself is opened again.
+    gave_up: bool,
+}
+
+/// What to do about a file that was opened.
+pub(super) enum Choice {
+    /// Answer with it; it has this coding.
+    Answer(Option<Coding>),
+    /// Open the file that the exchange now names.
+    Open,
+}
+
+impl Selection {
+    /// None if the client accepts no coding.
+    pub(super) fn new(accepted: Option<Accepted>) -> Option<Selection> {
+        let accepted = accepted?;
+        accepted.best(Codings::default())?;
+        Some(Selection {
+            accepted,
+            tried: Codings::default(),
+            current: None,
+            absent: None,
+            name_len: 0,
+            gave_up: false,
+        })
+    }
+
+    /// Takes the outcome of opening a file. That there is no compressed one is remembered for `memory_s` seconds.
+    pub(super) fn opened(
+        &mut self,
+        cx: &Context<'_>,
+        answer: Result<&Opened, OpenError>,
+        exchange: &mut Exchange,
+        memory_s: u64,
+    ) -> Choice {
+        match (self.current, answer) {
+            (Some(coding), Ok(_)) => return Choice::Answer(Some(coding)),
+            (Some(coding), Err(error)) => {
+                exchange.path.truncate(self.name_len);
+                // For want of a descriptor it is not known whether there is one.
+                if let (Some(absent), false) = (&self.absent, error == OpenError::Unavailable) {
+                    absent.note(coding, cx.unix_s);
+                }
+            }
+            (None, Ok(file)) if !self.gave_up => {
+                self.name_len = exchange.path.len();
+                self.absent = representation::absent(exchange, cx, file);
+            }
+            (None, _) => return Choice::Answer(None),
+        }
+        while let Some(coding) = self.accepted.best(self.tried) {
+            self.tried.insert(coding);
+            let is_absent =
+                self.absent.as_ref().is_some_and(|absent| absent.is_known(coding, cx.unix_s, memory_s));
+            if !is_absent {
+                self.current = Some(coding);
+                exchange.path.extend_from_slice(coding.suffix().as_bytes());
+                return Choice::Open;
+            }
+        }
+        if self.current.take().is_none() {
+            return Choice::Answer(None);
+        }
+        self.gave_up = true;
+        Choice::Open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absence_is_remembered_for_seconds_of_the_clock() {
+        let absent = Absent::default();
+        assert!(!absent.is_known(Coding::Gzip, 0, 1));
+        absent.note(Coding::Gzip, 100);
+        assert!(!absent.is_known(Coding::Gzip, 100, 0));
+        assert!(absent.is_known(Coding::Gzip, 100, 1) && !absent.is_known(Coding::Gzip, 101, 1));
+        assert!(absent.is_known(Coding::Gzip, 104, 5) && !absent.is_known(Coding::Gzip, 105, 5));
+        assert!(!absent.is_known(Coding::Brotli, 100, 5));
+        // A clock that was set back.
+        assert!(!absent.is_known(Coding::Gzip, 99, 5));
+    }
+}
