@@ -28,6 +28,7 @@ mod serve_http;
 mod serve_memcache;
 mod serve_options;
 mod serve_smtp;
+mod serve_tls;
 mod value;
 mod words;
 

@@ -8,10 +8,11 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_meter::{Nanos, units};
+use pitot_proto::smtp::SmtpOptions;
 use pitot_proto::{ConnectionLimits, PROTOCOLS, ProtocolOptions};
 use pitot_results::Failure;
-use pitot_results::serve::{Bytes, ConnectionCounts, MailCounts, SCHEMA, ServeResult};
-use pitot_serve::{Count, Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary};
+use pitot_results::serve::{Bytes, ConnectionCounts, MailCounts, SCHEMA, ServeResult, TlsCounts};
+use pitot_serve::{Count, Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary, TlsPlan};
 
 use crate::failure::nearest;
 use crate::serve_disk::DiskArgs;
@@ -20,6 +21,7 @@ use crate::serve_http::HttpArgs;
 use crate::serve_memcache::MemcacheArgs;
 use crate::serve_options::Given;
 use crate::serve_smtp::SmtpArgs;
+use crate::serve_tls::TlsArgs;
 use crate::value::{self, Cpus};
 
 /// Default of `--keep-files`: below this size a copy is cheaper than sendfile(2) ...
@@ -67,6 +69,8 @@ pub(crate) struct Serve {
     upload_max: u64,
     #[command(flatten)]
     disk: DiskArgs,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// Length of the queue of established connections that are not yet accepted; the kernel limits it to
     /// net.core.somaxconn.
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "4096")]
@@ -126,6 +130,8 @@ pub(crate) struct ServeConnection {
     counters: u32,
     /// Process ID of the server; this process ends with it.
     parent: u32,
+    /// File descriptor of the certificate and the secret of tickets.
+    inherited_tls: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -152,7 +158,8 @@ impl Serve {
         if self.protocol == serve_dns::NAME {
             return self.dns.run(self.listen, self.workers, self.stats.is_some());
         }
-        let plan = self.plan()?;
+        let mut plan = self.plan()?;
+        plan.tls = self.tls.plan(self.listen.ip())?;
         if let Some(given) = given {
             given.check_use(plan.root.is_some(), plan.model, plan.mechanism)?;
         }
@@ -233,7 +240,7 @@ impl Serve {
                 content_bytes_max: self.http.body_max(),
                 http: self.http.options(),
                 memcache: self.memcache.options(),
-                smtp: self.smtp.options()?,
+                smtp: SmtpOptions { starttls: self.tls.is_wanted(), ..self.smtp.options()? },
                 ..ProtocolOptions::default()
             },
             model,
@@ -253,6 +260,7 @@ impl Serve {
             disk,
             links: self.disk.links(model)?,
             maildir: self.smtp.maildir()?,
+            tls: None,
             limits: Limits {
                 connection: ConnectionLimits {
                     header_timeout: self.header_timeout.into(),
@@ -273,7 +281,16 @@ impl Serve {
 
 impl ServeConnection {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let plan = self.serve.plan()?;
+        let mut plan = self.serve.plan()?;
+        if let Some(fd) = self.inherited_tls {
+            let inherited = TlsPlan::inherited(fd);
+            plan.tls = Some(inherited.map_err(|e| {
+                Failure::run(
+                    format!("cannot read the certificate that was passed on: {e}"),
+                    "is /proc mounted?",
+                )
+            })?);
+        }
         pitot_serve::serve_standard_input(&plan, self.counters, self.parent)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -295,7 +312,7 @@ fn unknown<'a>(kind: &str, word: &str, list: &str, names: impl Iterator<Item = &
 }
 
 /// Counts with fields of their own in the result; all others are errors.
-const NO_ERRORS: [Count; 8] = [
+const NO_ERRORS: [Count; 10] = [
     Count::Accepted,
     Count::Closed,
     Count::Requests,
@@ -304,6 +321,8 @@ const NO_ERRORS: [Count; 8] = [
     Count::RecipientsAccepted,
     Count::Messages,
     Count::Recipients,
+    Count::TlsHandshakes,
+    Count::TlsResumed,
 ];
 
 fn result(plan: &ServePlan, summary: &Summary) -> ServeResult {
@@ -336,6 +355,10 @@ fn result(plan: &ServePlan, summary: &Summary) -> ServeResult {
             messages: count(Count::Messages),
             recipients: count(Count::Recipients),
         },
+        tls: plan.tls.as_ref().map(|_| TlsCounts {
+            handshakes: count(Count::TlsHandshakes),
+            resumed: count(Count::TlsResumed),
+        }),
         errors: errors.map(|(name, count)| ((*name).to_owned(), *count)).collect(),
         cpu_user_s: summary.cpu_user.as_secs_f64(),
         cpu_system_s: summary.cpu_system.as_secs_f64(),

@@ -37,6 +37,7 @@ impl SmtpArgs {
             message_bytes_max: self.smtp_message_max,
             recipients_max: self.smtp_recipients_max,
             errors_max: self.smtp_errors_max,
+            starttls: false,
         })
     }
 

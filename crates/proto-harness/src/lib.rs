@@ -12,8 +12,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use pitot_proto::{
-    Action, Connection, ConnectionLimits, Derived, FileFailure, FileHandle, FileMeta, OpenError, Opened,
-    Outbox, Phase, Protocol, StoreError, StoreStep, Tick, Upload, ViolationKind, Worker,
+    Action, Connection, ConnectionLimits, Derived, FileFailure, FileHandle, FileMeta, Layers, OpenError,
+    Opened, Outbox, Phase, Protocol, StoreError, StoreStep, Tick, Upload, ViolationKind, Worker,
 };
 
 /// The time of day in the harness: that of the examples in RFC 9110.
@@ -120,6 +120,8 @@ pub struct Pump<'a> {
     pub sent_len: u64,
     /// At most this much is sent in one call.
     pub send_max: u64,
+    /// At most this much of a file is read in one call.
+    pub read_max: u64,
     /// How much is sent before the socket is full, if it ever is.
     pub room: u64,
     /// The uploads that were stored.
@@ -142,7 +144,28 @@ impl<'a> Pump<'a> {
 
     /// Opens a connection with a peer of that address.
     pub fn with_peer(protocol: &dyn Protocol, files: &'a Files, peer: Option<IpAddr>) -> Pump<'a> {
+        Pump::with_worker(protocol, files, peer, Worker::new(&ConnectionLimits::default()))
+    }
+
+    /// Opens a connection of a server with a layer, which is there from the start or `on_request`.
+    pub fn with_layers(
+        protocol: &dyn Protocol,
+        files: &'a Files,
+        layers: Arc<dyn Layers>,
+        on_request: bool,
+    ) -> Pump<'a> {
         let mut worker = Worker::new(&ConnectionLimits::default());
+        worker.layers = Some(layers);
+        worker.layers_on_request = on_request;
+        Pump::with_worker(protocol, files, None, worker)
+    }
+
+    fn with_worker(
+        protocol: &dyn Protocol,
+        files: &'a Files,
+        peer: Option<IpAddr>,
+        mut worker: Worker,
+    ) -> Pump<'a> {
         worker.unix_s = UNIX_S;
         worker.date = DATE.into();
         let mut pump = Pump {
@@ -153,6 +176,7 @@ impl<'a> Pump<'a> {
             kept_max: KEPT_MAX,
             sent_len: 0,
             send_max: u64::MAX,
+            read_max: u64::MAX,
             room: u64::MAX,
             uploads: Vec::new(),
             store_error: None,
@@ -284,6 +308,17 @@ impl<'a> Pump<'a> {
                     }
                     self.sent_len += n;
                     connection.sent(worker, n);
+                }
+                Action::Read(out) => {
+                    if let Some(failure) = self.file_failure {
+                        connection.file_failed(worker, failure);
+                        continue;
+                    }
+                    let Some((handle, range)) = out.file_to_read() else { break };
+                    let content: &Arc<[u8]> = handle.0.downcast_ref().expect("the harness opened this file");
+                    let len = (range.end - range.start).min(self.read_max) as usize;
+                    let part = range.start as usize..range.start as usize + len;
+                    out.fill(Arc::new(Arc::clone(content)), part);
                 }
                 Action::Linger => self.lingers = true,
                 Action::Close { reset } => {

@@ -28,6 +28,7 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
           1 GiB (1024 bytes if the request names no size).",
     files: false,
     load_url: "blob://{address}/{size}",
+    tls: crate::TlsBegins::AtOnce { alpn: &[] },
     build,
 };
 

@@ -17,6 +17,7 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
           line and closing it, and nothing else.",
     files: false,
     load_url: "busy://{address}",
+    tls: crate::TlsBegins::AtOnce { alpn: &[] },
     build,
 };
 

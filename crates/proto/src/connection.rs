@@ -13,13 +13,16 @@
 use std::net::IpAddr;
 
 use crate::{
-    Exchange, Next, OpenError, Opened, Outbox, Phase, Protocol, ServerConn, StoreError, StoreStep, Tick,
-    Upload, Worker,
+    Exchange, Layer, LayerFailure, Next, OpenError, Opened, Outbox, Phase, Protocol, ServerConn, StoreError,
+    StoreStep, Tick, Upload, Worker,
 };
 
 /// Limit on unconsumed input. The limits of the cores are well below it; it bounds a burst that arrives after a request
 /// whose reply is not yet read, which may fill all buffers of a ring (1 MiB) before the receive is stopped.
 const UNCONSUMED_MAX: usize = 2 << 20;
+
+/// A layer makes no more for the socket while this much waits there: four records of TLS.
+const WIRE_MAX: u64 = 64 << 10;
 
 /// What the driver has to do for a connection.
 #[derive(Debug)]
@@ -28,6 +31,10 @@ pub enum Action<'a> {
     Receive,
     /// Send from the front of the outbox, and report the result: `sent`, `file_failed` or `broken`.
     Send(&'a mut Outbox),
+    /// Read the first part of the first file in this outbox ([`Outbox::file_to_read`]) and put it there
+    /// ([`Outbox::fill`]), or report `file_failed`; then continue polling. Only connections with a layer ask for it: what is
+    /// encrypted has to be in memory.
+    Read(&'a mut Outbox),
     /// Open the file and report the result: `opened`.
     Open(&'a [u8]),
     /// Carry out the step and report the result: `stored`. The path is that of the file if the step begins one.
@@ -78,6 +85,8 @@ enum State {
     Storing,
     /// The step of storing has been requested.
     AwaitingStore,
+    /// The queued output is sent, then the connection gets its layer.
+    Securing,
     /// The queued output is sent, then the connection is closed.
     Closing,
     /// The same, but more input may still arrive, which will not be read: a plain close would answer it with a reset,
@@ -94,6 +103,7 @@ enum State {
 enum Step {
     Receive,
     Send,
+    Read,
     Open,
     Store,
     Wait,
@@ -101,11 +111,26 @@ enum Step {
     Close,
 }
 
+/// The layer of a connection.
+struct Layered {
+    layer: Box<dyn Layer>,
+    /// True if the peer has been told that nothing follows, or why.
+    ended: bool,
+}
+
+impl Layered {
+    fn new(layer: Box<dyn Layer>) -> Box<Layered> {
+        Box::new(Layered { layer, ended: false })
+    }
+}
+
 /// A connection: a protocol core, its unconsumed input, and the state.
 pub struct Connection {
     core: Box<dyn ServerConn>,
     exchange: Option<Box<Exchange>>,
-    unconsumed: Vec<u8>,
+    /// Boxed, as most connections have none.
+    layer: Option<Box<Layered>>,
+    unconsumed: Box<[u8]>,
     /// Consumed bytes at the start of `unconsumed`.
     consumed: u32,
     deadline: Tick,
@@ -131,7 +156,8 @@ impl Connection {
         let mut connection = Connection {
             core,
             exchange: Some(exchange),
-            unconsumed: Vec::new(),
+            layer: worker.layer().filter(|_| !worker.layers_on_request).map(Layered::new),
+            unconsumed: Box::default(),
             consumed: 0,
             deadline: Tick::NEVER,
             state: State::Reading,
@@ -149,12 +175,13 @@ impl Connection {
         let reset = step == Step::Close && self.release(worker);
         match (step, &mut self.exchange) {
             (Step::Receive, _) => Action::Receive,
-            (Step::Send, Some(exchange)) => Action::Send(&mut exchange.out),
+            (Step::Send, Some(exchange)) => Action::Send(exchange.sending()),
+            (Step::Read, Some(exchange)) => Action::Read(&mut exchange.out),
             (Step::Open, Some(exchange)) => Action::Open(&exchange.path),
             (Step::Store, Some(exchange)) => Action::Store(&exchange.path, &mut exchange.step),
             (Step::Linger, _) => Action::Linger,
             (Step::Close, _) => Action::Close { reset },
-            (Step::Wait | Step::Send | Step::Open | Step::Store, _) => Action::Wait,
+            (Step::Wait | Step::Send | Step::Read | Step::Open | Step::Store, _) => Action::Wait,
         }
     }
 
@@ -163,6 +190,15 @@ impl Connection {
         worker.tally.bytes_received += input.len() as u64;
         // Input does not prove that the peer reads.
         self.progressed |= self.phase != Phase::Reply;
+        if self.layer.is_some() {
+            self.receive_layered(worker, input);
+        } else {
+            self.receive_plain(worker, input);
+        }
+    }
+
+    /// Input for the protocol.
+    fn receive_plain(&mut self, worker: &mut Worker, input: &[u8]) {
         match self.state {
             State::Reading if self.unconsumed.is_empty() => {
                 let consumed = self.run(worker, input);
@@ -176,7 +212,8 @@ impl Connection {
             | State::Opening
             | State::AwaitingFile
             | State::Storing
-            | State::AwaitingStore => self.keep(worker, input),
+            | State::AwaitingStore
+            | State::Securing => self.keep(worker, input),
             State::Closing | State::ClosingGently | State::Lingering | State::Closed => {}
         }
     }
@@ -193,13 +230,16 @@ impl Connection {
     pub fn sent(&mut self, worker: &mut Worker, n: u64) {
         worker.tally.bytes_sent += n;
         self.progressed = true;
-        // Input after a reply is another request, with a deadline of its own.
-        self.phase = Phase::Reply;
+        // Input after a reply is another request, with a deadline of its own. A handshake has one deadline.
+        if !self.is_opening() {
+            self.phase = Phase::Reply;
+        }
         if let Some(exchange) = &mut self.exchange {
-            if exchange.out.lent() > 0 {
-                exchange.out.return_lent(n);
+            let out = exchange.sending();
+            if out.lent() > 0 {
+                out.return_lent(n);
             } else {
-                exchange.out.advance(n);
+                out.advance(n);
             }
         }
     }
@@ -266,6 +306,10 @@ impl Connection {
     /// The deadline has passed (see [`Connection::poll_deadline`]).
     pub fn expired(&mut self, worker: &mut Worker) {
         match self.phase_now() {
+            Phase::Head if self.is_opening() => {
+                worker.tally.handshake_timed_out += 1;
+                self.state = State::Closed;
+            }
             Phase::Idle => {
                 worker.tally.timed_out_idle += 1;
                 self.dismiss(worker);
@@ -289,6 +333,10 @@ impl Connection {
     /// The server closes the connection without an error, as when it stops: the core may add a last reply, which is sent
     /// before the close.
     pub fn dismiss(&mut self, worker: &mut Worker) {
+        if self.is_opening() {
+            self.state = State::Closed;
+            return;
+        }
         let exchange = self.exchange.get_or_insert_with(|| worker.exchange());
         self.core.dismissed(&worker.context(), exchange);
         worker.tally.collect(exchange);
@@ -314,6 +362,7 @@ impl Connection {
     /// Whether to receive, for a driver that receives continuously.
     pub fn intake(&self) -> Intake {
         match self.state {
+            _ if !self.input_ended && self.is_opening() => Intake::Open,
             State::Reading | State::ClosingGently | State::Lingering if !self.input_ended => Intake::Open,
             State::Flushing => Intake::Held,
             // Input that has arrived after an upload is kept, but no more is received.
@@ -339,9 +388,19 @@ impl Connection {
         self.phase
     }
 
-    /// The output to be sent, if there is any.
+    /// The output of the protocol, if there is any: where files are read into.
     pub fn outbox(&mut self) -> Option<&mut Outbox> {
         self.exchange.as_mut().map(|exchange| &mut exchange.out)
+    }
+
+    /// The output to be sent to the socket, if there is any: that of the protocol, or what the layer made of it.
+    pub fn to_send(&mut self) -> Option<&mut Outbox> {
+        self.exchange.as_mut().map(|exchange| exchange.sending())
+    }
+
+    /// True if a layer is between the connection and its protocol.
+    pub fn has_layer(&self) -> bool {
+        self.layer.is_some()
     }
 
     /// Bytes of input that the core has not consumed.
@@ -351,17 +410,32 @@ impl Connection {
 
     /// True in the middle of a request: the core reports it, or there is unconsumed input.
     pub fn mid_request(&self) -> bool {
-        !self.unconsumed.is_empty() || self.core.mid_request()
+        !self.unconsumed.is_empty() || self.core.mid_request() || self.is_midway()
+    }
+
+    /// True if no further input is processed.
+    fn is_closing(&self) -> bool {
+        matches!(self.state, State::Closing | State::ClosingGently | State::Lingering | State::Closed)
     }
 
     fn phase_now(&self) -> Phase {
-        let replying = self.exchange.as_ref().is_some_and(|exchange| !exchange.out.is_empty());
+        let exchange = self.exchange.as_ref();
+        let replying = exchange.is_some_and(|exchange| !exchange.out.is_empty() || !exchange.wire.is_empty());
         match self.state {
             State::Lingering => Phase::Linger,
+            // From the first byte of the handshake to its last, whoever is to send.
+            _ if self.is_opening() => {
+                if self.is_midway() {
+                    Phase::Head
+                } else {
+                    Phase::Idle
+                }
+            }
             State::Opening | State::AwaitingFile | State::Storing | State::AwaitingStore => Phase::Reply,
             _ if replying => Phase::Reply,
             State::Reading | State::Flushing if !self.unconsumed.is_empty() => Phase::Head,
             _ if self.core.mid_request() => Phase::Body,
+            _ if self.is_midway() => Phase::Head,
             _ => Phase::Idle,
         }
     }
@@ -369,12 +443,14 @@ impl Connection {
     /// Advances as far as possible without the driver.
     fn advance(&mut self, worker: &mut Worker) -> Step {
         loop {
-            if self.state == State::Reading && self.input_ended {
+            if self.input_ended && (self.state == State::Reading || self.is_opening() && !self.is_deaf()) {
                 self.end_input(worker);
             }
-            let out = self.exchange.as_ref().map(|exchange| &exchange.out);
-            let is_sent = out.is_none_or(Outbox::is_empty);
-            let in_flight = out.is_some_and(|out| out.lent() > 0);
+            let (is_sent, in_flight) = match (&self.layer, &self.exchange) {
+                (_, None) => (true, false),
+                (None, Some(exchange)) => (exchange.out.is_empty(), exchange.out.lent() > 0),
+                (Some(_), Some(_)) => self.advance_layer(worker),
+            };
             match self.state {
                 State::Closed => return Step::Close,
                 State::Opening if is_sent || !worker.opens_when_sent => {
@@ -382,7 +458,7 @@ impl Connection {
                     return Step::Open;
                 }
                 _ if in_flight => return Step::Wait,
-                _ if !is_sent => return Step::Send,
+                _ if !is_sent => return self.sending_step(),
                 State::Reading | State::Lingering => {
                     self.release(worker);
                     return Step::Receive;
@@ -392,6 +468,8 @@ impl Connection {
                     self.run_unconsumed(worker);
                 }
                 State::Opening | State::AwaitingFile | State::AwaitingStore => return Step::Wait,
+                State::Securing => self.secure(worker),
+                State::Closing | State::ClosingGently if self.has_layer_to_end() => self.end_layer(worker),
                 State::Storing => {
                     self.state = State::AwaitingStore;
                     return Step::Store;
@@ -408,7 +486,7 @@ impl Connection {
     /// Returns the exchange to the worker. True if it had unsent output.
     fn release(&mut self, worker: &mut Worker) -> bool {
         let Some(exchange) = self.exchange.take() else { return false };
-        let left = !exchange.out.is_empty();
+        let left = !exchange.out.is_empty() || !exchange.wire.is_empty();
         worker.recycle(exchange);
         left
     }
@@ -431,6 +509,7 @@ impl Connection {
             Next::Flush => State::Flushing,
             Next::Open => State::Opening,
             Next::Store => State::Storing,
+            Next::Secure => State::Securing,
             Next::Close if self.unconsumed.is_empty() => State::Closing,
             // Further input is not read, and would be answered with a reset.
             Next::Close => State::ClosingGently,
@@ -439,6 +518,11 @@ impl Connection {
 
     /// Reports the end of input to the core.
     fn end_input(&mut self, worker: &mut Worker) {
+        if self.is_opening() {
+            worker.tally.handshake_ended += u64::from(self.is_midway());
+            self.state = State::Closed;
+            return;
+        }
         if self.mid_request() {
             worker.tally.ended_early += 1;
         }
@@ -462,9 +546,7 @@ impl Connection {
     }
 
     fn keep(&mut self, worker: &mut Worker, input: &[u8]) {
-        if input.is_empty()
-            || matches!(self.state, State::Closing | State::ClosingGently | State::Lingering | State::Closed)
-        {
+        if input.is_empty() || self.is_closing() {
             return;
         }
         if self.unconsumed() + input.len() > UNCONSUMED_MAX {
@@ -472,10 +554,12 @@ impl Connection {
             self.state = State::ClosingGently;
             return;
         }
-        self.unconsumed.drain(..self.consumed as usize);
+        let mut unconsumed = std::mem::take(&mut self.unconsumed).into_vec();
+        unconsumed.drain(..self.consumed as usize);
         self.consumed = 0;
-        self.unconsumed.reserve_exact(input.len());
-        self.unconsumed.extend_from_slice(input);
+        unconsumed.reserve_exact(input.len());
+        unconsumed.extend_from_slice(input);
+        self.unconsumed = unconsumed.into_boxed_slice();
     }
 
     /// Feeds the core until it needs more input or something else. Returns how much of the input it consumed.
@@ -501,12 +585,141 @@ impl Connection {
                 Next::Flush => break State::Flushing,
                 Next::Open => break State::Opening,
                 Next::Store => break State::Storing,
+                Next::Secure => break State::Securing,
                 Next::Close if is_all => break State::Closing,
                 Next::Close => break State::ClosingGently,
             }
         };
         worker.tally.collect(exchange);
         consumed
+    }
+}
+
+/// What a layer between the socket and the protocol adds.
+impl Connection {
+    /// True until the handshake is complete.
+    fn is_opening(&self) -> bool {
+        self.layer.as_ref().is_some_and(|layered| !layered.layer.is_open())
+    }
+
+    /// True if the layer's input is not processed either. A protocol that has said all it has to say before the handshake
+    /// is complete waits for that.
+    fn is_deaf(&self) -> bool {
+        self.is_closing() && !(self.state == State::Closing && self.is_opening())
+    }
+
+    /// True in the middle of a handshake or a record.
+    fn is_midway(&self) -> bool {
+        self.layer.as_ref().is_some_and(|layered| layered.layer.is_midway())
+    }
+
+    /// Input for the layer.
+    fn receive_layered(&mut self, worker: &mut Worker, input: &[u8]) {
+        if self.is_deaf() {
+            return;
+        }
+        let Some(layered) = &mut self.layer else { return };
+        let mut scratch = std::mem::take(&mut worker.scratch);
+        let exchange = self.exchange.get_or_insert_with(|| worker.exchange());
+        let result = layered.layer.receive(input, &mut scratch, &mut exchange.wire);
+        if let Ok(received) = &result
+            && let Some(handshake) = received.opened
+        {
+            worker.tally.handshake(handshake);
+            self.progressed = true;
+        }
+        if !scratch.plain.is_empty() {
+            self.receive_plain(worker, &scratch.plain);
+            scratch.plain.clear();
+        }
+        worker.scratch = scratch;
+        match result {
+            Ok(received) if received.ended => self.ended(),
+            Ok(_) => {}
+            Err(failure) => self.layer_failed(worker, failure),
+        }
+    }
+
+    /// Nothing more can be received, and nothing sent but what the layer has to say about it.
+    fn layer_failed(&mut self, worker: &mut Worker, failure: LayerFailure) {
+        worker.tally.layer_failed(failure);
+        if let Some(exchange) = &mut self.exchange {
+            exchange.out.clear();
+        }
+        match &mut self.layer {
+            Some(_) if failure == LayerFailure::Absent => {
+                self.layer = None;
+                let exchange = self.exchange.get_or_insert_with(|| worker.exchange());
+                self.core.unsecured(&worker.context(), exchange);
+                worker.tally.collect(exchange);
+            }
+            Some(layered) => layered.ended = true,
+            None => {}
+        }
+        self.state = State::ClosingGently;
+    }
+
+    /// Lets the layer take what the protocol has to send. Returns whether everything is sent, and whether some is in flight.
+    fn advance_layer(&mut self, worker: &mut Worker) -> (bool, bool) {
+        let (Some(layered), Some(exchange)) = (&mut self.layer, &mut self.exchange) else {
+            return (true, false);
+        };
+        let Exchange { out, wire, .. } = &mut **exchange;
+        if out.is_empty() || self.state == State::Closed {
+            return (wire.is_empty(), wire.lent() > 0);
+        }
+        if layered.ended {
+            out.clear();
+        } else if layered.layer.is_open() && wire.len() + wire.lent() < WIRE_MAX {
+            // A reply is sent with the first part of its file: one send takes both, and an error can still be reported.
+            let must_read = wire.is_empty() && out.file_to_read().is_some();
+            if !must_read && let Err(failure) = layered.layer.send(out, &mut worker.scratch, wire) {
+                worker.tally.layer_failed(failure);
+                self.state = State::Closed;
+            }
+        }
+        (out.is_empty() && wire.is_empty(), wire.lent() > 0)
+    }
+
+    /// How to go on sending.
+    fn sending_step(&self) -> Step {
+        match (&self.layer, &self.exchange) {
+            (Some(layered), Some(exchange)) if exchange.wire.is_empty() => {
+                // What the protocol says first waits for the handshake; only files wait for anything else.
+                if layered.layer.is_open() { Step::Read } else { Step::Receive }
+            }
+            _ => Step::Send,
+        }
+    }
+
+    /// Puts the layer below the protocol, which has asked for it.
+    fn secure(&mut self, worker: &mut Worker) {
+        let Some(layer) = worker.layer() else {
+            self.state = State::Closed;
+            return;
+        };
+        self.layer = Some(Layered::new(layer));
+        self.state = State::Reading;
+        let input = std::mem::take(&mut self.unconsumed);
+        let consumed = std::mem::take(&mut self.consumed);
+        if input.len() > consumed as usize {
+            self.receive_layered(worker, &input[consumed as usize..]);
+        }
+    }
+
+    /// True if the peer has to be told that nothing follows.
+    fn has_layer_to_end(&self) -> bool {
+        self.layer.as_ref().is_some_and(|layered| !layered.ended)
+    }
+
+    /// Tells the peer that nothing follows.
+    fn end_layer(&mut self, worker: &mut Worker) {
+        let Some(layered) = &mut self.layer else { return };
+        layered.ended = true;
+        if layered.layer.is_open() {
+            let exchange = self.exchange.get_or_insert_with(|| worker.exchange());
+            layered.layer.end(&mut exchange.wire);
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
           nothing else. Each piece of input, as one receive returns it, counts as one reply.",
     files: false,
     load_url: "echo://{address}/{size}",
+    tls: crate::TlsBegins::AtOnce { alpn: &[] },
     build,
 };
 

@@ -18,8 +18,22 @@ pub struct ProtocolEntry {
     pub files: bool,
     /// The default URL of a load in a plan, with placeholders for the address and the size of replies.
     pub load_url: &'static str,
+    /// When TLS begins on its connections, if the server has a certificate.
+    pub tls: TlsBegins,
     /// Creates the protocol's shared state; the error is a line that says what is wrong with the options.
     pub build: fn(&ProtocolOptions) -> Result<Box<dyn Protocol>, String>,
+}
+
+/// When TLS begins on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsBegins {
+    /// Before the protocol, which has these names in the handshake (ALPN), if it has any.
+    AtOnce {
+        /// The names.
+        alpn: &'static [&'static [u8]],
+    },
+    /// When the client asks for it, in the protocol (STARTTLS).
+    OnRequest,
 }
 
 /// The options of the protocols. Each protocol reads its own fields.

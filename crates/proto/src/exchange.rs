@@ -10,6 +10,8 @@ use crate::{Next, Outbox, StoreStep, Upload};
 pub struct Exchange {
     /// The output to be sent.
     pub out: Outbox,
+    /// What the layer of the connection, if it has one, has made of `out` for its socket.
+    pub(crate) wire: Outbox,
     /// The file that [`Next::Open`] asks for, or the target of an upload that [`Next::Store`] begins: a path below the
     /// root, decoded, without a leading slash and free of `..`, NUL and empty components.
     pub path: Vec<u8>,
@@ -60,9 +62,15 @@ impl Exchange {
         Next::Store
     }
 
+    /// The outbox that is sent to the socket.
+    pub(crate) fn sending(&mut self) -> &mut Outbox {
+        if self.wire.is_empty() { &mut self.out } else { &mut self.wire }
+    }
+
     /// Drops everything, when the connection has failed.
     pub fn clear(&mut self) {
         self.out.clear();
+        self.wire.clear();
         self.step.clear();
         self.counts = Counts::default();
     }

@@ -15,6 +15,7 @@ pub mod echo;
 mod entry;
 mod exchange;
 pub mod http;
+mod layer;
 pub mod memcache;
 mod outbox;
 mod registry;
@@ -24,8 +25,9 @@ mod store_step;
 mod worker;
 
 pub use connection::{Action, Connection, FileFailure, Intake};
-pub use entry::{ProtocolEntry, ProtocolOptions};
+pub use entry::{ProtocolEntry, ProtocolOptions, TlsBegins};
 pub use exchange::{Counts, Exchange};
+pub use layer::{Handshake, Layer, LayerFailure, Layers, Received, Scratch};
 pub use outbox::{Block, FileHandle, Gathered, Outbox, PATTERN, Segment, pattern_at};
 pub use registry::{PROTOCOLS, find};
 pub use server::{

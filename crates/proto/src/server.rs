@@ -87,6 +87,12 @@ pub trait ServerConn: Send {
         let _ = (cx, exchange);
     }
 
+    /// The server's layer (TLS) was expected, and this protocol came without it: the core may say so before the
+    /// connection is closed.
+    fn unsecured(&mut self, cx: &Context<'_>, exchange: &mut Exchange) {
+        let _ = (cx, exchange);
+    }
+
     /// The file of a queued reply cannot be read, and the reply was removed from the outbox with everything after it: the
     /// core may write an error reply instead before the connection is closed.
     fn file_failed(&mut self, cx: &Context<'_>, error: OpenError, exchange: &mut Exchange) {
@@ -138,6 +144,9 @@ pub enum Next {
     Open,
     /// Carry out [`Exchange::step`], then call `stored`.
     Store,
+    /// Send the outbox, and from then on have the server's layer (TLS) on the connection: all further input belongs to it,
+    /// also what has arrived already.
+    Secure,
     /// Send the outbox, then close.
     Close,
 }

@@ -1,8 +1,9 @@
 //! What the connections of one worker share: the time, the limits, spare memory, and the counts.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Context, Exchange, Violation, ViolationKind};
+use crate::{Context, Exchange, Handshake, Layer, LayerFailure, Layers, Scratch, Violation, ViolationKind};
 
 /// A point in time in sixteenths of a second since a start that the worker chooses. It makes deadlines small: four bytes
 /// per connection, in one compact array per worker.
@@ -138,6 +139,22 @@ pub struct Tally {
     pub messages: u64,
     /// Recipients of acknowledged messages.
     pub recipients: u64,
+    /// Complete handshakes of a layer.
+    pub handshakes: u64,
+    /// Those of them that resumed an earlier session.
+    pub handshakes_resumed: u64,
+    /// Connections on which the layer was expected and the protocol came.
+    pub layer_absent: u64,
+    /// Connections whose peer supports nothing that the server does.
+    pub layer_incompatible: u64,
+    /// Connections whose peer refused the layer.
+    pub layer_refused: u64,
+    /// Connections with malformed records.
+    pub layer_malformed: u64,
+    /// Handshakes that took too long.
+    pub handshake_timed_out: u64,
+    /// Connections that the peer ended in a handshake.
+    pub handshake_ended: u64,
 }
 
 impl Tally {
@@ -150,6 +167,20 @@ impl Tally {
         self.recipients_accepted += u64::from(counts.recipients_accepted);
         self.messages += u64::from(counts.messages);
         self.recipients += u64::from(counts.recipients);
+    }
+
+    pub(crate) fn handshake(&mut self, handshake: Handshake) {
+        self.handshakes += 1;
+        self.handshakes_resumed += u64::from(handshake == Handshake::Resumed);
+    }
+
+    pub(crate) fn layer_failed(&mut self, failure: LayerFailure) {
+        match failure {
+            LayerFailure::Absent => self.layer_absent += 1,
+            LayerFailure::Incompatible => self.layer_incompatible += 1,
+            LayerFailure::Refused => self.layer_refused += 1,
+            LayerFailure::Malformed => self.layer_malformed += 1,
+        }
     }
 
     pub(crate) fn violation(&mut self, violation: Violation) {
@@ -177,8 +208,13 @@ pub struct Worker {
     /// True if a file is opened only once all replies before it are sent, for drivers that do one thing at a time per
     /// connection.
     pub opens_when_sent: bool,
+    /// The layer that connections have from their start, or from when their protocol asks for it.
+    pub layers: Option<Arc<dyn Layers>>,
+    /// True if connections have the layer when their protocol asks for it ([`Next::Secure`](crate::Next::Secure)).
+    pub layers_on_request: bool,
     /// What has happened.
     pub tally: Tally,
+    pub(crate) scratch: Scratch,
     timeouts: Timeouts,
     pub(crate) outbox_bytes: u64,
     #[expect(
@@ -205,7 +241,10 @@ impl Worker {
             date: String::new(),
             stopping: false,
             opens_when_sent: false,
+            layers: None,
+            layers_on_request: false,
             tally: Tally::default(),
+            scratch: Scratch::default(),
             timeouts: Timeouts {
                 head: Ticks::lasting(limits.header_timeout),
                 idle: Ticks::lasting(limits.idle_timeout),
@@ -230,6 +269,11 @@ impl Worker {
             Phase::Body | Phase::Reply => self.timeouts.progress,
             Phase::Linger => self.timeouts.linger,
         })
+    }
+
+    /// The layer of a new connection.
+    pub(crate) fn layer(&self) -> Option<Box<dyn Layer>> {
+        self.layers.as_ref().map(|layers| layers.layer())
     }
 
     pub(crate) fn exchange(&mut self) -> Box<Exchange> {

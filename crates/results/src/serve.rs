@@ -36,6 +36,8 @@ pub struct ServeResult {
     pub bytes: Bytes,
     /// Mail that was accepted.
     pub mail: MailCounts,
+    /// TLS, if the server has a certificate.
+    pub tls: Option<TlsCounts>,
     /// What went wrong, by its word; every word is there, with 0 if it did not happen.
     pub errors: BTreeMap<String, u64>,
     /// CPU time in user mode, seconds.
@@ -80,6 +82,16 @@ pub struct Bytes {
     pub received: u64,
     /// To clients.
     pub sent: u64,
+}
+
+/// TLS handshakes of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TlsCounts {
+    /// Complete handshakes.
+    pub handshakes: u64,
+    /// Those of them that resumed a session.
+    pub resumed: u64,
 }
 
 /// Mail that a server accepted.

@@ -23,6 +23,15 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
     (mechanism.probe)().map_err(unavailable)?;
     if let Some(disk) = plan.engine() {
         check_engine(&disk, model, mechanism)?;
+        if plan.tls.is_some() && disk.route() == Route::Send {
+            return Err(Failure::misuse(
+                format!(
+                    "engine {} sends files to the socket as they are, and TLS encrypts them",
+                    disk.engine.name
+                ),
+                "use an engine that reads into memory, such as pread or pool, or omit --disk",
+            ));
+        }
     }
     if plan.file_cache.lists && model.splits_files {
         return Err(Failure::misuse(

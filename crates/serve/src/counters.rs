@@ -57,11 +57,27 @@ pub enum Count {
     Recipients,
     /// Steps of storing a message or a file that failed.
     StoreFailed,
+    /// Complete TLS handshakes.
+    TlsHandshakes,
+    /// Those of them that resumed a session.
+    TlsResumed,
+    /// Connections that spoke without TLS where it was expected.
+    TlsAbsent,
+    /// Connections whose client supports nothing that the server does.
+    TlsIncompatible,
+    /// Connections whose client ended TLS with an alert.
+    TlsRefused,
+    /// Connections with malformed or forged records.
+    TlsMalformed,
+    /// TLS handshakes that took too long.
+    TlsTimedOut,
+    /// Connections that ended in a TLS handshake.
+    TlsEnded,
 }
 
 impl Count {
     /// All of them, with the names that the JSON uses.
-    pub const ALL: [(Count, &'static str); 24] = [
+    pub const ALL: [(Count, &'static str); 32] = [
         (Count::Accepted, "accepted"),
         (Count::Closed, "closed"),
         (Count::Requests, "requests"),
@@ -86,11 +102,19 @@ impl Count {
         (Count::Messages, "messages"),
         (Count::Recipients, "recipients"),
         (Count::StoreFailed, "delivery_failed"),
+        (Count::TlsHandshakes, "tls_handshakes"),
+        (Count::TlsResumed, "tls_resumed"),
+        (Count::TlsAbsent, "tls_absent"),
+        (Count::TlsIncompatible, "tls_incompatible"),
+        (Count::TlsRefused, "tls_refused"),
+        (Count::TlsMalformed, "tls_malformed"),
+        (Count::TlsTimedOut, "tls_timed_out"),
+        (Count::TlsEnded, "tls_ended"),
     ];
 }
 
 /// Words of one worker's block: a multiple of a cache line, so that workers do not share one.
-const BLOCK: usize = 24;
+const BLOCK: usize = 32;
 /// Words before the blocks: the connections open now in all workers, and the most there were.
 const HEAD: usize = 8;
 const OPEN: usize = 0;
@@ -194,6 +218,14 @@ impl WorkerCounters {
             recipients_accepted,
             messages,
             recipients,
+            handshakes,
+            handshakes_resumed,
+            layer_absent,
+            layer_incompatible,
+            layer_refused,
+            layer_malformed,
+            handshake_timed_out,
+            handshake_ended,
         } = tally;
         for (count, n) in [
             (Count::Requests, replies),
@@ -213,6 +245,14 @@ impl WorkerCounters {
             (Count::RecipientsAccepted, recipients_accepted),
             (Count::Messages, messages),
             (Count::Recipients, recipients),
+            (Count::TlsHandshakes, handshakes),
+            (Count::TlsResumed, handshakes_resumed),
+            (Count::TlsAbsent, layer_absent),
+            (Count::TlsIncompatible, layer_incompatible),
+            (Count::TlsRefused, layer_refused),
+            (Count::TlsMalformed, layer_malformed),
+            (Count::TlsTimedOut, handshake_timed_out),
+            (Count::TlsEnded, handshake_ended),
         ] {
             if n > 0 {
                 self.add(count, n);

@@ -28,6 +28,7 @@ mod socket;
 mod standard_input;
 mod store;
 mod supervise;
+mod tls;
 mod worker;
 
 pub use counters::{Count, Counters};
@@ -41,3 +42,4 @@ pub use plan::ServePlan;
 pub use server::Server;
 pub use standard_input::serve_standard_input;
 pub use supervise::{Summary, run};
+pub use tls::TlsPlan;

@@ -20,6 +20,7 @@ use crate::mechanism::{Kind, Mechanism};
 use crate::model::Model;
 use crate::server::Server;
 use crate::store::{Maildir, Store, Uploads};
+use crate::tls::{Tls, TlsPlan};
 
 /// The plan of a server.
 #[derive(Clone, Debug)]
@@ -54,6 +55,8 @@ pub struct ServePlan {
     pub links: usize,
     /// The Maildir into which mail is delivered, for a protocol that stores messages.
     pub maildir: Option<PathBuf>,
+    /// TLS, for a server with a certificate.
+    pub tls: Option<TlsPlan>,
     /// Limits on time, memory and connections.
     pub limits: Limits,
     /// The command that serves one connection on its standard input, for the model that executes one; the number of
@@ -120,6 +123,13 @@ impl ServePlan {
     pub fn server(&self, counters: Counters) -> Result<Server, Failure> {
         let protocol = (self.protocol.build)(&self.protocol_options)
             .map_err(|what| Failure::misuse(what, "see `pitot serve --help`"))?;
+        let tls = self.tls.as_ref().map(|plan| Tls::new(plan, self.protocol.tls)).transpose();
+        let tls = tls.map_err(|e| {
+            Failure::misuse(
+                format!("the certificate and key of --tls cannot be used: {e}"),
+                "give --tls a certificate and --key its private key, both in PEM; or --tls self-signed",
+            )
+        })?;
         let disk = self.engine();
         // Content that an engine reads is not cached.
         let content_bytes_max = if disk.is_some() { 0 } else { self.file_cache.content_bytes_max };
@@ -161,6 +171,7 @@ impl ServePlan {
             store,
             disk,
             route,
+            tls,
             cork,
             limits,
             admission,

@@ -1,8 +1,10 @@
 //! The state that all workers of a server share, and the state of each worker.
 
 use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use pitot_proto::{Protocol, StoreError, StoreStep, Tally, Upload, Worker};
+use pitot_proto::{FileFailure, OpenError, Outbox, Protocol, StoreError, StoreStep, Tally, Upload, Worker};
 
 use crate::admission::Admission;
 use crate::clock::Clock;
@@ -10,7 +12,9 @@ use crate::counters::{Count, Counters, WorkerCounters};
 use crate::disk::{DiskPlan, Route};
 use crate::files::{Files, Root};
 use crate::limits::Limits;
+use crate::send::unreadable;
 use crate::store::{Store, Stored};
+use crate::tls::Tls;
 
 /// The state that all workers share.
 pub struct Server {
@@ -24,6 +28,8 @@ pub struct Server {
     pub disk: Option<DiskPlan>,
     /// See `disk`.
     pub route: Route,
+    /// TLS, if the server has a certificate.
+    pub tls: Option<Tls>,
     /// Send the head of a reply in one packet with the first bytes of its file (MSG_MORE).
     pub cork: bool,
     /// Limits on time, memory and connections.
@@ -52,6 +58,9 @@ impl fmt::Debug for Server {
     }
 }
 
+/// Size of one read of a file whose content is encrypted.
+const READ_BYTES: usize = 64 << 10;
+
 /// The state of one worker.
 #[derive(Debug)]
 pub struct Env {
@@ -70,6 +79,8 @@ pub struct Env {
     /// True if this worker must not wait for the disk, so that storing is left to others.
     pub stores_elsewhere: bool,
     store: Option<Store>,
+    /// What was read of a file last; it can be used again once it is encrypted.
+    read_buffer: Arc<Vec<u8>>,
     clock: Clock,
     /// Replies of the current tally whose extra CPU time has been spent.
     burnt: u64,
@@ -87,9 +98,13 @@ impl Env {
             cork: server.cork,
             stores_elsewhere: false,
             store: server.store.clone(),
+            read_buffer: Arc::default(),
             clock: Clock::new(),
             burnt: 0,
         };
+        if let Some(tls) = &server.tls {
+            tls.prepare(&mut env.worker);
+        }
         env.update_time();
         env
     }
@@ -113,6 +128,31 @@ impl Env {
             let replies = self.worker.tally.replies - self.burnt;
             self.burnt = self.worker.tally.replies;
             pitot_meter::burn((self.limits.burn * u32::try_from(replies).unwrap_or(u32::MAX)).into());
+        }
+    }
+
+    /// Reads the next part of the first file in the outbox in this thread, which blocks on the disk as sendfile(2) does.
+    ///
+    /// # Errors
+    /// The file is shorter than its announced size, or cannot be read.
+    pub fn read_file(&mut self, out: &mut Outbox) -> Result<(), FileFailure> {
+        let Some((handle, range)) = out.file_to_read() else { return Ok(()) };
+        let Some(file) = handle.0.downcast_ref::<OwnedFd>() else {
+            return Err(FileFailure::Unreadable(OpenError::Failed));
+        };
+        if Arc::get_mut(&mut self.read_buffer).is_none_or(|buffer| buffer.is_empty()) {
+            self.read_buffer = Arc::new(vec![0; READ_BYTES]);
+        }
+        let Some(buffer) = Arc::get_mut(&mut self.read_buffer) else { return Ok(()) };
+        let len = (range.end - range.start).min(READ_BYTES as u64) as usize;
+        match rustix::io::pread(file, &mut buffer[..len], range.start) {
+            Ok(0) => Err(FileFailure::Truncated),
+            Ok(n) => {
+                out.fill(self.read_buffer.clone(), 0..n);
+                Ok(())
+            }
+            Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(e) => Err(unreadable(&e.into())),
         }
     }
 

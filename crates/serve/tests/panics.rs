@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use pitot_proto::{
-    Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, Violation,
+    Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, TlsBegins, Violation,
 };
 use pitot_serve::{FileCache, Limits, ServePlan, default_mechanism, find_model, run, serve_standard_input};
 
@@ -23,6 +23,7 @@ static FRAGILE: ProtocolEntry = ProtocolEntry {
     doc: "An echo that panics at an exclamation mark.",
     files: false,
     load_url: "fragile://{address}",
+    tls: TlsBegins::AtOnce { alpn: &[] },
     build: |_| Ok(Box::new(Fragile)),
 };
 
@@ -61,6 +62,7 @@ fn plan(model: &str) -> ServePlan {
         disk: None,
         links: 1,
         maildir: None,
+        tls: None,
         limits: Limits::default(),
         connection_command: [this.into(), OsString::from("connection"), model.name.into()].into(),
     }

@@ -185,6 +185,11 @@ impl ServerConn for Conn {
         }
     }
 
+    fn unsecured(&mut self, cx: &Context<'_>, exchange: &mut Exchange) {
+        let terms = Terms { head_only: false, connection: Connection::Close };
+        reply::explain(exchange, cx, Status::BadRequest, terms, &[], "plain HTTP was sent to an HTTPS port");
+    }
+
     fn mid_request(&self) -> bool {
         matches!(self.state, State::Body(_))
     }

@@ -78,6 +78,7 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
           requests may be pipelined, and requests that two parsers could interpret differently are refused.",
     files: true,
     load_url: "http://{address}/bytes/{size}",
+    tls: crate::TlsBegins::AtOnce { alpn: &[b"http/1.1"] },
     build,
 };
 

@@ -88,6 +88,7 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
           from memcached 1.6.",
     files: false,
     load_url: "memcache://{address}",
+    tls: crate::TlsBegins::AtOnce { alpn: &[] },
     build,
 };
 

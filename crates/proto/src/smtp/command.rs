@@ -15,6 +15,7 @@ pub(super) enum Verb {
     Vrfy,
     Help,
     Quit,
+    StartTls,
     /// Standard, but not supported.
     NotOffered,
 }
@@ -31,7 +32,7 @@ const VERBS: [(&[u8], Verb); 13] = [
     (b"VRFY", Verb::Vrfy),
     (b"HELP", Verb::Help),
     (b"EXPN", Verb::NotOffered),
-    (b"STARTTLS", Verb::NotOffered),
+    (b"STARTTLS", Verb::StartTls),
     (b"AUTH", Verb::NotOffered),
 ];
 

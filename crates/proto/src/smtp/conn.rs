@@ -21,6 +21,8 @@ pub(super) struct Conn {
     state: State,
     /// In the rest of a line that was refused before its end had arrived.
     in_long_line: bool,
+    /// From STARTTLS on.
+    is_secured: bool,
     errors: u32,
     /// The client's address; known only if messages are stored, which contain it.
     peer: Option<Box<IpAddr>>,
@@ -48,6 +50,7 @@ enum State {
 struct Session {
     client: Box<[u8]>,
     extended: bool,
+    is_secured: bool,
     utf8: bool,
     recipients: u32,
     /// The header fields to add to the message, except the last of them, if messages are stored.
@@ -81,10 +84,11 @@ impl Refusal {
 }
 
 impl Session {
-    fn new(client: &[u8], extended: bool) -> Session {
+    fn new(client: &[u8], extended: bool, is_secured: bool) -> Session {
         Session {
             client: client.into(),
             extended,
+            is_secured,
             utf8: false,
             recipients: 0,
             envelope: Vec::new(),
@@ -119,10 +123,13 @@ impl Session {
     /// Writes the fields before the message (RFC 5321 section 4.4).
     fn write_envelope(&self, cx: &Context<'_>, shared: &Shared, peer: Option<&IpAddr>, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.envelope);
-        let with = match (self.utf8, self.extended) {
-            (true, _) => "UTF8SMTP",
-            (false, true) => "ESMTP",
-            (false, false) => "SMTP",
+        // RFC 3848 and RFC 6531 section 4.3.
+        let with = match (self.utf8, self.extended, self.is_secured) {
+            (true, _, false) => "UTF8SMTP",
+            (true, _, true) => "UTF8SMTPS",
+            (false, true, false) => "ESMTP",
+            (false, true, true) => "ESMTPS",
+            (false, false, _) => "SMTP",
         };
         // The zone of an IMF-fixdate has a form that is obsolete in mail (RFC 5322 section 4.3).
         let date = cx.date.strip_suffix("GMT").unwrap_or(cx.date);
@@ -198,6 +205,10 @@ impl ServerConn for Conn {
         self.session = None;
     }
 
+    fn unsecured(&mut self, _: &Context<'_>, exchange: &mut Exchange) {
+        exchange.out.fixed(reply::NO_TLS);
+    }
+
     fn mid_request(&self) -> bool {
         self.state == State::Content || self.in_long_line
     }
@@ -205,7 +216,15 @@ impl ServerConn for Conn {
 
 impl Conn {
     pub(super) fn new(shared: Arc<Shared>) -> Conn {
-        Conn { shared, state: State::Fresh, in_long_line: false, errors: 0, peer: None, session: None }
+        Conn {
+            shared,
+            state: State::Fresh,
+            in_long_line: false,
+            is_secured: false,
+            errors: 0,
+            peer: None,
+            session: None,
+        }
     }
 
     /// Takes input that starts with a command line, or with the rest of one that is too long.
@@ -241,7 +260,8 @@ impl Conn {
             Verb::Ehlo | Verb::Helo if !command::is_client_name(arguments) => reply::BAD_NAME,
             Verb::Ehlo => {
                 self.hello(arguments, true);
-                exchange.out.bytes(&self.shared.extensions);
+                let Shared { extensions, extensions_in_clear, .. } = &*self.shared;
+                exchange.out.bytes(if self.is_secured { extensions } else { extensions_in_clear });
                 b""
             }
             Verb::Helo => {
@@ -250,7 +270,11 @@ impl Conn {
                 [&b"250 "[..], name, b"\r\n"].into_iter().for_each(|part| exchange.out.bytes(part));
                 b""
             }
-            Verb::Data | Verb::Rset | Verb::Quit if !arguments.is_empty() => reply::NO_ARGUMENTS,
+            Verb::StartTls if !self.shared.options.starttls => reply::NOT_OFFERED,
+            Verb::StartTls if self.is_secured => reply::TLS_TWICE,
+            Verb::Data | Verb::Rset | Verb::Quit | Verb::StartTls if !arguments.is_empty() => {
+                reply::NO_ARGUMENTS
+            }
             Verb::Data => match self.state {
                 State::Recipients => {
                     self.state = State::Content;
@@ -268,6 +292,15 @@ impl Conn {
                 exchange.out.fixed(reply::BYE);
                 exchange.reply_done();
                 return Ok(Step { consumed, next: Next::Close });
+            }
+            Verb::StartTls => {
+                // Nothing that was said in clear text counts (RFC 3207 section 4.2).
+                self.session = None;
+                self.state = State::Fresh;
+                self.is_secured = true;
+                exchange.out.fixed(reply::START_TLS);
+                exchange.reply_done();
+                return Ok(Step { consumed, next: Next::Secure });
             }
             Verb::Noop => reply::OK,
             Verb::Vrfy if arguments.is_empty() => reply::SYNTAX,
@@ -298,7 +331,7 @@ impl Conn {
     }
 
     fn hello(&mut self, client: &[u8], extended: bool) {
-        self.session = Some(Box::new(Session::new(client, extended)));
+        self.session = Some(Box::new(Session::new(client, extended, self.is_secured)));
         self.state = State::Ready;
     }
 

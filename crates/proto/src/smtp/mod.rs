@@ -1,7 +1,7 @@
 //! `smtp`: a server that receives mail (RFC 5321), for any recipient.
 //!
 //! It supports PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), SMTPUTF8 (RFC 6531) and
-//! ENHANCEDSTATUSCODES (RFC 2034), and takes commands in the standard's order only.
+//! ENHANCEDSTATUSCODES (RFC 2034), with a certificate STARTTLS (RFC 3207), and takes commands in the standard's order only.
 //!
 //! How it is built, and at what price:
 //! - **A message is never in memory.** Its content is counted and dropped or, with [`SmtpOptions::store`], passed on
@@ -9,11 +9,13 @@
 //!   write per receive. A message is acknowledged only when the last step is complete.
 //! - **The answer does not depend on how the input is split**, and only CR LF ends a line. A message with a bare carriage
 //!   return or line feed is refused at its end (`content.rs`).
+//! - **What follows STARTTLS is not read as commands**, whenever it arrives: it belongs to the TLS layer, so that commands
+//!   that somebody adds in clear text break the handshake (CVE-2011-0411), and the session begins anew.
 //! - **A connection is small**: a pointer and a few bytes before EHLO, about two hundred bytes more after it. The
 //!   envelope grows with its recipients, whose number is limited.
 //!
 //! Intentionally absent: relaying, name lookups (so that the `Received` field has the client's address and the name that
-//! it sent, but no verified name), TLS and authentication.
+//! it sent, but no verified name) and authentication.
 
 mod command;
 mod conn;
@@ -44,6 +46,8 @@ struct Shared {
     greeting: Box<[u8]>,
     /// The answer to EHLO.
     extensions: Box<[u8]>,
+    /// The same where STARTTLS can be said.
+    extensions_in_clear: Box<[u8]>,
 }
 
 impl Smtp {
@@ -60,13 +64,21 @@ impl Smtp {
             return Err("the limits of smtp must be greater than 0".into());
         }
         let greeting = format!("220 {name} ESMTP Pitot\r\n");
-        let extensions = format!(
-            "250-{name}\r\n250-PIPELINING\r\n250-SIZE {}\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n\
-             250-ENHANCEDSTATUSCODES\r\n250 HELP\r\n",
-            options.message_bytes_max
-        );
-        let (greeting, extensions) = (greeting.into_bytes().into(), extensions.into_bytes().into());
-        Ok(Smtp { shared: Arc::new(Shared { options: options.clone(), greeting, extensions }) })
+        let extensions = |starttls: &str| -> Box<[u8]> {
+            let size = options.message_bytes_max;
+            let lines = format!(
+                "250-{name}\r\n250-PIPELINING\r\n250-SIZE {size}\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n{starttls}\
+                 250-ENHANCEDSTATUSCODES\r\n250 HELP\r\n",
+            );
+            lines.into_bytes().into()
+        };
+        let shared = Shared {
+            options: options.clone(),
+            greeting: greeting.into_bytes().into(),
+            extensions: extensions(""),
+            extensions_in_clear: extensions(if options.starttls { "250-STARTTLS\r\n" } else { "" }),
+        };
+        Ok(Smtp { shared: Arc::new(shared) })
     }
 }
 
@@ -89,6 +101,7 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
           before they are acknowledged. Messages whose end two servers could see in different places are refused.",
     files: false,
     load_url: "smtp://{address}",
+    tls: crate::TlsBegins::OnRequest,
     build,
 };
 

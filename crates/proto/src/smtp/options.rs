@@ -18,6 +18,8 @@ pub struct SmtpOptions {
     pub recipients_max: u32,
     /// Limit on refused commands per session, after which it is closed.
     pub errors_max: u32,
+    /// True if STARTTLS is offered: the server has a certificate.
+    pub starttls: bool,
 }
 
 impl Default for SmtpOptions {
@@ -28,6 +30,7 @@ impl Default for SmtpOptions {
             message_bytes_max: MESSAGE_BYTES_MAX,
             recipients_max: RECIPIENTS_MAX,
             errors_max: ERRORS_MAX,
+            starttls: false,
         }
     }
 }

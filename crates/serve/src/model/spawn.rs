@@ -35,6 +35,11 @@ pub(super) static SPAWN: Model = Model {
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
     let counters = server.counters.clone();
     process::let_inherit(counters.file()).map_err(|e| starting("cannot pass on the counters", &e))?;
+    let tls = server.tls.as_ref().map(|tls| {
+        let file = tls.plan.to_file()?;
+        process::let_inherit(&file).map(|()| file)
+    });
+    let tls = tls.transpose().map_err(|e| starting("cannot pass on the certificate", &e))?;
     let command_line = plan.connection_command.clone();
     let starter = move || -> io::Result<Box<Starter>> {
         let Some((program, arguments)) = command_line.split_first() else {
@@ -42,8 +47,13 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         };
         let mut command = Command::new(program);
         command.args(arguments).arg(counters.file().as_raw_fd().to_string()).arg(process::id().to_string());
+        if let Some(tls) = &tls {
+            command.arg(tls.as_raw_fd().to_string());
+        }
         command.stdout(Stdio::null());
         Ok(Box::new(move |fd| {
+            // Each child inherits it.
+            let _open = &tls;
             // The handle is dropped without waiting: the acceptor reaps every child on SIGCHLD.
             let started = command.stdin(fd).spawn().map(drop);
             // Otherwise the command would keep the connection open until the next one is accepted.

@@ -166,6 +166,12 @@ impl<S: AsFd> SocketConnection<S> {
                         Sent::Full => return Turn::AwaitRoom,
                     }
                 }
+                Action::Read(out) if env.route == Route::InPlace => {
+                    if let Err(failure) = env.read_file(out) {
+                        self.connection.file_failed(&mut env.worker, failure);
+                    }
+                }
+                Action::Read(_) => return Turn::Ask(Request::Read),
                 Action::Open(path) => match env.files.open(path, env.worker.now) {
                     Some(answer) => self.connection.opened(&mut env.worker, answer),
                     None => return Turn::Ask(Request::Look(path.into())),

@@ -199,6 +199,15 @@ impl BlockingSocket<'_> {
                         connection.expired(&mut env.worker);
                     }
                 }
+                Action::Read(out) => {
+                    let filled = match disk::file_to_read(out).filter(|_| env.route != Route::InPlace) {
+                        Some((file, range)) => self.read(file, range).and_then(|read| disk::fill(out, read)),
+                        None => env.read_file(out),
+                    };
+                    if let Err(failure) = filled {
+                        connection.file_failed(&mut env.worker, failure);
+                    }
+                }
                 Action::Open(path) => {
                     // Files belong to this process, so that no other process has to be asked.
                     let answer = env.files.open(path, env.worker.now).unwrap_or(Err(OpenError::Failed));

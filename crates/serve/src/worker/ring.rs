@@ -335,7 +335,7 @@ impl Loop {
         match result {
             Ok(n) => {
                 conn.connection.sent(&mut self.env.worker, n as u64);
-                let mut out = conn.connection.outbox();
+                let mut out = conn.connection.to_send();
                 let spare_buffers = &mut self.spare_buffers;
                 payload.advance(n, |buffer| {
                     // The buffers of replies are not reused, as they may be of any size.
@@ -364,6 +364,22 @@ impl Loop {
         conn.pending = Pending::Nothing;
         // A read that was cancelled because the connection is gone says nothing of the file.
         let Some(fd) = &conn.fd else { return self.drop_if_done(token) };
+        if conn.connection.has_layer() {
+            let filled = match result {
+                Ok(0) => Err(FileFailure::Truncated),
+                Ok(n) => {
+                    if let Some(out) = conn.connection.outbox() {
+                        out.fill(Arc::new(buffer), 0..n);
+                    }
+                    Ok(())
+                }
+                Err(e) => Err(unreadable(&e)),
+            };
+            if let Err(failure) = filled {
+                conn.connection.file_failed(&mut self.env.worker, failure);
+            }
+            return self.advance(token);
+        }
         let file = conn.connection.outbox().filter(|out| out.front_file().is_some());
         match (result, file) {
             (Ok(n), Some(out)) if n > 0 => {
@@ -394,6 +410,10 @@ impl Loop {
                 Action::Receive | Action::Wait => break,
                 Action::Send(_) => {
                     self.start_sending(token);
+                    break;
+                }
+                Action::Read(_) => {
+                    self.start_reading(token);
                     break;
                 }
                 Action::Open(path) => {
@@ -438,17 +458,10 @@ impl Loop {
     fn start_sending(&mut self, token: Token) {
         self.env.burn();
         let Some(conn) = self.connections.get(token) else { return };
-        let (Some(out), Some(fd)) = (conn.connection.outbox(), &conn.fd) else { return };
-        if let Some((handle, range)) = out.front_file() {
-            let Ok(file) = Arc::clone(&handle.0).downcast::<OwnedFd>() else {
-                return self.close(token, true);
-            };
-            // All of one size, so that each can be reused: the allocator would return such memory to the kernel.
-            let buffer = self.spare_buffers.pop().unwrap_or_else(|| Vec::with_capacity(READ_BYTES));
-            let len = (range.end - range.start).min(READ_BYTES as u64) as u32;
-            conn.pending = Pending::Read;
-            return self.ring.read(token, &file, range.start, len, buffer);
+        if conn.connection.to_send().is_some_and(|out| out.front_file().is_some()) {
+            return self.start_reading(token);
         }
+        let (Some(out), Some(fd)) = (conn.connection.to_send(), &conn.fd) else { return };
         conn.pending = Pending::Send;
         let mut payload = self.ring.payload();
         while !payload.is_full()
@@ -477,6 +490,22 @@ impl Loop {
         }
         let more = !out.is_drained() && self.env.cork;
         self.ring.send(token, fd, payload, more);
+    }
+
+    /// Starts a read of the first file in the outbox.
+    fn start_reading(&mut self, token: Token) {
+        let Some(conn) = self.connections.get(token) else { return };
+        let Some((handle, range)) = conn.connection.outbox().and_then(|out| out.file_to_read()) else {
+            return;
+        };
+        let Ok(file) = Arc::clone(&handle.0).downcast::<OwnedFd>() else {
+            return self.close(token, true);
+        };
+        // All of one size, so that each can be reused: the allocator would return such memory to the kernel.
+        let buffer = self.spare_buffers.pop().unwrap_or_else(|| Vec::with_capacity(READ_BYTES));
+        let len = (range.end - range.start).min(READ_BYTES as u64) as u32;
+        conn.pending = Pending::Read;
+        self.ring.read(token, &file, range.start, len, buffer);
     }
 
     fn set_deadline(&mut self, token: Token) {
