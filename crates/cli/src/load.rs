@@ -116,6 +116,12 @@ pub(crate) struct Load {
     requests: Option<PathBuf>,
     #[arg(long, value_name = "FORMAT", help = requests_format_help(), help_heading = "Requests")]
     requests_format: Option<String>,
+    /// Access log of nginx or Apache whose requests are sent at its own times, from the first line on.
+    #[arg(long, value_name = "FILE|-", help_heading = "Requests")]
+    replay: Option<PathBuf>,
+    /// How many times as fast as the log to replay it: 2x, 0.5x [default: 1x]
+    #[arg(long, value_name = "FACTOR", value_parser = speed, help_heading = "Requests")]
+    speed: Option<f64>,
     /// How to choose among several requests: turn, uniform (by weight), or zipf:S (the nth of the set n^S times less
     /// often than the first, S 0.99 by default). [default: uniform; turn with --requests]
     #[arg(long, value_name = "CHOICE", help_heading = "Requests")]
@@ -183,6 +189,10 @@ fn processes(text: &str) -> Result<ProcessCount, String> {
         "auto" => Ok(ProcessCount(None)),
         number => units::count(number).map(|n| ProcessCount(Some(n))).map_err(|e| e.to_string()),
     }
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    text.strip_suffix('x').unwrap_or(text).parse().map_err(|_| "write it like 2x or 0.5x".to_owned())
 }
 
 fn target_help() -> String {
@@ -291,6 +301,7 @@ impl Load {
                 think: self.think,
                 stages: self.stages.clone(),
                 search: self.search.clone(),
+                recorded: None,
             },
             pipeline: self.pipeline,
             threads: self.threads,
@@ -308,6 +319,8 @@ impl Load {
             paths: self.paths.clone(),
             requests_file: self.requests.clone(),
             requests_format: self.requests_format.clone(),
+            replay: self.replay.clone(),
+            speed: self.speed,
             choice: self.choice.clone(),
             expect_status: self.expect_status.clone(),
             expect_body: self.expect_body.clone(),

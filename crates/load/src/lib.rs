@@ -43,7 +43,7 @@ mod workload;
 pub use engine::{ENGINES, EngineEntry};
 pub use hold::Session;
 pub use options::Options;
-pub use pace::{PACES, PaceEntry, PaceOptions};
+pub use pace::{PACES, PaceEntry, PaceOptions, Recorded};
 pub use plan::Plan;
 pub use prepared::PreparedRun;
 pub use processes::{Respawn, WorkerSpec, work};

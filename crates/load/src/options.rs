@@ -51,6 +51,10 @@ pub struct Options {
     pub requests_file: Option<PathBuf>,
     /// The name of its [format](crate::requests::FORMATS); if `None`, the one that its content shows.
     pub requests_format: Option<String>,
+    /// An access log whose requests are sent at its own times, in place of a file of requests.
+    pub replay: Option<PathBuf>,
+    /// How many seconds of that log go by in a second; one if `None`.
+    pub speed: Option<f64>,
     /// How requests are chosen from several: `turn`, `uniform`, `zipf` or `zipf:0.99`; the default if `None`.
     pub choice: Option<String>,
     /// `200,301` or `2xx`.
@@ -93,6 +97,8 @@ impl Options {
             paths: Vec::new(),
             requests_file: None,
             requests_format: None,
+            replay: None,
+            speed: None,
             choice: None,
             expect_status: None,
             expect_body: None,

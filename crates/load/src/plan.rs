@@ -10,8 +10,8 @@ use crate::condition::Condition;
 use crate::connections::{ThreadPace, ThreadPlan};
 use crate::engine::{self, ENGINES, EngineEntry, Sources};
 use crate::options::Options;
-use crate::pace::{self, PACES, Pace, PaceEntry};
-use crate::protocol;
+use crate::pace::{self, PACES, Pace, PaceEntry, PaceOptions};
+use crate::protocol::{self, Built};
 use crate::requests;
 use crate::share::Share;
 use crate::workload::{self, ConnectAt, Group, Usage};
@@ -66,10 +66,11 @@ impl Plan {
     /// [`Failure`], with what is wrong and how to mend it.
     pub fn new(options: &Options) -> Result<Plan, Failure> {
         let (url, client) = protocol::target(&options.url)?;
-        let pace_entry = named_pace(options)?;
-        let pace = pace_entry.pace(&options.pacing).map_err(|what| Failure::misuse(what, SEE_HELP))?;
         let engine = named_engine(options)?;
-        let (protocol, requests_from) = protocol::build(options, &url, client)?;
+        let Built { protocol, requests_from, recorded } = protocol::build(options, &url, client)?;
+        let pacing = PaceOptions { recorded, ..options.pacing.clone() };
+        let pace_entry = named_pace(options.pace.as_deref(), &pacing)?;
+        let pace = pace_entry.pace(&pacing).map_err(|what| Failure::misuse(what, SEE_HELP))?;
         let requests_per_connection =
             requests_per_connection(options, client.scheme, client.requests_per_connection_max)?;
         let workload = workload::WorkloadOptions { requests_per_connection, ..options.workload.clone() };
@@ -82,7 +83,10 @@ impl Plan {
             url,
             protocol: protocol.into(),
             requests_from,
-            requests_from_stdin: options.requests_file.as_deref().is_some_and(requests::is_stdin),
+            requests_from_stdin: [&options.requests_file, &options.replay]
+                .into_iter()
+                .flatten()
+                .any(|file| requests::is_stdin(file)),
             duration: duration(options, &groups, &pace)?,
             groups,
             pace_name: pace_entry.name,
@@ -163,10 +167,10 @@ fn active<'a>(groups: &'a [(&'static str, Group)]) -> Option<&'a Group> {
     groups.iter().map(|(_, group)| group).find(|group| group.lifecycle.usage == Usage::Requests)
 }
 
-fn named_pace(options: &Options) -> Result<&'static PaceEntry, Failure> {
-    match &options.pace {
+fn named_pace(name: Option<&str>, pacing: &PaceOptions) -> Result<&'static PaceEntry, Failure> {
+    match name {
         Some(name) => pace::find(name).ok_or_else(|| unknown("pace", name, PACES.iter().map(|p| p.name))),
-        None => Ok(pace::implied(&options.pacing)),
+        None => Ok(pace::implied(pacing)),
     }
 }
 

@@ -6,6 +6,7 @@ use pitot_proto::client::{CLIENTS, ClientEntry, ClientOptions, ClientProtocol, U
 
 use crate::http_only;
 use crate::options::Options;
+use crate::pace::Recorded;
 use crate::requests::{self, Requests};
 use pitot_results::Failure;
 use serde_json::Value;
@@ -40,14 +41,19 @@ fn unsupported(scheme: &str) -> Failure {
     }
 }
 
-/// The protocol with all its requests, and where these come from. Files that the options name are read.
-pub(crate) fn build(
-    options: &Options,
-    url: &Url,
-    entry: &ClientEntry,
-) -> Result<(Box<dyn ClientProtocol>, Value), Failure> {
+/// A protocol with all its requests.
+pub(crate) struct Built {
+    pub(crate) protocol: Box<dyn ClientProtocol>,
+    /// Where the requests come from, for the result; null if the command line names them.
+    pub(crate) requests_from: Value,
+    /// The times of a log that is replayed.
+    pub(crate) recorded: Option<Recorded>,
+}
+
+/// Builds the protocol with all its requests. Files that the options name are read.
+pub(crate) fn build(options: &Options, url: &Url, entry: &ClientEntry) -> Result<Built, Failure> {
     http_only::check(options, entry)?;
-    let Requests { specs, in_turn, order, from } = requests::requests(options, url, entry)?;
+    let Requests { specs, in_turn, order, recorded, from } = requests::requests(options, url, entry)?;
     let client_options = ClientOptions {
         requests: specs,
         in_turn,
@@ -62,7 +68,7 @@ pub(crate) fn build(
     };
     let protocol =
         (entry.build)(url, &client_options).map_err(|what| Failure::misuse(what, "see pitot load --help"))?;
-    Ok((protocol, from))
+    Ok(Built { protocol, requests_from: from, recorded })
 }
 
 fn header(text: &str) -> Result<(String, String), Failure> {

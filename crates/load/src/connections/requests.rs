@@ -114,6 +114,7 @@ impl Connections {
             if now.since(intended) > self.timeout {
                 // A user who waits for a connection for that long has given up.
                 *due = arrivals.next().unwrap_or(Nanos::MAX);
+                self.number += 1;
                 self.remaining -= u64::from(self.recorder.missed(intended));
                 continue;
             }
@@ -143,7 +144,8 @@ impl Connections {
             self.under_way += 1;
         }
         let index = self.pending_index(slot, self.slots[slot as usize].under_way);
-        self.pending[index] = Pending { intended, ..Pending::default() };
+        self.pending[index] = Pending { intended, number: self.number as u32, ..Pending::default() };
+        self.number += 1;
         self.slots[slot as usize].under_way += 1;
     }
 
@@ -161,10 +163,10 @@ impl Connections {
         }
         self.out.clear();
         for n in sent..under_way {
-            let draw = Draw { random: self.random.next(), index: self.index };
-            self.index += self.share.count;
-            let tag = self.slots[slot as usize].conn.request(draw, &mut self.out);
             let index = self.pending_index(slot, n);
+            let number = self.pending[index].number;
+            let draw = Draw { random: self.random.next(), index: self.index_of(number) };
+            let tag = self.slots[slot as usize].conn.request(draw, &mut self.out);
             self.pending[index].sent = now;
             self.pending[index].tag = tag;
         }

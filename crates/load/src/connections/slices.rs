@@ -123,6 +123,7 @@ impl Connections {
         self.stage = Stage::Draining;
         if let Pacing::Open { arrivals, due, .. } = &mut self.pace {
             while *due != Nanos::MAX && self.start_at + *due < self.end_at {
+                self.number += 1;
                 self.recorder.missed(self.start_at + *due);
                 *due = arrivals.next().unwrap_or(Nanos::MAX);
             }

@@ -107,6 +107,8 @@ pub(super) struct Pending {
     /// When the first bytes of its reply came, if its connection tells replies apart before they are complete.
     pub(super) first_byte: Option<NonZeroU64>,
     pub(super) tag: Tag,
+    /// The lower half of its number among the requests of its thread.
+    pub(super) number: u32,
 }
 
 impl Slot {

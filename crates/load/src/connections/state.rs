@@ -75,8 +75,9 @@ pub(crate) struct Connections {
     pub(super) pace: Pacing,
     pub(super) recorder: Recorder,
     pub(super) random: Random,
-    /// The number of the next request in the whole run.
-    pub(super) index: u64,
+    /// The number of the next request among those of this thread. What was due and is missed has one too, so that each
+    /// arrival of a schedule has its own request.
+    pub(super) number: u64,
     pub(super) share: Share,
     /// Requests of the measured part that may still begin.
     pub(super) remaining: u64,
@@ -166,7 +167,7 @@ impl Connections {
             },
             recorder,
             random: Random::new(plan.seed.rotate_left(32), plan.share.index),
-            index: plan.share.index,
+            number: 0,
             share: plan.share,
             remaining: plan.requests.unwrap_or(u64::MAX),
             under_way: 0,
@@ -217,6 +218,13 @@ impl Connections {
 
     pub(super) fn life(&self, slot: u32) -> &Lifecycle {
         &self.groups[usize::from(self.slots[slot as usize].group)]
+    }
+
+    /// The number of a request in the whole run, from the lower half of its number among those of this thread. Threads
+    /// take turns.
+    pub(super) fn index_of(&self, number: u32) -> u64 {
+        let number = self.number - u64::from((self.number as u32).wrapping_sub(number));
+        number * self.share.count + self.share.index
     }
 
     pub(super) fn is_idle(&self, slot: u32) -> bool {

@@ -7,7 +7,7 @@ use crate::options::Options;
 
 /// Refuses options that have no meaning for a load that is held.
 pub(super) fn check(options: &Options) -> Result<(), Failure> {
-    let paces = ["stages", "search"];
+    let paces = ["stages", "search", "replay"];
     let in_slices = "a held load runs for as long as each `run` says";
     let refused = [
         ("-d", options.duration.is_some(), in_slices),
@@ -32,6 +32,7 @@ pub(super) fn check(options: &Options) -> Result<(), Failure> {
             options.requests_file.as_deref().is_some_and(|file| file.as_os_str() == "-"),
             "name a file: commands come from standard input",
         ),
+        ("--replay", options.replay.is_some(), "send its requests with --requests, at a rate of each group"),
         ("--abort-on", !options.abort_on.is_empty(), "compare the figures of the slices"),
         ("--fail-if", !options.fail_if.is_empty(), "compare the figures of the slices"),
     ];
@@ -50,7 +51,7 @@ mod tests {
     #[test]
     fn what_has_no_meaning_is_refused_with_a_cure() {
         assert!(check(&Options::new("http://h/")).is_ok());
-        let changes: [fn(&mut Options); 11] = [
+        let changes: [fn(&mut Options); 12] = [
             |o| o.duration = Some(Nanos(1)),
             |o| o.requests = Some(1),
             |o| o.warmup = Nanos(1),
@@ -60,6 +61,7 @@ mod tests {
             |o| o.workload.storm = true,
             |o| o.workload.idle_trickle = Some(Nanos(1)),
             |o| o.processes = Some(2),
+            |o| o.replay = Some("access.log".into()),
             |o| o.requests_file = Some("-".into()),
             |o| o.fail_if = vec!["p99 > 5ms".into()],
         ];

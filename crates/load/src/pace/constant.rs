@@ -8,7 +8,7 @@ pub(super) const ENTRY: PaceEntry = PaceEntry {
     summary: "requests are due at even intervals (-R per second in total)",
     doc: "An open loop: request number n is due n/R seconds after the start, whatever the server does. Response times \
           are measured from that moment, so a stall shows in every request that should have been sent during it.",
-    uses: Uses { rate: true, think: false, stages: false, search: false },
+    uses: Uses { rate: true, think: false, stages: false, search: false, recorded: false },
     random: false,
     implied: |options| options.rate.is_some(),
     build: |options| Ok(Pace::Open(Box::new(Constant { rate: required_rate(options, "constant")? }))),

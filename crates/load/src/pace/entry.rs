@@ -3,6 +3,7 @@ use std::fmt::Debug;
 use pitot_meter::Nanos;
 
 use super::rate_search::Search;
+use super::replay::Recorded;
 use crate::share::Share;
 
 /// The times, from the start of the run, at which one thread's requests are due, in order.
@@ -42,6 +43,8 @@ pub struct PaceOptions {
     pub stages: Option<String>,
     /// `p99 < 5ms` (`--search`).
     pub search: Option<String>,
+    /// The times of a log, which are read with its requests ([`Options::replay`](crate::Options::replay)).
+    pub recorded: Option<Recorded>,
 }
 
 /// One pace of the registry.
@@ -70,6 +73,7 @@ pub(crate) struct Uses {
     pub(crate) think: bool,
     pub(crate) stages: bool,
     pub(crate) search: bool,
+    pub(crate) recorded: bool,
 }
 
 impl PaceEntry {
@@ -83,6 +87,7 @@ impl PaceEntry {
             ("--think", options.think.is_some(), self.uses.think),
             ("--stages", options.stages.is_some(), self.uses.stages),
             ("--search", options.search.is_some(), self.uses.search),
+            ("--replay", options.recorded.is_some(), self.uses.recorded),
         ];
         match given.iter().find(|(_, given, used)| *given && !used) {
             Some((flag, _, _)) => Err(format!("{flag} has no meaning for the pace `{}`", self.name)),

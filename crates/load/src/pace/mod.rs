@@ -10,16 +10,18 @@ mod constant;
 mod entry;
 mod poisson;
 mod rate_search;
+mod replay;
 mod search;
 mod stages;
 
 pub(crate) use entry::{Arrivals, Pace};
 pub use entry::{PaceEntry, PaceOptions};
 pub(crate) use rate_search::{STEPS_MAX, Search};
+pub use replay::Recorded;
 
 /// All paces, in the order in which lists show them; a later one takes precedence where options imply several.
 pub static PACES: &[PaceEntry] =
-    &[closed::ENTRY, constant::ENTRY, poisson::ENTRY, stages::ENTRY, search::ENTRY];
+    &[closed::ENTRY, constant::ENTRY, poisson::ENTRY, stages::ENTRY, replay::ENTRY, search::ENTRY];
 
 /// The pace of that name.
 pub fn find(name: &str) -> Option<&'static PaceEntry> {
@@ -50,6 +52,7 @@ mod tests {
             think: None,
             stages: entry.uses.stages.then(|| "0:100:1s,100:200:1s".into()),
             search: entry.uses.search.then(|| "p99 < 5ms".into()),
+            recorded: entry.uses.recorded.then(|| Recorded { seconds: [0, 0, 1, 3, 3].into(), speed: 2.0 }),
         }
     }
 

@@ -10,7 +10,7 @@ pub(super) const ENTRY: PaceEntry = PaceEntry {
     doc: "An open loop with exponentially distributed gaps, as many independent users produce them. It has bursts and \
           lulls, so queues form below capacity that evenly spaced arrivals would not show. The same --seed gives the \
           same arrivals.",
-    uses: Uses { rate: true, think: false, stages: false, search: false },
+    uses: Uses { rate: true, think: false, stages: false, search: false, recorded: false },
     random: true,
     implied: |_| false,
     build: |options| Ok(Pace::Open(Box::new(Poisson { rate: required_rate(options, "poisson")? }))),

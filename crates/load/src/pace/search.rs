@@ -10,7 +10,7 @@ pub(super) const ENTRY: PaceEntry = PaceEntry {
           halved until the two are within 5%. A rate fails only if it fails twice, so that one disturbance decides \
           nothing. A rate at which more than 1% of the requests cannot be sent, or fail with an error, fails in any \
           case.",
-    uses: Uses { rate: true, think: false, stages: false, search: true },
+    uses: Uses { rate: true, think: false, stages: false, search: true, recorded: false },
     random: false,
     implied: |options| options.search.is_some(),
     build: |options| {

@@ -8,7 +8,7 @@ pub(super) const ENTRY: PaceEntry = PaceEntry {
     summary: "the rate rises and falls in ramps (--stages FROM:TO:DURATION,...)",
     doc: "An open loop whose rate changes linearly within each stage: 0:1000rps:30s,1000:5000rps:1m. The number of \
           connections stays the same; only the rate changes. The run ends with the last stage.",
-    uses: Uses { rate: false, think: false, stages: true, search: false },
+    uses: Uses { rate: false, think: false, stages: true, search: false, recorded: false },
     random: false,
     implied: |options| options.stages.is_some(),
     build: |options| {

@@ -12,6 +12,7 @@ use super::format::{FORMATS, Format};
 use super::parsed::Parsed;
 use crate::choice::{self, Choice};
 use crate::options::Options;
+use crate::pace::Recorded;
 
 /// The requests of a run.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct Requests {
     pub(crate) in_turn: bool,
     /// Of a log: the request of each line, if they come in turn.
     pub(crate) order: Arc<[u32]>,
+    /// The times of a log that is replayed.
+    pub(crate) recorded: Option<Recorded>,
     /// Where they come from, for the result; null if the command line names them.
     pub(crate) from: Value,
 }
@@ -28,6 +31,15 @@ pub(crate) struct Requests {
 /// The requests that the options ask for.
 pub(crate) fn requests(options: &Options, url: &Url, client: &ClientEntry) -> Result<Requests, Failure> {
     let choice = options.choice.as_deref().map(Choice::parse).transpose()?;
+    if options.speed.is_some() && options.replay.is_none() {
+        return Err(Failure::misuse(
+            "--speed is that of a log that is replayed, and none is named",
+            "name it with --replay FILE",
+        ));
+    }
+    if let Some(log) = &options.replay {
+        return replayed(options, log, url);
+    }
     let (mut requests, usual) = match &options.requests_file {
         Some(file) => {
             let requests = from_file(options, file, url)?;
@@ -52,15 +64,64 @@ pub(crate) fn requests(options: &Options, url: &Url, client: &ClientEntry) -> Re
     Ok(requests)
 }
 
-fn from_file(options: &Options, file: &Path, url: &Url) -> Result<Requests, Failure> {
-    if options.body.is_some() || !options.paths.is_empty() || options.method.is_some() {
+/// The requests of a log and their times.
+fn replayed(options: &Options, log: &Path, url: &Url) -> Result<Requests, Failure> {
+    check_alone(options, "--replay")?;
+    let refused = [
+        ("--requests", options.requests_file.is_some()),
+        ("--choice", options.choice.is_some()),
+        ("--idle-trickle", options.workload.idle_trickle.is_some()),
+    ];
+    if let Some((option, _)) = refused.iter().find(|(_, given)| *given) {
         return Err(Failure::misuse(
-            "--requests names whole requests, so that --method, --path and --body cannot be combined with it",
-            "leave them out, or leave --requests out",
+            format!("--replay sends the requests of a log at their times, and {option} asks for others"),
+            format!("leave {option} out, or send them at another pace with --requests"),
         ));
     }
+    let speed = options.speed.unwrap_or(1.0);
+    if !(speed.is_finite() && speed > 0.0) {
+        return Err(Failure::misuse(
+            format!("a speed of {speed}"),
+            "write it like --speed 2x or --speed 0.5x",
+        ));
+    }
+    let named = options.requests_format.as_deref().or(Some("log"));
+    let (format, mut parsed) = parse(log, named, url)?;
+    if parsed.seconds.is_empty() {
+        return Err(Failure::misuse(
+            format!("requests in the format {} have no times", format.name),
+            "replay an access log, or send them with --requests and -R",
+        ));
+    }
+    parsed
+        .notes
+        .push(format!("sent at the times of the log, {speed} times as fast, evenly within each second"));
+    let seconds = std::mem::take(&mut parsed.seconds).into();
+    Ok(Requests { recorded: Some(Recorded { seconds, speed }), ..listed_in(log, format, parsed) })
+}
+
+/// A file names whole requests, which options cannot change.
+fn check_alone(options: &Options, option: &str) -> Result<(), Failure> {
+    if options.body.is_none() && options.paths.is_empty() && options.method.is_none() {
+        return Ok(());
+    }
+    Err(Failure::misuse(
+        format!(
+            "{option} names whole requests, so that --method, --path and --body cannot be combined with it"
+        ),
+        format!("leave them out, or leave {option} out"),
+    ))
+}
+
+fn from_file(options: &Options, file: &Path, url: &Url) -> Result<Requests, Failure> {
+    check_alone(options, "--requests")?;
     let (format, parsed) = parse(file, options.requests_format.as_deref(), url)?;
-    Ok(Requests {
+    Ok(listed_in(file, format, parsed))
+}
+
+/// The requests of a file, in its order.
+fn listed_in(file: &Path, format: &Format, parsed: Parsed) -> Requests {
+    Requests {
         from: json!({
             "file": content::name(file),
             "format": format.name,
@@ -71,7 +132,8 @@ fn from_file(options: &Options, file: &Path, url: &Url) -> Result<Requests, Fail
         specs: parsed.requests,
         order: parsed.order.into(),
         in_turn: true,
-    })
+        recorded: None,
+    }
 }
 
 /// Reads a file of requests in the format that is named, or else in the one that it shows.
