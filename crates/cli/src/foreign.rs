@@ -5,17 +5,25 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// A subcommand, the options as they are typed, and the advice.
 type Advice = (&'static str, &'static [&'static str], &'static str);
 
-const METHOD: &str = "the method of the requests is --method";
 const PORT: &str = "the port is part of the URL: http://127.0.0.1:8080/";
 const LISTEN: &str = "the address and the port are --listen, as in --listen 127.0.0.1:9100";
 
 const ADVICE: &[Advice] = &[
-    ("load", &["-X", "--request", "-m"], METHOD),
+    ("load", &["--request"], "the method of the requests is -X"),
     ("load", &["--port", "-p", "--host"], PORT),
-    ("load", &["--data", "--data-raw", "--data-binary", "-D"], "the body of the requests is --body"),
+    ("load", &["--data", "--data-raw", "--data-binary"], "the body of the requests is --body"),
+    ("load", &["-D"], "a file with the body of the requests is --body-file"),
+    ("load", &["--data-urlencode", "-F"], "fields of a form are --form name=value, and files name=@FILE"),
+    ("load", &["-A", "-U"], "how the client calls itself is --user-agent"),
+    (
+        "load",
+        &["-b", "-C", "--cookie"],
+        "cookies of replies are kept with --cookies; a first one is -H 'Cookie: name=value'",
+    ),
+    ("load", &["--location", "--redirects", "--max-redirects"], "redirects are followed with --follow N"),
     ("load", &["-q", "-r", "--qps", "--rps"], "the rate is -R"),
     ("load", &["-z"], "the length of the run is -d"),
-    ("load", &["-u", "--user"], "a header is -H, as in -H 'Authorization: Basic dXNlcjpwYXNzd29yZA=='"),
+    ("load", &["-u", "--user", "-a"], "name and password are --basic-auth USER:PASSWORD"),
     ("load", &["-k", "--insecure"], "there is no TLS here: name a port of the server that takes http://"),
     ("load", &["-s", "--script"], "different requests are --path or --requests"),
     ("serve", &["--port", "-p", "--host", "--bind", "--address", "-l"], LISTEN),

@@ -1,6 +1,7 @@
 //! `pitot load`.
 
 mod command;
+mod content;
 mod hold;
 mod visit;
 
@@ -99,8 +100,8 @@ pub(crate) struct Load {
     #[arg(long, value_name = "CIDR", help_heading = "Connections")]
     source: Option<String>,
 
-    /// Method of the requests. [default: GET, or POST if --body is given]
-    #[arg(long, value_name = "METHOD", help_heading = "Requests")]
+    /// Method of the requests. [default: GET, or POST if there is a body]
+    #[arg(short = 'X', visible_short_alias = 'm', long, value_name = "METHOD", help_heading = "Requests")]
     method: Option<String>,
     /// Header to add, as 'Name: value'; may be given several times.
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Requests")]
@@ -108,6 +109,8 @@ pub(crate) struct Load {
     /// Body of the requests, or @FILE to read it from a file.
     #[arg(long, value_name = "TEXT|@FILE", help_heading = "Requests")]
     body: Option<String>,
+    #[command(flatten)]
+    content: content::Content,
     /// Path to request instead of the URL's, optionally with a weight: /a=3; may be given several times. A range stands
     /// for a set of paths, as it does in the URL: /files/{0..9999}
     #[arg(long = "path", value_name = "PATH[=WEIGHT]", help_heading = "Requests")]
@@ -233,7 +236,6 @@ impl Load {
         if self.hold {
             return hold::run(&self);
         }
-        let url = self.url.clone().unwrap_or_default();
         let run = Plan::new(&self.options())?.prepare()?;
         if let Some(spec) = &self.worker {
             return match pitot_load::work(&run, spec) {
@@ -257,7 +259,10 @@ impl Load {
             signals,
             live: io::stderr().is_terminal(),
             steps: !self.data_on_stdout(),
-            log: files.hlog.take().map(|file| HistogramLog::Waiting(file, format!("pitot load {url}"))),
+            log: files
+                .hlog
+                .take()
+                .map(|file| HistogramLog::Waiting(file, format!("pitot load {}", run.target()))),
             shown: false,
         };
         let result = pitot_load::run(&run, respawn()?.as_ref(), &mut watch);
@@ -325,6 +330,7 @@ impl Load {
             expect_status: self.expect_status.clone(),
             expect_body: self.expect_body.clone(),
             verify: self.verify,
+            content: self.content.options(),
             visit: self.visit.options(),
             seed: self.seed,
             abort_on: self.abort_on.clone(),

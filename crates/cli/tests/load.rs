@@ -136,9 +136,9 @@ fn a_misuse_is_reported_in_one_line_with_a_cure_and_exit_code_2() {
 fn a_habit_from_another_program_gets_the_option_that_takes_its_place() {
     let url = "http://127.0.0.1:9/";
     let cases: &[(&[&str], &str)] = &[
-        (&["load", url, "-X", "POST"], "--method"),
-        (&["load", url, "-XPOST"], "--method"),
-        (&["load", url, "-m", "POST"], "--method"),
+        (&["load", url, "--request", "POST"], "-X"),
+        (&["load", url, "-u", "me:secret"], "--basic-auth"),
+        (&["load", url, "-F", "a=b"], "--form"),
         (&["load", "http://127.0.0.1/", "--port", "9"], "the port is part of the URL"),
         (&["load", url, "--data", "x"], "--body"),
         (&["load", url, "-d", "{\"a\": 1}"], "--body"),
@@ -147,7 +147,6 @@ fn a_habit_from_another_program_gets_the_option_that_takes_its_place() {
         (&["load", "127.0.0.1:9"], "write it as http://127.0.0.1:9"),
         (&["load", "http://::1:9080/"], "write it as http://[::1]:9080/"),
         (&["load", "http://127.0.0.1:9/a b"], "write it as http://127.0.0.1:9/a%20b"),
-        (&["load", "http://u:p@127.0.0.1:9/"], "Authorization: Basic"),
         (&["load", "redis://:p@127.0.0.1:9/"], "leave it out"),
         (&["load", "https://127.0.0.1:9/"], "takes http://"),
         (&["load", "memcached://127.0.0.1:9/"], "write memcache://"),

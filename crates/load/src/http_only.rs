@@ -1,15 +1,19 @@
 //! Options that only requests of HTTP heed: whoever gives one to another protocol expects something of it.
 
-use pitot_proto::client::ClientEntry;
+use pitot_proto::client::{ClientEntry, Url};
 use pitot_results::Failure;
 
 use crate::options::Options;
 
 /// Refuses options that the protocol does not heed, and those that contradict each other.
-pub(crate) fn check(options: &Options, client: &ClientEntry) -> Result<(), Failure> {
+pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Result<(), Failure> {
     let given = [
         ("--method", options.method.is_some()),
         ("-H", !options.headers.is_empty()),
+        ("--body-file", options.content.body_file.is_some() && client.scheme != "smtp"),
+        ("--form", !options.content.form.is_empty()),
+        ("--basic-auth", options.content.basic_auth.is_some()),
+        ("--user-agent", options.content.user_agent.is_some()),
         ("--cookies", options.visit.cookies),
         ("--follow", options.visit.follow > 0),
     ];
@@ -17,6 +21,12 @@ pub(crate) fn check(options: &Options, client: &ClientEntry) -> Result<(), Failu
         return Err(Failure::misuse(
             format!("{option} is an option for http:// and has no effect on {}://", client.scheme),
             "leave it out; pitot load --help has the options of each scheme",
+        ));
+    }
+    if url.user_info.is_some() && !client.has_methods {
+        return Err(Failure::misuse(
+            format!("the URL holds a user name, and {}:// does not log in here", client.scheme),
+            "leave it out",
         ));
     }
     if options.visit.follow > 0 && options.pipeline > 1 {
@@ -34,29 +44,49 @@ mod tests {
 
     use super::*;
 
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
     #[test]
     fn what_only_http_heeds_is_refused_elsewhere() {
-        let changes: [fn(&mut Options); 4] = [
+        let changes: [fn(&mut Options); 8] = [
             |o| o.method = Some("GET".into()),
             |o| o.headers = vec!["a: b".into()],
+            |o| o.content.body_file = Some("/dev/null".into()),
+            |o| o.content.form = vec!["a=b".into()],
+            |o| o.content.basic_auth = Some("a:b".into()),
+            |o| o.content.user_agent = Some("x".into()),
             |o| o.visit.cookies = true,
             |o| o.visit.follow = 1,
         ];
         for change in changes {
             let mut options = Options::new("");
             change(&mut options);
-            assert!(check(&options, find("http").unwrap()).is_ok());
-            for scheme in ["redis", "smtp", "blob"] {
-                let refused = check(&options, find(scheme).unwrap()).unwrap_err();
+            assert!(check(&options, &url("http://h:1"), find("http").unwrap()).is_ok());
+            for scheme in ["redis", "memcache", "blob"] {
+                let refused = check(&options, &url("http://h:1"), find(scheme).unwrap()).unwrap_err();
                 assert!(refused.what.contains("no effect on"), "{refused}");
             }
         }
     }
 
     #[test]
+    fn only_http_logs_in() {
+        let options = Options::new("");
+        assert!(check(&options, &url("http://me@h"), find("http").unwrap()).is_ok());
+        assert!(check(&options, &url("redis://:p@h"), find("redis").unwrap()).is_err());
+    }
+
+    #[test]
     fn redirects_and_pipelines_are_refused_together() {
         let mut options = Options::new("");
         (options.visit.follow, options.pipeline) = (1, 2);
-        assert!(check(&options, find("http").unwrap()).unwrap_err().what.contains("--pipeline"));
+        assert!(
+            check(&options, &url("http://h:1"), find("http").unwrap())
+                .unwrap_err()
+                .what
+                .contains("--pipeline")
+        );
     }
 }

@@ -15,6 +15,7 @@ mod condition;
 mod connections;
 mod engine;
 mod gate;
+mod headers;
 mod hold;
 mod http_only;
 mod message;
@@ -42,7 +43,7 @@ mod workload;
 
 pub use engine::{ENGINES, EngineEntry};
 pub use hold::Session;
-pub use options::Options;
+pub use options::{ContentOptions, Options};
 pub use pace::{PACES, PaceEntry, PaceOptions, Recorded};
 pub use plan::Plan;
 pub use prepared::PreparedRun;

@@ -1,5 +1,7 @@
 //! The options as the user wrote them, before they are checked.
 
+mod content;
+
 use std::path::PathBuf;
 
 use pitot_meter::Nanos;
@@ -7,6 +9,8 @@ use pitot_proto::client::VisitOptions;
 
 use crate::pace::PaceOptions;
 use crate::workload::WorkloadOptions;
+
+pub use content::ContentOptions;
 
 /// All options of a run. Counts and rates are totals, whatever the number of threads and processes.
 #[derive(Clone, Debug)]
@@ -63,6 +67,8 @@ pub struct Options {
     pub expect_body: Option<PathBuf>,
     /// Compare generated content.
     pub verify: bool,
+    /// Other bodies, credentials and the client's name.
+    pub content: ContentOptions,
     /// Cookies and redirects.
     pub visit: VisitOptions,
     /// What random choices depend on.
@@ -103,6 +109,7 @@ impl Options {
             expect_status: None,
             expect_body: None,
             verify: false,
+            content: ContentOptions::default(),
             visit: VisitOptions::default(),
             seed: 1,
             abort_on: Vec::new(),

@@ -78,7 +78,7 @@ impl Plan {
         check_pipeline(options, &pace, requests_per_connection.unwrap_or(u64::MAX))?;
         check_limits(options, &groups)?;
         Ok(Plan {
-            target: options.url.clone(),
+            target: Url::without_user_info(&options.url),
             port: url.port.or(client.port).unwrap_or_default(),
             url,
             protocol: protocol.into(),

@@ -70,6 +70,11 @@ impl PreparedRun {
         Route { target: self.address, sources: self.plan.sources.map(start) }
     }
 
+    /// The target as it may be shown: without name and password.
+    pub fn target(&self) -> &str {
+        &self.plan.target
+    }
+
     /// What a search should say before it starts: how many runs it makes at most, and how long these take. `None` if this
     /// run is no search.
     pub fn search_notice(&self) -> Option<String> {

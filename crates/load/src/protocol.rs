@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use pitot_proto::client::{CLIENTS, ClientEntry, ClientOptions, ClientProtocol, Url, find};
 
+use crate::headers;
 use crate::http_only;
 use crate::options::Options;
 use crate::pace::Recorded;
@@ -52,13 +53,13 @@ pub(crate) struct Built {
 
 /// Builds the protocol with all its requests. Files that the options name are read.
 pub(crate) fn build(options: &Options, url: &Url, entry: &ClientEntry) -> Result<Built, Failure> {
-    http_only::check(options, entry)?;
+    http_only::check(options, url, entry)?;
     let Requests { specs, in_turn, order, recorded, from } = requests::requests(options, url, entry)?;
     let client_options = ClientOptions {
         requests: specs,
         in_turn,
         order,
-        headers: options.headers.iter().map(|h| header(h)).collect::<Result<_, _>>()?,
+        headers: headers::headers(options, url, entry)?,
         expect_status: options.expect_status.as_deref().map_or(Ok(Vec::new()), statuses)?,
         expect_body: options.expect_body.as_deref().map(requests::read).transpose()?,
         verify: options.verify,
@@ -69,13 +70,6 @@ pub(crate) fn build(options: &Options, url: &Url, entry: &ClientEntry) -> Result
     let protocol =
         (entry.build)(url, &client_options).map_err(|what| Failure::misuse(what, "see pitot load --help"))?;
     Ok(Built { protocol, requests_from: from, recorded })
-}
-
-fn header(text: &str) -> Result<(String, String), Failure> {
-    let (name, value) = text.split_once(':').ok_or_else(|| {
-        Failure::misuse(format!("`{text}` is not a header"), "write it as -H 'Name: value'")
-    })?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// `200,301`, `2xx`, `200-299`.

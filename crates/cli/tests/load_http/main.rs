@@ -1,5 +1,6 @@
 //! What `pitot load` sends over HTTP, and what it makes of the replies, against a server that keeps what it receives.
 
+mod contents;
 mod server;
 mod visits;
 

@@ -7,6 +7,7 @@ use pitot_proto::client::{ClientEntry, RequestSpec, Url};
 use pitot_results::Failure;
 use serde_json::{Value, json};
 
+use super::body::{self, Body};
 use super::content;
 use super::format::{FORMATS, Format};
 use super::parsed::Parsed;
@@ -102,12 +103,12 @@ fn replayed(options: &Options, log: &Path, url: &Url) -> Result<Requests, Failur
 
 /// A file names whole requests, which options cannot change.
 fn check_alone(options: &Options, option: &str) -> Result<(), Failure> {
-    if options.body.is_none() && options.paths.is_empty() && options.method.is_none() {
+    if body::given(options).next().is_none() && options.paths.is_empty() && options.method.is_none() {
         return Ok(());
     }
     Err(Failure::misuse(
         format!(
-            "{option} names whole requests, so that --method, --path and --body cannot be combined with it"
+            "{option} names whole requests, so that --method, --path and a body cannot be combined with it"
         ),
         format!("leave them out, or leave {option} out"),
     ))
@@ -160,9 +161,16 @@ fn parse(file: &Path, format: Option<&str>, url: &Url) -> Result<(&'static Forma
 
 /// The requests that the command line names, in their order.
 fn listed(options: &Options, url: &Url, client: &ClientEntry) -> Result<Vec<RequestSpec>, Failure> {
-    let body = options.body.as_deref().map(content::body).transpose()?.unwrap_or_default();
-    let usual = if options.body.is_some() && client.has_methods { "POST" } else { "GET" };
+    let body = body::of(options)?;
+    let usual = if body.is_some() && client.has_methods { "POST" } else { "GET" };
     let method = options.method.as_deref().unwrap_or(usual);
+    let Body { bytes: body, content_type } = body.unwrap_or_default();
+    let given = |name: &str| {
+        let names = options.headers.iter().filter_map(|text| text.split(':').next());
+        names.into_iter().any(|n| n.trim().eq_ignore_ascii_case(name))
+    };
+    let content_type = content_type.filter(|_| !given("content-type"));
+    let headers: Vec<_> = content_type.map(|kind| ("Content-Type".to_owned(), kind)).into_iter().collect();
     let mut specs = Vec::new();
     // The requests that a range stands for share the weight.
     let mut add = |pattern: &str, weight: f64| -> Result<(), Failure> {
@@ -171,7 +179,7 @@ fn listed(options: &Options, url: &Url, client: &ClientEntry) -> Result<Vec<Requ
         specs.extend(paths.into_iter().map(|path| RequestSpec {
             method: method.to_owned(),
             path,
-            headers: Vec::new(),
+            headers: headers.clone(),
             weight,
             body: body.clone(),
         }));

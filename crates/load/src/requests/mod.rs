@@ -4,7 +4,9 @@
 //! bytes and answer with requests or with a flaw and its line.
 
 mod access_log;
+mod body;
 mod content;
+mod form;
 mod format;
 mod from_options;
 mod har;

@@ -10,6 +10,8 @@ pub struct Url {
     pub host: String,
     /// The port, where it is named.
     pub port: Option<u16>,
+    /// What stands before an `@`: a name, and a password behind a colon.
+    pub user_info: Option<String>,
     /// The path with its query, from its first slash; empty if there is none.
     pub path: String,
 }
@@ -27,8 +29,6 @@ pub enum UrlError {
     Brackets,
     /// A number that is not a full IP address.
     Address,
-    /// A name and password, which no protocol here uses.
-    UserInfo,
     /// A space or a control character, or one that is not ASCII.
     Character,
 }
@@ -41,7 +41,6 @@ impl fmt::Display for UrlError {
             UrlError::Port => "its port is not a number from 1 to 65535",
             UrlError::Brackets => "its IPv6 address has no brackets",
             UrlError::Address => "its host is not a full IP address",
-            UrlError::UserInfo => "it holds a user name",
             UrlError::Character => "it holds a space or a character that is not printable ASCII",
         })
     }
@@ -55,13 +54,11 @@ impl UrlError {
         let example = || "write it like http://127.0.0.1:8080/".to_owned();
         let if_valid = |url: String| Url::parse(&url).is_ok().then(|| format!("write it as {url}"));
         match self {
-            UrlError::Scheme if !word.contains("://") => if_valid(format!("http://{word}")).unwrap_or_else(example),
+            UrlError::Scheme if !word.contains("://") => {
+                if_valid(format!("http://{word}")).unwrap_or_else(example)
+            }
             UrlError::Brackets => with_brackets(word).and_then(if_valid).unwrap_or_else(example),
             UrlError::Address => "write all four numbers, as in 127.0.0.1, or a name".into(),
-            UrlError::UserInfo if word.starts_with("http://") => {
-                "leave it out and send it as a header: -H \"Authorization: Basic $(printf user:password | base64)\"".into()
-            }
-            UrlError::UserInfo => "leave it out: no protocol here logs in".into(),
             UrlError::Character => if_valid(percent_encoded(word)).unwrap_or_else(example),
             UrlError::Scheme | UrlError::Host | UrlError::Port => example(),
         }
@@ -117,9 +114,10 @@ impl Url {
         }
         let rest = rest.split('#').next().unwrap_or_default();
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-        if authority.contains('@') {
-            return Err(UrlError::UserInfo);
-        }
+        let (user_info, authority) = match authority.rsplit_once('@') {
+            Some((user_info, authority)) => (Some(user_info.to_owned()), authority),
+            None => (None, authority),
+        };
         let (host, port) = match authority.strip_prefix('[') {
             Some(v6) => {
                 let (host, after) = v6.split_once(']').ok_or(UrlError::Host)?;
@@ -155,8 +153,19 @@ impl Url {
             scheme: scheme.to_ascii_lowercase(),
             host: host.to_owned(),
             port,
+            user_info,
             path: format!("{slash}{path}"),
         })
+    }
+
+    /// A target as it may be shown: without name and password.
+    pub fn without_user_info(word: &str) -> String {
+        let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        match rest[..end].rfind('@') {
+            Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+            None => word.to_owned(),
+        }
     }
 
     /// The host and, where it is named, the port, as a Host header wants them.
@@ -193,6 +202,19 @@ mod tests {
     }
 
     #[test]
+    fn a_name_and_a_password_are_kept_apart_and_not_shown() {
+        for (word, user_info, shown) in [
+            ("http://me:p@ss@h:1/a@b", Some("me:p@ss"), "http://h:1/a@b"),
+            ("http://me@[::1]/", Some("me"), "http://[::1]/"),
+            ("http://h/a@b", None, "http://h/a@b"),
+            ("http://h?a@b", None, "http://h?a@b"),
+        ] {
+            assert_eq!(Url::parse(word).unwrap().user_info.as_deref(), user_info, "{word}");
+            assert_eq!(Url::without_user_info(word), shown);
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (word, error) in [
             ("localhost:80", UrlError::Scheme),
@@ -216,7 +238,6 @@ mod tests {
             ("http://0177.0.0.1", UrlError::Address),
             ("http://127.0.0.1./", UrlError::Address),
             ("http://[1.2.3]/", UrlError::Address),
-            ("http://me@h", UrlError::UserInfo),
             ("http://h/a b", UrlError::Character),
             ("http://h/\r\n", UrlError::Character),
             ("http://h\u{e9}", UrlError::Character),
@@ -235,8 +256,6 @@ mod tests {
             ("http://h/a b?c=\u{e9}", "http://h/a%20b?c=%C3%A9"),
             (" http://h/ ", "http://h/"),
             ("http://h o/", "http://127.0.0.1:8080/"),
-            ("http://me:secret@h/", "Authorization"),
-            ("redis://:secret@h/", "leave it out"),
             ("http://1.2.3/", "four numbers"),
         ] {
             let shown = Url::parse(word).unwrap_err().cure(word);
