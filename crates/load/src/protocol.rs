@@ -57,6 +57,7 @@ pub(crate) fn build(options: &Options, url: &Url, entry: &ClientEntry) -> Result
     let Requests { specs, in_turn, order, recorded, from } = requests::requests(options, url, entry)?;
     let client_options = ClientOptions {
         requests: specs,
+        sessions: Vec::new(),
         in_turn,
         order,
         headers: headers::headers(options, url, entry)?,

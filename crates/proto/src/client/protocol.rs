@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::exchange::{Draw, Fault, Opening, Received, Reply, Tag};
 use super::outgoing::Outgoing;
 use super::page::PageConn;
+use super::session::{SessionConn, SessionSpec};
 use super::visit::VisitOptions;
 
 /// A protocol with the requests of one run. All connections of all threads share it.
@@ -15,8 +16,22 @@ pub trait ClientProtocol: Send + Sync {
     /// built as they are sent.
     fn request_bytes_max(&self) -> Option<usize>;
 
+    /// What there is to know of the run's sessions, if its requests are steps of such.
+    fn sessions(&self) -> Option<SessionInfo> {
+        None
+    }
+
     /// What must be done once before the run, on its own connection, such as filling a cache.
     fn preload(&self) -> Option<Box<dyn Preload>>;
+}
+
+/// The sessions of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// The names of all steps of all sessions.
+    pub steps: Vec<String>,
+    /// The most requests that are sent at once on a connection.
+    pub burst_max: u16,
 }
 
 /// An exchange before the run, which is not measured.
@@ -73,6 +88,12 @@ pub trait ClientConn: Send {
         None
     }
 
+    /// The connection as one that plays sessions, if its requests are steps of such. A layer hands on that of the
+    /// connection inside it.
+    fn session(&mut self) -> Option<&mut dyn SessionConn> {
+        None
+    }
+
     /// What the protocol has counted by itself, such as hits and misses, on all connections so far.
     fn counts(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
@@ -112,6 +133,8 @@ impl Default for RequestSpec {
 pub struct ClientOptions {
     /// The requests; at least one.
     pub requests: Vec<RequestSpec>,
+    /// Sessions, whose steps are sent in place of requests; empty for none.
+    pub sessions: Vec<SessionSpec>,
     /// Take the requests in turn instead of by their weights.
     pub in_turn: bool,
     /// Which of the requests is the first of the run, the second and so on, over and over; empty for their own order. It

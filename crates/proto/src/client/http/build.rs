@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::browser::{BrowserConn, Pages};
 use super::chunked::Chunked;
 use super::conn::HttpConn;
+use super::session;
 use super::site::{Request, Site};
 use super::visit::{Jar, VisitConn, Visiting};
 use crate::client::choice::RequestChoice;
@@ -47,15 +48,10 @@ impl ClientProtocol for Http {
 /// # Errors
 /// A method, path or header that HTTP does not allow; invalid weights or statuses.
 pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
-    let own = options.requests.iter().flat_map(|spec| &spec.headers);
-    for (name, value) in options.headers.iter().chain(own) {
-        if name.is_empty() || !name.bytes().all(is_token) {
-            return Err(format!("`{name}` is not the name of a header"));
-        }
-        if value.bytes().any(|b| b < b' ' && b != b'\t' || b == 0x7f) {
-            return Err(format!("the value of the header `{name}` holds a control character"));
-        }
+    if !options.sessions.is_empty() {
+        return session::build(url, options);
     }
+    check_headers(options.headers.iter().chain(options.requests.iter().flat_map(|spec| &spec.headers)))?;
     let visiting = options.visit.any().then(|| visiting(url, options)).transpose()?;
     let options = &*without_cookies(options);
     let body: Option<&'static [u8]> = options.expect_body.clone().map(|b| &*b.leak());
@@ -144,9 +140,7 @@ fn request(
     spec: &RequestSpec,
     expect_body: Option<&'static [u8]>,
 ) -> Result<Request, String> {
-    if spec.method.is_empty() || !spec.method.bytes().all(is_token) {
-        return Err(format!("`{}` is not a method", spec.method));
-    }
+    check_method(&spec.method)?;
     let path = if spec.path.is_empty() { "/" } else { &spec.path };
     if !path.starts_with('/') && path != "*" || !path.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(format!("`{path}` is not a path: it must start with a slash and hold no space"));
@@ -158,7 +152,43 @@ fn request(
         })?),
         (None, false) => Expected::Anything,
     };
-    let head_only = spec.method == "HEAD";
+    if options.headers_of(spec).any(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding")) {
+        check_transfer_encoding(options, spec)?;
+    }
+    let text = head(url, options, spec, &spec.body.len().to_string())?;
+    let head_len = u32::try_from(text.len()).map_err(|_| "the headers are too long".to_owned())?;
+    let mut bytes = text.into_bytes();
+    bytes.extend_from_slice(&spec.body);
+    Ok(Request { bytes: bytes.leak(), head_len, head_only: spec.method == "HEAD", expected })
+}
+
+pub(super) fn check_method(method: &str) -> Result<(), String> {
+    let is_one = !method.is_empty() && method.bytes().all(is_token);
+    if is_one { Ok(()) } else { Err(format!("`{method}` is not a method")) }
+}
+
+pub(super) fn check_headers<'a>(
+    headers: impl IntoIterator<Item = &'a (String, String)>,
+) -> Result<(), String> {
+    for (name, value) in headers {
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(format!("`{name}` is not the name of a header"));
+        }
+        if value.bytes().any(|b| b < b' ' && b != b'\t' || b == 0x7f) {
+            return Err(format!("the value of the header `{name}` holds a control character"));
+        }
+    }
+    Ok(())
+}
+
+/// The head of a request whose body has that length.
+pub(super) fn head(
+    url: &Url,
+    options: &ClientOptions,
+    spec: &RequestSpec,
+    length: &str,
+) -> Result<String, String> {
+    let path = if spec.path.is_empty() { "/" } else { &spec.path };
     let mut text = format!("{} {path} HTTP/1.1\r\n", spec.method);
     let headers = options.headers_of(spec);
     let given = |name: &str| headers.clone().any(|(n, _)| n.eq_ignore_ascii_case(name));
@@ -169,7 +199,6 @@ fn request(
         text += &format!("{name}: {value}\r\n");
     }
     // A length that is not the body's breaks the framing of every request behind it.
-    let length = spec.body.len().to_string();
     for (name, value) in headers.clone() {
         if name.eq_ignore_ascii_case("content-length") && value != length {
             return Err(format!(
@@ -179,9 +208,6 @@ fn request(
             ));
         }
     }
-    if given("transfer-encoding") {
-        check_transfer_encoding(options, spec)?;
-    }
     if options.single_request && !given("connection") {
         text += "Connection: close\r\n";
     }
@@ -189,11 +215,7 @@ fn request(
     if has_body && !given("content-length") && !given("transfer-encoding") {
         text += &format!("Content-Length: {length}\r\n");
     }
-    text += "\r\n";
-    let head_len = u32::try_from(text.len()).map_err(|_| "the headers are too long".to_owned())?;
-    let mut bytes = text.into_bytes();
-    bytes.extend_from_slice(&spec.body);
-    Ok(Request { bytes: bytes.leak(), head_len, head_only, expected })
+    Ok(text + "\r\n")
 }
 
 /// Checks that the body is in the coding that the user's headers say, for what is not breaks the framing as well.

@@ -9,6 +9,7 @@ mod chunked;
 mod conn;
 mod head;
 mod reader;
+mod session;
 mod site;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,19 @@
+//! Sessions: what one user does, step by step, with values taken from one reply and put into a later request.
+//!
+//! Nothing here knows how requests are framed. A script is checked and compiled once ([`Scripts`]); a connection plays one
+//! after the other ([`Play`]) and keeps the values of the present one.
+
+mod conn;
+mod play;
+mod scripts;
+mod spec;
+mod take;
+mod template;
+#[cfg(test)]
+mod tests;
+
+pub use conn::{SessionConn, Turn};
+pub(in crate::client) use play::Play;
+pub(in crate::client) use scripts::Scripts;
+pub use spec::{SessionSpec, Source, StepSpec, TakeSpec};
+pub(in crate::client) use template::{Form, LENGTH, Names, Template};

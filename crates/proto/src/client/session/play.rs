@@ -1,0 +1,166 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::conn::Turn;
+use super::scripts::{Scripts, Why};
+use crate::client::exchange::{Draw, Verdict};
+
+/// The longest body in which a value is looked for.
+const BODY_MAX: usize = 1 << 20;
+/// A body that needed more than this gives its memory back.
+const BODY_KEPT: usize = 16 * 1024;
+
+/// How far a connection is in the present session.
+#[derive(Debug)]
+pub(in crate::client) struct Play {
+    scripts: Arc<Scripts>,
+    /// Where the steps of the present session begin and end; both the same between sessions.
+    begin: u16,
+    end: u16,
+    /// The next step whose request is written, and the number of replies.
+    next: u16,
+    answered: u16,
+    /// The step that has failed, if one has.
+    failed: Option<u16>,
+    /// The number of the session in the run.
+    number: u64,
+    values: Vec<Vec<u8>>,
+    turn: Turn,
+    /// What the present reply lacks, and the part of its body that has come, where a value is looked for in it.
+    why: Option<Why>,
+    body: Vec<u8>,
+}
+
+impl Play {
+    pub(in crate::client) fn new(scripts: Arc<Scripts>) -> Play {
+        Play {
+            begin: 0,
+            end: 0,
+            next: 0,
+            answered: 0,
+            failed: None,
+            number: 0,
+            values: vec![Vec::new(); scripts.values],
+            turn: Turn::GoesOn { think: Duration::ZERO },
+            why: None,
+            body: Vec::new(),
+            scripts,
+        }
+    }
+
+    /// Whether the next request begins a session.
+    pub(in crate::client) fn is_between(&self) -> bool {
+        self.begin == self.end
+    }
+
+    /// The step whose request is to be written now.
+    pub(in crate::client) fn next(&mut self, draw: Draw) -> u16 {
+        if self.is_between() {
+            (self.begin, self.end) = self.scripts.draw(draw);
+            (self.next, self.answered, self.failed) = (self.begin, 0, None);
+            self.number = draw.index;
+            self.values.iter_mut().for_each(Vec::clear);
+        }
+        let step = self.next.min(self.end - 1);
+        self.next = step + 1;
+        step
+    }
+
+    pub(in crate::client) fn values(&self) -> (&[Vec<u8>], u64) {
+        (&self.values, self.number)
+    }
+
+    pub(in crate::client) fn room(&self) -> u16 {
+        if self.is_between() {
+            return 1;
+        }
+        let sent = self.next - self.begin;
+        let rest = &self.scripts.steps[usize::from(self.next)..usize::from(self.end)];
+        let Some(first) = rest.first().filter(|_| self.failed.is_none()) else { return 0 };
+        if !first.burst {
+            return u16::from(self.answered == sent);
+        }
+        // The first of a burst goes alone; behind it all others may follow.
+        let leads = !self.scripts.steps[usize::from(self.next) - 1].burst;
+        if leads && self.answered < sent {
+            return 0;
+        }
+        rest.iter().take_while(|step| step.burst).count() as u16
+    }
+
+    /// The head of the reply to a step has come.
+    pub(in crate::client) fn head(&mut self, step: u16, status: u16, head: &[u8]) {
+        let of = &self.scripts.steps[usize::from(step)];
+        let right = if of.statuses.is_empty() {
+            status < 400
+        } else {
+            of.statuses.iter().any(|range| range.contains(&status))
+        };
+        self.body.clear();
+        self.why = (!right).then_some(Why::Status(status));
+        for (nth, (index, taker)) in (0..).zip(&of.takers).filter(|(_, (_, taker))| !taker.needs_body()) {
+            match taker.in_head(status, head) {
+                Some(value) => self.values[usize::from(*index)] = value,
+                None => self.why = self.why.or(Some(Why::NoValue(nth))),
+            }
+        }
+    }
+
+    /// A piece of the body of the reply to a step has come.
+    pub(in crate::client) fn body(&mut self, step: u16, piece: &[u8]) {
+        let takers = &self.scripts.steps[usize::from(step)].takers;
+        if self.why.is_none() && takers.iter().any(|(_, taker)| taker.needs_body()) {
+            if self.body.len() + piece.len() > BODY_MAX {
+                self.why = Some(Why::TooLong);
+            } else {
+                self.body.extend_from_slice(piece);
+            }
+        }
+    }
+
+    /// The reply to a step is complete.
+    pub(in crate::client) fn answered(&mut self, step: u16) -> Verdict {
+        let of = &self.scripts.steps[usize::from(step)];
+        if self.why.is_none() {
+            for (nth, (index, taker)) in (0..).zip(&of.takers).filter(|(_, (_, taker))| taker.needs_body()) {
+                match taker.in_body(&self.body) {
+                    Some(value) => self.values[usize::from(*index)] = value,
+                    None => self.why = self.why.or(Some(Why::NoValue(nth))),
+                }
+            }
+        }
+        self.body.clear();
+        self.body.shrink_to(BODY_KEPT);
+        let verdict = match self.why.take() {
+            Some(why) => {
+                self.failed.get_or_insert(step);
+                Verdict::Refused(self.scripts.word(step, why))
+            }
+            None => Verdict::Right,
+        };
+        self.answered += 1;
+        let awaited = self.next - self.begin - self.answered;
+        let (think, complete) = (of.think, self.next == self.end);
+        self.turn = match self.failed {
+            _ if awaited > 0 => Turn::GoesOn { think: Duration::ZERO },
+            Some(step) => Turn::Failed(step),
+            None if complete => Turn::Completed { think },
+            None => Turn::GoesOn { think },
+        };
+        if !matches!(self.turn, Turn::GoesOn { .. }) {
+            self.end = self.begin;
+        }
+        verdict
+    }
+
+    pub(in crate::client) fn turn(&self) -> Turn {
+        self.turn
+    }
+
+    pub(in crate::client) fn abandon(&mut self) -> u16 {
+        let step = self.failed.unwrap_or((self.begin + self.answered).min(self.end.max(1) - 1));
+        self.end = self.begin;
+        self.why = None;
+        step
+    }
+}
