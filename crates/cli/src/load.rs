@@ -44,8 +44,8 @@ pub(crate) struct Load {
     #[arg(long, help_heading = "Result")]
     hold: bool,
 
-    /// Total number of active connections; 0 for idle ones only.
-    #[arg(short, long, value_name = "N", value_parser = units::count, default_value = "10", help_heading = "Load")]
+    /// Total number of active connections, or of users with --browser; 0 for idle ones only.
+    #[arg(short, long, visible_alias = "users", value_name = "N", value_parser = units::count, default_value = "10", help_heading = "Load")]
     connections: u64,
     /// Length of the measured part of the run. [default: 10s, or until the last request if -n is given]
     #[arg(short, long, value_name = "TIME", value_parser = units::duration, help_heading = "Load")]
@@ -96,6 +96,15 @@ pub(crate) struct Load {
     /// Send a request every TIME on each idle connection, counted separately.
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Connections")]
     idle_trickle: Option<Nanos>,
+    /// Run users (-c) as browsers do: each gets a page, finds what is embedded in it, gets that from the same host over at
+    /// most CONNECTIONS connections of its own, 6 by default, and gets the next page. -n and -R count pages. See
+    /// docs/browser.md.
+    #[arg(long, value_name = "CONNECTIONS", value_parser = units::count, num_args = 0..=1, require_equals = true,
+          default_missing_value = "6", help_heading = "Connections")]
+    browser: Option<u64>,
+    /// A user of --browser does not get again what was embedded in an earlier page.
+    #[arg(long, requires = "browser", help_heading = "Connections")]
+    browser_cache: bool,
     /// Local addresses to connect from, in turn: 127.0.0.0/28
     #[arg(long, value_name = "CIDR", help_heading = "Connections")]
     source: Option<String>,
@@ -297,6 +306,8 @@ impl Load {
                 requests_per_connection: self.requests_per_connection,
                 churn: self.churn,
                 storm: self.storm,
+                browser: self.browser,
+                browser_cache: self.browser_cache,
                 idle: self.idle,
                 idle_trickle: self.idle_trickle,
             },

@@ -16,6 +16,7 @@ pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Resul
         ("--user-agent", options.content.user_agent.is_some()),
         ("--cookies", options.visit.cookies),
         ("--follow", options.visit.follow > 0),
+        ("--browser", options.workload.browser.is_some()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given && !client.has_methods) {
         return Err(Failure::misuse(
@@ -50,7 +51,7 @@ mod tests {
 
     #[test]
     fn what_only_http_heeds_is_refused_elsewhere() {
-        let changes: [fn(&mut Options); 8] = [
+        let changes: [fn(&mut Options); 9] = [
             |o| o.method = Some("GET".into()),
             |o| o.headers = vec!["a: b".into()],
             |o| o.content.body_file = Some("/dev/null".into()),
@@ -59,6 +60,7 @@ mod tests {
             |o| o.content.user_agent = Some("x".into()),
             |o| o.visit.cookies = true,
             |o| o.visit.follow = 1,
+            |o| o.workload.browser = Some(6),
         ];
         for change in changes {
             let mut options = Options::new("");

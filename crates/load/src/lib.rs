@@ -22,6 +22,7 @@ mod message;
 mod options;
 pub mod output;
 mod pace;
+mod pages;
 mod plan;
 mod preload;
 mod prepared;

@@ -14,7 +14,7 @@ use crate::pace::{self, PACES, Pace, PaceEntry, PaceOptions};
 use crate::protocol::{self, Built};
 use crate::requests;
 use crate::share::Share;
-use crate::workload::{self, ConnectAt, Group, Usage};
+use crate::workload::{self, ConnectAt, Group};
 use pitot_results::Failure;
 use serde_json::Value;
 
@@ -141,7 +141,7 @@ impl Plan {
     pub(crate) fn thread(&self, share: Share, pace: &Pace) -> ThreadPlan {
         ThreadPlan {
             protocol: Arc::clone(&self.protocol),
-            groups: self.groups.iter().map(|(_, g)| (g.lifecycle, share.of(g.connections))).collect(),
+            groups: self.groups.iter().map(|(_, g)| (g.lifecycle, g.part(share))).collect(),
             pace: match pace {
                 Pace::Closed { think } => ThreadPace::Closed { think: *think },
                 Pace::Open(open) => ThreadPace::Open(open.arrivals(share, self.seed)),
@@ -164,7 +164,7 @@ fn is_storm(groups: &[(&'static str, Group)]) -> bool {
 }
 
 fn active<'a>(groups: &'a [(&'static str, Group)]) -> Option<&'a Group> {
-    groups.iter().map(|(_, group)| group).find(|group| group.lifecycle.usage == Usage::Requests)
+    groups.iter().map(|(_, group)| group).find(|group| group.lifecycle.usage.is_active())
 }
 
 fn named_pace(name: Option<&str>, pacing: &PaceOptions) -> Result<&'static PaceEntry, Failure> {
@@ -210,6 +210,9 @@ fn check_pipeline(options: &Options, pace: &Pace, requests_per_connection: u64) 
             format!("a pipeline of {}", options.pipeline),
             format!("--pipeline takes 1 to {PIPELINE_MAX}"),
         ));
+    }
+    if options.pipeline > 1 && options.workload.browser.is_some() {
+        return Err(Failure::misuse("a browser does not pipeline requests", cure));
     }
     if options.pipeline > 1 && matches!(pace, Pace::Closed { think } if *think > Nanos::ZERO) {
         return Err(Failure::misuse(

@@ -50,7 +50,7 @@ impl Plan {
         check_ports(connections, self.sources)?;
         let processes = processes(self.processes, connections)?;
         // A thread without a connection would have a share of the rate that nobody sends.
-        let to_share = self.active().map_or(connections, |group| group.connections);
+        let to_share = self.active().map_or(connections, |group| group.connections / group.unit);
         let processes = processes.min(to_share);
         if processes > 1 && self.requests_from_stdin {
             return Err(Failure::misuse(
@@ -97,6 +97,7 @@ impl PreparedRun {
         json!({
             "workload": plan.groups.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
             "connections": plan.connections(),
+            "users": groups().find(|g| matches!(g.lifecycle.usage, Usage::Pages { .. })).map(|g| g.connections / g.unit),
             "idle": idle.map(|g| g.connections).sum::<u64>(),
             "requests_per_connection": groups().map(|g| g.lifecycle.requests_max).find(|&n| n != u64::MAX),
             "churn_per_s": groups().map(|g| g.lifecycle.churn_rate).find(|&r| r > 0.0),

@@ -66,7 +66,7 @@ pub(crate) fn build(options: &Options, url: &Url, entry: &ClientEntry) -> Result
         verify: options.verify,
         visit: options.visit,
         single_request: options.workload.requests_per_connection == Some(1),
-        pages: false,
+        pages: options.workload.browser.is_some(),
     };
     let protocol =
         (entry.build)(url, &client_options).map_err(|what| Failure::misuse(what, "see pitot load --help"))?;

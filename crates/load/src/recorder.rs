@@ -160,7 +160,7 @@ impl Recorder {
 
     /// True if a request intended at that time belongs to the measured part.
     #[inline]
-    fn measured(&self, intended: Nanos) -> bool {
+    pub(crate) fn measured(&self, intended: Nanos) -> bool {
         intended >= self.measure_at
     }
 

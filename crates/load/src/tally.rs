@@ -6,6 +6,8 @@ use pitot_meter::{Histogram, Nanos};
 use pitot_results::load::{ConnectionCounts, ErrorRow, RequestCounts, ThreadUse, WarmupCounts, Window};
 use serde::{Deserialize, Serialize};
 
+use crate::pages::PageTally;
+
 /// First digits that a status may have.
 pub(crate) const STATUS_CLASSES: usize = 10;
 
@@ -43,6 +45,8 @@ pub(crate) struct Tally {
     pub(crate) last_reply_ns: u64,
     /// When the last error was counted; 0 if none was.
     pub(crate) last_error_ns: u64,
+    /// Of a run whose users read pages.
+    pub(crate) pages: Option<Box<PageTally>>,
     /// The measured part, if the run got so far.
     pub(crate) window: Option<Window>,
     /// What the protocol counted by itself, warm-up and all.
@@ -141,10 +145,18 @@ impl Tally {
         for (name, count) in &other.protocol {
             *self.protocol.entry(name.clone()).or_default() += count;
         }
+        if let Some(pages) = &other.pages {
+            self.pages.get_or_insert_default().merge(pages);
+        }
         self.window = match (self.window, other.window) {
             (Some(a), Some(b)) => Some(Window { start: a.start.min(b.start), end: a.end.max(b.end) }),
             (a, b) => a.or(b),
         };
+    }
+
+    /// What was due and begun: the pages, where users read pages, and else the requests.
+    pub(crate) fn begun(&self) -> u64 {
+        self.pages.as_ref().map_or(self.requests.attempted, |pages| pages.begun)
     }
 
     /// Errors of all kinds together.
@@ -221,15 +233,15 @@ pub(crate) fn thread_use(
 }
 
 /// Histograms as text, in the encoding that reports use too.
-mod text {
+pub(crate) mod text {
     use pitot_meter::Histogram;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
-    pub(super) fn serialize<S: Serializer>(histogram: &Histogram, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(histogram: &Histogram, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&histogram.encode())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram, D::Error> {
         Histogram::decode(&String::deserialize(from)?).map_err(D::Error::custom)
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind,
     let seconds = length.as_secs_f64();
     let denied = tally.threads.iter().filter_map(|t| t.run_queue_s).fold(0.0, f64::max);
     let denied = if seconds > 0.0 { denied / seconds } else { 0.0 };
-    let late = share(requests.started_late, requests.attempted);
+    let late = share(requests.started_late, tally.begun());
     let late_max = Nanos(tally.threads.iter().map(|t| t.late_max_ns).max().unwrap_or(0));
     if denied > RUN_QUEUE_MAX {
         let reason = format!(
@@ -96,7 +96,7 @@ fn share(part: u64, whole: u64) -> f64 {
 /// Why requests that were due were not sent, if these are too many.
 fn rate_missed(tally: &Tally) -> Option<String> {
     let requests = &tally.requests;
-    let missed = share(requests.missed, requests.missed + requests.attempted);
+    let missed = share(requests.missed, requests.missed + tally.begun());
     if missed <= MISSED_MAX {
         return None;
     }

@@ -72,6 +72,9 @@ pub struct LoadResult {
     /// A storm of connections, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storm: Option<Storm>,
+    /// Pages, where users read them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages: Option<Pages>,
     /// A search for the highest rate, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchResult>,
@@ -358,4 +361,42 @@ pub struct Gate {
     pub failed: bool,
     /// The figure that it is about.
     pub figure: String,
+}
+
+/// Pages whose intended time lies in the measured part, in a run whose users read pages as browsers do (`--browser`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pages {
+    /// Begun.
+    pub begun: u64,
+    /// The page and all that belongs to it answered in full, rightly or wrongly.
+    pub completed: u64,
+    /// The same, all rightly and in time.
+    pub ok: u64,
+    /// Ended with a request that had no full answer.
+    pub failed: u64,
+    /// Under way when the run ended.
+    pub cut: u64,
+    /// Due in an open loop and never begun: no user was free for as long as the timeout, or up to the end.
+    pub missed: u64,
+    /// Pages completed per second.
+    pub per_s: f64,
+    /// Pages due per second in an open loop; `None` in a closed one.
+    pub asked_per_s: Option<f64>,
+    /// Embedded objects got with a completed page, on average.
+    pub objects_per_page: f64,
+    /// Content of a completed page with all that belongs to it, on average, bytes.
+    pub bytes_per_page: f64,
+    /// References that were not followed: they lead to other hosts, or a page had too many.
+    pub elsewhere: u64,
+    /// Objects that were not got since their user had got them before.
+    pub cached: u64,
+    /// Redirects of pages that were followed.
+    pub redirected: u64,
+    /// From the intended start of a page until all that belongs to it was complete, nanoseconds.
+    pub time_ns: Latency,
+    /// Response times of the pages' own documents, nanoseconds.
+    pub document_ns: Latency,
+    /// Response times of what belongs to them, nanoseconds.
+    pub embedded_ns: Latency,
 }

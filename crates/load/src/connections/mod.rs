@@ -7,6 +7,7 @@
 //! Which request, at which pace, on connections of which life, until when: these are four values of the plan, and
 //! every combination goes through the same few functions.
 
+mod browse;
 mod held;
 mod lifecycle;
 mod requests;
@@ -17,6 +18,7 @@ mod state;
 mod tests;
 mod tick;
 mod timers;
+mod users;
 mod wire;
 
 pub(crate) use held::SliceTimes;

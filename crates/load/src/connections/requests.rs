@@ -46,6 +46,7 @@ impl Connections {
                     self.pause(slot, Pause::Trickle { until: now + Nanos(first.max(1)) });
                 }
             }
+            Usage::Pages { .. } => self.browse(wire, slot, now),
             Usage::Requests => match self.pace {
                 Pacing::Closed { think } if think > Nanos::ZERO => {
                     if self.has_room(slot) && s.under_way == 0 {
@@ -68,7 +69,7 @@ impl Connections {
     }
 
     /// Puts a slot in the queue of those that can take a request.
-    fn offer(&mut self, slot: u32) {
+    pub(super) fn offer(&mut self, slot: u32) {
         if self.stage == Stage::Running && self.is_takeable(slot) && !self.slots[slot as usize].queued {
             self.slots[slot as usize].queued = true;
             self.ready.push_back(slot);
@@ -77,6 +78,9 @@ impl Connections {
 
     /// True if the slot can take a request of an open loop now.
     fn is_takeable(&self, slot: u32) -> bool {
+        if self.users.is_some() {
+            return self.is_free(slot);
+        }
         let s = &self.slots[slot as usize];
         let reachable = match s.link {
             Link::Open(_) => true,
@@ -114,8 +118,7 @@ impl Connections {
             if now.since(intended) > self.timeout {
                 // A user who waits for a connection for that long has given up.
                 *due = arrivals.next().unwrap_or(Nanos::MAX);
-                self.number += 1;
-                self.remaining -= u64::from(self.recorder.missed(intended));
+                self.miss(intended);
                 continue;
             }
             let slot = self.take_ready();
@@ -128,9 +131,24 @@ impl Connections {
             if !was_starved {
                 self.recorder.lateness(intended, now.since(intended));
             }
+            if let Some(users) = &self.users {
+                let user = users.of(slot);
+                self.begin_page(wire, user, intended, now);
+                continue;
+            }
             self.enqueue(slot, intended);
             self.offer(slot);
             self.dispatch(wire, slot, now);
+        }
+    }
+
+    /// An arrival was due then and comes to nothing.
+    pub(super) fn miss(&mut self, intended: Nanos) {
+        let measured = self.recorder.missed(intended);
+        self.number += 1;
+        self.remaining -= u64::from(measured);
+        if let Some(users) = &mut self.users {
+            users.tally.missed += u64::from(measured);
         }
     }
 
@@ -139,8 +157,9 @@ impl Connections {
         if self.is_idle(slot) {
             self.recorder.trickled();
         } else {
-            // The number of requests that is asked for is that of the measured part.
-            self.remaining -= u64::from(self.recorder.begun(intended));
+            let measured = self.recorder.begun(intended);
+            // The number of requests that is asked for is that of the measured part. Of users it is the number of pages.
+            self.remaining -= u64::from(measured && self.users.is_none());
             self.under_way += 1;
         }
         let index = self.pending_index(slot, self.slots[slot as usize].under_way);
@@ -163,6 +182,9 @@ impl Connections {
         }
         self.out.clear();
         for n in sent..under_way {
+            if self.users.is_some() {
+                self.aim(slot);
+            }
             let index = self.pending_index(slot, n);
             let number = self.pending[index].number;
             let draw = Draw { random: self.random.next(), index: self.index_of(number) };
@@ -358,6 +380,9 @@ impl Connections {
             outcome,
             status: reply.status,
         });
+        if self.users.is_some() {
+            self.page_replied(slot, now, &request, outcome);
+        }
     }
 
     /// Replies may have made room: closes a connection that has carried all its requests, or starts what comes next.
@@ -402,6 +427,9 @@ impl Connections {
             for n in 0..under_way {
                 let intended = self.pending[self.pending_index(slot, n)].intended;
                 self.recorder.failed(intended, now, phase, kind);
+                if let Some(users) = &mut self.users {
+                    users.failed(slot, now, phase);
+                }
             }
             self.under_way -= u64::from(under_way);
         }

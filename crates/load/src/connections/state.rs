@@ -8,6 +8,7 @@ use pitot_proto::client::{ClientProtocol, Outgoing};
 use super::held::Held;
 use super::slot::{Pending, Slot};
 use super::timers::Timers;
+use super::users::Users;
 use crate::gate::Gate;
 use crate::pace::Arrivals;
 use crate::random::Random;
@@ -67,6 +68,8 @@ pub(crate) struct Connections {
     pub(super) slots: Vec<Slot>,
     /// Requests under way: a row of `pipeline` for each slot.
     pub(super) pending: Vec<Pending>,
+    /// The users whom the first slots belong to, if they run as browsers do.
+    pub(super) users: Option<Box<Users>>,
     pub(super) pipeline: u16,
     /// Connections that can take a request of an open loop, the longest idle first.
     pub(super) ready: VecDeque<u32>,
@@ -151,7 +154,14 @@ impl Connections {
             .sum();
         let storm = plan.groups.iter().any(|(life, _)| life.connect_at == ConnectAt::Start);
         let churn = plan.groups.iter().find(|(life, count)| life.churn_rate > 0.0 && *count > 0);
+        let users = plan.groups.iter().find_map(|(life, count)| match life.usage {
+            Usage::Pages { connections, cache } => {
+                Some(Box::new(Users::new(count / u64::from(connections), connections, cache)))
+            }
+            Usage::Requests | Usage::Idle { .. } => None,
+        });
         Connections {
+            users,
             groups: plan.groups.iter().map(|(life, _)| *life).collect(),
             pending: vec![Pending::default(); slots.len() * usize::from(plan.pipeline)],
             pipeline: plan.pipeline,

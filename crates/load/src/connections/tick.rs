@@ -41,6 +41,7 @@ impl Connections {
             match alarm {
                 Alarm::Expiry => self.check_expiry(wire, slot, now, seen),
                 Alarm::Wake => self.wake(wire, slot, at, now),
+                Alarm::Page => self.page_due(wire, slot, at, now),
             }
         }
         match self.stage {
@@ -93,13 +94,14 @@ impl Connections {
                 self.settle(wire, slot, now);
             }
         }
+        self.start_users(wire, at, now);
     }
 
     /// Lets a user who thinks between requests think before the first, too, so that they do not all begin at once. False
     /// if nobody thinks.
     pub(super) fn think_at_first(&mut self, slot: u32, at: Nanos) -> bool {
         match self.pace {
-            Pacing::Closed { think } if think > Nanos::ZERO && !self.is_idle(slot) => {
+            Pacing::Closed { think } if think > Nanos::ZERO && self.life(slot).usage == Usage::Requests => {
                 let first = (self.random.unit() * think.0 as f64) as u64;
                 self.pause(slot, Pause::Think { until: at + Nanos(first.max(1)) });
                 true
@@ -142,10 +144,11 @@ impl Connections {
     /// True if every request there was to send has ended.
     fn is_exhausted(&self) -> bool {
         let more = match &self.pace {
-            Pacing::Closed { .. } => self.groups.iter().any(|life| life.usage == Usage::Requests),
+            Pacing::Closed { .. } => self.groups.iter().any(|life| life.usage.is_active()),
             Pacing::Open { due, .. } => *due != Nanos::MAX,
         };
-        self.under_way == 0 && (self.remaining == 0 || !more && self.end_at == Nanos::MAX)
+        let reading = self.users.as_ref().map_or(0, |users| users.reading);
+        self.under_way == 0 && reading == 0 && (self.remaining == 0 || !more && self.end_at == Nanos::MAX)
     }
 
     fn storm_is_over(&self) -> bool {
@@ -180,21 +183,23 @@ impl Connections {
                 }
             }
         }
-        if let Pacing::Open { arrivals, due, .. } = &mut self.pace {
-            while *due != Nanos::MAX && self.start_at != Nanos::MAX && self.remaining > 0 {
-                let at = self.start_at + *due;
-                if at >= end {
-                    break;
-                }
-                self.remaining -= u64::from(self.recorder.missed(at));
-                *due = arrivals.next().unwrap_or(Nanos::MAX);
+        while let Pacing::Open { arrivals, due, .. } = &mut self.pace {
+            if *due == Nanos::MAX || self.start_at == Nanos::MAX || self.remaining == 0 {
+                break;
             }
+            let at = self.start_at + *due;
+            if at >= end {
+                break;
+            }
+            *due = arrivals.next().unwrap_or(Nanos::MAX);
+            self.miss(at);
         }
         if let Some(storm) = self.storm {
             self.recorder.storm(storm);
         }
         // What closing costs is not part of the run.
         let mut tally = self.recorder.finish(end);
+        tally.pages = self.users.take().map(|users| Box::new(users.finish()));
         for slot in 0..self.slots.len() as u32 {
             if !self.slots[slot as usize].is_closed() {
                 tally.connections.retransmits += u64::from(wire.close(slot));

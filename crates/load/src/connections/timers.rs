@@ -10,6 +10,8 @@ pub(super) enum Alarm {
     Expiry,
     /// A pause is over: thinking, backing off, or being idle.
     Wake,
+    /// A user, whose index stands in place of a connection's, has thought and reads the next page.
+    Page,
 }
 
 /// The alarms of all connections of a thread.

@@ -26,6 +26,7 @@ pub(super) fn check(options: &Options) -> Result<(), Failure> {
             options.workload.idle_trickle.is_some(),
             "leave it out: nothing is sent between slices",
         ),
+        ("--browser", options.workload.browser.is_some(), "leave it out: a page does not end with a slice"),
         ("--processes", options.processes.is_some_and(|n| n > 1), "leave it out: a held load is one process"),
         (
             "--requests -",
@@ -51,7 +52,7 @@ mod tests {
     #[test]
     fn what_has_no_meaning_is_refused_with_a_cure() {
         assert!(check(&Options::new("http://h/")).is_ok());
-        let changes: [fn(&mut Options); 12] = [
+        let changes: [fn(&mut Options); 13] = [
             |o| o.duration = Some(Nanos(1)),
             |o| o.requests = Some(1),
             |o| o.warmup = Nanos(1),
@@ -60,6 +61,7 @@ mod tests {
             |o| o.pace = Some("search".into()),
             |o| o.workload.storm = true,
             |o| o.workload.idle_trickle = Some(Nanos(1)),
+            |o| o.workload.browser = Some(6),
             |o| o.processes = Some(2),
             |o| o.replay = Some("access.log".into()),
             |o| o.requests_file = Some("-".into()),

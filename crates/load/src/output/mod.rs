@@ -3,6 +3,7 @@
 mod bytes;
 mod chart;
 mod csv;
+mod pages;
 mod progress;
 mod summary;
 mod timeline;

@@ -7,7 +7,7 @@ use pitot_results::{Latency, PERCENTILES};
 use serde_json::Value;
 
 use super::bytes::bytes;
-use super::chart;
+use super::{chart, pages};
 use crate::report::Report;
 
 /// What a summary shows in addition to what it always does.
@@ -50,13 +50,17 @@ fn head(text: &mut String, result: &LoadResult) {
         0 => String::new(),
         idle => format!(" ({} of them idle)", grouped(idle)),
     };
+    let users = match number("users") {
+        0 => String::new(),
+        users => format!("{} with at most ", counted(users, "user", "users")),
+    };
     let processes = match number("processes") {
         0 | 1 => String::new(),
         n => format!("{n} processes, "),
     };
     let _ = writeln!(
         text,
-        "  {processes}{}, {}{idle}, pace {}, engine {}",
+        "  {processes}{}, {users}{}{idle}, pace {}, engine {}",
         counted(number("threads"), "thread", "threads"),
         counted(number("connections"), "connection", "connections"),
         word("pace"),
@@ -90,7 +94,7 @@ fn requests_from(text: &mut String, from: &Value) {
 fn latencies(text: &mut String, result: &LoadResult) {
     let mut rows: Vec<(&str, &Latency)> = Vec::new();
     let mut same: Vec<(&str, &str)> = Vec::new();
-    for (name, latency) in result.latency_ns.named() {
+    for (name, latency) in pages::rows(result).chain(result.latency_ns.named()) {
         let shown = rows.iter().find(|(_, shown)| *shown == latency);
         match shown {
             Some((other, _)) => same.push((name, other)),
@@ -133,6 +137,9 @@ fn totals(text: &mut String, result: &LoadResult) {
         );
         return;
     }
+    if let Some(of_pages) = &result.pages {
+        pages::totals(text, of_pages);
+    }
     if requests.attempted > 0 {
         let _ = writeln!(
             text,
@@ -158,7 +165,7 @@ fn totals(text: &mut String, result: &LoadResult) {
                 grouped(requests.cut)
             );
         }
-        if requests.missed > 0 {
+        if requests.missed > 0 && result.pages.is_none() {
             let missed = counted(requests.missed, "request was", "requests were");
             let _ = writeln!(text, "  {missed} due and could not be sent");
         }

@@ -11,6 +11,7 @@ pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
     group: |options| match options.churn {
         Some(churn_rate) if churn_rate > 0.0 => Ok(Group {
             connections: options.connections,
+            unit: 1,
             lifecycle: Lifecycle {
                 connect_at: ConnectAt::BeforeStart,
                 requests_max: options.requests_per_connection.unwrap_or(u64::MAX).max(1),

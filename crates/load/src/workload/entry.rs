@@ -15,6 +15,10 @@ pub struct WorkloadOptions {
     pub storm: bool,
     /// Idle connections in addition to the active ones (`--idle`).
     pub idle: u64,
+    /// `connections` are users, each with as many connections as this, who read pages as browsers do (`--browser`).
+    pub browser: Option<u64>,
+    /// A user does not get again what it has got (`--browser-cache`).
+    pub browser_cache: bool,
     /// The time between two requests of an idle connection (`--idle-trickle`).
     pub idle_trickle: Option<Nanos>,
 }

@@ -15,6 +15,7 @@ pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
         }
         Ok(Group {
             connections: options.idle,
+            unit: 1,
             lifecycle: Lifecycle {
                 connect_at: ConnectAt::BeforeStart,
                 requests_max: u64::MAX,

@@ -1,5 +1,7 @@
 use pitot_meter::Nanos;
 
+use crate::share::Share;
+
 /// The life of the connections of one group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Lifecycle {
@@ -28,6 +30,8 @@ pub(crate) enum ConnectAt {
 pub(crate) enum Usage {
     /// They send requests at the pace of the run.
     Requests,
+    /// They get pages and what belongs to them: so many connections for each user.
+    Pages { connections: u16, cache: bool },
     /// Nothing, except for a request every `trickle` where there is one.
     Idle { trickle: Option<Nanos> },
 }
@@ -36,5 +40,21 @@ pub(crate) enum Usage {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Group {
     pub(crate) connections: u64,
+    /// How many of them belong together, and so to the same thread.
+    pub(crate) unit: u64,
     pub(crate) lifecycle: Lifecycle,
+}
+
+impl Usage {
+    /// Whether there are requests to be answered, other than those that keep idle connections alive.
+    pub(crate) fn is_active(self) -> bool {
+        !matches!(self, Usage::Idle { .. })
+    }
+}
+
+impl Group {
+    /// How many connections of the group a part of the run has, of which each user's belong together.
+    pub(crate) fn part(&self, share: Share) -> u64 {
+        share.of(self.connections / self.unit) * self.unit
+    }
 }

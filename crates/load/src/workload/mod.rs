@@ -3,6 +3,7 @@
 //! A workload is data: when its connections are opened, how many requests each carries, what they do in between. The
 //! engines know no workload by name.
 
+mod browser;
 mod churn;
 mod entry;
 mod idle;
@@ -18,7 +19,7 @@ pub(crate) use lifecycle::{ConnectAt, Group, Lifecycle, Usage};
 /// All workloads, in the order in which lists show them. Of those of active connections the first that the options ask
 /// for applies.
 pub static WORKLOADS: &[WorkloadEntry] =
-    &[storm::ENTRY, churn::ENTRY, per_request::ENTRY, persistent::ENTRY, idle::ENTRY];
+    &[browser::ENTRY, storm::ENTRY, churn::ENTRY, per_request::ENTRY, persistent::ENTRY, idle::ENTRY];
 
 /// The groups of connections that the options ask for, with their workloads' names: the active ones first, then the idle
 /// ones.
@@ -69,6 +70,7 @@ mod tests {
         );
         assert_eq!(named(&WorkloadOptions { churn: Some(5.0), ..base.clone() }), ["churn"]);
         assert_eq!(named(&WorkloadOptions { storm: true, ..base.clone() }), ["storm"]);
+        assert_eq!(named(&WorkloadOptions { browser: Some(6), ..base.clone() }), ["browser"]);
         assert_eq!(named(&WorkloadOptions { idle: 9, ..base.clone() }), ["persistent", "idle"]);
         assert_eq!(named(&WorkloadOptions { idle: 9, connections: 0, ..base }), ["idle"]);
     }
@@ -81,6 +83,8 @@ mod tests {
             WorkloadOptions { storm: true, churn: Some(1.0), ..base.clone() },
             WorkloadOptions { idle_trickle: Some(Nanos(1)), ..base.clone() },
             WorkloadOptions { churn: Some(0.0), ..base.clone() },
+            WorkloadOptions { browser: Some(0), ..base.clone() },
+            WorkloadOptions { browser: Some(6), storm: true, ..base.clone() },
             WorkloadOptions { requests_per_connection: Some(0), ..base },
         ] {
             assert!(groups(&bad).is_err(), "{bad:?}");

@@ -13,6 +13,7 @@ pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
     group: |options| {
         Ok(Group {
             connections: options.connections,
+            unit: 1,
             lifecycle: Lifecycle {
                 connect_at: ConnectAt::OnDemand,
                 requests_max: 1,

@@ -12,6 +12,7 @@ pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
         Some(0) => Err("a connection must carry at least one request".into()),
         limit => Ok(Group {
             connections: options.connections,
+            unit: 1,
             lifecycle: Lifecycle {
                 connect_at: ConnectAt::BeforeStart,
                 requests_max: limit.unwrap_or(u64::MAX),

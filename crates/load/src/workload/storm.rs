@@ -17,6 +17,7 @@ pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
         }
         Ok(Group {
             connections: options.connections,
+            unit: 1,
             lifecycle: Lifecycle {
                 connect_at: ConnectAt::Start,
                 requests_max: u64::MAX,

@@ -1,0 +1,321 @@
+//! `pitot load --browser` against a server that notes what it receives: on which connection, from which address, in what
+//! order.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+
+/// A request as the server received it.
+#[derive(Clone, Debug)]
+struct Seen {
+    peer: SocketAddr,
+    path: String,
+    /// Connections from the same source address that had an unanswered request or were idle then.
+    open_from_there: usize,
+}
+
+/// What the server answers to a path: status, headers, content.
+type Site = HashMap<&'static str, (&'static str, &'static str, String)>;
+
+struct Server {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    stop: Arc<AtomicBool>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(site: Site) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (seen, stop) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+        let (site, open) = (Arc::new(site), Arc::new(Mutex::new(HashMap::new())));
+        let (all, stopped) = (Arc::clone(&seen), Arc::clone(&stop));
+        let accepting = std::thread::spawn(move || {
+            let mut threads = Vec::new();
+            for stream in listener.incoming().map_while(Result::ok) {
+                if stopped.load(Ordering::SeqCst) {
+                    break;
+                }
+                let (site, all, open) = (Arc::clone(&site), Arc::clone(&all), Arc::clone(&open));
+                threads.push(std::thread::spawn(move || serve(stream, &site, &all, &open)));
+            }
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+        Server { address, seen, stop, accepting: Some(accepting) }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.address);
+        if let Some(accepting) = self.accepting.take()
+            && accepting.join().is_err()
+            && !std::thread::panicking()
+        {
+            panic!("the server failed");
+        }
+    }
+}
+
+/// Answers the requests of one connection until its end.
+fn serve(
+    stream: TcpStream,
+    site: &Site,
+    all: &Mutex<Vec<Seen>>,
+    open: &Mutex<HashMap<std::net::IpAddr, usize>>,
+) {
+    let peer = stream.peer_addr().unwrap();
+    *open.lock().unwrap().entry(peer.ip()).or_default() += 1;
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+    let mut stream = stream;
+    while let Some(request) = lines.next() {
+        while lines.next().is_some_and(|line| !line.is_empty()) {}
+        let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+        let open_from_there = open.lock().unwrap()[&peer.ip()];
+        all.lock().unwrap().push(Seen { peer, path: path.clone(), open_from_there });
+        let missing = ("404 Not Found", "", String::new());
+        let (status, headers, content) = site.get(&*path).unwrap_or(&missing);
+        let head = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", content.len());
+        if stream.write_all(format!("{head}{content}").as_bytes()).is_err() || headers.contains("close") {
+            break;
+        }
+    }
+    *open.lock().unwrap().get_mut(&peer.ip()).unwrap() -= 1;
+}
+
+const HTML: &str = "Content-Type: text/html\r\n";
+
+/// A page with eight objects: six in the page, of which one style sheet and one frame refer to one each.
+fn site() -> Site {
+    let page = "<link rel=stylesheet href=s.css><script src=/app.js></script><img src=a.png><img src=b.png><img src=a.png>\
+                <img src=../c.png><img src=http://elsewhere.invalid/><iframe src=frame.html></iframe>";
+    let ok = |headers, content: &str| ("200 OK", headers, content.to_owned());
+    HashMap::from([
+        ("/dir/page.html", ok(HTML, page)),
+        ("/dir/s.css", ok("Content-Type: text/css\r\n", "body { background: url(bg.png) }")),
+        ("/dir/frame.html", ok(HTML, "<img src=in-frame.png>")),
+        ("/app.js", ok("", "img")),
+        ("/dir/a.png", ok("", "png")),
+        ("/dir/b.png", ok("", "png")),
+        ("/c.png", ok("", "png")),
+        ("/dir/bg.png", ok("", "png")),
+        ("/dir/in-frame.png", ok("", "<img src=not-looked-at.png>")),
+        ("/moved", ("302 Found", "Location: /dir/page.html\r\n", String::new())),
+        ("/moved-twice", ("301 Moved", "Location: /moved\r\n", String::new())),
+        ("/moved-away", ("301 Moved", "Location: http://elsewhere.invalid/\r\n", String::new())),
+        ("/broken.html", ok(HTML, "<img src=gone.png><img src=c.png>")),
+        (
+            "/closing.html",
+            ok("Content-Type: text/html\r\nConnection: close\r\n", "<img src=c.png><img src=/dir/a.png>"),
+        ),
+    ])
+}
+
+const OBJECTS: [&str; 8] = [
+    "/app.js",
+    "/c.png",
+    "/dir/a.png",
+    "/dir/b.png",
+    "/dir/bg.png",
+    "/dir/frame.html",
+    "/dir/in-frame.png",
+    "/dir/s.css",
+];
+
+/// Runs it for its JSON.
+fn load(arguments: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
+        .arg("load")
+        .args(arguments)
+        .args(["--json", "-"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    serde_json::from_str(&text)
+        .unwrap_or_else(|e| panic!("{e}: {text}{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// How often each path was asked for.
+fn counts(seen: &[Seen]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for request in seen {
+        *counts.entry(request.path.clone()).or_default() += 1;
+    }
+    counts
+}
+
+fn engines(mut each: impl FnMut(&str)) {
+    for engine in ["epoll", "uring"] {
+        each(engine);
+    }
+}
+
+#[test]
+fn a_page_comes_first_and_then_once_each_what_belongs_to_it() {
+    engines(|engine| {
+        let server = Server::start(site());
+        let url = server.url("/dir/page.html");
+        let result = load(&[&url, "--browser", "-c", "1", "-n", "3", "--engine", engine]);
+        let seen = server.seen();
+        assert_eq!(seen.len(), 27);
+        for page in seen.chunks(9) {
+            assert_eq!(page[0].path, "/dir/page.html");
+            let mut objects: Vec<&str> = page[1..].iter().map(|r| &*r.path).collect();
+            let at = |path: &str| objects.iter().position(|o| *o == path).unwrap();
+            // What a style sheet refers to is known once that has come.
+            assert!(at("/dir/s.css") < at("/dir/bg.png") && at("/dir/frame.html") < at("/dir/in-frame.png"));
+            objects.sort_unstable();
+            assert_eq!(objects, OBJECTS);
+        }
+        let pages = &result["pages"];
+        for (name, count) in
+            [("begun", 3), ("completed", 3), ("ok", 3), ("failed", 0), ("cut", 0), ("elsewhere", 3)]
+        {
+            assert_eq!(pages[name], count, "{name}: {pages}");
+        }
+        assert_eq!(pages["objects_per_page"], 8.0);
+        assert_eq!((&pages["time_ns"]["count"], &pages["document_ns"]["count"]), (&3.into(), &3.into()));
+        assert_eq!(pages["embedded_ns"]["count"], 24);
+        assert_eq!((&result["requests"]["ok"], &result["options"]["users"]), (&27.into(), &1.into()));
+        assert!(pages["time_ns"]["min"].as_u64() > pages["document_ns"]["min"].as_u64());
+    });
+}
+
+#[test]
+fn a_user_opens_no_more_connections_than_it_may_and_keeps_them() {
+    engines(|engine| {
+        for connections in [1, 2, 6] {
+            let server = Server::start(site());
+            let url = server.url("/dir/page.html");
+            let browser = format!("--browser={connections}");
+            let result = load(&[&url, &browser, "-c", "1", "-n", "5", "--engine", engine]);
+            let seen = server.seen();
+            let peers: HashSet<SocketAddr> = seen.iter().map(|r| r.peer).collect();
+            assert!(peers.len() <= connections, "{} of {connections}", peers.len());
+            assert!(seen.iter().all(|r| r.open_from_there <= connections));
+            assert_eq!(result["pages"]["ok"], 5);
+            assert_eq!(result["connections"]["opened"], peers.len());
+        }
+    });
+}
+
+#[test]
+fn what_a_user_has_in_its_cache_is_not_got_again() {
+    let server = Server::start(site());
+    let url = server.url("/dir/page.html");
+    let result = load(&[&url, "--browser", "--browser-cache", "-c", "2", "-n", "10", "-t", "2"]);
+    for (path, count) in counts(&server.seen()) {
+        // Two users of one cache each; the page itself is always got anew.
+        assert_eq!(count, if path == "/dir/page.html" { 10 } else { 2 }, "{path}");
+    }
+    // What only the style sheet and the frame refer to is not known of where these are in the cache.
+    assert_eq!((&result["pages"]["cached"], &result["pages"]["ok"]), (&(8 * 6).into(), &10.into()));
+}
+
+#[test]
+fn a_redirect_of_a_page_is_followed_once_on_the_same_host() {
+    let server = Server::start(site());
+    let result = load(&[&server.url("/moved"), "--browser", "-c", "1", "-n", "1"]);
+    assert_eq!(counts(&server.seen())["/dir/page.html"], 1);
+    assert_eq!((&result["pages"]["ok"], &result["pages"]["redirected"]), (&1.into(), &1.into()));
+    assert_eq!(result["pages"]["objects_per_page"], 8.0);
+    for path in ["/moved-twice", "/moved-away"] {
+        let server = Server::start(site());
+        let result = load(&[&server.url(path), "--browser", "-c", "1", "-n", "1"]);
+        assert!(!counts(&server.seen()).contains_key("/dir/page.html"));
+        assert_eq!((&result["pages"]["completed"], &result["pages"]["ok"]), (&1.into(), &0.into()), "{path}");
+        assert_eq!(result["errors"][0]["kind"], "redirect");
+    }
+}
+
+#[test]
+fn a_page_with_something_missing_is_not_right_and_one_whose_server_closes_is() {
+    let server = Server::start(site());
+    let result = load(&[&server.url("/broken.html"), "--browser", "-c", "1", "-n", "2"]);
+    let pages = &result["pages"];
+    assert_eq!((&pages["completed"], &pages["ok"], &pages["failed"]), (&2.into(), &0.into(), &0.into()));
+    assert_eq!(
+        (&result["errors"][0]["kind"], &result["errors"][0]["count"]),
+        (&"status-404".into(), &2.into())
+    );
+    let server = Server::start(site());
+    let result = load(&[&server.url("/closing.html"), "--browser", "-c", "1", "-n", "4"]);
+    assert_eq!(result["pages"]["ok"], 4);
+    assert_eq!(server.seen().len(), 12);
+}
+
+#[test]
+fn pages_of_an_open_loop_are_due_at_a_rate() {
+    engines(|engine| {
+        let server = Server::start(site());
+        let url = server.url("/dir/page.html");
+        let result = load(&[
+            &url,
+            "--browser",
+            "-c",
+            "4",
+            "-R",
+            "50",
+            "-n",
+            "20",
+            "--engine",
+            engine,
+            "--timeout",
+            "60s",
+            "-t",
+            "2",
+        ]);
+        assert_eq!((&result["pages"]["ok"], &result["pages"]["missed"]), (&20.into(), &0.into()));
+        assert_eq!(result["pages"]["asked_per_s"].as_f64().map(f64::round), Some(50.0));
+        assert_eq!(server.seen().len(), 180);
+        assert_eq!(result["asked_rps"], Value::Null);
+    });
+}
+
+#[test]
+fn pages_without_a_server_fail_and_the_run_ends() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let result = load(&[&format!("http://{address}/"), "--browser", "-c", "2", "-n", "4"]);
+    assert_eq!((&result["pages"]["begun"], &result["pages"]["failed"]), (&4.into(), &4.into()));
+    assert_eq!(result["pages"]["time_ns"]["count"], 0);
+    assert_eq!(result["client"]["verdict"], "failed");
+}
+
+#[test]
+fn what_makes_no_sense_with_a_browser_is_refused() {
+    for wrong in [
+        &["--browser=0"][..],
+        &["--browser=257"],
+        &["--browser", "--pipeline", "2"],
+        &["--browser", "--storm"],
+        &["--browser", "--churn", "5"],
+        &["--browser", "-H", "Accept-Encoding: gzip"],
+        &["--browser-cache"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
+            .args(["load", "http://127.0.0.1:9/"])
+            .args(wrong)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+}
