@@ -268,6 +268,11 @@ impl<'a> Pump<'a> {
         self.connection.is_idle()
     }
 
+    /// Bytes that wait for room in the socket.
+    pub fn waiting(&mut self) -> u64 {
+        self.connection.to_send().map_or(0, |out| out.len())
+    }
+
     /// Replies that were counted.
     pub fn replies(&self) -> u64 {
         self.worker.tally.replies

@@ -1,0 +1,7 @@
+//! The server's layer in the connection machine, in memory, against rustls's client.
+#![forbid(unsafe_code)]
+
+mod client;
+mod handshakes;
+mod replies;
+mod starttls;
