@@ -41,6 +41,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     program("memcached", "apt-get install memcached"),
     program("nginx", "apt-get install nginx-light"),
+    program("openssl", "apt-get install openssl"),
     program("python3", "apt-get install python3"),
     program("smtp-sink", "apt-get install postfix"),
     program("smtp-source", "apt-get install postfix"),

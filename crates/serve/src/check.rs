@@ -23,10 +23,10 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
     (mechanism.probe)().map_err(unavailable)?;
     if let Some(disk) = plan.engine() {
         check_engine(&disk, model, mechanism)?;
-        if plan.tls.is_some() && disk.route() == Route::Send {
+        if plan.tls.is_some() && disk.route() != Route::Read {
             return Err(Failure::misuse(
                 format!(
-                    "engine {} sends files to the socket as they are, and TLS encrypts them",
+                    "engine {} sends files to the socket as they are, and TLS has to encrypt them",
                     disk.engine.name
                 ),
                 "use an engine that reads into memory, such as pread or pool, or omit --disk",

@@ -33,4 +33,5 @@ mod splits;
 mod stopping;
 mod streams;
 mod timeouts;
+mod tls;
 mod uploads;

@@ -1,0 +1,7 @@
+//! TLS over every pair: real clients, sessions, clients that misbehave, and the end.
+
+mod client;
+mod clients;
+mod ends;
+mod mail;
+mod sessions;
