@@ -81,6 +81,12 @@ pub(crate) struct Load {
     /// Requests in flight at once on each connection.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Connections")]
     pipeline: u16,
+    /// Version of HTTP: 1.1 or 2. Over TCP a connection speaks version 2 from its first byte (prior knowledge). [default: 1.1]
+    #[arg(long, value_name = "VERSION", help_heading = "Connections")]
+    http: Option<String>,
+    /// Streams of HTTP/2 in use at once on each connection; fewer if the server allows fewer. [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Connections")]
+    streams: Option<u16>,
     /// Close a connection after N requests and open another.
     #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Connections")]
     requests_per_connection: Option<u64>,
@@ -320,6 +326,8 @@ impl Load {
                 recorded: None,
             },
             pipeline: self.pipeline,
+            http: self.http.clone(),
+            streams: self.streams,
             threads: self.threads,
             processes: self.processes.0,
             cpus: self.cpus.clone().unwrap_or_default().0,

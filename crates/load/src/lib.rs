@@ -18,6 +18,7 @@ mod gate;
 mod headers;
 mod hold;
 mod http_only;
+mod http_version;
 mod message;
 mod options;
 pub mod output;

@@ -25,6 +25,10 @@ pub struct Options {
     pub pacing: PaceOptions,
     /// Requests under way on one connection.
     pub pipeline: u16,
+    /// The version of HTTP: `1.1` or `2`; 1.1 if `None`.
+    pub http: Option<String>,
+    /// Streams of HTTP/2 in use at once on one connection; 1 if `None`.
+    pub streams: Option<u16>,
     /// Threads of each process.
     pub threads: Option<u64>,
     /// Processes; `None` is as many as the limit on descriptors makes necessary.
@@ -88,6 +92,8 @@ impl Options {
             pace: None,
             pacing: PaceOptions::default(),
             pipeline: 1,
+            http: None,
+            streams: None,
             threads: None,
             processes: None,
             cpus: Vec::new(),

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use pitot_meter::Nanos;
-use pitot_proto::client::{ClientProtocol, Url};
+use pitot_proto::client::{ClientProtocol, HttpVersion, Url};
 
 use crate::condition::Condition;
 use crate::connections::{ThreadPace, ThreadPlan};
 use crate::engine::{self, ENGINES, EngineEntry, Sources};
+use crate::http_version;
 use crate::options::Options;
 use crate::pace::{self, PACES, Pace, PaceEntry, PaceOptions};
 use crate::protocol::{self, Built};
@@ -42,7 +43,10 @@ pub struct Plan {
     pub(crate) groups: Vec<(&'static str, Group)>,
     pub(crate) pace_name: &'static str,
     pub(crate) pace: Pace,
+    /// Requests under way on a connection: those of a pipeline, or streams.
     pub(crate) pipeline: u16,
+    /// None if the protocol is another one.
+    pub(crate) http: Option<HttpVersion>,
     /// Threads of each process, as asked for.
     pub(crate) threads: u64,
     /// Processes as asked for; `None` is as many as the limit on descriptors makes necessary.
@@ -91,7 +95,8 @@ impl Plan {
             groups,
             pace_name: pace_entry.name,
             pace,
-            pipeline: options.pipeline,
+            pipeline: http_version::under_way(options),
+            http: http_version::of(options, client).map(|version| client.has_methods.then_some(version))?,
             threads: options.threads.unwrap_or(1),
             processes: options.processes,
             cpus: options.cpus.clone(),
@@ -204,26 +209,26 @@ fn requests_per_connection(
 }
 
 fn check_pipeline(options: &Options, pace: &Pace, requests_per_connection: u64) -> Result<(), Failure> {
-    let cure = "leave --pipeline out";
-    if !(1..=PIPELINE_MAX).contains(&options.pipeline) {
+    let (under_way, flag) = (http_version::under_way(options), http_version::flag(options));
+    let cure = format!("leave {flag} out");
+    if !(1..=PIPELINE_MAX).contains(&under_way) {
         return Err(Failure::misuse(
-            format!("a pipeline of {}", options.pipeline),
-            format!("--pipeline takes 1 to {PIPELINE_MAX}"),
+            format!("{flag} is {under_way}"),
+            format!("{flag} takes 1 to {PIPELINE_MAX}"),
         ));
     }
-    if options.pipeline > 1 && options.workload.browser.is_some() {
+    if under_way > 1 && options.workload.browser.is_some() {
         return Err(Failure::misuse("a browser does not pipeline requests", cure));
     }
-    if options.pipeline > 1 && matches!(pace, Pace::Closed { think } if *think > Nanos::ZERO) {
+    if under_way > 1 && matches!(pace, Pace::Closed { think } if *think > Nanos::ZERO) {
         return Err(Failure::misuse(
-            "--think pauses after each reply, which leaves nothing to pipeline",
+            format!("--think pauses after each reply, which leaves nothing to {flag}"),
             cure,
         ));
     }
-    if u64::from(options.pipeline) > requests_per_connection {
+    if u64::from(under_way) > requests_per_connection {
         let what = format!(
-            "{} requests are to be under way on a connection that carries {requests_per_connection}",
-            options.pipeline
+            "{under_way} requests are to be under way on a connection that carries {requests_per_connection}"
         );
         return Err(Failure::misuse(what, cure));
     }
@@ -239,7 +244,7 @@ fn check_limits(options: &Options, groups: &[(&'static str, Group)]) -> Result<(
         return Err(Failure::misuse("the timeout is zero", "give a longer --timeout"));
     }
     let connections: u64 = groups.iter().map(|(_, group)| group.connections).sum();
-    if connections > u64::from(u32::MAX) / u64::from(options.pipeline) {
+    if connections > u64::from(u32::MAX) / u64::from(http_version::under_way(options)) {
         return Err(Failure::misuse(format!("{connections} connections are too many"), "ask for fewer"));
     }
     if let Some(n) = options.threads.filter(|n| !(1..=THREADS_MAX).contains(n)) {

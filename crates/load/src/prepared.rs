@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use pitot_meter::{Nanos, units};
+use pitot_proto::client::HttpVersion;
 use pitot_sys::{affinity, limits};
 use serde_json::{Value, json};
 
@@ -102,6 +103,7 @@ impl PreparedRun {
             "requests_per_connection": groups().map(|g| g.lifecycle.requests_max).find(|&n| n != u64::MAX),
             "churn_per_s": groups().map(|g| g.lifecycle.churn_rate).find(|&r| r > 0.0),
             "pace": plan.pace_name,
+            "http": plan.http.map(HttpVersion::name),
             "pipeline": plan.pipeline,
             "threads": self.threads,
             "processes": self.processes,

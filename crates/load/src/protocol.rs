@@ -6,6 +6,7 @@ use pitot_proto::client::{CLIENTS, ClientEntry, ClientOptions, ClientProtocol, U
 
 use crate::headers;
 use crate::http_only;
+use crate::http_version;
 use crate::options::Options;
 use crate::pace::Recorded;
 use crate::requests::{self, Requests};
@@ -65,6 +66,7 @@ pub(crate) fn build(options: &Options, url: &Url, entry: &ClientEntry) -> Result
         expect_body: options.expect_body.as_deref().map(requests::read).transpose()?,
         verify: options.verify,
         visit: options.visit,
+        http: http_version::of(options, entry)?,
         single_request: options.workload.requests_per_connection == Some(1),
         pages: options.workload.browser.is_some(),
     };

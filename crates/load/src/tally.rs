@@ -143,7 +143,7 @@ impl Tally {
         self.last_reply_ns = self.last_reply_ns.max(other.last_reply_ns);
         self.last_error_ns = self.last_error_ns.max(other.last_error_ns);
         for (name, count) in &other.protocol {
-            *self.protocol.entry(name.clone()).or_default() += count;
+            self.count(name, *count);
         }
         if let Some(pages) = &other.pages {
             self.pages.get_or_insert_default().merge(pages);
@@ -157,6 +157,12 @@ impl Tally {
     /// What was due and begun: the pages, where users read pages, and else the requests.
     pub(crate) fn begun(&self) -> u64 {
         self.pages.as_ref().map_or(self.requests.attempted, |pages| pages.begun)
+    }
+
+    /// Adds what a protocol has counted. Of what is a maximum the largest is kept.
+    pub(crate) fn count(&mut self, name: &str, count: u64) {
+        let all = self.protocol.entry(name.to_owned()).or_default();
+        *all = if name.starts_with("max-") { count.max(*all) } else { *all + count };
     }
 
     /// Errors of all kinds together.

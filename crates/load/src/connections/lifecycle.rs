@@ -47,6 +47,7 @@ impl Connections {
         let s = &mut self.slots[slot as usize];
         s.link = Link::Connecting { since: now };
         s.spent = false;
+        s.room = self.pipeline;
         s.tail.clear();
         match wire.connect(slot) {
             Ok(()) => self.set_expiry(slot, now + self.timeout),
@@ -81,6 +82,9 @@ impl Connections {
             storm.last_at_ns = now.since(self.start_at).0;
         }
         self.out.clear();
+        if self.layers {
+            s.conn.clock(now.0);
+        }
         let opening = s.conn.open(&mut self.out);
         s.link = match opening {
             Opening::Ready => Link::Open(Open::new(since)),
@@ -109,7 +113,7 @@ impl Connections {
         let s = &mut self.slots[slot as usize];
         s.link = Link::Closed;
         s.failures = s.failures.saturating_add(1);
-        self.fail_all(slot, now, phase, kind, true);
+        self.fail(slot, now, (phase, kind), true, 0);
         self.recover(wire, slot, now);
     }
 
@@ -170,6 +174,7 @@ impl Connections {
         kind: ErrorKind,
         end: End,
     ) {
+        let given_back = self.slots[slot as usize].given_back();
         let retransmits = wire.close(slot);
         self.recorder.closed(now, matches!(end, End::ByPeer | End::Broken), retransmits);
         let s = &mut self.slots[slot as usize];
@@ -183,7 +188,7 @@ impl Connections {
             end != End::ByUs && served_nothing_since.is_some_and(|since| now.since(since) < SHORT_LIFE);
         s.failures = if failed { s.failures.saturating_add(1) } else { 0 };
         let is_error = matches!(end, End::Broken | End::TimedOut | End::Faulty);
-        self.fail_all(slot, now, phase, kind, is_error);
+        self.fail(slot, now, (phase, kind), is_error, given_back);
         self.recover(wire, slot, now);
     }
 
@@ -200,6 +205,10 @@ impl Connections {
 
     /// Opens the connection of a slot again if it should be open without a request, or gives it its next request.
     fn reopen(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        let s = &self.slots[slot as usize];
+        if s.is_closed() && s.under_way > 0 {
+            return self.open_slot(wire, slot, now);
+        }
         if self.is_between_slices() {
             return;
         }
@@ -224,7 +233,9 @@ impl Connections {
 
     /// Closes a connection whose requests are answered, and goes on with its slot.
     pub(super) fn retire(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
-        self.lose(wire, slot, now, ErrorPhase::Receive, ErrorKind::CLOSED, End::ByUs);
+        let dismissed = matches!(self.slots[slot as usize].link, Link::Open(Open { dismissed: true, .. }));
+        let end = if dismissed { End::ByPeer } else { End::ByUs };
+        self.lose(wire, slot, now, ErrorPhase::Receive, ErrorKind::CLOSED, end);
     }
 
     /// Lets a slot do nothing for a while.

@@ -19,7 +19,7 @@ impl Connections {
     /// True if the slot may be given one more request.
     pub(super) fn has_room(&self, slot: u32) -> bool {
         let s = &self.slots[slot as usize];
-        if self.stage != Stage::Running || self.remaining == 0 || s.under_way >= self.pipeline {
+        if self.stage != Stage::Running || self.remaining == 0 || s.under_way >= s.room {
             return false;
         }
         let requests_max = self.life(slot).requests_max;
@@ -171,26 +171,35 @@ impl Connections {
     /// Sends what is unsent on a slot, or opens its connection for it.
     pub(super) fn dispatch(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
         let s = &self.slots[slot as usize];
-        let (sent, under_way) = (s.unanswered(), s.under_way);
-        if sent == under_way {
+        let (sent, under_way) = (s.unanswered(), s.under_way.min(s.room));
+        if sent >= under_way {
             return;
         }
         match s.link {
             Link::Connecting { .. } | Link::Greeting { .. } => return,
             Link::Closed => return self.open_slot(wire, slot, now),
+            Link::Open(open) if open.dismissed => return,
             Link::Open(_) => {}
         }
         self.out.clear();
+        if self.layers {
+            self.slots[slot as usize].conn.clock(now.0);
+        }
         for n in sent..under_way {
             if self.users.is_some() {
                 self.aim(slot);
             }
             let index = self.pending_index(slot, n);
             let number = self.pending[index].number;
-            let draw = Draw { random: self.random.next(), index: self.index_of(number) };
-            let tag = self.slots[slot as usize].conn.request(draw, &mut self.out);
+            if self.pending[index].sent == Nanos::ZERO {
+                let draw = Draw { random: self.random.next(), index: self.index_of(number) };
+                self.pending[index].tag = self.slots[slot as usize].conn.request(draw, &mut self.out);
+            } else {
+                // It was sent on an earlier connection, whose server did not look at it.
+                self.slots[slot as usize].conn.repeat(self.pending[index].tag, &mut self.out);
+                self.pending[index].first_byte = None;
+            }
             self.pending[index].sent = now;
-            self.pending[index].tag = tag;
         }
         if let Link::Open(open) = &mut self.slots[slot as usize].link {
             open.unanswered = under_way;
@@ -264,9 +273,15 @@ impl Connections {
                 open.reply.get_or_insert_with(|| Arrival::at(now));
             }
             self.out.clear();
+            if has_layers {
+                s.conn.clock(now.0);
+            }
             let received = match s.conn.receive(tag, &input[used..], &mut self.out) {
                 Ok(received) => received,
                 Err(fault) => {
+                    if has_layers && !self.transmit(wire, slot, now) {
+                        return None;
+                    }
                     self.fault(wire, slot, now, fault);
                     return None;
                 }
@@ -304,6 +319,17 @@ impl Connections {
                         return None;
                     }
                 }
+                Progress::Failed(nth, word) => self.failed(slot, now, nth, word),
+                Progress::Limit(room) => {
+                    self.slots[slot as usize].room = room.min(self.pipeline);
+                }
+                Progress::Retiring(given_back) => {
+                    if let Link::Open(open) = &mut self.slots[slot as usize].link {
+                        open.retiring = true;
+                        open.dismissed = true;
+                        open.unanswered -= given_back.min(open.unanswered);
+                    }
+                }
             }
         }
     }
@@ -332,9 +358,8 @@ impl Connections {
         self.lose(wire, slot, now, ErrorPhase::Protocol, ErrorKind::Word(fault.word()), End::Faulty);
     }
 
-    /// The `nth` oldest request of a slot has its complete reply.
-    pub(super) fn complete(&mut self, slot: u32, now: Nanos, nth: u16, reply: Reply) {
-        let idle = self.is_idle(slot);
+    /// Takes the `nth` oldest of the unanswered requests of a slot out of the table, if its connection is open.
+    fn take_pending(&mut self, slot: u32, nth: u16) -> Option<Pending> {
         let request = self.pending[self.pending_index(slot, nth)];
         // Those before it move up, so that the others stay in the order in which they were sent.
         for n in (0..nth).rev() {
@@ -343,13 +368,36 @@ impl Connections {
         }
         let s = &mut self.slots[slot as usize];
         // Only an open connection has sent requests.
-        let Link::Open(open) = &mut s.link else { return };
+        let Link::Open(open) = &mut s.link else { return None };
         s.oldest = (s.oldest + 1) % self.pipeline;
         s.under_way -= 1;
-        s.failures = 0;
         open.unanswered -= 1;
         open.served += 1;
-        let arrived = open.reply.take().map_or(Nanos::ZERO, Arrival::first);
+        Some(request)
+    }
+
+    /// The `nth` oldest request of a slot has ended without a reply, and its connection goes on.
+    fn failed(&mut self, slot: u32, now: Nanos, nth: u16, word: &'static str) {
+        let idle = self.is_idle(slot);
+        let Some(request) = self.take_pending(slot, nth) else { return };
+        let why = (ErrorPhase::Protocol, ErrorKind::Word(word));
+        if idle {
+            return self.recorder.connection_error(now, why.0, why.1);
+        }
+        self.under_way -= 1;
+        self.recorder.failed(request.intended, now, why.0, why.1);
+    }
+
+    /// The `nth` oldest request of a slot has its complete reply.
+    pub(super) fn complete(&mut self, slot: u32, now: Nanos, nth: u16, reply: Reply) {
+        let idle = self.is_idle(slot);
+        let Some(request) = self.take_pending(slot, nth) else { return };
+        let s = &mut self.slots[slot as usize];
+        s.failures = 0;
+        let arrived = match &mut s.link {
+            Link::Open(open) => open.reply.take().map_or(now, Arrival::first),
+            Link::Closed | Link::Connecting { .. } | Link::Greeting { .. } => now,
+        };
         let first_byte = request.first_byte.map_or(arrived, |at| Nanos(at.get()));
         let wrong = match reply.verdict {
             Verdict::Right => None,
@@ -387,11 +435,12 @@ impl Connections {
 
     /// Replies may have made room: closes a connection that has carried all its requests, or starts what comes next.
     fn after_input(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
-        let under_way = self.slots[slot as usize].under_way;
-        if self.is_spent(slot) && under_way == 0 {
+        let s = &self.slots[slot as usize];
+        let (unanswered, room) = (s.unanswered(), s.room);
+        if unanswered == 0 && self.is_spent(slot) {
             return self.retire(wire, slot, now);
         }
-        if under_way >= self.pipeline {
+        if unanswered >= room {
             return;
         }
         self.dispatch(wire, slot, now);
@@ -408,34 +457,35 @@ impl Connections {
         }
     }
 
-    /// What is under way on a slot has failed. With nothing under way it is the connection's own error, if it is one.
-    pub(super) fn fail_all(
+    /// What is under way on a slot has failed, but for the last requests, so many, that the server has given back. With
+    /// nothing under way it is the connection's own error, if it is one.
+    pub(super) fn fail(
         &mut self,
         slot: u32,
         now: Nanos,
-        phase: ErrorPhase,
-        kind: ErrorKind,
+        (phase, kind): (ErrorPhase, ErrorKind),
         error: bool,
+        given_back: u16,
     ) {
         let idle = self.is_idle(slot);
-        let under_way = self.slots[slot as usize].under_way;
-        if under_way == 0 || idle {
-            if error || under_way > 0 {
+        let failed = self.slots[slot as usize].under_way - given_back;
+        if failed == 0 || idle {
+            if error || failed > 0 {
                 self.recorder.connection_error(now, phase, kind);
             }
         } else {
-            for n in 0..under_way {
+            for n in 0..failed {
                 let intended = self.pending[self.pending_index(slot, n)].intended;
                 self.recorder.failed(intended, now, phase, kind);
                 if let Some(users) = &mut self.users {
                     users.failed(slot, now, phase);
                 }
             }
-            self.under_way -= u64::from(under_way);
+            self.under_way -= u64::from(failed);
         }
         let s = &mut self.slots[slot as usize];
-        s.under_way = 0;
-        s.oldest = 0;
+        s.under_way = given_back;
+        s.oldest = (s.oldest + failed) % self.pipeline;
         s.tail = Vec::new();
     }
 }

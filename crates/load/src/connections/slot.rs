@@ -16,6 +16,8 @@ pub(super) struct Slot {
     pub(super) under_way: u16,
     /// Index of the oldest of them in the slot's row of the table of requests.
     pub(super) oldest: u16,
+    /// Requests that may be under way: the plan's number, or fewer if the server allows fewer on this connection.
+    pub(super) room: u16,
     /// Index of the group whose lifecycle applies.
     pub(super) group: u8,
     /// Failures in a row, which decide how long to back off.
@@ -59,6 +61,8 @@ pub(super) struct Open {
     pub(super) unanswered: u16,
     /// It takes no more requests and is closed once none is under way.
     pub(super) retiring: bool,
+    /// The server has said so, and those of the requests under way that it has not looked at are sent again.
+    pub(super) dismissed: bool,
 }
 
 /// When bytes of a reply arrived.
@@ -112,7 +116,7 @@ pub(super) struct Pending {
 }
 
 impl Slot {
-    pub(super) fn new(conn: Box<dyn ClientConn>, group: u8) -> Slot {
+    pub(super) fn new(conn: Box<dyn ClientConn>, group: u8, room: u16) -> Slot {
         Slot {
             conn,
             tail: Vec::new(),
@@ -120,6 +124,7 @@ impl Slot {
             pause: Pause::None,
             under_way: 0,
             oldest: 0,
+            room,
             group,
             failures: 0,
             history: History::Untried,
@@ -148,11 +153,19 @@ impl Slot {
             Link::Closed | Link::Connecting { .. } | Link::Greeting { .. } => 0,
         }
     }
+
+    /// Requests that a server has given back: they are under way and wait for the next connection.
+    pub(super) fn given_back(&self) -> u16 {
+        match &self.link {
+            Link::Open(open) if open.dismissed => self.under_way - open.unanswered,
+            Link::Open(_) | Link::Closed | Link::Connecting { .. } | Link::Greeting { .. } => 0,
+        }
+    }
 }
 
 impl Open {
     pub(super) fn new(since: Nanos) -> Open {
-        Open { since, served: 0, reply: None, unanswered: 0, retiring: false }
+        Open { since, served: 0, reply: None, unanswered: 0, retiring: false, dismissed: false }
     }
 }
 

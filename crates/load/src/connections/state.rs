@@ -71,6 +71,8 @@ pub(crate) struct Connections {
     /// The users whom the first slots belong to, if they run as browsers do.
     pub(super) users: Option<Box<Users>>,
     pub(super) pipeline: u16,
+    /// Its connections have layers.
+    pub(super) layers: bool,
     /// Connections that can take a request of an open loop, the longest idle first.
     pub(super) ready: VecDeque<u32>,
     pub(super) timers: Timers,
@@ -137,7 +139,7 @@ impl Connections {
         let total: u64 = plan.groups.iter().map(|(_, count)| count).sum();
         let mut slots = Vec::with_capacity(total as usize);
         for (group, (_, count)) in plan.groups.iter().enumerate() {
-            slots.extend((0..*count).map(|_| Slot::new(plan.protocol.connect(), group as u8)));
+            slots.extend((0..*count).map(|_| Slot::new(plan.protocol.connect(), group as u8, plan.pipeline)));
         }
         // Slots that are opened on demand come first, as active ones do.
         let on_demand: u64 = plan
@@ -165,6 +167,7 @@ impl Connections {
             groups: plan.groups.iter().map(|(life, _)| *life).collect(),
             pending: vec![Pending::default(); slots.len() * usize::from(plan.pipeline)],
             pipeline: plan.pipeline,
+            layers: slots.first().is_some_and(|slot: &Slot| slot.conn.has_layers()),
             ready: VecDeque::with_capacity(slots.len()),
             timers: Timers::new(slots.len()),
             timeout: plan.timeout,

@@ -206,7 +206,7 @@ impl Connections {
             }
         }
         for (name, count) in self.slots.iter().flat_map(|slot| slot.conn.counts()) {
-            *tally.protocol.entry(name.to_owned()).or_default() += count;
+            tally.count(name, count);
         }
         tally
     }

@@ -96,7 +96,7 @@ pub(super) fn reply_for(end: End) -> Reply {
 /// A fault in what a host sends, in words.
 pub(super) fn not_smtp(fault: Fault) -> &'static str {
     match fault {
-        Fault::Malformed => "the host does not speak SMTP",
+        Fault::Malformed | Fault::Named(_) => "the host does not speak SMTP",
         Fault::TooLarge => "the host's reply is too long",
         Fault::Unasked => "the host sent a reply without a command",
     }

@@ -43,6 +43,14 @@ pub enum Progress {
     Began(u16),
     /// This request is answered, counted from the oldest unanswered one; those before it are not.
     ReplyTo(u16, Reply),
+    /// This request, counted from the oldest unanswered one, has ended without a reply, for this reason; the connection
+    /// goes on.
+    Failed(u16, &'static str),
+    /// The server allows no more than so many requests under way on this connection.
+    Limit(u16),
+    /// The server takes no more requests on this connection. So many of the last ones were not looked at: they are sent
+    /// again on the next connection ([`ClientConn::repeat`](super::protocol::ClientConn::repeat)).
+    Retiring(u16),
 }
 
 /// A complete reply.
@@ -80,6 +88,8 @@ pub enum Fault {
     TooLarge,
     /// Bytes that were not requested, such as more after the end of a reply.
     Unasked,
+    /// One that the protocol has a name for.
+    Named(&'static str),
 }
 
 impl Fault {
@@ -89,6 +99,7 @@ impl Fault {
             Fault::Malformed => "malformed",
             Fault::TooLarge => "too-large",
             Fault::Unasked => "unasked-bytes",
+            Fault::Named(word) => word,
         }
     }
 }

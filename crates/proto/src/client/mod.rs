@@ -16,6 +16,8 @@ mod entry;
 mod exchange;
 mod expected;
 mod http;
+mod http2;
+mod judgement;
 mod memcache;
 mod outgoing;
 pub mod page;
@@ -30,7 +32,9 @@ mod visit;
 pub use entry::{ClientEntry, UrlOption};
 pub use exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
 pub use outgoing::{Outgoing, Payload};
-pub use protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo};
+pub use protocol::{
+    ClientConn, ClientOptions, ClientProtocol, HttpVersion, Preload, RequestSpec, SessionInfo,
+};
 pub use registry::{CLIENTS, find};
 pub use session::{SessionConn, SessionSpec, Source, StepSpec, TakeSpec, Turn};
 pub use url::{Url, UrlError, ends_in_number};

@@ -57,6 +57,17 @@ pub trait ClientConn: Send {
     /// Writes the next request. A request may take several exchanges; [`ClientConn::receive`] writes the later ones.
     fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag;
 
+    /// Writes a request again that was written on an earlier connection and not looked at there.
+    fn repeat(&mut self, tag: Tag, out: &mut Outgoing) {
+        let _ = (tag, out);
+    }
+
+    /// Tells a connection with [layers](ClientConn::has_layers) the time in nanoseconds, before requests and input, so
+    /// that it can say how long something took.
+    fn clock(&mut self, now: u64) {
+        let _ = now;
+    }
+
     /// Takes input, which starts with whatever an earlier call left unconsumed. `tag` is the oldest unanswered request,
     /// or none if nothing is asked.
     ///
@@ -94,7 +105,8 @@ pub trait ClientConn: Send {
         None
     }
 
-    /// What the protocol has counted by itself, such as hits and misses, on all connections so far.
+    /// What the protocol has counted by itself, such as hits and misses, on all connections so far. A name that begins
+    /// with `max-` is that of a maximum, and all others are of sums.
     fn counts(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
@@ -154,6 +166,8 @@ pub struct ClientOptions {
     pub single_request: bool,
     /// The requests are for pages, in whose replies is looked for what belongs to them.
     pub pages: bool,
+    /// The version of HTTP.
+    pub http: HttpVersion,
 }
 
 impl ClientOptions {
@@ -165,5 +179,25 @@ impl ClientOptions {
         let own = |name: &str| spec.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
         let common = self.headers.iter().filter(move |(name, _)| !own(name));
         common.chain(&spec.headers).map(|(name, value)| (name.as_str(), value.trim()))
+    }
+}
+
+/// A version of HTTP, for the schemes that have several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.1 (RFC 9112).
+    #[default]
+    Http1,
+    /// HTTP/2 (RFC 9113): the client begins to speak it without asking.
+    Http2,
+}
+
+impl HttpVersion {
+    /// The number.
+    pub const fn name(self) -> &'static str {
+        match self {
+            HttpVersion::Http1 => "1.1",
+            HttpVersion::Http2 => "2",
+        }
     }
 }

@@ -51,13 +51,9 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
     if !options.sessions.is_empty() {
         return session::build(url, options);
     }
-    check_headers(options.headers.iter().chain(options.requests.iter().flat_map(|spec| &spec.headers)))?;
     let visiting = options.visit.any().then(|| visiting(url, options)).transpose()?;
     let options = &*without_cookies(options);
-    let body: Option<&'static [u8]> = options.expect_body.clone().map(|b| &*b.leak());
-    let requests: Result<Vec<Request>, String> =
-        options.requests.iter().map(|spec| request(url, options, spec, body)).collect();
-    let mut requests = requests?;
+    let mut requests = requests(url, options)?;
     let pages = options.pages.then(|| pages(url, options, &mut requests)).transpose()?;
     Ok(Box::new(Http {
         pages: pages.map(Arc::new),
@@ -68,6 +64,17 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
             statuses: options.expect_status.clone(),
         }),
     }))
+}
+
+/// All requests as HTTP/1.1 has them.
+///
+/// # Errors
+/// As for [`build`], but for the weights.
+pub(in crate::client) fn requests(url: &Url, options: &ClientOptions) -> Result<Vec<Request>, String> {
+    let own = options.requests.iter().flat_map(|spec| &spec.headers);
+    check_headers(options.headers.iter().chain(own))?;
+    let body: Option<&'static [u8]> = options.expect_body.clone().map(|b| &*b.leak());
+    options.requests.iter().map(|spec| request(url, options, spec, body)).collect()
 }
 
 /// What connections do beyond requests and replies. Cookies that the user gives as a header are those they begin with.

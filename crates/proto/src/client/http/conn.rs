@@ -3,7 +3,8 @@ use std::sync::Arc;
 use super::head::Head;
 use super::reader::{Parts, Reader};
 use super::site::Site;
-use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
+use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag};
+use crate::client::judgement::Judgement;
 use crate::client::outgoing::Outgoing;
 use crate::client::protocol::ClientConn;
 
@@ -11,14 +12,6 @@ pub(super) struct HttpConn {
     pub(super) site: Arc<Site>,
     pub(super) reader: Reader,
     pub(super) judgement: Judgement,
-}
-
-/// What is known of the present reply.
-pub(super) struct Judgement {
-    /// Bytes of its body that have arrived.
-    at: u64,
-    status: u16,
-    verdict: Verdict,
 }
 
 /// Judges the reply to one request.
@@ -58,42 +51,23 @@ impl ClientConn for HttpConn {
 
 impl HttpConn {
     pub(super) fn new(site: Arc<Site>) -> HttpConn {
-        let judgement = Judgement { at: 0, status: 0, verdict: Verdict::Right };
-        HttpConn { site, reader: Reader::new(), judgement }
+        HttpConn { site, reader: Reader::new(), judgement: Judgement::NONE }
     }
 
     /// The reply that has ended.
     pub(super) fn reply(&mut self, tag: Tag) -> Reply {
         let request = &self.site.requests[tag.0 as usize];
-        let Judgement { at, status, verdict } = self.judgement;
-        // A wrong length takes precedence over wrong bytes, so that the verdict does not depend on how the body is split.
-        let wrong_length = matches!(verdict, Verdict::Right | Verdict::Bytes)
-            && !request.head_only
-            && request.expected.complete(at) == Verdict::Length;
-        let verdict = if wrong_length { Verdict::Length } else { verdict };
-        Reply { verdict, status, persists: self.reader.persists() }
+        self.judgement.reply(&request.expected, request.head_only, self.reader.persists())
     }
 }
 
 impl Parts for Judge<'_> {
     fn head(&mut self, head: &Head, _: &[u8]) -> bool {
-        let right = if self.site.statuses.is_empty() {
-            head.status < 400
-        } else {
-            self.site.statuses.iter().any(|range| range.contains(&head.status))
-        };
-        self.judgement.verdict = if right { Verdict::Right } else { Verdict::Status(head.status) };
-        self.judgement.status = head.status;
-        self.judgement.at = 0;
+        *self.judgement = Judgement::begin(head.status, &self.site.statuses);
         self.site.requests[self.tag.0 as usize].head_only
     }
 
     fn body(&mut self, piece: &[u8]) {
-        let judgement = &mut *self.judgement;
-        if judgement.verdict == Verdict::Right {
-            let expected = &self.site.requests[self.tag.0 as usize].expected;
-            judgement.verdict = expected.compare(judgement.at, piece);
-        }
-        judgement.at += piece.len() as u64;
+        self.judgement.body(&self.site.requests[self.tag.0 as usize].expected, piece);
     }
 }

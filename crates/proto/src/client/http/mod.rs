@@ -16,17 +16,30 @@ mod tests;
 mod visit;
 
 use crate::client::entry::ClientEntry;
+use crate::client::http2;
+use crate::client::protocol::{ClientOptions, ClientProtocol, HttpVersion};
+use crate::client::url::Url;
+
+pub(super) use build::requests;
+pub(super) use site::Request;
 
 /// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "http",
-    summary: "HTTP/1.1 to any server: methods, headers, bodies, several weighted paths",
+    summary: "HTTP/1.1 or HTTP/2 to any server: methods, headers, bodies, several weighted paths",
     doc: "The status of every reply is checked; on request its content is compared with a file (--expect-body) or with \
-          generated content (--verify, for /bytes/<n>).",
+          generated content (--verify, for /bytes/<n>). With --http 2 a connection carries --streams requests at once.",
     port: Some(80),
     requests_per_connection_max: None,
     url_options: &[],
     has_methods: true,
     example: "http://127.0.0.1:8080/bytes/1024",
-    build: build::build,
+    build: of_version,
 };
+
+fn of_version(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
+    match options.http {
+        HttpVersion::Http1 => build::build(url, options),
+        HttpVersion::Http2 => http2::build(url, options),
+    }
+}

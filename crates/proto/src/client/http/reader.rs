@@ -3,6 +3,7 @@
 use super::chunked::Chunked;
 use super::head::{self, Framing, Head};
 use crate::client::exchange::Fault;
+use crate::client::judgement::has_no_body;
 
 /// What is told of a reply while it comes in.
 pub(super) trait Parts {
@@ -81,7 +82,7 @@ impl Reader {
     /// Starts on a reply whose head is there; true if that is all of it.
     fn begin(&mut self, head: &Head, bytes: &[u8], parts: &mut impl Parts) -> bool {
         self.persists = head.persists;
-        let bodiless = parts.head(head, &bytes[..head.len]) || matches!(head.status, 204 | 304);
+        let bodiless = has_no_body(head.status, parts.head(head, &bytes[..head.len]));
         match head.framing {
             _ if bodiless => return true,
             Framing::Sized(0) => return true,

@@ -11,13 +11,14 @@ pub(super) struct Site {
     pub(super) statuses: Vec<RangeInclusive<u16>>,
 }
 
-pub(super) struct Request {
-    pub(super) bytes: &'static [u8],
+/// One request as HTTP/1.1 has it.
+pub(in crate::client) struct Request {
+    pub(in crate::client) bytes: &'static [u8],
     /// The length of its head, with the empty line.
-    pub(super) head_len: u32,
+    pub(in crate::client) head_len: u32,
     /// The request is HEAD, whose reply has framing headers and no body.
-    pub(super) head_only: bool,
-    pub(super) expected: Expected,
+    pub(in crate::client) head_only: bool,
+    pub(in crate::client) expected: Expected,
 }
 
 impl Request {
