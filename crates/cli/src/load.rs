@@ -114,6 +114,10 @@ pub(crate) struct Load {
     /// Local addresses to connect from, in turn: 127.0.0.0/28
     #[arg(long, value_name = "CIDR", help_heading = "Connections")]
     source: Option<String>,
+    /// Give each connection, and each user of --browser, one of these addresses that no other has, and that it keeps when it
+    /// connects again.
+    #[arg(long, requires = "source", help_heading = "Connections")]
+    source_per_user: bool,
 
     /// Method of the requests. [default: GET, or POST if there is a body]
     #[arg(short = 'X', visible_short_alias = 'm', long, value_name = "METHOD", help_heading = "Requests")]
@@ -337,6 +341,7 @@ impl Load {
             timeout: self.timeout,
             engine: self.engine.clone(),
             source: self.source.clone(),
+            source_per_user: self.source_per_user,
             method: self.method.clone(),
             headers: self.headers.clone(),
             body: self.body.clone(),

@@ -319,3 +319,72 @@ fn what_makes_no_sense_with_a_browser_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
     }
 }
+
+#[test]
+fn each_user_has_a_source_address_of_its_own_and_keeps_it() {
+    engines(|engine| {
+        // Connections that are closed after each request come from the same address again.
+        let server = Server::start(site());
+        let url = server.url("/closing.html");
+        let result = load(&[
+            &url,
+            "-c",
+            "20",
+            "-n",
+            "200",
+            "-t",
+            "3",
+            "--source",
+            "127.7.0.0/27",
+            "--source-per-user",
+            "--engine",
+            engine,
+        ]);
+        assert_eq!(result["requests"]["ok"], 200);
+        let mut by_address: HashMap<String, usize> = HashMap::new();
+        for request in server.seen() {
+            *by_address.entry(request.peer.ip().to_string()).or_default() += 1;
+            assert_eq!(request.open_from_there, 1, "another user has {}", request.peer.ip());
+        }
+        assert!(
+            by_address.len() <= 20 && by_address.keys().all(|a| a.starts_with("127.7.0.")),
+            "{by_address:?}"
+        );
+        // All connections of a browser come from its user's address.
+        let server = Server::start(site());
+        let url = server.url("/dir/page.html");
+        let arguments = ["--browser=3", "-c", "5", "-n", "10", "-t", "2", "--source", "127.7.1.0/29"];
+        let result = load(&[&[&*url, "--source-per-user", "--engine", engine], &arguments[..]].concat());
+        assert_eq!(result["pages"]["ok"], 10);
+        let mut pages: HashMap<String, usize> = HashMap::new();
+        let mut objects: HashMap<String, usize> = HashMap::new();
+        for request in server.seen() {
+            let of = if request.path == "/dir/page.html" { &mut pages } else { &mut objects };
+            *of.entry(request.peer.ip().to_string()).or_default() += 1;
+            assert!(request.open_from_there <= 3);
+        }
+        assert_eq!(pages.len(), 5, "{pages:?}");
+        for (address, pages) in pages {
+            assert_eq!(objects[&address], pages * 8, "{address}");
+        }
+    });
+}
+
+#[test]
+fn two_hundred_and_fifty_six_users_have_an_address_each() {
+    let server = Server::start(site());
+    let url = server.url("/dir/a.png");
+    let arguments = ["-c", "256", "-n", "2560", "--source-per-user", "--timeout", "60s"];
+    let result = load(&[&[&*url, "--source", "127.8.0.0/23"], &arguments[..]].concat());
+    assert_eq!(result["requests"]["ok"], 2560);
+    assert_eq!(result["connections"]["peak_open"], 256);
+    let peers: HashSet<SocketAddr> = server.seen().iter().map(|r| r.peer).collect();
+    let addresses: HashSet<_> = peers.iter().map(SocketAddr::ip).collect();
+    assert_eq!((peers.len(), addresses.len()), (addresses.len(), peers.len()));
+    let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
+        .args(["load", &url, "-c", "256", "--source", "127.8.0.0/24", "--source-per-user"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && said.contains("--source 127.0.0.0/23"), "{said}");
+}

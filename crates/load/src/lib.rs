@@ -22,6 +22,7 @@ mod http_version;
 mod message;
 mod options;
 pub mod output;
+mod owners;
 mod pace;
 mod pages;
 mod plan;

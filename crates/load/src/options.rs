@@ -47,6 +47,8 @@ pub struct Options {
     pub engine: Option<String>,
     /// Local addresses: `127.0.0.0/28`.
     pub source: Option<String>,
+    /// Each user keeps one of them, which no other has.
+    pub source_per_user: bool,
     /// `GET` and so on; if `None`, `GET` without a body and `POST` with one.
     pub method: Option<String>,
     /// `Name: value`.
@@ -103,6 +105,7 @@ impl Options {
             timeout: Nanos::from_secs(5),
             engine: None,
             source: None,
+            source_per_user: false,
             method: None,
             headers: Vec::new(),
             body: None,

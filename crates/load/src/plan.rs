@@ -58,6 +58,8 @@ pub struct Plan {
     pub(crate) timeout: Nanos,
     pub(crate) engine: &'static EngineEntry,
     pub(crate) sources: Option<Sources>,
+    /// Each user has a source address of its own.
+    pub(crate) source_per_user: bool,
     pub(crate) seed: u64,
     pub(crate) abort_on: Vec<Condition>,
     pub(crate) fail_if: Vec<Condition>,
@@ -105,6 +107,7 @@ impl Plan {
             timeout: options.timeout,
             engine,
             sources: options.source.as_deref().map(sources).transpose()?,
+            source_per_user: options.source_per_user,
             seed: options.seed,
             abort_on: conditions(&options.abort_on, "--abort-on")?,
             fail_if: conditions(&options.fail_if, "--fail-if")?,

@@ -47,6 +47,7 @@ impl Plan {
             ));
         }
         check_cpus(&self.cpus)?;
+        self.check_owners()?;
         let connections = self.connections();
         check_ports(connections, self.sources)?;
         let processes = processes(self.processes, connections)?;
@@ -68,7 +69,8 @@ impl PreparedRun {
     /// Where one thread's connections go to and come from.
     pub(crate) fn route(&self, share: Share) -> Route {
         let start = |sources: Sources| Sources { next: share.index as u32, ..sources };
-        Route { target: self.address, sources: self.plan.sources.map(start) }
+        let owners = self.plan.source_per_user.then(|| self.plan.owners(share));
+        Route { target: self.address, sources: self.plan.sources.map(start), owners }
     }
 
     /// The target as it may be shown: without name and password.

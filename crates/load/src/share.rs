@@ -18,6 +18,11 @@ impl Share {
         total / self.count + u64::from(self.index < total % self.count)
     }
 
+    /// How much of `total` the parts before this one get.
+    pub(crate) fn before(self, total: u64) -> u64 {
+        total / self.count * self.index + self.index.min(total % self.count)
+    }
+
     /// Part `index` of the `count` parts into which this part is split.
     pub(crate) fn part(self, index: u64, count: u64) -> Share {
         Share { index: self.index * count + index, count: self.count * count }
@@ -33,6 +38,10 @@ mod tests {
         for (total, count) in [(10, 3), (2, 5), (0, 2), (100_000, 7)] {
             let shares: Vec<u64> = (0..count).map(|index| Share { index, count }.of(total)).collect();
             assert_eq!(shares.iter().sum::<u64>(), total);
+            for index in 0..count {
+                let before: u64 = shares[..index as usize].iter().sum();
+                assert_eq!(Share { index, count }.before(total), before);
+            }
             assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
         }
     }

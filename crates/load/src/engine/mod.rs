@@ -11,7 +11,7 @@ mod uring;
 
 pub(crate) use entry::Engine;
 pub use entry::EngineEntry;
-pub(crate) use route::{Route, Sources};
+pub(crate) use route::{Owners, Route, Sources};
 
 /// All engines; the first is the default.
 pub static ENGINES: &[EngineEntry] = &[epoll::ENTRY, uring::ENTRY];

@@ -5,6 +5,22 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 pub(crate) struct Route {
     pub(crate) target: SocketAddr,
     pub(crate) sources: Option<Sources>,
+    /// Each user has a source address of its own.
+    pub(crate) owners: Option<Owners>,
+}
+
+/// Which of the run's users the slots of a thread belong to. A user is a connection through all those that replace it, or
+/// all the connections of a browser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owners {
+    /// The user of the first slot.
+    pub(crate) active: u32,
+    /// Slots of each user.
+    pub(crate) unit: u32,
+    /// Slots of all of them.
+    pub(crate) slots: u32,
+    /// The user of the first slot behind those, from which on each slot is one.
+    pub(crate) idle: u32,
 }
 
 /// Local addresses that connections come from, in turn.
@@ -35,18 +51,33 @@ impl Sources {
         Some(Sources { first: Ipv4Addr::from(first), count, next: 0 })
     }
 
+    /// The address of a user.
+    fn of(&self, user: u32) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::from(u32::from(self.first).wrapping_add(user % self.count)))
+    }
+
     /// The next address.
     fn take(&mut self) -> IpAddr {
-        let address = u32::from(self.first).wrapping_add(self.next % self.count);
+        let address = self.of(self.next);
         self.next = self.next.wrapping_add(1);
-        IpAddr::V4(Ipv4Addr::from(address))
+        address
+    }
+}
+
+impl Owners {
+    fn of(&self, slot: u32) -> u32 {
+        if slot < self.slots { self.active + slot / self.unit } else { self.idle + (slot - self.slots) }
     }
 }
 
 impl Route {
-    /// The address from which the next connection comes; `None` leaves it to the kernel.
-    pub(super) fn source(&mut self) -> Option<IpAddr> {
-        self.sources.as_mut().map(Sources::take)
+    /// The address from which the next connection of a slot comes; `None` leaves it to the kernel.
+    pub(super) fn source(&mut self, slot: u32) -> Option<IpAddr> {
+        let sources = self.sources.as_mut()?;
+        Some(match &self.owners {
+            Some(owners) => sources.of(owners.of(slot)),
+            None => sources.take(),
+        })
     }
 }
 
@@ -59,6 +90,22 @@ mod tests {
         let mut sources = Sources { first: Ipv4Addr::new(127, 0, 0, 255), count: 2, next: 0 };
         let taken: Vec<String> = (0..3).map(|_| sources.take().to_string()).collect();
         assert_eq!(taken, ["127.0.0.255", "127.0.1.0", "127.0.0.255"]);
+    }
+
+    #[test]
+    fn a_user_keeps_its_address() {
+        let owners = Owners { active: 10, unit: 6, slots: 12, idle: 50 };
+        let sources = Sources { first: Ipv4Addr::new(127, 0, 0, 1), count: 254, next: 7 };
+        let target = SocketAddr::from(([127, 0, 0, 1], 1));
+        let mut route = Route { target, sources: Some(sources), owners: Some(owners) };
+        let mut of = |slot| route.source(slot).unwrap().to_string();
+        for _ in 0..2 {
+            assert_eq!(
+                (of(0), of(5), of(6)),
+                ("127.0.0.11".into(), "127.0.0.11".into(), "127.0.0.12".into())
+            );
+            assert_eq!((of(12), of(13)), ("127.0.0.51".into(), "127.0.0.52".into()));
+        }
     }
 
     #[test]

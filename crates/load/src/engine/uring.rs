@@ -99,7 +99,7 @@ impl UringWire {
 
 impl Wire for UringWire {
     fn connect(&mut self, slot: u32) -> io::Result<()> {
-        let fd = connect::open(self.route.target, self.route.source())?;
+        let fd = connect::open(self.route.target, self.route.source(slot))?;
         let socket = &mut self.sockets[slot as usize];
         *socket = Socket {
             fd: Some(RingFd::Plain(fd)),
