@@ -73,7 +73,19 @@ impl List {
             }
             What::Paces => PACES.iter().map(|p| named(p.name, p.summary, p.doc)).collect(),
             What::Workloads => WORKLOADS.iter().map(|w| named(w.name, w.summary, w.doc)).collect(),
-            What::Schemes => CLIENTS.iter().map(|c| named(c.scheme, c.summary, c.doc)).collect(),
+            What::Schemes => CLIENTS
+                .iter()
+                .flat_map(|c| {
+                    let over_tls = c.tls.map(|tls| {
+                        let doc = format!(
+                            "What {}:// is, over TLS. The options of TLS are in pitot load --help.",
+                            c.scheme
+                        );
+                        named(tls.scheme, &format!("{}:// over TLS", c.scheme), &doc)
+                    });
+                    std::iter::once(named(c.scheme, c.summary, c.doc)).chain(over_tls)
+                })
+                .collect(),
             What::Suites => suites()?,
             What::Metrics => metrics(),
             What::Charts => CHARTS.iter().map(|c| named(c.name, c.title, c.summary)).collect(),

@@ -3,6 +3,7 @@
 mod command;
 mod content;
 mod hold;
+mod tls;
 mod visit;
 
 use std::fs::File;
@@ -118,6 +119,9 @@ pub(crate) struct Load {
     /// connects again.
     #[arg(long, requires = "source", help_heading = "Connections")]
     source_per_user: bool,
+
+    #[command(flatten)]
+    tls: tls::Tls,
 
     /// Method of the requests. [default: GET, or POST if there is a body]
     #[arg(short = 'X', visible_short_alias = 'm', long, value_name = "METHOD", help_heading = "Requests")]
@@ -342,6 +346,7 @@ impl Load {
             engine: self.engine.clone(),
             source: self.source.clone(),
             source_per_user: self.source_per_user,
+            tls: self.tls.options(),
             method: self.method.clone(),
             headers: self.headers.clone(),
             body: self.body.clone(),

@@ -57,6 +57,9 @@ fn cure(result: &LoadResult) -> String {
             "check the path and the method, and what --expect-status and --expect-body ask for".into()
         }
         "protocol" => format!("it was reached and sent something else: does it speak {scheme} at this port?"),
+        "handshake" => most
+            .and_then(|e| pitot_load::explain(&e.kind))
+            .map_or("see the log of the server".into(), |explained| explained.cure.into()),
         "timeout" => "it was reached: give it more time to answer with --timeout, or see its log".into(),
         "receive" if most.is_some_and(|e| e.kind == "truncated") => {
             "it began its replies and closed the connection before their end: see its log".into()

@@ -10,6 +10,10 @@ pub(crate) fn help() -> String {
     for (i, client) in CLIENTS.iter().enumerate() {
         let _ =
             write!(text, "\n  {}\n          {}. {}\n", client.example, capital(client.summary), client.doc);
+        if let Some(tls) = client.tls {
+            let port = tls.port.map_or(String::new(), |port| format!(", port {port} if the URL names none"));
+            let _ = writeln!(text, "          Over TLS: {}://{port}", tls.scheme);
+        }
         let same = CLIENTS[..i].iter().find(|earlier| earlier.url_options == client.url_options);
         match same {
             _ if client.url_options.is_empty() => {}

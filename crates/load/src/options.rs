@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use pitot_meter::Nanos;
 use pitot_proto::client::VisitOptions;
+use pitot_tls::client::TlsOptions;
 
 use crate::pace::PaceOptions;
 use crate::workload::WorkloadOptions;
@@ -49,6 +50,8 @@ pub struct Options {
     pub source: Option<String>,
     /// Each user keeps one of them, which no other has.
     pub source_per_user: bool,
+    /// TLS, where the scheme of the URL asks for it.
+    pub tls: TlsOptions,
     /// `GET` and so on; if `None`, `GET` without a body and `POST` with one.
     pub method: Option<String>,
     /// `Name: value`.
@@ -106,6 +109,7 @@ impl Options {
             engine: None,
             source: None,
             source_per_user: false,
+            tls: TlsOptions::default(),
             method: None,
             headers: Vec::new(),
             body: None,

@@ -35,6 +35,8 @@ pub struct Plan {
     pub(crate) url: Url,
     /// The port of the URL, or its scheme's default.
     pub(crate) port: u16,
+    /// The scheme asks for TLS.
+    pub(crate) is_tls: bool,
     pub(crate) protocol: Arc<dyn ClientProtocol>,
     /// Where the requests come from, for the result; null if the command line names them.
     pub(crate) requests_from: Value,
@@ -71,9 +73,10 @@ impl Plan {
     /// # Errors
     /// [`Failure`], with what is wrong and how to mend it.
     pub fn new(options: &Options) -> Result<Plan, Failure> {
-        let (url, client) = protocol::target(&options.url)?;
+        let target = protocol::target(&options.url)?;
+        let client = target.client;
         let engine = named_engine(options)?;
-        let Built { protocol, requests_from, recorded } = protocol::build(options, &url, client)?;
+        let Built { protocol, requests_from, recorded } = protocol::build(options, &target)?;
         let pacing = PaceOptions { recorded, ..options.pacing.clone() };
         let pace_entry = named_pace(options.pace.as_deref(), &pacing)?;
         let pace = pace_entry.pace(&pacing).map_err(|what| Failure::misuse(what, SEE_HELP))?;
@@ -85,8 +88,9 @@ impl Plan {
         check_limits(options, &groups)?;
         Ok(Plan {
             target: Url::without_user_info(&options.url),
-            port: url.port.or(client.port).unwrap_or_default(),
-            url,
+            port: target.port,
+            is_tls: target.tls.is_some(),
+            url: target.url,
             protocol: protocol.into(),
             requests_from,
             requests_from_stdin: [&options.requests_file, &options.replay]

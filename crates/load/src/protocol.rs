@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use pitot_proto::client::{CLIENTS, ClientEntry, ClientOptions, ClientProtocol, Url, find};
+use pitot_proto::client::{
+    CLIENTS, ClientEntry, ClientOptions, ClientProtocol, TlsScheme, Url, find, find_tls,
+};
 
 use crate::headers;
 use crate::http_only;
@@ -11,33 +13,57 @@ use crate::options::Options;
 use crate::pace::Recorded;
 use crate::requests::{self, Requests};
 use pitot_results::Failure;
+use pitot_tls::client::TlsProtocol;
 use serde_json::Value;
 
-/// The target of a run: its URL and the protocol that the scheme names.
-pub(crate) fn target(text: &str) -> Result<(Url, &'static ClientEntry), Failure> {
+/// The target of a run.
+pub(crate) struct Target {
+    pub(crate) url: Url,
+    /// The protocol that the scheme names.
+    pub(crate) client: &'static ClientEntry,
+    /// The scheme's form over TLS, if that is what it names.
+    pub(crate) tls: Option<TlsScheme>,
+    /// The port of the URL, or its scheme's default.
+    pub(crate) port: u16,
+}
+
+/// Takes a target apart.
+pub(crate) fn target(text: &str) -> Result<Target, Failure> {
     let url = Url::parse(text)
         .map_err(|e| Failure::misuse(format!("`{text}` is not a target: {e}"), e.cure(text)))?;
-    let entry = find(&url.scheme).ok_or_else(|| unsupported(&url.scheme))?;
-    if url.port.or(entry.port).is_none() {
-        return Err(Failure::misuse(
-            format!("`{text}` names no port, and {} has no default port", entry.scheme),
-            format!("write it like {}", entry.example),
-        ));
+    let over_tls = || find_tls(&url.scheme).map(|client| (client, client.tls));
+    let (client, tls) = find(&url.scheme)
+        .map(|client| (client, None))
+        .or_else(over_tls)
+        .ok_or_else(|| unsupported(&url.scheme))?;
+    match url.port.or(tls.map_or(client.port, |tls| tls.port)) {
+        Some(port) => Ok(Target { url, client, tls, port }),
+        None => Err(Failure::misuse(
+            format!("`{text}` names no port, and {} has no default port", client.scheme),
+            format!("write it like {}", client.example),
+        )),
     }
-    Ok((url, entry))
+}
+
+/// An option of TLS for a target without it.
+fn tls_without_tls(target: &Target, option: &str) -> Failure {
+    let scheme = target.client.scheme;
+    let cure = match target.client.tls {
+        Some(tls) => format!("write {}:// for TLS, or leave {option} out", tls.scheme),
+        None => format!("leave {option} out"),
+    };
+    Failure::misuse(format!("{option} has no effect: {scheme}:// is without TLS"), cure)
 }
 
 /// No client has that scheme.
 fn unsupported(scheme: &str) -> Failure {
     let what = format!("the scheme `{scheme}://` is not supported");
     match CLIENTS.iter().map(|c| c.scheme).find(|known| scheme.starts_with(known)) {
-        Some(known) if scheme == format!("{known}s") => Failure::misuse(
-            format!("{what}: there is no TLS here"),
-            format!("name a port of the server that takes {known}://"),
-        ),
         Some(known) => Failure::misuse(what, format!("write {known}://")),
         None => {
-            let known: Vec<String> = CLIENTS.iter().map(|c| format!("{}://", c.scheme)).collect();
+            let schemes =
+                |c: &ClientEntry| [Some(c.scheme), c.tls.map(|tls| tls.scheme)].into_iter().flatten();
+            let known: Vec<String> = CLIENTS.iter().flat_map(schemes).map(|s| format!("{s}://")).collect();
             Failure::misuse(what, format!("choose one of {}", known.join(", ")))
         }
     }
@@ -53,25 +79,31 @@ pub(crate) struct Built {
 }
 
 /// Builds the protocol with all its requests. Files that the options name are read.
-pub(crate) fn build(options: &Options, url: &Url, entry: &ClientEntry) -> Result<Built, Failure> {
-    http_only::check(options, url, entry)?;
-    let Requests { specs, in_turn, order, recorded, from } = requests::requests(options, url, entry)?;
+pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure> {
+    http_only::check(options, &target.url, target.client)?;
+    let Requests { specs, in_turn, order, recorded, from } =
+        requests::requests(options, &target.url, target.client)?;
     let client_options = ClientOptions {
         requests: specs,
         sessions: Vec::new(),
         in_turn,
         order,
-        headers: headers::headers(options, url, entry)?,
+        headers: headers::headers(options, &target.url, target.client)?,
         expect_status: options.expect_status.as_deref().map_or(Ok(Vec::new()), statuses)?,
         expect_body: options.expect_body.as_deref().map(requests::read).transpose()?,
         verify: options.verify,
         visit: options.visit,
-        http: http_version::of(options, entry)?,
+        http: http_version::of(options, target.client)?,
         single_request: options.workload.requests_per_connection == Some(1),
         pages: options.workload.browser.is_some(),
     };
-    let protocol =
-        (entry.build)(url, &client_options).map_err(|what| Failure::misuse(what, "see pitot load --help"))?;
+    let protocol = (target.client.build)(&target.url, &client_options)
+        .map_err(|what| Failure::misuse(what, "see pitot load --help"))?;
+    let protocol: Box<dyn ClientProtocol> = match (target.tls, options.tls.first_set()) {
+        (Some(_), _) => Box::new(TlsProtocol::new(protocol, &options.tls, &target.url.host)?),
+        (None, None) => protocol,
+        (None, Some(option)) => return Err(tls_without_tls(target, option)),
+    };
     Ok(Built { protocol, requests_from: from, recorded })
 }
 

@@ -7,6 +7,7 @@ mod statuses;
 use std::sync::mpsc::{Receiver, Sender};
 
 use pitot_meter::Nanos;
+use pitot_proto::client::Handshake;
 use pitot_results::load::{ErrorRow, Window};
 use pitot_sys::{sched, usage};
 
@@ -316,6 +317,16 @@ impl Recorder {
         self.tally.connections.retransmits += u64::from(retransmits);
     }
 
+    /// A TLS handshake is over, so long after its connection was established.
+    pub(crate) fn handshake(&mut self, elapsed: Nanos, handshake: Handshake) {
+        self.tally.tls.done(elapsed, handshake);
+    }
+
+    /// A connection has ended in its handshake.
+    pub(crate) fn handshake_failed(&mut self) {
+        self.tally.tls.counts.failed += 1;
+    }
+
     pub(crate) fn connect_failed(&mut self) {
         self.tally.connections.connect_failures += 1;
     }
@@ -335,11 +346,6 @@ impl Recorder {
     /// The connections that are open now.
     pub(crate) fn open(&self) -> u64 {
         self.open
-    }
-
-    /// Connections established up to now.
-    pub(crate) fn opened_in_all(&self) -> u64 {
-        self.tally.connections.opened
     }
 
     /// The end of the run: all that was recorded. The last, unfinished second is handed over too.

@@ -338,6 +338,8 @@ impl Measured {
             service: tally.service.clone(),
             schedule_lag: tally.schedule_lag.clone(),
             connect: tally.connect.clone(),
+            handshake: tally.tls.full.clone(),
+            resumption: tally.tls.resumed.clone(),
             first_byte: tally.first_byte.clone(),
         };
         let (verdict, reason) = verdict::judge(tally, length, plan.has_requests());
@@ -361,6 +363,7 @@ impl Measured {
             smoothness: report::smoothness(tally),
             own_cpu_s: None,
             connections,
+            tls: plan.is_tls.then(|| tally.tls.result()),
             errors: tally.errors.clone(),
             statuses: tally.statuses.clone(),
             bytes: Bytes { received: collector.received, sent: collector.sent },

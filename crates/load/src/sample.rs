@@ -39,6 +39,8 @@ pub(crate) enum Outcome {
 pub enum ErrorPhase {
     /// Before the connection was established.
     Connect,
+    /// In the TLS handshake of a connection.
+    Handshake,
     /// While the request was sent.
     Send,
     /// While the reply was awaited or received.
@@ -56,6 +58,7 @@ impl ErrorPhase {
     pub const fn name(self) -> &'static str {
         match self {
             ErrorPhase::Connect => "connect",
+            ErrorPhase::Handshake => "handshake",
             ErrorPhase::Send => "send",
             ErrorPhase::Receive => "receive",
             ErrorPhase::Timeout => "timeout",
@@ -83,6 +86,8 @@ impl ErrorKind {
     pub(crate) const TRUNCATED: ErrorKind = ErrorKind::Word("truncated");
     /// No connection in time.
     pub(crate) const NO_CONNECTION: ErrorKind = ErrorKind::Word("connect");
+    /// No end of a TLS handshake in time.
+    pub(crate) const NO_HANDSHAKE: ErrorKind = ErrorKind::Word("handshake");
     /// No complete reply in time.
     pub(crate) const NO_REPLY: ErrorKind = ErrorKind::Word("reply");
     /// A reply that was complete and in the kernel, but read after its time.

@@ -11,6 +11,8 @@ use crate::pages::PageTally;
 /// First digits that a status may have.
 pub(crate) const STATUS_CLASSES: usize = 10;
 
+use crate::handshakes::Handshakes;
+
 /// Everything that one thread counted in a run, except response times, which go by the second ([`Interval`]).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
@@ -28,6 +30,7 @@ pub(crate) struct Tally {
     pub(crate) connect: Histogram,
     #[serde(with = "text")]
     pub(crate) first_byte: Histogram,
+    pub(crate) tls: Handshakes,
     /// Between arrivals of the same reply.
     #[serde(with = "text")]
     pub(crate) gaps: Histogram,
@@ -123,6 +126,7 @@ impl Tally {
         self.schedule_lag.merge(&other.schedule_lag);
         self.connect.merge(&other.connect);
         self.first_byte.merge(&other.first_byte);
+        self.tls.merge(&other.tls);
         self.gaps.merge(&other.gaps);
         self.flow_ns += other.flow_ns;
         self.stalled_ns += other.stalled_ns;

@@ -127,6 +127,10 @@ fn failure(tally: &Tally) -> String {
             let kind = if e.phase == "timeout" { "the connect timed out" } else { &e.kind };
             format!("no connection could be opened: {kind} ({})", times(e.count))
         }
+        Some(e) if e.phase == "handshake" => {
+            let why = pitot_tls::client::explain(&e.kind).map_or(e.kind.as_str(), |explained| explained.what);
+            format!("no TLS handshake succeeded: {why} ({})", times(e.count))
+        }
         Some(e) if e.phase == "timeout" => format!("no request was answered in time ({})", times(e.count)),
         Some(e) => format!("no request was answered: {} {} ({})", e.phase, e.kind, times(e.count)),
         None => "no request was answered before the run ended".into(),

@@ -5,11 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pitot_results::Failure;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use pitot_tls::trust::{self, AnyCertificate};
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
 
 use crate::message::TlsPolicy;
 
@@ -26,79 +25,19 @@ pub(crate) fn config(policy: TlsPolicy, authorities: Option<&Path>) -> Result<Co
         .with_safe_default_protocol_versions()
         .map_err(|e| Failure::run(format!("TLS cannot be set up: {e}"), "use --tls off"))?;
     let config = if policy == TlsPolicy::Require {
-        let roots = authorities.map_or_else(of_the_system, of_file)?;
+        let roots = match authorities {
+            Some(file) => trust::of_file(file)?,
+            None => trust::of_the_system("--tls auto")?,
+        };
         builder.with_root_certificates(roots).with_no_client_auth()
     } else {
+        // Opportunistic encryption asks for no certificate (RFC 7435).
         builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
             .with_no_client_auth()
     };
     Ok(Arc::new(config))
-}
-
-fn of_the_system() -> Result<RootCertStore, Failure> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        return Err(Failure::run(
-            "certificates cannot be checked: this system has none of authorities",
-            "install ca-certificates, name a file with --tls-ca, or use --tls auto",
-        ));
-    }
-    Ok(roots)
-}
-
-fn of_file(path: &Path) -> Result<RootCertStore, Failure> {
-    let failed = |e: &dyn std::fmt::Display| {
-        let what = format!("the certificates in {} cannot be used: {e}", path.display());
-        Failure::misuse(what, "name a PEM file with the certificates of authorities")
-    };
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|e| failed(&e))? {
-        roots.add(certificate.map_err(|e| failed(&e))?).map_err(|e| failed(&e))?;
-    }
-    if roots.is_empty() { Err(failed(&"there are none")) } else { Ok(roots) }
-}
-
-/// Takes any certificate: opportunistic encryption asks for none (RFC 7435). Signatures are checked all the same, so
-/// that only the holder of the certificate's key can read the connection.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
 
 /// TLS on one connection.

@@ -86,18 +86,24 @@ pub struct Latencies<T> {
     pub schedule_lag: T,
     /// From the start of opening a connection until it is established.
     pub connect: T,
+    /// From an established connection to the end of a full TLS handshake.
+    pub handshake: T,
+    /// From an established connection to the end of a TLS handshake that resumed a session.
+    pub resumption: T,
     /// From the actual send to the first byte.
     pub first_byte: T,
 }
 
 impl<T> Latencies<T> {
     /// All of them with their names, in the order of tables.
-    pub fn named(&self) -> [(&'static str, &T); 5] {
+    pub fn named(&self) -> [(&'static str, &T); 7] {
         [
             ("response", &self.response),
             ("service", &self.service),
             ("schedule_lag", &self.schedule_lag),
             ("connect", &self.connect),
+            ("handshake", &self.handshake),
+            ("resumption", &self.resumption),
             ("first_byte", &self.first_byte),
         ]
     }
@@ -111,6 +117,8 @@ impl Latencies<Histogram> {
             service: Latency::of(&self.service),
             schedule_lag: Latency::of(&self.schedule_lag),
             connect: Latency::of(&self.connect),
+            handshake: Latency::of(&self.handshake),
+            resumption: Latency::of(&self.resumption),
             first_byte: Latency::of(&self.first_byte),
         }
     }

@@ -51,6 +51,9 @@ pub struct LoadResult {
     pub own_cpu_s: Option<OwnCpu>,
     /// Connections.
     pub connections: ConnectionCounts,
+    /// TLS; `None` if the run was without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
     /// Errors by phase and kind, the most frequent first.
     pub errors: Vec<ErrorRow>,
     /// Complete replies by their status, right and wrong ones; empty if the protocol has none.
@@ -185,11 +188,47 @@ pub struct ConnectionCounts {
     pub retransmits: u64,
 }
 
+/// TLS, from the first connection that was opened, before the measured part too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tls {
+    /// Handshakes by their outcome.
+    pub handshakes: HandshakeCounts,
+    /// What was agreed on, the most frequent first.
+    pub sessions: Vec<TlsSession>,
+}
+
+/// TLS handshakes by their outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HandshakeCounts {
+    /// With certificates and signatures.
+    pub full: u64,
+    /// That resumed an earlier session of the same connection.
+    pub resumed: u64,
+    /// That failed; the errors of the phase `handshake` say why.
+    pub failed: u64,
+}
+
+/// What the two ends of connections agreed on, by the names of IANA's registries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TlsSession {
+    /// `TLSv1_3`.
+    pub version: String,
+    /// `TLS_AES_256_GCM_SHA384`.
+    pub cipher: String,
+    /// The protocol chosen by ALPN, if any.
+    pub alpn: Option<String>,
+    /// Handshakes.
+    pub count: u64,
+}
+
 /// Errors of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ErrorRow {
-    /// `connect`, `send`, `receive`, `timeout`, `protocol` or `content`; `read` of a disk, `mail` of a mailing.
+    /// `connect`, `handshake`, `send`, `receive`, `timeout`, `protocol` or `content`; `read` of a disk, `mail` of a mailing.
     pub phase: String,
     /// The name of an errno or a word.
     pub kind: String,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use pitot_results::disk::{self, *};
-use pitot_results::load::{self, *};
+use pitot_results::load::{self, HandshakeCounts, Tls, TlsSession, *};
 use pitot_results::mail::{self, *};
 use pitot_results::serve::{self, *};
 use pitot_results::{Latencies, Latency, Printed, VerdictKind};
@@ -81,6 +81,8 @@ fn load_result() -> LoadResult {
             service: latency(20),
             schedule_lag: latency(30),
             connect: latency(40),
+            handshake: latency(45),
+            resumption: latency(46),
             first_byte: latency(50),
         },
         smoothness: Some(Smoothness { gap_ns: latency(60), stall_ns_min: 1, stalled_share: 0.5 }),
@@ -96,6 +98,15 @@ fn load_result() -> LoadResult {
             trickled: 7,
             retransmits: 8,
         },
+        tls: Some(Tls {
+            handshakes: HandshakeCounts { full: 10, resumed: 5, failed: 1 },
+            sessions: vec![TlsSession {
+                version: "TLSv1_3".into(),
+                cipher: "TLS_AES_256_GCM_SHA384".into(),
+                alpn: Some("http/1.1".into()),
+                count: 15,
+            }],
+        }),
         errors: vec![ErrorRow { phase: "connect".into(), kind: "EPIPE".into(), count: 1, first_at_s: 0.5 }],
         statuses: BTreeMap::from([(200, 1)]),
         bytes: load::Bytes { received: 1, sent: 2 },

@@ -145,7 +145,8 @@ fn protocol(url: &str, servers: &[Server], catalog: &Catalog) -> Result<String, 
         return Ok(protocol.name.clone());
     }
     let own = servers.iter().find(|s| matches!(s.kind, ServerKind::Architecture { .. }));
-    let is_loadable = pitot_proto::client::CLIENTS.iter().any(|c| c.scheme == scheme);
+    let is_loadable =
+        pitot_proto::client::find(scheme).or_else(|| pitot_proto::client::find_tls(scheme)).is_some();
     match own {
         Some(server) if is_loadable => Err(Failure::misuse(
             format!("`{}` is a server of Pitot, and none of them speaks {scheme}://", server.name),

@@ -3,7 +3,7 @@
 use std::io;
 
 use pitot_meter::Nanos;
-use pitot_proto::client::Opening;
+use pitot_proto::client::{Handshake, Opening};
 
 use super::slot::{History, Link, Open, Pause};
 use super::state::{Connections, Pacing, Stage};
@@ -70,17 +70,14 @@ impl Connections {
     }
 
     fn established(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
-        let before = self.connect_ended(slot, History::Established);
+        self.connecting -= 1;
         let s = &mut self.slots[slot as usize];
+        let again = s.history == History::Established;
         let since = match s.link {
             Link::Connecting { since } => since,
             Link::Closed | Link::Greeting { .. } | Link::Open(_) => now,
         };
-        self.recorder.opened(now, now.since(since), before == History::Established);
-        if let Some(storm) = &mut self.storm {
-            storm.established = self.recorder.open();
-            storm.last_at_ns = now.since(self.start_at).0;
-        }
+        self.recorder.opened(now, now.since(since), again);
         self.out.clear();
         if self.layers {
             s.conn.clock(now.0);
@@ -90,9 +87,12 @@ impl Connections {
             Opening::Ready => Link::Open(Open::new(since)),
             Opening::Greeting => {
                 self.greeting += 1;
-                Link::Greeting { since }
+                Link::Greeting { since, established: now }
             }
         };
+        if opening == Opening::Ready {
+            self.opened_up(slot, now);
+        }
         if self.transmit(wire, slot, now) && opening == Opening::Ready {
             self.usable(wire, slot, now);
         }
@@ -105,8 +105,8 @@ impl Connections {
         now: Nanos,
         (phase, kind): (ErrorPhase, ErrorKind),
     ) {
-        let before = self.slots[slot as usize].history;
-        self.connect_ended(slot, if before == History::Untried { History::Failed } else { before });
+        self.connecting -= 1;
+        self.tried(slot, History::Failed);
         self.recorder.connect_failed();
         let retransmits = wire.close(slot);
         self.recorder.retransmitted(retransmits);
@@ -117,14 +117,45 @@ impl Connections {
         self.recover(wire, slot, now);
     }
 
-    /// Counts a connect that is over, and returns the history before it.
-    fn connect_ended(&mut self, slot: u32, history: History) -> History {
-        self.connecting -= 1;
-        let before = std::mem::replace(&mut self.slots[slot as usize].history, history);
-        if before == History::Untried && self.life(slot).connect_at == ConnectAt::BeforeStart {
-            self.untried -= 1;
+    /// An attempt to open a connection is over, greetings and all.
+    pub(super) fn tried(&mut self, slot: u32, outcome: History) {
+        let s = &mut self.slots[slot as usize];
+        match (s.history, outcome) {
+            (History::Established, _) => {}
+            (History::Untried, _) => {
+                s.history = outcome;
+                if self.life(slot).connect_at == ConnectAt::BeforeStart {
+                    self.untried -= 1;
+                }
+            }
+            (History::Failed, _) => s.history = outcome,
         }
-        before
+    }
+
+    /// The keys of a layer below the protocol are agreed on.
+    pub(super) fn secured(&mut self, slot: u32, now: Nanos, handshake: Handshake) {
+        if let Link::Greeting { established, .. } = self.slots[slot as usize].link {
+            self.recorder.handshake(now.since(established), handshake);
+        }
+    }
+
+    /// The greetings are over.
+    pub(super) fn greeted(&mut self, slot: u32, now: Nanos) {
+        let link = &mut self.slots[slot as usize].link;
+        if let Link::Greeting { since, .. } = *link {
+            self.greeting -= 1;
+            *link = Link::Open(Open::new(since));
+            self.opened_up(slot, now);
+        }
+    }
+
+    /// Requests can be sent on a connection from now on.
+    fn opened_up(&mut self, slot: u32, now: Nanos) {
+        self.tried(slot, History::Established);
+        if let Some(storm) = &mut self.storm {
+            storm.established = self.recorder.open() - self.greeting;
+            storm.last_at_ns = now.since(self.start_at).0;
+        }
     }
 
     /// The connection can carry requests from now on.
@@ -143,6 +174,9 @@ impl Connections {
             self.complete(slot, now, 0, reply);
         }
         let kind = match &self.slots[slot as usize].link {
+            Link::Greeting { .. } if self.slots[slot as usize].conn.has_layers() => {
+                return self.lose(wire, slot, now, ErrorPhase::Handshake, ErrorKind::CLOSED, End::Broken);
+            }
             Link::Open(Open { reply: Some(_), .. }) => ErrorKind::TRUNCATED,
             Link::Open(_) | Link::Greeting { .. } | Link::Connecting { .. } | Link::Closed => {
                 ErrorKind::CLOSED
@@ -160,6 +194,9 @@ impl Connections {
         phase: ErrorPhase,
         error: &io::Error,
     ) {
+        let s = &self.slots[slot as usize];
+        let is_handshake = matches!(s.link, Link::Greeting { .. }) && s.conn.has_layers();
+        let phase = if is_handshake { ErrorPhase::Handshake } else { phase };
         self.lose(wire, slot, now, phase, ErrorKind::from(error), End::Broken);
     }
 
@@ -179,9 +216,16 @@ impl Connections {
         self.recorder.closed(now, matches!(end, End::ByPeer | End::Broken), retransmits);
         let s = &mut self.slots[slot as usize];
         s.spent = end == End::ByUs;
-        self.greeting -= u64::from(matches!(s.link, Link::Greeting { .. }));
+        if matches!(s.link, Link::Greeting { .. }) {
+            self.greeting -= 1;
+            if s.conn.has_layers() {
+                self.recorder.handshake_failed();
+            }
+            self.tried(slot, History::Failed);
+        }
+        let s = &mut self.slots[slot as usize];
         let served_nothing_since = match std::mem::replace(&mut s.link, Link::Closed) {
-            Link::Greeting { since } | Link::Open(Open { since, served: 0, .. }) => Some(since),
+            Link::Greeting { since, .. } | Link::Open(Open { since, served: 0, .. }) => Some(since),
             Link::Open(_) | Link::Connecting { .. } | Link::Closed => None,
         };
         let failed =
@@ -278,7 +322,7 @@ impl Connections {
         let s = &mut self.slots[slot as usize];
         s.expiry_set = false;
         let deadline = match s.link {
-            Link::Connecting { since } | Link::Greeting { since } => since + self.timeout,
+            Link::Connecting { since } | Link::Greeting { since, .. } => since + self.timeout,
             Link::Open(open) if open.unanswered > 0 => {
                 self.pending[self.pending_index(slot, 0)].sent + self.timeout
             }
@@ -294,13 +338,18 @@ impl Connections {
                 let why = (ErrorPhase::Timeout, ErrorKind::NO_CONNECTION);
                 self.connect_failed(wire, slot, now, why);
             }
-            Link::Greeting { .. } => {
-                self.lose(wire, slot, now, ErrorPhase::Timeout, ErrorKind::NO_CONNECTION, End::TimedOut);
-            }
+            Link::Greeting { .. } => self.greeting_timed_out(wire, slot, now),
             Link::Open(_) | Link::Closed => {
                 self.lose(wire, slot, now, ErrorPhase::Timeout, ErrorKind::NO_REPLY, End::TimedOut);
             }
         }
+    }
+
+    /// The server has not finished its part of the greetings in time.
+    pub(super) fn greeting_timed_out(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        let has_layers = self.slots[slot as usize].conn.has_layers();
+        let kind = if has_layers { ErrorKind::NO_HANDSHAKE } else { ErrorKind::NO_CONNECTION };
+        self.lose(wire, slot, now, ErrorPhase::Timeout, kind, End::TimedOut);
     }
 
     pub(super) fn set_expiry(&mut self, slot: u32, at: Nanos) {

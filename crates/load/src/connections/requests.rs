@@ -279,6 +279,7 @@ impl Connections {
             let received = match s.conn.receive(tag, &input[used..], &mut self.out) {
                 Ok(received) => received,
                 Err(fault) => {
+                    // The server may be owed a word on what is wrong.
                     if has_layers && !self.transmit(wire, slot, now) {
                         return None;
                     }
@@ -292,13 +293,8 @@ impl Connections {
             }
             match received.progress {
                 Progress::More => return Some(used),
-                Progress::Ready => {
-                    let link = &mut self.slots[slot as usize].link;
-                    if let Link::Greeting { since } = *link {
-                        self.greeting -= 1;
-                        *link = Link::Open(Open::new(since));
-                    }
-                }
+                Progress::Secured(handshake) => self.secured(slot, now, handshake),
+                Progress::Ready => self.greeted(slot, now),
                 Progress::Began(nth) => self.began(slot, now, nth),
                 Progress::Reply(reply) => {
                     let unanswered = self.slots[slot as usize].unanswered();
@@ -355,7 +351,11 @@ impl Connections {
     }
 
     fn fault(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, fault: Fault) {
-        self.lose(wire, slot, now, ErrorPhase::Protocol, ErrorKind::Word(fault.word()), End::Faulty);
+        let phase = match fault {
+            Fault::Handshake(_) => ErrorPhase::Handshake,
+            _ => ErrorPhase::Protocol,
+        };
+        self.lose(wire, slot, now, phase, ErrorKind::Word(fault.word()), End::Faulty);
     }
 
     /// Takes the `nth` oldest of the unanswered requests of a slot out of the table, if its connection is open.
@@ -440,6 +440,7 @@ impl Connections {
         if unanswered == 0 && self.is_spent(slot) {
             return self.retire(wire, slot, now);
         }
+        // What waits for the end of the greetings is under way, and not sent.
         if unanswered >= room {
             return;
         }

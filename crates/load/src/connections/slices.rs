@@ -43,7 +43,7 @@ impl Connections {
             // What has come since the last slice has not been reported yet.
             return Next::Wait(now);
         }
-        while self.connecting < OPENING_MAX
+        while self.connecting + self.greeting < OPENING_MAX
             && let Some(slot) = self.to_open.next()
         {
             let s = &mut self.slots[slot as usize];
@@ -159,9 +159,7 @@ impl Connections {
             Link::Connecting { .. } => {
                 self.connect_failed(wire, slot, now, (ErrorPhase::Timeout, ErrorKind::NO_CONNECTION));
             }
-            Link::Greeting { .. } => {
-                self.lose(wire, slot, now, ErrorPhase::Timeout, ErrorKind::NO_CONNECTION, End::TimedOut);
-            }
+            Link::Greeting { .. } => self.greeting_timed_out(wire, slot, now),
             Link::Open(_) if s.under_way > 0 => {
                 self.lose(wire, slot, now, ErrorPhase::Timeout, ErrorKind::NO_REPLY, End::TimedOut);
             }

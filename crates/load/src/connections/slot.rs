@@ -39,10 +39,12 @@ pub(super) enum Link {
         /// When the connect began.
         since: Nanos,
     },
-    /// Established, but the protocol's greetings are not over.
+    /// Established, but the protocol's greetings are not over, or the handshake of a layer below.
     Greeting {
         /// When the connect began.
         since: Nanos,
+        /// When it was established.
+        established: Nanos,
     },
     /// Requests can be sent.
     Open(Open),

@@ -6,7 +6,7 @@ use pitot_meter::Nanos;
 use pitot_proto::client::{ClientProtocol, Outgoing};
 
 use super::held::Held;
-use super::slot::{Pending, Slot};
+use super::slot::{History, Pending, Slot};
 use super::timers::Timers;
 use super::users::Users;
 use crate::gate::Gate;
@@ -224,9 +224,9 @@ impl Connections {
         self.stage != Stage::Opening
     }
 
-    /// Connections that have been established up to now.
+    /// Connections that have been open, with all greetings over, at some time up to now.
     pub(crate) fn opened(&self) -> u64 {
-        self.recorder.opened_in_all()
+        self.slots.iter().filter(|slot| slot.history == History::Established).count() as u64
     }
 
     pub(super) fn life(&self, slot: u32) -> &Lifecycle {

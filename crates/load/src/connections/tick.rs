@@ -18,7 +18,8 @@ pub(crate) enum Next {
     Over,
 }
 
-/// Connects in flight at once before the start: few enough for any listen queue.
+/// Connects and greetings in flight at once before the start: few enough for any listen queue, and for handshakes that
+/// take a millisecond of a CPU each to end in time.
 pub(super) const OPENING_MAX: u64 = 100;
 /// Connects begun between two waits for events, so that times stay exact in a storm.
 const STORM_BATCH: u32 = 32;
@@ -60,7 +61,7 @@ impl Connections {
 
     fn tick_opening(&mut self, wire: &mut impl Wire, now: Nanos) -> Next {
         if self.storm.is_none() {
-            while self.connecting < OPENING_MAX && !self.to_open.is_empty() {
+            while self.connecting + self.greeting < OPENING_MAX && !self.to_open.is_empty() {
                 self.open_next(wire, now);
             }
         }
@@ -152,7 +153,8 @@ impl Connections {
     }
 
     fn storm_is_over(&self) -> bool {
-        self.to_open.is_empty() && self.connecting == 0 && self.recorder.open() == self.slots.len() as u64
+        let over = self.to_open.is_empty() && self.connecting == 0 && self.greeting == 0;
+        over && self.recorder.open() == self.slots.len() as u64
     }
 
     /// Replaces the connections whose turn has come.

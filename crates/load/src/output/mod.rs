@@ -7,6 +7,7 @@ mod pages;
 mod progress;
 mod summary;
 mod timeline;
+mod tls;
 
 pub use csv::write_csv;
 pub use progress::{progress_line, step_line};

@@ -7,7 +7,7 @@ use pitot_results::{Latency, PERCENTILES};
 use serde_json::Value;
 
 use super::bytes::bytes;
-use super::{chart, pages};
+use super::{chart, pages, tls};
 use crate::report::Report;
 
 /// What a summary shows in addition to what it always does.
@@ -67,6 +67,7 @@ fn head(text: &mut String, result: &LoadResult) {
         word("engine")
     );
     requests_from(text, &options["requests_from"]);
+    tls::trouble(text, result);
     if let Some(why) = &result.ended_early {
         let _ = writeln!(text, "  ended early: {why}");
     }
@@ -204,6 +205,7 @@ fn totals(text: &mut String, result: &LoadResult) {
             result.protocol.iter().map(|(name, &count)| format!("{} {name}", grouped(count))).collect();
         let _ = writeln!(text, "  {} (counted by the protocol, including the warm-up)", counts.join(", "));
     }
+    tls::handshakes(text, result);
     let c = &result.connections;
     let _ = writeln!(
         text,
@@ -260,10 +262,17 @@ fn errors(text: &mut String, result: &LoadResult) {
     if result.errors.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\n  Errors     kind               count  first at");
+    let width = result.errors.iter().map(|e| e.kind.len()).max().unwrap_or(0).max(16);
+    let _ = writeln!(text, "\n  {:<10} {:<width$}{:>8}  first at", "Errors", "kind", "count");
     for e in &result.errors {
-        let _ =
-            writeln!(text, "  {:<10} {:<16}{:>8}{:>8.2} s", e.phase, e.kind, grouped(e.count), e.first_at_s);
+        let _ = writeln!(
+            text,
+            "  {:<10} {:<width$}{:>8}{:>8.2} s",
+            e.phase,
+            e.kind,
+            grouped(e.count),
+            e.first_at_s
+        );
     }
 }
 

@@ -96,7 +96,8 @@ pub(super) fn reply_for(end: End) -> Reply {
 /// A fault in what a host sends, in words.
 pub(super) fn not_smtp(fault: Fault) -> &'static str {
     match fault {
-        Fault::Malformed | Fault::Named(_) => "the host does not speak SMTP",
+        // Layers are none of a dialogue's.
+        Fault::Malformed | Fault::Named(_) | Fault::Handshake(_) => "the host does not speak SMTP",
         Fault::TooLarge => "the host's reply is too long",
         Fault::Unasked => "the host sent a reply without a command",
     }

@@ -18,6 +18,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     doc: "The client of the 2006 comparison of select and epoll. The path is the size in bytes (1024 by \
           default); the length of each reply is checked, its content with --verify.",
     port: None,
+    tls: None,
     requests_per_connection_max: None,
     url_options: &[],
     has_methods: false,

@@ -14,6 +14,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     doc: "The client of the 2001 comparison of task architectures. A request is a whole connection: it is complete \
           once the server has sent its line and closed the connection, and right if the line was the expected one.",
     port: None,
+    tls: None,
     requests_per_connection_max: Some(1),
     url_options: &[],
     has_methods: false,

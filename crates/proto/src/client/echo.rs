@@ -24,6 +24,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
           come back, and right if they are the bytes that were sent; every byte is compared, with or without \
           --verify.",
     port: Some(7),
+    tls: None,
     requests_per_connection_max: None,
     url_options: &[],
     has_methods: false,

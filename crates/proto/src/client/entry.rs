@@ -15,6 +15,15 @@ pub struct UrlOption {
     pub meaning: &'static str,
 }
 
+/// A protocol over TLS from the first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TlsScheme {
+    /// The word before `://`.
+    pub scheme: &'static str,
+    /// The port of a URL that names none; without one the URL must.
+    pub port: Option<u16>,
+}
+
 /// One scheme of the registry.
 #[derive(Debug)]
 pub struct ClientEntry {
@@ -26,6 +35,8 @@ pub struct ClientEntry {
     pub doc: &'static str,
     /// The port of a URL that names none; without one the URL must.
     pub port: Option<u16>,
+    /// The scheme that stands for the same protocol over TLS, where there is one.
+    pub tls: Option<TlsScheme>,
     /// The most requests that one connection carries, where the protocol sets a limit.
     pub requests_per_connection_max: Option<u64>,
     /// The options in the query of its URLs; empty if the query is the server's.

@@ -34,6 +34,8 @@ pub struct Received {
 pub enum Progress {
     /// Nothing yet; more is needed.
     More,
+    /// A layer below the protocol has agreed on keys with the server; the greetings of the protocol come next.
+    Secured(Handshake),
     /// The greetings are over.
     Ready,
     /// The oldest request is answered.
@@ -51,6 +53,28 @@ pub enum Progress {
     /// The server takes no more requests on this connection. So many of the last ones were not looked at: they are sent
     /// again on the next connection ([`ClientConn::repeat`](super::protocol::ClientConn::repeat)).
     Retiring(u16),
+}
+
+/// What the two ends of a TLS connection agreed on. Numbers are those of IANA's registries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handshake {
+    /// The version, 0x0304 for TLS 1.3.
+    pub version: u16,
+    /// The cipher suite.
+    pub cipher: u16,
+    /// The protocol that was chosen by ALPN (RFC 7301), if any.
+    pub alpn: Option<&'static str>,
+    /// An earlier session went on, so that neither certificates were sent nor signatures made.
+    pub resumed: bool,
+}
+
+/// What a protocol asks for in the TLS extension ALPN (RFC 7301).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alpn {
+    /// The registered name, such as `h2`.
+    pub name: &'static str,
+    /// A connection on which the server has not chosen it is no use.
+    pub required: bool,
 }
 
 /// A complete reply.
@@ -90,6 +114,8 @@ pub enum Fault {
     Unasked,
     /// One that the protocol has a name for.
     Named(&'static str),
+    /// A layer below the protocol could not begin: its name for what went wrong.
+    Handshake(&'static str),
 }
 
 impl Fault {
@@ -99,7 +125,7 @@ impl Fault {
             Fault::Malformed => "malformed",
             Fault::TooLarge => "too-large",
             Fault::Unasked => "unasked-bytes",
-            Fault::Named(word) => word,
+            Fault::Named(word) | Fault::Handshake(word) => word,
         }
     }
 }

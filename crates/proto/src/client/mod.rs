@@ -29,13 +29,13 @@ pub mod smtp;
 mod url;
 mod visit;
 
-pub use entry::{ClientEntry, UrlOption};
-pub use exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
+pub use entry::{ClientEntry, TlsScheme, UrlOption};
+pub use exchange::{Alpn, Draw, Fault, Handshake, Opening, Progress, Received, Reply, Tag, Verdict};
 pub use outgoing::{Outgoing, Payload};
 pub use protocol::{
     ClientConn, ClientOptions, ClientProtocol, HttpVersion, Preload, RequestSpec, SessionInfo,
 };
-pub use registry::{CLIENTS, find};
+pub use registry::{CLIENTS, find, find_tls};
 pub use session::{SessionConn, SessionSpec, Source, StepSpec, TakeSpec, Turn};
 pub use url::{Url, UrlError, ends_in_number};
 pub use visit::VisitOptions;

@@ -55,9 +55,14 @@ impl Outgoing {
 
     /// Appends a copy of `bytes`.
     pub fn bytes(&mut self, bytes: &[u8]) {
+        self.buffer().extend_from_slice(bytes);
+    }
+
+    /// The buffer that all pieces end up in, to write more at its end.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
         let first = std::mem::take(&mut self.fixed);
         self.bytes.extend_from_slice(first);
-        self.bytes.extend_from_slice(bytes);
+        &mut self.bytes
     }
 
     /// All of it, in one piece.

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::exchange::{Draw, Fault, Opening, Received, Reply, Tag};
+use super::exchange::{Alpn, Draw, Fault, Opening, Received, Reply, Tag};
 use super::outgoing::Outgoing;
 use super::page::PageConn;
 use super::session::{SessionConn, SessionSpec};
@@ -23,6 +23,11 @@ pub trait ClientProtocol: Send + Sync {
 
     /// What must be done once before the run, on its own connection, such as filling a cache.
     fn preload(&self) -> Option<Box<dyn Preload>>;
+
+    /// What a TLS layer below asks the server for; `None` if the protocol has no registered name.
+    fn alpn(&self) -> Option<Alpn> {
+        None
+    }
 }
 
 /// The sessions of a run.

@@ -12,6 +12,11 @@ pub fn find(scheme: &str) -> Option<&'static ClientEntry> {
     CLIENTS.iter().find(|c| c.scheme == scheme)
 }
 
+/// The entry whose protocol over TLS has that scheme.
+pub fn find_tls(scheme: &str) -> Option<&'static ClientEntry> {
+    CLIENTS.iter().find(|c| c.tls.is_some_and(|tls| tls.scheme == scheme))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -22,6 +27,10 @@ mod tests {
     fn every_scheme_stands_once_is_documented_and_builds_its_example() {
         for (i, c) in CLIENTS.iter().enumerate() {
             assert!(CLIENTS[..i].iter().all(|d| d.scheme != c.scheme), "{} stands twice", c.scheme);
+            if let Some(tls) = c.tls {
+                assert!(find(tls.scheme).is_none(), "{}", tls.scheme);
+                assert_eq!(find_tls(tls.scheme).map(|c| c.scheme), Some(c.scheme));
+            }
             assert!(!c.summary.is_empty() && c.doc.len() > c.summary.len(), "{} lacks its docs", c.scheme);
             let url = Url::parse(c.example).unwrap();
             assert_eq!(url.scheme, c.scheme);

@@ -10,7 +10,7 @@ use super::session;
 use super::site::{Request, Site};
 use super::visit::{Jar, VisitConn, Visiting};
 use crate::client::choice::RequestChoice;
-use crate::client::exchange::Tag;
+use crate::client::exchange::{Alpn, Tag};
 use crate::client::expected::Expected;
 use crate::client::page::Origin;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};
@@ -40,6 +40,11 @@ impl ClientProtocol for Http {
 
     fn preload(&self) -> Option<Box<dyn Preload>> {
         None
+    }
+
+    fn alpn(&self) -> Option<Alpn> {
+        // A server that knows nothing of ALPN speaks HTTP/1.1 all the same (RFC 9112 section 9.7).
+        Some(Alpn { name: "http/1.1", required: false })
     }
 }
 

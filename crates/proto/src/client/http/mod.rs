@@ -15,7 +15,7 @@ mod site;
 mod tests;
 mod visit;
 
-use crate::client::entry::ClientEntry;
+use crate::client::entry::{ClientEntry, TlsScheme};
 use crate::client::http2;
 use crate::client::protocol::{ClientOptions, ClientProtocol, HttpVersion};
 use crate::client::url::Url;
@@ -30,6 +30,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     doc: "The status of every reply is checked; on request its content is compared with a file (--expect-body) or with \
           generated content (--verify, for /bytes/<n>). With --http 2 a connection carries --streams requests at once.",
     port: Some(80),
+    tls: Some(TlsScheme { scheme: "https", port: Some(443) }),
     requests_per_connection_max: None,
     url_options: &[],
     has_methods: true,

@@ -12,6 +12,7 @@ use super::frame;
 use super::settings;
 use super::site::{Request, Site};
 use crate::client::choice::RequestChoice;
+use crate::client::exchange::Alpn;
 use crate::client::http;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::client::url::Url;
@@ -37,6 +38,10 @@ impl ClientProtocol for Http2 {
 
     fn preload(&self) -> Option<Box<dyn Preload>> {
         None
+    }
+
+    fn alpn(&self) -> Option<Alpn> {
+        Some(Alpn { name: "h2", required: true })
     }
 }
 

@@ -12,7 +12,7 @@ use conn::MemcacheConn;
 use fill::Fill;
 
 use super::cache::{URL_OPTIONS, Workload};
-use crate::client::entry::ClientEntry;
+use crate::client::entry::{ClientEntry, TlsScheme};
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::client::url::Url;
 
@@ -24,6 +24,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
           write of Facebook's ETC pool (Atikoglu et al., SIGMETRICS 2012), with zipf:0.99. Keys and lengths are \
           always checked, bytes with --verify; hits and misses are counted.",
     port: Some(11211),
+    tls: Some(TlsScheme { scheme: "memcaches", port: Some(11211) }),
     requests_per_connection_max: None,
     url_options: URL_OPTIONS,
     has_methods: false,

@@ -13,7 +13,7 @@ use conn::RedisConn;
 use fill::Fill;
 
 use super::cache::{URL_OPTIONS, Workload};
-use crate::client::entry::ClientEntry;
+use crate::client::entry::{ClientEntry, TlsScheme};
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::client::url::Url;
 
@@ -25,6 +25,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
           protocol: the client is for comparing Redis, Valkey and others with caches that implement memcached's. \
           Lengths are always checked, bytes with --verify; hits and misses are counted.",
     port: Some(6379),
+    tls: Some(TlsScheme { scheme: "rediss", port: Some(6379) }),
     requests_per_connection_max: None,
     url_options: URL_OPTIONS,
     has_methods: false,

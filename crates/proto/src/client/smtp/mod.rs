@@ -19,7 +19,7 @@ use conn::SmtpConn;
 use options::{Options, URL_OPTIONS};
 use transaction::Transaction;
 
-use crate::client::entry::ClientEntry;
+use crate::client::entry::{ClientEntry, TlsScheme};
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::client::url::Url;
 
@@ -30,6 +30,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     doc: "A request is a whole transaction, right if the server accepted every command of it. The URL's query \
           describes it; --body replaces the generated message. Accepted messages and recipients are counted.",
     port: Some(25),
+    tls: Some(TlsScheme { scheme: "smtps", port: Some(465) }),
     requests_per_connection_max: None,
     url_options: URL_OPTIONS,
     has_methods: false,

@@ -1,0 +1,55 @@
+//! The options of TLS.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+use pitot_load::{TlsOptions, TlsVersion};
+
+/// TLS of `pitot load`.
+#[derive(Debug, Args)]
+pub(super) struct Tls {
+    /// Trust the authorities whose certificates are in FILE (PEM) instead of those of the system; the server's own
+    /// certificate may be among them.
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    tls_ca: Option<PathBuf>,
+    /// Take any certificate of the server.
+    #[arg(short = 'k', long, help_heading = "TLS")]
+    insecure: bool,
+    /// Certificate to show to a server that asks for one, and its chain (PEM).
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of --tls-cert (PEM).
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    tls_key: Option<PathBuf>,
+    /// Speak this version of TLS only: 1.2 or 1.3. [default: the highest of both that the server has]
+    #[arg(long, value_name = "VERSION", value_parser = versions(), hide_possible_values = true, help_heading = "TLS")]
+    tls_version: Option<TlsVersion>,
+    /// Whether a connection that replaces another resumes its session, as a browser's does: on or off. [default: on]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off(), hide_possible_values = true, help_heading = "TLS")]
+    tls_resume: Option<bool>,
+}
+
+fn versions() -> impl TypedValueParser<Value = TlsVersion> {
+    PossibleValuesParser::new(TlsVersion::WORDS.map(|(word, _)| word)).map(|given| {
+        TlsVersion::WORDS.iter().find(|(word, _)| *word == given).map_or(TlsVersion::V1_3, |(_, v)| *v)
+    })
+}
+
+fn on_or_off() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
+}
+
+impl Tls {
+    pub(super) fn options(&self) -> TlsOptions {
+        TlsOptions {
+            authorities: self.tls_ca.clone(),
+            insecure: self.insecure,
+            certificate: self.tls_cert.clone(),
+            key: self.tls_key.clone(),
+            version: self.tls_version,
+            resume: self.tls_resume,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What a thread has counted of TLS.
+
+use pitot_meter::{Histogram, Nanos};
+use pitot_proto::client::Handshake;
+use pitot_results::load::{HandshakeCounts, Tls, TlsSession};
+use pitot_tls::client::{cipher_name, version_name};
+use serde::{Deserialize, Serialize};
+
+use crate::tally::text;
+
+/// TLS handshakes, from the first that was made, before the measured part too.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Handshakes {
+    pub(crate) counts: HandshakeCounts,
+    /// Times of full handshakes.
+    #[serde(with = "text")]
+    pub(crate) full: Histogram,
+    /// Times of resumed ones.
+    #[serde(with = "text")]
+    pub(crate) resumed: Histogram,
+    /// What was agreed on, and how often.
+    agreed: Vec<Agreed>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Agreed {
+    version: u16,
+    cipher: u16,
+    alpn: Option<String>,
+    count: u64,
+}
+
+impl Handshakes {
+    /// A handshake is over.
+    pub(crate) fn done(&mut self, elapsed: Nanos, handshake: Handshake) {
+        if handshake.resumed {
+            self.counts.resumed += 1;
+            self.resumed.record(elapsed);
+        } else {
+            self.counts.full += 1;
+            self.full.record(elapsed);
+        }
+        let same = |a: &&mut Agreed| {
+            (a.version, a.cipher, a.alpn.as_deref()) == (handshake.version, handshake.cipher, handshake.alpn)
+        };
+        match self.agreed.iter_mut().find(same) {
+            Some(agreed) => agreed.count += 1,
+            None => self.agreed.push(Agreed {
+                version: handshake.version,
+                cipher: handshake.cipher,
+                alpn: handshake.alpn.map(str::to_owned),
+                count: 1,
+            }),
+        }
+    }
+
+    /// Adds what another thread or process counted in the same run.
+    pub(crate) fn merge(&mut self, other: &Handshakes) {
+        self.counts.full += other.counts.full;
+        self.counts.resumed += other.counts.resumed;
+        self.counts.failed += other.counts.failed;
+        self.full.merge(&other.full);
+        self.resumed.merge(&other.resumed);
+        for theirs in &other.agreed {
+            let same = |a: &&mut Agreed| Agreed { count: theirs.count, ..(**a).clone() } == *theirs;
+            match self.agreed.iter_mut().find(same) {
+                Some(agreed) => agreed.count += theirs.count,
+                None => self.agreed.push(theirs.clone()),
+            }
+        }
+    }
+
+    /// The counts by the names of IANA's registries, the most frequent first.
+    pub(crate) fn result(&self) -> Tls {
+        let mut sessions: Vec<TlsSession> = self
+            .agreed
+            .iter()
+            .map(|a| TlsSession {
+                version: version_name(a.version).to_owned(),
+                cipher: cipher_name(a.cipher).to_owned(),
+                alpn: a.alpn.clone(),
+                count: a.count,
+            })
+            .collect();
+        sessions.sort_by_key(|session| std::cmp::Reverse(session.count));
+        Tls { handshakes: self.counts, sessions }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TLS13: Handshake = Handshake { version: 0x0304, cipher: 0x1302, alpn: Some("h2"), resumed: false };
+
+    #[test]
+    fn full_and_resumed_handshakes_are_apart_and_what_was_agreed_on_adds_up() {
+        let (mut a, mut b) = (Handshakes::default(), Handshakes::default());
+        a.done(Nanos(5), TLS13);
+        a.done(Nanos(2), Handshake { resumed: true, ..TLS13 });
+        b.done(Nanos(3), TLS13);
+        b.done(Nanos(4), Handshake { version: 0x0303, cipher: 0xc02f, alpn: None, resumed: false });
+        b.counts.failed = 7;
+        a.merge(&b);
+        assert_eq!(a.counts, HandshakeCounts { full: 3, resumed: 1, failed: 7 });
+        assert_eq!((a.full.count(), a.resumed.max()), (3, Nanos(2)));
+        let tls = a.result();
+        let sessions: Vec<(&str, u64)> = tls.sessions.iter().map(|s| (&*s.version, s.count)).collect();
+        assert_eq!(sessions, [("TLSv1_3", 3), ("TLSv1_2", 1)]);
+    }
+}

@@ -1,1 +1,0 @@
-//! The client's side.

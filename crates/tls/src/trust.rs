@@ -1,0 +1,117 @@
+//! Whose certificates are trusted: those of the system's authorities, those of a file, or anybody's.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pitot_results::Failure;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+/// The authorities that this system trusts. `instead` says what else can be done if there are none.
+///
+/// # Errors
+/// The system has none.
+pub fn of_the_system(instead: &str) -> Result<RootCertStore, Failure> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err(Failure::run(
+            "certificates cannot be checked: this system has none of authorities",
+            format!("install ca-certificates, name a file with --tls-ca, or use {instead}"),
+        ));
+    }
+    Ok(roots)
+}
+
+/// The certificates of a file in PEM.
+///
+/// # Errors
+/// The file cannot be read, is not PEM, or holds no certificate.
+pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
+    let failed = |e: &dyn std::fmt::Display| {
+        let what = format!("the certificates in {} cannot be used: {e}", path.display());
+        Failure::misuse(what, "name a PEM file with certificates")
+    };
+    let certificates = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| failed(&e))?;
+    if certificates.is_empty() { Err(failed(&"there are none")) } else { Ok(certificates) }
+}
+
+/// The authorities whose certificates are in a file in PEM.
+///
+/// # Errors
+/// As for [`certificates`], or one of them is malformed.
+pub fn of_file(path: &Path) -> Result<RootCertStore, Failure> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        roots.add(certificate).map_err(|e| {
+            let what = format!("the certificates in {} cannot be used: {e}", path.display());
+            Failure::misuse(what, "name a PEM file with the certificates of authorities")
+        })?;
+    }
+    Ok(roots)
+}
+
+/// Takes any certificate. Signatures are checked all the same, so that only the holder of the certificate's key can read
+/// the connection.
+#[derive(Debug)]
+pub struct AnyCertificate(pub Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_certificates_is_refused_with_a_cure() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("ca.pem");
+        for content in ["", "no certificate\n"] {
+            std::fs::write(&file, content).unwrap();
+            let failure = of_file(&file).unwrap_err();
+            assert!(failure.what.contains("ca.pem") && !failure.cure.is_empty(), "{failure}");
+        }
+        assert!(of_file(&dir.path().join("missing.pem")).is_err());
+        let key = rcgen::generate_simple_self_signed(["h".to_owned()]).unwrap();
+        std::fs::write(&file, key.cert.pem()).unwrap();
+        assert_eq!(of_file(&file).unwrap().len(), 1);
+    }
+}
