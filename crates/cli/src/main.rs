@@ -24,6 +24,7 @@ mod run;
 mod serve;
 mod serve_disk;
 mod serve_dns;
+mod serve_error_log;
 mod serve_http;
 mod serve_memcache;
 mod serve_options;

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,11 +11,12 @@ use pitot_proto::smtp::SmtpOptions;
 use pitot_proto::{ConnectionLimits, PROTOCOLS, ProtocolOptions};
 use pitot_results::Failure;
 use pitot_results::serve::{Bytes, ConnectionCounts, MailCounts, SCHEMA, ServeResult, TlsCounts};
-use pitot_serve::{Count, Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary, TlsPlan};
+use pitot_serve::{Address, Count, Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary, TlsPlan};
 
 use crate::failure::nearest;
 use crate::serve_disk::DiskArgs;
 use crate::serve_dns::{self, DnsArgs};
+use crate::serve_error_log::ErrorLog;
 use crate::serve_http::HttpArgs;
 use crate::serve_memcache::MemcacheArgs;
 use crate::serve_options::Given;
@@ -37,9 +37,13 @@ const KEEP_FILES_BYTES_RING: u64 = 64 << 10;
 pub(crate) struct Serve {
     /// The protocol: busy, echo, blob, http, memcache, smtp; or dns, which has an architecture of its own.
     protocol: String,
-    /// The address to listen on; port 0 takes a free port.
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = value::listen, default_value = "127.0.0.1:0")]
-    listen: SocketAddr,
+    /// The address to listen on; port 0 takes a free port. `unix:PATH` is a socket that is a file, which is removed when the
+    /// server stops; one that a server left when it was killed is replaced.
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = value::address, default_value = "127.0.0.1:0")]
+    listen: Address,
+    /// The permissions of the file of a unix: address. [default: what the umask leaves]
+    #[arg(long, value_name = "OCTAL", value_parser = value::mode)]
+    unix_mode: Option<u32>,
     /// The concurrency model: fork, thread, pool, loop, loops ...
     #[arg(long, default_value = "loop")]
     model: String,
@@ -108,6 +112,9 @@ pub(crate) struct Serve {
     /// CPU time to spend on each reply in addition, to make the server slower by a known amount.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "0ns")]
     burn: Nanos,
+    /// Append what the server would say on standard error to FILE, but why it cannot start or continue.
+    #[arg(long, value_name = "FILE")]
+    error_log: Option<PathBuf>,
     /// Print the server's counters on exit, as one JSON object on the last line of stdout.
     #[arg(long, value_name = "FORMAT")]
     stats: Option<Stats>,
@@ -156,14 +163,21 @@ impl Serve {
             given.check_protocol(&self.protocol)?;
         }
         if self.protocol == serve_dns::NAME {
-            return self.dns.run(self.listen, self.workers, self.stats.is_some());
+            let Address::Tcp(listen) = self.listen else {
+                return Err(Failure::misuse(
+                    "dns listens on UDP and TCP, and not on a file",
+                    "give --listen an ADDRESS:PORT",
+                ));
+            };
+            return self.dns.run(listen, self.workers, self.stats.is_some());
         }
         let mut plan = self.plan()?;
         plan.tls = self.tls.plan(self.listen.ip())?;
         if let Some(given) = given {
             given.check_use(plan.root.is_some(), plan.model, plan.mechanism)?;
         }
-        let summary = pitot_serve::run(&plan, |addr| {
+        let error_log = self.error_log.as_deref().map(ErrorLog::redirect).transpose()?;
+        let served = pitot_serve::run(&plan, |addr| {
             if let Some(at_once) = plan.connections_at_once() {
                 eprintln!(
                     "pitot: connections are served {at_once} at a time under --model {}; others wait until one ends, \
@@ -173,7 +187,13 @@ impl Serve {
             }
             // stdout may be closed; the server runs all the same.
             let _ = writeln!(io::stdout(), "ready {addr}");
-        })?;
+        });
+        if served.is_err()
+            && let Some(error_log) = error_log
+        {
+            error_log.restore();
+        }
+        let summary = served?;
         if let Some(Stats::Json) = self.stats {
             // stdout may be closed.
             let _ = serde_json::to_writer(io::stdout(), &result(&plan, &summary));
@@ -238,14 +258,15 @@ impl Serve {
                 writable: self.writable,
                 upload_bytes_max: self.upload_max,
                 content_bytes_max: self.http.body_max(),
-                http: self.http.options(),
+                http: self.http.options(&self.listen),
                 memcache: self.memcache.options(),
                 smtp: SmtpOptions { starttls: self.tls.is_wanted(), ..self.smtp.options()? },
                 ..ProtocolOptions::default()
             },
             model,
             mechanism,
-            listen: self.listen,
+            listen: self.listen.clone(),
+            unix_mode: self.unix_mode,
             backlog: u32::try_from(self.backlog).unwrap_or(u32::MAX),
             congestion: self.congestion.clone(),
             cork: !self.no_cork,
@@ -257,6 +278,7 @@ impl Serve {
                 Kind::Completion { .. } => KEEP_FILES_BYTES_RING,
                 Kind::Blocking | Kind::Readiness { .. } => KEEP_FILES_BYTES,
             })),
+            access_log: self.http.log_target(),
             disk,
             links: self.disk.links(model)?,
             maildir: self.smtp.maildir()?,

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use pitot_meter::{Nanos, units};
 use pitot_proto::http::options::{DotFiles, HttpOptions};
+use pitot_serve::{Address, LogTarget};
 
 /// The web server.
 #[derive(Clone, Debug, Args)]
@@ -27,6 +28,11 @@ pub(crate) struct HttpArgs {
     /// The largest body of a POST, which is counted and dropped; /echo returns up to 64 KiB. (For PUT see --upload-max.)
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "1MiB")]
     body_max: u64,
+    /// Append a line about each request to FILE, in the combined format of Apache and nginx, with times in UTC; `-` is
+    /// standard output. Lines are written in batches, at the latest after a second; what cannot be written is dropped
+    /// and counted. A file that is moved away is opened anew, without a signal.
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<std::path::PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -37,7 +43,8 @@ enum DotFilesArg {
 }
 
 impl HttpArgs {
-    pub(crate) fn options(&self) -> HttpOptions {
+    /// The options of the protocol, on a server that listens there.
+    pub(crate) fn options(&self, listen: &Address) -> HttpOptions {
         HttpOptions {
             dot_files: match self.dot_files {
                 DotFilesArg::None => DotFiles::None,
@@ -48,7 +55,17 @@ impl HttpArgs {
                 .precompressed
                 .then(|| std::time::Duration::from(self.file_cache_time).as_secs()),
             index: self.index,
+            // As nginx shows clients that have no address.
+            access_log: self.access_log.as_ref().map(|_| if listen.is_unix() { "unix:" } else { "-" }),
         }
+    }
+
+    /// Where requests are logged, if they are.
+    pub(crate) fn log_target(&self) -> Option<LogTarget> {
+        self.access_log.as_ref().map(|file| match file.to_str() {
+            Some("-") => LogTarget::Stdout,
+            _ => LogTarget::File(file.clone()),
+        })
     }
 
     /// Limit on the content of a POST in bytes.

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use pitot_serve::Address;
+
 /// `0,2-3`: CPU numbers.
 pub(crate) fn cpus(text: &str) -> Result<Cpus, String> {
     let number = |n: &str| n.trim().parse::<usize>().map_err(|_| format!("`{n}` is not the number of a CPU"));
@@ -32,6 +34,23 @@ pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
         }
         Err(_) => "not an IP address and a port, such as 127.0.0.1:9100 or [::1]:9100".into(),
     })
+}
+
+/// `127.0.0.1:9100` or `unix:PATH`: where to listen.
+pub(crate) fn address(text: &str) -> Result<Address, String> {
+    match text.strip_prefix("unix:") {
+        Some("") => Err("name the path of the socket, as in unix:/run/pitot.sock".into()),
+        Some(path) => Ok(Address::Unix(path.into())),
+        None => listen(text).map(Address::Tcp),
+    }
+}
+
+/// `660`: permissions of a file, in octal.
+pub(crate) fn mode(text: &str) -> Result<u32, String> {
+    match u32::from_str_radix(text, 8) {
+        Ok(mode) if mode <= 0o777 => Ok(mode),
+        _ => Err("not the permissions of a file in octal, such as 660".into()),
+    }
 }
 
 /// A list of CPUs. (A plain vector would be taken for an option that may be given several times.)

@@ -12,6 +12,7 @@
 
 use std::net::IpAddr;
 
+use crate::log::WAITING_MAX;
 use crate::{
     Exchange, Layer, LayerFailure, Next, OpenError, Opened, Outbox, Phase, Protocol, ServerConn, StoreError,
     StoreStep, Tick, Upload, Worker,
@@ -285,9 +286,11 @@ impl Connection {
             }
         };
         self.state = State::Closed;
+        let queued = self.exchange.as_ref().map_or(0, |exchange| exchange.out.len());
         if let Some(exchange) = &mut self.exchange
             && exchange.out.revoke()
         {
+            exchange.log.revoke(queued - exchange.out.len());
             self.core.file_failed(&worker.context(), error, exchange);
             // The reply that was revoked has been counted.
             exchange.counts.replies = 0;
@@ -464,6 +467,7 @@ impl Connection {
                     return Step::Receive;
                 }
                 State::Flushing => {
+                    self.log_sent(worker);
                     self.state = State::Reading;
                     self.run_unconsumed(worker);
                 }
@@ -475,6 +479,7 @@ impl Connection {
                     return Step::Store;
                 }
                 State::ClosingGently if !self.input_ended => {
+                    self.log_sent(worker);
                     self.state = State::Lingering;
                     return Step::Linger;
                 }
@@ -485,10 +490,22 @@ impl Connection {
 
     /// Returns the exchange to the worker. True if it had unsent output.
     fn release(&mut self, worker: &mut Worker) -> bool {
-        let Some(exchange) = self.exchange.take() else { return false };
+        let Some(mut exchange) = self.exchange.take() else { return false };
         let left = !exchange.out.is_empty() || !exchange.wire.is_empty();
+        if !exchange.log.is_empty() {
+            // What is encrypted is counted as it is.
+            let unsent = [&exchange.out, &exchange.wire].map(|out| out.len() + out.lent());
+            exchange.log.finish(unsent.iter().sum(), worker.log.as_mut());
+        }
         worker.recycle(exchange);
         left
+    }
+
+    /// Passes on the lines about replies, all of which are sent.
+    fn log_sent(&mut self, worker: &mut Worker) {
+        if let Some(exchange) = self.exchange.as_mut().filter(|exchange| !exchange.log.is_empty()) {
+            exchange.log.finish(0, worker.log.as_mut());
+        }
     }
 
     /// Handles what the core wants after an answer.
@@ -567,7 +584,7 @@ impl Connection {
         let exchange = self.exchange.get_or_insert_with(|| worker.exchange());
         let mut consumed = 0;
         self.state = loop {
-            if exchange.out.len() >= worker.outbox_bytes {
+            if exchange.out.len() >= worker.outbox_bytes || exchange.log.waiting() >= WAITING_MAX {
                 break State::Flushing;
             }
             let step = match self.core.receive(&worker.context(), &input[consumed..], exchange) {

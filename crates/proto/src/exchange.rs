@@ -1,6 +1,6 @@
 //! The state of a request under way.
 
-use crate::{Next, Outbox, StoreStep, Upload};
+use crate::{Log, LoggedReply, Next, Outbox, StoreStep, Upload};
 
 /// What a core fills in for its driver: bytes to send, a file to open, a step of storing, and counts.
 ///
@@ -19,6 +19,10 @@ pub struct Exchange {
     pub step: StoreStep,
     /// What the core has counted and the driver has not collected yet.
     pub counts: Counts,
+    /// The last reply, for cores whose replies have a status; its length is not filled in.
+    pub last: LoggedReply,
+    /// Lines for the log of the worker, about replies that are queued.
+    pub log: Log,
 }
 
 /// What cores count.
@@ -49,6 +53,12 @@ impl Exchange {
         self.counts.replies += 1;
     }
 
+    /// Counts one reply that has a status, with content of this length.
+    pub fn replied(&mut self, status: u16, content: u64) {
+        self.last = LoggedReply { status, content, len: 0 };
+        self.reply_done();
+    }
+
     /// Lets `write` write the path to be opened or stored, into an empty buffer that is reused.
     pub fn name_file<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         self.path.clear();
@@ -73,5 +83,8 @@ impl Exchange {
         self.wire.clear();
         self.step.clear();
         self.counts = Counts::default();
+        if !self.log.is_empty() {
+            self.log.clear();
+        }
     }
 }

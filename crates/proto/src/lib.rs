@@ -16,6 +16,7 @@ mod entry;
 mod exchange;
 pub mod http;
 mod layer;
+mod log;
 pub mod memcache;
 mod outbox;
 mod registry;
@@ -28,6 +29,7 @@ pub use connection::{Action, Connection, FileFailure, Intake};
 pub use entry::{ProtocolEntry, ProtocolOptions, TlsBegins};
 pub use exchange::{Counts, Exchange};
 pub use layer::{Handshake, Layer, LayerFailure, Layers, Received, Scratch};
+pub use log::{Log, LogSink, LoggedReply};
 pub use outbox::{Block, FileHandle, Gathered, Outbox, PATTERN, Segment, pattern_at};
 pub use registry::{PROTOCOLS, find};
 pub use server::{

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::log::LogSink;
 use crate::{Context, Exchange, Handshake, Layer, LayerFailure, Layers, Scratch, Violation, ViolationKind};
 
 /// A point in time in sixteenths of a second since a start that the worker chooses. It makes deadlines small: four bytes
@@ -215,6 +216,8 @@ pub struct Worker {
     /// What has happened.
     pub tally: Tally,
     pub(crate) scratch: Scratch,
+    /// Where lines about requests go, if they are logged.
+    pub log: Option<Box<dyn LogSink>>,
     timeouts: Timeouts,
     pub(crate) outbox_bytes: u64,
     #[expect(
@@ -245,6 +248,7 @@ impl Worker {
             layers_on_request: false,
             tally: Tally::default(),
             scratch: Scratch::default(),
+            log: None,
             timeouts: Timeouts {
                 head: Ticks::lasting(limits.header_timeout),
                 idle: Ticks::lasting(limits.idle_timeout),

@@ -5,7 +5,7 @@ use pitot_results::Failure;
 use crate::disk::{DiskPlan, Route};
 use crate::failure::unavailable;
 use crate::mechanism::{Kind, Mechanism};
-use crate::model::Model;
+use crate::model::{Listens, Model};
 use crate::plan::ServePlan;
 
 /// Checks a plan.
@@ -33,6 +33,7 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
             ));
         }
     }
+    check_listen(plan)?;
     if plan.file_cache.lists && model.splits_files {
         return Err(Failure::misuse(
             format!("model {} cannot list directories: its data process sends files alone", model.name),
@@ -55,6 +56,36 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
         return Err(Failure::misuse(
             format!("model {} has at most {} worker", model.name, model.workers_max),
             "use --model loops for more workers",
+        ));
+    }
+    Ok(())
+}
+
+/// Checks what depends on where the server listens.
+fn check_listen(plan: &ServePlan) -> Result<(), Failure> {
+    let (model, mechanism) = (plan.model, plan.mechanism);
+    if !plan.listen.is_unix() {
+        return match plan.unix_mode {
+            None => Ok(()),
+            Some(_) => Err(Failure::misuse(
+                format!("--unix-mode is for a socket that is a file, and {} is none", plan.listen),
+                "omit it, or listen on unix:PATH",
+            )),
+        };
+    }
+    if plan.congestion.is_some() {
+        return Err(Failure::misuse(
+            format!("--congestion is for TCP, and {} is none of its addresses", plan.listen),
+            "omit it, or listen on an ADDRESS:PORT",
+        ));
+    }
+    if model.listens == Listens::Each && plan.workers() > 1 && mechanism.one_owner {
+        return Err(Failure::misuse(
+            format!(
+                "the workers of {}+{} cannot share {}: its events are reported to one of them alone",
+                model.name, mechanism.name, plan.listen
+            ),
+            "use another mechanism, --workers 1, or listen on an ADDRESS:PORT, where each has a listener",
         ));
     }
     Ok(())

@@ -73,11 +73,13 @@ pub enum Count {
     TlsTimedOut,
     /// Connections that ended in a TLS handshake.
     TlsEnded,
+    /// Lines of the access log that could not be written.
+    LogLinesDropped,
 }
 
 impl Count {
     /// All of them, with the names that the JSON uses.
-    pub const ALL: [(Count, &'static str); 32] = [
+    pub const ALL: [(Count, &'static str); 33] = [
         (Count::Accepted, "accepted"),
         (Count::Closed, "closed"),
         (Count::Requests, "requests"),
@@ -110,11 +112,12 @@ impl Count {
         (Count::TlsMalformed, "tls_malformed"),
         (Count::TlsTimedOut, "tls_timed_out"),
         (Count::TlsEnded, "tls_ended"),
+        (Count::LogLinesDropped, "log_lines_dropped"),
     ];
 }
 
 /// Words of one worker's block: a multiple of a cache line, so that workers do not share one.
-const BLOCK: usize = 32;
+const BLOCK: usize = 40;
 /// Words before the blocks: the connections open now in all workers, and the most there were.
 const HEAD: usize = 8;
 const OPEN: usize = 0;

@@ -18,6 +18,8 @@ pub struct LaunchPlan {
     /// The command that serves one connection on its standard input, for the model that executes one; the number of
     /// the descriptor of the counters is appended.
     pub connection_command: Vec<OsString>,
+    /// True if that command writes log lines to standard output.
+    pub logs_to_stdout: bool,
 }
 
 impl LaunchPlan {

@@ -6,6 +6,8 @@
 //! no I/O itself. [`run`] runs the server of a [`ServePlan`].
 #![forbid(unsafe_code)]
 
+mod access_log;
+mod address;
 mod admission;
 mod check;
 mod clock;
@@ -15,6 +17,7 @@ mod failure;
 mod files;
 mod launch;
 mod limits;
+mod listen;
 mod listing;
 mod mechanism;
 mod model;
@@ -31,6 +34,8 @@ mod supervise;
 mod tls;
 mod worker;
 
+pub use access_log::LogTarget;
+pub use address::Address;
 pub use counters::{Count, Counters};
 pub use disk::{DiskPlan, Route};
 pub use files::FileCache;

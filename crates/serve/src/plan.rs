@@ -1,14 +1,16 @@
 //! The validated plan of a server, before anything is started.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pitot_disk::{EngineOption, NotifyBy};
 use pitot_proto::{ProtocolEntry, ProtocolOptions};
 use pitot_results::Failure;
 use pitot_sys::signal;
 
+use crate::access_log::{AccessLog, LogTarget};
+use crate::address::Address;
 use crate::admission::Admission;
 use crate::counters::Counters;
 use crate::disk::{self, DiskPlan, Route};
@@ -34,7 +36,9 @@ pub struct ServePlan {
     /// The event mechanism.
     pub mechanism: &'static Mechanism,
     /// The address to listen on; port 0 takes a free port.
-    pub listen: SocketAddr,
+    pub listen: Address,
+    /// The permissions of the socket, if it is a file; `None` is what the umask leaves.
+    pub unix_mode: Option<u32>,
     /// Length of the queue of established connections that are not yet accepted.
     pub backlog: u32,
     /// The TCP congestion control; `None` is the kernel's default.
@@ -49,6 +53,8 @@ pub struct ServePlan {
     pub root: Option<PathBuf>,
     /// How open files are kept.
     pub file_cache: FileCache,
+    /// Where requests are logged, for a protocol that logs them.
+    pub access_log: Option<LogTarget>,
     /// The engine that reads file bodies; without one they are sent from the page cache to the socket.
     pub disk: Option<DiskPlan>,
     /// Connections between a relay and its data process.
@@ -113,6 +119,7 @@ impl ServePlan {
             cpus: self.cpus.clone(),
             links: self.links,
             connection_command: self.connection_command.clone(),
+            logs_to_stdout: self.access_log == Some(LogTarget::Stdout),
         }
     }
 
@@ -156,6 +163,7 @@ impl ServePlan {
             }
             _ => None,
         };
+        let access_log = self.access_log.as_ref().map(open_log).transpose()?;
         if let (Some(disk), Some(root)) = (&disk, &self.root) {
             disk::admit(disk, root).map_err(unavailable)?;
         }
@@ -169,14 +177,32 @@ impl ServePlan {
             protocol,
             root,
             store,
+            access_log,
             disk,
             route,
             tls,
             cork,
             limits,
             admission,
+            is_unix: self.listen.is_unix(),
             connection_per_worker: self.model.connection_per_worker,
             counters,
         })
     }
+}
+
+fn open_log(target: &LogTarget) -> Result<Arc<AccessLog>, Failure> {
+    // It is what tells nginx to open its logs anew, and would end this server.
+    signal::ignore_user1();
+    signal::ignore_file_size_limit();
+    AccessLog::open(target).map(Arc::new).map_err(|e| {
+        let name = match target {
+            LogTarget::Stdout => "on standard output".into(),
+            LogTarget::File(path) => path.display().to_string(),
+        };
+        Failure::misuse(
+            format!("cannot write the access log {name}: {e}"),
+            "give --access-log a file that you may write, or - for standard output",
+        )
+    })
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pitot_proto::{FileFailure, OpenError, Outbox, Protocol, StoreError, StoreStep, Tally, Upload, Worker};
 
+use crate::access_log::{AccessLog, LogBuffer};
 use crate::admission::Admission;
 use crate::clock::Clock;
 use crate::counters::{Count, Counters, WorkerCounters};
@@ -24,6 +25,8 @@ pub struct Server {
     pub root: Option<Root>,
     /// Where mail or uploads are stored, if anything is.
     pub store: Option<Store>,
+    /// Where requests are logged, if they are.
+    pub access_log: Option<Arc<AccessLog>>,
     /// The engine that reads files, if there is one, and the route of file bodies.
     pub disk: Option<DiskPlan>,
     /// See `disk`.
@@ -36,6 +39,8 @@ pub struct Server {
     pub limits: Limits,
     /// Which connections are taken.
     pub admission: Admission,
+    /// True if clients connect to a file (unix(7)), whose connections do not inherit the options of their listener.
+    pub is_unix: bool,
     /// True if each worker serves one connection at a time, so that further ones wait until one ends.
     pub connection_per_worker: bool,
     /// Counters.
@@ -78,6 +83,8 @@ pub struct Env {
     pub cork: bool,
     /// True if this worker must not wait for the disk, so that storing is left to others.
     pub stores_elsewhere: bool,
+    /// True if lines of the log may wait for more to be written with them: an event loop, which wakes up again.
+    pub batches_log: bool,
     store: Option<Store>,
     /// What was read of a file last; it can be used again once it is encrypted.
     read_buffer: Arc<Vec<u8>>,
@@ -97,6 +104,7 @@ impl Env {
             route: server.route,
             cork: server.cork,
             stores_elsewhere: false,
+            batches_log: false,
             store: server.store.clone(),
             read_buffer: Arc::default(),
             clock: Clock::new(),
@@ -104,6 +112,9 @@ impl Env {
         };
         if let Some(tls) = &server.tls {
             tls.prepare(&mut env.worker);
+        }
+        if let Some(log) = &server.access_log {
+            env.worker.log = Some(Box::new(LogBuffer::new(Arc::clone(log), env.counters.clone())));
         }
         env.update_time();
         env
@@ -120,6 +131,14 @@ impl Env {
             self.counters.add_tally(std::mem::take(&mut self.worker.tally));
             self.burnt = 0;
         }
+        if let Some(log) = &mut self.worker.log {
+            log.flush(self.worker.now, !self.batches_log);
+        }
+    }
+
+    /// True if lines of the log wait to be written, so that the next wait must not be without end.
+    pub fn log_is_waiting(&self) -> bool {
+        self.worker.log.as_ref().is_some_and(|log| log.is_waiting())
     }
 
     /// Spends the extra CPU time of the replies that are about to be sent (`--burn`).
@@ -196,6 +215,7 @@ impl Env {
 
 impl Drop for Env {
     fn drop(&mut self) {
+        self.batches_log = false;
         self.publish_counts();
     }
 }

@@ -1,6 +1,5 @@
 //! The life of a server: start, serve, stop, report.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +8,12 @@ use pitot_sys::{limits, process, readiness, usage};
 
 use pitot_results::Failure;
 
+use crate::address::Address;
 use crate::check::check;
 use crate::counters::{Count, Counters};
 use crate::failure::starting;
-use crate::model::{Listeners, Workers};
+use crate::listen;
+use crate::model::Workers;
 use crate::plan::ServePlan;
 
 /// How often the supervisor checks its workers, as threads send no signal when they end.
@@ -51,7 +52,7 @@ pub struct Summary {
 ///
 /// # Errors
 /// Why it cannot start or continue, with a cure.
-pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, Failure> {
+pub fn run(plan: &ServePlan, ready: impl FnOnce(&Address)) -> Result<Summary, Failure> {
     check(plan)?;
     process::end_on_panic();
     if !plan.cpus.is_empty() {
@@ -74,19 +75,12 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
     let counters = Counters::new(plan.workers() + 1)
         .map_err(|e| starting("cannot allocate memory for the counters", &e))?;
     let server = Arc::new(plan.server(counters.clone())?);
-    let listeners = Listeners::bind(
-        plan.model.listens,
-        plan.workers(),
-        plan.listen,
-        plan.backlog,
-        plan.congestion.as_deref(),
-    )
-    .map_err(|e| explain_listen(plan, &e))?;
-    let addr = listeners.addr().map_err(|e| explain_listen(plan, &e))?;
+    // It is removed when this function is left; children end without that.
+    let (listeners, address, _socket_file) = listen::bind(plan)?;
 
     let started = pitot_meter::now();
     let mut workers = (plan.model.launch)(&plan.launch(), server, listeners)?;
-    ready(addr);
+    ready(&address);
     let ended = serve(&signals, &mut *workers);
     workers.stop();
     let forced = !wind_down(&signals, &mut *workers, plan.limits.grace + BEYOND_GRACE);
@@ -133,33 +127,4 @@ fn wind_down(signals: &SignalFd, workers: &mut dyn Workers, timeout: Duration) -
         signals.wait(Some(TEND_STOPPING_INTERVAL));
     }
     false
-}
-
-fn explain_listen(plan: &ServePlan, e: &std::io::Error) -> Failure {
-    use rustix::io::Errno;
-    let addr = plan.listen;
-    if let (Some(name), Some(Errno::NOENT | Errno::PERM)) = (&plan.congestion, Errno::from_io_error(e)) {
-        return Failure::misuse(
-            format!("cannot set the congestion control {name}: {e}"),
-            format!(
-                "give --congestion one that `sysctl net.ipv4.tcp_allowed_congestion_control` shows; as root, \
-                 `modprobe tcp_{name}` may add it"
-            ),
-        );
-    }
-    let cure = match Errno::from_io_error(e) {
-        Some(Errno::ADDRINUSE) => {
-            format!(
-                "choose another port; `ss -ltnp 'sport = :{}'` shows which program uses this one",
-                addr.port()
-            )
-        }
-        Some(Errno::ACCESS) => "choose a port above 1023, or grant the program CAP_NET_BIND_SERVICE".into(),
-        Some(Errno::ADDRNOTAVAIL) => "give --listen an address of this host; `ip address` shows them".into(),
-        Some(Errno::MFILE | Errno::NFILE) => {
-            "raise the limit on descriptors (ulimit -n), or use fewer --workers".into()
-        }
-        _ => "give --listen an ADDRESS:PORT of this host".into(),
-    };
-    Failure::misuse(format!("cannot listen on {addr}: {e}"), cure)
 }

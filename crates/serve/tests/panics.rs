@@ -7,6 +7,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
 use std::net::TcpStream;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -51,7 +52,8 @@ fn plan(model: &str) -> ServePlan {
         protocol_options: ProtocolOptions::default(),
         model,
         mechanism: default_mechanism(model).expect("a mechanism"),
-        listen: ([127, 0, 0, 1], 0).into(),
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+        unix_mode: None,
         backlog: 16,
         congestion: None,
         cork: true,
@@ -59,6 +61,7 @@ fn plan(model: &str) -> ServePlan {
         cpus: Vec::new(),
         root: None,
         file_cache: FileCache::default(),
+        access_log: None,
         disk: None,
         links: 1,
         maildir: None,

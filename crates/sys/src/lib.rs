@@ -22,6 +22,7 @@ pub mod spawn;
 mod thread_pool;
 mod token;
 mod unavailable;
+pub mod unix_listener;
 pub mod usage;
 mod waker;
 

@@ -1,6 +1,7 @@
 //! Processes: fork(2), the death of parents and children, signals to them.
 
 use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::process::{self, Pid, WaitOptions};
 
@@ -181,4 +182,17 @@ pub fn end_on_panic() {
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit has no conditions.
     unsafe { libc::_exit(code) }
+}
+
+/// Makes a file standard error, for this process and those that it starts from now on. Returns what it was before.
+///
+/// # Errors
+/// EMFILE.
+pub fn redirect_stderr(file: impl AsFd) -> io::Result<OwnedFd> {
+    let before = io::stderr().as_fd().try_clone_to_owned()?;
+    // SAFETY: both are open; the number of standard error belongs to nobody who would close it.
+    if unsafe { libc::dup2(file.as_fd().as_raw_fd(), libc::STDERR_FILENO) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(before)
 }

@@ -164,6 +164,12 @@ pub fn ignore_file_size_limit() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
+/// From now on SIGUSR1 does not end the process.
+pub fn ignore_user1() {
+    // SAFETY: to ignore a signal is sound at any time.
+    unsafe { libc::signal(libc::SIGUSR1, libc::SIG_IGN) };
+}
+
 /// Set by the handler of [`interrupt_receives`].
 static STOPPING: AtomicBool = AtomicBool::new(false);
 /// The socket on which the process waits for a request, or -1.

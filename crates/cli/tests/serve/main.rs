@@ -16,6 +16,7 @@ mod server;
 mod site;
 mod sock_diag;
 
+mod access_log;
 mod cache;
 mod descriptors;
 mod engines;
@@ -34,4 +35,5 @@ mod stopping;
 mod streams;
 mod timeouts;
 mod tls;
+mod unix_socket;
 mod uploads;

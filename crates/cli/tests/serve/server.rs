@@ -76,7 +76,12 @@ impl Server {
         let stderr = lines(child.stderr.take().expect("a pipe"));
         let mut server = Server { child, addr: ([127, 0, 0, 1], 0).into(), stdout, stderr, ended: false };
         let first = server.stdout.recv_timeout(TIMEOUT);
-        let addr = first.as_deref().ok().and_then(|line| line.strip_prefix("ready ")?.parse().ok());
+        let ready = first.as_deref().ok().and_then(|line| line.strip_prefix("ready "));
+        // One that listens on a file has no other address.
+        let addr = match ready {
+            Some(unix) if unix.starts_with("unix:") => Some(server.addr),
+            other => other.and_then(|addr| addr.parse().ok()),
+        };
         server.addr = addr.unwrap_or_else(|| {
             let why: Vec<String> = server.stderr.try_iter().collect();
             panic!("the server is not ready: {first:?} {why:?}")

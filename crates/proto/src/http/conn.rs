@@ -148,7 +148,7 @@ impl ServerConn for Conn {
                     reply::start(buf, Status::NoContent, cx);
                     reply::finish(buf, terms.connection);
                 });
-                exchange.reply_done();
+                exchange.replied(Status::NoContent.code(), 0);
                 terms.next()
             }
             Ok(None) => reply::small(exchange, cx, Status::Created, terms, &[TEXT], b"created\n"),
@@ -198,6 +198,11 @@ impl ServerConn for Conn {
 impl Conn {
     pub(super) fn new(site: Arc<Site>) -> Conn {
         Conn { site, state: IDLE }
+    }
+
+    /// True between requests and in a head that is not complete.
+    pub(super) fn awaits_head(&self) -> bool {
+        matches!(self.state, State::Head { .. })
     }
 
     /// Replies with an error after which the connection is closed.
@@ -296,7 +301,7 @@ impl Conn {
                     reply::field(buf, "Allow", allow);
                     reply::finish(buf, terms.connection);
                 });
-                exchange.reply_done();
+                exchange.replied(Status::NoContent.code(), 0);
                 Ok(terms.next())
             }
             (_, Target::Server) => {

@@ -70,7 +70,7 @@ pub(super) fn reply(
     if !terms.head_only {
         exchange.out.shared(&page.0, 0..page.0.len());
     }
-    exchange.reply_done();
+    exchange.replied(Status::Ok.code(), terms.content(page.0.len() as u64));
     terms.next()
 }
 

@@ -15,6 +15,7 @@
 //! - **The answer does not depend on how the input is cut.** A head is judged by its complete lines and by its length,
 //!   never by where a packet ended. (The one exception is `100 Continue`, which depends on it by nature.)
 
+mod access;
 mod body;
 pub mod chunked;
 pub mod coding;
@@ -122,6 +123,14 @@ impl Http {
 
 impl Protocol for Http {
     fn connect(&self) -> Box<dyn ServerConn> {
-        Box::new(conn::Conn::new(Arc::clone(&self.site)))
+        let conn = conn::Conn::new(Arc::clone(&self.site));
+        match self.site.options.access_log {
+            None => Box::new(conn),
+            Some(no_peer) => Box::new(access::Logged::new(conn, no_peer)),
+        }
+    }
+
+    fn wants_peer(&self) -> bool {
+        self.site.options.access_log.is_some()
     }
 }

@@ -10,6 +10,9 @@ pub struct HttpOptions {
     pub precompressed: Option<u64>,
     /// List the directories that have no `index.html`.
     pub index: bool,
+    /// Write a line about each request to the log of the worker; this stands in the place of an address if the client has
+    /// none.
+    pub access_log: Option<&'static str>,
 }
 
 /// Which files and directories are served whose names start with a dot.

@@ -26,6 +26,17 @@ macro_rules! statuses {
                 }
             }
 
+            /// The code as a number.
+            pub(super) fn code(self) -> u16 {
+                const fn code(line: &str) -> u16 {
+                    let line = line.as_bytes();
+                    (line[0] - b'0') as u16 * 100 + (line[1] - b'0') as u16 * 10 + (line[2] - b'0') as u16
+                }
+                match self {
+                    $(Status::$name => const { code($line) },)*
+                }
+            }
+
             /// The first digit of the code (RFC 9110 section 15).
             fn class(self) -> u8 {
                 self.line().as_bytes()[0] - b'0'
@@ -95,6 +106,11 @@ impl Terms {
         if cx.stopping { Terms { connection: Connection::Close, ..self } } else { self }
     }
 
+    /// How much of content of a given length is sent.
+    pub(super) fn content(self, len: u64) -> u64 {
+        if self.head_only { 0 } else { len }
+    }
+
     /// What the caller has to do after the reply.
     pub(super) fn next(self) -> Next {
         if self.connection == Connection::Close { Next::Close } else { Next::Read }
@@ -152,7 +168,7 @@ pub(super) fn small(
             buf.extend_from_slice(content);
         }
     });
-    exchange.reply_done();
+    exchange.replied(status.code(), terms.content(content.len() as u64));
     terms.next()
 }
 
@@ -169,13 +185,14 @@ pub(super) fn explain(
     why: &str,
 ) -> Next {
     let content = [status.line(), ": ", why, "\n"];
+    let len: u64 = content.iter().map(|piece| piece.len() as u64).sum();
     exchange.out.write_with(|buf| {
         start(buf, status, cx);
         field(buf, TEXT.0, TEXT.1);
         for (name, value) in extra {
             field(buf, name, value);
         }
-        content_length(buf, content.iter().map(|piece| piece.len() as u64).sum());
+        content_length(buf, len);
         finish(buf, terms.connection);
         if !terms.head_only {
             content.iter().for_each(|piece| buf.extend_from_slice(piece.as_bytes()));
@@ -186,6 +203,6 @@ pub(super) fn explain(
         5 => exchange.counts.server_errors += 1,
         _ => {}
     }
-    exchange.reply_done();
+    exchange.replied(status.code(), terms.content(len));
     terms.next()
 }

@@ -181,7 +181,7 @@ pub(super) fn generated(exchange: &mut Exchange, cx: &Context<'_>, request: &Req
     if !request.terms.head_only {
         exchange.out.pattern(size);
     }
-    exchange.reply_done();
+    exchange.replied(Status::Ok.code(), request.terms.content(size));
     request.terms.next()
 }
 
@@ -232,7 +232,7 @@ impl Representation<'_> {
         if !terms.head_only {
             self.content(exchange, 0..self.size, (exchange.out.len() - before) as usize);
         }
-        exchange.reply_done();
+        exchange.replied(Status::Ok.code(), terms.content(self.size));
         terms.next()
     }
 
@@ -242,7 +242,7 @@ impl Representation<'_> {
             buf.extend_from_slice(&self.fields.text[self.fields.validators_at..self.fields.accept_at]);
             reply::finish(buf, terms.connection);
         });
-        exchange.reply_done();
+        exchange.replied(Status::NotModified.code(), 0);
         terms.next()
     }
 
@@ -255,8 +255,9 @@ impl Representation<'_> {
             buf.extend_from_slice(&self.fields.lines()[self.fields.type_at..]);
             reply::finish(buf, terms.connection);
         });
+        let content = part.end - part.start;
         self.content(exchange, part, (exchange.out.len() - before) as usize);
-        exchange.reply_done();
+        exchange.replied(Status::PartialContent.code(), content);
         terms.next()
     }
 
@@ -293,7 +294,7 @@ impl Representation<'_> {
             start = end;
         }
         exchange.out.bytes(last.as_bytes());
-        exchange.reply_done();
+        exchange.replied(Status::PartialContent.code(), length);
         terms.next()
     }
 

@@ -1,5 +1,6 @@
 //! `http` from the outside: bytes in, replies out.
 
+mod access_log;
 mod content;
 mod files;
 mod properties;

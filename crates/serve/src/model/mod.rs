@@ -18,6 +18,7 @@ mod spawn;
 mod thread;
 mod threads;
 mod tokio;
+mod tokio_sockets;
 
 pub use contract::{Listeners, Listens, Model, Workers};
 

@@ -40,7 +40,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         process::let_inherit(&file).map(|()| file)
     });
     let tls = tls.transpose().map_err(|e| starting("cannot pass on the certificate", &e))?;
-    let command_line = plan.connection_command.clone();
+    let (command_line, logs_to_stdout) = (plan.connection_command.clone(), plan.logs_to_stdout);
     let starter = move || -> io::Result<Box<Starter>> {
         let Some((program, arguments)) = command_line.split_first() else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -50,7 +50,9 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         if let Some(tls) = &tls {
             command.arg(tls.as_raw_fd().to_string());
         }
-        command.stdout(Stdio::null());
+        if !logs_to_stdout {
+            command.stdout(Stdio::null());
+        }
         Ok(Box::new(move |fd| {
             // Each child inherits it.
             let _open = &tls;

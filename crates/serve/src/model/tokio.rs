@@ -1,11 +1,11 @@
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
@@ -17,6 +17,7 @@ use pitot_results::Failure;
 
 use super::contract::{Listeners, Listens, Model, Workers};
 use super::threads::Threads;
+use super::tokio_sockets::{Accept, Stream};
 use crate::counters::Count;
 use crate::failure::starting;
 use crate::launch::LaunchPlan;
@@ -70,7 +71,12 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         .map_err(|e| starting("cannot start the runtime", &e))?;
     threads.start("runtime".into(), plan.cpus.clone(), move || {
         runtime.block_on(async {
-            runtime.spawn(accept(server, listener, stop)).await.map_err(io::Error::other)?
+            let accepting = if server.is_unix {
+                runtime.spawn(accept(server, UnixListener::from_std(listener.into())?, stop))
+            } else {
+                runtime.spawn(accept(server, TcpListener::from_std(listener.into())?, stop))
+            };
+            accepting.await.map_err(io::Error::other)?
         })
     })?;
     Ok(Box::new(threads))
@@ -109,8 +115,7 @@ impl TurnEnvs {
     }
 }
 
-async fn accept(server: Arc<Server>, listener: OwnedFd, stop: Arc<Waker>) -> io::Result<()> {
-    let listener = TcpListener::from_std(listener.into())?;
+async fn accept<A: Accept>(server: Arc<Server>, listener: A, stop: Arc<Waker>) -> io::Result<()> {
     let stop = pipe::Receiver::from_owned_fd(stop.as_fd().try_clone_to_owned()?)?;
     let envs = Arc::new(TurnEnvs { server: Arc::clone(&server), free: Mutex::default() });
     let (stop_tasks, stopped) = watch::channel(false);
@@ -118,11 +123,11 @@ async fn accept(server: Arc<Server>, listener: OwnedFd, stop: Arc<Waker>) -> io:
     let mut tasks = JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = listener.next() => accepted,
             _ = stop.readable() => break,
         };
         match accepted.map_err(|e| AcceptFailure::of(&e)) {
-            Ok((socket, _)) => {
+            Ok(socket) => {
                 if server.admission.admit(&counters, Some(socket.as_fd())) {
                     tasks.spawn(serve(Arc::clone(&envs), Arc::new(socket), stopped.clone()));
                 }
@@ -144,7 +149,7 @@ async fn accept(server: Arc<Server>, listener: OwnedFd, stop: Arc<Waker>) -> io:
 }
 
 /// Serves a connection until it is closed.
-async fn serve(envs: Arc<TurnEnvs>, socket: Arc<TcpStream>, mut stop: watch::Receiver<bool>) {
+async fn serve<S: Stream>(envs: Arc<TurnEnvs>, socket: Arc<S>, mut stop: watch::Receiver<bool>) {
     let counters = envs.server.counters.worker(0);
     let mut connection =
         envs.with(false, |env, _| SocketConnection::open(&envs.server, env, Arc::clone(&socket)));
@@ -183,7 +188,7 @@ async fn serve(envs: Arc<TurnEnvs>, socket: Arc<TcpStream>, mut stop: watch::Rec
                 stopping = true;
                 take_turn(&envs, &mut connection, stopping, &mut time)
             }
-            ready = timeout_at(time.ends, socket.ready(awaited)) => match ready {
+            ready = timeout_at(time.ends, socket.until_ready(awaited)) => match ready {
                 Err(_) => {
                     envs.with(stopping, |env, _| connection.expire(env));
                     take_turn(&envs, &mut connection, stopping, &mut time)
@@ -192,7 +197,7 @@ async fn serve(envs: Arc<TurnEnvs>, socket: Arc<TcpStream>, mut stop: watch::Rec
                 Ok(Ok(_)) => {
                     let mut next = Turn::Again;
                     // `WouldBlock` clears the readiness that the runtime had recorded before the turn.
-                    let _ = socket.try_io(awaited, || {
+                    let _ = socket.attempt(awaited, || {
                         next = take_turn(&envs, &mut connection, stopping, &mut time);
                         if waits_for(&next) == Some(awaited) {
                             Err(io::ErrorKind::WouldBlock.into())
@@ -231,9 +236,9 @@ struct Time {
     ends: Instant,
 }
 
-fn take_turn(
+fn take_turn<S: Stream>(
     envs: &TurnEnvs,
-    connection: &mut SocketConnection<Arc<TcpStream>>,
+    connection: &mut SocketConnection<Arc<S>>,
     stopping: bool,
     time: &mut Time,
 ) -> Turn {

@@ -148,6 +148,10 @@ pub fn serve(
     scratch: &mut [u8],
 ) {
     env.update_time();
+    if server.is_unix {
+        let _ = socket::set_receive_timeout(&fd, Some(first_timeout(server)));
+        let _ = socket::set_send_timeout(&fd, Some(server.limits.connection.write_timeout));
+    }
     let peer = server.protocol.wants_peer().then(|| socket::peer_addr(&fd).ok()).flatten();
     let peer = peer.map(|peer| peer.ip());
     let mut connection = Connection::new(&*server.protocol, &mut env.worker, peer);

@@ -115,6 +115,7 @@ impl Loop {
     fn new(worker: LoopWorker, ring: Ring) -> io::Result<Loop> {
         let LoopWorker { server, index, source, stop, prepared, .. } = worker;
         let mut env = Env::new(&server, index);
+        env.batches_log = true;
         let store_threads = server.store.clone().map(StoreThreads::new).transpose()?;
         env.stores_elsewhere = store_threads.is_some();
         let next_sweep = env.worker.now.after(SWEEP);
@@ -175,8 +176,11 @@ impl Loop {
     }
 
     fn wake_up(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let sweeping = !self.connections.is_empty() || self.accept_paused || self.accept_unsure;
         self.env.publish_counts();
+        let sweeping = !self.connections.is_empty()
+            || self.accept_paused
+            || self.accept_unsure
+            || self.env.log_is_waiting();
         self.ring.wait(timeout.or(sweeping.then_some(SWEEP)))?;
         self.env.update_time();
         while let Some(completion) = self.ring.next_completion() {

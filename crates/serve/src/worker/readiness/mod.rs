@@ -146,6 +146,7 @@ impl<R: Readiness> Loop<R> {
     fn new(worker: LoopWorker) -> io::Result<Loop<R>> {
         let LoopWorker { server, index, source, stop, prepared, pool, remote } = worker;
         let mut env = Env::new(&server, index);
+        env.batches_log = true;
         let (remote, remote_is_up) = match remote {
             Some((plan, is_up)) => {
                 env.files = env.files.in_other_process();
@@ -245,7 +246,10 @@ impl<R: Readiness> Loop<R> {
             Some(ENGINE_POLL)
         } else if self.remote.as_ref().is_some_and(Remote::is_short) {
             Some(RETRY)
-        } else if self.connections.is_empty() && self.accept != AcceptState::Paused {
+        } else if self.connections.is_empty()
+            && self.accept != AcceptState::Paused
+            && !self.env.log_is_waiting()
+        {
             None
         } else {
             Some(SWEEP)
@@ -255,8 +259,8 @@ impl<R: Readiness> Loop<R> {
     /// Waits once and serves what is ready.
     fn wake_up(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
         let must_ask = self.disk.as_ref().is_some_and(Disk::needs_polling);
-        let timeout = self.timeout();
         self.env.publish_counts();
+        let timeout = self.timeout();
         ready.clear();
         self.mechanism.wait(timeout, ready)?;
         self.env.update_time();

@@ -1,0 +1,182 @@
+//! `--access-log` and `--error-log`.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use rustix::process::Signal;
+
+use crate::client::{connect, eventually, read_to_end};
+use crate::http::{Http, get};
+use crate::pairs::{Cell, Pair, on_every_pair, on_every_process_model};
+use crate::server::{Server, serve};
+use crate::site::{SMALL, Site};
+
+/// The lines of a log, without addresses and times, which are checked.
+fn lines(text: &str) -> Vec<String> {
+    assert!(text.is_empty() || text.ends_with('\n'), "{text:?}");
+    let rest = |line: &str| {
+        let rest = line.strip_prefix("127.0.0.1 - - [").unwrap_or_else(|| panic!("{line:?}"));
+        let (time, rest) = rest.split_once("] ").expect("a time");
+        assert!(time.len() == 26 && time.ends_with(" +0000"), "{line}");
+        rest.to_owned()
+    };
+    text.lines().map(rest).collect()
+}
+
+fn read(path: &Path) -> Vec<String> {
+    lines(&fs::read_to_string(path).unwrap_or_default())
+}
+
+#[test]
+fn every_pair_logs_every_request_once() {
+    let site = Site::new();
+    on_every_pair(Cell::Works, |pair| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let log = directory.path().join("log");
+        let log_name = log.to_str().expect("UTF-8");
+        let server = Server::start(pair, "http", &["--root", &site.root(), "--access-log", log_name]);
+        let mut http = Http::connect(server.addr);
+        assert_eq!(http.get("/small.txt").body, SMALL);
+        http.write(
+            "POST /echo HTTP/1.1\r\nHost: h\r\nUser-Agent: a\x1b[2J\"\r\nContent-Length: 5\r\n\r\nhello",
+        );
+        // A control character in a field is refused.
+        assert_eq!(http.reply().status, 400);
+        let mut http = Http::connect(server.addr);
+        http.write("GET /none HTTP/1.1\r\nHost: h\r\nReferer: http://x/\"\r\nUser-Agent: \u{e4}\\\r\n\r\n");
+        assert_eq!(http.reply().status, 404);
+        let several = get("/bytes/10").repeat(50);
+        http.write(several);
+        (0..50).for_each(|_| assert_eq!(http.reply().body.len(), 10));
+        drop(http);
+        eventually("all is logged while it runs", || read(&log).len() == 53);
+        let mut stream = connect(server.addr);
+        stream.write_all(b"\x16\x03\x01\n").expect("the server reads");
+        read_to_end(&mut stream);
+        drop(stream);
+        server.stop().check_connections();
+
+        let mut lines = read(&log);
+        lines.sort();
+        let generated = lines.iter().filter(|line| *line == r#""GET /bytes/10 HTTP/1.1" 200 10 "-" "-""#);
+        assert_eq!((generated.count(), lines.len()), (50, 54), "{lines:#?}");
+        for expected in [
+            r#""GET /small.txt HTTP/1.1" 200 13 "-" "-""#.to_owned(),
+            r#""GET /none HTTP/1.1" 404 37 "http://x/\x22" "\xC3\xA4\x5C""#.to_owned(),
+        ] {
+            assert!(lines.contains(&expected), "{expected} is not in {lines:#?}");
+        }
+        let has = |start: &str| lines.iter().any(|line| line.starts_with(start));
+        assert!(has(r#""POST /echo HTTP/1.1" 400 "#) && has(r#""\x16\x03\x01" 400 "#), "{lines:#?}");
+    });
+}
+
+/// Many processes append to one file, and no line is torn.
+#[test]
+fn processes_write_whole_lines() {
+    on_every_process_model(Cell::Works, |pair| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let log = directory.path().join("log");
+        let args = ["--workers", "4", "--access-log", log.to_str().expect("UTF-8")];
+        let args =
+            if pair.has_process_per_connection() || pair.model == "relay" { &args[2..] } else { &args[..] };
+        let server = Server::start(pair, "http", args);
+        let (clients, requests) = (8, 200);
+        std::thread::scope(|scope| {
+            for _ in 0..clients {
+                scope.spawn(|| {
+                    let mut http = Http::connect(server.addr);
+                    (0..requests).for_each(|i| assert_eq!(http.get(&format!("/bytes/{i}")).body.len(), i));
+                });
+            }
+        });
+        server.stop().check_connections();
+        let lines = read(&log);
+        assert_eq!(lines.len(), clients * requests);
+        for i in 0..requests {
+            let line = format!(r#""GET /bytes/{i} HTTP/1.1" 200 {i} "-" "-""#);
+            assert_eq!(lines.iter().filter(|l| **l == line).count(), clients, "{line}");
+        }
+    });
+}
+
+#[test]
+fn a_log_that_is_moved_away_is_opened_anew() {
+    let (directory, pair) = (tempfile::tempdir().expect("a directory"), Pair::named("preloop", "epoll-et"));
+    let (log, moved) = (directory.path().join("log"), directory.path().join("log.1"));
+    let args = ["--workers", "2", "--access-log", log.to_str().expect("UTF-8")];
+    let server = Server::start(&pair, "http", &args);
+    Http::connect(server.addr).get("/bytes/1");
+    eventually("it is logged", || read(&log).len() == 1);
+    fs::rename(&log, &moved).expect("the log");
+    // What tells nginx to open its logs anew does no harm.
+    server.signal(Signal::USR1);
+    eventually("the new log is written", || {
+        Http::connect(server.addr).get("/bytes/2");
+        !read(&log).is_empty()
+    });
+    server.stop().check_connections();
+    assert!(read(&moved).iter().any(|line| line.contains("/bytes/1 ")));
+}
+
+#[test]
+fn a_full_disk_stops_no_request_and_is_told() {
+    for pair in [Pair::named("loop", "epoll-et"), Pair::named("prefork", "blocking")] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let errors = directory.path().join("errors");
+        let args = ["--access-log", "/dev/full", "--error-log", errors.to_str().expect("UTF-8")];
+        let server = Server::start(&pair, "http", &args);
+        let mut http = Http::connect(server.addr);
+        (0..100).for_each(|_| assert_eq!(http.get("/bytes/1").status, 200));
+        drop(http);
+        let ended = server.stop();
+        ended.check_connections();
+        assert_eq!(ended.count("/errors/log_lines_dropped"), 100, "{pair}");
+        let said = fs::read_to_string(&errors).expect("the error log");
+        assert!(said.contains("of the access log were dropped: No space left on device"), "{said}");
+    }
+}
+
+#[test]
+fn clients_of_a_file_have_no_address_and_standard_output_is_a_log_too() {
+    use std::io::Read;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("socket");
+    let listen = format!("unix:{}", path.display());
+    for model in ["loop", "spawn"] {
+        let pair = Pair::named(model, if model == "loop" { "epoll-et" } else { "blocking" });
+        let mut command = serve(&pair, "http", &["--access-log", "-", "--listen", &listen]);
+        command.stdout(fs::File::create(directory.path().join("stdout")).expect("a file"));
+        let mut child = command.spawn().expect("the server starts");
+        let said = || fs::read_to_string(directory.path().join("stdout")).unwrap_or_default();
+        eventually("it is ready", || said().starts_with(&format!("ready {listen}\n")));
+        let mut stream = std::os::unix::net::UnixStream::connect(&path).expect("it listens");
+        stream.write_all(b"GET /bytes/7 HTTP/1.0\r\n\r\n").expect("the server reads");
+        stream.read_to_end(&mut Vec::new()).expect("the server replies");
+        eventually("it is logged", || {
+            said().contains("unix: - - [") && said().contains("\"GET /bytes/7 HTTP/1.0\" 200 7")
+        });
+        crate::server::send(child.id() as i32, Signal::TERM);
+        assert!(child.wait().expect("it ends").success());
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_refused() {
+    let pair = Pair::named("loop", "epoll-et");
+    for (args, why) in [
+        (["--access-log", "/no/such/directory/log"], "cannot write the access log /no/such/directory/log"),
+        (["--access-log", "/"], "cannot write the access log /"),
+        (["--error-log", "/"], "cannot write the error log /"),
+    ] {
+        let output = serve(&pair, "http", &args).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(why), "{said}");
+    }
+    // Why it cannot start is said where it was started.
+    let args = ["--error-log", "/dev/null", "--listen", "192.0.2.1:1"];
+    let output = serve(&pair, "http", &args).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("cannot listen on 192.0.2.1:1"), "{said}");
+}
