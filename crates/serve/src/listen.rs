@@ -58,7 +58,7 @@ fn explain_unix(path: &Path, refused: Refused) -> Failure {
             ("there is a file of that name".into(), "choose another path, or remove the file".into())
         }
         Refused::TooLong => (
-            "the path is longer than the 107 bytes that an address holds".into(),
+            "the path is longer than the 108 bytes that an address holds".into(),
             "choose a shorter one".into(),
         ),
         Refused::Failed(e) => {

@@ -16,7 +16,7 @@ pub enum Refused {
     InUse,
     /// There is something else of this name.
     NotASocket,
-    /// The path is longer than the 107 bytes that an address holds.
+    /// The path is longer than the 108 bytes that an address holds.
     TooLong,
     /// An error of the system.
     Failed(io::Error),

@@ -126,7 +126,7 @@ fn the_file_of_a_killed_server_is_replaced_and_no_other() {
         (vec!["--listen", &listen, "--unix-mode", "999"], "in octal"),
         (vec!["--listen", "unix:"], "name the path"),
         (vec!["--listen", "unix:/no/such/directory/socket"], "No such file"),
-        (vec!["--listen", &format!("unix:{}", "x".repeat(108))], "107 bytes"),
+        (vec!["--listen", &format!("unix:{}", "x".repeat(109))], "108 bytes"),
     ] {
         let refused = serve(&pair, "http", &args).output().expect("it runs");
         let said = String::from_utf8_lossy(&refused.stderr);
