@@ -5,7 +5,7 @@ use pitot_results::Failure;
 use crate::disk::{DiskPlan, Route};
 use crate::failure::unavailable;
 use crate::mechanism::{Kind, Mechanism};
-use crate::model::{Listens, Model};
+use crate::model::Model;
 use crate::plan::ServePlan;
 
 /// Checks a plan.
@@ -63,7 +63,7 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
 
 /// Checks what depends on where the server listens.
 fn check_listen(plan: &ServePlan) -> Result<(), Failure> {
-    let (model, mechanism) = (plan.model, plan.mechanism);
+    let mechanism = plan.mechanism;
     if !plan.listen.is_unix() {
         return match plan.unix_mode {
             None => Ok(()),
@@ -79,13 +79,13 @@ fn check_listen(plan: &ServePlan) -> Result<(), Failure> {
             "omit it, or listen on an ADDRESS:PORT",
         ));
     }
-    if model.listens == Listens::Each && plan.workers() > 1 && mechanism.one_owner {
+    if mechanism.misses_unix_events {
         return Err(Failure::misuse(
             format!(
-                "the workers of {}+{} cannot share {}: its events are reported to one of them alone",
-                model.name, mechanism.name, plan.listen
+                "mechanism {} cannot serve {}: it misses events of such sockets",
+                mechanism.name, plan.listen
             ),
-            "use another mechanism, --workers 1, or listen on an ADDRESS:PORT, where each has a listener",
+            "use another mechanism, for example --mechanism epoll-et, or listen on an ADDRESS:PORT",
         ));
     }
     Ok(())

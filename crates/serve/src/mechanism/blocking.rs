@@ -7,7 +7,7 @@ pub(super) static BLOCKING: Mechanism = Mechanism {
           connection costs a process or a thread.",
     kind: Kind::Blocking,
     watches_eventfd: true,
-    one_owner: false,
+    misses_unix_events: false,
     is_of_runtime: false,
     default_rank: 1,
     probe: Mechanism::always,

@@ -9,7 +9,7 @@ pub(super) static POLL: Mechanism = Mechanism {
           and both sides scan it.",
     kind: Kind::readiness::<Poll>(),
     watches_eventfd: true,
-    one_owner: false,
+    misses_unix_events: false,
     is_of_runtime: false,
     default_rank: 0,
     probe: Mechanism::always,
