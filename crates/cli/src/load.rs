@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use pitot_load::requests::FORMATS;
+use pitot_load::requests::{FORMATS, SessionOptions};
 use pitot_load::{
     ENGINES, Options, PACES, PaceOptions, Plan, Progress, Report, Respawn, Watch, WorkerSpec,
     WorkloadOptions, output,
@@ -142,6 +142,21 @@ pub(crate) struct Load {
     requests: Option<PathBuf>,
     #[arg(long, value_name = "FORMAT", help = requests_format_help(), help_heading = "Requests")]
     requests_format: Option<String>,
+    /// N1 sessions of N2 requests with X seconds between bursts, as httperf has them: 100,10,0.5
+    #[arg(long, value_name = "N1,N2,X", help_heading = "Requests")]
+    wsess: Option<String>,
+    /// Requests of a burst of --wsess; its first goes alone, the others together after the reply to that. [default: 1]
+    #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Requests")]
+    burst_length: Option<u64>,
+    /// N of the sessions in FILE, in turn, with X seconds between bursts, in the format of httperf.
+    #[arg(long, value_name = "N,X,FILE", help_heading = "Requests")]
+    wsesslog: Option<String>,
+    /// Requests for the URIs in FILE, which are separated by NUL: each once (n) or over and over (y), as httperf has it.
+    #[arg(long, value_name = "y|n,FILE", help_heading = "Requests")]
+    wlog: Option<String>,
+    /// Connection of a session: a new one, or that of the session before it.
+    #[arg(long, value_name = "new|keep", value_parser = ["new", "keep"], default_value = "new", help_heading = "Requests")]
+    session_connection: String,
     /// Access log of nginx or Apache whose requests are sent at its own times, from the first line on.
     #[arg(long, value_name = "FILE|-", help_heading = "Requests")]
     replay: Option<PathBuf>,
@@ -201,6 +216,10 @@ pub(crate) struct Load {
     #[arg(long, value_name = "PATH", help_heading = "Result")]
     hlog: Option<PathBuf>,
 
+    /// Check the options and the files that they name, and send nothing.
+    #[arg(long, help_heading = "Result")]
+    dry_run: bool,
+
     /// Share of a worker process; for internal use.
     #[arg(long, hide = true, value_parser = WorkerSpec::parse)]
     worker: Option<WorkerSpec>,
@@ -258,6 +277,11 @@ impl Load {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         if self.hold {
             return hold::run(&self);
+        }
+        if self.dry_run {
+            self.check()?;
+            print("the options are right; nothing was sent\n").map_err(|e| not_written("the answer", &e))?;
+            return Ok(ExitCode::SUCCESS);
         }
         let run = Plan::new(&self.options())?.prepare()?;
         if let Some(spec) = &self.worker {
@@ -353,6 +377,13 @@ impl Load {
             paths: self.paths.clone(),
             requests_file: self.requests.clone(),
             requests_format: self.requests_format.clone(),
+            sessions: SessionOptions {
+                wsess: self.wsess.clone(),
+                burst_length: self.burst_length,
+                wsesslog: self.wsesslog.clone(),
+                wlog: self.wlog.clone(),
+                keep_connection: self.session_connection == "keep",
+            },
             replay: self.replay.clone(),
             speed: self.speed,
             choice: self.choice.clone(),

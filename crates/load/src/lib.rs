@@ -37,6 +37,7 @@ mod report;
 pub mod requests;
 mod run;
 mod sample;
+mod sessions;
 mod share;
 mod silence;
 mod tally;

@@ -9,6 +9,7 @@ use pitot_proto::client::VisitOptions;
 use pitot_tls::client::TlsOptions;
 
 use crate::pace::PaceOptions;
+use crate::requests::SessionOptions;
 use crate::workload::WorkloadOptions;
 
 pub use content::ContentOptions;
@@ -64,6 +65,8 @@ pub struct Options {
     pub requests_file: Option<PathBuf>,
     /// The name of its [format](crate::requests::FORMATS); if `None`, the one that its content shows.
     pub requests_format: Option<String>,
+    /// Sessions, as httperf's options name them.
+    pub sessions: SessionOptions,
     /// An access log whose requests are sent at its own times, in place of a file of requests.
     pub replay: Option<PathBuf>,
     /// How many seconds of that log go by in a second; one if `None`.
@@ -116,6 +119,7 @@ impl Options {
             paths: Vec::new(),
             requests_file: None,
             requests_format: None,
+            sessions: SessionOptions::default(),
             replay: None,
             speed: None,
             choice: None,

@@ -7,7 +7,7 @@ use pitot_meter::Nanos;
 use pitot_proto::client::{ClientProtocol, HttpVersion, Url};
 
 use crate::condition::Condition;
-use crate::connections::{ThreadPace, ThreadPlan};
+use crate::connections::{SessionPlan, ThreadPace, ThreadPlan};
 use crate::engine::{self, ENGINES, EngineEntry, Sources};
 use crate::http_version;
 use crate::options::Options;
@@ -38,6 +38,8 @@ pub struct Plan {
     /// The scheme asks for TLS.
     pub(crate) is_tls: bool,
     pub(crate) protocol: Arc<dyn ClientProtocol>,
+    /// The sessions, if the requests are steps of such.
+    pub(crate) sessions: Option<SessionPlan>,
     /// Where the requests come from, for the result; null if the command line names them.
     pub(crate) requests_from: Value,
     /// They come from standard input, which can be read once only.
@@ -76,7 +78,9 @@ impl Plan {
         let target = protocol::target(&options.url)?;
         let client = target.client;
         let engine = named_engine(options)?;
-        let Built { protocol, requests_from, recorded } = protocol::build(options, &target)?;
+        let Built { protocol, requests_from, recorded, sessions, count } =
+            protocol::build(options, &target)?;
+        let options = &Options { requests: options.requests.or(count), ..options.clone() };
         let pacing = PaceOptions { recorded, ..options.pacing.clone() };
         let pace_entry = named_pace(options.pace.as_deref(), &pacing)?;
         let pace = pace_entry.pace(&pacing).map_err(|what| Failure::misuse(what, SEE_HELP))?;
@@ -86,6 +90,9 @@ impl Plan {
         let groups = workload::groups(&workload).map_err(|what| Failure::misuse(what, SEE_HELP))?;
         check_pipeline(options, &pace, requests_per_connection.unwrap_or(u64::MAX))?;
         check_limits(options, &groups)?;
+        if let Some(sessions) = &sessions {
+            check_sessions(options, sessions)?;
+        }
         Ok(Plan {
             target: Url::without_user_info(&options.url),
             port: target.port,
@@ -93,6 +100,10 @@ impl Plan {
             url: target.url,
             protocol: protocol.into(),
             requests_from,
+            pipeline: sessions
+                .as_ref()
+                .map_or(http_version::under_way(options), |sessions| sessions.info.burst_max),
+            sessions,
             requests_from_stdin: [&options.requests_file, &options.replay]
                 .into_iter()
                 .flatten()
@@ -101,7 +112,6 @@ impl Plan {
             groups,
             pace_name: pace_entry.name,
             pace,
-            pipeline: http_version::under_way(options),
             http: http_version::of(options, client).map(|version| client.has_methods.then_some(version))?,
             threads: options.threads.unwrap_or(1),
             processes: options.processes,
@@ -161,6 +171,7 @@ impl Plan {
                 Pace::Search(_) => ThreadPace::Closed { think: Nanos::ZERO },
             },
             pipeline: self.pipeline,
+            sessions: self.sessions.clone(),
             timeout: self.timeout,
             requests: self.requests.map(|n| share.of(n)),
             warmup: self.warmup,
@@ -238,6 +249,32 @@ fn check_pipeline(options: &Options, pace: &Pace, requests_per_connection: u64) 
             "{under_way} requests are to be under way on a connection that carries {requests_per_connection}"
         );
         return Err(Failure::misuse(what, cure));
+    }
+    Ok(())
+}
+
+/// Refuses options that ask for what sessions decide themselves.
+fn check_sessions(options: &Options, sessions: &SessionPlan) -> Result<(), Failure> {
+    let refused = [
+        (
+            "--pipeline",
+            options.pipeline > 1,
+            "a session decides how many requests are sent at once: see burst in docs/requests.md",
+        ),
+        (
+            "--idle-trickle",
+            options.workload.idle_trickle.is_some(),
+            "leave it out: idle connections play no session",
+        ),
+    ];
+    if let Some((option, _, cure)) = refused.iter().find(|(_, given, _)| *given) {
+        return Err(Failure::misuse(format!("{option} has no meaning for sessions"), *cure));
+    }
+    if sessions.info.burst_max > PIPELINE_MAX {
+        return Err(Failure::misuse(
+            format!("a burst of {} requests at once", sessions.info.burst_max),
+            format!("{PIPELINE_MAX} are the most"),
+        ));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use pitot_proto::client::{
     CLIENTS, ClientEntry, ClientOptions, ClientProtocol, TlsScheme, Url, find, find_tls,
 };
 
+use crate::connections::SessionPlan;
 use crate::headers;
 use crate::http_only;
 use crate::http_version;
@@ -76,16 +77,26 @@ pub(crate) struct Built {
     pub(crate) requests_from: Value,
     /// The times of a log that is replayed.
     pub(crate) recorded: Option<Recorded>,
+    /// Its sessions, if its requests are steps of such.
+    pub(crate) sessions: Option<SessionPlan>,
+    /// How many sessions or requests there are to be, where the options about them say so.
+    pub(crate) count: Option<u64>,
 }
 
 /// Builds the protocol with all its requests. Files that the options name are read.
 pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure> {
     http_only::check(options, &target.url, target.client)?;
-    let Requests { specs, in_turn, order, recorded, from } =
+    let Requests { specs, sessions, count, in_turn, order, recorded, from } =
         requests::requests(options, &target.url, target.client)?;
+    if !sessions.is_empty() && !target.client.has_methods {
+        return Err(Failure::misuse(
+            format!("sessions are for http://, and {}:// has none", target.client.scheme),
+            "send requests of its own with the options in its URL; pitot load --help lists them",
+        ));
+    }
     let client_options = ClientOptions {
         requests: specs,
-        sessions: Vec::new(),
+        sessions,
         in_turn,
         order,
         headers: headers::headers(options, &target.url, target.client)?,
@@ -99,16 +110,19 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
     };
     let protocol = (target.client.build)(&target.url, &client_options)
         .map_err(|what| Failure::misuse(what, "see pitot load --help"))?;
+    let sessions = protocol
+        .sessions()
+        .map(|info| SessionPlan { info, own_connection: !options.sessions.keep_connection });
     let protocol: Box<dyn ClientProtocol> = match (target.tls, options.tls.first_set()) {
         (Some(_), _) => Box::new(TlsProtocol::new(protocol, &options.tls, &target.url.host)?),
         (None, None) => protocol,
         (None, Some(option)) => return Err(tls_without_tls(target, option)),
     };
-    Ok(Built { protocol, requests_from: from, recorded })
+    Ok(Built { protocol, requests_from: from, recorded, sessions, count })
 }
 
 /// `200,301`, `2xx`, `200-299`.
-fn statuses(text: &str) -> Result<Vec<RangeInclusive<u16>>, Failure> {
+pub(crate) fn statuses(text: &str) -> Result<Vec<RangeInclusive<u16>>, Failure> {
     let bad = |word: &str| {
         Failure::misuse(
             format!("`{word}` is not a status"),

@@ -159,6 +159,11 @@ impl Recorder {
         self.open_counted_to = now;
     }
 
+    /// The start of the measured part.
+    pub(crate) fn measure_at(&self) -> Nanos {
+        self.measure_at
+    }
+
     /// True if a request intended at that time belongs to the measured part.
     #[inline]
     pub(crate) fn measured(&self, intended: Nanos) -> bool {

@@ -358,7 +358,7 @@ impl Measured {
             requests: tally.requests,
             warmup: tally.warmup,
             throughput_rps: self.throughput(),
-            asked_rps: self.asked(plan, pace).filter(|_| tally.pages.is_none()),
+            asked_rps: self.asked(plan, pace).filter(|_| tally.pages.is_none() && tally.sessions.is_none()),
             latency_ns: recorded.figures(),
             smoothness: report::smoothness(tally),
             own_cpu_s: None,
@@ -367,6 +367,10 @@ impl Measured {
             errors: tally.errors.clone(),
             statuses: tally.statuses.clone(),
             bytes: Bytes { received: collector.received, sent: collector.sent },
+            sessions: tally
+                .sessions
+                .as_ref()
+                .map(|sessions| sessions.result(self.asked(plan, pace), length.as_secs_f64())),
             protocol: tally.protocol.clone(),
             unanswered_since_s: silence::at_the_end(tally).map(|silence| silence.since.as_secs_f64()),
             series: collector.series(),

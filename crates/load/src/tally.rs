@@ -7,6 +7,7 @@ use pitot_results::load::{ConnectionCounts, ErrorRow, RequestCounts, ThreadUse, 
 use serde::{Deserialize, Serialize};
 
 use crate::pages::PageTally;
+use crate::sessions::SessionTally;
 
 /// First digits that a status may have.
 pub(crate) const STATUS_CLASSES: usize = 10;
@@ -52,6 +53,8 @@ pub(crate) struct Tally {
     pub(crate) pages: Option<Box<PageTally>>,
     /// The measured part, if the run got so far.
     pub(crate) window: Option<Window>,
+    /// Of sessions, if requests were steps of such.
+    pub(crate) sessions: Option<Box<SessionTally>>,
     /// What the protocol counted by itself, warm-up and all.
     pub(crate) protocol: BTreeMap<String, u64>,
 }
@@ -144,6 +147,10 @@ impl Tally {
         for (mine, missed) in self.missed_by_second.iter_mut().zip(&other.missed_by_second) {
             *mine += missed;
         }
+        match (&mut self.sessions, &other.sessions) {
+            (Some(mine), Some(other)) => mine.merge(other),
+            (mine, other) => *mine = mine.take().or_else(|| other.clone()),
+        }
         self.last_reply_ns = self.last_reply_ns.max(other.last_reply_ns);
         self.last_error_ns = self.last_error_ns.max(other.last_error_ns);
         for (name, count) in &other.protocol {
@@ -158,9 +165,13 @@ impl Tally {
         };
     }
 
-    /// What was due and begun: the pages, where users read pages, and else the requests.
+    /// What was due and begun: the pages, where users read pages, sessions, where they play such, and else the requests.
     pub(crate) fn begun(&self) -> u64 {
-        self.pages.as_ref().map_or(self.requests.attempted, |pages| pages.begun)
+        match (&self.pages, &self.sessions) {
+            (Some(pages), _) => pages.begun,
+            (None, Some(sessions)) => sessions.begun,
+            (None, None) => self.requests.attempted,
+        }
     }
 
     /// Adds what a protocol has counted. Of what is a maximum the largest is kept.

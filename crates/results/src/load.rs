@@ -61,6 +61,9 @@ pub struct LoadResult {
     pub statuses: BTreeMap<u16, u64>,
     /// Bytes of the application.
     pub bytes: Bytes,
+    /// Sessions, where requests were steps of such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionResult>,
     /// What the protocol counted by itself in the whole run, such as hits and misses of a cache.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub protocol: BTreeMap<String, u64>,
@@ -388,6 +391,39 @@ pub struct Step {
     pub verdict: Option<VerdictKind>,
     /// It met the conditions.
     pub passed: bool,
+}
+
+/// The sessions of the measured part: those that were to begin in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionResult {
+    /// Begun.
+    pub begun: u64,
+    /// Ended with the right reply to their last request.
+    pub completed: u64,
+    /// Ended by a wrong reply, or none.
+    pub failed: u64,
+    /// Under way when the run ended.
+    pub cut: u64,
+    /// Sessions that were due in a second of an open loop; `None` in a closed one.
+    pub asked_per_s: Option<f64>,
+    /// Completed per second.
+    pub completed_per_s: f64,
+    /// From the moment at which a session was to begin to its last reply, think times included, nanoseconds; of those that
+    /// completed.
+    pub time_ns: Latency,
+    /// The steps at which sessions failed.
+    pub failed_at: Vec<FailedStep>,
+}
+
+/// A step at which sessions failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FailedStep {
+    /// `SESSION/STEP`.
+    pub step: String,
+    /// How many.
+    pub count: u64,
 }
 
 /// A condition that was to be checked.

@@ -110,6 +110,16 @@ fn load_result() -> LoadResult {
         errors: vec![ErrorRow { phase: "connect".into(), kind: "EPIPE".into(), count: 1, first_at_s: 0.5 }],
         statuses: BTreeMap::from([(200, 1)]),
         bytes: load::Bytes { received: 1, sent: 2 },
+        sessions: Some(SessionResult {
+            begun: 1,
+            completed: 2,
+            failed: 3,
+            cut: 4,
+            asked_per_s: Some(1.5),
+            completed_per_s: 2.5,
+            time_ns: latency(100),
+            failed_at: vec![FailedStep { step: "shop/login".into(), count: 5 }],
+        }),
         protocol: BTreeMap::from([("hits".into(), 1)]),
         unanswered_since_s: Some(2.5),
         pages: Some(Pages {

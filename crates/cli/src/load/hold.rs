@@ -100,7 +100,8 @@ fn target(words: &[String]) -> Result<Load, Failure> {
         let what = text.lines().next().unwrap_or_default();
         Failure::misuse(what.strip_prefix("error: ").unwrap_or(what), cure)
     })?;
-    let meaningless = [("--help", target.help), ("--hold", target.load.hold)];
+    let meaningless =
+        [("--help", target.help), ("--hold", target.load.hold), ("--dry-run", target.load.dry_run)];
     match meaningless.iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(Failure::misuse(format!("{option} has no meaning in a command"), cure)),
         None => Ok(target.load),

@@ -3,6 +3,8 @@
 mod formats;
 mod replay;
 mod server;
+mod sessions;
+mod table;
 
 use std::fs;
 use std::io::Write as _;

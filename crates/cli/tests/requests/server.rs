@@ -15,6 +15,8 @@ pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
+    /// Bytes of later requests that had come with it.
+    pub(crate) ahead: usize,
 }
 
 impl Request {
@@ -30,7 +32,6 @@ impl Request {
 }
 
 /// What the server does with a request.
-#[allow(dead_code, reason = "sessions need all of it")]
 pub(crate) enum Act {
     /// Replies with a status, headers, and a body.
     Reply(u16, &'static str, String),
@@ -142,12 +143,13 @@ fn next(stream: &mut TcpStream, input: &mut Vec<u8>, connection: usize) -> Optio
     let (method, path) = (words.next().unwrap(), words.next().unwrap());
     let headers: Vec<(String, String)> =
         lines.filter_map(|l| l.split_once(": ")).map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
-    let mut request = Request { connection, method, path, headers, body: String::new() };
+    let mut request = Request { connection, method, path, headers, body: String::new(), ahead: 0 };
     let length = request.header("content-length").parse().unwrap_or(0);
     while input.len() < head + length {
         more(input)?;
     }
     request.body = String::from_utf8(input[head..head + length].to_vec()).unwrap();
     input.drain(..head + length);
+    request.ahead = input.len();
     Some(request)
 }

@@ -300,6 +300,9 @@ impl Connections {
         }
         let (pause, is_open) = (std::mem::replace(&mut s.pause, Pause::None), s.is_open());
         match (pause, self.life(slot).usage) {
+            (Pause::Think { until }, _) if self.sessions.is_some() => {
+                self.wake_session(wire, slot, until, now);
+            }
             (Pause::Think { until }, _) => {
                 if self.has_room(slot) {
                     self.enqueue(slot, until);

@@ -11,6 +11,7 @@ mod browse;
 mod held;
 mod lifecycle;
 mod requests;
+mod sessions;
 mod slices;
 mod slot;
 mod state;
@@ -22,6 +23,7 @@ mod users;
 mod wire;
 
 pub(crate) use held::SliceTimes;
+pub(crate) use sessions::SessionPlan;
 pub(crate) use state::{Connections, ThreadPace, ThreadPlan};
 pub(crate) use tick::Next;
 pub(crate) use wire::Wire;

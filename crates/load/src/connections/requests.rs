@@ -19,7 +19,15 @@ impl Connections {
     /// True if the slot may be given one more request.
     pub(super) fn has_room(&self, slot: u32) -> bool {
         let s = &self.slots[slot as usize];
-        if self.stage != Stage::Running || self.remaining == 0 || s.under_way >= s.room {
+        if self.stage != Stage::Running || s.under_way >= s.room {
+            return false;
+        }
+        if let Some(sessions) = &self.sessions {
+            let (begins, unsent) = (!sessions.is_under_way(slot), s.under_way - s.unanswered());
+            if begins && self.remaining == 0 || !sessions.has_room(slot, unsent) {
+                return false;
+            }
+        } else if self.remaining == 0 {
             return false;
         }
         let requests_max = self.life(slot).requests_max;
@@ -47,6 +55,7 @@ impl Connections {
                 }
             }
             Usage::Pages { .. } => self.browse(wire, slot, now),
+            Usage::Requests if self.sessions.is_some() => self.settle_session(wire, slot, now),
             Usage::Requests => match self.pace {
                 Pacing::Closed { think } if think > Nanos::ZERO => {
                     if self.has_room(slot) && s.under_way == 0 {
@@ -87,7 +96,7 @@ impl Connections {
             Link::Closed => self.life(slot).connect_at == ConnectAt::OnDemand && !s.is_pausing(),
             Link::Connecting { .. } | Link::Greeting { .. } => false,
         };
-        reachable && self.has_room(slot)
+        reachable && !self.is_in_session(slot) && self.has_room(slot)
     }
 
     /// The connection, among those that can take a request, that has been without one for longest.
@@ -154,17 +163,20 @@ impl Connections {
 
     /// Adds a request to those under way on a slot. [`Connections::dispatch`] sends it.
     pub(super) fn enqueue(&mut self, slot: u32, intended: Nanos) {
+        let mut begins = true;
         if self.is_idle(slot) {
             self.recorder.trickled();
         } else {
             let measured = self.recorder.begun(intended);
-            // The number of requests that is asked for is that of the measured part. Of users it is the number of pages.
-            self.remaining -= u64::from(measured && self.users.is_none());
+            // The number of requests that is asked for is that of the measured part. Of users it is the number of pages, of
+            // sessions theirs.
+            begins = self.sessions.as_mut().is_none_or(|sessions| sessions.begin(slot, intended, measured));
+            self.remaining -= u64::from(measured && begins && self.users.is_none());
             self.under_way += 1;
         }
         let index = self.pending_index(slot, self.slots[slot as usize].under_way);
         self.pending[index] = Pending { intended, number: self.number as u32, ..Pending::default() };
-        self.number += 1;
+        self.number += u64::from(begins);
         self.slots[slot as usize].under_way += 1;
     }
 
@@ -204,6 +216,7 @@ impl Connections {
         if let Link::Open(open) = &mut self.slots[slot as usize].link {
             open.unanswered = under_way;
         }
+        self.update_room(slot);
         self.set_expiry(slot, now + self.timeout);
         self.transmit(wire, slot, now);
     }
@@ -431,6 +444,9 @@ impl Connections {
         if self.users.is_some() {
             self.page_replied(slot, now, &request, outcome);
         }
+        if self.sessions.is_some() {
+            self.session_replied(slot, now);
+        }
     }
 
     /// Replies may have made room: closes a connection that has carried all its requests, or starts what comes next.
@@ -483,6 +499,9 @@ impl Connections {
                 }
             }
             self.under_way -= u64::from(failed);
+            if self.sessions.is_some() {
+                self.session_lost(slot, now);
+            }
         }
         let s = &mut self.slots[slot as usize];
         s.under_way = given_back;

@@ -6,6 +6,7 @@ use pitot_meter::Nanos;
 use pitot_proto::client::{ClientProtocol, Outgoing};
 
 use super::held::Held;
+use super::sessions::{SessionPlan, Sessions};
 use super::slot::{History, Pending, Slot};
 use super::timers::Timers;
 use super::users::Users;
@@ -26,6 +27,8 @@ pub(crate) struct ThreadPlan {
     /// Requests under way on one connection, at most.
     pub(crate) pipeline: u16,
     pub(crate) timeout: Nanos,
+    /// What is to be known of sessions, if requests are steps of such.
+    pub(crate) sessions: Option<SessionPlan>,
     /// This thread's requests in the measured part, where limited.
     pub(crate) requests: Option<u64>,
     pub(crate) warmup: Nanos,
@@ -73,6 +76,8 @@ pub(crate) struct Connections {
     pub(super) pipeline: u16,
     /// Its connections have layers.
     pub(super) layers: bool,
+    /// The sessions of the slots, if their requests are steps of such.
+    pub(super) sessions: Option<Box<Sessions>>,
     /// Connections that can take a request of an open loop, the longest idle first.
     pub(super) ready: VecDeque<u32>,
     pub(super) timers: Timers,
@@ -168,6 +173,7 @@ impl Connections {
             pending: vec![Pending::default(); slots.len() * usize::from(plan.pipeline)],
             pipeline: plan.pipeline,
             layers: slots.first().is_some_and(|slot: &Slot| slot.conn.has_layers()),
+            sessions: plan.sessions.as_ref().map(|sessions| Box::new(Sessions::new(sessions, slots.len()))),
             ready: VecDeque::with_capacity(slots.len()),
             timers: Timers::new(slots.len()),
             timeout: plan.timeout,

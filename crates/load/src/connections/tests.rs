@@ -86,6 +86,7 @@ impl Harness {
             pace,
             pipeline: 1,
             timeout: TIMEOUT,
+            sessions: None,
             requests: None,
             warmup: Nanos::ZERO,
             duration: Some(Nanos::from_secs(10)),

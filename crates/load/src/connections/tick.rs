@@ -149,7 +149,11 @@ impl Connections {
             Pacing::Open { due, .. } => *due != Nanos::MAX,
         };
         let reading = self.users.as_ref().map_or(0, |users| users.reading);
-        self.under_way == 0 && reading == 0 && (self.remaining == 0 || !more && self.end_at == Nanos::MAX)
+        let sessions = self.sessions.as_ref().map_or(0, |sessions| sessions.under_way);
+        self.under_way == 0
+            && reading == 0
+            && sessions == 0
+            && (self.remaining == 0 || !more && self.end_at == Nanos::MAX)
     }
 
     fn storm_is_over(&self) -> bool {
@@ -200,8 +204,10 @@ impl Connections {
             self.recorder.storm(storm);
         }
         // What closing costs is not part of the run.
+        let measure_at = self.recorder.measure_at();
         let mut tally = self.recorder.finish(end);
         tally.pages = self.users.take().map(|users| Box::new(users.finish()));
+        tally.sessions = self.sessions.take().map(|sessions| Box::new(sessions.finish(measure_at)));
         for slot in 0..self.slots.len() as u32 {
             if !self.slots[slot as usize].is_closed() {
                 tally.connections.retransmits += u64::from(wire.close(slot));

@@ -33,6 +33,17 @@ pub(super) fn check(options: &Options) -> Result<(), Failure> {
             options.requests_file.as_deref().is_some_and(|file| file.as_os_str() == "-"),
             "name a file: commands come from standard input",
         ),
+        (
+            "--wsess",
+            options.sessions.wsess.is_some(),
+            "sessions last longer than slices: run them without --hold",
+        ),
+        (
+            "--wsesslog",
+            options.sessions.wsesslog.is_some(),
+            "sessions last longer than slices: run them without --hold",
+        ),
+        ("--wlog", options.sessions.wlog.is_some(), "send a file with --requests"),
         ("--replay", options.replay.is_some(), "send its requests with --requests, at a rate of each group"),
         ("--abort-on", !options.abort_on.is_empty(), "compare the figures of the slices"),
         ("--fail-if", !options.fail_if.is_empty(), "compare the figures of the slices"),

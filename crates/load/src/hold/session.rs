@@ -76,7 +76,14 @@ impl Session {
             ));
         }
         check(options)?;
-        let run = Plan::new(options)?.prepare()?;
+        let plan = Plan::new(options)?;
+        if plan.sessions.is_some() {
+            return Err(Failure::misuse(
+                "sessions have no meaning for a load that is held: they last longer than its slices",
+                "run them without --hold",
+            ));
+        }
+        let run = plan.prepare()?;
         let requested = run.plan.connections();
         if run.processes > 1 {
             return Err(Failure::misuse(

@@ -5,6 +5,7 @@ mod chart;
 mod csv;
 mod pages;
 mod progress;
+mod sessions;
 mod summary;
 mod timeline;
 mod tls;

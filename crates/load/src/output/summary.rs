@@ -7,6 +7,7 @@ use pitot_results::{Latency, PERCENTILES};
 use serde_json::Value;
 
 use super::bytes::bytes;
+use super::sessions::sessions;
 use super::{chart, pages, tls};
 use crate::report::Report;
 
@@ -77,14 +78,19 @@ fn head(text: &mut String, result: &LoadResult) {
 fn requests_from(text: &mut String, from: &Value) {
     let Some(file) = from["file"].as_str() else { return };
     let number = |name: &str| from[name].as_u64().unwrap_or_default();
+    let of_sessions = number("sessions") > 0;
+    let (count, one, several) = match of_sessions {
+        true => (number("sessions"), "session", "sessions"),
+        false => (number("requests"), "request", "requests"),
+    };
     let different = match number("different") {
-        n if n == number("requests") => String::new(),
+        n if n == number("requests") || of_sessions => String::new(),
         n => format!(", {} of them different", grouped(n)),
     };
     let _ = writeln!(
         text,
         "  {}{different} from {file} ({})",
-        counted(number("requests"), "request", "requests"),
+        counted(count, one, several),
         from["format"].as_str().unwrap_or_default()
     );
     for note in from["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
@@ -180,6 +186,9 @@ fn totals(text: &mut String, result: &LoadResult) {
             bytes((result.bytes.received as f64 / result.duration_s.max(1e-9)) as u64),
             bytes(result.bytes.sent)
         );
+    }
+    if let Some(of_sessions) = &result.sessions {
+        sessions(text, of_sessions);
     }
     if let Some(since) = result.unanswered_since_s {
         let _ = writeln!(

@@ -178,6 +178,7 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         seconds: lines.iter().map(|&(time, _)| time - first).collect(),
         requests,
         notes,
+        ..Parsed::default()
     })
 }
 

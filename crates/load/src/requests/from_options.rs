@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pitot_proto::client::{ClientEntry, RequestSpec, Url};
+use pitot_proto::client::{ClientEntry, RequestSpec, SessionSpec, Url};
 use pitot_results::Failure;
 use serde_json::{Value, json};
 
 use super::body::{self, Body};
 use super::content;
 use super::format::{FORMATS, Format};
+use super::httperf::{self, Translated};
 use super::parsed::Parsed;
 use crate::choice::{self, Choice};
 use crate::options::Options;
@@ -19,6 +20,10 @@ use crate::pace::Recorded;
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     pub(crate) specs: Vec<RequestSpec>,
+    /// Sessions, in place of requests.
+    pub(crate) sessions: Vec<SessionSpec>,
+    /// How many sessions or requests there are to be, where the options about them say so.
+    pub(crate) count: Option<u64>,
     /// They come in turn, and are not chosen by their weights.
     pub(crate) in_turn: bool,
     /// Of a log: the request of each line, if they come in turn.
@@ -41,11 +46,16 @@ pub(crate) fn requests(options: &Options, url: &Url, client: &ClientEntry) -> Re
     if let Some(log) = &options.replay {
         return replayed(options, log, url);
     }
+    if let Some(translated) = httperf::translate(&options.sessions, url)? {
+        return of_httperf(options, translated);
+    }
     let (mut requests, usual) = match &options.requests_file {
         Some(file) => {
             let requests = from_file(options, file, url)?;
             // Who gives weights wants them to count; those of a log are only counts of its lines.
-            let weighted = requests.order.is_empty() && requests.specs.iter().any(|spec| spec.weight != 1.0);
+            let mut weights =
+                requests.specs.iter().map(|s| s.weight).chain(requests.sessions.iter().map(|s| s.weight));
+            let weighted = requests.order.is_empty() && weights.any(|weight| weight != 1.0);
             (requests, if weighted { Choice::Uniform } else { Choice::Turn })
         }
         None if options.requests_format.is_some() => {
@@ -57,12 +67,42 @@ pub(crate) fn requests(options: &Options, url: &Url, client: &ClientEntry) -> Re
         None => (Requests { specs: listed(options, url, client)?, ..Requests::default() }, Choice::Uniform),
     };
     let choice = choice.unwrap_or(usual);
+    if !requests.sessions.is_empty() && matches!(choice, Choice::Zipf { .. }) {
+        return Err(Failure::misuse(
+            "--choice zipf ranks requests, and these are sessions",
+            "give each [[session]] a weight, or take them in turn",
+        ));
+    }
     choice.weigh(&mut requests.specs);
     requests.in_turn = choice == Choice::Turn;
     if !requests.in_turn {
         requests.order = Arc::default();
     }
     Ok(requests)
+}
+
+/// What an option of httperf asks for.
+fn of_httperf(options: &Options, translated: Translated) -> Result<Requests, Failure> {
+    let Translated { option, file, requests, sessions, count } = translated;
+    check_alone(options, option)?;
+    let refused = [
+        ("--requests", options.requests_file.is_some()),
+        ("--choice", options.choice.is_some()),
+        ("-n", options.requests.is_some() && count.is_some()),
+    ];
+    if let Some((other, _)) = refused.iter().find(|(_, given)| *given) {
+        return Err(Failure::misuse(
+            format!("{option} says all of what is sent, and {other} too"),
+            format!("leave {other} out"),
+        ));
+    }
+    let parsed = Parsed { requests, sessions, ..Parsed::default() };
+    let name = file.as_deref().unwrap_or(Path::new(""));
+    let mut listed = listed_in(name, option, parsed);
+    if file.is_none() {
+        listed.from = Value::Null;
+    }
+    Ok(Requests { count, ..listed })
 }
 
 /// The requests of a log and their times.
@@ -98,7 +138,7 @@ fn replayed(options: &Options, log: &Path, url: &Url) -> Result<Requests, Failur
         .notes
         .push(format!("sent at the times of the log, {speed} times as fast, evenly within each second"));
     let seconds = std::mem::take(&mut parsed.seconds).into();
-    Ok(Requests { recorded: Some(Recorded { seconds, speed }), ..listed_in(log, format, parsed) })
+    Ok(Requests { recorded: Some(Recorded { seconds, speed }), ..listed_in(log, format.name, parsed) })
 }
 
 /// A file names whole requests, which options cannot change.
@@ -117,20 +157,23 @@ fn check_alone(options: &Options, option: &str) -> Result<(), Failure> {
 fn from_file(options: &Options, file: &Path, url: &Url) -> Result<Requests, Failure> {
     check_alone(options, "--requests")?;
     let (format, parsed) = parse(file, options.requests_format.as_deref(), url)?;
-    Ok(listed_in(file, format, parsed))
+    Ok(listed_in(file, format.name, parsed))
 }
 
 /// The requests of a file, in its order.
-fn listed_in(file: &Path, format: &Format, parsed: Parsed) -> Requests {
+fn listed_in(file: &Path, format: &str, parsed: Parsed) -> Requests {
     Requests {
         from: json!({
             "file": content::name(file),
-            "format": format.name,
+            "format": format,
             "requests": parsed.order.len().max(parsed.requests.len()),
             "different": parsed.requests.len(),
+            "sessions": parsed.sessions.len(),
             "notes": parsed.notes,
         }),
         specs: parsed.requests,
+        sessions: parsed.sessions,
+        count: None,
         order: parsed.order.into(),
         in_turn: true,
         recorded: None,

@@ -1,10 +1,12 @@
-use pitot_proto::client::RequestSpec;
+use pitot_proto::client::{RequestSpec, SessionSpec};
 
 /// What a file of requests holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parsed {
     /// The requests; those of a log are different ones, with the number of their lines as their weight.
     pub requests: Vec<RequestSpec>,
+    /// Sessions, in place of requests.
+    pub sessions: Vec<SessionSpec>,
     /// Of a log: the request of each line.
     pub order: Vec<u32>,
     /// Of a log: the time of each line, in seconds from the first one on; in order.

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use pitot_proto::client::{RequestSpec, Url};
+use pitot_meter::units;
+use pitot_proto::client::{RequestSpec, SessionSpec, Source, StepSpec, TakeSpec, Url};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -13,10 +15,11 @@ use super::format::{Format, first_line};
 use super::lines::elsewhere;
 use super::parsed::{Flaw, Parsed};
 use super::target::{Place, place};
+use crate::protocol::statuses;
 
 pub(super) const FORMAT: Format = Format {
     name: "toml",
-    summary: "tables of TOML, [[request]], with weights and think times: see docs/requests.md",
+    summary: "tables of TOML with weights, think times and sessions",
     looks_like: |beginning| {
         let line = first_line(beginning);
         line.starts_with(b"[[request]]") || line.starts_with(b"[[session]]")
@@ -31,6 +34,8 @@ const CURE: &str = "docs/requests.md shows all that a table may hold";
 struct File {
     #[serde(default)]
     request: Vec<Spanned<Request>>,
+    #[serde(default)]
+    session: Vec<Spanned<Session>>,
 }
 
 #[derive(Deserialize)]
@@ -43,6 +48,44 @@ struct Request {
     body: Option<String>,
     body_file: Option<PathBuf>,
     weight: Option<f64>,
+    think: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Session {
+    name: Option<String>,
+    weight: Option<f64>,
+    #[serde(default)]
+    step: Vec<Spanned<Step>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    name: Option<String>,
+    method: Option<String>,
+    url: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    body: Option<String>,
+    body_file: Option<PathBuf>,
+    expect: Option<String>,
+    #[serde(default)]
+    take: BTreeMap<String, Take>,
+    think: Option<String>,
+    #[serde(default)]
+    burst: bool,
+}
+
+/// Where a value is: one of these.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Take {
+    status: Option<bool>,
+    header: Option<String>,
+    regex: Option<String>,
+    json: Option<String>,
 }
 
 fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
@@ -53,26 +96,116 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         what: e.message().replace('\n', " "),
         cure: CURE.into(),
     })?;
-    let mut requests = Vec::new();
+    let mut parsed = Parsed::default();
     for table in file.request {
         let line = line_of(table.span());
-        requests.push(request(line, table.into_inner(), target)?);
+        let Request { method, url, headers, body, body_file, weight, think } = table.into_inner();
+        let mut spec = request(line, (method, url, headers, body, body_file), target)?;
+        spec.weight = weight.unwrap_or(1.0);
+        match think {
+            None => parsed.requests.push(spec),
+            // Who thinks after a request has a session of one step.
+            Some(think) => parsed.sessions.push(alone(spec, duration(line, &think)?)),
+        }
     }
-    if requests.is_empty() {
+    if !parsed.sessions.is_empty() {
+        parsed.sessions.extend(parsed.requests.drain(..).map(|spec| alone(spec, Duration::ZERO)));
+    }
+    for table in file.session {
+        let (line, number) = (line_of(table.span()), parsed.sessions.len() + 1);
+        let session = table.into_inner();
+        if !parsed.requests.is_empty() {
+            return Err(Flaw::of_line(
+                line,
+                "it is a session behind requests",
+                "make a session of each of them",
+            ));
+        }
+        if session.step.is_empty() {
+            return Err(Flaw::of_line(line, "it has no step", "write a [[session.step]] with a url"));
+        }
+        let mut steps = Vec::new();
+        for table in session.step {
+            steps.push(step(line_of(table.span()), steps.len() + 1, table.into_inner(), target)?);
+        }
+        parsed.sessions.push(SessionSpec {
+            name: session.name.unwrap_or_else(|| number.to_string()),
+            weight: session.weight.unwrap_or(1.0),
+            steps,
+        });
+    }
+    if parsed.requests.is_empty() && parsed.sessions.is_empty() {
         return Err(Flaw::of_file("it holds no request", CURE));
     }
-    Ok(Parsed { requests, ..Parsed::default() })
+    Ok(parsed)
 }
 
-fn request(line: usize, given: Request, target: &Url) -> Result<RequestSpec, Flaw> {
-    let path = match place(&given.url, target) {
-        Place::Target(path) => path,
-        Place::Elsewhere => return Err(elsewhere(line, &given.url, target)),
-        Place::Nowhere(why) => {
-            return Err(Flaw::of_line(line, format!("`{}` is no URL: {why}", given.url), CURE));
+/// A session of a single request.
+fn alone(request: RequestSpec, think: Duration) -> SessionSpec {
+    let name = format!("{} {}", request.method, request.path);
+    let weight = request.weight;
+    SessionSpec {
+        name,
+        weight,
+        steps: vec![StepSpec { name: "1".into(), request, think, ..StepSpec::default() }],
+    }
+}
+
+fn duration(line: usize, text: &str) -> Result<Duration, Flaw> {
+    units::duration(text)
+        .map(Duration::from)
+        .map_err(|e| Flaw::of_line(line, format!("`{text}` is not a time: {e}"), "write it like 500ms or 2s"))
+}
+
+fn step(line: usize, number: usize, given: Step, target: &Url) -> Result<StepSpec, Flaw> {
+    let parts = (given.method, given.url, given.headers, given.body, given.body_file);
+    let statuses = given.expect.as_deref().map(statuses).transpose();
+    let think = given.think.as_deref().map(|text| duration(line, text)).transpose()?;
+    Ok(StepSpec {
+        name: given.name.unwrap_or_else(|| number.to_string()),
+        request: request(line, parts, target)?,
+        expect_status: statuses
+            .map_err(|e| Flaw::of_line(line, e.what, "write expect = \"200,302\" or \"2xx\""))?
+            .unwrap_or_default(),
+        take: given.take.into_iter().map(|(name, from)| take(line, name, from)).collect::<Result<_, _>>()?,
+        think: think.unwrap_or_default(),
+        burst: given.burst,
+    })
+}
+
+fn take(line: usize, name: String, from: Take) -> Result<TakeSpec, Flaw> {
+    let from = match (from.status, from.header, from.regex, from.json) {
+        (Some(true), None, None, None) => Source::Status,
+        (None, Some(header), None, None) => Source::Header(header),
+        (None, None, Some(regex), None) => Source::Regex(regex),
+        (None, None, None, Some(pointer)) => Source::Json(pointer),
+        _ => {
+            return Err(Flaw::of_line(
+                line,
+                format!("the value `{name}` is to be taken from none or several places"),
+                "name one: status = true, header = \"Name\", regex = 'id=(\\d+)' or json = \"/id\"",
+            ));
         }
     };
-    let body = match (given.body, given.body_file) {
+    Ok(TakeSpec { name, from })
+}
+
+/// What requests and steps have in common.
+type Parts = (Option<String>, String, BTreeMap<String, String>, Option<String>, Option<PathBuf>);
+
+fn request(
+    line: usize,
+    (method, url, headers, body, file): Parts,
+    target: &Url,
+) -> Result<RequestSpec, Flaw> {
+    let path = match place(&url, target) {
+        Place::Target(path) => path,
+        Place::Elsewhere => return Err(elsewhere(line, &url, target)),
+        // A value may be a whole path.
+        Place::Nowhere(_) if url.starts_with('{') => url,
+        Place::Nowhere(why) => return Err(Flaw::of_line(line, format!("`{url}` is no URL: {why}"), CURE)),
+    };
+    let body = match (body, file) {
         (Some(_), Some(_)) => {
             return Err(Flaw::of_line(line, "it has a body and a body_file", "leave one of them out"));
         }
@@ -82,11 +215,11 @@ fn request(line: usize, given: Request, target: &Url) -> Result<RequestSpec, Fla
     };
     let usual = if body.is_empty() { "GET" } else { "POST" };
     Ok(RequestSpec {
-        method: given.method.unwrap_or_else(|| usual.into()),
+        method: method.unwrap_or_else(|| usual.into()),
         path,
-        headers: given.headers.into_iter().collect(),
-        weight: given.weight.unwrap_or(1.0),
+        headers: headers.into_iter().collect(),
         body,
+        ..RequestSpec::default()
     })
 }
 
@@ -112,6 +245,47 @@ mod tests {
     }
 
     #[test]
+    fn a_session_has_steps_with_values() {
+        let text = r#"
+[[session]]
+name = "shop"
+weight = 2
+[[session.step]]
+name = "log in"
+url = "/login"
+body = "user={session}"
+expect = "2xx"
+think = "1.5s"
+take = { token = { header = "X-Token" }, id = { json = "/id" } }
+[[session.step]]
+url = "{token}"
+[[session.step]]
+url = "/items/{id}"
+burst = true
+"#;
+        let parsed = parse(text.as_bytes(), &Url::parse("http://h/").unwrap()).unwrap();
+        let session = &parsed.sessions[0];
+        assert_eq!((&*session.name, session.weight, session.steps.len()), ("shop", 2.0, 3));
+        let first = &session.steps[0];
+        assert_eq!((&*first.name, &*first.request.method), ("log in", "POST"));
+        assert_eq!((first.think, &*first.expect_status), (Duration::from_millis(1500), &[200..=299][..]));
+        let taken: Vec<&Source> = first.take.iter().map(|take| &take.from).collect();
+        assert_eq!(taken, [&Source::Json("/id".into()), &Source::Header("X-Token".into())]);
+        assert_eq!((&*session.steps[1].request.path, &*session.steps[1].name), ("{token}", "2"));
+        assert!(session.steps[2].burst);
+    }
+
+    #[test]
+    fn a_request_with_a_think_time_is_a_session_of_its_own() {
+        let text = "[[request]]\nurl = '/a'\nthink = '1s'\n[[request]]\nurl = '/b'\nweight = 3\n";
+        let parsed = parse(text.as_bytes(), &Url::parse("http://h/").unwrap()).unwrap();
+        let seen: Vec<(&str, f64, Duration)> =
+            parsed.sessions.iter().map(|s| (&*s.name, s.weight, s.steps[0].think)).collect();
+        assert_eq!(seen, [("GET /a", 1.0, Duration::from_secs(1)), ("GET /b", 3.0, Duration::ZERO)]);
+        assert!(parsed.requests.is_empty());
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_line() {
         for (text, line) in [
             ("[[request]]\nurl = '/'\nwight = 3\n", Some(3)),
@@ -120,6 +294,11 @@ mod tests {
             ("[[request]]\nurl = \n", Some(2)),
             ("[[request]]\nurl = '/'\nbody = ''\nbody_file = 'x'\n", Some(1)),
             ("[[request]]\nurl = '/'\nbody_file = '/nonexistent/x'\n", Some(1)),
+            ("[[session]]\nname = 'x'\n", Some(1)),
+            ("[[request]]\nurl = '/'\n[[session]]\n[[session.step]]\nurl = '/'\n", Some(3)),
+            ("[[session]]\n[[session.step]]\nurl = '/'\nthink = 'soon'\n", Some(2)),
+            ("[[session]]\n[[session.step]]\nurl = '/'\nexpect = 'ok'\n", Some(2)),
+            ("[[session]]\n[[session.step]]\nurl = '/'\ntake = { a = {} }\n", Some(2)),
             ("", None),
         ] {
             assert_eq!(parsed(text).unwrap_err().line, line, "{text}");

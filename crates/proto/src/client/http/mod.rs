@@ -41,6 +41,9 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
 fn of_version(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     match options.http {
         HttpVersion::Http1 => build::build(url, options),
+        HttpVersion::Http2 if !options.sessions.is_empty() => {
+            Err("sessions are played over HTTP/1.1: leave --http 2 out".into())
+        }
         HttpVersion::Http2 => http2::build(url, options),
     }
 }

@@ -267,7 +267,7 @@ impl SessionConn for SessionHttpConn {
         self.play.turn()
     }
 
-    fn abandon(&mut self) -> u16 {
+    fn abandon(&mut self) -> Option<u16> {
         self.play.abandon()
     }
 }

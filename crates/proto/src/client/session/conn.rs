@@ -27,6 +27,6 @@ pub trait SessionConn {
     fn turn(&mut self) -> Turn;
 
     /// The connection was lost, or a request came to nothing, with replies awaited: the session is over. The step that
-    /// failed, numbered through all sessions.
-    fn abandon(&mut self) -> u16;
+    /// failed, numbered through all sessions; none if the session never sent a request.
+    fn abandon(&mut self) -> Option<u16>;
 }

@@ -149,6 +149,7 @@ impl Play {
         };
         if !matches!(self.turn, Turn::GoesOn { .. }) {
             self.end = self.begin;
+            self.failed = None;
         }
         verdict
     }
@@ -157,10 +158,10 @@ impl Play {
         self.turn
     }
 
-    pub(in crate::client) fn abandon(&mut self) -> u16 {
-        let step = self.failed.unwrap_or((self.begin + self.answered).min(self.end.max(1) - 1));
+    pub(in crate::client) fn abandon(&mut self) -> Option<u16> {
+        let oldest = (!self.is_between()).then(|| (self.begin + self.answered).min(self.end - 1));
         self.end = self.begin;
         self.why = None;
-        step
+        self.failed.take().or(oldest)
     }
 }

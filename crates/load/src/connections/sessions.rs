@@ -1,0 +1,185 @@
+//! Sessions: requests that follow from each other, of one user after the other on each connection.
+//!
+//! What is sent next the connection itself knows; here is when. Within a session requests follow replies and think times,
+//! whatever the pace: a pace decides when sessions begin. In a closed loop the next begins when one has ended, in an open
+//! one the arrivals are those of sessions.
+
+use std::time::Duration;
+
+use pitot_meter::Nanos;
+use pitot_proto::client::{SessionInfo, Turn};
+
+use super::slot::{Link, Pause};
+use super::state::{Connections, Pacing};
+use super::wire::Wire;
+use crate::sessions::SessionTally;
+
+/// The sessions of all slots of a thread.
+pub(super) struct Sessions {
+    slots: Vec<Present>,
+    /// How many are under way.
+    pub(super) under_way: u64,
+    /// Each has a connection of its own.
+    own_connection: bool,
+    tally: SessionTally,
+}
+
+/// The session of a slot.
+#[derive(Clone, Copy, Debug)]
+struct Present {
+    /// When it was to begin, while there is one.
+    began: Option<Nanos>,
+    /// Requests that may be written beside those that are.
+    room: u16,
+}
+
+/// What a thread needs to know of a run's sessions.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionPlan {
+    pub(crate) info: SessionInfo,
+    /// A session has a connection of its own, and does not go on with that of the one before it.
+    pub(crate) own_connection: bool,
+}
+
+impl Sessions {
+    pub(super) fn new(plan: &SessionPlan, slots: usize) -> Sessions {
+        Sessions {
+            slots: vec![Present { began: None, room: 1 }; slots],
+            under_way: 0,
+            own_connection: plan.own_connection,
+            tally: SessionTally::new(&plan.info.steps),
+        }
+    }
+
+    /// Whether the slot is within a session, so that its next request is no new one.
+    pub(super) fn is_under_way(&self, slot: u32) -> bool {
+        self.slots[slot as usize].began.is_some()
+    }
+
+    /// Whether one more request may be added to `unsent` ones.
+    pub(super) fn has_room(&self, slot: u32, unsent: u16) -> bool {
+        unsent < self.slots[slot as usize].room
+    }
+
+    /// A request is begun on a slot; true if a session begins with it.
+    pub(super) fn begin(&mut self, slot: u32, intended: Nanos, measured: bool) -> bool {
+        let present = &mut self.slots[slot as usize];
+        if present.began.is_some() {
+            return false;
+        }
+        present.began = Some(intended);
+        self.under_way += 1;
+        self.tally.begun += u64::from(measured);
+        true
+    }
+
+    /// The session of a slot is over: it has failed at a step, before the first of its requests, or not at all.
+    fn end(&mut self, slot: u32, now: Nanos, measure_at: Nanos, outcome: Result<(), Option<u16>>) {
+        let Some(began) = self.slots[slot as usize].began.take() else { return };
+        self.under_way -= 1;
+        if began < measure_at {
+            return;
+        }
+        match outcome {
+            Ok(()) => {
+                self.tally.completed += 1;
+                self.tally.time.record(now.since(began));
+            }
+            Err(step) => self.tally.fail(step),
+        }
+    }
+
+    /// What was counted; sessions that are under way are cut.
+    pub(super) fn finish(mut self, measure_at: Nanos) -> SessionTally {
+        let cut = self.slots.iter().filter(|slot| slot.began.is_some_and(|began| began >= measure_at));
+        self.tally.cut = cut.count() as u64;
+        self.tally
+    }
+}
+
+impl Connections {
+    /// Gives a slot that plays sessions, and does not pause, what it has to do now.
+    pub(super) fn settle_session(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        if !self.is_in_session(slot) {
+            match self.pace {
+                Pacing::Open { .. } => {
+                    self.offer(slot);
+                    return self.send_due(wire, now);
+                }
+                Pacing::Closed { think } if think > Nanos::ZERO => {
+                    if self.has_room(slot) && self.slots[slot as usize].under_way == 0 {
+                        self.pause(slot, Pause::Think { until: now + think });
+                    }
+                    return;
+                }
+                Pacing::Closed { .. } => {}
+            }
+        }
+        self.go_on(wire, slot, now, now);
+    }
+
+    /// The user of a slot has thought.
+    pub(super) fn wake_session(&mut self, wire: &mut impl Wire, slot: u32, until: Nanos, now: Nanos) {
+        if !self.is_in_session(slot) && matches!(self.pace, Pacing::Open { .. }) {
+            return self.settle_session(wire, slot, now);
+        }
+        self.go_on(wire, slot, until, now);
+    }
+
+    /// Begins all requests that need not wait for a reply.
+    fn go_on(&mut self, wire: &mut impl Wire, slot: u32, intended: Nanos, now: Nanos) {
+        while self.has_room(slot) {
+            self.enqueue(slot, intended);
+        }
+        self.dispatch(wire, slot, now);
+    }
+
+    pub(super) fn is_in_session(&self, slot: u32) -> bool {
+        self.sessions.as_ref().is_some_and(|sessions| sessions.is_under_way(slot))
+    }
+
+    /// Requests were written on a slot, or a reply was taken.
+    pub(super) fn update_room(&mut self, slot: u32) {
+        if let Some(sessions) = &mut self.sessions
+            && let Some(conn) = self.slots[slot as usize].conn.session()
+        {
+            sessions.slots[slot as usize].room = conn.room();
+        }
+    }
+
+    /// A slot has a complete reply.
+    pub(super) fn session_replied(&mut self, slot: u32, now: Nanos) {
+        self.update_room(slot);
+        let measure_at = self.recorder.measure_at();
+        let s = &mut self.slots[slot as usize];
+        let (Some(sessions), Some(conn)) = (&mut self.sessions, s.conn.session()) else { return };
+        let (think, outcome) = match conn.turn() {
+            Turn::GoesOn { think } => (think, None),
+            Turn::Completed { think } => (think, Some(Ok(()))),
+            Turn::Failed(step) => (Duration::ZERO, Some(Err(Some(step)))),
+        };
+        if let Some(outcome) = outcome {
+            sessions.end(slot, now, measure_at, outcome);
+            if let Link::Open(open) = &mut s.link {
+                open.retiring |= sessions.own_connection;
+            }
+        }
+        // Between the sessions of an open loop nobody thinks: the next one is another user's.
+        let thinks = outcome.is_none() || matches!(self.pace, Pacing::Closed { .. });
+        if think > Duration::ZERO && thinks {
+            self.pause(slot, Pause::Think { until: now + Nanos::from(think) });
+        }
+    }
+
+    /// Requests of a slot have come to nothing: its session is over.
+    pub(super) fn session_lost(&mut self, slot: u32, now: Nanos) {
+        let measure_at = self.recorder.measure_at();
+        if let Some(sessions) = &mut self.sessions
+            && let Some(conn) = self.slots[slot as usize].conn.session()
+        {
+            let step = conn.abandon();
+            sessions.slots[slot as usize].room = conn.room();
+            sessions.end(slot, now, measure_at, Err(step));
+        }
+    }
+}

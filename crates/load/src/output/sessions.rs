@@ -1,0 +1,32 @@
+use std::fmt::Write as _;
+
+use pitot_meter::Nanos;
+use pitot_meter::units::{counted, grouped};
+use pitot_results::PERCENTILES;
+use pitot_results::load::SessionResult;
+
+/// What became of sessions, as lines of the summary.
+pub(super) fn sessions(text: &mut String, result: &SessionResult) {
+    let asked = result.asked_per_s.map(|rate| format!(" of {rate:.1} asked for"));
+    let _ = writeln!(
+        text,
+        "  {}: {} completed, {} failed, {} under way when the run ended; {:.1} completed a second{}",
+        counted(result.begun, "session", "sessions"),
+        grouped(result.completed),
+        grouped(result.failed),
+        grouped(result.cut),
+        result.completed_per_s,
+        asked.unwrap_or_default()
+    );
+    if result.time_ns.count > 0 {
+        let figures = PERCENTILES.iter().zip(result.time_ns.percentiles());
+        let figures: Vec<String> =
+            figures.map(|((name, _), value)| format!("{name} {}", Nanos(value))).collect();
+        let _ =
+            writeln!(text, "  time of a session: {}, max {}", figures.join(", "), Nanos(result.time_ns.max));
+    }
+    for failed in &result.failed_at {
+        let _ =
+            writeln!(text, "  {} failed at {}", counted(failed.count, "session", "sessions"), failed.step);
+    }
+}
