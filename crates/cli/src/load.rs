@@ -112,6 +112,9 @@ pub(crate) struct Load {
     /// A user of --browser does not get again what was embedded in an earlier page.
     #[arg(long, requires = "browser", help_heading = "Connections")]
     browser_cache: bool,
+    /// Users of --browser who come and go in linear ramps, instead of -c of them: 1:100:30s,100:100:1m
+    #[arg(long, value_name = "FROM:TO:TIME,...", requires = "browser", help_heading = "Connections")]
+    user_stages: Option<String>,
     /// Local addresses to connect from, in turn: 127.0.0.0/28
     #[arg(long, value_name = "CIDR", help_heading = "Connections")]
     source: Option<String>,
@@ -346,6 +349,7 @@ impl Load {
                 storm: self.storm,
                 browser: self.browser,
                 browser_cache: self.browser_cache,
+                user_stages: self.user_stages.clone(),
                 idle: self.idle,
                 idle_trickle: self.idle_trickle,
             },

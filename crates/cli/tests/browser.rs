@@ -388,3 +388,19 @@ fn two_hundred_and_fifty_six_users_have_an_address_each() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && said.contains("--source 127.0.0.0/23"), "{said}");
 }
+
+#[test]
+fn users_who_come_and_go_stand_in_place_of_their_number() {
+    let server = Server::start(site());
+    let url = server.url("/dir/page.html");
+    let arguments = ["--browser=2", "--user-stages", "1:5:200ms,5:1:200ms", "--think", "5ms"];
+    let result = load(&[&[&*url, "--source", "127.9.0.0/28", "--source-per-user"], &arguments[..]].concat());
+    assert_eq!(result["options"]["users"], 5);
+    assert_eq!(result["options"]["duration_s"], 0.4);
+    assert!(result["pages"]["ok"].as_u64() > Some(0), "{}", result["pages"]);
+    let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
+        .args(["load", &url, "--browser", "--user-stages", "1:5:1s", "-R", "5"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -15,6 +15,7 @@ mod condition;
 mod connections;
 mod engine;
 mod gate;
+mod growth;
 mod handshakes;
 mod headers;
 mod hold;

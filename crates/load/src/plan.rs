@@ -9,6 +9,7 @@ use pitot_proto::client::{ClientProtocol, HttpVersion, Url};
 use crate::condition::Condition;
 use crate::connections::{SessionPlan, ThreadPace, ThreadPlan};
 use crate::engine::{self, ENGINES, EngineEntry, Sources};
+use crate::growth::Growth;
 use crate::http_version;
 use crate::options::Options;
 use crate::pace::{self, PACES, Pace, PaceEntry, PaceOptions};
@@ -45,6 +46,8 @@ pub struct Plan {
     /// They come from standard input, which can be read once only.
     pub(crate) requests_from_stdin: bool,
     pub(crate) groups: Vec<(&'static str, Group)>,
+    /// Users come and go.
+    pub(crate) growth: Option<Arc<Growth>>,
     pub(crate) pace_name: &'static str,
     pub(crate) pace: Pace,
     /// Requests under way on a connection: those of a pipeline, or streams.
@@ -87,6 +90,7 @@ impl Plan {
         let requests_per_connection =
             requests_per_connection(options, client.scheme, client.requests_per_connection_max)?;
         let workload = workload::WorkloadOptions { requests_per_connection, ..options.workload.clone() };
+        let growth = growth(options, &pace)?;
         let groups = workload::groups(&workload).map_err(|what| Failure::misuse(what, SEE_HELP))?;
         check_pipeline(options, &pace, requests_per_connection.unwrap_or(u64::MAX))?;
         check_limits(options, &groups)?;
@@ -108,8 +112,9 @@ impl Plan {
                 .into_iter()
                 .flatten()
                 .any(|file| requests::is_stdin(file)),
-            duration: duration(options, &groups, &pace)?,
+            duration: duration(options, &groups, &pace, growth.as_ref())?,
             groups,
+            growth: growth.map(Arc::new),
             pace_name: pace_entry.name,
             pace,
             http: http_version::of(options, client).map(|version| client.has_methods.then_some(version))?,
@@ -177,6 +182,7 @@ impl Plan {
             warmup: self.warmup,
             duration: self.duration,
             share,
+            growth: self.growth.clone(),
             seed: self.seed,
         }
     }
@@ -303,15 +309,29 @@ fn check_limits(options: &Options, groups: &[(&'static str, Group)]) -> Result<(
     Ok(())
 }
 
+/// The users who come and go, where the options ask for them.
+fn growth(options: &Options, pace: &Pace) -> Result<Option<Growth>, Failure> {
+    let Some(text) = &options.workload.user_stages else { return Ok(None) };
+    if !matches!(pace, Pace::Closed { .. }) {
+        return Err(Failure::misuse(
+            "--user-stages says how many users read pages one after the other, and a rate does not depend on that",
+            "leave --user-stages out, or -R, --stages and --search",
+        ));
+    }
+    Growth::parse(text).map(Some).map_err(|what| Failure::misuse(what, SEE_HELP))
+}
+
 /// The length of the measured part; `None` if the run ends with its last request.
 fn duration(
     options: &Options,
     groups: &[(&'static str, Group)],
     pace: &Pace,
+    growth: Option<&Growth>,
 ) -> Result<Option<Nanos>, Failure> {
     let scheduled = match pace {
         Pace::Open(open) => open.length(),
-        Pace::Closed { .. } | Pace::Search(_) => None,
+        Pace::Closed { .. } => growth.map(Growth::length),
+        Pace::Search(_) => None,
     };
     let ends_with_requests =
         options.requests.is_some() && active(groups).is_some() && !matches!(pace, Pace::Search(_));

@@ -45,8 +45,19 @@ impl Connections {
                 self.timers.set(at + *think, user, Alarm::Page);
             }
             (UserState::Done { at: since } | UserState::Due { since }, Pacing::Closed { .. }) => {
-                if self.remaining > 0 && self.free_slot(user).is_some() {
-                    self.begin_page(wire, user, since, now);
+                let at = now.since(self.start_at);
+                match users.there_at(user, at) {
+                    Some(there) if there <= at => {
+                        if self.remaining > 0 && self.free_slot(user).is_some() {
+                            self.begin_page(wire, user, since, now);
+                        }
+                    }
+                    later => {
+                        users.set(user, UserState::Away);
+                        if let Some(later) = later {
+                            self.timers.set(self.start_at + later, user, Alarm::Page);
+                        }
+                    }
                 }
             }
             (UserState::Done { .. } | UserState::Due { .. }, Pacing::Open { .. }) => {

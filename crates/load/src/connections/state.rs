@@ -9,8 +9,9 @@ use super::held::Held;
 use super::sessions::{SessionPlan, Sessions};
 use super::slot::{History, Pending, Slot};
 use super::timers::Timers;
-use super::users::Users;
+use super::users::{Crowd, Users};
 use crate::gate::Gate;
+use crate::growth::Growth;
 use crate::pace::Arrivals;
 use crate::random::Random;
 use crate::recorder::Recorder;
@@ -36,6 +37,8 @@ pub(crate) struct ThreadPlan {
     pub(crate) duration: Option<Nanos>,
     pub(crate) share: Share,
     pub(crate) seed: u64,
+    /// Users come and go, if they read pages.
+    pub(crate) growth: Option<Arc<Growth>>,
 }
 
 /// The pace of one thread.
@@ -161,9 +164,10 @@ impl Connections {
             .sum();
         let storm = plan.groups.iter().any(|(life, _)| life.connect_at == ConnectAt::Start);
         let churn = plan.groups.iter().find(|(life, count)| life.churn_rate > 0.0 && *count > 0);
+        let crowd = Crowd { growth: plan.growth, share: plan.share };
         let users = plan.groups.iter().find_map(|(life, count)| match life.usage {
             Usage::Pages { connections, cache } => {
-                Some(Box::new(Users::new(count / u64::from(connections), connections, cache)))
+                Some(Box::new(Users::new(count / u64::from(connections), connections, cache, crowd.clone())))
             }
             Usage::Requests | Usage::Idle { .. } => None,
         });

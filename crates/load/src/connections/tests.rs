@@ -1,5 +1,6 @@
 //! The connections against a wire that only keeps a log and a clock that is only an argument.
 
+mod pages;
 mod slices;
 
 use std::sync::mpsc::{Receiver, channel};
@@ -92,6 +93,7 @@ impl Harness {
             duration: Some(Nanos::from_secs(10)),
             share: Share::WHOLE,
             seed: 1,
+            growth: None,
         };
         change(&mut plan);
         let (finished, messages) = channel();

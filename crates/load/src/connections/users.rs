@@ -1,11 +1,14 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
 
 use pitot_meter::Nanos;
 use pitot_proto::client::page::{Found, Kind, Redirect, Search};
 
+use crate::growth::Growth;
 use crate::pages::PageTally;
 use crate::sample::{ErrorPhase, Outcome};
+use crate::share::Share;
 
 /// What belongs to one page, at most; what a page refers to beyond that is not got.
 const OBJECTS_MAX: usize = 10_000;
@@ -19,12 +22,21 @@ pub(super) struct Users {
     width: u32,
     /// Objects that a user has got are not got again.
     cache: bool,
+    crowd: Crowd,
     users: Vec<User>,
     /// What the request of each slot is for: an index into what belongs to the user's page.
     tasks: Vec<u32>,
     /// Pages that are being read.
     pub(super) reading: u64,
     pub(super) tally: PageTally,
+}
+
+/// How many users of the whole run there are when, and which of them are those of this thread.
+#[derive(Clone)]
+pub(super) struct Crowd {
+    /// `None` if all are there all the time.
+    pub(super) growth: Option<Arc<Growth>>,
+    pub(super) share: Share,
 }
 
 pub(super) struct User {
@@ -91,11 +103,12 @@ enum Role {
 }
 
 impl Users {
-    pub(super) fn new(count: u64, width: u16, cache: bool) -> Users {
+    pub(super) fn new(count: u64, width: u16, cache: bool, crowd: Crowd) -> Users {
         let user = || User { state: UserState::Away, page: Page::default(), cached: HashSet::new() };
         Users {
             width: u32::from(width),
             cache,
+            crowd,
             users: std::iter::repeat_with(user).take(count as usize).collect(),
             tasks: vec![0; count as usize * usize::from(width)],
             reading: 0,
@@ -115,6 +128,17 @@ impl Users {
     /// The slots of a user.
     pub(super) fn slots(&self, user: u32) -> std::ops::Range<u32> {
         user * self.width..(user + 1) * self.width
+    }
+
+    /// When a user who could read a page at `at`, from the start of the run, is there to do so; `None` for never again.
+    pub(super) fn there_at(&self, user: u32, at: Nanos) -> Option<Nanos> {
+        match &self.crowd.growth {
+            // Threads take turns, so that together they have as many users as are asked for.
+            Some(growth) => {
+                growth.from(u64::from(user) * self.crowd.share.count + self.crowd.share.index, at)
+            }
+            None => Some(at),
+        }
     }
 
     pub(super) fn state(&self, user: u32) -> UserState {

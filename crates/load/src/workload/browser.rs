@@ -1,5 +1,6 @@
 use super::entry::{Role, WorkloadEntry};
 use super::lifecycle::{ConnectAt, Group, Lifecycle, Usage};
+use crate::growth::Growth;
 
 pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
     name: "browser",
@@ -22,8 +23,12 @@ pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
         if options.requests_per_connection == Some(0) {
             return Err("a connection must carry at least one request".into());
         }
+        let users = match &options.user_stages {
+            Some(stages) => Growth::parse(stages)?.most(),
+            None => options.connections,
+        };
         Ok(Group {
-            connections: options.connections * u64::from(connections),
+            connections: users * u64::from(connections),
             unit: u64::from(connections),
             lifecycle: Lifecycle {
                 connect_at: ConnectAt::OnDemand,

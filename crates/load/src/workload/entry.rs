@@ -17,6 +17,8 @@ pub struct WorkloadOptions {
     pub idle: u64,
     /// `connections` are users, each with as many connections as this, who read pages as browsers do (`--browser`).
     pub browser: Option<u64>,
+    /// Users who come and go, instead of a fixed number: `1:100:30s,100:100:1m` (`--user-stages`).
+    pub user_stages: Option<String>,
     /// A user does not get again what it has got (`--browser-cache`).
     pub browser_cache: bool,
     /// The time between two requests of an idle connection (`--idle-trickle`).
