@@ -4,6 +4,8 @@ mod command;
 mod content;
 mod hold;
 mod tls;
+mod proxy;
+mod reach;
 mod visit;
 
 use std::fs::File;
@@ -122,6 +124,8 @@ pub(crate) struct Load {
     /// connects again.
     #[arg(long, requires = "source", help_heading = "Connections")]
     source_per_user: bool,
+    #[command(flatten)]
+    reach: reach::Reach,
 
     #[command(flatten)]
     tls: tls::Tls,
@@ -300,6 +304,11 @@ impl Load {
                 "raise the limit on descriptors with ulimit -n",
             )
         })?;
+        if !run.is_local()
+            && let Some(notice) = proxy::notice(run.target(), |name| std::env::var(name).ok())
+        {
+            eprintln!("{notice}");
+        }
         if let Some(notice) = run.search_notice() {
             eprintln!("{notice}");
         }
@@ -394,6 +403,7 @@ impl Load {
             expect_status: self.expect_status.clone(),
             expect_body: self.expect_body.clone(),
             verify: self.verify,
+            reach: self.reach.options(),
             content: self.content.options(),
             visit: self.visit.options(),
             seed: self.seed,

@@ -33,6 +33,7 @@ mod prepared;
 mod processes;
 mod protocol;
 mod random;
+mod reach;
 mod recorder;
 mod report;
 pub mod requests;
@@ -49,7 +50,7 @@ mod workload;
 
 pub use engine::{ENGINES, EngineEntry};
 pub use hold::Session;
-pub use options::{ContentOptions, Options};
+pub use options::{ContentOptions, Options, ReachOptions};
 pub use pace::{PACES, PaceEntry, PaceOptions, Recorded};
 pub use pitot_tls::client::{TlsOptions, TlsVersion, explain};
 pub use plan::Plan;

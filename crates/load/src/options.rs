@@ -1,6 +1,7 @@
 //! The options as the user wrote them, before they are checked.
 
 mod content;
+mod reach;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use crate::requests::SessionOptions;
 use crate::workload::WorkloadOptions;
 
 pub use content::ContentOptions;
+pub use reach::ReachOptions;
 
 /// All options of a run. Counts and rates are totals, whatever the number of threads and processes.
 #[derive(Clone, Debug)]
@@ -79,6 +81,8 @@ pub struct Options {
     pub expect_body: Option<PathBuf>,
     /// Compare generated content.
     pub verify: bool,
+    /// How the target is reached, where that is not by its name.
+    pub reach: ReachOptions,
     /// Other bodies, credentials and the client's name.
     pub content: ContentOptions,
     /// Cookies and redirects.
@@ -126,6 +130,7 @@ impl Options {
             expect_status: None,
             expect_body: None,
             verify: false,
+            reach: ReachOptions::default(),
             content: ContentOptions::default(),
             visit: VisitOptions::default(),
             seed: 1,

@@ -14,6 +14,7 @@ use crate::http_version;
 use crate::options::Options;
 use crate::pace::{self, PACES, Pace, PaceEntry, PaceOptions};
 use crate::protocol::{self, Built};
+use crate::reach::Reach;
 use crate::requests;
 use crate::share::Share;
 use crate::workload::{self, ConnectAt, Group};
@@ -34,6 +35,7 @@ pub struct Plan {
     /// The target as it was given.
     pub(crate) target: String,
     pub(crate) url: Url,
+    pub(crate) reach: Reach,
     /// The port of the URL, or its scheme's default.
     pub(crate) port: u16,
     /// The scheme asks for TLS.
@@ -98,6 +100,7 @@ impl Plan {
             check_sessions(options, sessions)?;
         }
         Ok(Plan {
+            reach: Reach::new(&options.reach, &target.url, target.port)?,
             target: Url::without_user_info(&options.url),
             port: target.port,
             is_tls: target.tls.is_some(),

@@ -3,9 +3,11 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use pitot_results::Failure;
+use pitot_sys::connect::Peer;
 
 use crate::prepared::PreparedRun;
 use crate::watch::Watch;
@@ -28,10 +30,7 @@ pub(crate) fn preload(run: &PreparedRun, watch: &mut dyn Watch) -> Result<bool, 
     };
     let io = |e: std::io::Error| failed(e.to_string());
     let timeout = Duration::from(run.plan.timeout);
-    let mut socket = TcpStream::connect_timeout(&run.address, timeout).map_err(io)?;
-    socket.set_nodelay(true).map_err(io)?;
-    socket.set_write_timeout(Some(timeout)).map_err(io)?;
-    socket.set_read_timeout(Some(POLL_INTERVAL.min(timeout))).map_err(io)?;
+    let mut socket = connect(&run.address, timeout).map_err(io)?;
     let (mut input, mut out) = (vec![0; RECEIVE_BYTES], Vec::new());
     let mut received = 0;
     while !preload.step(&input[..received], &mut out).map_err(failed)? {
@@ -57,4 +56,28 @@ pub(crate) fn preload(run: &PreparedRun, watch: &mut dyn Watch) -> Result<bool, 
         };
     }
     Ok(true)
+}
+
+/// A blocking connection.
+trait Socket: Read + Write {}
+
+impl<S: Read + Write> Socket for S {}
+
+fn connect(to: &Peer, timeout: Duration) -> std::io::Result<Box<dyn Socket>> {
+    let poll = POLL_INTERVAL.min(timeout);
+    match to {
+        Peer::Tcp(address) => {
+            let socket = TcpStream::connect_timeout(address, timeout)?;
+            socket.set_nodelay(true)?;
+            socket.set_write_timeout(Some(timeout))?;
+            socket.set_read_timeout(Some(poll))?;
+            Ok(Box::new(socket))
+        }
+        Peer::Unix(path) => {
+            let socket = UnixStream::connect(path)?;
+            socket.set_write_timeout(Some(timeout))?;
+            socket.set_read_timeout(Some(poll))?;
+            Ok(Box::new(socket))
+        }
+    }
 }

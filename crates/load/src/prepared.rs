@@ -1,11 +1,11 @@
 //! A plan made ready on this machine: the name is resolved, the limit on descriptors raised, and what the kernel must
 //! offer is probed.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::net::SocketAddr;
 
 use pitot_meter::{Nanos, units};
 use pitot_proto::client::HttpVersion;
+use pitot_sys::connect::Peer;
 use pitot_sys::{affinity, limits};
 use serde_json::{Value, json};
 
@@ -18,14 +18,12 @@ use pitot_results::Failure;
 
 /// Descriptors that are not for connections: standard streams, the engine's own, pipes of several processes.
 pub(crate) const DESCRIPTORS_RESERVED: u64 = 64;
-/// How long to wait for each of several addresses of a host.
-const ADDRESS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A run that can start.
 #[derive(Debug)]
 pub struct PreparedRun {
     pub(crate) plan: Plan,
-    pub(crate) address: SocketAddr,
+    pub(crate) address: Peer,
     pub(crate) processes: u64,
     /// Threads of each process.
     pub(crate) threads: u64,
@@ -39,8 +37,14 @@ impl Plan {
     /// [`Failure`], if the name does not resolve or this machine cannot do what the plan asks for.
     pub fn prepare(self) -> Result<PreparedRun, Failure> {
         (self.engine.available)().map_err(|e| Failure::misuse(e.to_string(), e.cure.clone()))?;
-        let address = resolve(&self.url.host, self.port, self.timeout)?;
-        if self.sources.is_some() && address.is_ipv6() {
+        let address = self.reach.find(&self.url.host, self.port, self.timeout)?;
+        if self.sources.is_some() && matches!(address, Peer::Unix(_)) {
+            return Err(Failure::misuse(
+                "--source is for TCP, and --unix connects to a socket of the file system",
+                "leave --source out",
+            ));
+        }
+        if self.sources.is_some() && matches!(address, Peer::Tcp(SocketAddr::V6(_))) {
             return Err(Failure::misuse(
                 "--source is for IPv4 and the target is IPv6",
                 "name the target by its IPv4 address",
@@ -49,7 +53,9 @@ impl Plan {
         check_cpus(&self.cpus)?;
         self.check_owners()?;
         let connections = self.connections();
-        check_ports(connections, self.sources)?;
+        if matches!(address, Peer::Tcp(_)) {
+            check_ports(connections, self.sources)?;
+        }
         let processes = processes(self.processes, connections)?;
         // A thread without a connection would have a share of the rate that nobody sends.
         let to_share = self.active().map_or(connections, |group| group.connections / group.unit);
@@ -70,12 +76,20 @@ impl PreparedRun {
     pub(crate) fn route(&self, share: Share) -> Route {
         let start = |sources: Sources| Sources { next: share.index as u32, ..sources };
         let owners = self.plan.source_per_user.then(|| self.plan.owners(share));
-        Route { target: self.address, sources: self.plan.sources.map(start), owners }
+        Route { target: self.address.clone(), sources: self.plan.sources.map(start), owners }
     }
 
     /// The target as it may be shown: without name and password.
     pub fn target(&self) -> &str {
         &self.plan.target
+    }
+
+    /// Whether the target is on this machine for certain.
+    pub fn is_local(&self) -> bool {
+        match &self.address {
+            Peer::Tcp(address) => address.ip().is_loopback(),
+            Peer::Unix(_) => true,
+        }
     }
 
     /// What a search should say before it starts: how many runs it makes at most, and how long these take. `None` if this
@@ -129,24 +143,6 @@ fn minutes(seconds: f64) -> String {
         (0, _) => format!("{seconds:.1} s"),
         (minutes, 0) => format!("{minutes} min"),
         (minutes, seconds) => format!("{minutes} min {seconds} s"),
-    }
-}
-
-/// The first address of the host that accepts a connection; if there is only one it is not tried.
-fn resolve(host: &str, port: u16, timeout: Nanos) -> Result<SocketAddr, Failure> {
-    let cure = "check the name, or write the address";
-    let addresses: Vec<SocketAddr> = (host, port)
-        .to_socket_addrs()
-        .map_err(|e| Failure::misuse(format!("the host `{host}` cannot be resolved: {e}"), cure))?
-        .collect();
-    match addresses.as_slice() {
-        [] => Err(Failure::misuse(format!("the host `{host}` has no address"), cure)),
-        [only] => Ok(*only),
-        several => {
-            let timeout = Duration::from(timeout).min(ADDRESS_TIMEOUT);
-            let reached = several.iter().find(|a| TcpStream::connect_timeout(a, timeout).is_ok());
-            Ok(*reached.unwrap_or(&several[0]))
-        }
     }
 }
 

@@ -56,7 +56,6 @@ impl Server {
     }
 
     /// One that listens on a socket of the file system.
-    #[expect(dead_code, reason = "for --unix")]
     pub(crate) fn unix(path: &Path, answer: impl Fn(&Request) -> String + Send + Sync + 'static) -> Server {
         let listener = UnixListener::bind(path).unwrap();
         let seen = serve(answer, move || listener.accept().map(|(stream, _)| stream));

@@ -52,8 +52,8 @@ impl Wire for EpollWire {
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         let socket = &mut self.sockets[slot as usize];
         socket.generation = (socket.generation + 1) % Token::GENERATIONS;
-        let fd = connect::open(self.route.target, self.route.source(slot))?;
-        connect::start(&fd, self.route.target)?;
+        let fd = connect::open(self.route.target.clone(), self.route.source(slot))?;
+        connect::start(&fd, self.route.target.clone())?;
         // Watched after the connect has begun: a socket that has never connected is reported as broken.
         self.epoll.watch(fd.as_fd(), Token::new(slot, socket.generation), Interest::ReadWrite)?;
         socket.connecting = true;

@@ -1,9 +1,11 @@
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
+
+use pitot_sys::connect::Peer;
 
 /// Where connections go to and come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
-    pub(crate) target: SocketAddr,
+    pub(crate) target: Peer,
     pub(crate) sources: Option<Sources>,
     /// Each user has a source address of its own.
     pub(crate) owners: Option<Owners>,

@@ -99,7 +99,7 @@ impl UringWire {
 
 impl Wire for UringWire {
     fn connect(&mut self, slot: u32) -> io::Result<()> {
-        let fd = connect::open(self.route.target, self.route.source(slot))?;
+        let fd = connect::open(self.route.target.clone(), self.route.source(slot))?;
         let socket = &mut self.sockets[slot as usize];
         *socket = Socket {
             fd: Some(RingFd::Plain(fd)),
@@ -303,11 +303,11 @@ fn received(
 
 /// Submits what was requested.
 fn submit(ring: &mut Ring, wire: &mut UringWire) {
-    let target = wire.route.target;
     let mut actions = std::mem::take(&mut wire.actions);
     for action in actions.drain(..) {
         match action {
             Action::Connect(token) => {
+                let target = wire.route.target.clone();
                 if let Some(Socket { fd: Some(fd), .. }) = wire.socket(token) {
                     ring.connect(token, fd, target);
                 }

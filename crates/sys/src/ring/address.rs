@@ -1,6 +1,9 @@
 //! Socket addresses as connect(2) takes them.
 
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use crate::connect::Peer;
 
 /// An address, and how many bytes of it count.
 pub(super) struct Address {
@@ -8,12 +11,12 @@ pub(super) struct Address {
     pub(super) length: libc::socklen_t,
 }
 
-/// The address of a peer.
-pub(super) fn socket_address(to: SocketAddr) -> Address {
+/// The address of a peer. A path that is longer than the kernel takes is cut, and connects nowhere.
+pub(super) fn socket_address(to: &Peer) -> Address {
     // SAFETY: sockaddr_storage is plain data for which zeroes are valid.
     let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    let length = match to {
-        SocketAddr::V4(to) => {
+    let length = match *to {
+        Peer::Tcp(SocketAddr::V4(to)) => {
             let address = libc::sockaddr_in {
                 sin_family: libc::AF_INET as libc::sa_family_t,
                 sin_port: to.port().to_be(),
@@ -24,7 +27,7 @@ pub(super) fn socket_address(to: SocketAddr) -> Address {
             unsafe { std::ptr::from_mut(&mut storage).cast::<libc::sockaddr_in>().write(address) };
             size_of::<libc::sockaddr_in>()
         }
-        SocketAddr::V6(to) => {
+        Peer::Tcp(SocketAddr::V6(to)) => {
             let address = libc::sockaddr_in6 {
                 sin6_family: libc::AF_INET6 as libc::sa_family_t,
                 sin6_port: to.port().to_be(),
@@ -35,6 +38,17 @@ pub(super) fn socket_address(to: SocketAddr) -> Address {
             // SAFETY: as above.
             unsafe { std::ptr::from_mut(&mut storage).cast::<libc::sockaddr_in6>().write(address) };
             size_of::<libc::sockaddr_in6>()
+        }
+        Peer::Unix(ref path) => {
+            let mut address =
+                libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
+            // The last byte stays zero.
+            for (to, from) in address.sun_path[..107].iter_mut().zip(path.as_os_str().as_bytes()) {
+                *to = *from as libc::c_char;
+            }
+            // SAFETY: as above.
+            unsafe { std::ptr::from_mut(&mut storage).cast::<libc::sockaddr_un>().write(address) };
+            size_of::<libc::sockaddr_un>()
         }
     };
     Address { storage, length: length as libc::socklen_t }

@@ -11,13 +11,13 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
+use crate::connect::Peer;
 use crate::{Token, Unavailable};
 
 mod address;
@@ -223,13 +223,14 @@ impl Ring {
     }
 
     /// Starts to connect a socket; [`Completion::Connected`] has the result.
-    pub fn connect(&mut self, token: Token, fd: &RingFd, to: SocketAddr) {
+    pub fn connect(&mut self, token: Token, fd: &RingFd, to: impl Into<Peer>) {
+        let to = to.into();
         let address = match self.spare_addresses.pop() {
             Some(mut spare) => {
-                *spare = socket_address(to);
+                *spare = socket_address(&to);
                 spare
             }
-            None => Box::new(socket_address(to)),
+            None => Box::new(socket_address(&to)),
         };
         let (pointer, length) = (std::ptr::from_ref(&address.storage).cast(), address.length);
         let entry = match target(fd) {

@@ -1,0 +1,10 @@
+use std::path::PathBuf;
+
+/// How the target is reached, where that is not by its name alone.
+#[derive(Clone, Debug, Default)]
+pub struct ReachOptions {
+    /// `host:port:address`, instead of what the name resolves to.
+    pub resolve: Vec<String>,
+    /// A socket of the file system to connect to.
+    pub unix: Option<PathBuf>,
+}
