@@ -1,15 +1,19 @@
 //! `pitot load`.
 
+mod asked;
 mod command;
 mod content;
+mod from;
 mod hold;
 mod tls;
 mod proxy;
 mod reach;
+mod screen;
 mod visit;
 
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -39,7 +43,7 @@ use crate::value::{self, Cpus};
 #[derive(Debug, Args)]
 #[command(after_long_help = load_urls::help())]
 pub(crate) struct Load {
-    #[arg(help = target_help(), required_unless_present = "hold")]
+    #[arg(help = target_help(), required_unless_present_any = ["hold", "from"])]
     url: Option<String>,
 
     /// Hold connections open, and send requests only when a command on standard input says so: open NAME URL OPTIONS,
@@ -219,6 +223,16 @@ pub(crate) struct Load {
     /// Write one line per second of the run as CSV; with - to standard output, and nothing else is written there.
     #[arg(long, value_name = "PATH|-", help_heading = "Result")]
     csv: Option<PathBuf>,
+    /// Keep secrets in the JSON. Without this the passwords of URLs and --basic-auth, and the values of headers about
+    /// authorization, cookies, tokens, keys and passwords are written as ***.
+    #[arg(long, help_heading = "Result")]
+    keep_secrets: bool,
+    /// Repeat the run of a result that --json has written. A URL and options that are given too take the place of its own,
+    /// or are added to them where there may be several; what is masked there has to be given anew.
+    #[arg(long, value_name = "RESULT", help_heading = "Result")]
+    from: Option<PathBuf>,
+    #[arg(skip)]
+    repeats: Option<Box<from::Repeats>>,
     /// Write an HdrHistogram log: response times per second, all other latencies for the whole run.
     #[arg(long, value_name = "PATH", help_heading = "Result")]
     hlog: Option<PathBuf>,
@@ -285,6 +299,9 @@ impl Load {
         if self.hold {
             return hold::run(&self);
         }
+        if let Some(file) = &self.from {
+            return from::load(file, &own_words())?.run();
+        }
         if self.dry_run {
             self.check()?;
             print("the options are right; nothing was sent\n").map_err(|e| not_written("the answer", &e))?;
@@ -309,6 +326,9 @@ impl Load {
         {
             eprintln!("{notice}");
         }
+        if let Some(notice) = self.repeats.as_ref().and_then(|repeats| repeats.notice(&run.asked()["body"])) {
+            eprintln!("{notice}");
+        }
         if let Some(notice) = run.search_notice() {
             eprintln!("{notice}");
         }
@@ -316,17 +336,19 @@ impl Load {
         let mut files = Files::create(&self)?;
         let mut watch = Observer {
             signals,
-            live: io::stderr().is_terminal(),
+            live: screen::live(),
             steps: !self.data_on_stdout(),
             log: files
                 .hlog
                 .take()
                 .map(|file| HistogramLog::Waiting(file, format!("pitot load {}", run.target()))),
-            shown: false,
         };
-        let result = pitot_load::run(&run, respawn()?.as_ref(), &mut watch);
+        let result = pitot_load::run(&run, self.respawn()?.as_ref(), &mut watch);
         watch.clear();
-        let report = result?;
+        let mut report = result?;
+        let words = self.words().recorded(self.keep_secrets);
+        let asked = &mut report.result.options["asked"];
+        (asked["url"], asked["arguments"]) = words.to_json();
         if let Some(log) = watch.log.take() {
             log.finish(&report).map_err(|e| not_written("the histogram log", &e))?;
         }
@@ -346,6 +368,26 @@ impl Load {
     /// Standard output is for a program to read, and holds no text for people.
     fn data_on_stdout(&self) -> bool {
         is_stdout(self.json.as_ref()) || is_stdout(self.csv.as_ref())
+    }
+
+    /// The command line that this run stands for.
+    fn words(&self) -> asked::Words {
+        self.repeats.as_ref().map_or_else(|| from::words(&own_words()), |repeats| from::words(&repeats.words))
+    }
+
+    /// The command line of this run, for worker processes.
+    fn respawn(&self) -> Result<Option<Respawn>, Failure> {
+        let program = std::env::current_exe().map_err(|e| {
+            Failure::run(format!("the program's own file cannot be found: {e}"), "is /proc mounted?")
+        })?;
+        let arguments = match &self.repeats {
+            Some(repeats) => {
+                let words = repeats.words.iter().map(OsString::from);
+                std::iter::once(OsString::from("load")).chain(words).collect()
+            }
+            None => std::env::args_os().skip(1).collect(),
+        };
+        Ok(Some(Respawn { program, arguments }))
     }
 
     fn options(&self) -> Options {
@@ -406,6 +448,7 @@ impl Load {
             reach: self.reach.options(),
             content: self.content.options(),
             visit: self.visit.options(),
+            keep_secrets: self.keep_secrets,
             seed: self.seed,
             abort_on: self.abort_on.clone(),
             fail_if: self.fail_if.clone(),
@@ -413,12 +456,9 @@ impl Load {
     }
 }
 
-/// The command line of this process, for worker processes.
-fn respawn() -> Result<Option<Respawn>, Failure> {
-    let program = std::env::current_exe().map_err(|e| {
-        Failure::run(format!("the program's own file cannot be found: {e}"), "is /proc mounted?")
-    })?;
-    Ok(Some(Respawn { program, arguments: std::env::args_os().skip(1).collect() }))
+/// The words of this process's command line after `load`.
+fn own_words() -> Vec<String> {
+    std::env::args_os().skip(2).map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// Where the result is written.
@@ -505,12 +545,11 @@ fn print(text: &str) -> io::Result<()> {
 /// Shows progress on a terminal, writes the histogram log, and takes Ctrl-C.
 struct Observer {
     signals: SignalFd,
-    /// Standard error is a terminal.
-    live: bool,
+    /// The view, if standard error is a terminal.
+    live: Option<output::Live>,
     /// Standard output may hold lines for people.
     steps: bool,
     log: Option<HistogramLog>,
-    shown: bool,
 }
 
 /// A histogram log. Its header holds the start of the measured part, which is known once the first second is over.
@@ -560,9 +599,8 @@ impl HistogramLog {
 impl Watch for Observer {
     fn second(&mut self, progress: &Progress<'_>) {
         self.log = self.log.take().map(|log| log.second(progress));
-        if self.live {
-            self.shown = true;
-            let _ = write!(io::stderr(), "\r\x1b[K{}", output::progress_line(progress));
+        if let Some(live) = &mut self.live {
+            let _ = io::stderr().write_all(live.second(progress).as_bytes());
         }
     }
 
@@ -580,10 +618,10 @@ impl Watch for Observer {
 }
 
 impl Observer {
-    /// Erases the progress line.
+    /// Erases the view.
     fn clear(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            let _ = write!(io::stderr(), "\r\x1b[K");
+        if let Some(live) = &mut self.live {
+            let _ = io::stderr().write_all(live.clear().as_bytes());
         }
     }
 }

@@ -9,6 +9,7 @@
 //! checks the machine, [`run`] does it, and [`Report`] is the result.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod choice;
 mod collect;
 mod condition;
@@ -48,6 +49,7 @@ mod verdict;
 mod watch;
 mod workload;
 
+pub use asked::{MASK, is_secret};
 pub use engine::{ENGINES, EngineEntry};
 pub use hold::Session;
 pub use options::{ContentOptions, Options, ReachOptions};

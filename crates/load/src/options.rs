@@ -85,6 +85,8 @@ pub struct Options {
     pub reach: ReachOptions,
     /// Other bodies, credentials and the client's name.
     pub content: ContentOptions,
+    /// Leave secrets in what the result says of the requests.
+    pub keep_secrets: bool,
     /// Cookies and redirects.
     pub visit: VisitOptions,
     /// What random choices depend on.
@@ -132,6 +134,7 @@ impl Options {
             verify: false,
             reach: ReachOptions::default(),
             content: ContentOptions::default(),
+            keep_secrets: false,
             visit: VisitOptions::default(),
             seed: 1,
             abort_on: Vec::new(),

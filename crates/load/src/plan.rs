@@ -36,6 +36,8 @@ pub struct Plan {
     pub(crate) target: String,
     pub(crate) url: Url,
     pub(crate) reach: Reach,
+    /// What is asked of the server, for the result.
+    pub(crate) asked: Value,
     /// The port of the URL, or its scheme's default.
     pub(crate) port: u16,
     /// The scheme asks for TLS.
@@ -83,7 +85,7 @@ impl Plan {
         let target = protocol::target(&options.url)?;
         let client = target.client;
         let engine = named_engine(options)?;
-        let Built { protocol, requests_from, recorded, sessions, count } =
+        let Built { protocol, requests_from, asked, recorded, sessions, count } =
             protocol::build(options, &target)?;
         let options = &Options { requests: options.requests.or(count), ..options.clone() };
         let pacing = PaceOptions { recorded, ..options.pacing.clone() };
@@ -100,6 +102,7 @@ impl Plan {
             check_sessions(options, sessions)?;
         }
         Ok(Plan {
+            asked,
             reach: Reach::new(&options.reach, &target.url, target.port)?,
             target: Url::without_user_info(&options.url),
             port: target.port,

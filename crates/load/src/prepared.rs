@@ -84,6 +84,11 @@ impl PreparedRun {
         &self.plan.target
     }
 
+    /// What is asked of the server, as the result will say it.
+    pub fn asked(&self) -> &Value {
+        &self.plan.asked
+    }
+
     /// Whether the target is on this machine for certain.
     pub fn is_local(&self) -> bool {
         match &self.address {
@@ -132,6 +137,7 @@ impl PreparedRun {
             "address": self.address.to_string(),
             "seed": plan.seed,
             "requests_from": plan.requests_from,
+            "asked": plan.asked,
         })
     }
 }

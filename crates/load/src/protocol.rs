@@ -6,6 +6,7 @@ use pitot_proto::client::{
     CLIENTS, ClientEntry, ClientOptions, ClientProtocol, TlsScheme, Url, find, find_tls,
 };
 
+use crate::asked;
 use crate::connections::SessionPlan;
 use crate::headers;
 use crate::http_only;
@@ -75,6 +76,8 @@ pub(crate) struct Built {
     pub(crate) protocol: Box<dyn ClientProtocol>,
     /// Where the requests come from, for the result; null if the command line names them.
     pub(crate) requests_from: Value,
+    /// What is asked of the server, for the result.
+    pub(crate) asked: Value,
     /// The times of a log that is replayed.
     pub(crate) recorded: Option<Recorded>,
     /// Its sessions, if its requests are steps of such.
@@ -118,7 +121,8 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
         (None, None) => protocol,
         (None, Some(option)) => return Err(tls_without_tls(target, option)),
     };
-    Ok(Built { protocol, requests_from: from, recorded, sessions, count })
+    let asked = asked::asked(options, &target.url.path, &client_options);
+    Ok(Built { protocol, requests_from: from, asked, recorded, sessions, count })
 }
 
 /// `200,301`, `2xx`, `200-299`.

@@ -1,8 +1,8 @@
 //! Whether the figures say something about the server, or about the generator or the network between them.
 
 use pitot_meter::{Nanos, units};
-use pitot_results::VerdictKind;
 use pitot_results::load::ErrorRow;
+use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind};
 
 use crate::silence::{self, Silence};
 use crate::tally::Tally;
@@ -13,10 +13,8 @@ const UTILISATION_MAX: f64 = 0.95;
 const RUN_QUEUE_MAX: f64 = 0.05;
 /// Share of the requests that may start late although a connection was free.
 const LATE_MAX: f64 = 0.01;
-/// Share of the arrivals that may be missed.
-pub(crate) const MISSED_MAX: f64 = 0.01;
-/// Segments sent again, for each request or connection.
-const RETRANSMITS_MAX: f64 = 0.01;
+/// A shorter run says nothing about the time of the generator's threads: opening the first connections is most of it.
+const TIMED_MIN: Nanos = Nanos::from_millis(100);
 
 /// Judges a run: the first of these that holds. A server that stopped answering is named before all that follows from
 /// it; of the rest a generator without time to itself can cause all others.
@@ -37,14 +35,15 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind,
     let denied = if seconds > 0.0 { denied / seconds } else { 0.0 };
     let late = share(requests.started_late, tally.begun());
     let late_max = Nanos(tally.threads.iter().map(|t| t.late_max_ns).max().unwrap_or(0));
-    if denied > RUN_QUEUE_MAX {
+    let timed = length >= TIMED_MIN;
+    if timed && denied > RUN_QUEUE_MAX {
         let reason = format!(
             "a thread of the generator was ready to run and did not for {:.1}% of the time: something else uses its CPU",
             denied * 100.0
         );
         return (VerdictKind::ClientBound, reason);
     }
-    if busiest > UTILISATION_MAX {
+    if timed && busiest > UTILISATION_MAX {
         let reason = format!(
             "a thread of the generator was busy for {:.1}% of the time: give it more threads (-t) or CPUs (--cpus)",
             busiest * 100.0
@@ -65,7 +64,7 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind,
     }
     let resent = share(tally.connections.retransmits, requests.attempted + tally.connections.opened);
     let resent_text = units::counted(tally.connections.retransmits, "segment was", "segments were");
-    if resent > RETRANSMITS_MAX {
+    if resent > RETRANSMIT_SHARE_MAX {
         let reason = format!(
             "{} sent again, {:.1} for each hundred requests and connections: the network or a full listen queue dropped \
              them",
@@ -97,7 +96,7 @@ fn share(part: u64, whole: u64) -> f64 {
 fn rate_missed(tally: &Tally) -> Option<String> {
     let requests = &tally.requests;
     let missed = share(requests.missed, requests.missed + tally.begun());
-    if missed <= MISSED_MAX {
+    if missed <= MISSED_SHARE_MAX {
         return None;
     }
     let why = match tally.errors.iter().filter(|e| e.phase == "connect").max_by_key(|e| e.count) {
@@ -268,6 +267,14 @@ mod tests {
             t.threads[0].run_queue_s = Some(5.0);
         };
         assert_eq!(verdict(both), VerdictKind::ClientBound);
+    }
+
+    #[test]
+    fn a_generator_that_is_busy_for_a_moment_is_not_the_bottleneck() {
+        let mut tally = good();
+        (tally.threads[0].cpu_utilisation, tally.threads[0].run_queue_s) = (1.0, Some(0.005));
+        assert_eq!(judge(&tally, Nanos::from_millis(20), true).0, VerdictKind::Valid);
+        assert_eq!(judge(&tally, Nanos::from_millis(100), true).0, VerdictKind::ClientBound);
     }
 
     #[test]

@@ -37,4 +37,4 @@ pub use latency::{Latencies, Latency, PERCENTILES};
 pub use parse::ParseError;
 pub use printed::Printed;
 pub use time::rfc3339;
-pub use verdict::VerdictKind;
+pub use verdict::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind};

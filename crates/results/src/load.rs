@@ -24,7 +24,8 @@ pub struct LoadResult {
     pub version: String,
     /// The URL.
     pub target: String,
-    /// The options as they took effect.
+    /// The options as they took effect; `asked` among them has method, headers, paths and body, and the words of the
+    /// command line.
     pub options: Value,
     /// When the measured part began, RFC 3339.
     pub started_at: String,

@@ -2,6 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+/// More arrivals than this share of those due were missed: rate-missed.
+pub const MISSED_SHARE_MAX: f64 = 0.01;
+/// More segments sent again for each request or connection: network-bound.
+pub const RETRANSMIT_SHARE_MAX: f64 = 0.01;
+
 /// Whether a measurement can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -9,7 +14,8 @@ pub enum VerdictKind {
     /// The figures are those of the server.
     #[default]
     Valid,
-    /// The load generator was the bottleneck, or was late: the server could do more.
+    /// The load generator was the bottleneck, or was late: the server could do more. `pitot load` sees only itself; the
+    /// lab sees the server too, and does not say so if that is at its own limit.
     ClientBound,
     /// The network was the bottleneck: segments were lost.
     NetworkBound,

@@ -19,6 +19,7 @@ mod shared;
 pub mod signal;
 pub mod socket;
 pub mod spawn;
+pub mod terminal;
 mod thread_pool;
 mod token;
 mod unavailable;

@@ -114,6 +114,9 @@ fn open(session: &mut Session, group: &str, load: &Load, read_at: Nanos) -> Resu
         ("--csv", load.csv.is_some()),
         ("--hlog", load.hlog.is_some()),
         ("-L", load.latency),
+        ("--timeline", load.timeline),
+        ("--keep-secrets", load.keep_secrets),
+        ("--from", load.from.is_some()),
         ("--worker", load.worker.is_some()),
     ];
     if let Some((option, _)) = output.iter().find(|(_, given)| *given) {

@@ -2,6 +2,7 @@
 
 mod contents;
 mod reach;
+mod repeats;
 mod server;
 mod visits;
 

@@ -3,7 +3,7 @@
 //! The rules are asked in order; the first that applies gives the verdict. The figures of all of them are recorded
 //! whatever the verdict is.
 
-use pitot_results::VerdictKind;
+use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind};
 
 use crate::record::{Resources, Slice, Verdict};
 use crate::statistics::median;
@@ -18,10 +18,6 @@ const OTHERS_SHARE_MAX: f64 = 0.05;
 const UNKNOWN_SHARE_MAX: f64 = 0.15;
 /// Less CPU time of other processes than three clock ticks says nothing.
 const OTHERS_S_MIN: f64 = 0.03;
-/// More segments sent again per request than this, dropped SYNs not counted: network-bound.
-const RETRANSMIT_SHARE_MAX: f64 = 0.01;
-/// More arrivals than this share of those due were missed: rate-missed.
-const MISSED_SHARE_MAX: f64 = 0.01;
 /// A client that uses more than this share of its CPUs, or of its busiest thread's, is at its limit.
 const CLIENT_BUSY: f64 = 0.90;
 /// A server that uses more than this share of what it can use is at its own limit, whatever the client does.

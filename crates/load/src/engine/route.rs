@@ -98,7 +98,7 @@ mod tests {
     fn a_user_keeps_its_address() {
         let owners = Owners { active: 10, unit: 6, slots: 12, idle: 50 };
         let sources = Sources { first: Ipv4Addr::new(127, 0, 0, 1), count: 254, next: 7 };
-        let target = SocketAddr::from(([127, 0, 0, 1], 1));
+        let target = Peer::from(std::net::SocketAddr::from(([127, 0, 0, 1], 1)));
         let mut route = Route { target, sources: Some(sources), owners: Some(owners) };
         let mut of = |slot| route.source(slot).unwrap().to_string();
         for _ in 0..2 {

@@ -1,8 +1,9 @@
-//! The result for people: a summary, charts, a line of progress, and a table by the second.
+//! The result for people: a summary, charts, a live view, and a table by the second.
 
 mod bytes;
 mod chart;
 mod csv;
+mod live;
 mod pages;
 mod progress;
 mod sessions;
@@ -11,5 +12,6 @@ mod timeline;
 mod tls;
 
 pub use csv::write_csv;
+pub use live::{Live, Screen};
 pub use progress::{progress_line, step_line};
 pub use summary::{Detail, summary};

@@ -1,7 +1,7 @@
 //! The search for the highest rate that a server sustains.
 
 use crate::condition::{Condition, Figures};
-use crate::verdict::MISSED_MAX;
+use pitot_results::MISSED_SHARE_MAX;
 
 /// The search ends when the bounds are this close.
 const PRECISION: f64 = 1.05;
@@ -22,7 +22,7 @@ impl Search {
     /// True if a run met all conditions and could send what was due.
     pub(crate) fn passes(&self, figures: &Figures<'_>) -> bool {
         let due = figures.attempted + figures.missed;
-        figures.missed as f64 <= due as f64 * MISSED_MAX
+        figures.missed as f64 <= due as f64 * MISSED_SHARE_MAX
             && self.conditions.iter().all(|c| c.met(figures, false))
     }
 
