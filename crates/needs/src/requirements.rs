@@ -27,13 +27,17 @@ enum Probe {
 
 /// Every requirement that a test may name, by name.
 pub(crate) const REQUIREMENTS: &[Requirement] = &[
+    program("apache2", "apt-get install apache2-bin"),
     Requirement {
         name: "ca-certificates",
         cure: "apt-get install ca-certificates",
         probe: Probe::File("/etc/ssl/certs/ca-certificates.crt"),
     },
     program("curl", "apt-get install curl"),
+    // A compiler of another language is much for one test: where it is missing, nothing is installed.
+    Requirement { name: "go", cure: "install Go from go.dev", probe: Probe::Program },
     program("gzip", "apt-get install gzip"),
+    program("haproxy", "apt-get install haproxy"),
     Requirement {
         name: "ipv6",
         cure: "sysctl net.ipv6.conf.lo.disable_ipv6=0",

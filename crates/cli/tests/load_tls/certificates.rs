@@ -1,0 +1,79 @@
+//! An authority, and certificates of it, in files.
+
+use std::path::Path;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    date_time_ymd,
+};
+use tempfile::TempDir;
+
+pub struct Pki {
+    folder: TempDir,
+    issuer: Issuer<'static, KeyPair>,
+    paths: Vec<String>,
+}
+
+/// A server's certificate and key.
+pub struct Identity {
+    pub certificate: String,
+    pub key: String,
+}
+
+impl Pki {
+    pub fn new() -> Pki {
+        let folder = tempfile::tempdir().unwrap();
+        let mut params = CertificateParams::default();
+        // No two authorities have the same name: else the signature would be wrong, and not the issuer.
+        params.distinguished_name.push(DnType::CommonName, folder.path().to_str().unwrap());
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let authority = params.self_signed(&key).unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let paths: Vec<String> = ["authority.pem", "client.pem", "client.key"].map(path).into();
+        std::fs::write(&paths[0], authority.pem()).unwrap();
+        let pki = Pki { issuer: Issuer::new(params, key), folder, paths };
+        let mut client = CertificateParams::new(["client".to_owned()]).unwrap();
+        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        pki.issue("client", &client);
+        pki
+    }
+
+    fn issue(&self, name: &str, params: &CertificateParams) -> Identity {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let path = |end: &str| self.folder.path().join(format!("{name}.{end}")).to_str().unwrap().to_owned();
+        let identity = Identity { certificate: path("pem"), key: path("key") };
+        std::fs::write(&identity.certificate, certificate.pem()).unwrap();
+        std::fs::write(&identity.key, key.serialize_pem()).unwrap();
+        // What HAProxy wants: both in one file.
+        std::fs::write(path("both"), certificate.pem() + &key.serialize_pem()).unwrap();
+        identity
+    }
+
+    /// The file with the authority's certificate.
+    pub fn authority(&self) -> &str {
+        &self.paths[0]
+    }
+
+    /// The files with a client's certificate and key.
+    pub fn client(&self) -> (&str, &str) {
+        (&self.paths[1], &self.paths[2])
+    }
+
+    /// The identity of a server called localhost.
+    pub fn server(&self) -> Identity {
+        self.issue("server", &CertificateParams::new(["localhost".to_owned()]).unwrap())
+    }
+
+    /// One whose certificate has expired.
+    pub fn expired(&self) -> Identity {
+        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        (params.not_before, params.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(2002, 1, 1));
+        self.issue("expired", &params)
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}

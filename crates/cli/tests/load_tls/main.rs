@@ -1,0 +1,213 @@
+//! `pitot load https://` against servers that others wrote.
+
+mod certificates;
+mod servers;
+
+use std::process::{Command, Output, Stdio};
+
+use pitot_needs::needs;
+use serde_json::Value;
+
+use certificates::Pki;
+use servers::{Running, plain_http};
+
+const BOTH_VERSIONS: [(&str, &str); 2] = [("1.2", "TLSv1_2"), ("1.3", "TLSv1_3")];
+
+fn load(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pitot"))
+        .arg("load")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs it for its JSON; all requests must have been answered rightly.
+fn right(arguments: &[&str]) -> Value {
+    let output = load(&[arguments, &["--json", "-"]].concat());
+    let error = text(&output.stderr);
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {error}"));
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}{}", result["errors"]);
+    assert!(result["requests"]["ok"].as_u64() > Some(0), "{result:#}");
+    assert_eq!(result["errors"].as_array().map(Vec::len), Some(0), "{}", result["errors"]);
+    result
+}
+
+/// Runs it against a server that it cannot talk to: the first line on standard error, the line after it, and the summary.
+fn refused(arguments: &[&str]) -> (String, String, String) {
+    let output = load(&[arguments, &["-n", "3", "-c", "2", "-d", "20s"]].concat());
+    let (summary, error) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {summary}{error}");
+    let mut lines = error.lines();
+    let mut next = || lines.next().unwrap_or_default().to_owned();
+    (next(), next(), summary)
+}
+
+fn handshakes(result: &Value) -> [u64; 3] {
+    ["full", "resumed", "failed"].map(|kind| result["tls"]["handshakes"][kind].as_u64().unwrap())
+}
+
+/// Keep-alive, connections for each request that resume or do not, in both versions, on both engines.
+fn talks_to(server: &Running, pki: &Pki, path: &str) {
+    let url = format!("https://localhost:{}{path}", server.port);
+    let common = ["--tls-ca", pki.authority(), "-n", "20", "-c", "2"];
+    for engine in ["epoll", "uring"] {
+        for (version, name) in BOTH_VERSIONS {
+            let each = [&[&*url, "--tls-version", version, "--engine", engine][..], &common].concat();
+            let kept = right(&each);
+            assert_eq!(kept["tls"]["sessions"][0]["version"], *name);
+            assert_eq!(handshakes(&kept), [2, 0, 0], "{engine} {version}");
+            assert_eq!(kept["latency_ns"]["handshake"]["count"], 2);
+            let anew = right(&[&each[..], &["--requests-per-connection", "1"]].concat());
+            let [full, resumed, failed] = handshakes(&anew);
+            // The servers give a ticket with each full handshake.
+            assert!(
+                full == 2 && resumed >= 18 && failed == 0,
+                "{engine} {version}: {full} {resumed} {failed}"
+            );
+            assert_eq!(anew["latency_ns"]["resumption"]["count"], resumed);
+            let fresh =
+                right(&[&each[..], &["--requests-per-connection", "1", "--tls-resume", "off"]].concat());
+            let [full, resumed, failed] = handshakes(&fresh);
+            assert!(
+                full >= 20 && resumed == 0 && failed == 0,
+                "{engine} {version}: {full} {resumed} {failed}"
+            );
+        }
+    }
+}
+
+#[needs("nginx")]
+#[test]
+fn nginx_is_loaded_over_tls() {
+    let pki = Pki::new();
+    let server = servers::nginx(&pki, "");
+    talks_to(&server, &pki, "/bytes");
+    let url = format!("https://localhost:{}/bytes", server.port);
+    let body = server.folder().join("bytes");
+    let common = ["--tls-ca", pki.authority(), "-n", "20", "--expect-body", body.to_str().unwrap()];
+    for engine in ["epoll", "uring"] {
+        right(&[&[&*url, "--engine", engine, "--pipeline", "4", "-c", "1"][..], &common].concat());
+    }
+}
+
+#[needs("nginx")]
+#[test]
+fn a_held_load_and_several_processes_speak_tls() {
+    let pki = Pki::new();
+    let server = servers::nginx(&pki, "");
+    let url = format!("https://localhost:{}/bytes", server.port);
+    let result = right(&[&url, "--tls-ca", pki.authority(), "-n", "40", "-c", "4", "--processes", "2"]);
+    assert_eq!(handshakes(&result), [4, 0, 0]);
+    let mut held = Command::new(env!("CARGO_BIN_EXE_pitot"))
+        .args(["load", "--hold", &url, "-k", "-c", "3"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(held.stdin.as_mut().unwrap(), b"run 50ms\nquit\n").unwrap();
+    let output = held.wait_with_output().unwrap();
+    let answers = text(&output.stdout);
+    assert!(answers.contains("\"connections\":3") && !answers.contains("refused"), "{answers}");
+}
+
+#[needs("nginx")]
+#[test]
+fn a_server_that_asks_for_a_certificate_gets_one() {
+    let pki = Pki::new();
+    let asks = format!("ssl_client_certificate {}; ssl_verify_client on;", pki.authority());
+    let server = servers::nginx(&pki, &asks);
+    let url = format!("https://localhost:{}/bytes", server.port);
+    let (certificate, key) = pki.client();
+    right(&[&url, "--tls-ca", pki.authority(), "--tls-cert", certificate, "--tls-key", key, "-n", "5"]);
+    // nginx ends the handshake and says it in HTTP.
+    let (what, _, _) = refused(&[&url, "--tls-ca", pki.authority()]);
+    assert!(what.contains("status-400"), "{what}");
+}
+
+#[needs("apache2")]
+#[test]
+fn apache_is_loaded_over_tls() {
+    let pki = Pki::new();
+    talks_to(&servers::apache(&pki), &pki, "/bytes");
+}
+
+#[needs("haproxy")]
+#[test]
+fn haproxy_is_loaded_over_tls() {
+    let pki = Pki::new();
+    talks_to(&servers::haproxy(&pki), &pki, "/");
+}
+
+#[needs("go")]
+#[test]
+fn the_http_server_of_go_is_loaded_over_tls() {
+    let pki = Pki::new();
+    talks_to(&servers::go(&pki), &pki, "/");
+}
+
+#[needs("openssl")]
+#[test]
+fn openssl_is_loaded_and_what_it_refuses_is_named() {
+    let pki = Pki::new();
+    // It serves one connection at a time and ends each reply with its connection.
+    let one = ["-c", "1", "-n", "3", "--tls-ca", pki.authority()];
+    for (version, name) in [("-tls1_2", "TLSv1_2"), ("-tls1_3", "TLSv1_3")] {
+        let server = servers::openssl(&pki, &["-www", version]);
+        let url = format!("https://localhost:{}/", server.port);
+        let result = right(&[&[&*url][..], &one].concat());
+        assert_eq!(result["tls"]["sessions"][0]["version"], *name);
+    }
+    for version in ["-tls1_2", "-tls1_3"] {
+        let server = servers::openssl(&pki, &["-www", version, "-Verify", "1", "-CAfile", pki.authority()]);
+        let url = format!("https://localhost:{}/", server.port);
+        let (certificate, key) = pki.client();
+        right(&[&[&*url, "--tls-cert", certificate, "--tls-key", key][..], &one].concat());
+        let (what, cure, _) = refused(&[&url, "--tls-ca", pki.authority()]);
+        assert!(what.contains("wants a certificate of the client") && cure.contains("--tls-cert"), "{what}");
+    }
+    let server = servers::openssl(&pki, &["-www", "-tls1_2"]);
+    let url = format!("https://localhost:{}/", server.port);
+    let (what, cure, summary) = refused(&[&url, "-k", "--tls-version", "1.3"]);
+    assert!(what.contains("no version of TLS in common") && cure.contains("--tls-version"), "{what}");
+    assert!(summary.lines().nth(2).unwrap().contains("no version of TLS in common"), "{summary}");
+    let server = servers::openssl(&pki, &["-www", "-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"]);
+    let (what, _, _) = refused(&[&format!("https://localhost:{}/", server.port), "-k"]);
+    assert!(what.contains("no cipher"), "{what}");
+}
+
+#[needs("nginx")]
+#[test]
+fn a_certificate_that_is_not_to_be_trusted_is_named_with_the_cure() {
+    let pki = Pki::new();
+    let server = servers::nginx(&pki, "");
+    let url = format!("https://localhost:{}/bytes", server.port);
+    // The address is none of the names of the certificate.
+    let other = format!("https://127.0.0.1:{}/bytes", server.port);
+    let stranger = Pki::new();
+    for (arguments, said, mended) in [
+        (&[&*url, "--tls-ca", stranger.authority()][..], "has issued", "--tls-ca"),
+        (&[&*other, "--tls-ca", pki.authority()], "another name", "--insecure"),
+    ] {
+        let (what, cure, summary) = refused(arguments);
+        assert!(what.contains(said) && cure.contains(mended), "{what} {cure}");
+        assert!(summary.lines().nth(2).is_some_and(|line| line.contains(said)), "{summary}");
+        assert!(summary.contains("handshake "), "{summary}");
+    }
+    right(&[&other, "--insecure", "-n", "5"]);
+    let server = servers::nginx_with(&pki.expired(), "");
+    let (what, _, _) =
+        refused(&[&format!("https://localhost:{}/bytes", server.port), "--tls-ca", pki.authority()]);
+    assert!(what.contains("expired"), "{what}");
+}
+
+#[test]
+fn a_port_without_tls_is_named() {
+    let port = plain_http();
+    let (what, cure, _) = refused(&[&format!("https://127.0.0.1:{port}/"), "-k"]);
+    assert!(what.contains("plain HTTP") && cure.contains("http://"), "{what} {cure}");
+}
