@@ -43,7 +43,7 @@ proptest! {
     #[test]
     fn the_pace_of_a_client_changes_no_reply(steps in vec((1..3000_usize, 0..9000_u64, 1..5000_u64), 1..60)) {
         let (http, files) = site();
-        let expected = exchange(&http, &files, [&REQUESTS[..]]).sent;
+        let expected = exchange(&http, &files, [REQUESTS]).sent;
         let mut client = Client::of(&TLS13);
         let mut pump = Pump::with_layers(&http, &files, layers(), false);
         (pump.kept_max, pump.read_max) = (usize::MAX, 50_000);
