@@ -401,6 +401,14 @@ impl Connection {
         self.exchange.as_mut().map(|exchange| exchange.sending())
     }
 
+    /// Keeps the buffer of what has been sent for what is sent next.
+    pub fn recycle(&mut self, buffer: Vec<u8>) {
+        if let Some(exchange) = &mut self.exchange {
+            let out = if self.layer.is_some() { &mut exchange.wire } else { &mut exchange.out };
+            out.recycle(buffer);
+        }
+    }
+
     /// True if a layer is between the connection and its protocol.
     pub fn has_layer(&self) -> bool {
         self.layer.is_some()

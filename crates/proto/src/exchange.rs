@@ -6,7 +6,7 @@ use crate::{Log, LoggedReply, Next, Outbox, StoreStep, Upload};
 ///
 /// A connection has one only while a request is under way, so that an idle connection is small; it is reused by one
 /// connection after another.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Exchange {
     /// The output to be sent.
     pub out: Outbox,
@@ -42,10 +42,26 @@ pub struct Counts {
     pub recipients: u32,
 }
 
+/// Capacity of the buffer that a layer makes its records in: four of TLS. It is kept, as the allocator would return such
+/// memory to the kernel.
+const WIRE_SPARE_MAX: usize = 68 << 10;
+
+impl Default for Exchange {
+    fn default() -> Exchange {
+        Exchange::new()
+    }
+}
+
 impl Exchange {
     /// An empty exchange.
     pub fn new() -> Exchange {
-        Exchange::default()
+        Exchange {
+            out: Outbox::new(),
+            wire: Outbox::with_spare(WIRE_SPARE_MAX),
+            path: Vec::new(),
+            step: StoreStep::default(),
+            counts: Counts::default(),
+        }
     }
 
     /// Counts one reply.

@@ -134,6 +134,8 @@ pub struct Outbox {
     /// Number of files among the segments, so that a search can be skipped.
     files: usize,
     spare: Vec<u8>,
+    /// Capacity of a larger spare buffer that is kept all the same; 0 if none is.
+    spare_max: usize,
 }
 
 /// The start of an outbox as slices for one gathering send (writev(2), sendmsg(2)).
@@ -163,6 +165,11 @@ impl Outbox {
     /// An empty outbox.
     pub fn new() -> Outbox {
         Outbox::default()
+    }
+
+    /// An empty outbox that keeps a spare buffer of up to this capacity.
+    pub(crate) fn with_spare(spare_max: usize) -> Outbox {
+        Outbox { spare_max, ..Outbox::default() }
     }
 
     /// True if nothing is queued and nothing is lent.
@@ -479,7 +486,9 @@ impl Outbox {
 
     /// Keeps a sent buffer for the next bytes.
     pub fn recycle(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() <= SPARE_CAPACITY_MAX && buffer.capacity() > self.spare.capacity() {
+        if buffer.capacity() <= SPARE_CAPACITY_MAX.max(self.spare_max)
+            && buffer.capacity() > self.spare.capacity()
+        {
             buffer.clear();
             self.spare = buffer;
         }

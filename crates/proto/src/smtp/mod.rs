@@ -96,7 +96,7 @@ impl Protocol for Smtp {
 pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     name: "smtp",
     summary: "receives mail for anyone (RFC 5321), to count it or to store it in a Maildir",
-    doc: "A receiving mail server with PIPELINING, SIZE, 8BITMIME, SMTPUTF8 and ENHANCEDSTATUSCODES. It accepts every \
+    doc: "A receiving mail server with PIPELINING, SIZE, 8BITMIME, SMTPUTF8 and ENHANCEDSTATUSCODES, and with `--tls` STARTTLS. It accepts every \
           recipient and relays nothing: messages are counted or, with `--deliver maildir DIR`, stored safely on disk \
           before they are acknowledged. Messages whose end two servers could see in different places are refused.",
     files: false,

@@ -339,14 +339,14 @@ impl Loop {
         match result {
             Ok(n) => {
                 conn.connection.sent(&mut self.env.worker, n as u64);
-                let mut out = conn.connection.to_send();
+                let connection = &mut conn.connection;
                 let spare_buffers = &mut self.spare_buffers;
                 payload.advance(n, |buffer| {
                     // The buffers of replies are not reused, as they may be of any size.
                     if buffer.capacity() == READ_BYTES && spare_buffers.len() < SPARE_BUFFERS_MAX {
                         spare_buffers.push(buffer);
-                    } else if let Some(out) = &mut out {
-                        out.recycle(buffer);
+                    } else {
+                        connection.recycle(buffer);
                     }
                 });
                 if payload.is_empty() {
@@ -369,11 +369,12 @@ impl Loop {
         // A read that was cancelled because the connection is gone says nothing of the file.
         let Some(fd) = &conn.fd else { return self.drop_if_done(token) };
         if conn.connection.has_layer() {
+            let buffer = Arc::new(buffer);
             let filled = match result {
                 Ok(0) => Err(FileFailure::Truncated),
                 Ok(n) => {
                     if let Some(out) = conn.connection.outbox() {
-                        out.fill(Arc::new(buffer), 0..n);
+                        out.fill(buffer.clone(), 0..n);
                     }
                     Ok(())
                 }
@@ -382,7 +383,15 @@ impl Loop {
             if let Err(failure) = filled {
                 conn.connection.file_failed(&mut self.env.worker, failure);
             }
-            return self.advance(token);
+            self.advance(token);
+            // Its content is encrypted by now, unless the layer had no room.
+            if let Ok(mut buffer) = Arc::try_unwrap(buffer)
+                && self.spare_buffers.len() < SPARE_BUFFERS_MAX
+            {
+                buffer.clear();
+                self.spare_buffers.push(buffer);
+            }
+            return;
         }
         let file = conn.connection.outbox().filter(|out| out.front_file().is_some());
         match (result, file) {

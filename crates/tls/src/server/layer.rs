@@ -170,6 +170,8 @@ impl Layer for TlsLayer {
         scratch: &mut Scratch,
         wire: &mut Outbox,
     ) -> Result<(), LayerFailure> {
+        let expected = (WIRE_MAX.min(out.len()) as usize).next_multiple_of(RECORD_BYTES);
+        let expected = expected + expected / RECORD_BYTES * OVERHEAD_BYTES;
         while wire.len() < WIRE_MAX {
             let gathered = out.gather();
             let Some(first) = gathered.slices().first() else { break };
@@ -188,6 +190,10 @@ impl Layer for TlsLayer {
             let written = self.write(wire, |traffic, wire| {
                 let mut result = Ok(());
                 wire.write_with(|buffer| {
+                    if buffer.is_empty() && len == RECORD_BYTES {
+                        // More records follow, and it would grow by copies.
+                        buffer.reserve_exact(expected);
+                    }
                     result = append(buffer, len + OVERHEAD_BYTES, |room| traffic.encrypt(plain, room));
                 });
                 result
