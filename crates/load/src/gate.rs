@@ -4,15 +4,46 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pitot_meter::Nanos;
 
+/// From the decision to start to the start itself, so that it has reached all threads by then.
+const NOTICE_THREADS: Nanos = Nanos::from_millis(2);
+/// The same for processes.
+const NOTICE_PROCESSES: Nanos = Nanos::from_millis(20);
+
 /// The start, at the same moment for all threads, and the request to stop early.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Gate {
     /// Zero while it is not known.
     start_at: AtomicU64,
     stop: AtomicBool,
+    /// From the decision to start to the start itself.
+    notice: Nanos,
+}
+
+impl Default for Gate {
+    /// Of threads alone.
+    fn default() -> Gate {
+        Gate::of(1)
+    }
 }
 
 impl Gate {
+    /// Of as many processes.
+    pub(crate) fn of(processes: u64) -> Gate {
+        let notice = if processes > 1 { NOTICE_PROCESSES } else { NOTICE_THREADS };
+        Gate { start_at: AtomicU64::new(0), stop: AtomicBool::new(false), notice }
+    }
+
+    /// From the decision to start to the start itself: all threads learn of it in this time.
+    pub(crate) fn notice(&self) -> Nanos {
+        self.notice
+    }
+
+    /// How often a loop that waits for the start looks. Fifty processes that look every millisecond would keep a CPU
+    /// busy with that.
+    pub(crate) fn interval(&self) -> Nanos {
+        Nanos(self.notice.0 / 2)
+    }
+
     /// Lets all threads start at that moment.
     pub(crate) fn open(&self, at: Nanos) {
         self.start_at.store(at.0, Ordering::Release);

@@ -5,13 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use pitot_meter::{Nanos, now};
 use pitot_results::load::{
-    Bytes, Client, Gate, LoadResult, SCHEMA, SearchResult, Second, Step, Storm, Window,
+    self, Bytes, Client, LoadResult, SCHEMA, SearchResult, Second, Step, Storm, Window,
 };
 use pitot_results::{Failure, Latencies, Printed, VerdictKind, rfc3339};
 use serde_json::Value;
 
 use crate::collect::Collector;
 use crate::condition::{Condition, Figures};
+use crate::gate::Gate;
 use crate::message::Message;
 use crate::pace::{Pace, Search, constant_at};
 use crate::plan::Plan;
@@ -32,10 +33,6 @@ fn stopped(why: impl Into<String>) -> Failure {
 
 /// How often the observer is asked whether the run is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// From the decision to start to the start itself, so that it has reached all threads by then.
-const START_DELAY: Nanos = Nanos::from_millis(2);
-/// The same for processes.
-const START_DELAY_PROCESSES: Nanos = Nanos::from_millis(20);
 
 /// Runs a prepared plan to its end.
 ///
@@ -140,6 +137,7 @@ fn measure(
     respawn: Option<&Respawn>,
     watch: &mut dyn Watch,
 ) -> Result<Measured, Failure> {
+    let begun = now();
     let (sender, messages) = channel();
     let (workers, sources) = if run.processes > 1 {
         let respawn = respawn.ok_or_else(|| {
@@ -162,13 +160,18 @@ fn measure(
         collector: Collector::new(sources as usize),
         ready: 0,
         opened: 0,
+        begun,
+        opening: None,
         start_at: None,
         ended_early: None,
     };
     supervisor.follow(&messages)?;
-    let Supervisor { workers, mut collector, start_at, ended_early, .. } = supervisor;
+    let Supervisor { workers, mut collector, opening, start_at, ended_early, .. } = supervisor;
     if let Workers::Threads(threads) = workers {
         threads.join().map_err(stopped)?;
+    }
+    if run.plan.opened_before_start() > 0 {
+        collector.tally.connections.opening_s = opening.map_or(0.0, Nanos::as_secs_f64);
     }
     collector.tally.errors.sort_by_key(|e| std::cmp::Reverse(e.count));
     let end = now().0;
@@ -186,6 +189,9 @@ struct Supervisor<'a> {
     collector: Collector,
     ready: usize,
     opened: u64,
+    begun: Nanos,
+    /// How long it took until all connections were tried.
+    opening: Option<Nanos>,
     start_at: Option<Nanos>,
     ended_early: Option<String>,
 }
@@ -248,14 +254,11 @@ impl Supervisor<'_> {
 
     /// All connections have been tried: starts, unless not one of them is open.
     fn start(&mut self) {
+        self.opening = Some(now().since(self.begun));
         if self.run.plan.opened_before_start() > 0 && self.opened == 0 {
             return self.end("no connection could be opened");
         }
-        let delay = match &self.workers {
-            Workers::Threads(_) => START_DELAY,
-            Workers::Processes(_) => START_DELAY_PROCESSES,
-        };
-        let at = now() + delay;
+        let at = now() + Gate::of(self.run.processes).notice();
         self.start_at = Some(at);
         self.workers.open(at);
     }
@@ -364,6 +367,7 @@ impl Measured {
             own_cpu_s: None,
             connections,
             tls: plan.is_tls.then(|| tally.tls.result()),
+            idle: tally.idle,
             errors: tally.errors.clone(),
             statuses: tally.statuses.clone(),
             bytes: Bytes { received: collector.received, sent: collector.sent },
@@ -400,8 +404,8 @@ impl Measured {
     }
 }
 
-fn gate(condition: &Condition, figures: &Figures<'_>) -> Gate {
-    Gate {
+fn gate(condition: &Condition, figures: &Figures<'_>) -> load::Gate {
+    load::Gate {
         fail_if: condition.to_string(),
         // An unknown figure fails the gate: nothing has shown that the server meets it.
         failed: condition.met(figures, true),

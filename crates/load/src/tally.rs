@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use pitot_meter::{Histogram, Nanos};
-use pitot_results::load::{ConnectionCounts, ErrorRow, RequestCounts, ThreadUse, WarmupCounts, Window};
+use pitot_results::load::{
+    ConnectionCounts, ErrorRow, IdleCounts, RequestCounts, ThreadUse, WarmupCounts, Window,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::pages::PageTally;
@@ -43,6 +45,8 @@ pub(crate) struct Tally {
     pub(crate) threads: Vec<ThreadUse>,
     /// The result of a storm of connections.
     pub(crate) storm: Option<StormEnd>,
+    /// How idle connections were served, if they send anything.
+    pub(crate) idle: Option<IdleCounts>,
     /// Arrivals missed, by the second of the measured part in which they were due.
     pub(crate) missed_by_second: Vec<u64>,
     /// When the last complete reply came, in the warm-up or later; 0 if none did.
@@ -138,6 +142,15 @@ impl Tally {
             (Some(a), Some(b)) => Some(StormEnd {
                 established: a.established + b.established,
                 last_at_ns: a.last_at_ns.max(b.last_at_ns),
+            }),
+            (a, b) => a.or(b),
+        };
+        self.idle = match (self.idle, other.idle) {
+            (Some(a), Some(b)) => Some(IdleCounts {
+                connections: a.connections + b.connections,
+                replies: a.replies + b.replies,
+                replies_min: a.replies_min.min(b.replies_min),
+                gap_max_s: a.gap_max_s.max(b.gap_max_s),
             }),
             (a, b) => a.or(b),
         };

@@ -28,7 +28,7 @@ pub(crate) struct Threads {
 impl Threads {
     /// Starts the threads of one process's share. They report in `messages`, as sources 0, 1 and so on.
     pub(crate) fn start(run: &PreparedRun, pace: &Pace, share: Share, messages: &Sender<Message>) -> Threads {
-        let gate = Arc::new(Gate::default());
+        let gate = Arc::new(Gate::of(run.processes));
         let mut threads = Threads { gate: Arc::clone(&gate), handles: Vec::new(), spare: Vec::new() };
         for index in 0..run.threads {
             let share = share.part(index, run.threads);

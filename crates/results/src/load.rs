@@ -55,6 +55,9 @@ pub struct LoadResult {
     /// TLS; `None` if the run was without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
+    /// How idle connections were served; `None` if there were none, or they sent nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<IdleCounts>,
     /// Errors by phase and kind, the most frequent first.
     pub errors: Vec<ErrorRow>,
     /// Complete replies by their status, right and wrong ones; empty if the protocol has none.
@@ -190,6 +193,24 @@ pub struct ConnectionCounts {
     pub trickled: u64,
     /// Segments that the client's kernel sent again.
     pub retransmits: u64,
+    /// Seconds from the start of the generator's threads or processes until every connection that is opened before the
+    /// run had been tried; 0 if there are none.
+    pub opening_s: f64,
+}
+
+/// The requests that idle connections sent (`--idle-trickle`) and the replies in the measured part: the proof that each of
+/// them was served all the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IdleCounts {
+    /// Idle connections.
+    pub connections: u64,
+    /// Right replies on all of them.
+    pub replies: u64,
+    /// Right replies on the connection that had the fewest.
+    pub replies_min: u64,
+    /// The longest that one of them was without a right reply, from the start of the measured part to its end, seconds.
+    pub gap_max_s: f64,
 }
 
 /// TLS, from the first connection that was opened, before the measured part too.

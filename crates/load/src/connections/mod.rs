@@ -9,6 +9,7 @@
 
 mod browse;
 mod held;
+mod idle_log;
 mod lifecycle;
 mod requests;
 mod sessions;

@@ -50,8 +50,8 @@ impl Connections {
                     && s.is_open()
                 {
                     // The first at a random moment within the gap, so that they do not all send at once.
-                    let first = (self.random.unit() * trickle.0 as f64) as u64;
-                    self.pause(slot, Pause::Trickle { until: now + Nanos(first.max(1)) });
+                    let first = Nanos((self.random.unit() * trickle.0 as f64) as u64);
+                    self.pause_until_trickle(slot, trickle, now + first, now);
                 }
             }
             Usage::Pages { .. } => self.browse(wire, slot, now),
@@ -420,8 +420,10 @@ impl Connections {
             Verdict::Refused(word) => Some(ErrorKind::Word(word)),
         };
         if idle {
-            if let Some(kind) = wrong {
-                self.recorder.connection_error(now, ErrorPhase::Content, kind);
+            match (wrong, &mut self.idle_log) {
+                (Some(kind), _) => self.recorder.connection_error(now, ErrorPhase::Content, kind),
+                (None, Some(log)) => log.answered(slot, now),
+                (None, None) => {}
             }
             return;
         }

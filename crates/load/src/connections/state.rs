@@ -6,6 +6,7 @@ use pitot_meter::Nanos;
 use pitot_proto::client::{ClientProtocol, Outgoing};
 
 use super::held::Held;
+use super::idle_log::IdleLog;
 use super::sessions::{SessionPlan, Sessions};
 use super::slot::{History, Pending, Slot};
 use super::timers::Timers;
@@ -106,6 +107,8 @@ pub(crate) struct Connections {
     pub(super) untried: u64,
     pub(super) churn: Option<Churn>,
     pub(super) storm: Option<StormEnd>,
+    /// Of idle connections that send a request now and then.
+    pub(super) idle_log: Option<IdleLog>,
     pub(super) stage: Stage,
     pub(super) held: Option<Held>,
     pub(super) gate: Arc<Gate>,
@@ -163,6 +166,14 @@ impl Connections {
             .map(|(_, count)| count)
             .sum();
         let storm = plan.groups.iter().any(|(life, _)| life.connect_at == ConnectAt::Start);
+        // Idle connections are the last group.
+        let trickling =
+            |(life, _): &&(Lifecycle, u64)| matches!(life.usage, Usage::Idle { trickle: Some(_) });
+        let idle_log = plan
+            .groups
+            .last()
+            .filter(trickling)
+            .map(|(_, count)| IdleLog::new((total - count) as u32, *count as usize));
         let churn = plan.groups.iter().find(|(life, count)| life.churn_rate > 0.0 && *count > 0);
         let crowd = Crowd { growth: plan.growth, share: plan.share };
         let users = plan.groups.iter().find_map(|(life, count)| match life.usage {
@@ -206,6 +217,7 @@ impl Connections {
                 next_at: Nanos::MAX,
             }),
             storm: storm.then(StormEnd::default),
+            idle_log,
             stage: Stage::Opening,
             held: None,
             gate,

@@ -497,3 +497,33 @@ fn a_connection_that_the_server_announces_to_close_is_closed_by_it() {
         assert_eq!((tally.requests.ok, tally.connections.closed_by_peer), (1, by_peer), "{requests_max}");
     }
 }
+
+#[test]
+fn idle_connections_send_on_ticks_within_their_time_and_their_replies_are_proof() {
+    let trickle = Nanos::from_millis(1600);
+    let mut harness = Harness::started(0, closed(), |plan| {
+        let usage = Usage::Idle { trickle: Some(trickle) };
+        plan.groups = vec![(Lifecycle { usage, ..lifecycle(u64::MAX) }, 90)];
+        plan.timeout = Nanos::from_secs(5);
+    });
+    let (mut last, mut wakes) = (vec![START; 90], 0);
+    let end = START + Nanos::from_secs(8);
+    let mut now = START;
+    while now < end {
+        let Next::Wait(until) = harness.tick(now) else { panic!("it is over at {now}") };
+        let sent = harness.take();
+        wakes += u32::from(!sent.is_empty());
+        for action in sent {
+            let Action::Send(slot) = action else { panic!("{action:?}") };
+            let before = std::mem::replace(&mut last[slot as usize], now);
+            assert!(now.since(before) <= trickle, "{slot} waits for {}", now.since(before));
+            harness.reply(slot, now);
+        }
+        now = until;
+    }
+    assert!(wakes <= 8_000 / 62 + 1, "{wakes} moments for 450 requests");
+    let (tally, _) = harness.finish(end);
+    let idle = tally.idle.unwrap();
+    assert_eq!((idle.connections, idle.replies), (90, tally.connections.trickled));
+    assert!(idle.replies_min >= 5 && idle.gap_max_s <= trickle.as_secs_f64(), "{idle:?}");
+}

@@ -23,8 +23,6 @@ pub(crate) enum Next {
 pub(super) const OPENING_MAX: u64 = 100;
 /// Connects begun between two waits for events, so that times stay exact in a storm.
 const STORM_BATCH: u32 = 32;
-/// How often a waiting loop checks whether the run starts or is to stop.
-const INTERVAL_BEFORE_START: Nanos = Nanos::from_millis(1);
 pub(super) const INTERVAL: Nanos = Nanos::from_millis(100);
 
 impl Connections {
@@ -68,7 +66,7 @@ impl Connections {
         if self.untried == 0 {
             self.stage = Stage::Waiting;
         }
-        Next::Wait(self.timers.next().min(now + INTERVAL_BEFORE_START))
+        Next::Wait(self.timers.next().min(now + self.gate.interval()))
     }
 
     fn tick_waiting(&mut self, wire: &mut impl Wire, now: Nanos) -> Next {
@@ -77,7 +75,7 @@ impl Connections {
                 self.start(wire, at, now);
                 self.tick_running(wire, now)
             }
-            at => Next::Wait(self.timers.next().min(at.unwrap_or(now + INTERVAL_BEFORE_START))),
+            at => Next::Wait(self.timers.next().min(at.unwrap_or(now + self.gate.interval()))),
         }
     }
 
@@ -86,6 +84,9 @@ impl Connections {
         self.start_at = at;
         self.end_at = self.duration.map_or(Nanos::MAX, |duration| at + self.warmup + duration);
         self.recorder.start(at + self.warmup, self.end_at);
+        if let Some(log) = &mut self.idle_log {
+            log.begin(at + self.warmup);
+        }
         self.recorder.tick(now);
         if let Some(churn) = &mut self.churn {
             churn.next_at = at + Nanos(churn.gap as u64);
@@ -208,6 +209,7 @@ impl Connections {
         let mut tally = self.recorder.finish(end);
         tally.pages = self.users.take().map(|users| Box::new(users.finish()));
         tally.sessions = self.sessions.take().map(|sessions| Box::new(sessions.finish(measure_at)));
+        tally.idle = self.idle_log.as_ref().and_then(|log| log.finish(end));
         for slot in 0..self.slots.len() as u32 {
             if !self.slots[slot as usize].is_closed() {
                 tally.connections.retransmits += u64::from(wire.close(slot));

@@ -222,6 +222,15 @@ fn totals(text: &mut String, result: &LoadResult) {
         counted(c.peak_open, "connection", "connections"),
         c.mean_open
     );
+    if let Some(idle) = &result.idle {
+        let _ = writeln!(
+            text,
+            "  {} on idle connections, {} or more on each; none was without one for longer than {:.1} s",
+            counted(idle.replies, "reply", "replies"),
+            grouped(idle.replies_min),
+            idle.gap_max_s
+        );
+    }
 }
 
 fn samples_behind(text: &mut String, report: &Report) {
@@ -253,6 +262,9 @@ fn connections(text: &mut String, result: &LoadResult) {
         counted(c.connect_failures, "connect", "connects"),
         counted(c.retransmits, "segment", "segments")
     );
+    if c.opening_s > 0.0 {
+        let _ = writeln!(text, "  The connections were opened in {:.2} s", c.opening_s);
+    }
     if c.trickled > 0 {
         let trickled = counted(c.trickled, "request", "requests");
         let _ = writeln!(text, "  {trickled} kept idle connections alive");
