@@ -252,6 +252,14 @@ impl Run {
         for (reason, cells) in by_reason(&prepared.skips, shown) {
             let _ = writeln!(text, "# skipped: {cells}: {reason}");
         }
+        for finding in &prepared.needs {
+            let state = if finding.is_unmet() { "NOT MET" } else { "met" };
+            let _ = writeln!(text, "# needs, {state}: {}", finding.sentence());
+            let _ = writeln!(text, "#   {} ({})", finding.rule.why, finding.rule.source);
+            if finding.is_unmet() {
+                let _ = writeln!(text, "#   to mend it: {}", finding.mend);
+            }
+        }
         let _ = writeln!(text, "# {}", extent(&prepared));
         // A closed pipe (`| head`) is no failure.
         let _ = io::stdout().write_all(text.as_bytes());

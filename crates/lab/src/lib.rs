@@ -23,7 +23,9 @@ mod suites;
 mod units;
 
 pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
-pub use host::{CpuSplit, Fact, Fingerprint, HostChange};
+pub use host::{
+    CpuSplit, Demand, Fact, Facts, Finding, Fingerprint, HostChange, RULES, Rule, SUBJECTS, Subject, findings,
+};
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
 pub use pitot_results::{Latency, VerdictKind};

@@ -108,7 +108,10 @@ impl Entry {
 impl Results {
     /// The metrics that a table shows: the plan's own first.
     pub(crate) fn metrics(a: &Analysis<'_>) -> Vec<&'static Metric> {
-        let others = METRICS.iter().filter(|m| m.column().is_some() && m.name != a.headline.name);
+        let others = METRICS.iter().filter(|m| {
+            let asked_for = a.run.plan.columns.iter().any(|name| name == m.name);
+            (m.column().is_some() || asked_for) && m.name != a.headline.name
+        });
         let all = std::iter::once(a.headline).chain(others);
         all.filter(|m| a.cells.iter().any(|c| c.estimate(m).is_some())).collect()
     }

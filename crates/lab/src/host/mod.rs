@@ -7,6 +7,7 @@ mod files;
 mod fingerprint;
 mod kernel_config;
 mod network;
+mod rules;
 mod sysctl;
 mod throttle;
 
@@ -14,4 +15,6 @@ pub(crate) use collect::memory_total_bytes;
 pub(crate) use cpu_list::parse_cpu_list;
 pub use cpus::{CpuSplit, split_cpus};
 pub use fingerprint::{Fact, Fingerprint, HostChange};
+pub use rules::{Demand, Facts, Finding, RULES, Rule, SUBJECTS, Subject, findings};
+pub(crate) use rules::{refusal, strictest};
 pub(crate) use throttle::throttle_count;

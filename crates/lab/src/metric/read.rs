@@ -10,6 +10,9 @@ use crate::record::{Repetition, Resources};
 /// touch as much for buffers and tables that all connections share.
 const GROWTH_BYTES_MIN: u64 = 64 * 1024;
 
+/// Fewer connections than these do not show in the memory of a kernel.
+const KERNEL_CONNECTIONS_MIN: u64 = 10_000;
+
 /// A sum over the measurement, divided by the requests that were completed in it.
 pub(super) fn per_request(r: &Repetition, sum: impl Fn(&Resources) -> f64) -> Option<f64> {
     let used = r.resources.as_ref()?;
@@ -96,6 +99,21 @@ pub(super) fn growth_bytes_per_connection(r: &Repetition) -> Option<f64> {
     let grown = used.server_private_bytes_max.saturating_sub(used.server_private_bytes_idle);
     let seen = if grown < GROWTH_BYTES_MIN { 0.0 } else { grown as f64 };
     (open > 0).then(|| seen / open as f64)
+}
+
+/// Bytes of the load generator's anonymous memory per open connection.
+pub(super) fn client_bytes_per_connection(r: &Repetition) -> Option<f64> {
+    let used = r.resources.as_ref().filter(|u| u.load_private_bytes_max > 0)?;
+    let open = r.load.as_ref()?.connections.peak_open;
+    (open > 0).then(|| used.load_private_bytes_max as f64 / open as f64)
+}
+
+/// Bytes by which the kernel's memory grew, per open connection. What else goes on in a kernel is a megabyte or more.
+pub(super) fn kernel_bytes_per_connection(r: &Repetition) -> Option<f64> {
+    let used = r.resources.as_ref().filter(|u| u.kernel_bytes_idle > 0 && u.kernel_bytes_max > 0)?;
+    let open = r.load.as_ref()?.connections.peak_open;
+    let grown = used.kernel_bytes_max.saturating_sub(used.kernel_bytes_idle);
+    (open >= KERNEL_CONNECTIONS_MIN).then(|| grown as f64 / open as f64)
 }
 
 /// Errors in percent of the requests that were due or begun.

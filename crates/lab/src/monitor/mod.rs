@@ -170,6 +170,8 @@ impl Monitor {
         if whole || self.memory.is_due(at) {
             let from = thread_cpu();
             self.server.sample_memory(&mut self.reader, &mut server);
+            self.load.sample_memory(&mut self.reader, &mut load);
+            sample.kernel_bytes = kernel_bytes(&mut self.reader);
             self.memory.spent(at, from);
         }
         let kept = |tree: &Tree, sample: TreeSample| (!tree.is_empty()).then_some(sample);
@@ -181,6 +183,18 @@ impl Monitor {
     pub(crate) fn finish(self) -> (Vec<Sample>, Vec<OtherProcessUse>) {
         (self.samples, self.other_processes.finish())
     }
+}
+
+/// Memory of the machine's kernel: what its allocators have handed out, stacks and page tables, but no page cache.
+fn kernel_bytes(reader: &mut Reader) -> Option<u64> {
+    let text = std::str::from_utf8(reader.read(format_args!("meminfo"))?).ok()?;
+    let bytes = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
+    };
+    // Inodes and names of sockets are counted as reclaimable, with the caches of those of files.
+    let other = ["KernelStack:", "PageTables:", "VmallocUsed:"].into_iter().filter_map(bytes).sum::<u64>();
+    Some(bytes("Slab:")? + other)
 }
 
 /// CPU time of this thread so far.

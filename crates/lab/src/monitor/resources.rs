@@ -32,6 +32,9 @@ pub(crate) fn resources(samples: &[Sample], window: Window, lifetime: Option<Lif
     let before_load = samples.iter().take_while(|s| s.load.is_none()).filter_map(|s| s.server).last();
     // Memory is read now and then, so what was read around the window counts too, as long as the load was on.
     let loaded = || samples.iter().filter(|s| s.load.is_some()).filter_map(|s| s.server);
+    let loads = || inside().filter_map(|s| s.load);
+    let kernel_before_load =
+        samples.iter().take_while(|s| s.load.is_none()).filter_map(|s| s.kernel_bytes).last();
     let rss: Vec<u64> = servers().map(|t| t.rss_bytes).collect();
 
     let window_share = lifetime.filter(|l| l.cpu_s > 0.0).map_or(0.0, |l| (server_cpu_s / l.cpu_s).min(1.0));
@@ -63,6 +66,9 @@ pub(crate) fn resources(samples: &[Sample], window: Window, lifetime: Option<Lif
         server_switches: (voluntary + involuntary).round() as u64,
         server_switches_involuntary: involuntary.round() as u64,
         server_lifetime: lifetime,
+        load_private_bytes_max: loads().filter_map(|t| t.private_bytes).max().unwrap_or(0),
+        kernel_bytes_idle: kernel_before_load.unwrap_or(0),
+        kernel_bytes_max: inside().filter_map(|s| s.kernel_bytes).max().unwrap_or(0),
         load_cpu_s: seconds(&|s: &Sample| s.load.as_ref().map(|t| t.cpu_ns)),
         load_run_delay_s: between(&|s: &Sample| s.load.as_ref().and_then(|t| t.run_delay_ns)) / 1e9,
         server_cpus_busy_s: seconds(&|s: &Sample| Some(busy(&s.server_cpus))),

@@ -6,6 +6,7 @@ use super::levels::{Factor, Levels};
 use super::published::{Exclusion, Published};
 use super::server::{Helper, PlanFile, ServerSpec};
 use super::value::Settings;
+use crate::host::Subject;
 use crate::statistics::Statistic;
 
 /// A plan, checked.
@@ -53,6 +54,10 @@ pub struct Plan {
     /// The cell or cells that others are compared with: levels of some factors. Cells that agree in all other
     /// factors are compared with each other. None: no cell is special.
     pub baseline: Option<Levels>,
+    /// What the machine is checked for before anything runs.
+    pub needs: Option<Subject>,
+    /// Metrics that the table of results shows besides those that it always shows.
+    pub columns: Vec<String>,
     /// The charts wanted, in order; empty leaves the choice to the report.
     pub charts: Vec<String>,
     /// The factors, in the order of the file; the last one varies fastest.
@@ -106,6 +111,8 @@ impl Default for Plan {
             tolerance: 0.02,
             metric: "throughput".into(),
             baseline: None,
+            needs: None,
+            columns: Vec::new(),
             charts: Vec::new(),
             factors: Vec::new(),
             server: Settings::default(),

@@ -89,6 +89,7 @@ fn kind<T>(kind: &Kind<T>, catalog: &Catalog) -> Value {
         Kind::Choice { words, .. } => json!({"enum": words}),
         Kind::Statistic(_) => json!({"type": "string", "pattern": r"^(median|trimmed-mean\([0-9]+\))$"}),
         Kind::Metric(_) => json!({"enum": catalog.metrics}),
+        Kind::Metrics(_) => json!({"type": "array", "items": {"enum": catalog.metrics}}),
         Kind::Charts(_) => json!({"type": "array", "items": {"enum": catalog.charts}}),
         Kind::Levels(..) => json!({"$ref": "#/$defs/levels"}),
         Kind::Files(_) => json!({"$ref": "#/$defs/files"}),

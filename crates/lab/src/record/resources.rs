@@ -36,6 +36,12 @@ pub struct Resources {
     pub server_private_bytes_max: u64,
     /// The same when it was ready and before any load.
     pub server_private_bytes_idle: u64,
+    /// Most memory of the load generator's tree that belongs to no file, in the window. 0 if it could not be read.
+    pub load_private_bytes_max: u64,
+    /// Memory of the machine's kernel when the server was ready and before any load. 0 if it could not be read.
+    pub kernel_bytes_idle: u64,
+    /// The most of it in the window.
+    pub kernel_bytes_max: u64,
     /// Mean resident memory in the window.
     pub server_rss_bytes_mean: f64,
     /// Context switches of the server's tree, voluntary and involuntary. Those of processes and threads that ended

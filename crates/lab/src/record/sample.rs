@@ -27,6 +27,9 @@ pub struct Sample {
     pub pressure_io_ns: u64,
     /// What this sample cost the monitor, CPU nanoseconds.
     pub cost_ns: u64,
+    /// The machine's memory that belongs to its kernel, bytes. None where it was not read in this sample, or in one that
+    /// was read from a run file.
+    pub kernel_bytes: Option<u64>,
 }
 
 /// A process tree at one moment.

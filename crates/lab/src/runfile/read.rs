@@ -244,6 +244,7 @@ fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, Ru
             pressure_memory_ns: columns.count()?,
             pressure_io_ns: columns.count()?,
             cost_ns: columns.count()?,
+            kernel_bytes: None,
         };
         // Layout 1 ends here.
         if columns.next < column_count

@@ -76,7 +76,8 @@ impl Prepared {
     /// Runs the plan on this machine, into a new file.
     ///
     /// # Errors
-    /// If the file cannot be written. A repetition that fails is no error but a verdict.
+    /// If the machine is not set up for what the plan needs, or the file cannot be written. A repetition that fails is no
+    /// error but a verdict.
     pub fn run(
         mut self,
         output: &Path,
@@ -84,6 +85,7 @@ impl Prepared {
         guardian: Guardian,
         progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<Outcome, Failure> {
+        self.check_needs()?;
         if !guardian.is_there() {
             self.warnings.push(
                 "No guardian process could be started: had the run been killed, children of servers could have \

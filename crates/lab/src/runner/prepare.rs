@@ -3,7 +3,7 @@
 use pitot_results::Failure;
 
 use crate::catalog::Catalog;
-use crate::host::{CpuSplit, split_cpus};
+use crate::host::{CpuSplit, Demand, Facts, Finding, findings, refusal, split_cpus, strictest};
 use crate::plan::{
     Cell, CellServer, HostLimits, Measure, Placement, Plan, Program, REPLICATE_FACTOR, SERVER_FACTOR,
     SkipRecord, expand,
@@ -36,6 +36,8 @@ pub struct Prepared {
     pub cpus: CpuSplit,
     /// Sentences for the reader of the report.
     pub warnings: Vec<String>,
+    /// What the rules say of the machine that the plan needs to be checked for.
+    pub needs: Vec<Finding>,
 }
 
 /// A cell's commands as a user could paste them.
@@ -79,7 +81,15 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog) -> Result<Prep
     if ways.sliced() > 0 && plan.generations.is_none() {
         plan.generations = Some(ways.generations());
     }
-    Ok(Prepared { plan, source, cells, ways, skips, cpus, warnings })
+    let needs = needs(&plan, &cells, catalog);
+    Ok(Prepared { plan, source, cells, ways, skips, cpus, warnings, needs })
+}
+
+/// What the rules say of this machine for the cells of a plan.
+fn needs(plan: &Plan, cells: &[Cell], catalog: &Catalog) -> Vec<Finding> {
+    let Some(subject) = plan.needs else { return Vec::new() };
+    let facts = Facts::collect();
+    strictest(cells.iter().flat_map(|cell| findings(subject, &facts, &Demand::of(cell, catalog))))
 }
 
 /// The failure with the line of the plan whose key it begins with: CPUs are looked at when the plan is no longer text.
@@ -152,6 +162,14 @@ impl Prepared {
         }
         let fresh_s = self.estimate_s() - self.sliced_s();
         self.ways.fit(&mut self.plan, within_s, fresh_s)
+    }
+
+    /// Whether the machine is set up for what the plan needs.
+    ///
+    /// # Errors
+    /// What is not, and how to mend it.
+    pub fn check_needs(&self) -> Result<(), Failure> {
+        refusal(&self.needs).map_or(Ok(()), Err)
     }
 
     /// The commands of all cells.

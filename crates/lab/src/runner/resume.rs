@@ -30,6 +30,7 @@ pub fn resume(
 ) -> Result<Outcome, Failure> {
     let run = Run::open(path)?;
     let mut prepared = prepare(run.plan.clone(), run.info.plan_source.clone(), catalog)?;
+    prepared.check_needs()?;
     for (index, record) in run.cells.iter().enumerate() {
         let known = prepared.cells.iter().position(|cell| cell.factors == record.factors);
         let Some(at) = known else {

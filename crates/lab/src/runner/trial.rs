@@ -11,13 +11,16 @@ use super::executor::Executor;
 use super::prepare::Prepared;
 use super::repetition::{self, GivenUp, Shared};
 use crate::host::memory_total_bytes;
-use crate::plan::{Cell, FactorLevel, Plan, SERVER_FACTOR};
+use crate::plan::{Cell, FactorLevel, Plan, SERVER_FACTOR, Value};
 use crate::record::Repetition;
 
 /// Length of the first try's load.
 const MOMENT_S: f64 = 0.2;
 /// Length of the second try's load, at most.
 const SECOND_S: f64 = 1.0;
+/// A cell with more idle connections is tried with so many: whether it works shows in seconds, and opening a million takes
+/// a minute.
+const IDLE_MAX: u64 = 10_000;
 /// Replies that differ by less are alike: headers are never the same.
 const REPLY_BYTES_APART: f64 = 256.0;
 /// The same as a share.
@@ -81,7 +84,9 @@ impl Prepared {
                     memory_total_bytes: memory_total_bytes(),
                 };
                 number += 1;
-                let Some(done) = repetition::run(shared, executor, cell, number) else { return tried };
+                let Some(done) = repetition::run(shared, executor, &with_few_idle(cell), number) else {
+                    return tried;
+                };
                 let failed = done.repetition.verdict.kind == VerdictKind::Failed;
                 let not_started = done.not_started;
                 last = Some(done.repetition);
@@ -101,6 +106,16 @@ impl Prepared {
         tried.unlike_replies = unlike_replies(&self.cells, &replies);
         tried
     }
+}
+
+/// The cell as it is tried.
+fn with_few_idle(cell: &Cell) -> Cell {
+    let mut cell = cell.clone();
+    let idle = cell.load.get("idle").and_then(|idle| pitot_meter::units::count(&idle.to_string()).ok());
+    if idle.is_some_and(|idle| idle > IDLE_MAX) {
+        cell.load.set("idle", Value::Text(IDLE_MAX.to_string()));
+    }
+    cell
 }
 
 /// Whether two cells differ in nothing but levels that change nothing, as replicates do.

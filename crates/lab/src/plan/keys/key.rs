@@ -60,6 +60,7 @@ pub(in crate::plan) enum Kind<T: 'static> {
     },
     Statistic(fn(&mut T, Statistic)),
     Metric(fn(&mut T, String)),
+    Metrics(fn(&mut T, Vec<String>)),
     Charts(fn(&mut T, Vec<String>)),
     /// A list of CPUs such as `0-3,8`.
     Cpus(fn(&mut T, String)),
@@ -134,6 +135,11 @@ impl<T> Kind<T> {
             Kind::Statistic(set) => set(target, values::statistic(item)?),
             Kind::Metric(set) => {
                 set(target, values::metric(item, known.catalog)?);
+            }
+            Kind::Metrics(set) => {
+                let metrics = item.list()?;
+                let name = |metric: &Item<'_>| values::metric(metric, known.catalog);
+                set(target, metrics.iter().map(name).collect::<Result<_, _>>()?);
             }
             Kind::Charts(set) => {
                 let charts = item.list()?;

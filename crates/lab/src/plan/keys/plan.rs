@@ -1,5 +1,6 @@
 //! The keys at the top of a plan.
 
+use crate::host::SUBJECTS;
 use crate::plan::definition::{Measure, Order, Plan};
 use crate::plan::options::Side;
 
@@ -15,6 +16,9 @@ const MEASURES: [Measure; 2] = [Measure::Fresh, Measure::Slices];
 
 /// Words of `order`, and what they stand for.
 const ORDERS: [Order; 2] = [Order::Interleaved, Order::Sequential];
+
+/// Words of `needs`, and what they stand for.
+const NEEDS: [&str; SUBJECTS.len()] = [SUBJECTS[0].0];
 
 /// Keys that were renamed: the old name and the new one.
 pub(in crate::plan) const RENAMED: &[(&str, &str)] = &[("beside", "helpers")];
@@ -45,6 +49,12 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         kind: Kind::Metric(|p, name| p.metric = name),
         presence: Presence::Default("\"throughput\""),
         doc: "The metric that answers the question (`pitot list metrics`).",
+    },
+    Key {
+        name: "columns",
+        kind: Kind::Metrics(|p, names| p.columns = names),
+        presence: Presence::Optional,
+        doc: "Metrics that the table of results shows besides those that it always shows.",
     },
     Key {
         name: "charts",
@@ -219,6 +229,17 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         }),
         presence: Presence::Optional,
         doc: "Figures published by others, shown with those of the run.",
+    },
+    Key {
+        name: "needs",
+        kind: Kind::Choice {
+            what: "something that a machine is checked for",
+            words: &NEEDS,
+            set: |p, index| p.needs = Some(SUBJECTS[index].1),
+        },
+        presence: Presence::Optional,
+        doc: "What the machine is checked for before anything runs. `connections`: whether its limits and its memory allow \
+              as many connections as the cells open; if they do not, the run is refused with what to mend.",
     },
     Key {
         name: "ready-timeout",

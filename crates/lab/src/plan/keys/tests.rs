@@ -44,6 +44,8 @@ fn every_field_of_a_plan_has_its_key() {
         tolerance: _,
         metric: _,
         baseline: _,
+        needs: _,
+        columns: _,
         charts: _,
         factors: _,
         server: _,
@@ -111,6 +113,7 @@ fn takes<T>(kind: &Kind<T>) -> String {
         }
         Kind::Statistic(_) => "`\"median\"`, `\"trimmed-mean(1)\"`".into(),
         Kind::Metric(_) => "a metric".into(),
+        Kind::Metrics(_) => "a list of metrics".into(),
         Kind::Charts(_) => "a list of charts".into(),
         Kind::Cpus(_) => "CPUs: `\"0-3,8\"`".into(),
         Kind::Levels(..) => "levels".into(),

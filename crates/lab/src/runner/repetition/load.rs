@@ -10,6 +10,9 @@ use crate::runner::executor::{Ending, Extent, Role};
 
 /// How long a load generator may take beyond warm-up and duration, to connect, to drain and to write its result.
 const LOAD_GRACE_S: f64 = 30.0;
+/// Connections for each of which a load generator may take this long in addition, to open and to close it: a million took
+/// a minute and a half on two busy CPUs.
+const CONNECTION_GRACE_S: f64 = 1.0 / 2500.0;
 /// How long a load may take that has no duration but a number of requests or connections.
 const UNTIMED_S: f64 = 300.0;
 
@@ -34,8 +37,8 @@ pub(super) fn run_load(context: &mut Context<'_>, window: &mut Window) -> Result
 
 fn watch(context: &mut Context<'_>) -> Result<(), Abort> {
     let plan = context.shared.plan;
-    let limit_s =
-        if context.cell.is_timed() { plan.warmup_s + plan.duration_s + LOAD_GRACE_S } else { UNTIMED_S };
+    let grace_s = LOAD_GRACE_S + context.cell.connections() as f64 * CONNECTION_GRACE_S;
+    let limit_s = if context.cell.is_timed() { plan.warmup_s + plan.duration_s + grace_s } else { UNTIMED_S };
     let interval = nanos(interval(plan.duration_s).as_secs_f64());
     let begin = context.executor.now();
     let mut next = begin + interval;
