@@ -59,6 +59,15 @@ impl Plan {
         let processes = processes(self.processes, connections)?;
         // A thread without a connection would have a share of the rate that nobody sends.
         let to_share = self.active().map_or(connections, |group| group.connections / group.unit);
+        let needed = needed_processes(connections, limits::descriptors());
+        if to_share < needed {
+            return Err(Failure::misuse(
+                format!(
+                    "{connections} connections need {needed} processes, and only {to_share} of them are active"
+                ),
+                format!("use -c {needed} or more, so that each process has one, or -c 0"),
+            ));
+        }
         let processes = processes.min(to_share);
         if processes > 1 && self.requests_from_stdin {
             return Err(Failure::misuse(
@@ -168,8 +177,7 @@ fn check_cpus(cpus: &[usize]) -> Result<(), Failure> {
 /// The number of processes for `connections`; the limit on descriptors is raised as far as it goes.
 fn processes(asked: Option<u64>, connections: u64) -> Result<u64, Failure> {
     let limit = limits::raise_descriptors().unwrap_or_else(|_| limits::descriptors());
-    let each = limit.saturating_sub(DESCRIPTORS_RESERVED).max(1);
-    let needed = connections.div_ceil(each).max(1);
+    let needed = needed_processes(connections, limit);
     match asked {
         Some(n) if n < needed => Err(Failure::misuse(
             format!(
@@ -184,6 +192,11 @@ fn processes(asked: Option<u64>, connections: u64) -> Result<u64, Failure> {
         )),
         asked => Ok(asked.unwrap_or(needed)),
     }
+}
+
+/// Processes without which there are not enough descriptors for `connections`.
+fn needed_processes(connections: u64, descriptors: u64) -> u64 {
+    connections.div_ceil(descriptors.saturating_sub(DESCRIPTORS_RESERVED).max(1)).max(1)
 }
 
 /// Checks that there are enough local ports: the kernel assigns each port of its range once per pair of addresses.
@@ -241,6 +254,20 @@ mod tests {
         assert_eq!(processes(None, 10).unwrap(), 1);
         assert_eq!(processes(None, limit * 2).unwrap(), 3);
         assert!(processes(Some(1), limit).is_err());
+    }
+
+    #[test]
+    fn idle_connections_for_more_processes_than_there_are_active_ones_are_refused() {
+        let limit = limits::raise_descriptors().unwrap();
+        let with = |active: u64| {
+            prepared(|o| {
+                (o.workload.connections, o.workload.idle) = (active, limit * 2);
+                o.source = Some("127.0.0.0/8".into());
+            })
+        };
+        assert!(with(2).unwrap_err().cure.contains("-c 3 or more"));
+        assert_eq!(with(3).unwrap().processes, 3);
+        assert_eq!(with(0).unwrap().processes, 3);
     }
 
     #[test]

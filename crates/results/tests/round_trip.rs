@@ -97,6 +97,7 @@ fn load_result() -> LoadResult {
             connect_failures: 6,
             trickled: 7,
             retransmits: 8,
+            opening_s: 48.76,
         },
         tls: Some(Tls {
             handshakes: HandshakeCounts { full: 10, resumed: 5, failed: 1 },
@@ -107,6 +108,7 @@ fn load_result() -> LoadResult {
                 count: 15,
             }],
         }),
+        idle: Some(load::IdleCounts { connections: 5, replies: 60, replies_min: 10, gap_max_s: 56.6 }),
         errors: vec![ErrorRow { phase: "connect".into(), kind: "EPIPE".into(), count: 1, first_at_s: 0.5 }],
         statuses: BTreeMap::from([(200, 1)]),
         bytes: load::Bytes { received: 1, sent: 2 },

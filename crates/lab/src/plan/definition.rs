@@ -56,7 +56,7 @@ pub struct Plan {
     pub baseline: Option<Levels>,
     /// What the machine is checked for before anything runs.
     pub needs: Option<Subject>,
-    /// Metrics that the table of results shows besides those that it always shows.
+    /// Metrics that the report shows besides those that it always shows.
     pub columns: Vec<String>,
     /// The charts wanted, in order; empty leaves the choice to the report.
     pub charts: Vec<String>,

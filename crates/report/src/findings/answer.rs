@@ -264,9 +264,12 @@ fn at_other_loads(a: &Analysis<'_>, top: usize, best_at_top: &str) -> Option<Str
 }
 
 fn tiles(a: &Analysis<'_>, best: &Cell<'_>) -> Vec<Tile> {
-    let others = METRICS.iter().filter(|m| m.is_shown_in(Section::Tile) && m.name != a.headline.name);
+    let asked_for = &a.run.plan.columns;
+    let wanted = asked_for.iter().filter_map(|name| pitot_lab::metric::find(name));
+    let usual =
+        METRICS.iter().filter(|m| m.is_shown_in(Section::Tile) && !asked_for.iter().any(|n| n == m.name));
     std::iter::once(a.headline)
-        .chain(others)
+        .chain(wanted.chain(usual).filter(|m| m.name != a.headline.name))
         .filter_map(|m| {
             let e = best.estimate(m)?;
             Some(Tile { label: capital(m.words.noun), value: figure_of(m, e.value), note: spread(m, e) })

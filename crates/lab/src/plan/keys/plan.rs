@@ -54,7 +54,7 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         name: "columns",
         kind: Kind::Metrics(|p, names| p.columns = names),
         presence: Presence::Optional,
-        doc: "Metrics that the table of results shows besides those that it always shows.",
+        doc: "Metrics that the report shows in its table and beside the answer, besides those that it always shows.",
     },
     Key {
         name: "charts",
