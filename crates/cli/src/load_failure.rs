@@ -56,6 +56,11 @@ fn cure(result: &LoadResult) -> String {
         "content" => {
             "check the path and the method, and what --expect-status and --expect-body ask for".into()
         }
+        "protocol" if most.is_some_and(|e| e.kind == "http-1-server") => {
+            "it speaks HTTP/1.1 at this port: leave --http 2 out (or say --http 1.1), or name a port that takes HTTP/2 \
+             without TLS"
+                .into()
+        }
         "protocol" => format!("it was reached and sent something else: does it speak {scheme} at this port?"),
         "handshake" => most
             .and_then(|e| pitot_load::explain(&e.kind))

@@ -149,6 +149,11 @@ impl Plan {
         self.groups.iter().map(|(_, group)| group.connections).sum()
     }
 
+    /// Streams in use at once on a connection of HTTP/2.
+    pub(crate) fn streams(&self) -> Option<u16> {
+        (self.http == Some(HttpVersion::Http2)).then_some(self.pipeline)
+    }
+
     /// Whether all connections are opened at once and that is all.
     pub(crate) fn is_storm(&self) -> bool {
         is_storm(&self.groups)

@@ -135,6 +135,7 @@ impl PreparedRun {
             "pace": plan.pace_name,
             "http": plan.http.map(HttpVersion::name),
             "pipeline": plan.pipeline,
+            "streams": plan.streams(),
             "threads": self.threads,
             "processes": self.processes,
             "cpus": plan.cpus,

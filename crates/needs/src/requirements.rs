@@ -44,6 +44,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         probe: Probe::Kernel(has_ipv6),
     },
     program("memcached", "apt-get install memcached"),
+    program("nghttpd", "apt-get install nghttp2-server"),
     program("nginx", "apt-get install nginx-light"),
     program("openssl", "apt-get install openssl"),
     program("python3", "apt-get install python3"),

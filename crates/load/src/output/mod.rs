@@ -3,6 +3,7 @@
 mod bytes;
 mod chart;
 mod csv;
+mod http2;
 mod live;
 mod pages;
 mod progress;

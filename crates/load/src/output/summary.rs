@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::bytes::bytes;
 use super::sessions::sessions;
-use super::{chart, pages, tls};
+use super::{chart, http2, pages, tls};
 use crate::report::Report;
 
 /// What a summary shows in addition to what it always does.
@@ -209,6 +209,7 @@ fn totals(text: &mut String, result: &LoadResult) {
             Nanos(smoothness.stall_ns_min)
         );
     }
+    http2::limits(text, result);
     if !result.protocol.is_empty() {
         let counts: Vec<String> =
             result.protocol.iter().map(|(name, &count)| format!("{} {name}", grouped(count))).collect();

@@ -1,0 +1,85 @@
+//! Servers of others.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// Longer than any of them takes to start, on however slow a machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A server that is killed when the test ends, however it ends.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    pub(crate) folder: TempDir,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    /// nginx in one process, with this in its `server` block, and a folder that has a file of 1,000 bytes.
+    pub(crate) fn nginx(directives: &str) -> Server {
+        Server::start(|folder, address| {
+            let at = folder.display();
+            let text = format!(
+                "daemon off; master_process off; pid {at}/pid; error_log {at}/error.log;\n\
+                 events {{ worker_connections 512; }}\n\
+                 http {{ log_format status '$status'; access_log {at}/access.log status; root {at};\n\
+                 client_body_temp_path {at}/body; proxy_temp_path {at}/proxy; fastcgi_temp_path {at}/fastcgi;\n\
+                 uwsgi_temp_path {at}/uwsgi; scgi_temp_path {at}/scgi;\n\
+                 server {{ listen {address} http2; {directives} }} }}\n"
+            );
+            std::fs::write(folder.join("nginx.conf"), text).unwrap();
+            let mut command = Command::new("nginx");
+            command.arg("-c").arg(folder.join("nginx.conf")).arg("-p").arg(folder).args(["-e", "stderr"]);
+            command
+        })
+    }
+
+    /// nghttp2's server, without TLS.
+    pub(crate) fn nghttpd() -> Server {
+        Server::start(|folder, address| {
+            let mut command = Command::new("nghttpd");
+            command.args(["--no-tls", "-a", "127.0.0.1", "-d"]).arg(folder).arg(address.port().to_string());
+            command
+        })
+    }
+
+    fn start(command: impl Fn(&Path, SocketAddr) -> Command) -> Server {
+        let start = Instant::now();
+        loop {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("file"), [b'x'; 1000]).unwrap();
+            // Somebody else may take the port before the server does; then the next one is tried.
+            let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            let mut command = command(folder.path(), address);
+            let path = format!("{}:/usr/sbin:/usr/local/sbin", std::env::var("PATH").unwrap_or_default());
+            command.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let mut server = Server { child: command.spawn().unwrap(), address, folder };
+            while server.child.try_wait().unwrap().is_none() {
+                if TcpStream::connect(address).is_ok() {
+                    return server;
+                }
+                assert!(start.elapsed() < TIMEOUT, "the server does not start");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/file", self.address)
+    }
+
+    /// The lines of nginx's log: one for each request that it has answered.
+    pub(crate) fn logged(&self) -> usize {
+        std::fs::read_to_string(self.folder.path().join("access.log")).unwrap().lines().count()
+    }
+}

@@ -1,0 +1,68 @@
+//! The client's side of HTTP/2: whatever frames a server sends, and however they are cut, they are judged the same.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use pitot_proto::client::{
+    ClientOptions, ClientProtocol, Draw, Fault, HttpVersion, Outgoing, Progress, RequestSpec, Url, find,
+};
+
+/// What a server sends first: SETTINGS without an entry.
+const GREETING: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+
+static PROTOCOL: LazyLock<Box<dyn ClientProtocol>> = LazyLock::new(|| {
+    let url = Url::parse("http://127.0.0.1:1/bytes/5").expect("a URL");
+    let request = |method: &str, body: &[u8]| RequestSpec {
+        method: method.into(),
+        path: url.path.clone(),
+        weight: 1.0,
+        body: body.into(),
+        ..RequestSpec::default()
+    };
+    let options = ClientOptions {
+        requests: vec![request("GET", b""), request("HEAD", b""), request("POST", &[0; 70_000])],
+        in_turn: true,
+        verify: true,
+        http: HttpVersion::Http2,
+        ..ClientOptions::default()
+    };
+    (find("http").expect("a scheme").build)(&url, &options).expect("sound options")
+});
+
+/// What the client makes of the input. When a reply begins is left out, since that depends on what arrives together.
+fn judge<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Progress>, Option<Fault>) {
+    let (mut conn, mut out) = (PROTOCOL.connect(), Outgoing::new());
+    conn.open(&mut out);
+    let (mut seen, mut tail) = (Vec::new(), Vec::new());
+    for piece in std::iter::once(&GREETING[..]).chain(pieces) {
+        tail.extend_from_slice(piece);
+        loop {
+            let received = match conn.receive(None, &tail, &mut out) {
+                Ok(received) => received,
+                Err(fault) => return (seen, Some(fault)),
+            };
+            assert!(received.consumed <= tail.len());
+            tail.drain(..received.consumed);
+            out.clear();
+            match received.progress {
+                Progress::More => break,
+                Progress::Ready => {
+                    for index in 0..6 {
+                        conn.request(Draw { random: 0, index }, &mut out);
+                    }
+                }
+                Progress::Began(_) => {}
+                progress => seen.push(progress),
+            }
+        }
+        assert!(tail.len() < 32 * 1024, "the unconsumed input has no bound");
+    }
+    (seen, None)
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [cut, input @ ..] = data else { return };
+    let whole = judge([input].into_iter());
+    assert_eq!(judge(input.chunks(usize::from(*cut) + 1)), whole);
+});
