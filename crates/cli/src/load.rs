@@ -88,7 +88,7 @@ pub(crate) struct Load {
     /// Requests in flight at once on each connection.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Connections")]
     pipeline: u16,
-    /// Version of HTTP: 1.1 or 2. Over TCP a connection speaks version 2 from its first byte (prior knowledge). [default: 1.1]
+    /// Version of HTTP: 1.1 or 2. With http:// a connection speaks version 2 from its first byte (prior knowledge), with https:// it asks by ALPN. [default: 1.1]
     #[arg(long, value_name = "VERSION", help_heading = "Connections")]
     http: Option<String>,
     /// Streams of HTTP/2 in use at once on each connection; fewer if the server allows fewer. [default: 1]

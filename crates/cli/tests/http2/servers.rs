@@ -27,7 +27,20 @@ impl Drop for Server {
 impl Server {
     /// nginx in one process, with this in its `server` block, and a folder that has a file of 1,000 bytes.
     pub(crate) fn nginx(directives: &str) -> Server {
+        Server::nginx_of("http2", directives)
+    }
+
+    /// The same with TLS, with the second version or without it.
+    pub(crate) fn nginx_with_tls(version: &str, directives: &str) -> Server {
+        let tls = "ssl_certificate cert.pem; ssl_certificate_key key.pem;";
+        Server::nginx_of(&format!("ssl {version}"), &format!("{tls} {directives}"))
+    }
+
+    fn nginx_of(listen: &str, directives: &str) -> Server {
+        let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         Server::start(|folder, address| {
+            std::fs::write(folder.join("cert.pem"), own.cert.pem()).unwrap();
+            std::fs::write(folder.join("key.pem"), own.signing_key.serialize_pem()).unwrap();
             let at = folder.display();
             let text = format!(
                 "daemon off; master_process off; pid {at}/pid; error_log {at}/error.log;\n\
@@ -35,7 +48,7 @@ impl Server {
                  http {{ log_format status '$status'; access_log {at}/access.log status; root {at};\n\
                  client_body_temp_path {at}/body; proxy_temp_path {at}/proxy; fastcgi_temp_path {at}/fastcgi;\n\
                  uwsgi_temp_path {at}/uwsgi; scgi_temp_path {at}/scgi;\n\
-                 server {{ listen {address} http2; {directives} }} }}\n"
+                 server {{ listen {address} {listen}; {directives} }} }}\n"
             );
             std::fs::write(folder.join("nginx.conf"), text).unwrap();
             let mut command = Command::new("nginx");

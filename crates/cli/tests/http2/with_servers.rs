@@ -66,6 +66,23 @@ fn methods_and_wrong_statuses_are_as_with_the_other_version() {
     assert_eq!(outcome(&result), (100, vec![]));
 }
 
+#[needs("nginx")]
+#[test]
+fn over_tls_it_is_agreed_on_and_a_server_that_has_it_not_is_told() {
+    let url = |server: &Server| format!("https://{}/file", server.address);
+    let server = Server::nginx_with_tls("http2", "keepalive_requests 200;");
+    for engine in ["epoll", "uring"] {
+        let options = ["-c", "2", "--streams", "10", "-n", "1000", "--engine", engine, "--insecure"];
+        let result = json(&[&options[..], &[&url(&server)]].concat());
+        assert_eq!(outcome(&result), (1000, vec![]), "{engine}");
+        assert_eq!(result["tls"]["sessions"][0]["alpn"], "h2");
+        assert!(count(&result, "goaway-no-error") >= 3, "{result}");
+    }
+    let server = Server::nginx_with_tls("", "");
+    let result = json(&["-c", "1", "-n", "2", "--insecure", &url(&server)]);
+    assert_eq!(outcome(&result).1, ["handshake alert-no-application-protocol"]);
+}
+
 #[needs("nghttpd")]
 #[test]
 fn bodies_wait_for_the_windows_of_the_server_and_the_waits_are_counted() {

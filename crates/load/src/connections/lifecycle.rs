@@ -179,7 +179,7 @@ impl Connections {
             self.complete(slot, now, 0, reply);
         }
         let kind = match &self.slots[slot as usize].link {
-            Link::Greeting { .. } if self.slots[slot as usize].conn.has_layers() => {
+            Link::Greeting { .. } if self.slots[slot as usize].conn.is_shaking_hands() => {
                 return self.lose(wire, slot, now, ErrorPhase::Handshake, ErrorKind::CLOSED, End::Broken);
             }
             Link::Open(Open { reply: Some(_), .. }) => ErrorKind::TRUNCATED,
@@ -200,7 +200,7 @@ impl Connections {
         error: &io::Error,
     ) {
         let s = &self.slots[slot as usize];
-        let is_handshake = matches!(s.link, Link::Greeting { .. }) && s.conn.has_layers();
+        let is_handshake = matches!(s.link, Link::Greeting { .. }) && s.conn.is_shaking_hands();
         let phase = if is_handshake { ErrorPhase::Handshake } else { phase };
         self.lose(wire, slot, now, phase, ErrorKind::from(error), End::Broken);
     }
@@ -223,7 +223,7 @@ impl Connections {
         s.spent = end == End::ByUs;
         if matches!(s.link, Link::Greeting { .. }) {
             self.greeting -= 1;
-            if s.conn.has_layers() {
+            if s.conn.is_shaking_hands() {
                 self.recorder.handshake_failed();
             }
             self.tried(slot, History::Failed);
@@ -367,8 +367,8 @@ impl Connections {
 
     /// The server has not finished its part of the greetings in time.
     pub(super) fn greeting_timed_out(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
-        let has_layers = self.slots[slot as usize].conn.has_layers();
-        let kind = if has_layers { ErrorKind::NO_HANDSHAKE } else { ErrorKind::NO_CONNECTION };
+        let is_handshake = self.slots[slot as usize].conn.is_shaking_hands();
+        let kind = if is_handshake { ErrorKind::NO_HANDSHAKE } else { ErrorKind::NO_CONNECTION };
         self.lose(wire, slot, now, ErrorPhase::Timeout, kind, End::TimedOut);
     }
 

@@ -213,6 +213,9 @@ impl Connections {
             }
             self.pending[index].sent = now;
         }
+        if self.layers {
+            self.slots[slot as usize].conn.flush(&mut self.out);
+        }
         if let Link::Open(open) = &mut self.slots[slot as usize].link {
             open.unanswered = under_way;
         }

@@ -73,6 +73,11 @@ pub trait ClientConn: Send {
         let _ = now;
     }
 
+    /// The requests that could be written are: a layer that seals what it sends does so now, all of them together.
+    fn flush(&mut self, out: &mut Outgoing) {
+        let _ = out;
+    }
+
     /// Takes input, which starts with whatever an earlier call left unconsumed. `tag` is the oldest unanswered request,
     /// or none if nothing is asked.
     ///
@@ -88,6 +93,11 @@ pub trait ClientConn: Send {
     /// by [`Progress::Began`](super::exchange::Progress::Began), it may hold further replies that it has consumed, so that
     /// it is asked until it answers [`Progress::More`](super::exchange::Progress::More), and it tells by itself what was not asked for.
     fn has_layers(&self) -> bool {
+        false
+    }
+
+    /// True while a layer below the protocol agrees on keys, so that what goes wrong is the handshake's.
+    fn is_shaking_hands(&self) -> bool {
         false
     }
 

@@ -220,15 +220,16 @@ impl ClientConn for TlsConn {
         Opening::Greeting
     }
 
-    fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag {
-        let tag = self.protocol.request(draw, &mut self.written);
-        // It fails if the keys are worn out, which the server has been told: it ends the connection.
-        let _ = self.send(out);
-        tag
+    fn request(&mut self, draw: Draw, _: &mut Outgoing) -> Tag {
+        self.protocol.request(draw, &mut self.written)
     }
 
-    fn repeat(&mut self, tag: Tag, out: &mut Outgoing) {
+    fn repeat(&mut self, tag: Tag, _: &mut Outgoing) {
         self.protocol.repeat(tag, &mut self.written);
+    }
+
+    fn flush(&mut self, out: &mut Outgoing) {
+        // It fails if the keys are worn out, which the server has been told: it ends the connection.
         let _ = self.send(out);
     }
 
@@ -261,6 +262,10 @@ impl ClientConn for TlsConn {
 
     fn has_layers(&self) -> bool {
         true
+    }
+
+    fn is_shaking_hands(&self) -> bool {
+        self.stage == Stage::Handshake
     }
 
     /// Without a word of the server that nothing more comes, anybody may have cut the connection.

@@ -1,8 +1,10 @@
 //! What matters of the headers of replies.
 
+use std::collections::VecDeque;
+
 use httlib_hpack::Decoder;
 
-use super::shape;
+use super::shape::{self, Shape};
 use crate::client::exchange::Fault;
 
 /// The size of the table that the server may use: the protocol's own, which is what is agreed on without a word.
@@ -27,68 +29,120 @@ pub(super) struct Facts {
 /// Reads the blocks of one connection.
 ///
 /// Servers send the same bytes again and again: nginx until the second of its `date` changes, servers that use the table
-/// once their fields are in it. A block that was decoded before means the same as then, as long as neither it nor one in
-/// between has changed the table, and is not decoded again.
+/// once their fields are in it. A block that was decoded before is not decoded again, as long as it means the same:
+/// always, if it uses nothing that was added to the table; until the table changes, if it does. What a block that is
+/// recognised adds to the table is added before the next one is decoded, for nginx adds every field and never uses one.
 #[derive(Default)]
 pub(super) struct HeaderReader {
     /// There is none before the first block, for many connections may be open that have had no reply.
     decoder: Option<Box<Decoder<'static>>>,
-    known: Vec<(Box<[u8]>, Facts)>,
+    known: Vec<Known>,
     /// Which of them is forgotten next.
     oldest: usize,
+    /// Those of the known blocks, by their place, that the decoder has still to see, in the order in which they came. Older
+    /// ones have left the table again.
+    unseen: VecDeque<u8>,
+    /// What they add to the table together.
+    unseen_bytes: usize,
+}
+
+struct Known {
+    block: Box<[u8]>,
+    facts: Facts,
+    /// It uses what was added to the table.
+    refers: bool,
+    /// What it adds to the table.
+    adds: usize,
 }
 
 impl HeaderReader {
     /// A new connection has an empty table.
     pub(super) fn reset(&mut self) {
         self.decoder = None;
-        self.forget();
-    }
-
-    fn forget(&mut self) {
         self.known.clear();
         self.oldest = 0;
+        self.unseen.clear();
+        self.unseen_bytes = 0;
     }
 
     /// Reads a whole block.
     pub(super) fn read(&mut self, block: &[u8]) -> Result<Facts, Fault> {
-        match self.known.iter().find(|(known, _)| **known == *block) {
-            Some((_, facts)) => Ok(*facts),
+        match self.known.iter().position(|known| *known.block == *block) {
+            // What it adds changes what others mean, which are forgotten then.
+            Some(nth) if self.known[nth].adds > 0 && self.known.iter().any(|known| known.refers) => {
+                self.decode(block)
+            }
+            Some(nth) => Ok(self.recognise(nth)),
             None => self.decode(block),
         }
     }
 
+    /// A known block has come again.
+    fn recognise(&mut self, nth: usize) -> Facts {
+        let Known { facts, adds, .. } = self.known[nth];
+        if adds == 0 {
+            return facts;
+        }
+        self.unseen.push_back(nth as u8);
+        self.unseen_bytes += adds;
+        while let Some(&first) = self.unseen.front()
+            && self.unseen_bytes - self.known[usize::from(first)].adds >= TABLE_BYTES as usize
+        {
+            self.unseen_bytes -= self.known[usize::from(first)].adds;
+            self.unseen.pop_front();
+        }
+        facts
+    }
+
     #[cold]
     fn decode(&mut self, block: &[u8]) -> Result<Facts, Fault> {
-        let changes_table = shape::changes_table(block)?;
-        let decoder = self.decoder.get_or_insert_with(|| Box::new(Decoder::with_dynamic_size(TABLE_BYTES)));
-        let mut rest = block.to_vec();
-        let mut fields = Vec::with_capacity(BATCH);
-        let (mut facts, mut size) = (Facts::default(), 0);
-        while !rest.is_empty() {
-            fields.clear();
-            decoder.decode_exact(&mut rest, &mut fields).map_err(|_| Fault::Malformed)?;
-            for (name, value, _) in &fields {
-                size += name.len() + value.len() + 32;
-                facts.take(name, value)?;
-            }
-            if size > LIST_MAX {
-                return Err(Fault::TooLarge);
-            }
+        let Shape { adds, resizes, refers } = shape::of(block)?;
+        for nth in std::mem::take(&mut self.unseen) {
+            decode(&mut self.decoder, &self.known[usize::from(nth)].block)?;
         }
-        if changes_table {
-            self.forget();
-        } else if block.len() <= KNOWN_BYTES_MAX {
-            let entry = (block.into(), facts);
-            if self.known.len() < KNOWN_MAX {
-                self.known.push(entry);
-            } else {
-                self.known[self.oldest] = entry;
-                self.oldest = (self.oldest + 1) % KNOWN_MAX;
-            }
+        self.unseen_bytes = 0;
+        let (facts, added) = decode(&mut self.decoder, block)?;
+        if adds || resizes {
+            // What uses the table means something else now.
+            self.known.retain(|known| !known.refers && *known.block != *block);
+            self.oldest = 0;
+        }
+        if resizes || adds && refers || block.len() > KNOWN_BYTES_MAX {
+            return Ok(facts);
+        }
+        let known = Known { block: block.into(), facts, refers, adds: added };
+        if self.known.len() < KNOWN_MAX {
+            self.known.push(known);
+        } else {
+            self.known[self.oldest] = known;
+            self.oldest = (self.oldest + 1) % KNOWN_MAX;
         }
         Ok(facts)
     }
+}
+
+/// What a block says, and how much it adds to the table. The block is well formed.
+fn decode(decoder: &mut Option<Box<Decoder<'static>>>, block: &[u8]) -> Result<(Facts, usize), Fault> {
+    let decoder = decoder.get_or_insert_with(|| Box::new(Decoder::with_dynamic_size(TABLE_BYTES)));
+    let mut rest = block.to_vec();
+    let mut fields = Vec::with_capacity(BATCH);
+    let (mut facts, mut size, mut added) = (Facts::default(), 0, 0);
+    while !rest.is_empty() {
+        fields.clear();
+        decoder.decode_exact(&mut rest, &mut fields).map_err(|_| Fault::Malformed)?;
+        for (name, value, flags) in &fields {
+            let bytes = name.len() + value.len() + 32;
+            size += bytes;
+            if flags & Decoder::WITH_INDEXING != 0 {
+                added += bytes;
+            }
+            facts.take(name, value)?;
+        }
+        if size > LIST_MAX {
+            return Err(Fault::TooLarge);
+        }
+    }
+    Ok((facts, added))
 }
 
 impl Facts {
@@ -149,15 +203,52 @@ mod tests {
             assert_eq!(reader.known.len(), 1);
         }
         // The field that is added last is number 62.
-        let add = |encoder: &mut Encoder<'_>, length: &str| {
-            block(encoder, &[("content-length", length)], FLAGS | Encoder::WITH_INDEXING)
+        let added = |length: &str| {
+            let flags = FLAGS | Encoder::WITH_INDEXING;
+            block(&mut Encoder::default(), &[("content-length", length)], flags)
         };
-        reader.read(&add(&mut encoder, "7")).unwrap();
-        assert!(reader.known.is_empty());
-        assert_eq!(reader.read(&[0x88, 0xbe]), Ok(Facts { status: Some(200), length: Some(7) }));
-        assert_eq!(reader.known.len(), 1);
-        reader.read(&add(&mut encoder, "8")).unwrap();
-        assert_eq!(reader.read(&[0x88, 0xbe]), Ok(Facts { status: Some(200), length: Some(8) }));
+        let (seven, eight) = (added("7"), added("8"));
+        let says = |n| Ok(Facts { status: Some(200), length: Some(n) });
+        for _ in 0..3 {
+            reader.read(&seven).unwrap();
+            assert_eq!(reader.read(&[0x88, 0xbe]), says(7));
+            assert_eq!(reader.read(&[0x88, 0xbe]), says(7));
+            reader.read(&eight).unwrap();
+            assert_eq!(reader.read(&[0x88, 0xbe]), says(8));
+            assert_eq!(reader.read(&[0x88, 0xbf]), says(7));
+        }
+        assert_eq!(reader.read(&plain), Ok(wanted));
+    }
+
+    #[test]
+    fn what_recognised_blocks_add_is_there_for_the_one_that_uses_it() {
+        let flags = FLAGS | Encoder::WITH_INDEXING;
+        let blocks: Vec<Vec<u8>> = (0..3)
+            .map(|n| {
+                block(&mut Encoder::default(), &[("content-length", &format!("{n}")), ("x", "y")], flags)
+            })
+            .collect();
+        // The oracle decodes everything.
+        let (mut reader, mut oracle) = (HeaderReader::default(), Decoder::with_dynamic_size(TABLE_BYTES));
+        for n in 0..500usize {
+            let next = &blocks[n * n % 7 % 3];
+            reader.read(next).unwrap();
+            oracle.decode(&mut next.clone(), &mut Vec::new()).unwrap();
+            assert!(reader.unseen_bytes < TABLE_BYTES as usize + 200);
+            if n % 50 == 49 {
+                for index in 62..62 + 80u8 {
+                    let mut fields = Vec::new();
+                    let known = oracle.decode(&mut vec![0x80 | index.min(126)], &mut fields).is_ok();
+                    let mut facts = Facts::default();
+                    fields.iter().for_each(|(name, value, _)| facts.take(name, value).unwrap());
+                    assert_eq!(
+                        reader.read(&[0x80 | index.min(126)]).ok(),
+                        known.then_some(facts),
+                        "{n} {index}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

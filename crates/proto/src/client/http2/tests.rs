@@ -204,7 +204,7 @@ fn a_server_without_a_table_is_sent_none() {
     let sent = talk.sent();
     assert_eq!(sent[0].1[0], 0x20);
     assert_eq!(sent[0].1[1..], sent[1].1[..]);
-    assert!(!super::shape::changes_table(&sent[1].1).unwrap());
+    assert!(!super::shape::of(&sent[1].1).unwrap().adds);
 }
 
 #[test]

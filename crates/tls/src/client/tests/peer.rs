@@ -131,6 +131,7 @@ impl Client {
 
     pub(super) fn request(&mut self) {
         self.conn.request(DRAW, &mut self.out);
+        self.conn.flush(&mut self.out);
         self.asked += 1;
     }
 
