@@ -156,7 +156,7 @@ pub(super) fn server_certificate(authority: &Authority, flaw: Flaw) -> PeerSetti
         Flaw::NotYetValid => params.not_before = date_time_ymd(3000, 1, 1),
         Flaw::WrongPurpose => params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth],
         Flaw::Authority | Flaw::SelfSignedAuthority => {
-            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained)
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         }
         _ => {}
     }
