@@ -404,3 +404,44 @@ fn users_who_come_and_go_stand_in_place_of_their_number() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// A child that is killed when the test ends, however it ends.
+struct ChildGuard(std::process::Child);
+
+impl Drop for ChildGuard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_site_of_files_is_read_over_tls_as_without() {
+    let root = tempfile::tempdir().unwrap();
+    for (path, (_, _, content)) in site() {
+        let file = root.path().join(&path[1..]);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, content).unwrap();
+    }
+    for (scheme, tls) in [("http", &[][..]), ("https", &["--tls", "self-signed"])] {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_pitot"))
+            .args(["serve", "http", "--listen", "127.0.0.1:0", "--root"])
+            .arg(root.path())
+            .args(tls)
+            .stdout(Stdio::piped())
+            .spawn()
+            .map(ChildGuard)
+            .unwrap();
+        let mut ready = String::new();
+        BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let address = ready.trim().strip_prefix("ready ").unwrap();
+        engines(|engine| {
+            let url = format!("{scheme}://{address}/dir/page.html");
+            let mut arguments = vec![&*url, "--browser", "-c", "2", "-n", "6", "--engine", engine];
+            arguments.extend((scheme == "https").then_some("--insecure"));
+            let result = load(&arguments);
+            assert_eq!(result["pages"]["ok"], 6, "{scheme} {engine}: {}", result["errors"]);
+            assert_eq!(result["pages"]["objects_per_page"], 8.0);
+        });
+    }
+}
