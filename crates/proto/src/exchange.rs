@@ -61,6 +61,8 @@ impl Exchange {
             path: Vec::new(),
             step: StoreStep::default(),
             counts: Counts::default(),
+            last: LoggedReply::default(),
+            log: Log::default(),
         }
     }
 
