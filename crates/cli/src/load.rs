@@ -5,10 +5,10 @@ mod command;
 mod content;
 mod from;
 mod hold;
-mod tls;
 mod proxy;
 mod reach;
 mod screen;
+mod tls;
 mod visit;
 
 use std::ffi::OsString;
