@@ -125,7 +125,7 @@ fn a_certificate_for_the_run_is_made_on_request() {
         let server = Server::start(&pair, "http", &["--tls", "self-signed", "--listen", listen]);
         let certificate = Certificate::new();
         let url = format!("https://{}/bytes/10", server.addr);
-        assert_eq!(got(&certificate, &["--insecure"], &[url.clone()]).len(), 10);
+        assert_eq!(got(&certificate, &["--insecure"], std::slice::from_ref(&url)).len(), 10);
         // Another one is not trusted, which the server is told.
         assert!(!curl(&certificate, &[], &[url]).status.success());
         let ended = server.stop();
