@@ -695,7 +695,7 @@ impl Connection {
         }
         if layered.ended {
             out.clear();
-        } else if layered.layer.is_open() && wire.len() + wire.lent() < WIRE_MAX {
+        } else if layered.layer.is_open() && !wire.is_begun() && wire.len() < WIRE_MAX {
             // A reply is sent with the first part of its file: one send takes both, and an error can still be reported.
             let must_read = wire.is_empty() && out.file_to_read().is_some();
             if !must_read && let Err(failure) = layered.layer.send(out, &mut worker.scratch, wire) {

@@ -187,6 +187,12 @@ impl Outbox {
         self.len
     }
 
+    /// True if a part of what is queued is on its way already. What is appended to a buffer that is never sent to its end
+    /// would make it grow without end.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.sent_of_front > 0 || self.lent > 0
+    }
+
     /// Bytes that are lent to the kernel.
     pub fn lent(&self) -> u64 {
         self.lent
