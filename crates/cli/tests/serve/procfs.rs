@@ -68,9 +68,18 @@ impl Process {
 
     /// Resident memory, that which it shares counted in proportion.
     pub(crate) fn memory_bytes(&self) -> u64 {
+        self.rollup("Pss:")
+    }
+
+    /// Resident memory of no file: the same whatever other processes of the program there are.
+    pub(crate) fn anonymous_bytes(&self) -> u64 {
+        self.rollup("Anonymous:")
+    }
+
+    fn rollup(&self, name: &str) -> u64 {
         let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.pid)).unwrap_or_default();
-        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
-        let kib = pss.and_then(|pss| pss.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        let value = rollup.lines().find_map(|line| line.strip_prefix(name));
+        let kib = value.and_then(|value| value.trim().strip_suffix(" kB")?.parse::<u64>().ok());
         kib.unwrap_or(0) << 10
     }
 }
