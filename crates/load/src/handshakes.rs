@@ -6,7 +6,7 @@ use pitot_results::load::{HandshakeCounts, Tls, TlsSession};
 use pitot_tls::client::{cipher_name, version_name};
 use serde::{Deserialize, Serialize};
 
-use crate::tally::text;
+use crate::histogram_text as text;
 
 /// TLS handshakes, from the first that was made, before the measured part too.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

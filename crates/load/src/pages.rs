@@ -5,7 +5,7 @@ use pitot_results::Latency;
 use pitot_results::load::Pages;
 use serde::{Deserialize, Serialize};
 
-use crate::tally::text;
+use crate::histogram_text as text;
 
 /// Pages whose intended time lies in the measured part, and what belongs to them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use pitot_results::Latency;
 use pitot_results::load::{FailedStep, SessionResult};
 use serde::{Deserialize, Serialize};
 
-use crate::tally::text;
+use crate::histogram_text as text;
 
 /// Sessions of the measured part, which are those that were to begin in it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

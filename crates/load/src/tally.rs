@@ -8,13 +8,13 @@ use pitot_results::load::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::handshakes::Handshakes;
+use crate::histogram_text as text;
 use crate::pages::PageTally;
 use crate::sessions::SessionTally;
 
 /// First digits that a status may have.
 pub(crate) const STATUS_CLASSES: usize = 10;
-
-use crate::handshakes::Handshakes;
 
 /// Everything that one thread counted in a run, except response times, which go by the second ([`Interval`]).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -263,20 +263,6 @@ pub(crate) fn thread_use(
         cpu_utilisation: if wall == Nanos::ZERO { 0.0 } else { (user + system) / wall.as_secs_f64() },
         run_queue_s: run_queue.map(Nanos::as_secs_f64),
         late_max_ns: late_max.0,
-    }
-}
-
-/// Histograms as text, in the encoding that reports use too.
-pub(crate) mod text {
-    use pitot_meter::Histogram;
-    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
-
-    pub(crate) fn serialize<S: Serializer>(histogram: &Histogram, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&histogram.encode())
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram, D::Error> {
-        Histogram::decode(&String::deserialize(from)?).map_err(D::Error::custom)
     }
 }
 

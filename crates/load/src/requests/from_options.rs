@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::body::{self, Body};
 use super::content;
-use super::format::{FORMATS, Format};
+use super::format::Format;
+use super::formats::FORMATS;
 use super::httperf::{self, Translated};
 use super::parsed::Parsed;
 use crate::choice::{self, Choice};

@@ -8,6 +8,7 @@ mod body;
 mod content;
 mod form;
 mod format;
+mod formats;
 mod from_options;
 mod har;
 mod httperf;
@@ -18,7 +19,8 @@ mod toml;
 mod vegeta;
 
 pub(crate) use content::{is_stdin, read};
-pub use format::{FORMATS, Format};
+pub use format::Format;
+pub use formats::FORMATS;
 pub(crate) use from_options::{Requests, requests};
 pub use httperf::SessionOptions;
 pub use parsed::{Flaw, Parsed};

@@ -15,7 +15,7 @@ use super::format::{Format, first_line};
 use super::lines::elsewhere;
 use super::parsed::{Flaw, Parsed};
 use super::target::{Place, place};
-use crate::protocol::statuses;
+use crate::status_ranges::statuses;
 
 pub(super) const FORMAT: Format = Format {
     name: "toml",

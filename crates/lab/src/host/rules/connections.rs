@@ -239,7 +239,8 @@ mod tests {
 
     #[test]
     fn each_limit_that_is_too_low_is_named_alone_with_how_to_mend_it() {
-        let cases: [(&str, &str, fn(&mut Facts, &mut Demand)); 12] = [
+        type Change = fn(&mut Facts, &mut Demand);
+        let cases: [(&str, &str, Change); 12] = [
             ("descriptors", "ulimit -Hn", |f, _| f.descriptors_max = Some(16_384)),
             ("descriptors", "server.workers", |_, d| d.server_processes = Some(50)),
             ("file-max", "fs.file-max=2014", |f, _| f.files_max = Some(1_000_000)),

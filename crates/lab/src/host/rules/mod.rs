@@ -7,27 +7,17 @@
 mod connections;
 mod demand;
 mod facts;
+mod subject;
 
 use pitot_meter::units::{counted, grouped};
 use pitot_results::Failure;
-use serde::{Deserialize, Serialize};
 
 pub use demand::Demand;
 pub use facts::Facts;
+pub use subject::{SUBJECTS, Subject};
 
 /// All rules, in the order in which lists show them: what is found wanting first is named first.
 pub static RULES: &[Rule] = connections::RULES;
-
-/// What rules are about: a word of the plan's key `needs`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Subject {
-    /// Very many connections open at once.
-    Connections,
-}
-
-/// The words of plans for subjects, in the order of [`Subject`].
-pub const SUBJECTS: [(&str, Subject); 1] = [("connections", Subject::Connections)];
 
 /// One rule: a figure of the machine that has to be large enough.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::settings;
 use super::site::{Request, Site};
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::Alpn;
-use crate::client::http;
+use crate::client::http::{Request as Http1Request, requests};
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::client::url::Url;
 
@@ -64,7 +64,7 @@ pub(in crate::client) fn build(
     if options.visit.any() {
         return Err("cookies are kept and redirects followed over HTTP/1.1 only: leave --http 2 out".into());
     }
-    let all = http::requests(url, &options)?;
+    let all = requests(url, &options)?;
     let heads: Vec<(Vec<Field>, Vec<Field>)> =
         all.iter().map(|request| fields(&split(request).0, &url.scheme)).collect::<Result<_, _>>()?;
     let shared = shared(heads.iter().map(|(_, fields)| &**fields));
@@ -119,7 +119,7 @@ struct Field {
 }
 
 /// The head of a request of HTTP/1.1 as text, and its body.
-fn split(request: &http::Request) -> (String, &'static [u8]) {
+fn split(request: &Http1Request) -> (String, &'static [u8]) {
     let (head, body) = request.bytes.split_at(request.head_len as usize);
     (String::from_utf8_lossy(head).into_owned(), body)
 }
