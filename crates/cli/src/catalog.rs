@@ -3,7 +3,7 @@
 use clap::{Command, CommandFactory};
 use pitot_lab::metric::{METRICS, RENAMED};
 use pitot_lab::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
-use pitot_proto::PROTOCOLS;
+use pitot_proto::{PROTOCOLS, client};
 use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
 
 /// A command that may take the place of `pitot load`.
@@ -41,7 +41,11 @@ pub(crate) fn catalog() -> Catalog {
             .iter()
             .map(|p| (p.name, p.load_url))
             .chain(OTHER_PROTOCOLS.iter().copied())
-            .map(|(name, url)| ProtocolWord { name: name.to_owned(), load_url: url.to_owned() })
+            .map(|(name, url)| ProtocolWord {
+                name: name.to_owned(),
+                load_url: url.to_owned(),
+                tls_scheme: client::find(name).and_then(|c| c.tls.as_ref()).map(|tls| tls.scheme.to_owned()),
+            })
             .collect(),
         models: MODELS.iter().map(|model| model_word(model)).collect(),
         mechanisms: MECHANISMS.iter().map(|m| m.name.to_owned()).collect(),

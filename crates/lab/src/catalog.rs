@@ -37,6 +37,8 @@ pub struct ProtocolWord {
     pub name: String,
     /// The URL of a load where the plan names none, with placeholders.
     pub load_url: String,
+    /// The scheme of URLs that load it over TLS, if `pitot load` has one.
+    pub tls_scheme: Option<String>,
 }
 
 /// A subcommand that may run in place of `pitot load`.

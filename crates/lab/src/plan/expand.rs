@@ -2,10 +2,10 @@
 
 use super::definition::Plan;
 use super::levels::{FactorLevel, REPLICATE_FACTOR, SERVER_FACTOR, label};
-use super::options::opens_connections;
+use super::options::{is_of_tls, opens_connections};
 use super::server::{External, FileContent, Helper, PlanFile, Program};
 use super::value::{Settings, Value};
-use crate::catalog::{Catalog, ProgramWord};
+use crate::catalog::{Catalog, ProgramWord, ProtocolWord};
 
 /// A combination of levels that did not become a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -206,16 +206,23 @@ fn build(
         None => {
             let protocol =
                 server.take("protocol").map(|v| v.to_string()).ok_or("the plan names no protocol")?;
+            let url = server.take("url").map(|v| v.to_string()).or(url);
             check_pair(catalog, &server)?;
             check_descriptors(catalog, host, &server, factors)?;
             let url = match url {
                 Some(url) => url,
-                None => catalog.protocol(&protocol).ok_or("the protocol is not known")?.load_url.clone(),
+                None => default_url(catalog.protocol(&protocol).ok_or("the protocol is not known")?, &server),
             };
             (CellServer::Pitot { protocol, options: server }, url)
         }
     };
     let url = url.replace("{size}", &size.to_string());
+    if plan.program.is_none()
+        && url.split_once("://").is_some_and(|(name, _)| catalog.protocol(name).is_some())
+    {
+        // A protocol by its own name is without TLS. So servers with and without it can stand in one plan.
+        load.0.retain(|(option, _)| !is_of_tls(option));
+    }
     let files = files.into_iter().flat_map(|file| file_set(file, size)).collect();
     Ok(Cell {
         factors: factors.to_vec(),
@@ -228,6 +235,16 @@ fn build(
         helpers: plan.helpers.clone(),
         writes_files: program.is_some_and(|p| p.writes_files),
     })
+}
+
+/// What is requested of a built-in server where the plan names no URL. STARTTLS has no scheme of its own.
+fn default_url(protocol: &ProtocolWord, server: &Settings) -> String {
+    match &protocol.tls_scheme {
+        Some(scheme) if server.get("tls").is_some() && protocol.name != "smtp" => {
+            protocol.load_url.replacen(&protocol.name, scheme, 1)
+        }
+        _ => protocol.load_url.clone(),
+    }
 }
 
 /// The files that a path with a range stands for, with the size of the load where they have it.

@@ -69,6 +69,8 @@ enum Role {
     Connections,
     /// With it the load ends by itself, not after the plan's duration.
     EndsByItself,
+    /// It matters to URLs of TLS only, and is left out of the other loads.
+    OfTls,
 }
 
 const fn of_server(name: &'static str, role: Role) -> Entry {
@@ -100,7 +102,18 @@ const ENTRIES: &[Entry] = &[
     of_load("requests-total", Role::EndsByItself),
     of_load("stages", Role::EndsByItself),
     of_load("storm", Role::EndsByItself),
+    of_load("insecure", Role::OfTls),
+    of_load("tls-ca", Role::OfTls),
+    of_load("tls-cert", Role::OfTls),
+    of_load("tls-key", Role::OfTls),
+    of_load("tls-resume", Role::OfTls),
+    of_load("tls-version", Role::OfTls),
 ];
+
+/// Whether the option `load.NAME` is about TLS.
+pub(super) fn is_of_tls(name: &str) -> bool {
+    ENTRIES.iter().any(|e| e.name == name && matches!(e.role, Role::OfTls))
+}
 
 /// Whether the option `load.NAME` opens connections to the server.
 pub(super) fn opens_connections(name: &str) -> bool {

@@ -22,7 +22,7 @@ pub struct ServerSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
-    /// `pitot serve` with these options.
+    /// `pitot serve` with these options, and `url`: what the load generator requests, in place of the plan's `load.url`.
     Pitot(Settings),
     /// Any other program.
     External(External),

@@ -17,7 +17,11 @@ pub(crate) fn catalog() -> Catalog {
     };
     Catalog {
         protocols: [("busy", "busy://{address}"), ("http", "http://{address}/bytes/{size}")]
-            .map(|(name, url)| ProtocolWord { name: name.into(), load_url: url.into() })
+            .map(|(name, url)| ProtocolWord {
+                name: name.into(),
+                load_url: url.into(),
+                tls_scheme: (name == "http").then(|| "https".into()),
+            })
             .into(),
         models: vec![
             model("fork", "blocking", false),
@@ -39,8 +43,10 @@ pub(crate) fn catalog() -> Catalog {
             option("workers", true, &[]),
             option("root", true, &[]),
             option("quiet", false, &[]),
+            option("tls", true, &[]),
         ],
         load_options: vec![
+            option("insecure", false, &[]),
             option("connections", true, &[]),
             option("idle", true, &[]),
             option("duration", true, &[]),
@@ -471,6 +477,22 @@ fn a_set_of_files_has_the_size_of_the_load() {
     let sized = |path| (path, FileContent::Size(4096));
     assert_eq!(files[..3], [sized("html/8.bin"), sized("html/9.bin"), sized("html/10.bin")]);
     assert_eq!(files[3].0, "{x}");
+}
+
+#[test]
+fn servers_with_and_without_tls_stand_in_one_plan() {
+    let cells = |plan: &str| {
+        let plan = Plan::parse("p.toml", plan, &catalog()).unwrap();
+        let (cells, _) = expand(&plan, &catalog(), &host());
+        cells.iter().map(|cell| (cell.url.clone(), cell.load.get("insecure").is_some())).collect::<Vec<_>>()
+    };
+    let plain = ("http://{address}/bytes/1024".to_owned(), false);
+    let over_tls = ("https://{address}/bytes/1024".to_owned(), true);
+    let plan = "title = \"TLS\"\nmetric = \"throughput\"\n[server]\nprotocol = \"http\"\n[load]\ninsecure = true\n\
+                [servers.a]\nmodel = \"loop\"\ntls = \"self-signed\"\n[factors]\nserver = [\"loop\", \"a\"]\n";
+    assert_eq!(cells(plan), [plain.clone(), over_tls]);
+    let named = plan.replace("[factors]", "url = \"https://{address}/x\"\n[factors]");
+    assert_eq!(cells(&named), [plain, ("https://{address}/x".to_owned(), true)]);
 }
 
 #[test]

@@ -107,7 +107,11 @@ pub(super) fn catalog() -> Catalog {
         renamed_to: None,
     };
     Catalog {
-        protocols: vec![ProtocolWord { name: "busy".into(), load_url: "busy://{address}".into() }],
+        protocols: vec![ProtocolWord {
+            name: "busy".into(),
+            load_url: "busy://{address}".into(),
+            tls_scheme: None,
+        }],
         models: models
             .map(|name| ModelWord {
                 name: name.into(),

@@ -74,7 +74,7 @@ pub(in crate::plan) static EXTERNAL: &[Key<Description>] = &[
         name: "url",
         kind: Kind::Text(|d, text| d.external.url = Some(text)),
         presence: Presence::Optional,
-        doc: "What the load requests; the plan's `load.url` if it is left out.",
+        doc: "What the load requests; the plan's `load.url` if it is left out. A server of Pitot may have it too.",
     },
     Key {
         name: "version",
@@ -113,6 +113,12 @@ fn server(known: &mut Known<'_>, item: &Item<'_>) -> Result<ServerSpec, PlanErro
         section.check_keys(EXTERNAL.iter().map(|key| key.name))?;
     } else {
         for option in section.items().iter().filter(|i| !COMMON.contains(&i.key.as_str())) {
+            if option.key == "url" {
+                let url = option.setting()?;
+                check_option(known.catalog, Side::Load, option, "url", &url)?;
+                options.set("url", url);
+                continue;
+            }
             if EXTERNAL.iter().any(|key| key.name == option.key) {
                 let what = format!("`servers.{}` has `{}` but no `command`", item.key, option.key);
                 let cure =
