@@ -83,22 +83,37 @@ fn serve(
     open: &Mutex<HashMap<std::net::IpAddr, usize>>,
 ) {
     let peer = stream.peer_addr().unwrap();
-    *open.lock().unwrap().entry(peer.ip()).or_default() += 1;
+    let count = |change: isize| {
+        let mut open = open.lock().unwrap();
+        let count = open.entry(peer.ip()).or_insert(0_usize);
+        *count = count.strict_add_signed(change);
+        *count
+    };
+    count(1);
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
     let mut stream = stream;
     while let Some(request) = lines.next() {
         while lines.next().is_some_and(|line| !line.is_empty()) {}
         let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
-        let open_from_there = open.lock().unwrap()[&peer.ip()];
+        let open_from_there = count(0);
         all.lock().unwrap().push(Seen { peer, path: path.clone(), open_from_there });
         let missing = ("404 Not Found", "", String::new());
         let (status, headers, content) = site.get(&*path).unwrap_or(&missing);
         let head = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", content.len());
-        if stream.write_all(format!("{head}{content}").as_bytes()).is_err() || headers.contains("close") {
+        let closes = headers.contains("close");
+        if closes {
+            // Whoever has read the reply may come again before this thread goes on.
+            count(-1);
+        }
+        let sent = stream.write_all(format!("{head}{content}").as_bytes());
+        if closes {
+            return;
+        }
+        if sent.is_err() {
             break;
         }
     }
-    *open.lock().unwrap().get_mut(&peer.ip()).unwrap() -= 1;
+    count(-1);
 }
 
 const HTML: &str = "Content-Type: text/html\r\n";
