@@ -79,7 +79,9 @@ fn files_have_descriptors_when_connections_have_taken_the_rest() {
         });
         let answered: Vec<_> =
             clients.iter_mut().filter(|client| fate(client.stream()) == Fate::Answered).collect();
-        assert!((30..100).contains(&answered.len()), "{} were answered", answered.len());
+        // Where half of the descriptors are for files, half of the rest may go to files too: those of connections that are
+        // served while others still arrive.
+        assert!((20..100).contains(&answered.len()), "{} were answered", answered.len());
         for client in answered {
             assert_eq!(client.reply_to_head().status, 200);
         }
