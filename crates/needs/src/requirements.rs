@@ -33,6 +33,11 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "apt-get install ca-certificates",
         probe: Probe::File("/etc/ssl/certs/ca-certificates.crt"),
     },
+    Requirement {
+        name: "control-groups",
+        cure: "run as root where /sys/fs/cgroup can be written",
+        probe: Probe::Kernel(has_control_groups),
+    },
     program("curl", "apt-get install curl"),
     // A compiler of another language is much for one test: where it is missing, nothing is installed.
     Requirement { name: "go", cure: "install Go from go.dev", probe: Probe::Program },
@@ -88,6 +93,24 @@ pub(crate) fn program_directories() -> impl Iterator<Item = PathBuf> {
 
 fn has_ipv6() -> bool {
     TcpListener::bind("[::1]:0").is_ok()
+}
+
+/// Whether a group can be made below this process's own, in version 2 or among those that count CPU time (cgroups(7)).
+fn has_control_groups() -> bool {
+    let memberships = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    memberships.lines().any(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { return false };
+        let mounts: &[&str] = match controllers {
+            "" => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
+            _ if controllers.split(',').any(|name| name == "cpuacct") => &["/sys/fs/cgroup/cpuacct"],
+            _ => &[],
+        };
+        mounts.iter().any(|mount| {
+            let group = PathBuf::from(format!("{mount}{path}")).join(format!("pitot-{}", std::process::id()));
+            std::fs::create_dir(&group).is_ok() && std::fs::remove_dir(&group).is_ok()
+        })
+    })
 }
 
 /// Whether an ordinary user can mount a file system in a namespace of their own.

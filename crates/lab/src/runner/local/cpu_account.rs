@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use pitot_meter::Nanos;
-use pitot_sys::spawn;
+use pitot_sys::spawn::{self, Stop};
 
 use crate::procfs::{Reader, Sessions};
 
@@ -56,17 +56,31 @@ impl Hierarchy {
     }
 }
 
-/// Removes the groups below this process's own whose names begin with `prefix` and that have no members any more.
-pub(super) fn remove_groups(prefix: &str) {
+/// Removes the groups below this process's own whose names begin with `prefix`, and kills what is still a member of one.
+/// True if none is left. A group can outlive the processes that /proc shows: while the threads of a killed
+/// process end one by one, its first may be a zombie already.
+pub(super) fn remove_groups(prefix: &str) -> bool {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let (mounts, memberships) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
     let own =
         [Kind::Version2, Kind::Version1].into_iter().filter_map(|k| own_group(k, &mounts, &memberships));
+    let mut all_gone = true;
     for entry in own.filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(prefix) {
-            let _ = std::fs::remove_dir(entry.path());
+            all_gone &= remove_group(&entry.path());
         }
     }
+    all_gone
+}
+
+/// Removes a group, or kills its members. True if it is gone.
+fn remove_group(dir: &Path) -> bool {
+    let gone = std::fs::remove_dir(dir).is_ok() || !dir.exists();
+    if !gone {
+        let members = std::fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+        members.lines().filter_map(|pid| pid.parse().ok()).for_each(|pid| spawn::stop(pid, Stop::Kill));
+    }
+    gone
 }
 
 /// The directory of this process's own group.
@@ -209,6 +223,22 @@ mod tests {
         assert_eq!(of(Kind::Version1).unwrap(), Path::new("/sys/fs/cgroup/cpuacct/lab"));
         assert_eq!(own_group(Kind::Version2, MOUNTS, "0::/elsewhere\n"), None);
         assert_eq!(own_group(Kind::Version2, "", memberships), None);
+    }
+
+    #[pitot_needs::needs("control-groups")]
+    #[test]
+    fn a_group_with_a_member_is_removed_when_that_has_ended() {
+        let prefix = format!("pitot-test-{}-", std::process::id());
+        let hierarchy = Hierarchy::find(&format!("{prefix}0")).unwrap();
+        let group = hierarchy.make(&format!("{prefix}1")).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        std::io::Write::write_all(&mut group.members().unwrap(), child.id().to_string().as_bytes()).unwrap();
+        assert!(!remove_groups(&prefix), "its member is alive");
+        child.wait().unwrap();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while !remove_groups(&prefix) {
+            assert!(std::time::Instant::now() < deadline, "the group was never removed");
+        }
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub(crate) const COOKIE_NAME: &str = "PITOT_RUN";
 /// How long processes may take to be gone after SIGKILL.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Between two looks at what is left.
+const SWEEP_PAUSE: Duration = Duration::from_millis(5);
+
 /// The lab's end of the pipe, and what marks the processes of this run.
 #[derive(Debug)]
 pub struct Guardian {
@@ -120,7 +123,10 @@ fn watch(pipe: PipeReader, guardian: &Guardian) {
         }
     }
     sweep(&sessions, &guardian.cookie_line(), SWEEP_TIMEOUT);
-    remove_groups(&group_prefix(&guardian.cookie));
+    let deadline = Instant::now() + SWEEP_TIMEOUT;
+    while !remove_groups(&group_prefix(&guardian.cookie)) && Instant::now() < deadline {
+        std::thread::sleep(SWEEP_PAUSE);
+    }
     let _ = std::fs::remove_dir_all(&guardian.dir);
 }
 
@@ -139,7 +145,7 @@ pub(crate) fn sweep(sessions: &[u32], cookie: &str, timeout: Duration) -> Vec<(u
                 all.push(process);
             }
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(SWEEP_PAUSE);
     }
 }
 
