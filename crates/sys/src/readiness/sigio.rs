@@ -15,6 +15,10 @@ use crate::Token;
 /// Signals taken in one wait, so that no connection waits forever behind others.
 const BATCH: usize = 512;
 
+/// What a poll(2) in place of lost signals asks for: input, and its end, which may be behind input that is still to be
+/// received and whose own signal is among those lost.
+const INPUT: libc::c_short = libc::POLLIN | libc::POLLRDHUP;
+
 // glibc's headers have these; the libc crate lacks them for this target.
 const F_SETSIG: libc::c_int = 10;
 const F_SETOWN_EX: libc::c_int = 15;
@@ -91,8 +95,8 @@ impl Readiness for SigIo {
             return Err(io::Error::last_os_error());
         }
         self.tokens[index] = Some(token);
-        // For what is so already no signal comes: input, and room that came since the socket was last found full.
-        let events = if interest.writes() { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+        // For what is so already no signal comes: input, its end, and room that came since the socket was last found full.
+        let events = if interest.writes() { INPUT | libc::POLLOUT } else { INPUT };
         let mut now = libc::pollfd { fd: raw, events, revents: 0 };
         // SAFETY: the pointer is to one pollfd, which the kernel may write to.
         if unsafe { libc::poll(&raw mut now, 1, 0) } == 1 {
@@ -186,7 +190,7 @@ impl SigIo {
         let watched = self.tokens.iter().enumerate().filter_map(|(fd, token)| token.map(|t| (fd, t)));
         let (tokens, mut set): (Vec<Token>, Vec<libc::pollfd>) = watched
             .map(|(fd, token)| {
-                (token, libc::pollfd { fd: fd as i32, events: libc::POLLIN | libc::POLLOUT, revents: 0 })
+                (token, libc::pollfd { fd: fd as i32, events: INPUT | libc::POLLOUT, revents: 0 })
             })
             .unzip();
         // SAFETY: the set is an array of that many pollfd, which the kernel may write to.

@@ -136,6 +136,46 @@ fn interest_comes_back_after_another_has_gone<R: Readiness>() {
     assert!(reports_readable(&mut mechanism, token));
 }
 
+/// Input and its end that arrive before the watch are one edge: who receives the input hears of the end now or never.
+fn reports_the_end_behind_input<R: Readiness>() {
+    if R::TRIGGER == Trigger::Level {
+        return;
+    }
+    let mut mechanism = R::new().unwrap();
+    let (mut client, server) = pair();
+    finish(&mut client, &server);
+    let token = Token::new(6, 1);
+    mechanism.watch(server.as_fd(), token, Interest::Read).unwrap();
+    let mut ready = Vec::new();
+    mechanism.wait(Some(Duration::from_secs(5)), &mut ready).unwrap();
+    assert_eq!(ready, [Ready { token, readable: true, writable: ready[0].writable, ended: true }]);
+}
+
+/// Sends a byte and finishes, and waits until both have arrived.
+fn finish(client: &mut TcpStream, server: &TcpStream) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    client.write_all(b"x").unwrap();
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    poll(&mut [PollFd::new(server, PollFlags::RDHUP)], None).unwrap();
+}
+
+#[test]
+fn realtime_signals_that_were_lost_are_made_up_for() {
+    let mut mechanism = SigIo::new().unwrap();
+    let (mut client, server) = pair();
+    let token = Token::new(6, 2);
+    mechanism.watch(server.as_fd(), token, Interest::Read).unwrap();
+    finish(&mut client, &server);
+    // What the kernel sends when its queue of signals is full.
+    let thread = rustix::thread::gettid().as_raw_nonzero().get();
+    // SAFETY: the signal goes to this thread, which has it blocked.
+    assert_eq!(unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGIO) }, 0);
+    let mut ready = Vec::new();
+    mechanism.wait(Some(Duration::from_secs(5)), &mut ready).unwrap();
+    assert_eq!(mechanism.overflows(), 1);
+    assert_eq!(ready, [Ready { token, readable: true, writable: true, ended: true }]);
+}
+
 pub(super) fn all<R: Readiness>() {
     reports_input_and_of_the_end::<R>();
     reports_what_was_there_before::<R>();
@@ -145,6 +185,7 @@ pub(super) fn all<R: Readiness>() {
     works_beyond_1024_descriptors::<R>();
     level_interest_in_writing_can_be_given_up::<R>();
     interest_comes_back_after_another_has_gone::<R>();
+    reports_the_end_behind_input::<R>();
 }
 
 #[test]
