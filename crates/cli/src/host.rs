@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use pitot_lab::{Fingerprint, HostChange, Run};
+use pitot_host::{Fact, Fingerprint, HostChange};
+use pitot_lab::Run;
 use pitot_results::Failure;
 use serde_json::{Value, json};
 
@@ -121,7 +122,7 @@ fn fingerprint(path: &Path) -> Result<Fingerprint, Failure> {
     let mut print = Fingerprint::default();
     for (group, facts) in groups {
         for (name, value) in facts.as_object().into_iter().flatten() {
-            print.facts.push(pitot_lab::Fact {
+            print.facts.push(Fact {
                 group: group.clone(),
                 name: name.clone(),
                 value: value.as_str().unwrap_or_default().to_owned(),

@@ -9,7 +9,6 @@
 
 mod catalog;
 mod figures;
-mod host;
 pub mod metric;
 mod monitor;
 mod plan;
@@ -23,9 +22,6 @@ mod suites;
 mod units;
 
 pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
-pub use host::{
-    CpuSplit, Demand, Fact, Facts, Finding, Fingerprint, HostChange, RULES, Rule, SUBJECTS, Subject, findings,
-};
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
 pub use pitot_results::{Latency, VerdictKind};

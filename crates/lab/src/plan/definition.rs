@@ -6,8 +6,8 @@ use super::levels::{Factor, Levels};
 use super::published::{Exclusion, Published};
 use super::server::{Helper, PlanFile, ServerSpec};
 use super::value::Settings;
-use crate::host::Subject;
 use crate::statistics::Statistic;
+use pitot_host::demand::Subject;
 
 /// A plan, checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::cell::CellRecord;
-use crate::host::{Fingerprint, HostChange};
 use crate::plan::{Levels, Measure, Plan, SkipRecord};
+use pitot_host::{Fingerprint, HostChange};
 
 /// Facts about the machine that identify it or its owner.
 const PRIVATE_FACTS: [&str; 2] = ["host name", "kernel command line"];

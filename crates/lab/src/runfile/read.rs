@@ -8,11 +8,11 @@ use serde::de::DeserializeOwned;
 
 use super::error::RunFileError;
 use super::schema;
-use crate::host::Fingerprint;
 use crate::plan::{FactorLevel, Measure, SkipRecord};
 use crate::record::{
     CellRecord, CpuSample, Repetition, Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict,
 };
+use pitot_host::Fingerprint;
 
 impl Run {
     /// Reads a run file as a whole. It may be finished, interrupted, or still being written by another process.

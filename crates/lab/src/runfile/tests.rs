@@ -5,7 +5,9 @@ use pitot_results::load::LoadResult;
 
 use super::*;
 use crate::record::{CellRecord, Repetition, Resources, Run, RunState, Sample, TreeSample, Verdict};
-use crate::{Factor, FactorLevel, Fingerprint, Measure, Plan, SkipRecord, Value};
+use pitot_host::Fingerprint;
+
+use crate::{Factor, FactorLevel, Measure, Plan, SkipRecord, Value};
 
 fn factors(server: &str, connections: i64) -> Vec<FactorLevel> {
     vec![FactorLevel::new("server", server), FactorLevel::new("load.connections", &connections.to_string())]

@@ -5,9 +5,9 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::error::RunFileError;
 use super::schema;
-use crate::host::Fingerprint;
 use crate::plan::{FactorLevel, Measure, Plan, SkipRecord};
 use crate::record::{Repetition, RunState, Sample, Slice, TreeSample};
+use pitot_host::Fingerprint;
 
 /// What is known of a run before its first repetition.
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@ use std::time::SystemTime;
 
 use pitot_results::{Failure, VerdictKind, rfc3339};
 
-use crate::host::{Fingerprint, memory_total_bytes};
 use crate::plan::{Cell, Measure, Plan, Program};
 use crate::record::{CellRecord, Repetition, RunState};
 use crate::runfile::{NewCell, NewRun, RunWriter};
+use pitot_host::{Fingerprint, memory_total_bytes};
 
 use super::executor::Machine;
 use super::generations;

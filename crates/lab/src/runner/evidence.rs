@@ -2,9 +2,9 @@
 
 use pitot_results::load::{LoadResult, Window};
 
-use crate::host::CpuSplit;
 use crate::monitor::OtherProcessUse;
 use crate::record::Resources;
+use pitot_host::CpuSplit;
 
 /// What was observed.
 #[derive(Debug)]

@@ -168,10 +168,10 @@ mod tests {
     use pitot_meter::Nanos;
 
     use super::*;
-    use crate::host::CpuSplit;
     use crate::monitor::OtherProcessUse;
     use crate::record::Resources;
     use crate::{LoadResult, Storm, Window};
+    use pitot_host::CpuSplit;
 
     fn used() -> Resources {
         Resources {

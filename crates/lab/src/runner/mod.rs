@@ -5,6 +5,7 @@
 
 mod carry_out;
 mod decided;
+mod demand;
 mod evidence;
 mod executor;
 #[cfg(test)]

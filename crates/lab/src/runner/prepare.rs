@@ -3,12 +3,14 @@
 use pitot_results::Failure;
 
 use crate::catalog::Catalog;
-use crate::host::{CpuSplit, Demand, Facts, Finding, findings, refusal, split_cpus, strictest};
 use crate::plan::{
     Cell, CellServer, HostLimits, Measure, Placement, Plan, Program, REPLICATE_FACTOR, SERVER_FACTOR,
     SkipRecord, expand,
 };
+use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
+use pitot_host::{CpuSplit, split_cpus};
 
+use super::demand::demand;
 use super::way::Ways;
 
 /// Seconds that a repetition takes besides warm-up and measurement: two processes start, connect, and stop.
@@ -89,7 +91,7 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog) -> Result<Prep
 fn needs(plan: &Plan, cells: &[Cell], catalog: &Catalog) -> Vec<Finding> {
     let Some(subject) = plan.needs else { return Vec::new() };
     let facts = Facts::collect();
-    strictest(cells.iter().flat_map(|cell| findings(subject, &facts, &Demand::of(cell, catalog))))
+    strictest(cells.iter().flat_map(|cell| findings(subject, &facts, &demand(cell, catalog))))
 }
 
 /// The failure with the line of the plan whose key it begins with: CPUs are looked at when the plan is no longer text.

@@ -5,10 +5,10 @@ use std::path::Path;
 use pitot_results::Failure;
 
 use crate::catalog::Catalog;
-use crate::host::Fingerprint;
 use crate::plan::label;
 use crate::record::{CellRecord, Run};
 use crate::runfile::RunWriter;
+use pitot_host::Fingerprint;
 
 use super::carry_out::{Outcome, Progress, Setting};
 use super::executor::Machine;

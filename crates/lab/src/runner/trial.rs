@@ -10,9 +10,9 @@ use super::carry_out::{Finished, Progress, Setting};
 use super::executor::Executor;
 use super::prepare::Prepared;
 use super::repetition::{self, GivenUp, Shared};
-use crate::host::memory_total_bytes;
 use crate::plan::{Cell, FactorLevel, Plan, SERVER_FACTOR, Value};
 use crate::record::Repetition;
+use pitot_host::memory_total_bytes;
 
 /// Length of the first try's load.
 const MOMENT_S: f64 = 0.2;

@@ -6,9 +6,10 @@
 
 use super::differences::{differences, same_levels};
 use crate::analysis::{between_runs, headline, values};
+use pitot_host::HostChange;
 use pitot_lab::metric::Section;
 use pitot_lab::statistics::{Comparison, Estimate, Samples, judge};
-use pitot_lab::{CellRecord, HostChange, METRICS, Metric, Run, VerdictKind};
+use pitot_lab::{CellRecord, METRICS, Metric, Run, VerdictKind};
 
 /// Two runs, compared.
 #[derive(Debug)]

@@ -2,7 +2,8 @@
 
 use crate::amount::generations_words;
 use crate::number::span;
-use pitot_lab::{CellRecord, HostChange, Run};
+use pitot_host::HostChange;
+use pitot_lab::{CellRecord, Run};
 
 /// A list of facts that differ, in the order of first mention.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use super::words::{cautions, entries, headline, run_line};
 use crate::amount::unit_of_run;
 use crate::terminal::{WIDTH, heading, item, paragraph};
 use crate::text::capital;
-use pitot_lab::HostChange;
+use pitot_host::HostChange;
 use std::fmt::Write as _;
 
 /// More differences than this are counted in a terminal; the other formats have all.

@@ -1,7 +1,7 @@
 //! Facts of the machine that differ, as a table.
 
 use crate::escape::escape;
-use pitot_lab::HostChange;
+use pitot_host::HostChange;
 use std::fmt::Write as _;
 
 /// A table of `changes`, with the headings of the two sides.

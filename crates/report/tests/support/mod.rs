@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use pitot_host::{Fact, Fingerprint};
 use pitot_lab::runfile::{NewCell, NewRun};
 use pitot_lab::statistics::Random;
 use pitot_lab::{
-    CpuSample, Fact, Factor, FactorLevel, Fingerprint, Levels, LoadResult, Measure, Plan, Published,
-    PublishedValue, Repetition, Resources, Run, RunState, RunWriter, Sample, SkipRecord, TreeSample, Value,
-    Verdict, VerdictKind,
+    CpuSample, Factor, FactorLevel, Levels, LoadResult, Measure, Plan, Published, PublishedValue, Repetition,
+    Resources, Run, RunState, RunWriter, Sample, SkipRecord, TreeSample, Value, Verdict, VerdictKind,
 };
 use pitot_meter::{Histogram, Nanos};
 use serde_json::json;

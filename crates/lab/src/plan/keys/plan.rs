@@ -1,8 +1,8 @@
 //! The keys at the top of a plan.
 
-use crate::host::SUBJECTS;
 use crate::plan::definition::{Measure, Order, Plan};
 use crate::plan::options::Side;
+use pitot_host::demand::SUBJECTS;
 
 use super::key::{Key, Kind, Presence, Shape};
 use super::levels::Strict;

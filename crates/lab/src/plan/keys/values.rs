@@ -39,7 +39,7 @@ pub(super) fn statistic(item: &Item<'_>) -> Result<Statistic, PlanError> {
 
 pub(super) fn cpu_list(item: &Item<'_>) -> Result<String, PlanError> {
     let text = item.text()?;
-    if crate::host::parse_cpu_list(&text).is_some_and(|cpus| !cpus.is_empty()) {
+    if pitot_host::parse_cpu_list(&text).is_some_and(|cpus| !cpus.is_empty()) {
         return Ok(text);
     }
     Err(item.error(format!("`{text}` is not a list of CPUs"), "write numbers and ranges: \"0-3,8\""))

@@ -19,13 +19,13 @@ pub use guardian::Guardian;
 use guardian::{COOKIE_NAME, sweep};
 use process::{Event, Process};
 
-use crate::host::{CpuSplit, throttle_count};
 use crate::monitor::{Monitor, StealReader};
 use crate::plan::PlanFile;
 use crate::runner::executor::{
     Account, AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output,
     Place, Role,
 };
+use pitot_host::{CpuSplit, throttle_count};
 
 /// How long processes may take to end once their parent has.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(2);

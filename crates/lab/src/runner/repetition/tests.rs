@@ -3,11 +3,11 @@
 use std::cell::Cell as Counter;
 
 use super::*;
-use crate::host::CpuSplit;
 use crate::plan::{HostLimits, Plan, expand};
 use crate::runner::executor::{Ending, LeftBehind};
 use crate::runner::fake::{Fake, Script};
 use crate::runner::tests::{catalog, parse, plan};
+use pitot_host::CpuSplit;
 
 const GOOD: &str = "server = [\"good\"]";
 

@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 const OPTIONS: [&str; 2] = ["PARAVIRT_TIME_ACCOUNTING", "IRQ_TIME_ACCOUNTING"];
 
 /// Each of the options with `yes`, `no`, or `unknown` where this user cannot read how the kernel was configured.
-pub(super) fn cpu_time_options() -> [(&'static str, &'static str); 2] {
+pub(crate) fn cpu_time_options() -> [(&'static str, &'static str); 2] {
     let config = config();
     OPTIONS.map(|option| (option, value(config.as_deref(), option)))
 }
@@ -22,7 +22,7 @@ fn config() -> Option<String> {
     {
         return Some(text);
     }
-    let release = super::files::read("/proc/sys/kernel/osrelease")?;
+    let release = crate::files::read("/proc/sys/kernel/osrelease")?;
     let candidates = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
     candidates.iter().find_map(|path| fs::read_to_string(path).ok())
 }

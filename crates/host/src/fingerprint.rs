@@ -62,7 +62,8 @@ impl Fingerprint {
         changed.chain(added.map(|f| change(f, None, Some(f.value.clone())))).collect()
     }
 
-    pub(crate) fn push(&mut self, group: &str, name: impl Into<String>, value: impl Into<String>) {
+    /// Adds a fact at the end.
+    pub fn push(&mut self, group: &str, name: impl Into<String>, value: impl Into<String>) {
         self.facts.push(Fact { group: group.into(), name: name.into(), value: value.into() });
     }
 }

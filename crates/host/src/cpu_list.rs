@@ -1,7 +1,7 @@
 //! Lists of CPUs as the kernel writes them.
 
 /// The CPUs of a list as the kernel writes it: `0-3,8`.
-pub(crate) fn parse_cpu_list(text: &str) -> Option<Vec<usize>> {
+pub fn parse_cpu_list(text: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|p| !p.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Times that any of `cpus` was throttled for heat, plus periods in which the control group of this process was.
 /// Both count from boot, so only differences are meaningful. Zero where the machine does not report it.
-pub(crate) fn throttle_count(cpus: &[usize]) -> u64 {
+pub fn throttle_count(cpus: &[usize]) -> u64 {
     let number = |path: String| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let heat: u64 = cpus
         .iter()
@@ -17,7 +17,7 @@ pub(crate) fn throttle_count(cpus: &[usize]) -> u64 {
 }
 
 /// The directory of this process's control group (version 2).
-pub(super) fn cgroup_dir() -> Option<String> {
+pub(crate) fn cgroup_dir() -> Option<String> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = text.lines().find_map(|l| l.strip_prefix("0::"))?;
     Some(format!("/sys/fs/cgroup{path}"))

@@ -1,18 +1,19 @@
-//! What a machine must be set to before something is run on it.
+//! What a machine must be set to before a plan with the key `needs` is run on it.
 //!
 //! A rule is data: what is looked at, what is wanted, why (with its source), and how to mend it. It judges facts that were
 //! collected before ([`Facts`]) by what is demanded ([`Demand`]), so that every rule is a pure function. Nothing is
 //! changed here: a rule only says what to change.
 
+mod asked;
 mod connections;
-mod demand;
+
 mod facts;
 mod subject;
 
 use pitot_meter::units::{counted, grouped};
 use pitot_results::Failure;
 
-pub use demand::Demand;
+pub use asked::Demand;
 pub use facts::Facts;
 pub use subject::{SUBJECTS, Subject};
 
@@ -106,7 +107,7 @@ pub fn findings(subject: Subject, facts: &Facts, demand: &Demand) -> Vec<Finding
 }
 
 /// The findings of several demands, of each rule the one that wants most.
-pub(crate) fn strictest(all: impl IntoIterator<Item = Finding>) -> Vec<Finding> {
+pub fn strictest(all: impl IntoIterator<Item = Finding>) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     for finding in all {
         match kept.iter_mut().find(|other| std::ptr::eq(other.rule, finding.rule)) {
@@ -124,7 +125,7 @@ fn short_of(finding: &Finding) -> i128 {
 }
 
 /// The failure of a run of which some rules are not met: all of what to mend, in one line.
-pub(crate) fn refusal(findings: &[Finding]) -> Option<Failure> {
+pub fn refusal(findings: &[Finding]) -> Option<Failure> {
     let unmet: Vec<&Finding> = findings.iter().filter(|finding| finding.is_unmet()).collect();
     if unmet.is_empty() {
         return None;

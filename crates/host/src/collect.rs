@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::cpu_list::show_cpu_list;
-use super::files::{names, read};
-use super::fingerprint::Fingerprint;
-use super::{kernel_config, network, sysctl, throttle};
+use crate::cpu_list::show_cpu_list;
+use crate::files::{names, read};
+use crate::fingerprint::Fingerprint;
+use crate::{kernel_config, network, sysctl, throttle};
 
 impl Fingerprint {
     /// What this machine is and how it is set, as far as this user may read it. Nothing in it changes from one moment
@@ -148,7 +148,7 @@ fn memory(print: &mut Fingerprint) {
 }
 
 /// Physical memory in bytes.
-pub(crate) fn memory_total_bytes() -> u64 {
+pub fn memory_total_bytes() -> u64 {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = field(&info, "MemTotal").and_then(|v| v.trim_end_matches("kB").trim().parse::<u64>().ok());
     total.unwrap_or(0) * 1024

@@ -5,7 +5,7 @@ use std::fs;
 
 use pitot_results::Failure;
 
-use super::cpu_list::{parse_cpu_list, show_cpu_list};
+use crate::cpu_list::{parse_cpu_list, show_cpu_list};
 
 /// CPUs of the servers and of the load generator.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::files::names;
-use super::fingerprint::Fingerprint;
+use crate::files::names;
+use crate::fingerprint::Fingerprint;
 
 /// Not settings but states: they differ from one moment to the next. A star ends a prefix.
 const STATES: &[&str] = &[
@@ -33,7 +33,7 @@ const SECRETS: &[&str] = &["tcp_fastopen_key", "stable_secret"];
 /// A longer value is a table and no setting.
 const VALUE_BYTES_MAX: usize = 512;
 
-pub(super) fn collect(print: &mut Fingerprint) {
+pub(crate) fn collect(print: &mut Fingerprint) {
     for top in ["net", "vm", "kernel", "fs"] {
         walk(print, &Path::new("/proc/sys").join(top), top);
     }

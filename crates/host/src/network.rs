@@ -1,9 +1,9 @@
 //! Network interfaces: driver, queues, offloads, and the congestion control.
 
-use super::files::{names, read};
-use super::fingerprint::Fingerprint;
+use crate::files::{names, read};
+use crate::fingerprint::Fingerprint;
 
-pub(super) fn collect(print: &mut Fingerprint) {
+pub(crate) fn collect(print: &mut Fingerprint) {
     let mut add = |name: String, value: Option<String>| {
         if let Some(value) = value {
             print.push("network", name, value);
