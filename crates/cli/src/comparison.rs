@@ -5,6 +5,7 @@
 
 mod server;
 mod text;
+mod tls;
 
 use clap::Args;
 use pitot_lab::{Catalog, Plan};
@@ -24,7 +25,8 @@ pub(crate) struct Comparison {
     /// Pitot: loop+epoll-et. NAME=... gives it another name in the report.
     #[arg(long = "server", id = "server", value_name = "SERVER")]
     servers: Vec<String>,
-    /// What each server is asked for, {address} being its own. [default: http://{address}/]
+    /// What each server is asked for, {address} being its own. With https:// nginx and the servers of Pitot have a
+    /// certificate that comes with Pitot, and the load takes any. [default: http://{address}/]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Connections of the load; several numbers, 16,256, are measured one by one. [default: 64]
@@ -239,6 +241,31 @@ mod tests {
     }
 
     #[test]
+    fn https_gives_the_servers_of_pitot_and_nginx_a_certificate_that_the_load_takes() {
+        let of = Comparison {
+            url: Some("https://{address}/a.html".into()),
+            load_options: vec!["tls-resume=off".into(), "requests-per-connection=1".into()],
+            ..comparison(&["loop+epoll-et", "nginx", "./own {address}"])
+        };
+        let (plan, text) = (plan(&of), text(&of));
+        let load = plan.load.get("insecure").unwrap().to_string();
+        assert_eq!(
+            (load.as_str(), plan.load.get("tls-resume").unwrap().to_string().as_str()),
+            ("true", "off")
+        );
+        assert_eq!(plan.server.get("tls").unwrap().to_string(), "{dir}/cert.pem");
+        assert!(text.contains("[servers.nginx]\n") && text.contains("{address} ssl"), "{text}");
+        assert!(text.contains("\"html/a.html\" = ") && text.contains("BEGIN PRIVATE KEY"), "{text}");
+        let own = Comparison {
+            url: Some("https://{address}/".into()),
+            load_options: vec!["tls-ca=ca.pem".into()],
+            ..comparison(&["./own {address}"])
+        };
+        let of_own = self::plan(&own);
+        assert!(of_own.load.get("insecure").is_none() && of_own.server.get("tls").is_none());
+    }
+
+    #[test]
     fn a_rate_makes_latency_the_question() {
         let plan = plan(&Comparison { rate: Some("5k".into()), ..comparison(&["loop", "thread"]) });
         assert_eq!(plan.metric, "latency-p99");
@@ -267,6 +294,17 @@ mod tests {
             (with_url("http://127.0.0.1:8080/"), "always asks the same server", "http://{address}/"),
             (with_url("{address}/"), "is not a URL", "http://{address}/"),
             (with_url("gopher://{address}/"), "gopher://", "http"),
+            (with_url("smtps://{address}/"), "`loop` is a server of Pitot", "another protocol"),
+            (
+                Comparison { url: Some("memcaches://{address}/".into()), ..comparison(&["memcached"]) },
+                "`memcached` has no configuration for TLS",
+                "a command of your own",
+            ),
+            (
+                Comparison { load_options: vec!["tls-ca=a.pem".into()], ..with_url("https://{address}/") },
+                "`loop` has a certificate that Pitot brings along",
+                "leave tls-ca out",
+            ),
             (
                 Comparison { baseline: Some("nginx".into()), ..comparison(&["loop", "thread"]) },
                 "`nginx` is none of the servers",

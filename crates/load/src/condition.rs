@@ -1,4 +1,4 @@
-//! Conditions on a result: `p99 < 5ms`, `errors <= 0.1%`, `rate >= 10k`.
+//! Conditions on a result: `p99 < 5ms`, `handshake p95 < 20ms`, `errors <= 0.1%`, `rate >= 10k`.
 
 use std::fmt;
 
@@ -16,14 +16,8 @@ pub struct Condition {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Metric {
-    /// A quantile of response times, in nanoseconds.
-    Quantile(f64),
-    /// The shortest response time, in nanoseconds.
-    Min,
-    /// The longest response time, in nanoseconds.
-    Max,
-    /// The mean response time, in nanoseconds.
-    Mean,
+    /// A figure of times, in nanoseconds.
+    Time(Times, Statistic),
     /// Errors.
     Errors,
     /// Errors as a share of the requests that were due or begun.
@@ -34,6 +28,61 @@ enum Metric {
     Missed,
     /// Arrivals missed as a share of those due.
     MissedShare,
+}
+
+/// Times that conditions refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Times {
+    /// Response times.
+    Response,
+    /// Connects.
+    Connect,
+    /// Full TLS handshakes.
+    Handshake,
+    /// TLS handshakes that resumed a session.
+    Resumption,
+    /// Pages with all that belongs to them.
+    Page,
+}
+
+/// The words for times in conditions; the word for response times may be left out.
+const TIMES: [(&str, Times); 5] = [
+    ("response", Times::Response),
+    ("connect", Times::Connect),
+    ("handshake", Times::Handshake),
+    ("resumption", Times::Resumption),
+    ("page", Times::Page),
+];
+
+/// What of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Statistic {
+    Quantile(f64),
+    Min,
+    Max,
+    Mean,
+}
+
+impl Statistic {
+    fn parse(word: &str) -> Option<Statistic> {
+        match word {
+            "min" => return Some(Statistic::Min),
+            "max" => return Some(Statistic::Max),
+            "mean" => return Some(Statistic::Mean),
+            _ => {}
+        }
+        let percent: f64 = word.strip_prefix('p')?.parse().ok()?;
+        (0.0..=100.0).contains(&percent).then_some(Statistic::Quantile(percent / 100.0))
+    }
+
+    fn of(self, times: &Histogram) -> Nanos {
+        match self {
+            Statistic::Quantile(quantile) => times.at(quantile),
+            Statistic::Min => times.min(),
+            Statistic::Max => times.max(),
+            Statistic::Mean => times.mean(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +102,8 @@ pub enum ConditionError {
     /// An unknown figure.
     #[error(
         "`{0}` is not a figure of a result (they are min, p50, p75, p90, p95, p99, p99.9, p99.99 or any other percentile, \
-         max, mean, errors, missed, rate)"
+         max, mean, errors, missed, rate; and `connect`, `handshake`, `resumption` or `page` before one of times, as in \
+         `handshake p99`)"
     )]
     Metric(String),
     /// A limit that does not suit the figure.
@@ -66,6 +116,14 @@ pub enum ConditionError {
 pub struct Figures<'a> {
     /// Response times.
     pub response: &'a Histogram,
+    /// Connects; this and the following are known at the end of a run only.
+    pub connect: Option<&'a Histogram>,
+    /// Full TLS handshakes.
+    pub handshake: Option<&'a Histogram>,
+    /// TLS handshakes that resumed a session.
+    pub resumption: Option<&'a Histogram>,
+    /// Pages, where users read them.
+    pub page: Option<&'a Histogram>,
     /// Requests begun.
     pub attempted: u64,
     /// Errors of all phases.
@@ -74,6 +132,20 @@ pub struct Figures<'a> {
     pub missed: u64,
     /// Replies per second.
     pub rate: f64,
+}
+
+impl<'a> Figures<'a> {
+    /// Times of that kind, if there are any.
+    fn times(&self, of: Times) -> Option<&'a Histogram> {
+        let times = match of {
+            Times::Response => Some(self.response),
+            Times::Connect => self.connect,
+            Times::Handshake => self.handshake,
+            Times::Resumption => self.resumption,
+            Times::Page => self.page,
+        };
+        times.filter(|times| times.count() > 0)
+    }
 }
 
 impl Condition {
@@ -103,15 +175,12 @@ impl Condition {
         let (figure, limit) = (figure.trim(), limit.trim());
         let share = limit.strip_suffix('%').map(str::trim);
         let metric = match figure {
-            "min" => Metric::Min,
-            "max" => Metric::Max,
-            "mean" => Metric::Mean,
             "rate" => Metric::Rate,
             "errors" if share.is_some() => Metric::ErrorShare,
             "errors" => Metric::Errors,
             "missed" if share.is_some() => Metric::MissedShare,
             "missed" => Metric::Missed,
-            _ => quantile(figure).ok_or_else(|| ConditionError::Metric(figure.to_owned()))?,
+            _ => time(figure).ok_or_else(|| ConditionError::Metric(figure.to_owned()))?,
         };
         let bad = |why: String| ConditionError::Limit(text.to_owned(), why);
         let limit = match (metric, share) {
@@ -131,12 +200,8 @@ impl Condition {
     /// The figure that the condition limits; `None` if there is no sample of it yet.
     fn value(&self, figures: &Figures<'_>) -> Option<f64> {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-        let response = |value: Nanos| (figures.response.count() > 0).then_some(value.0 as f64);
         match self.metric {
-            Metric::Quantile(quantile) => response(figures.response.at(quantile)),
-            Metric::Min => response(figures.response.min()),
-            Metric::Max => response(figures.response.max()),
-            Metric::Mean => response(figures.response.mean()),
+            Metric::Time(times, statistic) => Some(statistic.of(figures.times(times)?).0 as f64),
             Metric::Errors => Some(figures.errors as f64),
             Metric::Missed => Some(figures.missed as f64),
             Metric::ErrorShare => error_share(figures.errors, figures.attempted + figures.missed),
@@ -161,6 +226,14 @@ impl Condition {
         self.metric != Metric::Rate && matches!(self.relation, Relation::Above | Relation::AtLeast)
     }
 
+    /// The times that it is about, if it is about times.
+    pub(crate) fn times(&self) -> Option<Times> {
+        match self.metric {
+            Metric::Time(times, _) => Some(times),
+            _ => None,
+        }
+    }
+
     /// Whether it limits errors.
     pub(crate) fn limits_errors(&self) -> bool {
         matches!(self.metric, Metric::Errors | Metric::ErrorShare)
@@ -171,7 +244,7 @@ impl Condition {
         let figure = self.text.split(['<', '>']).next().unwrap_or_default().trim();
         let Some(value) = self.value(figures) else { return format!("{figure} is not known") };
         let shown = match self.metric {
-            Metric::Quantile(_) | Metric::Min | Metric::Max | Metric::Mean => Nanos(value as u64).to_string(),
+            Metric::Time(..) => Nanos(value as u64).to_string(),
             Metric::ErrorShare | Metric::MissedShare => format!("{:.3}%", value * 100.0),
             Metric::Errors | Metric::Missed => format!("{value}"),
             Metric::Rate => format!("{value:.1} rps"),
@@ -186,22 +259,50 @@ impl fmt::Display for Condition {
     }
 }
 
-/// `p99.9` as a fraction.
-fn quantile(figure: &str) -> Option<Metric> {
-    let percent: f64 = figure.strip_prefix('p')?.parse().ok()?;
-    (0.0..=100.0).contains(&percent).then_some(Metric::Quantile(percent / 100.0))
+/// `p99.9`, `handshake p99`.
+fn time(figure: &str) -> Option<Metric> {
+    match figure.split_once(char::is_whitespace) {
+        None => Some(Metric::Time(Times::Response, Statistic::parse(figure)?)),
+        Some((word, statistic)) => {
+            let (_, times) = TIMES.iter().find(|(name, _)| *name == word)?;
+            Some(Metric::Time(*times, Statistic::parse(statistic.trim())?))
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(response: &Histogram) -> Figures<'_> {
+        Figures {
+            response,
+            connect: None,
+            handshake: None,
+            resumption: None,
+            page: None,
+            attempted: 0,
+            errors: 0,
+            missed: 0,
+            rate: 0.0,
+        }
+    }
+
     fn met(text: &str) -> bool {
         let mut response = Histogram::new();
         for ms in 1..=1000 {
             response.record(Nanos::from_millis(ms));
         }
-        let figures = Figures { response: &response, attempted: 1000, errors: 10, missed: 0, rate: 100.0 };
+        let mut handshake = Histogram::new();
+        handshake.record(Nanos::from_millis(7));
+        let figures = Figures {
+            connect: Some(&Histogram::new()),
+            handshake: Some(&handshake),
+            attempted: 1000,
+            errors: 10,
+            rate: 100.0,
+            ..of(&response)
+        };
         Condition::parse(text).unwrap().met(&figures, false)
     }
 
@@ -221,6 +322,11 @@ mod tests {
             ("rate > 0.1k", false),
             ("missed <= 0", true),
             ("missed < 0.1%", true),
+            ("response p50 < 502ms", true),
+            ("handshake p99 > 6ms", true),
+            ("handshake  max<5ms", false),
+            ("connect p99 < 5ms", false),
+            ("resumption min < 5s", false),
         ] {
             assert_eq!(met(text), expected, "{text}");
         }
@@ -229,8 +335,8 @@ mod tests {
     #[test]
     fn nothing_is_met_or_missed_before_there_is_something_to_judge() {
         let response = Histogram::new();
-        let figures = Figures { response: &response, attempted: 0, errors: 0, missed: 0, rate: 0.0 };
-        for text in ["p99 < 5ms", "errors > 1%"] {
+        let figures = of(&response);
+        for text in ["p99 < 5ms", "page p99 < 5ms", "errors > 1%"] {
             let condition = Condition::parse(text).unwrap();
             assert!(condition.met(&figures, true) && !condition.met(&figures, false));
         }
@@ -238,14 +344,25 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        for text in
-            ["p99", "p101 < 5ms", "q99 < 5ms", "p99 < 5", "errors < 5ms", "errors < 200%", "rate > x", "< 5"]
-        {
+        for text in [
+            "p99",
+            "p101 < 5ms",
+            "handshake < 5ms",
+            "handshakes p99 < 5ms",
+            "page errors < 1",
+            "p99 page < 5ms",
+            "q99 < 5ms",
+            "p99 < 5",
+            "errors < 5ms",
+            "errors < 200%",
+            "rate > x",
+            "< 5",
+        ] {
             assert!(Condition::parse(text).is_err(), "{text}");
         }
         // What the message offers is taken.
         let offered = Condition::parse("q99 < 5ms").unwrap_err().to_string();
-        let offered = offered.split("they are ").nth(1).unwrap().trim_end_matches(')');
+        let offered = offered.split("they are ").nth(1).unwrap().split(';').next().unwrap();
         for figure in offered.split(", ").map(|figure| figure.split(' ').next().unwrap()) {
             let limit = match figure {
                 "errors" | "missed" => "1%",

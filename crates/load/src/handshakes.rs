@@ -31,6 +31,11 @@ struct Agreed {
 }
 
 impl Handshakes {
+    /// Whether one has begun and ended.
+    pub(crate) fn is_any(&self) -> bool {
+        self.counts != HandshakeCounts::default()
+    }
+
     /// A handshake is over.
     pub(crate) fn done(&mut self, elapsed: Nanos, handshake: Handshake) {
         if handshake.resumed {

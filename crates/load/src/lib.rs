@@ -13,6 +13,7 @@ mod asked;
 mod choice;
 mod collect;
 mod condition;
+mod conditions;
 mod connections;
 mod engine;
 mod gate;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pitot_meter::Nanos;
 use pitot_proto::client::{ClientProtocol, HttpVersion, Url};
 
-use crate::condition::Condition;
+use crate::conditions::Conditions;
 use crate::connections::{SessionPlan, ThreadPace, ThreadPlan};
 use crate::engine::{self, ENGINES, EngineEntry, Sources};
 use crate::growth::Growth;
@@ -72,8 +72,7 @@ pub struct Plan {
     /// Each user has a source address of its own.
     pub(crate) source_per_user: bool,
     pub(crate) seed: u64,
-    pub(crate) abort_on: Vec<Condition>,
-    pub(crate) fail_if: Vec<Condition>,
+    pub(crate) conditions: Conditions,
 }
 
 impl Plan {
@@ -101,6 +100,7 @@ impl Plan {
         if let Some(sessions) = &sessions {
             check_sessions(options, sessions)?;
         }
+        let conditions = Conditions::new(options, &pace, target.tls.is_some())?;
         Ok(Plan {
             asked,
             reach: Reach::new(&options.reach, &target.url, target.port)?,
@@ -134,8 +134,7 @@ impl Plan {
             sources: options.source.as_deref().map(sources).transpose()?,
             source_per_user: options.source_per_user,
             seed: options.seed,
-            abort_on: conditions(&options.abort_on, "--abort-on")?,
-            fail_if: conditions(&options.fail_if, "--fail-if")?,
+            conditions,
         })
     }
 
@@ -366,17 +365,6 @@ fn sources(text: &str) -> Result<Sources, Failure> {
     Sources::parse(text).ok_or_else(|| {
         Failure::misuse(format!("`{text}` is not a range of addresses"), "write --source 127.0.0.0/28")
     })
-}
-
-fn conditions(texts: &[String], flag: &str) -> Result<Vec<Condition>, Failure> {
-    let mut all = Vec::new();
-    for text in texts {
-        let several = Condition::parse_all(text).map_err(|e| {
-            Failure::misuse(e.to_string(), format!("write it like {flag} 'p99 > 5ms, errors > 1%'"))
-        })?;
-        all.extend(several);
-    }
-    Ok(all)
 }
 
 impl std::fmt::Debug for Plan {

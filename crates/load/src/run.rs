@@ -277,7 +277,7 @@ impl Supervisor<'_> {
                 trying_rps: rate,
             });
             let figures = figures_so_far(collector, second);
-            let held = plan.abort_on.iter().find(|condition| condition.met(&figures, false));
+            let held = plan.conditions.abort_on.iter().find(|condition| condition.met(&figures, false));
             if let Some(condition) = held.filter(|_| abort.is_none()) {
                 abort = Some(format!("{condition} holds: {}", condition.describe(&figures)));
             }
@@ -292,6 +292,10 @@ impl Supervisor<'_> {
 fn figures_so_far<'a>(collector: &'a Collector, second: &Second) -> Figures<'a> {
     Figures {
         response: &collector.response,
+        connect: None,
+        handshake: None,
+        resumption: None,
+        page: None,
         attempted: collector.completed + collector.failed,
         errors: collector.errors,
         missed: collector.missed,
@@ -323,11 +327,16 @@ impl Measured {
     }
 
     fn figures(&self) -> Figures<'_> {
+        let tally = &self.collector.tally;
         Figures {
             response: &self.collector.response,
-            attempted: self.collector.tally.requests.attempted,
-            errors: self.collector.tally.error_count(),
-            missed: self.collector.tally.requests.missed,
+            connect: Some(&tally.connect),
+            handshake: Some(&tally.tls.full),
+            resumption: Some(&tally.tls.resumed),
+            page: tally.pages.as_ref().map(|pages| &pages.time),
+            attempted: tally.requests.attempted,
+            errors: tally.error_count(),
+            missed: tally.requests.missed,
             rate: self.throughput(),
         }
     }
@@ -394,7 +403,7 @@ impl Measured {
             }),
             pages: tally.pages.as_ref().map(|pages| pages.figures(length, self.asked(plan, pace))),
             search: None,
-            gates: plan.fail_if.iter().map(|condition| gate(condition, &figures)).collect(),
+            gates: plan.conditions.fail_if.iter().map(|condition| gate(condition, &figures)).collect(),
             ended_early: self.ended_early.clone(),
             histograms: report::encode(&recorded),
             printed: Printed::Load,

@@ -83,6 +83,10 @@ pub struct Slice {
     pub latency_us: SliceLatency,
     /// The same as base64 of the HdrHistogram V2 deflate encoding, in nanoseconds.
     pub histogram: String,
+    /// Times of the TLS handshakes since the slice before, in the same form: `handshake` of full ones, `resumption` of those
+    /// that resumed a session.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub handshakes: BTreeMap<String, String>,
     /// CPU time of the client's threads in user mode, from the first request to the end of the drain, microseconds.
     pub client_user_us: f64,
     /// The same in the kernel, microseconds. The sum of both is exact to the nanosecond.

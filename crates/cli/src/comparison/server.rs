@@ -29,6 +29,8 @@ pub(super) enum ServerKind {
 pub(super) struct Known {
     pub(super) name: &'static str,
     suite: &'static str,
+    /// The suite and the server in it that has a configuration for TLS.
+    tls: Option<(&'static str, &'static str)>,
     /// What it is asked for if the command line says nothing.
     pub(super) url: &'static str,
 }
@@ -37,20 +39,31 @@ const CACHE_URL: &str = "memcache://{address}/?keys=10k&get=0.9&value=1KiB";
 
 /// The programs whose configuration Pitot knows.
 pub(super) const KNOWN: &[Known] = &[
-    Known { name: "nginx", suite: "nginx", url: "http://{address}/" },
-    Known { name: "memcached", suite: "memcached", url: CACHE_URL },
-    Known { name: "redis", suite: "memcached", url: CACHE_URL },
+    Known { name: "nginx", suite: "nginx", tls: Some(("tls", "nginx-tls")), url: "http://{address}/" },
+    Known { name: "memcached", suite: "memcached", tls: None, url: CACHE_URL },
+    Known { name: "redis", suite: "memcached", tls: None, url: CACHE_URL },
 ];
 
 impl Known {
-    /// Its lines in the suite: from `[servers.NAME]` to the next table.
+    /// Its lines in the suite.
     pub(super) fn section(&self) -> &'static str {
-        let text = suite(self.suite).map_or("", |suite| suite.text);
-        let head = format!("[servers.{}]\n", self.name);
-        let start = text.find(&head).unwrap_or(text.len());
-        let section = &text[start..];
-        section.find("\n[").map_or(section, |end| &section[..=end])
+        section(self.suite, self.name)
     }
+
+    /// Its lines with TLS, if there are any.
+    pub(super) fn tls_section(&self) -> Option<&'static str> {
+        self.tls.map(|(suite, name)| section(suite, name))
+    }
+}
+
+/// The lines of a server in a suite: from `[servers.NAME]` to the next table, or to a comment that stands before it.
+fn section(of: &str, name: &str) -> &'static str {
+    let text = suite(of).map_or("", |suite| suite.text);
+    let head = format!("[servers.{name}]\n");
+    let start = text.find(&head).unwrap_or(text.len());
+    let section = &text[start..];
+    let section = section.find("\n[").map_or(section, |end| &section[..=end]);
+    section.rfind("\n\n#").map_or(section, |end| &section[..=end])
 }
 
 /// The servers of a comparison, each with a name of its own.
@@ -235,6 +248,13 @@ mod tests {
             let section = known.section();
             assert!(section.starts_with("[servers.") && section.contains("\ncommand = ["), "{section}");
             assert_eq!(section.matches("[servers.").count(), 1, "{section}");
+            if let Some(section) = known.tls_section() {
+                assert!(
+                    section.starts_with("[servers.") && section.contains("{dir}")
+                        || section.contains("cert.pem")
+                );
+                assert!(section.trim_end().ends_with("\"\"\""), "{section}");
+            }
         }
     }
 

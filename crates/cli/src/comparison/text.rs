@@ -7,7 +7,7 @@ use pitot_lab::{Catalog, METRICS};
 use pitot_results::Failure;
 
 use super::server::{Server, ServerKind};
-use super::{Comparison, Folder, in_words, quoted, toml_value};
+use super::{Comparison, Folder, in_words, quoted, tls, toml_value};
 
 /// Enough for an interval of the median that holds when one repetition goes wrong.
 const REPETITIONS: u32 = 8;
@@ -37,6 +37,7 @@ pub(super) fn plan(
 ) -> Result<String, Failure> {
     let url = url(of, servers)?;
     let protocol = protocol(&url, servers, catalog)?;
+    let with_certificate = is_tls(&url) && tls::is_configured(servers, &of.load_options)?;
     let levels = connections(of)?;
     let metric = match &of.metric {
         Some(metric) => metric,
@@ -68,19 +69,27 @@ pub(super) fn plan(
     if let Some(root) = files.pitot_root() {
         let _ = writeln!(text, "root = {}", quoted(root));
     }
-    text.push_str(&load(of, &url, &levels)?);
+    if with_certificate && servers.iter().any(|s| matches!(s.kind, ServerKind::Architecture { .. })) {
+        text.push_str(tls::OPTIONS);
+    }
+    text.push_str(&load(of, &url, &levels, with_certificate)?);
     text.push_str("\n# What is varied; every combination is measured.\n[factors]\nserver = [");
     text.push_str(&servers.iter().map(|s| quoted(&s.name)).collect::<Vec<_>>().join(", "));
     text.push_str("]\n");
     if levels.len() > 1 {
         let _ = writeln!(text, "load.connections = [{}]", levels.join(", "));
     }
+    if files.path.is_some() || with_certificate {
+        text.push_str("\n# What nginx and the servers of Pitot find in their private directory.\n[files]\n");
+    }
     if let Some(path) = &files.path {
-        let _ = write!(
+        let _ = writeln!(text, "{} = {{ size = {} }}", quoted(&format!("html/{path}")), quoted(&files.size),);
+    }
+    if with_certificate {
+        let _ = writeln!(
             text,
-            "\n# What nginx and the servers of Pitot find in their private directory.\n[files]\n{} = {{ size = {} }}\n",
-            quoted(&format!("html/{path}")),
-            quoted(&files.size),
+            "# The certificate of a made-up host; its key protects nothing.\n{}",
+            tls::files().trim_end()
         );
     }
     for server in servers {
@@ -137,12 +146,20 @@ fn url(of: &Comparison, servers: &[Server]) -> Result<String, Failure> {
     Ok(url)
 }
 
+/// Whether `url` asks for TLS.
+fn is_tls(url: &str) -> bool {
+    url.split_once("://").is_some_and(|(scheme, _)| pitot_proto::client::find_tls(scheme).is_some())
+}
+
 /// What the servers of Pitot must speak to be asked for `url`.
 fn protocol(url: &str, servers: &[Server], catalog: &Catalog) -> Result<String, Failure> {
     let scheme = url.split("://").next().unwrap_or_default();
     let of_scheme = |p: &&pitot_lab::ProtocolWord| p.load_url.split("://").next() == Some(scheme);
     if let Some(protocol) = catalog.protocols.iter().find(of_scheme) {
         return Ok(protocol.name.clone());
+    }
+    if let Some(name) = tls::protocol(scheme, catalog) {
+        return Ok(name.to_owned());
     }
     let own = servers.iter().find(|s| matches!(s.kind, ServerKind::Architecture { .. }));
     let is_loadable =
@@ -207,14 +224,17 @@ fn baseline(of: &Comparison, servers: &[Server]) -> Result<String, Failure> {
     }
 }
 
-/// The options of the load.
-fn load(of: &Comparison, url: &str, levels: &[String]) -> Result<String, Failure> {
+/// The options of the load. Where a server has a certificate that Pitot brought along, no authority has issued it.
+fn load(of: &Comparison, url: &str, levels: &[String], own_certificate: bool) -> Result<String, Failure> {
     let mut options: Vec<(String, Vec<String>)> = vec![("url".into(), vec![quoted(url)])];
     if let [one] = levels {
         options.push(("connections".into(), vec![one.clone()]));
     }
     options.extend(of.rate.iter().map(|rate| ("rate".into(), vec![toml_value(rate)])));
     options.extend(of.threads.iter().map(|n| ("threads".into(), vec![n.to_string()])));
+    if own_certificate && !of.load_options.iter().any(|option| tls::is_named(option, "insecure")) {
+        options.push(("insecure".into(), vec!["true".into()]));
+    }
     for option in &of.load_options {
         let (name, value) = option.split_once('=').unwrap_or((option, "true"));
         let name = name.trim_start_matches('-');
@@ -270,7 +290,7 @@ impl Files {
             }
             None => None,
         };
-        let is_http = url.starts_with("http://");
+        let is_http = url.starts_with("http://") || url.starts_with("https://");
         let has_nginx =
             servers.iter().any(|s| matches!(&s.kind, ServerKind::Known(known) if known.name == "nginx"));
         let has_pitot = servers.iter().any(|s| matches!(s.kind, ServerKind::Architecture { .. }));
@@ -318,7 +338,8 @@ fn section(
             format!("{head}model = {}\n{mechanism}", quoted(model))
         }
         ServerKind::Known(known) => {
-            let body = known.section().lines().skip(1);
+            let section = if is_tls(url) { known.tls_section() } else { Some(known.section()) };
+            let body = section.unwrap_or_default().lines().skip(1);
             // What the command line asks for goes before what the suite would.
             let scheme = url.split("://").next().unwrap_or_default();
             let is_other_url =

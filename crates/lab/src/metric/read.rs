@@ -1,7 +1,7 @@
 //! How values are read from a repetition. Every function returns none where the repetition did not record what the value
 //! needs.
 
-use pitot_results::load::OwnCpu;
+use pitot_results::load::{LoadResult, OwnCpu};
 use pitot_results::{Latency, Printed};
 
 use crate::record::{Repetition, Resources};
@@ -73,8 +73,23 @@ pub(super) fn per_second(r: &Repetition, sum: impl Fn(&Resources) -> f64) -> Opt
 
 /// A percentile of the response times, in nanoseconds.
 pub(super) fn response(r: &Repetition, of: impl Fn(&Latency) -> u64) -> Option<f64> {
-    let latency = &r.load.as_ref()?.latency_ns.response;
+    times(r, |load| &load.latency_ns.response, of)
+}
+
+/// A percentile of some times, in nanoseconds; none if there was not one of them.
+pub(super) fn times(
+    r: &Repetition,
+    which: impl Fn(&LoadResult) -> &Latency,
+    of: impl Fn(&Latency) -> u64,
+) -> Option<f64> {
+    let latency = which(r.load.as_ref()?);
     (latency.count > 0).then(|| of(latency) as f64)
+}
+
+/// A percentile of the times of pages, in nanoseconds.
+pub(super) fn page(r: &Repetition, of: impl Fn(&Latency) -> u64) -> Option<f64> {
+    let pages = r.load.as_ref()?.pages?;
+    (pages.time_ns.count > 0).then(|| of(&pages.time_ns) as f64)
 }
 
 /// The server's mean resident memory, in percent of the machine's.
@@ -124,7 +139,6 @@ pub(super) fn error_percent(r: &Repetition) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LoadResult;
 
     fn repetition(private_idle: u64, private_max: u64, open: u64) -> Repetition {
         let mut load = LoadResult::default();
@@ -148,5 +162,18 @@ mod tests {
         assert_eq!(read(&repetition(1_000_000, 900_000, 64)), Some(0.0));
         assert_eq!(read(&repetition(0, 0, 64)), None, "it was not read");
         assert_eq!(read(&repetition(1, 1_000_000, 0)), None);
+    }
+
+    #[test]
+    fn full_and_resumed_handshakes_are_metrics_of_their_own_where_there_were_any() {
+        let mut r = repetition(1, 1, 1);
+        let read = |r: &Repetition, name: &str| (crate::metric::find(name).unwrap().read)(r);
+        assert_eq!(read(&r, "handshake-p99"), None);
+        let load = r.load.as_mut().unwrap();
+        load.latency_ns.handshake = Latency { count: 2, p50: 7, p99: 9, ..Latency::default() };
+        let pages = load.pages.insert(pitot_results::load::Pages::default());
+        pages.time_ns = Latency { count: 1, p99: 11, ..Latency::default() };
+        assert_eq!((read(&r, "handshake-p50"), read(&r, "handshake-p99")), (Some(7.0), Some(9.0)));
+        assert_eq!((read(&r, "resumption-p99"), read(&r, "page-p99")), (None, Some(11.0)));
     }
 }

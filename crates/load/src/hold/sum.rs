@@ -8,6 +8,7 @@ use pitot_results::hold::{Slice, SliceLatency};
 use pitot_results::load::{ErrorRow, Window};
 
 use super::lane::LaneSlice;
+use crate::handshakes::Handshakes;
 
 /// The slice of a group from those of its lanes, at least one.
 pub(super) fn slice(group: &str, read_at: Nanos, lanes: &[Box<LaneSlice>]) -> Slice {
@@ -39,6 +40,7 @@ pub(super) fn slice(group: &str, read_at: Nanos, lanes: &[Box<LaneSlice>]) -> Sl
         slice.client_system_us += micros(record.cpu.system.into());
         add_errors(&mut slice.errors, &record.errors);
     }
+    slice.handshakes = handshakes(lanes.iter().filter_map(|lane| lane.record.tls.as_deref()));
     match lanes {
         [only] => set_latency(&mut slice, &only.record.interval.response),
         lanes => {
@@ -48,6 +50,17 @@ pub(super) fn slice(group: &str, read_at: Nanos, lanes: &[Box<LaneSlice>]) -> Sl
         }
     }
     slice
+}
+
+/// The histograms of handshakes by the names of `latency_ns`, those that have a sample.
+fn handshakes<'a>(of: impl Iterator<Item = &'a Handshakes>) -> BTreeMap<String, String> {
+    let mut sum = Handshakes::default();
+    of.for_each(|handshakes| sum.merge(handshakes));
+    [("handshake", &sum.full), ("resumption", &sum.resumed)]
+        .into_iter()
+        .filter(|(_, times)| times.count() > 0)
+        .map(|(name, times)| (name.to_owned(), times.encode()))
+        .collect()
 }
 
 fn set_latency(slice: &mut Slice, response: &Histogram) {

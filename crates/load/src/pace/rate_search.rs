@@ -26,6 +26,11 @@ impl Search {
             && self.conditions.iter().all(|c| c.met(figures, false))
     }
 
+    /// What a rate has to meet.
+    pub(crate) fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
     /// The conditions as the user wrote them, with those that always hold.
     pub(crate) fn describe(&self) -> String {
         self.conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")

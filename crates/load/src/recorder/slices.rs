@@ -5,6 +5,7 @@ use pitot_results::load::{ErrorRow, RequestCounts};
 use pitot_sys::usage::ThreadCpu;
 
 use super::Recorder;
+use crate::handshakes::Handshakes;
 use crate::tally::Interval;
 
 /// What one thread recorded of one slice.
@@ -20,6 +21,8 @@ pub(crate) struct SliceRecord {
     pub(crate) cpu: ThreadCpu,
     /// Response times and bytes.
     pub(crate) interval: Box<Interval>,
+    /// TLS handshakes since the slice before, if there were any.
+    pub(crate) tls: Option<Box<Handshakes>>,
 }
 
 /// What is known when a slice begins.
@@ -55,6 +58,7 @@ impl Recorder {
     /// The slice is drained. The records of the next one are made in `next`, which is empty.
     pub(crate) fn end_slice(&mut self, next: Box<Interval>) -> SliceRecord {
         let cpu = ThreadCpu::now().since(self.beginning.cpu);
+        let tls = self.tally.tls.is_any().then(|| Box::new(std::mem::take(&mut self.tally.tls)));
         SliceRecord {
             requests: self.tally.requests,
             errors: self.error_rows(self.measure_at),
@@ -62,6 +66,7 @@ impl Recorder {
             reconnects: self.beginning.reconnects,
             cpu,
             interval: std::mem::replace(&mut self.interval, next),
+            tls,
         }
     }
 }

@@ -12,21 +12,31 @@ use crate::record::{Lifetime, Resources, Sample, Slice, TreeSample};
 pub(super) struct Sum {
     pub(super) slices: Vec<Slice>,
     response: Histogram,
+    /// Times of TLS handshakes, full ones and those that resumed a session.
+    handshake: Histogram,
+    resumption: Histogram,
     /// Replies of warm-ups and of slices that are in no figure.
     uncounted: u64,
     errors: std::collections::BTreeMap<String, u64>,
 }
 
+fn decoded(histogram: &str) -> Result<Histogram, String> {
+    match histogram {
+        "" => Ok(Histogram::new()),
+        text => Histogram::decode(text).map_err(|e| format!("the histogram of a slice is damaged: {e}")),
+    }
+}
+
 impl Sum {
     /// Adds a slice. `place` holds what the load generator does not know of it.
     pub(super) fn add(&mut self, answer: &Answer, place: Slice) -> Result<(), String> {
-        let response = match answer.histogram.as_str() {
-            "" => Histogram::new(),
-            text => {
-                Histogram::decode(text).map_err(|e| format!("the histogram of a slice is damaged: {e}"))?
-            }
-        };
+        let response = decoded(&answer.histogram)?;
         self.response.merge(&response);
+        for (name, sum) in [("handshake", &mut self.handshake), ("resumption", &mut self.resumption)] {
+            if let Some(text) = answer.handshakes.get(name) {
+                sum.merge(&decoded(text)?);
+            }
+        }
         for (kind, count) in &answer.errors {
             *self.errors.entry(kind.clone()).or_default() += count;
         }
@@ -95,12 +105,19 @@ impl Sum {
         result.bytes.received = self.total(|s| s.received_bytes);
         result.bytes.sent = self.total(|s| s.sent_bytes);
         result.latency_ns.response = Latency::of(&self.response);
+        result.latency_ns.handshake = Latency::of(&self.handshake);
+        result.latency_ns.resumption = Latency::of(&self.resumption);
         result.connections.requested = connections;
         result.connections.peak_open = connections;
         result.client.cpu_system_s = client_cpu_s;
         result.client.cpu_utilisation = if elapsed_s > 0.0 { client_cpu_s / elapsed_s } else { 0.0 };
         result.errors = self.errors();
-        result.histograms = [("response".to_owned(), self.response.encode())].into();
+        result.histograms =
+            [("response", &self.response), ("handshake", &self.handshake), ("resumption", &self.resumption)]
+                .into_iter()
+                .filter(|(name, times)| *name == "response" || times.count() > 0)
+                .map(|(name, times)| (name.to_owned(), times.encode()))
+                .collect();
         result.raw = serde_json::to_value(&result).unwrap_or_default();
         result
     }

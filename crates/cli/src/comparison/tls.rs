@@ -1,0 +1,74 @@
+//! A comparison over TLS: which certificate the servers that Pitot configures have.
+
+use pitot_lab::{Catalog, suite};
+use pitot_results::Failure;
+
+use super::server::{Server, ServerKind};
+
+/// Certificate and key in the private directory of a server.
+pub(super) const OPTIONS: &str = "tls = \"{dir}/cert.pem\"\nkey = \"{dir}/key.pem\"\n";
+
+/// The protocol of the catalog that a URL of TLS asks for: `http` of `https`.
+pub(super) fn protocol<'a>(scheme: &str, catalog: &'a Catalog) -> Option<&'a str> {
+    let of_scheme = catalog.protocols.iter().find(|p| p.tls_scheme.as_deref() == Some(scheme));
+    // A server of mail has STARTTLS only.
+    of_scheme.map(|p| p.name.as_str()).filter(|name| *name != "smtp")
+}
+
+/// Whether one of the servers shows the certificate of [`files`].
+///
+/// # Errors
+/// If Pitot has no configuration over TLS of one of them, or if the load is to trust other authorities only.
+pub(super) fn is_configured(servers: &[Server], load_options: &[String]) -> Result<bool, Failure> {
+    let mut configured = None;
+    for server in servers {
+        match &server.kind {
+            ServerKind::Command(_) => continue,
+            ServerKind::Known(known) if known.tls_section().is_none() => {
+                return Err(Failure::misuse(
+                    format!("`{}` has no configuration for TLS here", server.name),
+                    "start it by a command of your own with {address} in it",
+                ));
+            }
+            ServerKind::Known(_) | ServerKind::Architecture { .. } => configured = Some(&server.name),
+        }
+    }
+    match (configured, load_options.iter().any(|option| is_named(option, "tls-ca"))) {
+        (Some(name), true) => Err(Failure::misuse(
+            format!(
+                "`{name}` has a certificate that Pitot brings along, and no authority of tls-ca has issued it"
+            ),
+            "leave tls-ca out; the load then takes any certificate",
+        )),
+        (configured, _) => Ok(configured.is_some()),
+    }
+}
+
+/// Whether an option of the command line, `NAME=VALUE`, has that name.
+pub(super) fn is_named(option: &str, name: &str) -> bool {
+    option.trim_start_matches('-').split('=').next() == Some(name)
+}
+
+/// The entries of `[files]` that put the certificate and its key there: those of the suite `tls`.
+pub(super) fn files() -> &'static str {
+    let text = suite("tls").map_or("", |suite| suite.text);
+    text.find("\"cert.pem\" = ").map_or("", |start| &text[start..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_suite_has_the_certificate_and_its_key_at_its_end() {
+        let files = files();
+        assert!(files.starts_with("\"cert.pem\" = \"\"\"\n-----BEGIN CERTIFICATE-----"), "{files}");
+        assert!(files.contains("\"key.pem\" = ") && !files.contains("\n["), "{files}");
+    }
+
+    #[test]
+    fn the_name_of_an_option_is_told_from_others_that_begin_alike() {
+        assert!(is_named("--tls-ca=x", "tls-ca") && is_named("insecure", "insecure"));
+        assert!(!is_named("tls-cache=x", "tls-ca"));
+    }
+}
