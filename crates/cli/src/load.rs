@@ -207,7 +207,8 @@ pub(crate) struct Load {
     #[arg(long, value_name = "CONDITIONS", help_heading = "Result")]
     abort_on: Vec<String>,
     /// Exit with code 1 if one of the conditions holds at the end of the run: 'p95 > 5ms, errors > 0.1%'. Figures are min,
-    /// any percentile, max, mean, errors, missed and rate. Percentages of errors are of the requests that were due or
+    /// any percentile, max, mean, errors, missed and rate; those of times may be of 'connect', 'handshake' (full TLS
+    /// handshakes), 'resumption' (resumed ones) or 'page' (--browser): 'handshake p99 > 50ms'. Percentages of errors are of the requests that were due or
     /// begun. May be given several times.
     #[arg(long, value_name = "CONDITIONS", help_heading = "Result")]
     fail_if: Vec<String>,

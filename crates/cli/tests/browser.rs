@@ -279,6 +279,25 @@ fn a_page_with_something_missing_is_not_right_and_one_whose_server_closes_is() {
 }
 
 #[test]
+fn a_gate_on_the_time_of_pages_decides_the_exit_code() {
+    let server = Server::start(site());
+    let url = server.url("/dir/page.html");
+    let gate = |condition: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        command.args(["load", &url, "-n", "3", "-c", "1", "--fail-if", condition]).args(more);
+        command.output().unwrap()
+    };
+    assert_eq!(gate("page p99 > 60s", &["--browser"]).status.code(), Some(0));
+    let failed = gate("page p50 > 1ns, page max > 60s", &["--browser"]);
+    let error = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert_eq!(failed.status.code(), Some(1), "{error}");
+    assert!(error.contains("fail if page p50 > 1ns, and page p50 is"), "{error}");
+    let refused = gate("page p99 > 60s", &[]);
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && error.contains("--browser"), "{error}");
+}
+
+#[test]
 fn pages_of_an_open_loop_are_due_at_a_rate() {
     engines(|engine| {
         let server = Server::start(site());

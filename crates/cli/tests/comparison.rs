@@ -50,6 +50,37 @@ fn two_commands_are_compared_without_a_plan() {
 }
 
 #[test]
+fn servers_are_compared_over_tls_by_the_time_of_their_handshakes() {
+    let bed = bed();
+    let run = |name: &str, more: &[&str]| {
+        let common =
+            ["run", "-o", name, "--repetitions", "2", "-c", "4", "--url", "https://{address}/x.html"];
+        let options = ["--server", "loop+epoll-et", "--load-option", "requests-per-connection=1", "--metric"];
+        let output = pitot(bed.path(), &[&common[..], &options, more].concat());
+        assert!(output.status.success(), "{}", text(&output));
+        Run::open(&bed.path().join(name)).unwrap()
+    };
+    let fresh = ["handshake-p99", "-d", "200ms", "--server", "thread", "--load-option", "tls-resume=off"];
+    let measured = run("fresh.pitot", &fresh);
+    for cell in &measured.cells {
+        let load = cell.repetitions[0].load.as_ref().unwrap();
+        let tls = load.tls.as_ref().unwrap();
+        assert!(tls.handshakes.full > 0 && tls.handshakes.resumed == 0, "{tls:?}");
+    }
+    let sliced = run("sliced.pitot", &["resumption-p50", "--tolerance", "50%"]);
+    let load = sliced.cells[0].repetitions[0].load.as_ref().unwrap();
+    assert!(load.latency_ns.resumption.count > 0, "{:?}", load.latency_ns);
+    for (gate, code) in [("handshake-p99 > 60s", 0), ("handshake-p50 < 60s", 1), ("resumption-p99 > 60s", 3)]
+    {
+        let output = pitot(bed.path(), &["compare", "fresh.pitot", "fresh.pitot", "--fail-if", gate]);
+        // Two repetitions have no interval, and no session was resumed.
+        assert!([code, 3].contains(&output.status.code().unwrap()), "{gate}: {}", text(&output));
+    }
+    let page = pitot(bed.path(), &["report", "fresh.pitot", "--format", "md"]);
+    assert!(text(&page).contains("handshake p99"), "{}", text(&page));
+}
+
+#[test]
 fn init_writes_a_plan_that_runs_and_overwrites_nothing() {
     let bed = bed();
     let options = ["--server", OWN, "--server", "thread", "-c", "4", "-d", "200ms", "--repetitions", "1"];

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use pitot_meter::{Histogram, Nanos};
-use pitot_results::load::Second;
+use pitot_results::load::{ErrorRow, Second};
 
-use crate::tally::{Interval, Tally};
+use crate::tally::{Interval, Tally, add_errors};
 
 /// Everything collected.
 pub(crate) struct Collector {
@@ -20,6 +20,8 @@ pub(crate) struct Collector {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) errors: u64,
+    /// Errors of all finished seconds by phase and kind.
+    pub(crate) kinds: Vec<ErrorRow>,
     pub(crate) missed: u64,
     pub(crate) received: u64,
     pub(crate) sent: u64,
@@ -38,6 +40,7 @@ impl Collector {
             completed: 0,
             failed: 0,
             errors: 0,
+            kinds: Vec::new(),
             missed: 0,
             received: 0,
             sent: 0,
@@ -103,6 +106,7 @@ impl Collector {
             self.completed += interval.completed;
             self.failed += interval.failed;
             self.errors += interval.errors;
+            add_errors(&mut self.kinds, &interval.kinds);
             self.missed += interval.missed;
             self.received += interval.received;
             self.sent += interval.sent;

@@ -63,7 +63,20 @@ struct ErrorCount {
     phase: ErrorPhase,
     kind: ErrorKind,
     count: u64,
+    /// So many of them are in the seconds that were handed over.
+    handed_over: u64,
     first_at: Nanos,
+}
+
+impl ErrorCount {
+    fn row(&self, from: Nanos) -> ErrorRow {
+        ErrorRow {
+            phase: self.phase.name().to_owned(),
+            kind: self.kind.name(),
+            count: self.count,
+            first_at_s: self.first_at.since(from).as_secs_f64(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -146,6 +159,9 @@ impl Recorder {
     }
 
     fn hand_over(&mut self, next_second: u64) {
+        if self.interval.errors > 0 {
+            self.interval.kinds = self.new_errors();
+        }
         let mut next = self.intervals.spare.try_recv().unwrap_or_default();
         next.begin(next_second, self.open);
         let finished = std::mem::replace(&mut self.interval, next);
@@ -251,7 +267,7 @@ impl Recorder {
         self.tally.last_error_ns = now.0;
         match self.errors.iter_mut().find(|e| e.phase == phase && e.kind == kind) {
             Some(error) => error.count += 1,
-            None => self.errors.push(ErrorCount { phase, kind, count: 1, first_at: now }),
+            None => self.errors.push(ErrorCount { phase, kind, count: 1, handed_over: 0, first_at: now }),
         }
     }
 
@@ -378,14 +394,19 @@ impl Recorder {
         self.tally
     }
 
+    /// The errors that were counted since the last second that had any.
+    fn new_errors(&mut self) -> Vec<ErrorRow> {
+        let from = self.measure_at;
+        let news = self.errors.iter_mut().filter(|e| e.count > e.handed_over);
+        news.map(|e| {
+            let before = std::mem::replace(&mut e.handed_over, e.count);
+            ErrorRow { count: e.count - before, ..e.row(from) }
+        })
+        .collect()
+    }
+
     /// The errors counted so far, with times from `from` on.
     pub(crate) fn error_rows(&self, from: Nanos) -> Vec<ErrorRow> {
-        let row = |e: &ErrorCount| ErrorRow {
-            phase: e.phase.name().to_owned(),
-            kind: e.kind.name(),
-            count: e.count,
-            first_at_s: e.first_at.since(from).as_secs_f64(),
-        };
-        self.errors.iter().map(row).collect()
+        self.errors.iter().map(|e| e.row(from)).collect()
     }
 }

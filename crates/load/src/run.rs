@@ -273,6 +273,7 @@ impl Supervisor<'_> {
                 second,
                 response,
                 errors: collector.errors,
+                kinds: &collector.kinds,
                 left: measured_to.map(|end| end.since(now())),
                 trying_rps: rate,
             });

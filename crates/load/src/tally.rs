@@ -85,6 +85,8 @@ pub(crate) struct Interval {
     pub(crate) failed: u64,
     /// Errors of all phases.
     pub(crate) errors: u64,
+    /// The same by phase and kind.
+    pub(crate) kinds: Vec<ErrorRow>,
     /// Bytes from the server.
     pub(crate) received: u64,
     /// Bytes to the server.
@@ -117,15 +119,7 @@ impl Tally {
         self.warmup.requests += other.warmup.requests;
         self.warmup.errors += other.warmup.errors;
         merge_connections(&mut self.connections, &other.connections);
-        for row in &other.errors {
-            match self.errors.iter_mut().find(|r| r.phase == row.phase && r.kind == row.kind) {
-                Some(mine) => {
-                    mine.count += row.count;
-                    mine.first_at_s = mine.first_at_s.min(row.first_at_s);
-                }
-                None => self.errors.push(row.clone()),
-            }
-        }
+        add_errors(&mut self.errors, &other.errors);
         for (status, count) in &other.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
@@ -199,6 +193,19 @@ impl Tally {
     }
 }
 
+/// Adds errors to those of the same kind; the first came first.
+pub(crate) fn add_errors(all: &mut Vec<ErrorRow>, others: &[ErrorRow]) {
+    for row in others {
+        match all.iter_mut().find(|r| r.phase == row.phase && r.kind == row.kind) {
+            Some(mine) => {
+                mine.count += row.count;
+                mine.first_at_s = mine.first_at_s.min(row.first_at_s);
+            }
+            None => all.push(row.clone()),
+        }
+    }
+}
+
 /// Adds another thread's counts; peak and mean are known only by the second and added there.
 fn merge_connections(all: &mut ConnectionCounts, other: &ConnectionCounts) {
     all.requested += other.requested;
@@ -219,6 +226,7 @@ impl Interval {
         self.by_class = [0; STATUS_CLASSES];
         self.failed = 0;
         self.errors = 0;
+        self.kinds.clear();
         self.received = 0;
         self.sent = 0;
         self.missed = 0;
@@ -233,6 +241,7 @@ impl Interval {
         self.by_class.iter_mut().zip(other.by_class).for_each(|(mine, count)| *mine += count);
         self.failed += other.failed;
         self.errors += other.errors;
+        add_errors(&mut self.kinds, &other.kinds);
         self.received += other.received;
         self.sent += other.sent;
         self.missed += other.missed;

@@ -2,13 +2,11 @@
 
 use pitot_meter::{Nanos, units};
 use pitot_results::load::ErrorRow;
-use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind};
+use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit};
 
 use crate::silence::{self, Silence};
 use crate::tally::Tally;
 
-/// A thread that is busier than this has no time left in which it could be late unnoticed.
-const UTILISATION_MAX: f64 = 0.95;
 /// Share of its time that a thread may be ready and not run.
 const RUN_QUEUE_MAX: f64 = 0.05;
 /// Share of the requests that may start late although a connection was free.
@@ -43,7 +41,7 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind,
         );
         return (VerdictKind::ClientBound, reason);
     }
-    if timed && busiest > UTILISATION_MAX {
+    if timed && is_client_at_limit(busiest) {
         let reason = format!(
             "a thread of the generator was busy for {:.1}% of the time: give it more threads (-t) or CPUs (--cpus)",
             busiest * 100.0

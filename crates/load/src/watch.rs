@@ -1,6 +1,6 @@
 use pitot_meter::{Histogram, Nanos};
 
-use pitot_results::load::{Second, Step};
+use pitot_results::load::{ErrorRow, Second, Step};
 
 /// Observes a run, and may end it early.
 pub trait Watch {
@@ -29,6 +29,8 @@ pub struct Progress<'a> {
     pub response: &'a Histogram,
     /// Errors so far, of all phases.
     pub errors: u64,
+    /// The same by phase and kind.
+    pub kinds: &'a [ErrorRow],
     /// Time left until the end of the measured part, where that is known.
     pub left: Option<Nanos>,
     /// The rate in requests per second that a search is trying.

@@ -33,6 +33,8 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "apt-get install ca-certificates",
         probe: Probe::File("/etc/ssl/certs/ca-certificates.crt"),
     },
+    // Debian 12 does not have it.
+    Requirement { name: "caddy", cure: "install Caddy from caddyserver.com", probe: Probe::Program },
     Requirement {
         name: "control-groups",
         cure: "run as root where /sys/fs/cgroup can be written",
@@ -42,6 +44,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     // A compiler of another language is much for one test: where it is missing, nothing is installed.
     Requirement { name: "go", cure: "install Go from go.dev", probe: Probe::Program },
     program("gzip", "apt-get install gzip"),
+    program("h2load", "apt-get install nghttp2-client"),
     program("haproxy", "apt-get install haproxy"),
     Requirement {
         name: "ipv6",
@@ -53,6 +56,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("nginx", "apt-get install nginx-light"),
     program("openssl", "apt-get install openssl"),
     program("python3", "apt-get install python3"),
+    program("script", "apt-get install bsdutils"),
     program("smtp-sink", "apt-get install postfix"),
     program("smtp-source", "apt-get install postfix"),
     program("strace", "apt-get install strace"),

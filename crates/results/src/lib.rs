@@ -37,4 +37,6 @@ pub use latency::{Latencies, Latency, PERCENTILES};
 pub use parse::ParseError;
 pub use printed::Printed;
 pub use time::rfc3339;
-pub use verdict::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind};
+pub use verdict::{
+    CLIENT_BUSY_SHARE_MAX, MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit,
+};

@@ -7,6 +7,16 @@ pub const MISSED_SHARE_MAX: f64 = 0.01;
 /// More segments sent again for each request or connection: network-bound.
 pub const RETRANSMIT_SHARE_MAX: f64 = 0.01;
 
+/// A load generator that used more than this share of the time is at its limit: it has no time left in which it could be
+/// late unnoticed. What counts is the busiest of its threads, since another one's spare time does not help it, and all of
+/// them together where they have fewer CPUs.
+pub const CLIENT_BUSY_SHARE_MAX: f64 = 0.95;
+
+/// Whether the load generator was at its limit, which makes a measurement client-bound unless the server was at its own.
+pub fn is_client_at_limit(busy_share: f64) -> bool {
+    busy_share > CLIENT_BUSY_SHARE_MAX
+}
+
 /// Whether a measurement can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -14,8 +24,8 @@ pub enum VerdictKind {
     /// The figures are those of the server.
     #[default]
     Valid,
-    /// The load generator was the bottleneck, or was late: the server could do more. `pitot load` sees only itself; the
-    /// lab sees the server too, and does not say so if that is at its own limit.
+    /// The load generator was the bottleneck ([`is_client_at_limit`]), or was late: the server could do more. `pitot load`
+    /// sees only itself; the lab sees the server too, and does not say so if that is at its own limit.
     ClientBound,
     /// The network was the bottleneck: segments were lost.
     NetworkBound,

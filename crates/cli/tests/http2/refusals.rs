@@ -55,6 +55,29 @@ fn a_server_without_a_table_of_headers_is_sent_none() {
 }
 
 #[test]
+fn a_request_that_is_not_answered_in_time_is_reset_and_the_connection_goes_on() {
+    // Every fifth request of a connection is never answered.
+    let address = scripted::start(&[(3, 8)], |n, id| if n % 5 == 4 { Vec::new() } else { ok(id) });
+    let url = format!("http://{address}/");
+    let result = json(&["-c", "1", "--streams", "8", "-n", "40", "--timeout", "300ms", &url]);
+    assert_eq!(outcome(&result), (32, vec!["timeout reply".to_owned()]));
+    assert_eq!(result["errors"][0]["count"], 8);
+    assert_eq!((&result["connections"]["opened"], &result["requests"]["failed"]), (&1.into(), &8.into()));
+}
+
+#[test]
+fn a_server_that_falls_silent_is_connected_anew() {
+    // It does not even answer a PING.
+    let answer = |n, id| if n < 3 { ok(id) } else { Vec::new() };
+    let address = scripted::start_in(scripted::Manner::Deaf, &[], answer);
+    let url = format!("http://{address}/");
+    let result = json(&["-c", "1", "--streams", "2", "-n", "12", "--timeout", "200ms", &url]);
+    let (right, errors) = outcome(&result);
+    assert_eq!(errors, ["timeout reply"], "{result}");
+    assert!(right >= 6 && result["connections"]["opened"].as_u64() > Some(1), "{result}");
+}
+
+#[test]
 fn a_server_that_does_not_speak_it_is_named_with_the_cure() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 pub(crate) const HEADERS: u8 = 1;
 pub(crate) const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
+const PING: u8 = 6;
 pub(crate) const PUSH_PROMISE: u8 = 5;
 pub(crate) const GOAWAY: u8 = 7;
 
@@ -31,8 +32,23 @@ pub(crate) fn reset(stream: u32, code: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, stream, &code.to_be_bytes())
 }
 
+/// Whether it answers a PING.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Manner {
+    Alive,
+    Deaf,
+}
+
 /// Starts it; it runs until the process of the test ends.
 pub(crate) fn start(
+    settings: &[(u16, u32)],
+    answer: impl Fn(usize, u32) -> Vec<u8> + Send + Sync + 'static,
+) -> SocketAddr {
+    start_in(Manner::Alive, settings, answer)
+}
+
+pub(crate) fn start_in(
+    manner: Manner,
     settings: &[(u16, u32)],
     answer: impl Fn(usize, u32) -> Vec<u8> + Send + Sync + 'static,
 ) -> SocketAddr {
@@ -47,14 +63,14 @@ pub(crate) fn start(
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let (greeting, answer) = (Arc::clone(&greeting), Arc::clone(&answer));
-            std::thread::spawn(move || converse(stream, &greeting, &*answer));
+            std::thread::spawn(move || converse(stream, manner, &greeting, &*answer));
         }
     });
     address
 }
 
 /// Serves one connection until either side ends it.
-fn converse(mut stream: TcpStream, greeting: &[u8], answer: &Answer) -> Option<()> {
+fn converse(mut stream: TcpStream, manner: Manner, greeting: &[u8], answer: &Answer) -> Option<()> {
     let mut preface = [0; 24];
     stream.read_exact(&mut preface).ok()?;
     stream.write_all(greeting).ok()?;
@@ -65,6 +81,9 @@ fn converse(mut stream: TcpStream, greeting: &[u8], answer: &Answer) -> Option<(
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
         let mut payload = vec![0; length as usize];
         stream.read_exact(&mut payload).ok()?;
+        if head[3] == PING && head[4] == 0 && manner == Manner::Alive {
+            stream.write_all(&frame(PING, 1, 0, &payload)).ok()?;
+        }
         if head[3] == HEADERS {
             let id = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
             stream.write_all(&answer(requests, id)).ok()?;

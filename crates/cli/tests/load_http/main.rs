@@ -1,6 +1,7 @@
 //! What `pitot load` sends over HTTP, and what it makes of the replies, against a server that keeps what it receives.
 
 mod contents;
+mod live;
 mod reach;
 mod repeats;
 mod server;

@@ -81,6 +81,23 @@ fn talks_to(server: &Running, pki: &Pki, path: &str) {
     }
 }
 
+/// HTTP/2, agreed on by ALPN, on both engines.
+fn speaks_http2(server: &Running, pki: &Pki, path: &str) {
+    let url = |path: &str| format!("https://localhost:{}{path}", server.port);
+    for engine in ["epoll", "uring"] {
+        let common = ["--http", "2", "--engine", engine, "--tls-ca", pki.authority(), "-n", "60", "-c", "2"];
+        let run = |path: &str, more: &[&str]| right(&[&[&*url(path)], &common[..], more].concat());
+        let kept = run(path, &["--streams", "5"]);
+        let alpn = &kept["tls"]["sessions"][0]["alpn"];
+        assert_eq!((alpn, &kept["requests"]["ok"]), (&"h2".into(), &60.into()), "{engine}");
+        assert_eq!(kept["connections"]["opened"], 2, "{engine}");
+        run(path, &["--streams", "5", "--method", "HEAD"]);
+        run(path, &["--requests-per-connection", "1", "--tls-resume", "off"]);
+        let missing = run("/none/such", &["--streams", "5", "--expect-status", "404"]);
+        assert_eq!(missing["statuses"]["404"], 60, "{engine}");
+    }
+}
+
 #[needs("nginx")]
 #[test]
 fn nginx_is_loaded_over_tls() {
@@ -93,6 +110,37 @@ fn nginx_is_loaded_over_tls() {
     for engine in ["epoll", "uring"] {
         right(&[&[&*url, "--engine", engine, "--pipeline", "4", "-c", "1"][..], &common].concat());
     }
+}
+
+#[needs("nginx")]
+#[test]
+fn gates_on_handshakes_tell_full_ones_from_resumed_ones() {
+    let pki = Pki::new();
+    let server = servers::nginx(&pki, "");
+    let url = format!("https://localhost:{}/bytes", server.port);
+    let common =
+        [&*url, "--tls-ca", pki.authority(), "-n", "20", "-c", "2", "--requests-per-connection", "1"];
+    let gated = |gate: &str, more: &[&str]| {
+        let output = load(&[&common[..], &["--fail-if", gate], more].concat());
+        (output.status.code(), text(&output.stderr))
+    };
+    assert_eq!(gated("handshake p99 > 60s, resumption p99 > 60s, connect max > 60s", &[]).0, Some(0));
+    let (code, error) = gated("resumption p50 > 1ns, handshake p50 > 60s", &[]);
+    assert!(
+        code == Some(1) && error.contains("resumption p50 is") && !error.contains("handshake"),
+        "{error}"
+    );
+    let (code, error) = gated("resumption p50 > 1ns", &["--tls-resume", "off"]);
+    assert!(code == Some(2) && error.contains("--tls-resume off"), "{error}");
+    let mut held = Command::new(env!("CARGO_BIN_EXE_pitot"))
+        .args(["load", "--hold", &url, "-k", "-c", "2", "--requests-per-connection", "1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(held.stdin.as_mut().unwrap(), b"run 300ms\nquit\n").unwrap();
+    let answers = text(&held.wait_with_output().unwrap().stdout);
+    assert!(answers.contains("\"handshakes\":{\"handshake\":\""), "{answers}");
 }
 
 #[needs("nginx")]
@@ -133,7 +181,9 @@ fn a_server_that_asks_for_a_certificate_gets_one() {
 #[test]
 fn apache_is_loaded_over_tls() {
     let pki = Pki::new();
-    talks_to(&servers::apache(&pki), &pki, "/bytes");
+    let server = servers::apache(&pki);
+    talks_to(&server, &pki, "/bytes");
+    speaks_http2(&server, &pki, "/bytes");
 }
 
 #[needs("haproxy")]
@@ -147,7 +197,18 @@ fn haproxy_is_loaded_over_tls() {
 #[test]
 fn the_http_server_of_go_is_loaded_over_tls() {
     let pki = Pki::new();
-    talks_to(&servers::go(&pki), &pki, "/");
+    let server = servers::go(&pki);
+    talks_to(&server, &pki, "/");
+    speaks_http2(&server, &pki, "/");
+}
+
+#[needs("caddy")]
+#[test]
+fn caddy_is_loaded_over_tls() {
+    let pki = Pki::new();
+    let server = servers::caddy(&pki);
+    talks_to(&server, &pki, "/bytes");
+    speaks_http2(&server, &pki, "/bytes");
 }
 
 #[needs("openssl")]

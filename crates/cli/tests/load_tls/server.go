@@ -8,7 +8,7 @@ import (
 )
 
 func main() {
-	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+	http.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "hello")
 	})
 	panic(http.ListenAndServeTLS(os.Args[1], os.Args[2], os.Args[3], nil))

@@ -93,7 +93,7 @@ pub fn apache(pki: &Pki) -> Running {
     let identity = pki.server();
     start(|folder, port| {
         let at = folder.display();
-        let modules: String = ["mpm_event", "authz_core", "ssl", "socache_shmcb"]
+        let modules: String = ["mpm_event", "authz_core", "ssl", "socache_shmcb", "http2"]
             .iter()
             .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
             .collect();
@@ -101,7 +101,7 @@ pub fn apache(pki: &Pki) -> Running {
             "{modules}ServerRoot {at}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {at}/pid\n\
              DefaultRuntimeDir {at}\nErrorLog {at}/error.log\nDocumentRoot {at}\n\
              <Directory {at}>\nRequire all granted\n</Directory>\nMutex pthread\n\
-             SSLEngine on\nSSLProtocol -all +TLSv1.2 +TLSv1.3\nSSLCertificateFile {}\nSSLCertificateKeyFile {}\n",
+             Protocols h2 http/1.1\nSSLEngine on\nSSLProtocol -all +TLSv1.2 +TLSv1.3\nSSLCertificateFile {}\nSSLCertificateKeyFile {}\n",
             identity.certificate, identity.key
         );
         let file = folder.join("apache.conf");
@@ -139,6 +139,24 @@ pub fn go(pki: &Pki) -> Running {
     start(|_, port| {
         let mut command = Command::new(&built);
         command.args([&format!("127.0.0.1:{port}"), &identity.certificate, &identity.key]);
+        command
+    })
+}
+
+pub fn caddy(pki: &Pki) -> Running {
+    let identity = pki.server();
+    start(|folder, port| {
+        let at = folder.display();
+        let configuration = format!(
+            "{{\n admin off\n auto_https off\n storage file_system {at}/storage\n \
+             servers {{\n  protocols h1 h2\n }}\n}}\n\
+             https://localhost:{port} {{\n bind 127.0.0.1\n tls {} {}\n root * {at}\n file_server\n}}\n",
+            identity.certificate, identity.key
+        );
+        let file = folder.join("Caddyfile");
+        std::fs::write(&file, configuration).unwrap();
+        let mut command = Command::new("caddy");
+        command.args(["run", "--adapter", "caddyfile", "--config"]).arg(file).env("HOME", folder);
         command
     })
 }

@@ -102,6 +102,43 @@ fn processes_write_whole_lines() {
 }
 
 #[test]
+fn requests_over_tls_and_over_a_socket_that_is_a_file_are_logged_like_any() {
+    for pair in
+        [Pair::named("loop", "epoll-et"), Pair::named("loop", "uring"), Pair::named("thread", "blocking")]
+    {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (log, socket) = (directory.path().join("log"), directory.path().join("socket"));
+        let (log_name, socket_name) = (log.to_str().expect("UTF-8"), socket.to_str().expect("UTF-8"));
+        let listen = format!("unix:{socket_name}");
+        let load = |arguments: &[&str]| {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pitot"));
+            let output =
+                command.arg("load").args(arguments).args(["-n", "6", "-c", "2"]).output().expect("it runs");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        };
+        let expected = vec![r#""GET /bytes/7 HTTP/1.1" 200 7 "-" "pitot"#; 6];
+        let is_as_expected = |text: &str, peer: &str| {
+            text.lines().count() == 6
+                && text
+                    .lines()
+                    .zip(&expected)
+                    .all(|(line, rest)| line.starts_with(peer) && line.contains(rest))
+        };
+        let server = Server::start(&pair, "http", &["--access-log", log_name, "--tls", "self-signed"]);
+        load(&[&format!("https://{}/bytes/7", server.addr), "-k"]);
+        server.stop().check_connections();
+        let text = fs::read_to_string(&log).expect("the log");
+        assert!(is_as_expected(&text, "127.0.0.1 - - ["), "{pair}: {text}");
+        fs::remove_file(&log).expect("the log");
+        let server = Server::start(&pair, "http", &["--access-log", log_name, "--listen", &listen]);
+        load(&["http://h/bytes/7", "--unix", socket_name]);
+        server.stop().check_connections();
+        let text = fs::read_to_string(&log).expect("the log");
+        assert!(is_as_expected(&text, "unix: - - ["), "{pair}: {text}");
+    }
+}
+
+#[test]
 fn a_log_that_is_moved_away_is_opened_anew() {
     let (directory, pair) = (tempfile::tempdir().expect("a directory"), Pair::named("preloop", "epoll-et"));
     let (log, moved) = (directory.path().join("log"), directory.path().join("log.1"));

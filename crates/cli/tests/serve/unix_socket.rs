@@ -37,6 +37,15 @@ fn get(path: &Path, file: &str) -> Vec<u8> {
     reply[end + 4..].to_vec()
 }
 
+/// `pitot load --unix`, all of whose requests are answered rightly.
+fn load(path: &Path, arguments: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    command.arg("load").args(arguments).arg("--unix").arg(path).args(["--fail-if", "errors > 0"]);
+    let output = command.output().expect("it runs");
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&said));
+}
+
 /// It misses events of such sockets.
 fn is_refused(pair: &Pair) -> bool {
     pair.mechanism == "sigio"
@@ -66,6 +75,11 @@ fn every_pair_serves_on_a_file_and_removes_it() {
         assert_eq!(get(&path, "/small.txt"), SMALL);
         assert!(get(&path, "/large.bin") == fs::read(site.path("large.bin")).expect("the file"));
         assert_eq!(get(&path, "/bytes/1000000").len(), 1_000_000);
+        load(&path, &["http://name.invalid/small.txt", "-n", "40", "-c", "3", "--pipeline", "2"]);
+        load(
+            &path,
+            &["http://h/bytes/9000", "-n", "10", "-c", "2", "--requests-per-connection", "1", "--verify"],
+        );
         let idle = connect(&path);
         let refused = serve(pair, "http", &args).output().expect("it runs");
         let why = String::from_utf8_lossy(&refused.stderr);

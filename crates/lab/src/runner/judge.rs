@@ -3,7 +3,7 @@
 //! The rules are asked in order; the first that applies gives the verdict. The figures of all of them are recorded
 //! whatever the verdict is.
 
-use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind};
+use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit};
 
 use crate::record::{Resources, Slice, Verdict};
 use crate::statistics::median;
@@ -18,8 +18,6 @@ const OTHERS_SHARE_MAX: f64 = 0.05;
 const UNKNOWN_SHARE_MAX: f64 = 0.15;
 /// Less CPU time of other processes than three clock ticks says nothing.
 const OTHERS_S_MIN: f64 = 0.03;
-/// A client that uses more than this share of its CPUs, or of its busiest thread's, is at its limit.
-const CLIENT_BUSY: f64 = 0.90;
 /// A server that uses more than this share of what it can use is at its own limit, whatever the client does.
 const SERVER_BUSY: f64 = 0.90;
 
@@ -74,7 +72,7 @@ pub(super) fn judge_slices(slices: &[Slice], used: &Resources) -> Verdict {
     let (kind, reason) = if late_share > LATE_SHARE_MAX {
         let late = percent(late_share);
         (VerdictKind::Noisy, format!("slices began late, by {late} of their length in the median"))
-    } else if client_cpu_share > CLIENT_BUSY && server_cpu_share < SERVER_BUSY {
+    } else if is_client_at_limit(client_cpu_share) && server_cpu_share < SERVER_BUSY {
         let (client, server) = (percent(client_cpu_share.min(1.0)), percent(server_cpu_share));
         (
             VerdictKind::ClientBound,
@@ -135,7 +133,7 @@ fn client_bound(figures: &Figures, reported: Option<&String>) -> Option<String> 
     if figures.server_cpu_share >= SERVER_BUSY {
         return None;
     }
-    if figures.client_cpu_share > CLIENT_BUSY {
+    if is_client_at_limit(figures.client_cpu_share) {
         return Some(format!(
             "the load generator used {} of its CPU time and the server only {} of its own: the server can do more",
             percent(figures.client_cpu_share.min(1.0)),

@@ -8,6 +8,7 @@
 //! every combination goes through the same few functions.
 
 mod browse;
+mod expiry;
 mod held;
 mod idle_log;
 mod lifecycle;

@@ -331,7 +331,9 @@ impl Connections {
                         return None;
                     }
                 }
-                Progress::Failed(nth, word) => self.failed(slot, now, nth, word),
+                Progress::Failed(nth, word) => {
+                    self.failed(slot, now, nth, (ErrorPhase::Protocol, ErrorKind::Word(word)));
+                }
                 Progress::Limit(room) => {
                     self.slots[slot as usize].room = room.min(self.pipeline);
                 }
@@ -393,15 +395,14 @@ impl Connections {
     }
 
     /// The `nth` oldest request of a slot has ended without a reply, and its connection goes on.
-    fn failed(&mut self, slot: u32, now: Nanos, nth: u16, word: &'static str) {
+    pub(super) fn failed(&mut self, slot: u32, now: Nanos, nth: u16, (phase, kind): (ErrorPhase, ErrorKind)) {
         let idle = self.is_idle(slot);
         let Some(request) = self.take_pending(slot, nth) else { return };
-        let why = (ErrorPhase::Protocol, ErrorKind::Word(word));
         if idle {
-            return self.recorder.connection_error(now, why.0, why.1);
+            return self.recorder.connection_error(now, phase, kind);
         }
         self.under_way -= 1;
-        self.recorder.failed(request.intended, now, why.0, why.1);
+        self.recorder.failed(request.intended, now, phase, kind);
     }
 
     /// The `nth` oldest request of a slot has its complete reply.
@@ -455,7 +456,7 @@ impl Connections {
     }
 
     /// Replies may have made room: closes a connection that has carried all its requests, or starts what comes next.
-    fn after_input(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+    pub(super) fn after_input(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
         let s = &self.slots[slot as usize];
         let (unanswered, room) = (s.unanswered(), s.room);
         if unanswered == 0 && self.is_spent(slot) {

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use pitot_meter::units::grouped;
 use pitot_meter::{Histogram, Nanos};
+use pitot_results::load::ErrorRow;
 
 use super::progress::progress_line;
 use crate::watch::Progress;
@@ -19,6 +20,8 @@ const WIDTH_MIN: usize = 64;
 const HEIGHT_MIN: usize = 12;
 /// Before and behind the bars of the chart.
 const CHART_FRAME: usize = 24;
+/// Before the kinds of errors.
+const HEAD_OF_KINDS: &str = "   ";
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const LETTERS: [char; 8] = ['.', ':', '-', '=', '+', 'x', '#', '@'];
 
@@ -132,10 +135,28 @@ impl Live {
         let rate = grouped(self.completed / self.seconds.max(1));
         rows.push(cells("so far", [rate, p50, p95, p99, time(self.response.max().0)]));
         rows.push(self.counts(progress));
-        rows.push(String::new());
+        rows.push(if progress.kinds.is_empty() { String::new() } else { self.kinds(progress) });
         rows.push(self.chart("replies/s", self.last.iter().map(|&(completed, _)| completed), grouped));
         rows.push(self.chart("p99", self.last.iter().map(|&(_, p99)| p99), time));
         rows
+    }
+
+    /// The errors by their kind, the most frequent first, as many as the row has room for.
+    fn kinds(&self, progress: &Progress<'_>) -> String {
+        let mut kinds: Vec<&ErrorRow> = progress.kinds.iter().collect();
+        kinds.sort_by_key(|row| std::cmp::Reverse(row.count));
+        let mut shown = String::new();
+        for (n, row) in kinds.iter().enumerate() {
+            let next = format!("   {} {} {}", row.phase, row.kind, grouped(row.count));
+            let others = format!("   {} more kinds", kinds.len() - n);
+            let needed = if n + 1 == kinds.len() { 0 } else { others.len() };
+            if shown.len() + next.len() + needed + HEAD_OF_KINDS.len() >= self.screen.width {
+                shown.push_str(&others);
+                break;
+            }
+            shown.push_str(&next);
+        }
+        format!("{HEAD_OF_KINDS}{shown}")
     }
 
     /// Errors, and the statuses of replies.
@@ -195,7 +216,22 @@ mod tests {
             ..Second::default()
         };
         let left = Some(Nanos::from_secs(5));
-        live.second(&Progress { second: &second, response: &response, errors: 3, left, trying_rps: None })
+        let row = |phase: &str, kind: &str, count| ErrorRow {
+            phase: phase.into(),
+            kind: kind.into(),
+            count,
+            first_at_s: 0.0,
+        };
+        let kinds = [row("timeout", "reply", 1), row("connect", "ECONNREFUSED", 2)];
+        let kinds = &kinds[..if t_s < 50 { 0 } else { 2 }];
+        live.second(&Progress {
+            second: &second,
+            response: &response,
+            errors: 3,
+            kinds,
+            left,
+            trying_rps: None,
+        })
     }
 
     #[test]
@@ -212,8 +248,35 @@ mod tests {
             assert!(rows.iter().all(|row| row.chars().count() < width), "{text}");
             assert!(rows[0].contains("100 s measured, 5 s left; 10 open"), "{text}");
             assert!(rows[2].contains("1,000") && rows[4].contains("errors 3   2xx 50,500"), "{text}");
+            assert_eq!(rows[5], "      connect ECONNREFUSED 2   timeout reply 1");
             assert!(rows[6].contains('█') && rows[6].ends_with(" 1,000"), "{text}");
         }
+    }
+
+    #[test]
+    fn kinds_of_errors_for_which_there_is_no_room_are_counted() {
+        let live = Live::new(SCREEN);
+        let row = |n: u64| ErrorRow {
+            phase: "content".into(),
+            kind: format!("status-{n}"),
+            count: n,
+            first_at_s: 0.0,
+        };
+        let kinds: Vec<ErrorRow> = (500..520).map(row).collect();
+        let progress = Progress {
+            second: &Second::default(),
+            response: &Histogram::new(),
+            errors: 1,
+            kinds: &kinds,
+            left: None,
+            trying_rps: None,
+        };
+        let row = live.kinds(&progress);
+        assert!(
+            row.starts_with("      content status-519 519   content") && row.ends_with(" more kinds"),
+            "{row}"
+        );
+        assert!(row.len() < SCREEN.width, "{row}");
     }
 
     #[test]

@@ -73,6 +73,14 @@ pub trait ClientConn: Send {
         let _ = now;
     }
 
+    /// Gives up the `nth` oldest of the unanswered requests, which has not been answered in time, and goes on with the
+    /// others; false if the connection has to end for that. So it has also if the server has said nothing at all for
+    /// `silence_max` nanoseconds since a request was given up.
+    fn cancel(&mut self, nth: u16, silence_max: u64, out: &mut Outgoing) -> bool {
+        let _ = (nth, silence_max, out);
+        false
+    }
+
     /// The requests that could be written are: a layer that seals what it sends does so now, all of them together.
     fn flush(&mut self, out: &mut Outgoing) {
         let _ = out;

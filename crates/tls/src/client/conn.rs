@@ -228,6 +228,12 @@ impl ClientConn for TlsConn {
         self.protocol.repeat(tag, &mut self.written);
     }
 
+    fn cancel(&mut self, nth: u16, silence_max: u64, out: &mut Outgoing) -> bool {
+        self.stage == Stage::Open
+            && self.protocol.cancel(nth, silence_max, &mut self.written)
+            && self.send(out).is_ok()
+    }
+
     fn flush(&mut self, out: &mut Outgoing) {
         // It fails if the keys are worn out, which the server has been told: it ends the connection.
         let _ = self.send(out);

@@ -26,6 +26,32 @@ fn got(certificate: &Certificate, args: &[&str], urls: &[String]) -> Vec<u8> {
     output.stdout
 }
 
+/// nghttp2's load generator speaks HTTP/1.1 only if the server chooses it.
+#[needs("h2load")]
+#[test]
+fn h2load_is_answered_over_tls_on_connections_that_stay_open() {
+    let certificate = Certificate::new();
+    on_every_pair(Cell::Works, |pair| {
+        let server = certificate.serve(pair, "http", &[]);
+        let mut command = Command::new("h2load");
+        command.args([
+            "--h1",
+            "-n",
+            "60",
+            "-c",
+            "3",
+            "-m",
+            "4",
+            &format!("https://{}/bytes/3000", server.addr),
+        ]);
+        let output = command.output().expect("h2load runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("60 succeeded, 0 failed, 0 errored, 0 timeout"), "{pair}: {text}");
+        assert!(text.contains("Application protocol: http/1.1"), "{pair}: {text}");
+        assert_eq!(server.stop().count("/tls/handshakes"), 3, "{pair}");
+    });
+}
+
 #[needs("curl")]
 #[test]
 fn curl_gets_over_tls_what_it_asks_for() {

@@ -39,6 +39,10 @@ pub(super) struct Http2Conn {
     allowance: Allowance,
     /// Streams whose bodies are not sent to their end.
     uploading: usize,
+    /// Streams up to this number that are not open may have been given up by this side.
+    cancelled_to: u32,
+    /// When the server was asked for a sign of life that has not come; 0 if it was not.
+    asked_at: u64,
     /// Bytes received on all streams since the window of the connection was last opened.
     received: u32,
     data: Option<Data>,
@@ -61,6 +65,8 @@ impl ClientConn for Http2Conn {
         self.streams.clear();
         self.allowance = Allowance { window: i64::from(WINDOW_DEFAULT), frame_max: PAYLOAD_MAX };
         self.uploading = 0;
+        self.cancelled_to = 0;
+        self.asked_at = 0;
         self.received = 0;
         self.data = None;
         self.block.reset();
@@ -123,7 +129,26 @@ impl ClientConn for Http2Conn {
         self.now = now;
     }
 
+    /// A PING goes with the first, so that a server that only this request is stuck in says something.
+    fn cancel(&mut self, nth: u16, silence_max: u64, out: &mut Outgoing) -> bool {
+        let is_silent = self.asked_at > 0 && self.now.saturating_sub(self.asked_at) >= silence_max;
+        if is_silent || !self.greeted {
+            return false;
+        }
+        let Some(mut stream) = self.streams.remove(usize::from(nth)) else { return false };
+        out.bytes(&frame::number(frame::RST_STREAM, stream.id, codes::CANCEL));
+        if self.asked_at == 0 {
+            self.asked_at = self.now.max(1);
+            out.bytes(&frame::head(8, frame::PING, 0, 0));
+            out.bytes(&self.asked_at.to_be_bytes());
+        }
+        self.cancelled_to = self.cancelled_to.max(stream.id);
+        self.give_up(&mut stream);
+        true
+    }
+
     fn receive(&mut self, _: Option<Tag>, input: &[u8], out: &mut Outgoing) -> Result<Received, Fault> {
+        self.asked_at = 0;
         let mut consumed = 0;
         match self.take(input, &mut consumed, out) {
             Ok(progress) => Ok(Received { consumed, progress }),
@@ -164,6 +189,8 @@ impl Http2Conn {
             streams: Streams::default(),
             allowance: Allowance { window: 0, frame_max: PAYLOAD_MAX },
             uploading: 0,
+            cancelled_to: 0,
+            asked_at: 0,
             received: 0,
             data: None,
             block: Block::default(),
@@ -225,16 +252,17 @@ impl Http2Conn {
             (taken, padding) = (HEAD + 1, usize::from(length));
         }
         let left = (head.length + HEAD).checked_sub(taken + padding).ok_or_else(malformed)?;
-        let nth = self.stream(head.stream)?.ok_or(Broken::new(PROTOCOL_ERROR, Fault::Unasked))?;
-        let stream = self.streams.get(nth);
-        if !stream.has_head {
-            return Err(malformed());
-        }
         // All of a frame counts (RFC 9113 section 6.9.1), and a stream that ends needs no window.
-        stream.received += head.length as u32;
-        if stream.received >= WINDOW_OPENED_AT && !head.has(frame::END_STREAM) {
-            out.bytes(&frame::number(frame::WINDOW_UPDATE, head.stream, stream.received));
-            stream.received = 0;
+        if let Some(nth) = self.unless_cancelled(head.stream)? {
+            let stream = self.streams.get(nth);
+            if !stream.has_head {
+                return Err(malformed());
+            }
+            stream.received += head.length as u32;
+            if stream.received >= WINDOW_OPENED_AT && !head.has(frame::END_STREAM) {
+                out.bytes(&frame::number(frame::WINDOW_UPDATE, head.stream, stream.received));
+                stream.received = 0;
+            }
         }
         self.received += head.length as u32;
         if self.received >= WINDOW_OPENED_AT {
@@ -256,9 +284,9 @@ impl Http2Conn {
     ) -> Option<Progress> {
         let rest = &input[*consumed..];
         let n = data.left.min(rest.len());
-        let nth = self.streams.find(data.stream)?;
-        let stream = self.streams.get(nth);
-        if n > 0 && !stream.bodiless {
+        // The rest of what was cancelled meanwhile is skipped.
+        let nth = self.streams.find(data.stream);
+        if let Some(stream) = nth.map(|nth| self.streams.get(nth)).filter(|s| n > 0 && !s.bodiless) {
             stream.judgement.body(&self.site.requests[stream.tag.0 as usize].expected, &rest[..n]);
         }
         data.left -= n;
@@ -270,7 +298,7 @@ impl Http2Conn {
             return None;
         }
         self.data = None;
-        if data.end_stream { self.end(nth, out) } else { None }
+        if data.end_stream { self.end(nth?, out) } else { None }
     }
 
     /// Takes any other frame. `rest` is what follows it.
@@ -335,6 +363,14 @@ impl Http2Conn {
         Ok(self.streams.find(id))
     }
 
+    /// The place of an open stream, none for one that this side has given up: the server may have sent this before it knew.
+    fn unless_cancelled(&self, id: u32) -> Result<Option<usize>, Broken> {
+        match self.stream(id)? {
+            None if id > self.cancelled_to => Err(Broken::new(PROTOCOL_ERROR, Fault::Unasked)),
+            place => Ok(place),
+        }
+    }
+
     /// A complete block of headers.
     fn headers(
         &mut self,
@@ -344,7 +380,7 @@ impl Http2Conn {
         out: &mut Outgoing,
     ) -> Result<Option<Progress>, Broken> {
         let facts = self.headers.read(bytes).map_err(|fault| Broken::new(COMPRESSION_ERROR, fault))?;
-        let nth = self.stream(of.stream)?.ok_or(Broken::new(PROTOCOL_ERROR, Fault::Unasked))?;
+        let Some(nth) = self.unless_cancelled(of.stream)? else { return Ok(None) };
         let stream = self.streams.get(nth);
         if stream.has_head {
             // Trailers.

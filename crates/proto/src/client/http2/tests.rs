@@ -464,6 +464,40 @@ fn a_reply_before_the_end_of_the_body_ends_the_request() {
     assert_eq!(talk.take(&frame(frame::WINDOW_UPDATE, 0, 1, &[0, 0, 0, 1])), Ok(vec![]));
 }
 
+#[test]
+fn a_request_that_is_given_up_leaves_the_others_and_what_still_comes_of_it_is_skipped() {
+    let mut talk = Talk::new(&options(vec![spec("GET", "/", b"")]));
+    talk.ask(3);
+    talk.take(&[head(3, &[(":status", "200")], false), data(3, b"12", false)].concat()).unwrap();
+    talk.take(&data(3, &[7; 9], false)[..12]).unwrap();
+    talk.sent();
+    talk.conn.clock(5000);
+    assert!(talk.conn.cancel(1, 1000, &mut talk.out) && talk.conn.cancel(0, 1000, &mut talk.out));
+    let sent: Vec<(u8, u32)> = talk.sent().iter().map(|(head, _)| (head.kind, head.stream)).collect();
+    assert_eq!(sent, [(frame::RST_STREAM, 3), (frame::PING, 0), (frame::RST_STREAM, 1)]);
+    // The rest of the frame, another one, and a head whose fields go into the table.
+    let late =
+        [&[7; 6][..], &data(3, b"34", true), &head(1, &[(":status", "200"), ("x-a", "b")], true)].concat();
+    assert_eq!(talk.take(&late), Ok(vec![]));
+    let right_of_third = talk.take(&head(5, &[(":status", "200")], true));
+    assert_eq!(right_of_third, Ok(vec![right(0)]));
+    assert_eq!(talk.take(&data(5, b"", true)), Err(Fault::Unasked), "that one was not given up");
+}
+
+#[test]
+fn a_server_that_says_nothing_after_a_request_was_given_up_is_given_up_too() {
+    let mut talk = Talk::new(&options(vec![spec("GET", "/", b"")]));
+    talk.ask(4);
+    let cancel = |talk: &mut Talk, at: u64| {
+        talk.conn.clock(at);
+        talk.conn.cancel(0, 1000, &mut talk.out)
+    };
+    assert!(cancel(&mut talk, 5000) && cancel(&mut talk, 5999));
+    talk.take(&frame(frame::PING, frame::ACK, 0, &[0; 8])).unwrap();
+    assert!(cancel(&mut talk, 6000), "it has answered");
+    assert!(!cancel(&mut talk, 7000), "it has not");
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_it_panic_and_cuts_change_nothing(

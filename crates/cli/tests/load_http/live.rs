@@ -1,0 +1,58 @@
+//! The live view: on a terminal, and where standard error is none.
+
+use std::process::{Command, Stdio};
+
+use pitot_needs::needs;
+
+use crate::server::{Request, Server, ok};
+use crate::{load, text};
+
+/// Two seconds and a half of requests, some of which are answered wrongly.
+const RUN: [&str; 5] = ["-d", "2500ms", "-R", "100", "-c2"];
+
+fn sometimes_wrong(request: &Request) -> String {
+    match request.connection {
+        0 => "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".into(),
+        _ => ok(request),
+    }
+}
+
+#[needs("script")]
+#[test]
+fn on_a_terminal_the_view_is_drawn_in_place_with_the_errors_by_kind() {
+    let server = Server::start(sometimes_wrong);
+    let pitot = env!("CARGO_BIN_EXE_pitot");
+    let command = format!("stty cols 100 rows 30; {pitot} load {} {}", server.url("/"), RUN.join(" "));
+    let directory = tempfile::tempdir().unwrap();
+    let typescript = directory.path().join("typescript");
+    let output = Command::new("script")
+        .args(["-q", "-e", "-c", &command])
+        .arg(&typescript)
+        .env("LC_ALL", "C.UTF-8")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .output()
+        .unwrap();
+    let shown = std::fs::read_to_string(&typescript).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    assert!(shown.contains("s measured") && shown.contains("so far"), "{shown:?}");
+    assert!(shown.contains("content status-503 "), "{shown:?}");
+    assert!(shown.contains("\x1b[7A\x1b[J"), "it is drawn over the last one: {shown:?}");
+    // Nothing of it is left beside the summary.
+    let last = shown.rsplit("\x1b[J").next().unwrap();
+    assert!(last.contains("Replies") || last.contains("replies"), "{last:?}");
+    assert!(!last.contains("so far"), "{last:?}");
+}
+
+#[test]
+fn where_there_is_no_terminal_lines_are_plain() {
+    let server = Server::start(sometimes_wrong);
+    let output = load(&[&[&*server.url("/")][..], &RUN].concat());
+    let (summary, error) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{summary}{error}");
+    assert!(
+        !summary.contains('\x1b') && !error.contains('\x1b') && !error.contains('\r'),
+        "{summary}{error}"
+    );
+    assert!(!error.contains("so far"), "{error}");
+}
