@@ -1,5 +1,10 @@
 //! `pitot host`.
 
+mod apply;
+mod changes;
+mod status;
+mod undo;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +16,7 @@ use pitot_lab::Run;
 use pitot_results::Failure;
 use serde_json::{Value, json};
 
-/// Show the hardware, kernel and settings of this machine, as every run file records them.
+/// Show the hardware, kernel and settings of this machine, as every run file records them; change settings and undo it.
 ///
 /// Everything is read from /proc, /sys and /etc/os-release; keys and seeds of the kernel are left out.
 #[derive(Debug, Args)]
@@ -38,6 +43,9 @@ enum Action {
         #[arg(long, default_value = "text")]
         format: Format,
     },
+    Apply(apply::Apply),
+    Status(status::Show),
+    Undo(undo::Undo),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -67,11 +75,18 @@ impl Host {
                 };
                 (text, if changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
+            Some(Action::Apply(action)) => return action.run(),
+            Some(Action::Status(action)) => return action.run(),
+            Some(Action::Undo(action)) => return action.run(),
         };
-        // A closed pipe (`| head`) is no failure.
-        let _ = io::stdout().write_all(text.as_bytes());
+        print(&text);
         Ok(code)
     }
+}
+
+/// Prints to standard output. A closed pipe (`| head`) is no failure.
+fn print(text: &str) {
+    let _ = io::stdout().write_all(text.as_bytes());
 }
 
 fn facts_text(print: &Fingerprint) -> String {

@@ -9,8 +9,12 @@ mod cpus;
 pub mod demand;
 mod files;
 mod fingerprint;
+pub mod journal;
 mod kernel_config;
+mod machine;
 mod network;
+pub mod profile;
+pub mod setting;
 mod sysctl;
 mod throttle;
 
@@ -18,4 +22,5 @@ pub use collect::memory_total_bytes;
 pub use cpu_list::parse_cpu_list;
 pub use cpus::{CpuSplit, split_cpus};
 pub use fingerprint::{Fact, Fingerprint, HostChange};
+pub use machine::Machine;
 pub use throttle::throttle_count;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rustix::process::{self, Pid};
 
@@ -49,6 +49,20 @@ pub fn isolate(command: &mut Command, cpus: &[usize]) {
 pub fn enter_cgroup(command: &mut Command, members: std::fs::File) {
     // SAFETY: the closure runs between fork and exec and makes one system call. A zero stands for the writing process.
     unsafe { command.pre_exec(move || Ok(rustix::io::write(&members, b"0").map(drop)?)) };
+}
+
+/// Makes `command` start its program in a session of its own, without a terminal and with SIGHUP ignored, so that it goes
+/// on when its starter and the terminal of that are gone.
+pub fn detach(command: &mut Command) {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let prepare = || {
+        process::setsid()?;
+        // SAFETY: the call may be made between fork and exec (signal-safety(7)).
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+        Ok(())
+    };
+    // SAFETY: the closure runs between fork and exec and makes two system calls.
+    unsafe { command.pre_exec(prepare) };
 }
 
 /// Undoes, in a process forked by [`SingleThreaded::fork`](crate::process::SingleThreaded::fork), its ties to the
@@ -104,7 +118,6 @@ pub fn cpu_time_ns(pid: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
-    use std::process::Stdio;
 
     use super::*;
 

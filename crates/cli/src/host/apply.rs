@@ -1,0 +1,167 @@
+//! `pitot host apply`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use pitot_host::Machine;
+use pitot_host::journal::{self, Applied, Journal, Wanted};
+use pitot_host::setting;
+use pitot_meter::{Nanos, units};
+use pitot_results::Failure;
+use serde_json::json;
+
+use super::changes::{of_profile, of_setting, profile};
+use super::{Format, print};
+
+/// Change settings of this machine so that they can be undone.
+///
+/// Each change is written to the journal, with the value that was found, before it is made. `pitot host undo` sets all of
+/// them back, also after a kill at any moment. What has its value already is left alone. Needs root; docs/host.md lists the
+/// settings.
+#[derive(Debug, Args)]
+pub(super) struct Apply {
+    /// Rules of `pitot host check` by name, or settings as KEY=VALUE, such as net.core.somaxconn=4096.
+    #[arg(value_name = "RULE|KEY=VALUE", required_unless_present = "profile")]
+    changes: Vec<String>,
+    /// All settings of a profile: cache, load-generator, memcached-2009 or web. Those that this machine does not have are
+    /// left out and named.
+    #[arg(long, value_name = "NAME")]
+    profile: Vec<String>,
+    /// Undo after this time, even if this terminal is gone.
+    #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
+    undo_after: Option<Nanos>,
+    /// Show what would be changed, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// The journal: /var/lib/pitot/host-journal unless given here or in PITOT_HOST_JOURNAL.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// The output format.
+    #[arg(long, default_value = "text")]
+    format: Format,
+}
+
+impl Apply {
+    pub(super) fn run(self) -> Result<ExitCode, Failure> {
+        let machine = Machine::here();
+        let mut wanted = Vec::new();
+        let mut notes = Vec::new();
+        let mut skipped = Vec::new();
+        for name in &self.profile {
+            let profile = profile(name)?;
+            let (of_it, left_out) = of_profile(&machine, profile);
+            wanted.extend(of_it);
+            skipped.extend(left_out.into_iter().map(|(key, why)| Applied::Skipped { key, why }));
+            notes.extend(
+                profile.gone.iter().map(|gone| format!("no longer exists: {}. {}", gone.what, gone.instead)),
+            );
+        }
+        for word in &self.changes {
+            match word.split_once('=') {
+                Some((key, value)) => wanted.extend(of_setting(&machine, key.trim(), value)?),
+                None => wanted.extend(of_rule(&machine, word)?),
+            }
+        }
+        journal::check(&machine, &wanted)?;
+        let mut outcomes =
+            if self.dry_run { foreseen(&machine, &wanted) } else { self.apply(&machine, &wanted)? };
+        outcomes.extend(skipped);
+        print(&match self.format {
+            Format::Text => self.text(&outcomes, &notes),
+            Format::Json => format!("{:#}\n", to_json(&outcomes, &notes, self.dry_run)),
+        });
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn apply(&self, machine: &Machine, wanted: &[Wanted]) -> Result<Vec<Applied>, Failure> {
+        let path = self.journal.clone().unwrap_or_else(journal::place);
+        let mut journal = Journal::create(machine, &path)?;
+        if journal.changes_of_earlier_boot() > 0 {
+            eprintln!(
+                "pitot: the journal held {} of an earlier boot, gone with it",
+                units::counted(journal.changes_of_earlier_boot() as u64, "change", "changes")
+            );
+        }
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let batch = (since_1970.as_nanos() as u64).max(1);
+        if let Some(after) = self.undo_after {
+            let program = std::env::current_exe()
+                .map_err(|e| Failure::run(format!("this program cannot be found: {e}"), "leave out --for"))?;
+            journal::start_timer(&mut journal, machine, &program, batch, Duration::from_nanos(after.0))?;
+        }
+        journal::apply(&mut journal, machine, batch, wanted)
+    }
+
+    fn text(&self, outcomes: &[Applied], notes: &[String]) -> String {
+        let mut text = String::new();
+        let mut changed = 0;
+        for outcome in outcomes {
+            text += &match outcome {
+                Applied::Changed { key, found, now } => {
+                    changed += 1;
+                    format!("{key}: {} -> {}\n", shown(found), shown(now))
+                }
+                Applied::Already { key, value } => format!("{key}: is {} already\n", shown(value)),
+                Applied::Skipped { key, why } => format!("{key}: left out, {why}\n"),
+            };
+        }
+        for note in notes {
+            text += &format!("{note}\n");
+        }
+        let settings = units::counted(changed, "setting", "settings");
+        text += &match (self.dry_run, self.undo_after) {
+            (false, _) if changed == 0 => "nothing to change\n".into(),
+            (true, _) => format!("{settings} would be changed\n"),
+            (false, None) => format!("{settings} changed; `pitot host undo` sets back what was found\n"),
+            (false, Some(after)) => format!(
+                "{settings} changed; undone by itself in {} s, or by `pitot host undo`\n",
+                after.0.div_ceil(1_000_000_000)
+            ),
+        };
+        text
+    }
+}
+
+/// What would become of the changes.
+fn foreseen(machine: &Machine, wanted: &[Wanted]) -> Vec<Applied> {
+    let outcome = |want: &Wanted| {
+        let (key, value) = (want.change.key.clone(), &want.change.value);
+        match setting::of(&key).map(|setting| setting.read(machine, &key)) {
+            Some(Ok(found)) if setting::same(&found, value) => Applied::Already { key, value: found },
+            Some(Ok(found)) => Applied::Changed { key, found, now: value.clone() },
+            _ => Applied::Skipped { key, why: "this machine has no such setting".into() },
+        }
+    };
+    wanted.iter().map(outcome).collect()
+}
+
+fn to_json(outcomes: &[Applied], notes: &[String], dry_run: bool) -> serde_json::Value {
+    let settings: Vec<_> = outcomes
+        .iter()
+        .map(|outcome| match outcome {
+            Applied::Changed { key, found, now } => {
+                json!({ "key": key, "outcome": "changed", "found": found, "now": now })
+            }
+            Applied::Already { key, value } => {
+                json!({ "key": key, "outcome": "already", "found": value, "now": value })
+            }
+            Applied::Skipped { key, why } => json!({ "key": key, "outcome": "left-out", "why": why }),
+        })
+        .collect();
+    json!({ "schema": "pitot-host-apply/1", "dry_run": dry_run, "settings": settings, "notes": notes })
+}
+
+/// A value on a line of text.
+pub(super) fn shown(value: &str) -> String {
+    let words: Vec<&str> = value.split_whitespace().collect();
+    if words.is_empty() { "nothing".into() } else { words.join(" ") }
+}
+
+fn of_rule(_: &Machine, name: &str) -> Result<Vec<Wanted>, Failure> {
+    Err(Failure::misuse(
+        format!("{name} is neither a rule nor KEY=VALUE"),
+        "write KEY=VALUE, such as net.core.somaxconn=4096",
+    ))
+}

@@ -1,0 +1,87 @@
+//! `pitot host status`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use pitot_host::Machine;
+use pitot_host::journal::{self, ChangeState, Status};
+use pitot_results::Failure;
+use serde_json::json;
+
+use super::apply::shown;
+use super::{Format, print};
+
+/// Show what `pitot host apply` has changed, and whether it still is so.
+///
+/// Exits with 1 if something is odd: somebody else has changed a setting since, or the process that was to undo is gone.
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// The journal: /var/lib/pitot/host-journal unless given here or in PITOT_HOST_JOURNAL.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// The output format.
+    #[arg(long, default_value = "text")]
+    format: Format,
+}
+
+impl Show {
+    pub(super) fn run(self) -> Result<ExitCode, Failure> {
+        let machine = Machine::here();
+        let path = self.journal.unwrap_or_else(journal::place);
+        let status = journal::status(&machine, &path)?;
+        print(&match self.format {
+            Format::Text => text(&status),
+            Format::Json => {
+                let mut json = json!(status);
+                json["schema"] = json!("pitot-host-status/1");
+                format!("{json:#}\n")
+            }
+        });
+        let is_odd = status.changes.iter().any(|change| change.state == ChangeState::ChangedSince)
+            || status.timers.iter().any(|timer| !timer.is_alive);
+        Ok(if is_odd && !status.is_of_earlier_boot { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+fn text(status: &Status) -> String {
+    if status.changes.is_empty() {
+        return "nothing is changed\n".into();
+    }
+    if status.is_of_earlier_boot {
+        return "nothing is changed: the machine has been started anew since\n".into();
+    }
+    let mut text = String::new();
+    for change in &status.changes {
+        let state = match change.state {
+            ChangeState::InForce => "",
+            ChangeState::AsBefore => ", and is as before now",
+            ChangeState::ChangedSince => ", and SOMEBODY HAS CHANGED IT SINCE",
+            ChangeState::NotHere => ", and cannot be seen from here",
+        };
+        let now = match (&change.now, change.state) {
+            (Some(now), ChangeState::ChangedSince) => format!(" to {}", shown(now)),
+            _ => String::new(),
+        };
+        text += &format!(
+            "{}: {} -> {}{state}{now} ({}, {})\n",
+            change.key,
+            shown(&change.found),
+            shown(&change.set),
+            change.by,
+            change.at
+        );
+    }
+    for timer in &status.timers {
+        let count = status.changes.iter().filter(|change| change.batch == timer.batch).count();
+        text += &if timer.is_alive {
+            format!("{count} of them will be undone in {} s by process {}\n", timer.remaining_s, timer.pid)
+        } else {
+            format!(
+                "{count} of them should be undone by process {}, WHICH IS GONE: run `pitot host undo`\n",
+                timer.pid
+            )
+        };
+    }
+    text
+}

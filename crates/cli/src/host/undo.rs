@@ -1,0 +1,105 @@
+//! `pitot host undo`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use pitot_host::Machine;
+use pitot_host::journal::{self, Journal, Scope, Undone};
+use pitot_meter::{Nanos, units};
+use pitot_results::Failure;
+use serde_json::json;
+
+use super::apply::shown;
+use super::{Format, print};
+
+/// Set back what `pitot host apply` has changed, from the last change to the first.
+///
+/// What somebody else has changed since is left alone and named. Exits with 0 if everything is as it was before, and with 1
+/// if something was left alone or could not be set back.
+#[derive(Debug, Args)]
+pub(super) struct Undo {
+    /// Drop from the journal what belongs to another network namespace: one that is gone took its settings with it.
+    #[arg(long)]
+    forget: bool,
+    /// The journal: /var/lib/pitot/host-journal unless given here or in PITOT_HOST_JOURNAL.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// The output format.
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// Only what was asked for together.
+    #[arg(long, hide = true)]
+    batch: Option<u64>,
+    /// Wait before.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, hide = true)]
+    after: Option<Nanos>,
+}
+
+impl Undo {
+    pub(super) fn run(self) -> Result<ExitCode, Failure> {
+        let machine = Machine::here();
+        if let Some(after) = self.after {
+            journal::wait(after);
+        }
+        let path = self.journal.unwrap_or_else(journal::place);
+        let mut cleared = 0;
+        let outcomes = match Journal::open(&machine, &path)? {
+            Some(mut journal) => {
+                cleared = journal.changes_of_earlier_boot();
+                let scope = match self.batch {
+                    Some(batch) => Scope::Batch(batch),
+                    None if self.forget => Scope::AllAndForget,
+                    None => Scope::All,
+                };
+                journal::undo_changes(&mut journal, &machine, scope)?
+            }
+            None => Vec::new(),
+        };
+        print(&match self.format {
+            Format::Text => text(&outcomes, cleared),
+            Format::Json => {
+                let json = json!({
+                    "schema": "pitot-host-undo/1",
+                    "changes": outcomes,
+                    "changes_of_earlier_boot": cleared,
+                });
+                format!("{json:#}\n")
+            }
+        });
+        let is_as_before = outcomes.iter().all(Undone::is_as_before);
+        Ok(if is_as_before { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+fn text(outcomes: &[Undone], cleared: usize) -> String {
+    if cleared > 0 {
+        let changes = units::counted(cleared as u64, "change", "changes");
+        return format!(
+            "nothing to undo: the machine has been started since, and {changes} went with that; the journal is cleared\n"
+        );
+    }
+    if outcomes.is_empty() {
+        return "nothing to undo\n".into();
+    }
+    let line = |outcome: &Undone| match outcome {
+        Undone::Restored { key, from, to } => format!("{key}: {} -> {}\n", shown(from), shown(to)),
+        Undone::AsBefore { key, value } => format!("{key}: is {} as before\n", shown(value)),
+        Undone::Kept { key, now, ours, found } => format!(
+            "{key}: LEFT ALONE at {}: somebody has changed it since (from {}; before it was {})\n",
+            shown(now),
+            shown(ours),
+            shown(found)
+        ),
+        Undone::PassedOn { key, found } => {
+            format!("{key}: a later change is in force, and will be set back to {}\n", shown(found))
+        }
+        Undone::Gone { key } => format!("{key}: is gone\n"),
+        Undone::Elsewhere { key, namespace } => format!(
+            "{key}: NOT UNDONE: it belongs to another network namespace, {namespace}; undo it there (nsenter(1)), or \
+             with --forget if that is gone\n"
+        ),
+        Undone::Failed { key, why } => format!("{key}: NOT UNDONE: {why}\n"),
+    };
+    outcomes.iter().map(line).collect()
+}

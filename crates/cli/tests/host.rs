@@ -1,0 +1,325 @@
+//! `pitot host apply`, `status` and `undo`, in namespaces of their own: no test changes a setting of this machine.
+//!
+//! What needs namespaces runs this program again inside them, for that test alone.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use pitot_needs::needs;
+use serde_json::Value;
+
+/// Set inside the namespaces.
+const INSIDE: &str = "PITOT_TEST_INSIDE";
+/// Longer than anything here takes, on however slow a machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Makes everything read-only that belongs to no namespace, then runs what follows. Root of a user namespace that stands for
+/// root of the machine still owns those files, so that a namespace alone does not protect them.
+const PROTECTED: &str = "for d in /proc/sys/abi /proc/sys/debug /proc/sys/dev /proc/sys/fs /proc/sys/kernel /proc/sys/vm \
+                         /proc/irq; do \
+                         if [ -d $d ]; then mount --bind $d $d && mount -o remount,bind,ro $d || exit 99; fi; done; \
+                         mount -t sysfs -o ro sysfs /sys || exit 99; \
+                         exec \"$@\"";
+
+/// Runs the test of that name again, in user, network and mount namespaces, or `test` if this is inside.
+fn in_namespaces(name: &str, test: impl FnOnce(&Place)) {
+    if std::env::var_os(INSIDE).is_some() {
+        for file in [
+            "/proc/sys/vm/swappiness",
+            "/proc/sys/kernel/pid_max",
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+        ] {
+            assert!(fs::OpenOptions::new().write(true).open(file).is_err(), "{file} could be written");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        return test(&Place { journal: dir.path().join("journal") });
+    }
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--net", "--mount", "sh", "-c", PROTECTED, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(INSIDE, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Where a test keeps its journal.
+struct Place {
+    journal: PathBuf,
+}
+
+impl Place {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        command.arg("host").args(arguments).env("PITOT_HOST_JOURNAL", &self.journal);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs it for its JSON and its exit code.
+    fn json(&self, arguments: &[&str]) -> (Value, i32) {
+        let output = self.run(&[arguments, &["--format", "json"]].concat());
+        let json = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
+        (json, output.status.code().unwrap())
+    }
+}
+
+fn sysctl(name: &str) -> String {
+    fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))).unwrap().trim().to_owned()
+}
+
+fn set_by_hand(name: &str, value: &str) {
+    fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value).unwrap();
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Every parameter of the network and every feature of the loopback.
+fn snapshot() -> BTreeMap<String, String> {
+    fn walk(dir: &Path, found: &mut BTreeMap<String, String>) {
+        for entry in fs::read_dir(dir).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                found.insert(path.display().to_string(), text);
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    walk(Path::new("/proc/sys/net"), &mut found);
+    for feature in pitot_sys::ethtool::features("lo").unwrap() {
+        found.insert(feature.name.clone(), format!("{feature:?}"));
+    }
+    found
+}
+
+const CHANGES: &[&str] = &[
+    "net.ipv4.tcp_timestamps=0",
+    "net.ipv4.tcp_sack=0",
+    "net.ipv4.tcp_rmem=4096 10000 20000",
+    "net.ipv4.ip_local_port_range=1024 65535",
+    "net.ipv4.ip_local_reserved_ports=8080",
+    "nic.lo.gso=off",
+    "nic.lo.tso=off",
+    "net.core.somaxconn=128",
+    "net.core.somaxconn=256",
+];
+
+#[needs("user-namespaces")]
+#[test]
+fn what_is_applied_is_in_force_and_undone_to_the_byte() {
+    in_namespaces("what_is_applied_is_in_force_and_undone_to_the_byte", |place| {
+        let before = snapshot();
+        let (applied, code) = place.json(&[&["apply"], CHANGES].concat());
+        assert_eq!((code, applied["settings"][0]["now"].as_str()), (0, Some("0")));
+        assert_eq!(
+            (sysctl("net.ipv4.tcp_timestamps"), sysctl("net.core.somaxconn")),
+            ("0".into(), "256".into())
+        );
+        let (status, code) = place.json(&["status"]);
+        let states: Vec<_> =
+            status["changes"].as_array().unwrap().iter().map(|c| c["state"].as_str()).collect();
+        assert!(code == 0 && states.iter().all(|state| *state == Some("in-force")), "{status:#}");
+        let (_, code) = place.json(&["undo"]);
+        assert_eq!((code, snapshot()), (0, before));
+        assert_eq!(fs::metadata(&place.journal).unwrap().len(), 0);
+        let text = place.run(&["undo"]).stdout;
+        assert_eq!(String::from_utf8_lossy(&text), "nothing to undo\n");
+    });
+}
+
+#[needs("user-namespaces")]
+#[test]
+fn after_a_kill_at_any_moment_undo_restores_everything() {
+    in_namespaces("after_a_kill_at_any_moment_undo_restores_everything", |place| {
+        let before = snapshot();
+        let apply = [&["apply"], CHANGES].concat();
+        for step in 0..10 {
+            let is_undo = step % 2 == 1;
+            if is_undo {
+                assert!(place.run(&apply).status.success());
+            }
+            let mut child = place.command(if is_undo { &["undo"] } else { &apply }).spawn().unwrap();
+            // How far it gets depends on the machine, and any moment is as good. At the latest it is killed when it has
+            // ended.
+            let moment = Instant::now() + Duration::from_millis(step * 3);
+            while Instant::now() < moment && child.try_wait().unwrap().is_none() {
+                std::thread::yield_now();
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let undone = place.run(&["undo"]);
+            assert_eq!(undone.status.code(), Some(0), "{}", String::from_utf8_lossy(&undone.stdout));
+            assert_eq!(snapshot(), before, "after kill {step}");
+        }
+    });
+}
+
+#[needs("user-namespaces")]
+#[test]
+fn what_somebody_else_has_changed_since_is_kept_and_named() {
+    in_namespaces("what_somebody_else_has_changed_since_is_kept_and_named", |place| {
+        assert!(place.run(&["apply", "net.core.somaxconn=128", "net.ipv4.tcp_sack=0"]).status.success());
+        set_by_hand("net.core.somaxconn", "77");
+        let status = place.run(&["status"]);
+        assert!(String::from_utf8_lossy(&status.stdout).contains("SOMEBODY HAS CHANGED IT SINCE to 77"));
+        assert_eq!(status.status.code(), Some(1));
+        let (undone, code) = place.json(&["undo"]);
+        assert_eq!(code, 1);
+        assert_eq!(undone["changes"][1]["outcome"], "kept");
+        assert_eq!((sysctl("net.core.somaxconn"), sysctl("net.ipv4.tcp_sack")), ("77".into(), "1".into()));
+        assert_eq!(place.json(&["undo"]).1, 0, "it was told once");
+    });
+}
+
+#[needs("user-namespaces")]
+#[test]
+fn with_a_time_it_is_undone_by_itself_and_a_later_change_stays() {
+    in_namespaces("with_a_time_it_is_undone_by_itself_and_a_later_change_stays", |place| {
+        let found = sysctl("net.core.somaxconn");
+        assert!(
+            place
+                .run(&["apply", "net.core.somaxconn=128", "net.ipv4.tcp_sack=0", "--for", "500ms"])
+                .status
+                .success()
+        );
+        assert!(place.run(&["apply", "net.core.somaxconn=256"]).status.success());
+        let deadline = Instant::now() + TIMEOUT;
+        while sysctl("net.ipv4.tcp_sack") != "1" {
+            assert!(Instant::now() < deadline, "it is never undone");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // The lock is free when it is done.
+        assert_eq!(place.run(&["apply", "net.core.somaxconn=256"]).status.code(), Some(0));
+        assert_eq!(sysctl("net.core.somaxconn"), "256");
+        assert_eq!(place.json(&["undo"]).1, 0);
+        assert_eq!(sysctl("net.core.somaxconn"), found);
+    });
+}
+
+#[needs("user-namespaces")]
+#[test]
+fn a_timer_that_was_killed_is_told_and_one_that_is_not_needed_ends() {
+    in_namespaces("a_timer_that_was_killed_is_told_and_one_that_is_not_needed_ends", |place| {
+        let timer = || {
+            assert!(place.run(&["apply", "net.core.somaxconn=128", "--for", "1h"]).status.success());
+            let (status, code) = place.json(&["status"]);
+            assert_eq!((code, &status["timers"][0]["is_alive"]), (0, &Value::Bool(true)));
+            i32::try_from(status["timers"][0]["pid"].as_i64().unwrap()).unwrap()
+        };
+        let gone = |pid: i32| {
+            let deadline = Instant::now() + TIMEOUT;
+            let path = PathBuf::from(format!("/proc/{pid}/stat"));
+            while fs::read_to_string(&path).is_ok_and(|stat| !stat.contains(") Z ")) {
+                assert!(Instant::now() < deadline, "process {pid} does not end");
+                std::thread::yield_now();
+            }
+        };
+        let pid = rustix::process::Pid::from_raw(timer()).unwrap();
+        // It has no terminal to lose.
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+        assert_eq!(place.json(&["status"]).1, 0);
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        gone(pid.as_raw_nonzero().get());
+        let status = place.run(&["status"]);
+        assert_eq!(status.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&status.stdout).contains("WHICH IS GONE: run `pitot host undo`"));
+        assert!(place.run(&["undo"]).status.success());
+        let pid = timer();
+        assert!(place.run(&["undo"]).status.success());
+        gone(pid);
+    });
+}
+
+#[needs("user-namespaces")]
+#[test]
+fn what_cannot_be_set_changes_nothing_and_two_at_once_wait_for_each_other() {
+    in_namespaces("what_cannot_be_set_changes_nothing_and_two_at_once_wait_for_each_other", |place| {
+        let before = snapshot();
+        for (change, word) in [
+            ("net.ipv4.tcp_congestion_control=nonsense", "refuses"),
+            ("net.ipv4.nothing=1", "no such setting"),
+            ("net.core.wmem_max=1", "only be read"),
+            ("nic.nothing.gro=off", "no interface"),
+            ("nic.lo.rx-ring=5", "driver"),
+            ("vm.swappiness=1", "read-only"),
+            ("vm.drop_caches=1", "no value"),
+            ("nothing=1", "no setting"),
+        ] {
+            let output = place.run(&["apply", "net.ipv4.tcp_sack=0", change]);
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{change}: {text}");
+            assert!(text.contains(word) && text.lines().count() == 2, "{change}: {text}");
+            assert_eq!(snapshot(), before, "{change}");
+        }
+        let children: Vec<_> = (0..6)
+            .map(|n| place.command(&["apply", &format!("net.core.somaxconn={}", 100 + n)]).spawn().unwrap())
+            .collect();
+        for child in children {
+            assert!(child.wait_with_output().unwrap().status.success());
+        }
+        let (status, _) = place.json(&["status"]);
+        assert_eq!(status["changes"].as_array().unwrap().len(), 6);
+        assert_eq!(place.json(&["undo"]).1, 0);
+        assert_eq!(snapshot(), before);
+    });
+}
+
+#[needs("user-namespaces")]
+#[test]
+fn a_profile_names_what_is_not_there_and_what_no_longer_exists() {
+    in_namespaces("a_profile_names_what_is_not_there_and_what_no_longer_exists", |place| {
+        let before = snapshot();
+        let output = place.run(&["apply", "--profile", "memcached-2009", "--dry-run"]);
+        assert_eq!(snapshot(), before);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("would be changed"), "{}", stderr(&output));
+        let (applied, code) = place.json(&["apply", "--profile", "memcached-2009"]);
+        assert_eq!(code, 0);
+        let outcome = |key: &str| {
+            let settings = applied["settings"].as_array().unwrap();
+            settings.iter().find(|s| s["key"] == key).map(|s| s["outcome"].as_str().unwrap().to_owned())
+        };
+        assert_eq!(outcome("net.ipv4.tcp_sack").as_deref(), Some("changed"));
+        assert_eq!(outcome("net.core.wmem_max").as_deref(), Some("left-out"));
+        assert!(applied["notes"].to_string().contains("InterruptThrottleRate"));
+        assert_eq!(place.json(&["undo"]).1, 0);
+        assert_eq!(snapshot(), before);
+    });
+}
+
+#[test]
+fn a_journal_of_an_earlier_boot_is_cleared_and_a_damaged_one_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = Place { journal: dir.path().join("journal") };
+    let earlier = r#"{"record":"journal","version":1,"boot_id":"earlier"}
+{"record":"change","id":1,"batch":1,"key":"vm.swappiness","found":"1","set":"2","by":"a user","at":"then"}
+"#;
+    fs::write(&place.journal, earlier).unwrap();
+    let status = place.run(&["status"]);
+    assert!(String::from_utf8_lossy(&status.stdout).contains("started anew"));
+    let undone = place.run(&["undo"]);
+    assert!(String::from_utf8_lossy(&undone.stdout).contains("1 change went with that"));
+    assert_eq!((undone.status.code(), fs::metadata(&place.journal).unwrap().len()), (Some(0), 0));
+    fs::write(&place.journal, "nonsense\n").unwrap();
+    let undone = place.run(&["undo"]);
+    assert!(stderr(&undone).contains("line 1 of the journal"), "{}", stderr(&undone));
+    assert_eq!(undone.status.code(), Some(1));
+}

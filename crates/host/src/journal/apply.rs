@@ -1,0 +1,203 @@
+//! Changes are made: written to the journal first, then to the machine.
+
+use std::io::ErrorKind;
+use std::time::SystemTime;
+
+use pitot_results::{Failure, rfc3339};
+
+use super::record::{Entry, Record};
+use super::store::Journal;
+use super::timer;
+use super::undo::{Scope, undo_changes};
+use crate::machine::Machine;
+use crate::setting::{self, Change, Setting, same};
+
+/// A change that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// What is to be set.
+    pub change: Change,
+    /// Who asks for it: a rule or a profile by its name, or a user.
+    pub by: String,
+    /// Whether it fails as a whole if this cannot be set; else it is left out with its reason.
+    pub is_required: bool,
+}
+
+/// What became of a change that was wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// It was set.
+    Changed {
+        /// The key.
+        key: String,
+        /// What it was.
+        found: String,
+        /// What it reads now.
+        now: String,
+    },
+    /// It was so already, and will not be undone.
+    Already {
+        /// The key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+    /// It cannot be set here.
+    Skipped {
+        /// The key.
+        key: String,
+        /// Why not: a sentence.
+        why: String,
+    },
+}
+
+/// Looks whether all that is wanted can be set by this user, and changes nothing.
+///
+/// # Errors
+/// If a right is missing, or something that is required is not there.
+pub fn check(machine: &Machine, wanted: &[Wanted]) -> Result<(), Failure> {
+    let mut lacking: Vec<(String, String)> = Vec::new();
+    for want in wanted {
+        let key = &want.change.key;
+        let setting = kind(key)?;
+        match setting.read(machine, key) {
+            Err(e) if want.is_required => {
+                return Err(Failure::misuse(
+                    format!("{key} cannot be set on this machine: {}", reason(&e)),
+                    "`pitot host check` shows what this machine has",
+                ));
+            }
+            Err(_) => continue,
+            Ok(found) if same(&found, &want.change.value) => continue,
+            Ok(_) => {}
+        }
+        if let Err(e) = setting.may_write(machine, key) {
+            if e.kind() == ErrorKind::Unsupported {
+                if want.is_required {
+                    return Err(Failure::misuse(
+                        format!("{key} cannot be set here: {}", lack(setting, &e)),
+                        "what all network namespaces share is set in the first one",
+                    ));
+                }
+                continue;
+            }
+            lacking.push((key.clone(), lack(setting, &e)));
+        }
+    }
+    let Some((key, why)) = lacking.first() else { return Ok(()) };
+    let others = match lacking.len() - 1 {
+        0 => String::new(),
+        1 => " (nor can 1 other)".to_owned(),
+        n => format!(" (nor can {n} others)"),
+    };
+    Err(Failure::misuse(
+        format!("{key} cannot be changed by this user{others}: {why}"),
+        "run it as root; `pitot host check` needs no rights",
+    ))
+}
+
+fn lack(setting: &Setting, e: &std::io::Error) -> String {
+    match e.kind() {
+        ErrorKind::ReadOnlyFilesystem => "it is mounted read-only here, as in a container".to_owned(),
+        ErrorKind::Unsupported => "it can only be read here".to_owned(),
+        ErrorKind::PermissionDenied => format!("it needs {}", setting.right),
+        _ => reason(e),
+    }
+}
+
+fn reason(e: &std::io::Error) -> String {
+    match e.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::OPNOTSUPP.raw_os_error() => {
+            "its driver does not offer it".to_owned()
+        }
+        Some(code) if code == rustix::io::Errno::NODEV.raw_os_error() => "there is no such device".to_owned(),
+        _ if e.kind() == ErrorKind::NotFound => "the kernel has no such setting".to_owned(),
+        _ => e.to_string(),
+    }
+}
+
+fn kind(key: &str) -> Result<&'static Setting, Failure> {
+    setting::of(key).ok_or_else(|| Failure::misuse(format!("no setting is called {key}"), "see docs/host.md"))
+}
+
+/// Makes the changes in their order, each in the journal before it is made. If one that is required fails, those of the
+/// batch that were made before it are undone.
+///
+/// # Errors
+/// As [`check`]; if the journal cannot be written; if the kernel refuses a value that is required.
+pub fn apply(
+    journal: &mut Journal,
+    machine: &Machine,
+    batch: u64,
+    wanted: &[Wanted],
+) -> Result<Vec<Applied>, Failure> {
+    check(machine, wanted)?;
+    let mut outcomes = Vec::new();
+    for want in wanted {
+        match one(journal, machine, batch, want)? {
+            Applied::Skipped { key, why } if want.is_required => {
+                undo_changes(journal, machine, Scope::Batch(batch))?;
+                return Err(Failure::misuse(
+                    format!("{key} cannot be set to {:?}: {why}", want.change.value),
+                    "mend that value; nothing was changed",
+                ));
+            }
+            outcome => outcomes.push(outcome),
+        }
+    }
+    timer::stop_idle(machine, journal);
+    if journal.is_empty() {
+        journal.clear()?;
+    }
+    Ok(outcomes)
+}
+
+fn one(journal: &mut Journal, machine: &Machine, batch: u64, want: &Wanted) -> Result<Applied, Failure> {
+    let Change { key, value } = &want.change;
+    let setting = kind(key)?;
+    let skipped = |why: String| Applied::Skipped { key: key.clone(), why };
+    let found = match setting.read(machine, key) {
+        Ok(found) => found,
+        Err(e) => return Ok(skipped(reason(&e))),
+    };
+    if same(&found, value) {
+        return Ok(Applied::Already { key: key.clone(), value: found });
+    }
+    if let Err(e) = setting.may_write(machine, key) {
+        return Ok(skipped(lack(setting, &e)));
+    }
+    let id = journal.next_id();
+    journal.append(&Record::Change(Entry {
+        id,
+        batch,
+        key: key.clone(),
+        found: found.clone(),
+        set: value.clone(),
+        taken: None,
+        by: want.by.clone(),
+        at: rfc3339(SystemTime::now()),
+        namespace: setting.is_of_network(key).then(|| machine.network_namespace()).flatten(),
+    }))?;
+    let refused = match setting.write(machine, key, value) {
+        // ENOENT of a name, such as that of a congestion control.
+        Err(e) if matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => {
+            Some("the kernel refuses the value".to_owned())
+        }
+        Err(e) => Some(lack(setting, &e)),
+        Ok(()) => None,
+    };
+    let now = setting.read(machine, key).unwrap_or_default();
+    let refused = refused.or_else(|| {
+        (setting.is_exact(key) && !same(&now, value)).then(|| format!("the kernel made {now:?} of it"))
+    });
+    if let Some(why) = refused {
+        if !same(&now, &found) && setting.write(machine, key, &found).is_err() {
+            // It stays in the journal.
+            return Ok(skipped(why));
+        }
+        journal.append(&Record::Undone { id })?;
+        return Ok(skipped(why));
+    }
+    journal.append(&Record::Done { id, taken: now.clone() })?;
+    Ok(Applied::Changed { key: key.clone(), found, now })
+}

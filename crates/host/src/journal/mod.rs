@@ -1,0 +1,47 @@
+//! Changes of the machine that can be undone, whatever happens to whoever made them.
+//!
+//! Before a setting is changed, the change and the value that was found are in a file, with fsync(2). Undoing goes back
+//! from the last change to the first. What is set to neither what was found nor what was written has been changed by
+//! somebody else since: it is left alone, and reported. After a kill at any moment, of a change or of undoing, undoing
+//! again restores what was there:
+//!
+//! - killed before the write: the value is what was found, and nothing is to be done;
+//! - killed after the write: the value is what the journal says was to be written, and is set back;
+//! - killed while undoing: the changes that are set back have their value, or are marked, and the others follow.
+//!
+//! A write of one setting is one system call, which a signal does not interrupt half-way. The file is a line of JSON for
+//! each step; a last line without its end was not finished, so that what it announces has not begun. The file is locked
+//! (flock(2)) by whoever changes or undoes something, and emptied when nothing is left to undo.
+
+mod apply;
+mod place;
+mod record;
+mod status;
+mod store;
+mod timer;
+mod undo;
+
+use std::path::Path;
+
+use pitot_results::Failure;
+
+use crate::machine::Machine;
+
+pub use apply::{Applied, Wanted, apply, check};
+pub use place::{PLACE, PLACE_VARIABLE, place};
+pub use status::{ChangeState, ChangeStatus, Status, TimerStatus, status};
+pub use store::Journal;
+pub use timer::{start_timer, wait};
+pub use undo::{Scope, Undone, undo_changes};
+
+/// Undoes all changes of a journal. None if there is no such file.
+///
+/// # Errors
+/// If the journal cannot be read, written or locked. What cannot be undone is no error but a value.
+pub fn undo(path: &Path) -> Result<Vec<Undone>, Failure> {
+    let machine = Machine::here();
+    match Journal::open(&machine, path)? {
+        Some(mut journal) => undo_changes(&mut journal, &machine, Scope::All),
+        None => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,187 @@
+//! The lines of a journal, and what is left to undo after them.
+
+use pitot_results::Failure;
+use serde::{Deserialize, Serialize};
+
+/// The version of the lines.
+const VERSION: u32 = 1;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "kebab-case")]
+pub(super) enum Record {
+    /// The first line: which boot the changes belong to.
+    Journal { version: u32, boot_id: String },
+    /// A setting is about to be changed.
+    Change(Entry),
+    /// It was changed, and reads so now.
+    Done { id: u64, taken: String },
+    /// An earlier change of the same setting was undone in the midst of others: what to go back to has moved.
+    Found { id: u64, found: String },
+    /// It needs no undoing any more.
+    Undone { id: u64 },
+    /// A process that will undo a batch.
+    Timer(Timer),
+}
+
+/// A change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// Ascends.
+    pub(super) id: u64,
+    /// What was asked for together.
+    pub(super) batch: u64,
+    /// The concrete key.
+    pub(super) key: String,
+    /// The value before.
+    pub(super) found: String,
+    /// The value asked for.
+    pub(super) set: String,
+    /// What it reads since; `None` if that is not known, because the change may not have been made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) taken: Option<String>,
+    /// What asked for it: a rule, a profile, or a user.
+    pub(super) by: String,
+    /// When, RFC 3339.
+    pub(super) at: String,
+    /// The network namespace, for what belongs to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) namespace: Option<String>,
+}
+
+/// A process that will undo a batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Timer {
+    /// What it will undo.
+    pub(super) batch: u64,
+    /// Its number.
+    pub(super) pid: u32,
+    /// When it was started, in clock ticks since boot: with the number it names one process.
+    pub(super) started_ticks: u64,
+    /// When it will, Unix time in seconds.
+    pub(super) until_unix_s: u64,
+}
+
+/// What the lines of a journal amount to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    /// The boot that it belongs to; empty in a file without lines.
+    pub(super) boot_id: String,
+    /// Changes to undo, the first first.
+    pub(super) entries: Vec<Entry>,
+    /// Who will undo some of them.
+    pub(super) timers: Vec<Timer>,
+    /// The largest number of a change so far.
+    pub(super) last_id: u64,
+}
+
+impl State {
+    /// Reads whole lines. A last line without its end is left out.
+    pub(super) fn parse(text: &str) -> Result<State, Failure> {
+        let mut state = State::default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        for (index, line) in whole.lines().enumerate() {
+            let record = serde_json::from_str(line).map_err(|e| {
+                Failure::run(
+                    format!("line {} of the journal cannot be read: {e}", index + 1),
+                    "set back by hand what its other lines name, and remove the file",
+                )
+            })?;
+            state.take(&record)?;
+        }
+        Ok(state)
+    }
+
+    /// What a further line changes.
+    pub(super) fn take(&mut self, record: &Record) -> Result<(), Failure> {
+        match record {
+            Record::Journal { version, boot_id } if *version == VERSION => self.boot_id.clone_from(boot_id),
+            Record::Journal { version, .. } => {
+                return Err(Failure::misuse(
+                    format!("the journal is of version {version}, and this pitot knows version {VERSION}"),
+                    "undo with the pitot that wrote it",
+                ));
+            }
+            Record::Change(entry) => {
+                self.last_id = self.last_id.max(entry.id);
+                self.entries.push(entry.clone());
+            }
+            Record::Done { id, taken } => self.with(*id, |entry| entry.taken = Some(taken.clone())),
+            Record::Found { id, found } => self.with(*id, |entry| entry.found.clone_from(found)),
+            Record::Undone { id } => self.entries.retain(|entry| entry.id != *id),
+            Record::Timer(timer) => self.timers.push(timer.clone()),
+        }
+        Ok(())
+    }
+
+    fn with(&mut self, id: u64, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.id == id) {
+            change(entry);
+        }
+    }
+
+    /// The first line of a journal of this boot.
+    pub(super) fn header(boot_id: &str) -> Record {
+        Record::Journal { version: VERSION, boot_id: boot_id.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: u64) -> Entry {
+        Entry { id, key: "vm.swappiness".into(), found: "60".into(), set: "10".into(), ..empty() }
+    }
+
+    fn empty() -> Entry {
+        Entry {
+            id: 0,
+            batch: 7,
+            key: String::new(),
+            found: String::new(),
+            set: String::new(),
+            taken: None,
+            by: "a user".into(),
+            at: String::new(),
+            namespace: None,
+        }
+    }
+
+    fn text(records: &[Record]) -> String {
+        records.iter().map(|r| serde_json::to_string(r).unwrap() + "\n").collect()
+    }
+
+    #[test]
+    fn the_state_is_what_the_whole_lines_say() {
+        let records = [
+            State::header("boot"),
+            Record::Change(entry(1)),
+            Record::Done { id: 1, taken: "10".into() },
+            Record::Change(entry(2)),
+            Record::Undone { id: 1 },
+        ];
+        let state = State::parse(&text(&records)).unwrap();
+        assert_eq!((state.boot_id.as_str(), state.last_id), ("boot", 2));
+        assert_eq!(state.entries, [entry(2)]);
+    }
+
+    #[test]
+    fn a_journal_that_is_cut_anywhere_can_be_read() {
+        let records =
+            [State::header("boot"), Record::Change(entry(1)), Record::Done { id: 1, taken: "10".into() }];
+        let text = text(&records);
+        for end in 0..=text.len() {
+            let state = State::parse(&text[..end]).unwrap();
+            assert!(state.entries.len() <= 1);
+        }
+    }
+
+    #[test]
+    fn a_damaged_line_is_named_and_a_newer_version_refused() {
+        let damaged = text(&[State::header("boot")]) + "nonsense\n";
+        assert!(State::parse(&damaged).unwrap_err().what.contains("line 2"));
+        let newer = text(&[Record::Journal { version: VERSION + 1, boot_id: "boot".into() }]);
+        assert_eq!(State::parse(&newer).unwrap_err().exit_code(), 2);
+    }
+}

@@ -1,0 +1,130 @@
+//! What is changed, and whether it still is. Nobody needs a right for that, and nothing is locked.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use pitot_results::Failure;
+use serde::Serialize;
+
+use super::record::State;
+use super::store::failure;
+use super::timer;
+use crate::machine::Machine;
+use crate::setting::{self, same};
+
+/// What a journal says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// The changes, the first first.
+    pub changes: Vec<ChangeStatus>,
+    /// The processes that will undo some of them.
+    pub timers: Vec<TimerStatus>,
+    /// True if they were made before the machine was started anew: they are gone.
+    pub is_of_earlier_boot: bool,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChangeStatus {
+    /// The key.
+    pub key: String,
+    /// The value before.
+    pub found: String,
+    /// The value that was set.
+    pub set: String,
+    /// The value now; `None` if it cannot be read.
+    pub now: Option<String>,
+    /// Whether it is in force.
+    pub state: ChangeState,
+    /// Who asked for it.
+    pub by: String,
+    /// When, RFC 3339.
+    pub at: String,
+    /// What was asked for together has the same number.
+    pub batch: u64,
+}
+
+/// How a change stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeState {
+    /// It has the value that was set.
+    InForce,
+    /// It has the value that was found: whoever made it was killed before, or somebody has set it back.
+    AsBefore,
+    /// Somebody else has set it to something else.
+    ChangedSince,
+    /// It belongs to another network namespace, or its device is gone.
+    NotHere,
+}
+
+/// A process that will undo a batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TimerStatus {
+    /// What it undoes.
+    pub batch: u64,
+    /// Its number.
+    pub pid: u32,
+    /// Whether it is there.
+    pub is_alive: bool,
+    /// Seconds until it does.
+    pub remaining_s: u64,
+}
+
+/// What is changed.
+///
+/// # Errors
+/// If there is a journal and it cannot be read.
+pub fn status(machine: &Machine, path: &Path) -> Result<Status, Failure> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Status::default()),
+        Err(e) => return Err(failure(path, "read", &e)),
+    };
+    let state = State::parse(&text)?;
+    let boot_id = machine.read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let changes: Vec<ChangeStatus> = state
+        .entries
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| {
+            let is_here = entry.namespace.is_none() || entry.namespace == machine.network_namespace();
+            let read = || setting::of(&entry.key)?.read(machine, &entry.key).ok();
+            let now = is_here.then(read).flatten();
+            // Of several changes of one setting the last is in force, and those before it with it.
+            let later = state.entries[index + 1..].iter().find(|other| other.key == entry.key);
+            let expected = later.map_or_else(
+                || vec![entry.taken.as_ref().unwrap_or(&entry.set), &entry.set],
+                |other| vec![&other.set, other.taken.as_ref().unwrap_or(&other.set), &entry.set],
+            );
+            let state = match &now {
+                None => ChangeState::NotHere,
+                Some(now) if expected.iter().any(|value| same(now, value)) => ChangeState::InForce,
+                Some(now) if same(now, &entry.found) => ChangeState::AsBefore,
+                Some(_) => ChangeState::ChangedSince,
+            };
+            ChangeStatus {
+                key: entry.key.clone(),
+                found: entry.found.clone(),
+                set: entry.set.clone(),
+                now,
+                state,
+                by: entry.by.clone(),
+                at: entry.at.clone(),
+                batch: entry.batch,
+            }
+        })
+        .collect();
+    let now_s = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    let timers = state.timers.iter().filter(|timer| changes.iter().any(|change| change.batch == timer.batch));
+    let timers = timers
+        .map(|timer| TimerStatus {
+            batch: timer.batch,
+            pid: timer.pid,
+            is_alive: timer::is_alive(machine, timer),
+            remaining_s: timer.until_unix_s.saturating_sub(now_s),
+        })
+        .collect();
+    let is_of_earlier_boot = !state.boot_id.is_empty() && state.boot_id != boot_id;
+    Ok(Status { changes, timers, is_of_earlier_boot })
+}

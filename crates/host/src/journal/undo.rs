@@ -1,0 +1,174 @@
+//! Changes are undone, from the last to the first.
+
+use std::io::ErrorKind;
+
+use pitot_results::Failure;
+use serde::Serialize;
+
+use super::record::{Entry, Record};
+use super::store::Journal;
+use super::timer;
+use crate::machine::Machine;
+use crate::setting::{self, same};
+
+/// What to undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything.
+    All,
+    /// What was asked for together.
+    Batch(u64),
+    /// Everything, and what belongs to another network namespace is forgotten: that is gone, and its settings with it.
+    AllAndForget,
+}
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Undone {
+    /// It was set back.
+    Restored {
+        /// The key.
+        key: String,
+        /// The value that it had.
+        from: String,
+        /// The value that it has again.
+        to: String,
+    },
+    /// It had the value that was found: it was not made, or undone already.
+    AsBefore {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+    },
+    /// Somebody else has changed it since: it was left alone.
+    Kept {
+        /// The key.
+        key: String,
+        /// What somebody has set it to.
+        now: String,
+        /// What it was set to here.
+        ours: String,
+        /// What it was before.
+        found: String,
+    },
+    /// A later change of the same setting goes back to what this one found.
+    PassedOn {
+        /// The key.
+        key: String,
+        /// What will be restored.
+        found: String,
+    },
+    /// There is no such setting any more: its device is gone.
+    Gone {
+        /// The key.
+        key: String,
+    },
+    /// It belongs to another network namespace: it stays in the journal.
+    Elsewhere {
+        /// The key.
+        key: String,
+        /// That namespace.
+        namespace: String,
+    },
+    /// It could not be set back: it stays in the journal.
+    Failed {
+        /// The key.
+        key: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Undone {
+    /// True if the setting is as it was before.
+    pub fn is_as_before(&self) -> bool {
+        matches!(
+            self,
+            Undone::Restored { .. } | Undone::AsBefore { .. } | Undone::PassedOn { .. } | Undone::Gone { .. }
+        )
+    }
+
+    /// True if it is in the journal still.
+    pub fn is_left(&self) -> bool {
+        matches!(self, Undone::Elsewhere { .. } | Undone::Failed { .. })
+    }
+}
+
+/// Undoes changes, from the last to the first, and ends the processes that would have done so later.
+///
+/// # Errors
+/// If the journal cannot be written.
+pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope) -> Result<Vec<Undone>, Failure> {
+    let meant = |entry: &&Entry| match scope {
+        Scope::Batch(batch) => entry.batch == batch,
+        Scope::All | Scope::AllAndForget => true,
+    };
+    let entries: Vec<Entry> = journal.entries().iter().filter(meant).cloned().collect();
+    let mut outcomes = Vec::new();
+    for entry in entries.iter().rev() {
+        let later = journal.entries().iter().find(|other| other.key == entry.key && other.id > entry.id);
+        let outcome = match later.map(|other| other.id) {
+            Some(id) => {
+                journal.append(&Record::Found { id, found: entry.found.clone() })?;
+                Undone::PassedOn { key: entry.key.clone(), found: entry.found.clone() }
+            }
+            None => one(machine, entry, scope),
+        };
+        if !outcome.is_left() {
+            journal.append(&Record::Undone { id: entry.id })?;
+        }
+        outcomes.push(outcome);
+    }
+    timer::stop_idle(machine, journal);
+    if journal.is_empty() {
+        journal.clear()?;
+    }
+    Ok(outcomes)
+}
+
+fn one(machine: &Machine, entry: &Entry, scope: Scope) -> Undone {
+    let key = entry.key.clone();
+    let failed = |why: String| Undone::Failed { key: key.clone(), why };
+    if let Some(namespace) = &entry.namespace
+        && machine.network_namespace().as_ref() != Some(namespace)
+    {
+        return match scope {
+            Scope::AllAndForget => Undone::Gone { key },
+            _ => Undone::Elsewhere { key, namespace: namespace.clone() },
+        };
+    }
+    let Some(setting) = setting::of(&key) else { return failed("this pitot knows no such setting".into()) };
+    let now = match setting.read(machine, &key) {
+        Ok(now) => now,
+        Err(e) if is_gone(&e) => return Undone::Gone { key },
+        Err(e) => return failed(e.to_string()),
+    };
+    if same(&now, &entry.found) {
+        return Undone::AsBefore { key, value: now };
+    }
+    let is_ours = match &entry.taken {
+        Some(taken) => same(&now, taken) || same(&now, &entry.set),
+        // Killed in the midst: where values are rounded, any can be ours.
+        None => same(&now, &entry.set) || !setting.is_exact(&key),
+    };
+    if !is_ours {
+        return Undone::Kept { key, now, ours: entry.set.clone(), found: entry.found.clone() };
+    }
+    if let Err(e) = setting.write(machine, &key, &entry.found) {
+        return failed(match e.kind() {
+            ErrorKind::PermissionDenied => format!("it needs {}", setting.right),
+            _ => e.to_string(),
+        });
+    }
+    match setting.read(machine, &key) {
+        Ok(now) if same(&now, &entry.found) => Undone::Restored { key, from: entry.set.clone(), to: now },
+        Ok(now) => failed(format!("the kernel made {now:?} of {:?}", entry.found)),
+        Err(e) => failed(e.to_string()),
+    }
+}
+
+fn is_gone(e: &std::io::Error) -> bool {
+    e.kind() == ErrorKind::NotFound || e.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error())
+}

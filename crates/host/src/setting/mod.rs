@@ -1,0 +1,125 @@
+//! What of a machine can be set: read, changed, and set back.
+//!
+//! A setting is a key and a value, both words: `net.core.somaxconn=4096`, `nic.eth0.rx-ring=1024`, `thp.enabled=madvise`.
+//! What a user asks for may stand for several of them (`cpu.governor` for that of each CPU), so that it is first expanded;
+//! each of those is then one system call that writes, which happens as a whole or not at all. That is what makes it
+//! possible to undo after a kill at any moment ([`crate::journal`]).
+
+mod block;
+mod clock;
+mod cpu;
+mod entry;
+mod fence;
+mod file;
+mod irq;
+mod nic;
+mod offload;
+mod queueing;
+mod steering;
+mod sysctl;
+mod thp;
+mod value;
+
+use pitot_results::Failure;
+
+use crate::machine::Machine;
+
+pub use entry::{Change, Setting};
+pub use value::same;
+
+/// All kinds. A key belongs to the first that takes it.
+pub static SETTINGS: &[Setting] = &[
+    sysctl::SETTING,
+    nic::SETTING,
+    queueing::SETTING,
+    steering::SETTING,
+    irq::SETTING,
+    // It takes any name of a feature, so that it stands behind the others of interfaces.
+    offload::SETTING,
+    cpu::SETTING,
+    thp::SETTING,
+    block::SETTING,
+    clock::SETTING,
+    fence::SETTING,
+];
+
+/// The kind of a concrete key.
+pub fn of(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| (setting.owns)(key))
+}
+
+/// What `key=value` stands for on this machine.
+///
+/// # Errors
+/// If no setting has such a key, or the value cannot be one of its.
+pub fn expand(machine: &Machine, key: &str, value: &str) -> Result<Vec<Change>, Failure> {
+    let value = value.trim();
+    if key.is_empty() || format!("{key}{value}").chars().any(char::is_control) || key.contains("..") {
+        return Err(Failure::misuse(
+            format!("{:?} is no setting", format!("{key}={value}")),
+            "write KEY=VALUE, such as net.core.somaxconn=4096",
+        ));
+    }
+    match SETTINGS.iter().find_map(|setting| (setting.expand)(machine, key, value)) {
+        Some(Ok(changes)) => Ok(changes),
+        Some(Err(why)) => Err(Failure::misuse(
+            format!("{key}={value} cannot be set: {why}"),
+            "docs/host.md tells what each setting takes",
+        )),
+        None => Err(Failure::misuse(
+            format!("no setting is called {key}"),
+            format!("settings have the forms {}", forms()),
+        )),
+    }
+}
+
+fn forms() -> String {
+    SETTINGS.iter().map(|setting| setting.keys).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_named_once_and_say_what_they_need() {
+        for (i, setting) in SETTINGS.iter().enumerate() {
+            assert!(SETTINGS[..i].iter().all(|other| other.name != setting.name), "{}", setting.name);
+            assert!(!setting.summary.is_empty() && setting.right.contains("CAP_"), "{}", setting.name);
+        }
+    }
+
+    #[test]
+    fn each_key_has_one_kind() {
+        for (key, kind) in [
+            ("net.ipv4.tcp_rmem", "sysctl"),
+            ("vm.swappiness", "sysctl"),
+            ("nic.eth0.rx-ring", "nic"),
+            ("nic.eth0.5.combined-queues", "nic"),
+            ("nic.eth0.gro-flush-timeout", "queueing"),
+            ("nic.eth0.rx-0.rps-cpus", "steering"),
+            ("irq.41.cpus", "interrupts"),
+            ("nic.eth0.rx-gro", "offloads"),
+            ("cpu.3.governor", "cpu"),
+            ("cpu.turbo", "cpu"),
+            ("thp.enabled", "huge pages"),
+            ("block.vda.scheduler", "disks"),
+            ("clocksource", "clock source"),
+            ("cgroup.pitot-fence.cpus", "fence"),
+        ] {
+            assert_eq!(of(key).map(|s| s.name), Some(kind), "{key}");
+        }
+        for key in ["", "nothing", "nic", "cpu.x.governor", "net", "../etc/passwd", "irq.x.cpus"] {
+            assert!(of(key).is_none(), "{key}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_setting_is_refused_with_the_forms_that_there_are() {
+        let machine = Machine::here();
+        for (key, value) in [("nothing", "1"), ("", "1"), ("net.a\nb", "1"), ("net.../etc/passwd", "1")] {
+            let failure = expand(&machine, key, value).unwrap_err();
+            assert!(!failure.what.contains('\n') && failure.exit_code() == 2, "{failure:?}");
+        }
+    }
+}

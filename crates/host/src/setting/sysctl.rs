@@ -1,0 +1,148 @@
+//! Kernel parameters: files of /proc/sys, by the names of sysctl(8).
+
+use std::io;
+use std::path::PathBuf;
+
+use super::entry::{Change, Expanded, Setting};
+use super::file;
+use crate::machine::Machine;
+
+pub(super) const SETTING: Setting = Setting {
+    name: "sysctl",
+    keys: "net.core.somaxconn",
+    summary: "kernel parameters below /proc/sys",
+    right: "root, or CAP_NET_ADMIN in its network namespace for net.*",
+    of_network: false,
+    is_exact: |key| !ROUNDED.contains(&key),
+    owns,
+    expand,
+    read,
+    write,
+    may_write: |machine, key| file::may_write(&path(machine, key)),
+};
+
+/// The directories of /proc/sys that have parameters.
+const TOPS: &[&str] = &["abi", "debug", "dev", "fs", "kernel", "net", "user", "vm"];
+
+/// What cannot be undone, and why. A star ends a prefix.
+const REFUSED: &[(&str, &str)] = &[
+    ("fs.binfmt_misc.*", "it registers programs and is no value"),
+    ("kernel.kexec_load_disabled", "it cannot be taken back before the next boot"),
+    ("kernel.modules_disabled", "it cannot be taken back before the next boot"),
+    ("kernel.ns_last_pid", "it changes by itself"),
+    ("kernel.random.*", "it is a state and no setting"),
+    ("kernel.unprivileged_bpf_disabled", "it cannot be taken back before the next boot"),
+    ("net.ipv4.conf.all.forwarding", "it changes that of every interface, which could not be undone"),
+    ("net.ipv4.ip_forward", "it changes settings of every interface, which could not be undone"),
+    ("net.ipv4.route.flush", "it does something and has no value"),
+    ("net.ipv4.tcp_fastopen_key", "it is a secret, which no journal should hold"),
+    ("net.ipv6.conf.all.disable_ipv6", "it removes addresses, which could not be undone"),
+    ("net.ipv6.conf.all.forwarding", "it changes that of every interface, which could not be undone"),
+    ("net.ipv6.route.flush", "it does something and has no value"),
+    ("vm.compact_memory", "it does something and has no value"),
+    ("vm.drop_caches", "it does something and has no value"),
+    ("vm.stat_refresh", "it does something and has no value"),
+];
+
+/// Of these the kernel gives what it has.
+const ROUNDED: &[&str] = &["vm.nr_hugepages", "vm.nr_hugepages_mempolicy", "vm.nr_overcommit_hugepages"];
+
+/// Two names for one thing in two units: to set one makes the other 0, and 0 cannot be written to all of them
+/// (Documentation/admin-guide/sysctl/vm.rst). The value of the first is then told as that of the second.
+const TWINS: &[(&str, &str)] = &[
+    ("vm.dirty_background_bytes", "vm.dirty_background_ratio"),
+    ("vm.dirty_bytes", "vm.dirty_ratio"),
+    ("vm.overcommit_kbytes", "vm.overcommit_ratio"),
+];
+
+fn twin(key: &str) -> Option<&'static str> {
+    TWINS.iter().find_map(|&(a, b)| match key {
+        _ if key == a => Some(b),
+        _ if key == b => Some(a),
+        _ => None,
+    })
+}
+
+fn owns(key: &str) -> bool {
+    key.split_once('.').is_some_and(|(top, rest)| TOPS.contains(&top) && !rest.is_empty())
+        && !key.contains("..")
+}
+
+/// A dot of a file's name (that of an interface such as eth0.5) is written as a slash.
+fn path(machine: &Machine, key: &str) -> PathBuf {
+    let swap = |c| match c {
+        '.' => '/',
+        '/' => '.',
+        c => c,
+    };
+    let name: String = key.chars().map(swap).collect();
+    machine.path(&format!("/proc/sys/{name}"))
+}
+
+fn expand(_: &Machine, key: &str, value: &str) -> Option<Expanded> {
+    if !owns(key) {
+        return None;
+    }
+    let is =
+        |pattern: &str| pattern.strip_suffix('*').map_or(key == pattern, |prefix| key.starts_with(prefix));
+    Some(match REFUSED.iter().find(|(pattern, _)| is(pattern)) {
+        Some((_, why)) => Err((*why).into()),
+        None => Ok(vec![Change::new(key, value)]),
+    })
+}
+
+fn read(machine: &Machine, key: &str) -> io::Result<String> {
+    let value = file::read(&path(machine, key))?;
+    if let Some(twin) = twin(key)
+        && value == "0"
+        && let Ok(other) = file::read(&path(machine, twin))
+        && other != "0"
+    {
+        return Ok(format!("{twin}={other}"));
+    }
+    Ok(value)
+}
+
+fn write(machine: &Machine, key: &str, value: &str) -> io::Result<()> {
+    match value.split_once('=') {
+        Some((other, value)) if twin(key) == Some(other) => file::write(&path(machine, other), value),
+        _ => file::write(&path(machine, key), value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_undone_is_refused_with_its_reason() {
+        for key in ["vm.drop_caches", "net.ipv4.ip_forward", "kernel.random.uuid", "kernel.modules_disabled"]
+        {
+            let why = expand(&Machine::here(), key, "1").unwrap().unwrap_err();
+            assert!(!why.is_empty(), "{key}");
+        }
+        assert!(expand(&Machine::here(), "vm.swappiness", "1").unwrap().is_ok());
+        assert!(expand(&Machine::here(), "thp.enabled", "never").is_none());
+    }
+
+    #[test]
+    fn of_twins_the_one_that_rules_is_told_and_written_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let vm = dir.path().join("proc/sys/vm");
+        std::fs::create_dir_all(&vm).unwrap();
+        std::fs::write(vm.join("dirty_bytes"), "0\n").unwrap();
+        std::fs::write(vm.join("dirty_ratio"), "20\n").unwrap();
+        let machine = Machine::at(dir.path());
+        let found = read(&machine, "vm.dirty_bytes").unwrap();
+        assert_eq!(found, "vm.dirty_ratio=20");
+        std::fs::write(vm.join("dirty_ratio"), "00\n").unwrap();
+        write(&machine, "vm.dirty_bytes", &found).unwrap();
+        assert_eq!(read(&machine, "vm.dirty_ratio").unwrap(), "20");
+    }
+
+    #[test]
+    fn a_slash_of_a_key_is_a_dot_of_a_name() {
+        let path = path(&Machine::here(), "net.ipv4.conf.eth0/5.rp_filter");
+        assert_eq!(path.to_str(), Some("/proc/sys/net/ipv4/conf/eth0.5/rp_filter"));
+    }
+}

@@ -1,0 +1,33 @@
+//! Transparent huge pages (Documentation/admin-guide/mm/transhuge.rst).
+
+use std::io;
+use std::path::PathBuf;
+
+use super::entry::{Change, Setting};
+use super::file;
+use crate::machine::Machine;
+
+pub(super) const SETTING: Setting = Setting {
+    name: "huge pages",
+    keys: "thp.enabled",
+    summary: "transparent huge pages: enabled, defrag and shmem_enabled",
+    right: "root (CAP_SYS_ADMIN)",
+    of_network: false,
+    is_exact: |_| true,
+    owns,
+    expand: |_, key, value| owns(key).then(|| Ok(vec![Change::new(key, value)])),
+    read: |machine, key| file::choice(&path(machine, key)?),
+    write: |machine, key, value| file::write(&path(machine, key)?, value),
+    may_write: |machine, key| file::may_write(&path(machine, key)?),
+};
+
+const FILES: &[&str] = &["enabled", "defrag", "shmem_enabled"];
+
+fn owns(key: &str) -> bool {
+    key.strip_prefix("thp.").is_some_and(|file| FILES.contains(&file))
+}
+
+fn path(machine: &Machine, key: &str) -> io::Result<PathBuf> {
+    let file = key.strip_prefix("thp.").ok_or(io::ErrorKind::NotFound)?;
+    Ok(machine.path(&format!("/sys/kernel/mm/transparent_hugepage/{file}")))
+}
