@@ -5,7 +5,7 @@ use pitot_results::Failure;
 use crate::disk::{DiskPlan, Route};
 use crate::failure::unavailable;
 use crate::mechanism::{Kind, Mechanism};
-use crate::model::Model;
+use crate::model::{Listens, Model};
 use crate::plan::ServePlan;
 
 /// Checks a plan.
@@ -79,13 +79,14 @@ fn check_listen(plan: &ServePlan) -> Result<(), Failure> {
             "omit it, or listen on an ADDRESS:PORT",
         ));
     }
-    if mechanism.misses_unix_events {
+    // There is no SO_REUSEPORT for such sockets, so that these models share one listener.
+    if mechanism.signals_one_owner && matches!(plan.model.listens, Listens::Each) {
         return Err(Failure::misuse(
             format!(
-                "mechanism {} cannot serve {}: it misses events of such sockets",
-                mechanism.name, plan.listen
+                "{}+{} cannot serve {}: its workers share the listener, and the kernel signals one of them only",
+                plan.model.name, mechanism.name, plan.listen
             ),
-            "use another mechanism, for example --mechanism epoll-et, or listen on an ADDRESS:PORT",
+            "use another mechanism or model, for example --mechanism epoll-et, or listen on an ADDRESS:PORT",
         ));
     }
     Ok(())

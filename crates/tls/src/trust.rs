@@ -7,7 +7,7 @@ use pitot_results::Failure;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 /// The authorities that this system trusts. `instead` says what else can be done if there are none.
@@ -39,6 +39,28 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|e| failed(&e))?;
     if certificates.is_empty() { Err(failed(&"there are none")) } else { Ok(certificates) }
+}
+
+/// The lists of revoked certificates of a file in PEM (RFC 5280 section 5).
+///
+/// # Errors
+/// The file cannot be read, is not PEM, or holds no list.
+pub(crate) fn revoked(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, Failure> {
+    let lists = CertificateRevocationListDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| no_lists(Some(path), &e))?;
+    if lists.is_empty() { Err(no_lists(Some(path), &"there are none")) } else { Ok(lists) }
+}
+
+/// The lists of revoked certificates in a file are of no use.
+pub(crate) fn no_lists(path: Option<&Path>, why: &dyn std::fmt::Display) -> Failure {
+    Failure::misuse(
+        format!(
+            "the lists of revoked certificates in {} cannot be used: {why}",
+            path.unwrap_or(Path::new("-")).display()
+        ),
+        "name a PEM file with lists (X509 CRL); openssl crl -inform DER makes PEM of the other form",
+    )
 }
 
 /// The authorities whose certificates are in a file in PEM.

@@ -14,6 +14,10 @@ pub(super) struct Tls {
     /// certificate may be among them.
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     tls_ca: Option<PathBuf>,
+    /// Refuse certificates that are revoked by the lists (CRL) in FILE (PEM). Authorities that have no list there have
+    /// revoked nothing.
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    tls_crl: Option<PathBuf>,
     /// Take any certificate of the server.
     #[arg(short = 'k', long, help_heading = "TLS")]
     insecure: bool,
@@ -45,6 +49,7 @@ impl Tls {
     pub(super) fn options(&self) -> TlsOptions {
         TlsOptions {
             authorities: self.tls_ca.clone(),
+            revoked: self.tls_crl.clone(),
             insecure: self.insecure,
             certificate: self.tls_cert.clone(),
             key: self.tls_key.clone(),

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyIdMethod, KeyPair, RevocationReason, RevokedCertParams, date_time_ymd,
 };
 use tempfile::TempDir;
 
@@ -71,6 +71,29 @@ impl Pki {
         let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
         (params.not_before, params.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(2002, 1, 1));
         self.issue("expired", &params)
+    }
+
+    /// The same with a serial number, and the file of a list of the authority that has the numbers in `revoked`.
+    pub fn numbered(&self, serial: u64, revoked: &[u64]) -> (Identity, String) {
+        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        params.serial_number = Some(serial.into());
+        let entry = |serial: &u64| RevokedCertParams {
+            serial_number: (*serial).into(),
+            revocation_time: date_time_ymd(2025, 1, 1),
+            reason_code: Some(RevocationReason::KeyCompromise),
+            invalidity_date: None,
+        };
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2025, 1, 2),
+            next_update: date_time_ymd(2999, 1, 1),
+            crl_number: 1u64.into(),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.iter().map(entry).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let path = self.folder.path().join("revoked.pem");
+        std::fs::write(&path, list.signed_by(&self.issuer).unwrap().pem().unwrap()).unwrap();
+        (self.issue("numbered", &params), path.to_str().unwrap().to_owned())
     }
 
     pub fn folder(&self) -> &Path {

@@ -266,6 +266,31 @@ fn a_certificate_that_is_not_to_be_trusted_is_named_with_the_cure() {
     assert!(what.contains("expired"), "{what}");
 }
 
+#[needs("nginx")]
+#[test]
+fn a_revoked_certificate_is_named_where_a_list_has_it() {
+    let pki = Pki::new();
+    let (identity, list) = pki.numbered(7, &[6, 7]);
+    let server = servers::nginx_with(&identity, "");
+    let url = format!("https://localhost:{}/bytes", server.port);
+    let common = [&*url, "--tls-ca", pki.authority()];
+    right(&[&common[..], &["-n", "5"]].concat());
+    let (what, _, summary) = refused(&[&common[..], &["--tls-crl", &list]].concat());
+    assert!(what.contains("certificate is revoked") && summary.contains("revoked"), "{what} {summary}");
+    let (_, list) = pki.numbered(8, &[6, 8]);
+    right(&[&common[..], &["--tls-crl", &list, "-n", "5"]].concat());
+    for file in [pki.authority(), "/nonexistent"] {
+        let output = load(&[&common[..], &["--tls-crl", file]].concat());
+        let error = text(&output.stderr);
+        assert!(
+            output.status.code() == Some(2) && error.contains("lists of revoked certificates"),
+            "{error}"
+        );
+    }
+    let output = load(&[&url, "-k", "--tls-crl", &list]);
+    assert!(output.status.code() == Some(2) && text(&output.stderr).contains("leave one of them out"));
+}
+
 #[test]
 fn a_port_without_tls_is_named() {
     let port = plain_http();

@@ -46,9 +46,9 @@ fn load(path: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&said));
 }
 
-/// It misses events of such sockets.
+/// Its workers share a listener, and the kernel signals one owner only.
 fn is_refused(pair: &Pair) -> bool {
-    pair.mechanism == "sigio"
+    pair.mechanism == "sigio" && ["loops", "preloop", "relay"].contains(&&*pair.model)
 }
 
 fn socket_in(directory: &tempfile::TempDir) -> (PathBuf, String) {
@@ -75,6 +75,7 @@ fn every_pair_serves_on_a_file_and_removes_it() {
         assert_eq!(get(&path, "/small.txt"), SMALL);
         assert!(get(&path, "/large.bin") == fs::read(site.path("large.bin")).expect("the file"));
         assert_eq!(get(&path, "/bytes/1000000").len(), 1_000_000);
+        load(&path, &["http://h/large.bin", "-n", "60", "-c", "6"]);
         load(&path, &["http://name.invalid/small.txt", "-n", "40", "-c", "3", "--pipeline", "2"]);
         load(
             &path,

@@ -105,6 +105,7 @@ const ENTRIES: &[Entry] = &[
     of_load("insecure", Role::OfTls),
     of_load("tls-ca", Role::OfTls),
     of_load("tls-cert", Role::OfTls),
+    of_load("tls-crl", Role::OfTls),
     of_load("tls-key", Role::OfTls),
     of_load("tls-resume", Role::OfTls),
     of_load("tls-version", Role::OfTls),

@@ -7,7 +7,7 @@ pub(super) static BLOCKING: Mechanism = Mechanism {
           connection costs a process or a thread.",
     kind: Kind::Blocking,
     watches_eventfd: true,
-    misses_unix_events: false,
+    signals_one_owner: false,
     is_of_runtime: false,
     default_rank: 1,
     probe: Mechanism::always,

@@ -19,8 +19,8 @@ pub struct Mechanism {
     pub kind: Kind,
     /// Whether it can watch an eventfd or a ring, not only sockets and pipes.
     pub watches_eventfd: bool,
-    /// True if it does not report all events of a socket that is a file (unix(7)).
-    pub misses_unix_events: bool,
+    /// True if of several workers that share one open socket only the last one hears of it (F_SETOWN in fcntl(2)).
+    pub signals_one_owner: bool,
     /// True if the async runtime uses it too, so that the model `tokio` supports it.
     pub is_of_runtime: bool,
     /// The default mechanism of a model is the supported one with the highest rank.

@@ -9,7 +9,7 @@ pub(super) static EPOLL_ET: Mechanism = Mechanism {
           its whole life; the loop has to remember which connections it has not served to the end.",
     kind: Kind::readiness::<EpollEdge>(),
     watches_eventfd: true,
-    misses_unix_events: false,
+    signals_one_owner: false,
     is_of_runtime: true,
     default_rank: 2,
     probe: Mechanism::always,

@@ -9,7 +9,7 @@ pub(super) static EPOLL_LT: Mechanism = Mechanism {
           ready, so that interest in writing has to be switched on and off by epoll_ctl(2) when a client reads slowly.",
     kind: Kind::readiness::<EpollLevel>(),
     watches_eventfd: true,
-    misses_unix_events: false,
+    signals_one_owner: false,
     is_of_runtime: false,
     default_rank: 0,
     probe: Mechanism::always,

@@ -10,7 +10,7 @@ pub(super) static EPOLL_ONESHOT: Mechanism = Mechanism {
           more system call per report.",
     kind: Kind::readiness::<EpollOneShot>(),
     watches_eventfd: true,
-    misses_unix_events: false,
+    signals_one_owner: false,
     is_of_runtime: false,
     default_rank: 0,
     probe: Mechanism::always,

@@ -9,7 +9,7 @@ pub(super) static POLL: Mechanism = Mechanism {
           and both sides scan it.",
     kind: Kind::readiness::<Poll>(),
     watches_eventfd: true,
-    misses_unix_events: false,
+    signals_one_owner: false,
     is_of_runtime: false,
     default_rank: 0,
     probe: Mechanism::always,

@@ -9,7 +9,7 @@ pub(super) static SIGIO: Mechanism = Mechanism {
           and when the signal queue overflows, every connection is checked once with poll(2).",
     kind: Kind::readiness::<SigIo>(),
     watches_eventfd: false,
-    misses_unix_events: true,
+    signals_one_owner: true,
     is_of_runtime: false,
     default_rank: 0,
     probe: Mechanism::always,

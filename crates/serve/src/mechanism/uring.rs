@@ -10,7 +10,7 @@ pub(super) static URING: Mechanism = Mechanism {
           the other mechanisms makes none. Large hot files cost several times as much (bench/data_server.py).",
     kind: Kind::Completion { run_loop: crate::worker::ring::run },
     watches_eventfd: true,
-    misses_unix_events: false,
+    signals_one_owner: false,
     is_of_runtime: false,
     default_rank: 0,
     probe: || pitot_sys::ring::probe().map(|_| ()),

@@ -75,7 +75,8 @@ pub trait Readiness: Sized {
     /// ENOMEM, ENOSPC (/proc/sys/fs/epoll/max_user_watches).
     fn watch(&mut self, fd: BorrowedFd<'_>, token: Token, interest: Interest) -> io::Result<()>;
 
-    /// Changes the interest in a watched descriptor. Never needed with an edge trigger.
+    /// Changes the interest in a watched descriptor. Never needed with an edge trigger, but for a socket that is a file
+    /// (unix(7)) and has just been found full: see [`SigIo`](super::SigIo).
     ///
     /// # Errors
     /// ENOENT if it is not watched.

@@ -4,6 +4,16 @@
 //! The trigger is an edge. When the queue is full (RLIMIT_SIGPENDING) the kernel sends a plain SIGIO instead, and
 //! the loop has to ask for all descriptors once with poll(2). Signals go to one thread (F_SETOWN_EX), which must
 //! have them blocked, as must every other thread.
+//!
+//! Owner and signal belong to the open file, not to the descriptor: of several threads or processes that share a listener
+//! only the one that watched it last gets its signals, with its own number of the descriptor.
+//!
+//! **Sockets that are files** (unix(7), streams) signal room only after a send that failed for lack of it while O_ASYNC was
+//! set: that send sets the flag SOCKWQ_ASYNC_NOSPACE (`sock_alloc_send_pskb` in net/core/sock.c, `sk_set_bit` in
+//! include/net/sock.h), without which `sock_wake_async` (net/socket.c) sends nothing. Those of TCP set it in poll(2) too
+//! (`tcp_poll`), and `unix_poll` does not. So a socket that was full before it was watched is reported as having room, once,
+//! for its owner to fail again. And between that a send finds the socket full and that it sets the flag there is no lock, as
+//! TCP has, so that room that comes then is not signalled: its owner asks for it by `rewatch`.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -28,6 +38,10 @@ const F_OWNER_TID: libc::c_int = 0;
 struct OwnerEx {
     kind: libc::c_int,
     id: libc::pid_t,
+}
+
+fn is_unix(fd: BorrowedFd<'_>) -> bool {
+    rustix::net::sockopt::socket_domain(fd).is_ok_and(|domain| domain == rustix::net::AddressFamily::UNIX)
 }
 
 /// The signal that carries readiness. The first two are left to the C library's users by custom.
@@ -99,13 +113,25 @@ impl Readiness for SigIo {
         let events = if interest.writes() { INPUT | libc::POLLOUT } else { INPUT };
         let mut now = libc::pollfd { fd: raw, events, revents: 0 };
         // SAFETY: the pointer is to one pollfd, which the kernel may write to.
-        if unsafe { libc::poll(&raw mut now, 1, 0) } == 1 {
+        let mut ready = unsafe { libc::poll(&raw mut now, 1, 0) } == 1;
+        if interest.writes() && now.revents & libc::POLLOUT == 0 && is_unix(fd) {
+            now.revents |= libc::POLLOUT;
+            ready = true;
+        }
+        if ready {
             self.ready_at_watch.push(ready_from_bits(token, now.revents));
         }
         Ok(())
     }
 
-    fn rewatch(&mut self, _: BorrowedFd<'_>, _: Token, _: Interest) -> io::Result<()> {
+    fn rewatch(&mut self, fd: BorrowedFd<'_>, token: Token, interest: Interest) -> io::Result<()> {
+        if interest.writes() {
+            let mut now = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+            // SAFETY: the pointer is to one pollfd, which the kernel may write to.
+            if unsafe { libc::poll(&raw mut now, 1, 0) } == 1 {
+                self.ready_at_watch.push(ready_from_bits(token, now.revents));
+            }
+        }
         Ok(())
     }
 

@@ -136,6 +136,33 @@ fn interest_comes_back_after_another_has_gone<R: Readiness>() {
     assert!(reports_readable(&mut mechanism, token));
 }
 
+/// A socket that was full before it was watched, and one that is found full later, are reported once there is room.
+fn room_in_a_socket_that_is_a_file_is_reported<R: Readiness>() {
+    if R::TRIGGER == Trigger::Level {
+        return;
+    }
+    let mut mechanism = R::new().unwrap();
+    let (mut reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
+    writer.set_nonblocking(true).unwrap();
+    reader.set_nonblocking(true).unwrap();
+    let fill = |writer: &mut std::os::unix::net::UnixStream| while writer.write(&[0; 4096]).is_ok() {};
+    let token = Token::new(3, 2);
+    fill(&mut writer);
+    mechanism.watch(writer.as_fd(), token, Interest::Write).unwrap();
+    for _ in 0..3 {
+        // What is reported too much ends with another failure.
+        let mut ready = Vec::new();
+        mechanism.wait(Some(Duration::ZERO), &mut ready).unwrap();
+        fill(&mut writer);
+        mechanism.rewatch(writer.as_fd(), token, Interest::Write).unwrap();
+        while std::io::Read::read(&mut reader, &mut [0; 65_536]).is_ok() {}
+        ready.clear();
+        mechanism.wait(Some(Duration::from_secs(5)), &mut ready).unwrap();
+        assert!(ready.iter().any(|r| r.token == token && r.writable), "{ready:?}");
+        fill(&mut writer);
+    }
+}
+
 /// Input and its end that arrive before the watch are one edge: who receives the input hears of the end now or never.
 fn reports_the_end_behind_input<R: Readiness>() {
     if R::TRIGGER == Trigger::Level {
@@ -186,6 +213,7 @@ pub(super) fn all<R: Readiness>() {
     level_interest_in_writing_can_be_given_up::<R>();
     interest_comes_back_after_another_has_gone::<R>();
     reports_the_end_behind_input::<R>();
+    room_in_a_socket_that_is_a_file_is_reported::<R>();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pitot_results::Failure;
-use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::client::{Resumption, VerifierBuilderError, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
@@ -37,9 +37,15 @@ pub(super) fn config(options: &TlsOptions) -> Result<ClientConfig, Failure> {
                 "leave one of them out",
             ));
         }
+        if options.revoked.is_some() {
+            return Err(Failure::misuse(
+                "--insecure takes any certificate, and --tls-crl names those not to be taken",
+                "leave one of them out",
+            ));
+        }
         builder.with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
     } else {
-        builder.with_custom_certificate_verifier(Arc::new(chain(options.authorities.as_deref(), &provider)?))
+        builder.with_custom_certificate_verifier(Arc::new(chain(options, &provider)?))
     };
     let mut config = match (&options.certificate, &options.key) {
         (None, None) => builder.with_no_client_auth(),
@@ -65,14 +71,20 @@ pub(super) fn config(options: &TlsOptions) -> Result<ClientConfig, Failure> {
     Ok(config)
 }
 
-fn chain(authorities: Option<&Path>, provider: &Arc<CryptoProvider>) -> Result<Chain, Failure> {
-    let (roots, named) = match authorities {
+fn chain(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Chain, Failure> {
+    let (roots, named) = match options.authorities.as_deref() {
         Some(file) => (trust::of_file(file)?, trust::certificates(file)?),
         None => (trust::of_the_system("--insecure")?, Vec::new()),
     };
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-        .build()
-        .map_err(|e| Failure::run(format!("certificates cannot be checked: {e}"), "use --insecure"))?;
+    let mut verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    if let Some(file) = options.revoked.as_deref() {
+        // Authorities that have no list there have revoked nothing, as far as is known.
+        verifier = verifier.with_crls(trust::revoked(file)?).allow_unknown_revocation_status();
+    }
+    let verifier = verifier.build().map_err(|e| match e {
+        e @ VerifierBuilderError::InvalidCrl(_) => trust::no_lists(options.revoked.as_deref(), &e),
+        e => Failure::run(format!("certificates cannot be checked: {e}"), "use --insecure"),
+    })?;
     Ok(Chain::new(verifier, named))
 }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 pub struct TlsOptions {
     /// A file of certificates in PEM that takes the place of the system's authorities.
     pub authorities: Option<PathBuf>,
+    /// A file of lists of revoked certificates (CRL) in PEM.
+    pub revoked: Option<PathBuf>,
     /// Take any certificate.
     pub insecure: bool,
     /// A file with the certificate to show to a server that asks for one, and its chain, in PEM.
@@ -41,6 +43,7 @@ impl TlsOptions {
     pub fn first_set(&self) -> Option<&'static str> {
         let set = [
             (self.authorities.is_some(), "--tls-ca"),
+            (self.revoked.is_some(), "--tls-crl"),
             (self.insecure, "--insecure"),
             (self.certificate.is_some(), "--tls-cert"),
             (self.key.is_some(), "--tls-key"),

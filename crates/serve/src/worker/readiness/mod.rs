@@ -496,6 +496,9 @@ impl<R: Readiness> Loop<R> {
                 Watch::For(before) if R::TRIGGER == Trigger::Level && before != interest => {
                     self.mechanism.rewatch(connection.as_fd(), token, interest)
                 }
+                Watch::For(_) if self.server.is_unix && matches!(turn, Turn::AwaitRoom) => {
+                    self.mechanism.rewatch(connection.as_fd(), token, interest)
+                }
                 Watch::For(_) => Ok(()),
             };
             if watched.is_ok() {
