@@ -1,18 +1,31 @@
 #!/usr/bin/env python3
-"""Compares two builds of pitot on this machine: CPU time per request and idle memory of the servers, CPU time of the client.
+"""Compares two builds of pitot on this machine: CPU time per request of the servers and of the client, its start, its
+instructions, and idle memory of the servers.
 
-    python3 bench/versions.py OLD NEW [server|connections|memcache|load|memory|all] [--generations N] [--rounds N]
+    python3 bench/versions.py OLD NEW [server|connections|memcache|load|start|instructions|memory|all]
+                              [--only PART_OF_A_NAME] [--generations N] [--rounds N] [--slice TIME]
 
-OLD and NEW are paths of two `pitot` binaries. Their servers are kept up side by side on the first CPU and loaded in turn
-from the last one, in slices of 300 ms in the order A B B A; a generation is a pair of fresh servers. The ratio of a
-generation is the median over its rounds, and the figure printed is the median over generations, with all of them beside
-it. The client of the server tests is always OLD, and the server of `load` too. Traffic stays on 127.0.0.1.
+OLD and NEW are paths of two `pitot` binaries. Servers run on the first CPU, clients on the last.
+
+server        CPU time per request, keep-alive connections
+connections   the same with a new connection for each request
+memcache      the same, memcached's protocol
+load          CPU time of the client per request, both engines
+start         CPU time of a `pitot load` of 64 requests on 64 connections
+instructions  user-mode instructions of the client for each request, which hardly vary (valgrind's cachegrind, which knows
+              io_uring and not epoll_pwait2; what both engines share is the most of them)
+memory        resident memory per idle connection
+
+Both builds, and OLD once more as a control, are kept up side by side and loaded in turn (bench/held.py): the ratio of the
+control shows what the machine does to two equal programs. The client of the server tests is always OLD, and the server of the
+others too. On a machine that has other work as well, run it with a priority (`nice -n -10`). Traffic stays on 127.0.0.1.
 """
-import argparse, contextlib, json, os, pathlib, resource, signal, socket, statistics, subprocess, sys, tempfile
+import argparse, contextlib, os, pathlib, re, resource, signal, statistics, subprocess, sys, tempfile
 
+from held import Held, alternate, client_cpu, told
 from serve import CLIENT_CPU, SERVER_CPU, cpu_seconds, hold, rss_bytes
 
-SLICE = "300ms"
+PER_REQUEST = ["--requests-per-connection", "1"]
 
 
 class Server:
@@ -31,66 +44,108 @@ class Server:
         self.process.wait(15)
 
 
-def load(binary, url, *arguments):
-    command = ["taskset", "-c", str(CLIENT_CPU), binary, "load", url, "-d", SLICE, "--warmup", "0s", "--json", "-"]
-    for _ in range(3):
-        result = json.loads(subprocess.run([*command, *arguments], capture_output=True, text=True).stdout)
-        if result["errors"]:
-            sys.exit(f"{url}: {result['errors']}")
-        # On a machine that stands still for a whole slice nothing is completed in it.
-        if result["requests"]["completed"]:
-            return result
-    sys.exit(f"{url}: no reply in three slices")
-
-
-def server_slice(client, server, url, arguments):
-    """Server CPU seconds per request of one slice."""
-    before = cpu_seconds(server.process.pid)[0]
-    result = load(client, url.format(server.address), *arguments)
-    return (cpu_seconds(server.process.pid)[0] - before) / result["requests"]["completed"]
-
-
-def alternate(rounds, old, new):
-    """The median ratio of new to old over rounds of A B B A, after one that is thrown away."""
-    ratios = []
-    for _ in range(rounds + 1):
-        a, b = old(), new()
-        b, a = b + new(), a + old()
-        ratios.append(b / a)
-    return statistics.median(ratios[1:])
-
-
-def show(name, ratios):
-    spread = " ".join(f"{ratio:.3f}" for ratio in sorted(ratios))
-    print(f"  {name:34}{statistics.median(ratios):8.3f}   [{spread}]", flush=True)
+def show(name, generations):
+    """`generations` has the medians of each: of the control and of the new build."""
+    control, new = zip(*generations)
+    print(f"  {name:34}{told(new)}  control {told(control)}", flush=True)
 
 
 def servers(options, title, cells):
     print(f"\n{title}: CPU per request, new to old")
     for name, serve, url, arguments in cells:
-        ratios = []
+        if options.only not in name:
+            continue
+        generations = []
         for _ in range(options.generations):
             with contextlib.ExitStack() as stack:
-                old, new = (stack.enter_context(contextlib.closing(Server(b, *serve))) for b in (options.old, options.new))
-                one = lambda server: lambda: server_slice(options.old, server, url, arguments)
-                ratios.append(alternate(options.rounds, one(old), one(new)))
-        show(name, ratios)
+                client = stack.enter_context(contextlib.closing(Held(options.old, CLIENT_CPU)))
+                sides = []
+                for i, binary in enumerate((options.old, options.old, options.new)):
+                    server = stack.enter_context(contextlib.closing(Server(binary, *serve)))
+                    client.open(f"g{i}", url.format(server.address), arguments)
+
+                    def side(server=server, group=f"g{i}"):
+                        before = cpu_seconds(server.process.pid)[0]
+                        answer = client.run(group, options.slice)
+                        return cpu_seconds(server.process.pid)[0] - before, answer["completed"]
+                    sides.append(side)
+                generations.append([statistics.median(r) for r in alternate(options.rounds, sides)])
+        show(name, generations)
 
 
 def clients(options):
     print("\nload: client CPU per request, new to old")
-    for name, arguments in [("epoll, 64 connections", ["--engine", "epoll", "-c", "64"]),
-                            ("uring, 64 connections", ["--engine", "uring", "-c", "64"]),
-                            ("epoll, 256 connections", ["--engine", "epoll", "-c", "256"])]:
-        ratios = []
-        for _ in range(options.generations):
-            with contextlib.closing(Server(options.old, "http")) as server:
-                def one(binary):
-                    result = load(binary, f"http://{server.address}/bytes/1024", *arguments)
-                    client = result["client"]
-                    return (client["cpu_user_s"] + client["cpu_system_s"]) / result["requests"]["completed"]
-                ratios.append(alternate(options.rounds, lambda: one(options.old), lambda: one(options.new)))
-        show(name, ratios)
+    for engine in ("epoll", "uring"):
+        for kind, arguments in [("64 connections", ["-c", "64"]), ("1 connection", ["-c", "1"]),
+                                ("256 connections", ["-c", "256"]), ("a new one each", ["-c", "64", *PER_REQUEST])]:
+            name = f"{engine}, {kind}"
+            if options.only not in name:
+                continue
+            generations = []
+            for _ in range(options.generations):
+                with contextlib.ExitStack() as stack:
+                    server = stack.enter_context(contextlib.closing(Server(options.old, "http")))
+                    sides = []
+                    for binary in (options.old, options.old, options.new):
+                        client = stack.enter_context(contextlib.closing(Held(binary, CLIENT_CPU)))
+                        client.open("g", f"http://{server.address}/bytes/1024", ["--engine", engine, *arguments])
+                        sides.append(lambda client=client: client_cpu(client.run("g", options.slice)))
+                    generations.append([statistics.median(r) for r in alternate(options.rounds, sides)])
+            show(name, generations)
+
+
+def short_load(binary, url, requests, *arguments):
+    return [binary, "load", url, "-n", str(requests), "-c", "64", "--warmup", "0s", "--engine", "epoll", *arguments]
+
+
+def start(options):
+    print("\nstart: CPU time of a load of 64 requests, new to old")
+
+    def one(command):
+        child = subprocess.Popen(["taskset", "-c", str(CLIENT_CPU), *command], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            sys.exit(f"{' '.join(command)}: exit code {child.returncode}")
+        times.setdefault(command[0], []).append(usage.ru_utime + usage.ru_stime)
+        return times[command[0]][-1], 1
+
+    times, generations = {}, []
+    for _ in range(options.generations):
+        with contextlib.closing(Server(options.old, "http")) as server:
+            url = f"http://{server.address}/bytes/1024"
+            sides = [lambda b=b: one(short_load(b, url, 64)) for b in (options.old, options.old, options.new)]
+            generations.append([statistics.median(r) for r in alternate(options.rounds, sides)])
+    show("epoll, 64 connections", generations)
+    print("  " + "".join(f"{n}: {statistics.median(times[b]) * 1e3:.2f} ms  " for n, b in
+                         (("old", options.old), ("new", options.new))))
+
+
+def instructions(options):
+    print("\ninstructions: of the client, user mode, per request, old and new")
+
+    def count(binary, url, requests, more):
+        command = [binary, "load", url, "-n", str(requests), "-c", "64", "--warmup", "0s", "--engine", "uring", *more]
+        out = subprocess.run(["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", *command],
+                             capture_output=True, text=True)
+        if out.returncode:
+            sys.exit(f"valgrind {' '.join(command)}:\n{out.stderr}")
+        return int(re.search(r"I +refs: +([\d,]+)", out.stderr)[1].replace(",", ""))
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.closing(Server(options.old, "http")) as server:
+        copies = []
+        for name, binary in (("old", options.old), ("new", options.new)):
+            # The kernel tells prctl(PR_GET_AUXV) of a vDSO that valgrind has unmapped: the copy asks for nothing that exists.
+            copies.append(pathlib.Path(folder, name))
+            asks, asks_in_vain = 0x41555856.to_bytes(4, "little"), 0x41555857.to_bytes(4, "little")
+            copies[-1].write_bytes(pathlib.Path(binary).read_bytes().replace(asks, asks_in_vain))
+            copies[-1].chmod(0o755)
+        for name, more in (("uring, 64 connections", []), ("uring, a new one each", PER_REQUEST)):
+            # What a run has more than another is that of seconds that it took.
+            url = f"http://{server.address}/bytes/1024"
+            few, many = ([min(count(copy, url, n, more) for _ in range(3)) for copy in copies] for n in (2000, 12000))
+            old, new = ((m - f) / 10000 for f, m in zip(few, many))
+            print(f"  {name:34}{old:8.0f}{new:8.0f}   ratio {new / old:.3f}", flush=True)
 
 
 def memory(options, site, count=9000):
@@ -114,9 +169,11 @@ def main():
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("what", nargs="?", default="all",
-                        choices=["server", "connections", "memcache", "load", "memory", "all"])
-    parser.add_argument("--generations", type=int, default=6)
-    parser.add_argument("--rounds", type=int, default=8)
+                        choices=["server", "connections", "memcache", "load", "start", "instructions", "memory", "all"])
+    parser.add_argument("--only", default="", help="cells whose name has this in it")
+    parser.add_argument("--generations", type=int, default=12)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--slice", default="50ms")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     wants = lambda what: options.what in (what, "all")
@@ -131,13 +188,17 @@ def main():
                     [(f"{m}+{k}", pair(m, k), url, ["-c", "64"]) for m, k in pairs])
         if wants("connections"):
             servers(options, "connections, a new one for each request",
-                    [(f"{m}+{k}", pair(m, k), url, ["-c", "64", "--requests-per-connection", "1"]) for m, k in pairs[:3] + pairs[5:6]])
+                    [(f"{m}+{k}", pair(m, k), url, ["-c", "64", *PER_REQUEST]) for m, k in pairs[:3] + pairs[5:6]])
         if wants("memcache"):
             servers(options, "memcache, 64 connections",
                     [(f"loop+{k}", ["memcache", "--mechanism", k], "memcache://{}/?keys=1000", ["-c", "64"])
                      for k in ("epoll-et", "uring")])
         if wants("load"):
             clients(options)
+        if wants("start"):
+            start(options)
+        if wants("instructions"):
+            instructions(options)
         if wants("memory"):
             memory(options, site)
 

@@ -12,14 +12,35 @@ use crate::histogram_text as text;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Handshakes {
     pub(crate) counts: HandshakeCounts,
-    /// Times of full handshakes.
-    #[serde(with = "text")]
-    pub(crate) full: Histogram,
-    /// Times of resumed ones.
-    #[serde(with = "text")]
-    pub(crate) resumed: Histogram,
+    full: Times,
+    resumed: Times,
     /// What was agreed on, and how often.
     agreed: Vec<Agreed>,
+}
+
+/// Times of handshakes; no histogram before the first, as a load without TLS has none, and its start would pay for it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Times(Option<Recorded>);
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Recorded(#[serde(with = "text")] Histogram);
+
+impl Times {
+    fn record(&mut self, elapsed: Nanos) {
+        self.0.get_or_insert_default().0.record(elapsed);
+    }
+
+    fn merge(&mut self, other: &Times) {
+        if let Some(recorded) = &other.0 {
+            self.0.get_or_insert_default().0.merge(&recorded.0);
+        }
+    }
+
+    fn histogram(&self) -> Option<&Histogram> {
+        self.0.as_ref().map(|recorded| &recorded.0)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,6 +96,16 @@ impl Handshakes {
         }
     }
 
+    /// Times of full handshakes, if there were any.
+    pub(crate) fn full(&self) -> Option<&Histogram> {
+        self.full.histogram()
+    }
+
+    /// Times of resumed handshakes, if there were any.
+    pub(crate) fn resumed(&self) -> Option<&Histogram> {
+        self.resumed.histogram()
+    }
+
     /// The counts by the names of IANA's registries, the most frequent first.
     pub(crate) fn result(&self) -> Tls {
         let mut sessions: Vec<TlsSession> = self
@@ -108,7 +139,7 @@ mod tests {
         b.counts.failed = 7;
         a.merge(&b);
         assert_eq!(a.counts, HandshakeCounts { full: 3, resumed: 1, failed: 7 });
-        assert_eq!((a.full.count(), a.resumed.max()), (3, Nanos(2)));
+        assert_eq!((a.full().unwrap().count(), a.resumed().unwrap().max()), (3, Nanos(2)));
         let tls = a.result();
         let sessions: Vec<(&str, u64)> = tls.sessions.iter().map(|s| (&*s.version, s.count)).collect();
         assert_eq!(sessions, [("TLSv1_3", 3), ("TLSv1_2", 1)]);

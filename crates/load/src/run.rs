@@ -332,8 +332,8 @@ impl Measured {
         Figures {
             response: &self.collector.response,
             connect: Some(&tally.connect),
-            handshake: Some(&tally.tls.full),
-            resumption: Some(&tally.tls.resumed),
+            handshake: tally.tls.full(),
+            resumption: tally.tls.resumed(),
             page: tally.pages.as_ref().map(|pages| &pages.time),
             attempted: tally.requests.attempted,
             errors: tally.error_count(),
@@ -351,8 +351,8 @@ impl Measured {
             service: tally.service.clone(),
             schedule_lag: tally.schedule_lag.clone(),
             connect: tally.connect.clone(),
-            handshake: tally.tls.full.clone(),
-            resumption: tally.tls.resumed.clone(),
+            handshake: tally.tls.full().cloned().unwrap_or_default(),
+            resumption: tally.tls.resumed().cloned().unwrap_or_default(),
             first_byte: tally.first_byte.clone(),
         };
         let (verdict, reason) = verdict::judge(tally, length, plan.has_requests());

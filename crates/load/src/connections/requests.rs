@@ -17,14 +17,14 @@ const TAIL_KEPT: usize = 4096;
 
 impl Connections {
     /// True if the slot may be given one more request.
+    #[inline(always)]
     pub(super) fn has_room(&self, slot: u32) -> bool {
         let s = &self.slots[slot as usize];
         if self.stage != Stage::Running || s.under_way >= s.room {
             return false;
         }
-        if let Some(sessions) = &self.sessions {
-            let (begins, unsent) = (!sessions.is_under_way(slot), s.under_way - s.unanswered());
-            if begins && self.remaining == 0 || !sessions.has_room(slot, unsent) {
+        if self.sessions.is_some() {
+            if !self.session_has_room(slot) {
                 return false;
             }
         } else if self.remaining == 0 {
@@ -277,10 +277,10 @@ impl Connections {
     /// Takes whole replies from the input. Returns how many bytes are consumed, or `None` if the connection is lost.
     fn digest(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, input: &[u8]) -> Option<usize> {
         let mut used = 0;
+        let has_layers = self.layers;
         loop {
             let tag = self.oldest_tag(slot);
             let s = &mut self.slots[slot as usize];
-            let has_layers = s.conn.has_layers();
             if let Link::Open(open) = &mut s.link
                 && open.unanswered > 0
                 && used < input.len()
@@ -358,6 +358,7 @@ impl Connections {
     }
 
     /// The reply to the `nth` oldest request is complete; false if it was the last one of its connection.
+    #[inline(always)]
     fn replied(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, nth: u16, reply: Reply) -> bool {
         self.complete(slot, now, nth, reply);
         if !reply.persists {
@@ -377,6 +378,7 @@ impl Connections {
     }
 
     /// Takes the `nth` oldest of the unanswered requests of a slot out of the table, if its connection is open.
+    #[inline(always)]
     fn take_pending(&mut self, slot: u32, nth: u16) -> Option<Pending> {
         let request = self.pending[self.pending_index(slot, nth)];
         // Those before it move up, so that the others stay in the order in which they were sent.
@@ -387,7 +389,7 @@ impl Connections {
         let s = &mut self.slots[slot as usize];
         // Only an open connection has sent requests.
         let Link::Open(open) = &mut s.link else { return None };
-        s.oldest = (s.oldest + 1) % self.pipeline;
+        s.oldest = if s.oldest + 1 < self.pipeline { s.oldest + 1 } else { 0 };
         s.under_way -= 1;
         open.unanswered -= 1;
         open.served += 1;

@@ -138,7 +138,17 @@ impl Connections {
         self.sessions.as_ref().is_some_and(|sessions| sessions.is_under_way(slot))
     }
 
+    /// True if the session of a slot may begin, or goes on with a step that may be sent now.
+    pub(super) fn session_has_room(&self, slot: u32) -> bool {
+        let s = &self.slots[slot as usize];
+        self.sessions.as_ref().is_some_and(|sessions| {
+            let (begins, unsent) = (!sessions.is_under_way(slot), s.under_way - s.unanswered());
+            !(begins && self.remaining == 0) && sessions.has_room(slot, unsent)
+        })
+    }
+
     /// Requests were written on a slot, or a reply was taken.
+    #[inline]
     pub(super) fn update_room(&mut self, slot: u32) {
         if let Some(sessions) = &mut self.sessions
             && let Some(conn) = self.slots[slot as usize].conn.session()

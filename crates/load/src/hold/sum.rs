@@ -56,10 +56,9 @@ pub(super) fn slice(group: &str, read_at: Nanos, lanes: &[Box<LaneSlice>]) -> Sl
 fn handshakes<'a>(of: impl Iterator<Item = &'a Handshakes>) -> BTreeMap<String, String> {
     let mut sum = Handshakes::default();
     of.for_each(|handshakes| sum.merge(handshakes));
-    [("handshake", &sum.full), ("resumption", &sum.resumed)]
+    [("handshake", sum.full()), ("resumption", sum.resumed())]
         .into_iter()
-        .filter(|(_, times)| times.count() > 0)
-        .map(|(name, times)| (name.to_owned(), times.encode()))
+        .filter_map(|(name, times)| Some((name.to_owned(), times?.encode())))
         .collect()
 }
 

@@ -34,6 +34,7 @@ pub(super) enum Framing {
 }
 
 /// Reads a head; none if it is not all there.
+#[inline(always)]
 pub(super) fn parse(input: &[u8]) -> Result<Option<Head>, Fault> {
     const VERSION: &[u8] = b"HTTP/1.";
     let seen = input.len().min(VERSION.len());
@@ -52,8 +53,10 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<Head>, Fault> {
     let status = u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0');
     let mut fields = Fields { size: None, coding: Coding::None, close: false, keep_alive: false };
     let mut at = 12;
+    // Where the line at `at` ends, if that is known.
+    let mut line_end = None;
     loop {
-        let Some(end) = memchr::memchr(b'\n', &input[at..]) else {
+        let Some(end) = line_end.take().or_else(|| memchr::memchr(b'\n', &input[at..])) else {
             return if input.len() < HEAD_MAX { Ok(None) } else { Err(Fault::TooLarge) };
         };
         at += end + 1;
@@ -63,7 +66,8 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<Head>, Fault> {
             // A folded line (RFC 9112 section 5.2) has not been allowed since 2014.
             [b' ' | b'\t', ..] => return Err(Fault::Malformed),
             [b'c' | b'C' | b't' | b'T', ..] => {
-                if let Some(end) = memchr::memchr(b'\n', &input[at..]) {
+                line_end = memchr::memchr(b'\n', &input[at..]);
+                if let Some(end) = line_end {
                     fields.read(&input[at..at + end])?;
                 }
             }
