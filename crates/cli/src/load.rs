@@ -19,9 +19,10 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pitot_load::requests::{FORMATS, SessionOptions};
 use pitot_load::{
-    ENGINES, Options, PACES, PaceOptions, Plan, Progress, Report, Respawn, Watch, WorkerSpec,
+    ENGINES, Options, PACES, PaceOptions, Plan, Progress, Report, Respawn, ThinkTimes, Watch, WorkerSpec,
     WorkloadOptions, output,
 };
 use pitot_meter::hlog::LogWriter;
@@ -75,6 +76,10 @@ pub(crate) struct Load {
     /// Pause between a reply and the next request on the same connection.
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Load")]
     think: Option<Nanos>,
+    /// How think times vary around --think, and around those of sessions: constant, uniform (from half of it to one and a
+    /// half) or exponential. [default: constant]
+    #[arg(long, value_name = "WORD", value_parser = think_times(), hide_possible_values = true, help_heading = "Load")]
+    think_times: Option<ThinkTimes>,
     /// Rates that change in linear ramps: 0:1000rps:30s,1000:5000rps:1m
     #[arg(long, value_name = "FROM:TO:TIME,...", help_heading = "Load")]
     stages: Option<String>,
@@ -250,6 +255,12 @@ pub(crate) struct Load {
 /// Number of processes; `None` is as many as needed.
 #[derive(Clone, Copy, Debug)]
 struct ProcessCount(Option<u64>);
+
+fn think_times() -> impl TypedValueParser<Value = ThinkTimes> {
+    PossibleValuesParser::new(ThinkTimes::WORDS.map(|(word, _)| word)).map(|given| {
+        ThinkTimes::WORDS.iter().find(|(word, _)| *word == given).map_or(ThinkTimes::Constant, |(_, t)| *t)
+    })
+}
 
 fn processes(text: &str) -> Result<ProcessCount, String> {
     match text {
@@ -450,6 +461,7 @@ impl Load {
             content: self.content.options(),
             visit: self.visit.options(),
             keep_secrets: self.keep_secrets,
+            think_times: self.think_times.unwrap_or_default(),
             seed: self.seed,
             abort_on: self.abort_on.clone(),
             fail_if: self.fail_if.clone(),

@@ -531,6 +531,19 @@ fn tables_and_logs_can_be_read_by_other_programs() {
 }
 
 #[test]
+fn think_times_vary_as_asked_and_only_where_somebody_thinks() {
+    let server = Server::start(Script::default());
+    let url = server.url();
+    for word in ["constant", "uniform", "exponential"] {
+        let (result, code) = json(&[&url, "-n", "40", "-c", "4", "--think", "5ms", "--think-times", word]);
+        assert_eq!((code, &result["requests"]["ok"]), (0, &40.into()), "{word}");
+    }
+    let output = load(&[&url, "-n", "1", "--think-times", "uniform"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--think"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn gates_decide_the_exit_code() {
     let server = Server::start(Script::default());
     let url = server.url();

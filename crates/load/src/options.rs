@@ -11,6 +11,7 @@ use pitot_tls::client::TlsOptions;
 
 use crate::pace::PaceOptions;
 use crate::requests::SessionOptions;
+use crate::think::ThinkTimes;
 use crate::workload::WorkloadOptions;
 
 pub use content::ContentOptions;
@@ -89,6 +90,8 @@ pub struct Options {
     pub keep_secrets: bool,
     /// Cookies and redirects.
     pub visit: VisitOptions,
+    /// How think times vary, those of sessions too.
+    pub think_times: ThinkTimes,
     /// What random choices depend on.
     pub seed: u64,
     /// Conditions that end the run early as failed.
@@ -136,6 +139,7 @@ impl Options {
             content: ContentOptions::default(),
             keep_secrets: false,
             visit: VisitOptions::default(),
+            think_times: ThinkTimes::default(),
             seed: 1,
             abort_on: Vec::new(),
             fail_if: Vec::new(),

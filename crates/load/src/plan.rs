@@ -17,6 +17,7 @@ use crate::protocol::{self, Built};
 use crate::reach::Reach;
 use crate::requests;
 use crate::share::Share;
+use crate::think::ThinkTimes;
 use crate::workload::{self, ConnectAt, Group};
 use pitot_results::Failure;
 use serde_json::Value;
@@ -71,6 +72,7 @@ pub struct Plan {
     pub(crate) sources: Option<Sources>,
     /// Each user has a source address of its own.
     pub(crate) source_per_user: bool,
+    pub(crate) think_times: ThinkTimes,
     pub(crate) seed: u64,
     pub(crate) conditions: Conditions,
 }
@@ -99,6 +101,13 @@ impl Plan {
         check_limits(options, &groups)?;
         if let Some(sessions) = &sessions {
             check_sessions(options, sessions)?;
+        }
+        let thinks = sessions.is_some() || matches!(pace, Pace::Closed { think } if think > Nanos::ZERO);
+        if options.think_times != ThinkTimes::Constant && !thinks {
+            return Err(Failure::misuse(
+                "--think-times says how think times vary, and nobody thinks in this run",
+                "add --think, or leave it out",
+            ));
         }
         let conditions = Conditions::new(options, &pace, target.tls.is_some())?;
         Ok(Plan {
@@ -133,6 +142,7 @@ impl Plan {
             engine,
             sources: options.source.as_deref().map(sources).transpose()?,
             source_per_user: options.source_per_user,
+            think_times: options.think_times,
             seed: options.seed,
             conditions,
         })
@@ -193,6 +203,7 @@ impl Plan {
             duration: self.duration,
             share,
             growth: self.growth.clone(),
+            think_times: self.think_times,
             seed: self.seed,
         }
     }
@@ -411,6 +422,7 @@ mod tests {
         assert!(refused(|o| o.duration = Some(Nanos::ZERO)).contains("duration"));
         assert!(refused(|o| o.timeout = Nanos::ZERO).contains("timeout"));
         assert!(refused(|o| o.fail_if = vec!["p99".into()]).contains("p99"));
+        assert!(refused(|o| o.think_times = ThinkTimes::Uniform).contains("nobody thinks"));
         assert!(refused(|o| o.threads = Some(0)).contains("threads"));
         assert!(refused(|o| o.processes = Some(0)).contains("processes"));
         assert!(refused(|o| o.workload.connections = 5_000_000_000).contains("connections"));

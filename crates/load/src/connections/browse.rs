@@ -42,7 +42,8 @@ impl Connections {
             (UserState::Reading, _) => self.fetch(wire, user, now),
             (UserState::Done { at }, Pacing::Closed { think }) if *think > Nanos::ZERO => {
                 users.set(user, UserState::Away);
-                self.timers.set(at + *think, user, Alarm::Page);
+                let think = self.think_times.draw(*think, &mut self.random);
+                self.timers.set(at + think, user, Alarm::Page);
             }
             (UserState::Done { at: since } | UserState::Due { since }, Pacing::Closed { .. }) => {
                 let at = now.since(self.start_at);

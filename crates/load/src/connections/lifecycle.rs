@@ -295,6 +295,12 @@ impl Connections {
         }
     }
 
+    /// Lets the user of a slot think, for so long in the mean.
+    pub(super) fn let_think(&mut self, slot: u32, now: Nanos, mean: Nanos) {
+        let until = now + self.think_times.draw(mean, &mut self.random);
+        self.pause(slot, Pause::Think { until });
+    }
+
     /// Lets an idle connection wait for its next request, until `at` or a little earlier.
     ///
     /// Times are ticks, so that a thread with 20,000 idle connections sends what is due some sixteen times a second, and

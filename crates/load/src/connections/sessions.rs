@@ -9,7 +9,7 @@ use std::time::Duration;
 use pitot_meter::Nanos;
 use pitot_proto::client::{SessionInfo, Turn};
 
-use super::slot::{Link, Pause};
+use super::slot::Link;
 use super::state::{Connections, Pacing};
 use super::wire::Wire;
 use crate::sessions::SessionTally;
@@ -108,7 +108,7 @@ impl Connections {
                 }
                 Pacing::Closed { think } if think > Nanos::ZERO => {
                     if self.has_room(slot) && self.slots[slot as usize].under_way == 0 {
-                        self.pause(slot, Pause::Think { until: now + think });
+                        self.let_think(slot, now, think);
                     }
                     return;
                 }
@@ -177,7 +177,7 @@ impl Connections {
         // Between the sessions of an open loop nobody thinks: the next one is another user's.
         let thinks = outcome.is_none() || matches!(self.pace, Pacing::Closed { .. });
         if think > Duration::ZERO && thinks {
-            self.pause(slot, Pause::Think { until: now + Nanos::from(think) });
+            self.let_think(slot, now, Nanos::from(think));
         }
     }
 

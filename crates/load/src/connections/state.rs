@@ -18,6 +18,7 @@ use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::share::Share;
 use crate::tally::StormEnd;
+use crate::think::ThinkTimes;
 use crate::workload::{ConnectAt, Lifecycle, Usage};
 
 /// What one thread has to do.
@@ -37,6 +38,7 @@ pub(crate) struct ThreadPlan {
     /// Length of the measured part, where limited.
     pub(crate) duration: Option<Nanos>,
     pub(crate) share: Share,
+    pub(crate) think_times: ThinkTimes,
     pub(crate) seed: u64,
     /// Users come and go, if they read pages.
     pub(crate) growth: Option<Arc<Growth>>,
@@ -89,6 +91,7 @@ pub(crate) struct Connections {
     pub(super) pace: Pacing,
     pub(super) recorder: Recorder,
     pub(super) random: Random,
+    pub(super) think_times: ThinkTimes,
     /// The number of the next request among those of this thread. What was due and is missed has one too, so that each
     /// arrival of a schedule has its own request.
     pub(super) number: u64,
@@ -200,6 +203,7 @@ impl Connections {
                 }
             },
             recorder,
+            think_times: plan.think_times,
             random: Random::new(plan.seed.rotate_left(32), plan.share.index),
             number: 0,
             share: plan.share,

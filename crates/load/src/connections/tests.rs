@@ -92,6 +92,7 @@ impl Harness {
             warmup: Nanos::ZERO,
             duration: Some(Nanos::from_secs(10)),
             share: Share::WHOLE,
+            think_times: crate::think::ThinkTimes::Constant,
             seed: 1,
             growth: None,
         };
