@@ -2,6 +2,7 @@
 
 mod apply;
 mod changes;
+mod check;
 mod status;
 mod undo;
 
@@ -16,7 +17,7 @@ use pitot_lab::Run;
 use pitot_results::Failure;
 use serde_json::{Value, json};
 
-/// Show the hardware, kernel and settings of this machine, as every run file records them; change settings and undo it.
+/// Show the hardware, kernel and settings of this machine, as every run file records them; check, change and undo them.
 ///
 /// Everything is read from /proc, /sys and /etc/os-release; keys and seeds of the kernel are left out.
 #[derive(Debug, Args)]
@@ -43,6 +44,7 @@ enum Action {
         #[arg(long, default_value = "text")]
         format: Format,
     },
+    Check(check::Check),
     Apply(apply::Apply),
     Status(status::Show),
     Undo(undo::Undo),
@@ -75,6 +77,7 @@ impl Host {
                 };
                 (text, if changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
+            Some(Action::Check(action)) => return action.run(),
             Some(Action::Apply(action)) => return action.run(),
             Some(Action::Status(action)) => return action.run(),
             Some(Action::Undo(action)) => return action.run(),

@@ -323,3 +323,130 @@ fn a_journal_of_an_earlier_boot_is_cleared_and_a_damaged_one_named() {
     assert!(stderr(&undone).contains("line 1 of the journal"), "{}", stderr(&undone));
     assert_eq!(undone.status.code(), Some(1));
 }
+
+#[needs("user-namespaces")]
+#[test]
+fn a_machine_that_was_made_wrong_in_ten_ways_has_all_ten_named_and_mended() {
+    in_namespaces("a_machine_that_was_made_wrong_in_ten_ways_has_all_ten_named_and_mended", |place| {
+        let faults = [
+            ("somaxconn", "net.core.somaxconn", "8"),
+            ("syn-backlog", "net.ipv4.tcp_max_syn_backlog", "8"),
+            ("syncookies", "net.ipv4.tcp_syncookies", "0"),
+            ("abort-on-overflow", "net.ipv4.tcp_abort_on_overflow", "1"),
+            ("port-range", "net.ipv4.ip_local_port_range", "40000 40100"),
+            ("tw-reuse", "net.ipv4.tcp_tw_reuse", "0"),
+            ("tcp-rmem", "net.ipv4.tcp_rmem", "4096 8192 16384"),
+            ("sack", "net.ipv4.tcp_sack", "0"),
+            ("window-scaling", "net.ipv4.tcp_window_scaling", "0"),
+            ("timestamps", "net.ipv4.tcp_timestamps", "0"),
+        ];
+        let wrong = || -> Vec<String> {
+            let (checked, _) = place.json(&["check"]);
+            let rules = checked["rules"].as_array().unwrap().iter().filter(|rule| rule["verdict"] == "wrong");
+            rules.map(|rule| rule["rule"].as_str().unwrap().to_owned()).collect()
+        };
+        let before = wrong();
+        for (_, name, value) in faults {
+            set_by_hand(name, value);
+        }
+        let found = wrong();
+        for (rule, ..) in faults {
+            assert!(found.iter().any(|name| name == rule), "{rule} is not among {found:?}");
+            assert!(!before.iter().any(|name| name == rule), "{rule} was wrong before");
+        }
+        assert_eq!(place.json(&["check", "--for", "http"]).1, 1);
+        let text = String::from_utf8(place.run(&["check"]).stdout).unwrap();
+        assert!(text.contains("WRONG    somaxconn: 8; wanted: at least 4096"), "{text}");
+        assert!(text.contains("pitot host apply"), "{text}");
+        // What Pitot says that it can mend, it can.
+        let mended = snapshot();
+        let rules: Vec<&str> = faults.iter().map(|(rule, ..)| *rule).collect();
+        assert!(place.run(&[&["apply"], &rules[..]].concat()).status.success());
+        let left = wrong();
+        assert!(rules.iter().all(|rule| left.iter().all(|name| name != rule)), "{left:?}");
+        assert_eq!(place.json(&["undo"]).1, 0);
+        assert_eq!(snapshot(), mended);
+    });
+}
+
+#[test]
+fn a_check_needs_no_rights_and_shows_every_rule() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = Place { journal: dir.path().join("journal") };
+    let (checked, code) = place.json(&["check", "--for", "load"]);
+    let rules = checked["rules"].as_array().unwrap();
+    assert!(rules.len() >= 45 && checked["for"] == "load");
+    let is_wrong = rules.iter().any(|rule| rule["verdict"] == "wrong");
+    assert_eq!(code, i32::from(is_wrong));
+    for rule in rules {
+        let is_seen = ["fine", "wrong", "consider"].contains(&rule["verdict"].as_str().unwrap());
+        assert!(is_seen == rule["found"].is_string() && is_seen == rule["reason"].is_null(), "{rule}");
+    }
+    let all = String::from_utf8(place.run(&["check", "--all"]).stdout).unwrap();
+    let (all_json, _) = place.json(&["check"]);
+    for rule in all_json["rules"].as_array().unwrap() {
+        assert!(all.contains(&format!(" {}: ", rule["rule"].as_str().unwrap())), "{rule}");
+    }
+    assert!(all.lines().all(|line| !line.contains('\x1b')), "no colours into a pipe");
+    let refused = place.run(&["apply", "somaxcon"]);
+    assert!(stderr(&refused).contains("did you mean `somaxconn`?") && refused.status.code() == Some(2));
+    let by_hand = place.run(&["apply", "clock-sync"]);
+    assert_eq!(by_hand.status.code(), Some(2));
+}
+
+/// A copy of the program that any user may execute.
+fn program_for_anybody(dir: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let copy = dir.join("pitot");
+    fs::copy(env!("CARGO_BIN_EXE_pitot"), &copy).unwrap();
+    for path in [dir, &copy] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    copy
+}
+
+#[needs("setpriv")]
+#[test]
+fn without_rights_what_can_be_read_is_checked_and_the_right_that_is_missing_is_named() {
+    // Root becomes nobody; anybody else has no rights to begin with.
+    let dir = tempfile::tempdir().unwrap();
+    let program = program_for_anybody(dir.path());
+    let run = |arguments: &[&str]| -> Output {
+        let mut command = if rustix::process::geteuid().is_root() {
+            let mut command = Command::new("setpriv");
+            command
+                .args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"])
+                .arg(&program);
+            command
+        } else {
+            Command::new(&program)
+        };
+        command.arg("host").args(arguments).env("PITOT_HOST_JOURNAL", dir.path().join("journal"));
+        command.current_dir("/").stdin(Stdio::null()).output().unwrap()
+    };
+    let checked = run(&["check", "--format", "json"]);
+    let json: Value = serde_json::from_slice(&checked.stdout).unwrap();
+    let verdict = |name: &str| {
+        let rules = json["rules"].as_array().unwrap();
+        rules.iter().find(|rule| rule["rule"] == name).unwrap()["verdict"].as_str().unwrap().to_owned()
+    };
+    assert!(["fine", "wrong"].contains(&verdict("somaxconn").as_str()));
+    assert!(["fine", "wrong"].contains(&verdict("sack").as_str()));
+    assert!([Some(0), Some(1)].contains(&checked.status.code()));
+    let other = if sysctl("net.ipv4.tcp_sack") == "1" { "0" } else { "1" };
+    for (change, right) in [
+        (format!("net.ipv4.tcp_sack={other}"), "CAP_NET_ADMIN"),
+        ("vm.swappiness=42".to_owned(), "needs root"),
+        ("nic.lo.tx-queue-len=77".to_owned(), "CAP_NET_ADMIN"),
+    ] {
+        let before = (sysctl("net.ipv4.tcp_sack"), sysctl("vm.swappiness"));
+        let output = run(&["apply", &change]);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{change}: {text}");
+        assert!(text.contains(right) && text.contains("run it as root"), "{change}: {text}");
+        assert_eq!(before, (sysctl("net.ipv4.tcp_sack"), sysctl("vm.swappiness")));
+    }
+    assert!(!dir.path().join("journal").exists(), "nothing was begun");
+    assert_eq!(run(&["status"]).status.code(), Some(0));
+    assert_eq!(run(&["undo"]).status.code(), Some(0));
+}

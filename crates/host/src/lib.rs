@@ -3,6 +3,7 @@
 //! Everything is read from /proc, /sys and /etc/os-release; no other program is asked.
 #![forbid(unsafe_code)]
 
+pub mod check;
 mod collect;
 mod cpu_list;
 mod cpus;

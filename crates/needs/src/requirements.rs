@@ -57,6 +57,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("openssl", "apt-get install openssl"),
     program("python3", "apt-get install python3"),
     program("script", "apt-get install bsdutils"),
+    program("setpriv", "apt-get install util-linux"),
     program("smtp-sink", "apt-get install postfix"),
     program("smtp-source", "apt-get install postfix"),
     program("strace", "apt-get install strace"),

@@ -4,6 +4,7 @@
 //! buffers. What this kernel or this user may not do is a value, [`Unavailable`], that names the cause and the cure.
 
 pub mod affinity;
+pub mod clock;
 pub mod connect;
 pub mod disk;
 pub mod errno;

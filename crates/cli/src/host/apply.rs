@@ -6,13 +6,14 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use pitot_host::Machine;
+use pitot_host::check::Facts;
 use pitot_host::journal::{self, Applied, Journal, Wanted};
 use pitot_host::setting;
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
 use serde_json::json;
 
-use super::changes::{of_profile, of_setting, profile};
+use super::changes::{of_profile, of_rule, of_setting, profile};
 use super::{Format, print};
 
 /// Change settings of this machine so that they can be undone.
@@ -22,7 +23,7 @@ use super::{Format, print};
 /// settings.
 #[derive(Debug, Args)]
 pub(super) struct Apply {
-    /// Rules of `pitot host check` by name, or settings as KEY=VALUE, such as net.core.somaxconn=4096.
+    /// Rules of `pitot host check` by name, whose settings mend what they find wrong, or settings as KEY=VALUE, such as net.core.somaxconn=4096.
     #[arg(value_name = "RULE|KEY=VALUE", required_unless_present = "profile")]
     changes: Vec<String>,
     /// All settings of a profile: cache, load-generator, memcached-2009 or web. Those that this machine does not have are
@@ -58,10 +59,14 @@ impl Apply {
                 profile.gone.iter().map(|gone| format!("no longer exists: {}. {}", gone.what, gone.instead)),
             );
         }
+        let mut facts = None;
         for word in &self.changes {
             match word.split_once('=') {
                 Some((key, value)) => wanted.extend(of_setting(&machine, key.trim(), value)?),
-                None => wanted.extend(of_rule(&machine, word)?),
+                None => {
+                    let facts = facts.get_or_insert_with(|| Facts::collect(&machine));
+                    wanted.extend(of_rule(&machine, facts, word)?);
+                }
             }
         }
         journal::check(&machine, &wanted)?;
@@ -157,11 +162,4 @@ fn to_json(outcomes: &[Applied], notes: &[String], dry_run: bool) -> serde_json:
 pub(super) fn shown(value: &str) -> String {
     let words: Vec<&str> = value.split_whitespace().collect();
     if words.is_empty() { "nothing".into() } else { words.join(" ") }
-}
-
-fn of_rule(_: &Machine, name: &str) -> Result<Vec<Wanted>, Failure> {
-    Err(Failure::misuse(
-        format!("{name} is neither a rule nor KEY=VALUE"),
-        "write KEY=VALUE, such as net.core.somaxconn=4096",
-    ))
 }

@@ -1,6 +1,7 @@
 //! What `pitot host apply` is asked for: rules, settings and profiles, as changes.
 
 use pitot_host::Machine;
+use pitot_host::check::{self, Facts, Verdict};
 use pitot_host::journal::Wanted;
 use pitot_host::profile::{PROFILES, Profile};
 use pitot_host::setting;
@@ -38,6 +39,40 @@ pub(super) fn of_profile(machine: &Machine, profile: &Profile) -> (Vec<Wanted>, 
         }
     }
     (wanted, skipped)
+}
+
+/// The changes that mend what a rule finds wrong here; none if it is fine.
+pub(super) fn of_rule(machine: &Machine, facts: &Facts, name: &str) -> Result<Vec<Wanted>, Failure> {
+    let rule = check::rule(name).ok_or_else(|| {
+        let near = nearest(name, check::rules().map(|rule| rule.name));
+        Failure::misuse(
+            format!("{name} is neither a rule nor KEY=VALUE{near}"),
+            "`pitot host check --all` shows the rules; settings are written as net.core.somaxconn=4096",
+        )
+    })?;
+    let mend = match rule.judge(facts) {
+        Verdict::Fine { .. } => return Ok(Vec::new()),
+        Verdict::Wrong { mend, .. } | Verdict::Consider { mend, .. } => mend,
+        Verdict::Unknown { why } | Verdict::Absent { why } => {
+            return Err(Failure::misuse(
+                format!("the rule {name} has nothing to apply: {why}"),
+                "`pitot host check` shows what this machine has",
+            ));
+        }
+    };
+    if mend.settings.is_empty() {
+        return Err(Failure::misuse(
+            format!("what the rule {name} wants cannot be set by Pitot"),
+            mend.by_hand,
+        ));
+    }
+    let mut wanted = Vec::new();
+    for (key, value) in &mend.settings {
+        let changes = setting::expand(machine, key, value)?;
+        let by = format!("rule {name}");
+        wanted.extend(changes.into_iter().map(|change| Wanted { change, by: by.clone(), is_required: true }));
+    }
+    Ok(wanted)
 }
 
 /// The changes of `KEY=VALUE`.

@@ -25,6 +25,7 @@ use pitot_results::Failure;
 use crate::machine::Machine;
 
 pub use entry::{Change, Setting};
+pub(crate) use irq::of_interface as interrupts_of;
 pub use value::same;
 
 /// All kinds. A key belongs to the first that takes it.

@@ -1,0 +1,131 @@
+//! Queues in which connections and packets wait.
+
+use super::facts::Facts;
+use super::judge::{at_least, fine, one_of, unknown, wrong};
+use super::rule::{Evidence, Rule, Use, Verdict};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "somaxconn",
+        looks_at: "net.core.somaxconn",
+        uses: &[Use::Http, Use::Cache, Use::Mail],
+        why: "It bounds the queue of each listener. A connection that finds it full is dropped, and tried again after a second.",
+        source: "listen(2); Documentation/admin-guide/sysctl/net.rst",
+        evidence: Evidence::Documented,
+        judge: |f| at_least(f, "net.core.somaxconn", 4096),
+    },
+    Rule {
+        name: "syn-backlog",
+        looks_at: "net.ipv4.tcp_max_syn_backlog",
+        uses: &[Use::Http, Use::Cache, Use::Mail],
+        why: "Connections that are half open, for each listener: beyond it SYNs are dropped, or answered with cookies.",
+        source: "tcp(7); Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| at_least(f, "net.ipv4.tcp_max_syn_backlog", 1024),
+    },
+    Rule {
+        name: "syncookies",
+        looks_at: "net.ipv4.tcp_syncookies",
+        uses: &[Use::Http, Use::Cache, Use::Mail],
+        why: "With 1, a flood of SYNs does not shut others out; 0 drops, and 2 costs every connection its options.",
+        source: "Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_syncookies", &["1"]),
+    },
+    Rule {
+        name: "abort-on-overflow",
+        looks_at: "net.ipv4.tcp_abort_on_overflow",
+        uses: &[Use::Http, Use::Cache, Use::Mail],
+        why: "With 1 a client that finds the queue full for a moment is reset, rather than trying again.",
+        source: "Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_abort_on_overflow", &["0"]),
+    },
+    Rule {
+        name: "synack-retries",
+        looks_at: "net.ipv4.tcp_synack_retries",
+        uses: &[Use::Http, Use::Cache, Use::Mail],
+        why: "A connection that is half open stays so for 63 s with the default of 5, and longer with more.",
+        source: "Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Folklore,
+        judge: |f| super::judge::at_most(f, "net.ipv4.tcp_synack_retries", 5),
+    },
+    Rule {
+        name: "listen-overflows",
+        looks_at: "connections dropped at listeners since the start (TcpExt ListenOverflows)",
+        uses: &[Use::Http, Use::Cache, Use::Mail],
+        why: "A server accepts more slowly than connections come, or its queue is too short for a burst.",
+        source: "nstat(8); Documentation/networking/snmp_counter.rst",
+        evidence: Evidence::Documented,
+        judge: overflows,
+    },
+    Rule {
+        name: "netdev-backlog",
+        looks_at: "packets dropped before a CPU took them (softnet_stat)",
+        uses: &[],
+        why: "Packets that wait for a CPU, also those of the loopback, are dropped beyond net.core.netdev_max_backlog.",
+        source: "Documentation/admin-guide/sysctl/net.rst",
+        evidence: Evidence::Documented,
+        judge: dropped,
+    },
+    Rule {
+        name: "netdev-budget",
+        looks_at: "polls that ended for want of time (softnet_stat)",
+        uses: &[],
+        why: "A CPU that takes packets leaves off after net.core.netdev_budget packets or netdev_budget_usecs, with more waiting.",
+        source: "Documentation/admin-guide/sysctl/net.rst; Documentation/networking/scaling.rst",
+        evidence: Evidence::Documented,
+        judge: squeezed,
+    },
+];
+
+fn overflows(facts: &Facts) -> Verdict {
+    match facts.number("count.ListenOverflows") {
+        None => unknown("/proc/net/netstat does not tell it"),
+        Some(0) => fine(0),
+        Some(dropped) => wrong(
+            dropped,
+            "0 (a longer queue, which the server must ask for too)",
+            &[(
+                "net.core.somaxconn",
+                &facts.number("net.core.somaxconn").unwrap_or(4096).max(65_535).to_string(),
+            )],
+        )
+        .consider(),
+    }
+}
+
+fn dropped(facts: &Facts) -> Verdict {
+    let (Some(dropped), Some(now)) = (facts.number("softnet.dropped"), facts.word("softnet.processed"))
+    else {
+        return unknown("/proc/net/softnet_stat does not tell it");
+    };
+    // The first packets of a machine tell nothing.
+    if dropped * 100_000 <= now.parse().unwrap_or(0) {
+        return fine(format!("{dropped} of {now}"));
+    }
+    let wanted = facts.number("net.core.netdev_max_backlog").unwrap_or(1000).saturating_mul(4).max(16_384);
+    wrong(
+        format!("{dropped} of {now}"),
+        "hardly any",
+        &[("net.core.netdev_max_backlog", &wanted.to_string())],
+    )
+    .consider()
+}
+
+fn squeezed(facts: &Facts) -> Verdict {
+    let (Some(squeezed), Some(now)) = (facts.number("softnet.squeezed"), facts.number("softnet.processed"))
+    else {
+        return unknown("/proc/net/softnet_stat does not tell it");
+    };
+    if squeezed * 1000 <= now {
+        return fine(format!("{squeezed} of {now}"));
+    }
+    let budget = facts.number("net.core.netdev_budget").unwrap_or(300).saturating_mul(2).max(600);
+    wrong(
+        format!("{squeezed} of {now}"),
+        "fewer than one in a thousand",
+        &[("net.core.netdev_budget", &budget.to_string())],
+    )
+    .consider()
+}

@@ -1,0 +1,88 @@
+//! Memory of sockets.
+
+use super::facts::Facts;
+use super::judge::{at_least, each_at_least, fine, one_of, unknown, wrong};
+use super::rule::{Evidence, Rule, Use, Verdict};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "tcp-rmem",
+        looks_at: "net.ipv4.tcp_rmem",
+        uses: &[Use::Http, Use::Cache, Use::Mail, Use::Load],
+        why: "Receive buffers: least, at first, most. The window cannot grow beyond the third, and a small one makes large transfers wait for each other side.",
+        source: "tcp(7); Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| each_at_least(f, "net.ipv4.tcp_rmem", &[4096, 65_536, 4_194_304]),
+    },
+    Rule {
+        name: "tcp-wmem",
+        looks_at: "net.ipv4.tcp_wmem",
+        uses: &[Use::Http, Use::Cache, Use::Mail, Use::Files],
+        why: "Send buffers: least, at first, most. A reply that does not fit takes further system calls and round trips.",
+        source: "tcp(7); Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| each_at_least(f, "net.ipv4.tcp_wmem", &[4096, 16_384, 4_194_304]),
+    },
+    Rule {
+        name: "moderate-rcvbuf",
+        looks_at: "net.ipv4.tcp_moderate_rcvbuf",
+        uses: &[],
+        why: "The kernel sizes receive buffers by need; without it they stay as they are at first.",
+        source: "tcp(7)",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_moderate_rcvbuf", &["1"]),
+    },
+    Rule {
+        name: "tcp-mem",
+        looks_at: "net.ipv4.tcp_mem",
+        uses: &[Use::Http, Use::Cache, Use::Mail, Use::Load],
+        why: "Pages for the data of all TCP connections: beyond the third figure connections are reset.",
+        source: "tcp(7); docs/million.md",
+        evidence: Evidence::Measured,
+        judge: tcp_mem,
+    },
+    Rule {
+        name: "rmem-max",
+        looks_at: "net.core.rmem_max",
+        uses: &[Use::Http, Use::Cache, Use::Load],
+        why: "The most that a program may ask for with SO_RCVBUF; UDP and QUIC need it, TCP sizes its own.",
+        source: "socket(7)",
+        evidence: Evidence::Documented,
+        judge: |f| at_least(f, "net.core.rmem_max", 212_992),
+    },
+    Rule {
+        name: "wmem-max",
+        looks_at: "net.core.wmem_max",
+        uses: &[Use::Http, Use::Cache, Use::Load],
+        why: "The most that a program may ask for with SO_SNDBUF.",
+        source: "socket(7)",
+        evidence: Evidence::Documented,
+        judge: |f| at_least(f, "net.core.wmem_max", 212_992),
+    },
+    Rule {
+        name: "optmem-max",
+        looks_at: "net.core.optmem_max",
+        uses: &[Use::Http, Use::Cache, Use::Load],
+        why: "Ancillary data of a socket: zero-copy sends fail for want of it (ENOBUFS).",
+        source: "socket(7); Documentation/networking/msg_zerocopy.rst",
+        evidence: Evidence::Documented,
+        judge: |f| at_least(f, "net.core.optmem_max", 20_480),
+    },
+];
+
+const PAGE_KB: u64 = 4;
+
+/// The kernel chooses about a tenth of the memory; a hundredth is too little.
+fn tcp_mem(facts: &Facts) -> Verdict {
+    let key = "net.ipv4.tcp_mem";
+    let (Some(figures), Some(total_kb)) = (facts.numbers(key), facts.number("memory.total-kb")) else {
+        return unknown("the parameter or the memory cannot be seen");
+    };
+    let [_, _, most] = figures[..] else { return unknown("it has not three figures") };
+    let pages = total_kb / PAGE_KB;
+    if most >= pages / 100 {
+        return fine(facts.word(key).unwrap_or_default());
+    }
+    let value = format!("{} {} {}", pages / 20, pages / 15, pages / 10);
+    wrong(facts.word(key).unwrap_or_default(), format!("{value}, a tenth of the memory"), &[(key, &value)])
+}

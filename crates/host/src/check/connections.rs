@@ -1,0 +1,87 @@
+//! Ports of outgoing connections, and connections that are over.
+
+use super::facts::Facts;
+use super::judge::{at_least, at_most, fine, one_of, unknown, wrong};
+use super::rule::{Evidence, Rule, Use, Verdict};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "port-range",
+        looks_at: "net.ipv4.ip_local_port_range",
+        uses: &[Use::Http, Use::Mail, Use::Load],
+        why: "Each connection from one address to one port takes one of these; with none left connect fails (EADDRNOTAVAIL).",
+        source: "ip(7); Documentation/networking/ip-sysctl.rst; docs/million.md",
+        evidence: Evidence::Measured,
+        judge: ports,
+    },
+    Rule {
+        name: "tw-reuse",
+        looks_at: "net.ipv4.tcp_tw_reuse",
+        uses: &[Use::Http, Use::Mail, Use::Load],
+        why: "Without it a port in TIME-WAIT is of no use for a minute: 28,000 ports are 470 new connections a second. 2 does it on the loopback alone.",
+        source: "Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_tw_reuse", &["1", "2"]),
+    },
+    Rule {
+        name: "tw-buckets",
+        looks_at: "net.ipv4.tcp_max_tw_buckets",
+        uses: &[Use::Http, Use::Mail, Use::Load],
+        why: "Beyond it TIME-WAIT is cut short, and late segments can reach another connection (RFC 1337).",
+        source: "Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| at_least(f, "net.ipv4.tcp_max_tw_buckets", 4096),
+    },
+    Rule {
+        name: "fin-timeout",
+        looks_at: "net.ipv4.tcp_fin_timeout",
+        uses: &[Use::Http, Use::Mail],
+        why: "Connections that the other side never ends stay for so many seconds; the default is 60.",
+        source: "Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| at_most(f, "net.ipv4.tcp_fin_timeout", 60),
+    },
+    Rule {
+        name: "orphans",
+        looks_at: "net.ipv4.tcp_max_orphans",
+        uses: &[Use::Http, Use::Cache, Use::Mail],
+        why: "Connections that no process has any more, but have data to send, are reset beyond it.",
+        source: "Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| at_least(f, "net.ipv4.tcp_max_orphans", 4096),
+    },
+    Rule {
+        name: "keepalive-time",
+        looks_at: "net.ipv4.tcp_keepalive_time",
+        uses: &[Use::Http, Use::Cache, Use::Mail],
+        why: "With keep-alive on, a peer that is gone is noticed after so many seconds; load balancers forget idle connections sooner than after the default of two hours.",
+        source: "tcp(7)",
+        evidence: Evidence::Documented,
+        judge: |f| at_most(f, "net.ipv4.tcp_keepalive_time", 600).consider(),
+    },
+    Rule {
+        name: "metrics-save",
+        looks_at: "net.ipv4.tcp_no_metrics_save",
+        uses: &[Use::Load],
+        why: "With 0 a run starts with what an earlier one learnt of the path (round-trip time, threshold of slow start), so that runs depend on each other.",
+        source: "Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_no_metrics_save", &["1"]).consider(),
+    },
+];
+
+const PORTS_MIN: u64 = 28_000;
+
+fn ports(facts: &Facts) -> Verdict {
+    let key = "net.ipv4.ip_local_port_range";
+    let Some([low, high]) = facts.numbers(key).and_then(|range| <[u64; 2]>::try_from(range).ok()) else {
+        return unknown("this kernel does not show it here");
+    };
+    let (found, ports) = (format!("{low} {high}"), (high + 1).saturating_sub(low));
+    let wider = |found: String| wrong(found, "1024 65535, 64,512 ports", &[(key, "1024 65535")]);
+    match ports {
+        0..PORTS_MIN => wider(format!("{found}, {ports} ports")),
+        PORTS_MIN..60_000 => wider(format!("{found}, {ports} ports")).consider(),
+        _ => fine(found),
+    }
+}

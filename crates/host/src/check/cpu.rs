@@ -1,0 +1,172 @@
+//! Frequencies, idle states, and which CPUs there are.
+
+use super::facts::Facts;
+use super::judge::{absent, fine, one_of, unknown, wrong, wrong_by_hand};
+use super::rule::{Evidence, Rule, Use, Verdict};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "governor",
+        looks_at: "the governor of frequencies",
+        uses: &[Use::Http, Use::Cache, Use::Load],
+        why: "A CPU that is slow until it is seen to be busy makes the first requests after a pause slow, and CPU time per request depend on the load.",
+        source: "Documentation/admin-guide/pm/cpufreq.rst",
+        evidence: Evidence::Documented,
+        judge: governor,
+    },
+    Rule {
+        name: "energy-preference",
+        looks_at: "the energy preference of the CPUs",
+        uses: &[Use::Cache, Use::Load],
+        why: "With performance the processor itself does not trade speed for power.",
+        source: "Documentation/admin-guide/pm/intel_pstate.rst",
+        evidence: Evidence::Documented,
+        judge: |f| preference(f).consider(),
+    },
+    Rule {
+        name: "idle-states",
+        looks_at: "the longest wake-up time of an idle CPU",
+        uses: &[Use::Cache, Use::Load],
+        why: "A CPU that sleeps deeply takes so long to wake for a packet.",
+        source: "Documentation/admin-guide/pm/cpuidle.rst",
+        evidence: Evidence::Documented,
+        judge: idle,
+    },
+    Rule {
+        name: "turbo",
+        looks_at: "turbo frequencies",
+        uses: &[Use::Load],
+        why: "With turbo the speed depends on heat and on how many CPUs are busy; for comparisons it is quieter without, for service it is faster with.",
+        source: "Documentation/admin-guide/pm/intel_pstate.rst",
+        evidence: Evidence::Documented,
+        judge: turbo,
+    },
+    Rule {
+        name: "smt",
+        looks_at: "threads of cores (SMT)",
+        uses: &[Use::Load],
+        why: "Two threads of a core share it: a load on one slows a server on the other. Pin them to different cores, or switch it off for a comparison.",
+        source: "Documentation/admin-guide/hw-vuln/core-scheduling.rst",
+        evidence: Evidence::Documented,
+        judge: smt,
+    },
+    Rule {
+        name: "isolated-cpus",
+        looks_at: "CPUs that are isolated from the scheduler",
+        uses: &[Use::Load],
+        why: "A CPU that nothing else uses gives the quietest figures; with none, the scheduler puts other work beside a measurement.",
+        source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus; cgroup-v2.rst, cpuset",
+        evidence: Evidence::Documented,
+        judge: isolated,
+    },
+    Rule {
+        name: "allowed-cpus",
+        looks_at: "CPUs that this process may use",
+        uses: &[],
+        why: "taskset, a control group or a unit of systemd may have bound it to a part of them.",
+        source: "sched_setaffinity(2)",
+        evidence: Evidence::Documented,
+        judge: allowed,
+    },
+    Rule {
+        name: "steal",
+        looks_at: "CPU time that the hypervisor gave to others (steal)",
+        uses: &[],
+        why: "Others on the same hardware slow this machine for moments at a time; only interleaved slices give figures that can be compared.",
+        source: "proc_stat(5); docs/method-slices.md",
+        evidence: Evidence::Measured,
+        judge: steal,
+    },
+];
+
+fn governor(facts: &Facts) -> Verdict {
+    match facts.word("cpu.governor") {
+        None if facts.word("machine.is-virtual") == Some("true") => {
+            unknown("the host of this virtual machine decides")
+        }
+        None => unknown("the kernel does not control frequencies here"),
+        Some("performance") => fine("performance"),
+        Some(found) => wrong(found, "performance", &[("cpu.governor", "performance")]),
+    }
+}
+
+fn preference(facts: &Facts) -> Verdict {
+    if facts.word("cpu.energy-preference").is_none() {
+        return absent("the processor has none");
+    }
+    one_of(facts, "cpu.energy-preference", &["performance", "0"])
+}
+
+/// Deeper states are worth a thought.
+const WAKE_UP_US: u64 = 50;
+
+fn idle(facts: &Facts) -> Verdict {
+    match (facts.word("idle.driver"), facts.number("idle.latency-us")) {
+        (None, None) => absent("the kernel has no idle states here"),
+        (_, None) => unknown("the kernel does not tell"),
+        (_, Some(us)) if us <= WAKE_UP_US => fine(format!("{us} us")),
+        (_, Some(us)) => wrong(
+            format!("{us} us"),
+            format!("at most {WAKE_UP_US} us"),
+            &[("cpu.idle-latency-us", &WAKE_UP_US.to_string())],
+        )
+        .consider(),
+    }
+}
+
+fn turbo(facts: &Facts) -> Verdict {
+    match facts.word("cpu.turbo") {
+        None => unknown("this machine does not show it"),
+        Some("off") => fine("off"),
+        Some(found) => wrong(found, "off for a comparison", &[("cpu.turbo", "off")]).consider(),
+    }
+}
+
+fn smt(facts: &Facts) -> Verdict {
+    match facts.word("smt.active") {
+        None => unknown("this machine does not show it"),
+        Some("0") => fine("off"),
+        Some(_) => wrong("on", "off for a comparison", &[("cpu.smt", "off")]).consider(),
+    }
+}
+
+fn isolated(facts: &Facts) -> Verdict {
+    match facts.word("cpus.isolated") {
+        None => unknown("this machine does not show it"),
+        Some("none") => wrong_by_hand(
+            "none",
+            "those of the server and of the load",
+            "pitot host apply fence=LIST, or isolcpus= on the kernel's command line",
+        )
+        .consider(),
+        Some(found) => fine(found),
+    }
+}
+
+fn allowed(facts: &Facts) -> Verdict {
+    let (Some(online), Some(allowed)) = (facts.number("cpus.online"), facts.number("cpus.allowed")) else {
+        return unknown("the CPUs cannot be counted");
+    };
+    let found = format!("{allowed} of {online}");
+    if allowed >= online {
+        fine(found)
+    } else {
+        wrong_by_hand(found, "all", "taskset -c or the cpuset of its group; fine if it is meant so")
+            .consider()
+    }
+}
+
+fn steal(facts: &Facts) -> Verdict {
+    match facts.number("steal.permille") {
+        None => unknown("/proc/stat does not tell it"),
+        Some(permille) if permille <= 10 => {
+            fine(format!("{}.{}% of the busy time", permille / 10, permille % 10))
+        }
+        Some(permille) => wrong_by_hand(
+            format!("{}.{}% of the busy time", permille / 10, permille % 10),
+            "hardly any",
+            "compare in slices (`pitot run` does), or move to a machine of your own",
+        )
+        .consider(),
+    }
+}

@@ -1,0 +1,177 @@
+//! The kernel itself: clock, switches, mitigations, preemption, entropy.
+
+use super::facts::Facts;
+use super::judge::{absent, fine, one_of, unknown, wrong, wrong_by_hand};
+use super::rule::{Evidence, Rule, Use, Verdict};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "clock-source",
+        looks_at: "the clock source",
+        uses: &[],
+        why: "Reading the time from a device takes a microsecond and a system call, from the processor some 20 ns. Servers read it for every request.",
+        source: "Documentation/timers/timekeeping.rst; vdso(7)",
+        evidence: Evidence::Documented,
+        judge: clock,
+    },
+    Rule {
+        name: "time-sync",
+        looks_at: "whether the time of day is kept right",
+        uses: &[Use::Http, Use::Mail],
+        why: "Logs, certificates and mail carry the time; nothing keeps this one in step.",
+        source: "adjtimex(2)",
+        evidence: Evidence::Documented,
+        judge: synchronised,
+    },
+    Rule {
+        name: "io-uring",
+        looks_at: "kernel.io_uring_disabled",
+        uses: &[Use::Http, Use::Cache, Use::Files, Use::Load],
+        why: "With 2 nobody can use io_uring, with 1 only those with CAP_SYS_ADMIN or of its group; distributions and containers switch it off.",
+        source: "Documentation/admin-guide/sysctl/kernel.rst",
+        evidence: Evidence::Documented,
+        judge: uring,
+    },
+    Rule {
+        name: "mitigations",
+        looks_at: "mitigations of flaws of the processor",
+        uses: &[],
+        why: "Some make each system call slower. To switch them off is a decision about security, and not one of tuning; name them when you compare machines.",
+        source: "Documentation/admin-guide/hw-vuln/index.rst",
+        evidence: Evidence::Documented,
+        judge: mitigations,
+    },
+    Rule {
+        name: "preemption",
+        looks_at: "preemption of the kernel",
+        uses: &[],
+        why: "Full preemption lowers the worst latencies and costs some throughput; none does the opposite.",
+        source: "kernel/Kconfig.preempt",
+        evidence: Evidence::Documented,
+        judge: preemption,
+    },
+    Rule {
+        name: "entropy",
+        looks_at: "random numbers",
+        uses: &[],
+        why: "TLS waits at the start for a generator that is not ready; once it is, it never is not (since Linux 5.18).",
+        source: "random(4)",
+        evidence: Evidence::Documented,
+        judge: entropy,
+    },
+    Rule {
+        name: "nmi-watchdog",
+        looks_at: "kernel.nmi_watchdog",
+        uses: &[Use::Load],
+        why: "It takes one hardware counter of each CPU, and interrupts it now and then.",
+        source: "Documentation/admin-guide/sysctl/kernel.rst",
+        evidence: Evidence::Documented,
+        judge: |f| watchdog(f).consider(),
+    },
+    Rule {
+        name: "autogroup",
+        looks_at: "kernel.sched_autogroup_enabled",
+        uses: &[Use::Load],
+        why: "A load and a server from two terminals share the CPU by terminals, and not by threads.",
+        source: "sched(7)",
+        evidence: Evidence::Documented,
+        judge: |f| autogroup(f).consider(),
+    },
+    Rule {
+        name: "bpf-jit",
+        looks_at: "net.core.bpf_jit_enable",
+        uses: &[],
+        why: "Filters of sockets and of seccomp are interpreted without it, for every packet and every system call.",
+        source: "Documentation/admin-guide/sysctl/net.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.core.bpf_jit_enable", &["1", "2"]),
+    },
+];
+
+fn clock(facts: &Facts) -> Verdict {
+    let Some(found) = facts.word("clocksource") else { return unknown("/sys does not tell it") };
+    if ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"].contains(&found) {
+        return fine(found);
+    }
+    let better = facts.list("clocksources").into_iter().find(|name| ["tsc", "kvm-clock"].contains(name));
+    match better {
+        Some(name) => wrong(found, name, &[("clocksource", name)]),
+        None => wrong_by_hand(
+            found,
+            "tsc",
+            "tsc=reliable on the kernel's command line, where the processor's counter is constant",
+        ),
+    }
+}
+
+fn synchronised(facts: &Facts) -> Verdict {
+    match facts.word("time.synchronised") {
+        None => unknown("the kernel does not tell"),
+        Some("true") => fine("kept in step"),
+        Some(_) => wrong_by_hand(
+            "nothing keeps it in step",
+            "kept in step",
+            "run chrony or systemd-timesyncd, or let the host of the virtual machine do it",
+        )
+        .consider(),
+    }
+}
+
+fn uring(facts: &Facts) -> Verdict {
+    match facts.number("kernel.io_uring_disabled") {
+        None => absent("this kernel has no switch"),
+        Some(0) => fine("it can be used"),
+        Some(found) => wrong(found, 0, &[("kernel.io_uring_disabled", "0")]),
+    }
+}
+
+fn mitigations(facts: &Facts) -> Verdict {
+    match facts.word("mitigations") {
+        None => unknown("/sys does not tell them"),
+        Some("") => fine("none is active"),
+        Some(found) => wrong_by_hand(
+            format!("active: {}", found.replace(' ', ", ")),
+            "a decision, which reports name",
+            "mitigations=off on the kernel's command line, on a machine that runs nobody else's code",
+        )
+        .consider(),
+    }
+}
+
+fn preemption(facts: &Facts) -> Verdict {
+    match facts.word("kernel.preempt") {
+        None => unknown("the kernel does not tell"),
+        Some("preempt_dynamic") => unknown(
+            "it can be chosen at boot, and /sys/kernel/debug/sched/preempt, which tells, cannot be read",
+        ),
+        Some(found @ ("none" | "voluntary" | "lazy" | "preempt_lazy")) => fine(found),
+        Some(found) => wrong_by_hand(
+            found,
+            "voluntary or lazy for throughput",
+            "preempt=voluntary on the kernel's command line",
+        )
+        .consider(),
+    }
+}
+
+fn entropy(facts: &Facts) -> Verdict {
+    match facts.number("kernel.random.entropy_avail") {
+        None => unknown("the kernel does not tell"),
+        Some(bits) if bits >= 128 => fine(format!("{bits} bits")),
+        Some(bits) => wrong_by_hand(format!("{bits} bits"), "at least 128", "a virtio-rng device, or rngd"),
+    }
+}
+
+fn watchdog(facts: &Facts) -> Verdict {
+    match facts.number("kernel.nmi_watchdog") {
+        None => absent("this kernel has none"),
+        _ => one_of(facts, "kernel.nmi_watchdog", &["0"]),
+    }
+}
+
+fn autogroup(facts: &Facts) -> Verdict {
+    match facts.number("kernel.sched_autogroup_enabled") {
+        None => absent("this kernel has none"),
+        _ => one_of(facts, "kernel.sched_autogroup_enabled", &["0"]),
+    }
+}

@@ -1,0 +1,163 @@
+//! Huge pages, swap and where memory is.
+
+use super::facts::Facts;
+use super::judge::{absent, at_least, at_most, fine, one_of, unknown, wrong, wrong_by_hand};
+use super::rule::{Evidence, Rule, Use, Verdict};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "thp",
+        looks_at: "transparent huge pages (enabled)",
+        uses: &[Use::Cache, Use::Mail],
+        why: "With always, a cache that forks copies 2 MiB for a byte that changes, and memory grows; madvise gives them to those who ask.",
+        source: "Documentation/admin-guide/mm/transhuge.rst; Redis, latency",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "thp.enabled", &["madvise", "never"]),
+    },
+    Rule {
+        name: "thp-defrag",
+        looks_at: "transparent huge pages (defrag)",
+        uses: &[Use::Cache],
+        why: "With always a page fault waits until memory is compacted.",
+        source: "Documentation/admin-guide/mm/transhuge.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "thp.defrag", &["madvise", "defer+madvise", "defer", "never"]),
+    },
+    Rule {
+        name: "numa-balancing",
+        looks_at: "kernel.numa_balancing",
+        uses: &[Use::Cache, Use::Load],
+        why: "Pages are unmapped to see who uses them; on machines with several nodes that adds page faults. Bind processes to a node instead.",
+        source: "Documentation/admin-guide/sysctl/kernel.rst",
+        evidence: Evidence::Documented,
+        judge: numa,
+    },
+    Rule {
+        name: "zone-reclaim",
+        looks_at: "vm.zone_reclaim_mode",
+        uses: &[Use::Cache, Use::Files],
+        why: "With 1 a node frees its own page cache rather than using free memory of another.",
+        source: "Documentation/admin-guide/sysctl/vm.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "vm.zone_reclaim_mode", &["0"]),
+    },
+    Rule {
+        name: "swap",
+        looks_at: "swap in use",
+        uses: &[Use::Http, Use::Cache, Use::Mail],
+        why: "What is swapped out takes a thousand times as long to read.",
+        source: "Documentation/admin-guide/sysctl/vm.rst",
+        evidence: Evidence::Documented,
+        judge: swap,
+    },
+    Rule {
+        name: "swappiness",
+        looks_at: "vm.swappiness",
+        uses: &[Use::Cache, Use::Mail],
+        why: "A low figure keeps the memory of processes and gives up page cache first; where there is no swap it does not matter.",
+        source: "Documentation/admin-guide/sysctl/vm.rst",
+        evidence: Evidence::Folklore,
+        judge: swappiness,
+    },
+    Rule {
+        name: "overcommit",
+        looks_at: "vm.overcommit_memory",
+        uses: &[Use::Cache],
+        why: "With 0 or 2 a large cache can be refused the fork with which it saves itself.",
+        source: "Redis, administration; Documentation/admin-guide/sysctl/vm.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "vm.overcommit_memory", &["1"]),
+    },
+    Rule {
+        name: "memory-available",
+        looks_at: "available memory",
+        uses: &[],
+        why: "A machine without it swaps or kills processes.",
+        source: "Documentation/filesystems/proc.rst, MemAvailable",
+        evidence: Evidence::Documented,
+        judge: available,
+    },
+    Rule {
+        name: "min-free",
+        looks_at: "vm.min_free_kbytes",
+        uses: &[Use::Http, Use::Cache, Use::Load],
+        why: "Packets are received into memory that must be free at once.",
+        source: "Documentation/admin-guide/sysctl/vm.rst",
+        evidence: Evidence::Folklore,
+        judge: |f| min_free(f).consider(),
+    },
+    Rule {
+        name: "same-page-merging",
+        looks_at: "merging of equal pages (KSM)",
+        uses: &[Use::Cache, Use::Load],
+        why: "A kernel thread compares pages all the time, and writing to a merged one takes a page fault.",
+        source: "Documentation/admin-guide/mm/ksm.rst",
+        evidence: Evidence::Documented,
+        judge: ksm,
+    },
+];
+
+fn numa(facts: &Facts) -> Verdict {
+    match (facts.number("numa.nodes"), facts.number("kernel.numa_balancing")) {
+        (None, _) => unknown("the nodes cannot be counted"),
+        (Some(1), _) => absent("the machine has one node"),
+        (_, None) => absent("the kernel has no such balancing"),
+        (_, Some(0)) => fine(0),
+        (_, Some(found)) => wrong(found, 0, &[("kernel.numa_balancing", "0")]).consider(),
+    }
+}
+
+fn swap(facts: &Facts) -> Verdict {
+    let (Some(total), Some(free)) = (facts.number("swap.total-kb"), facts.number("swap.free-kb")) else {
+        return unknown("/proc/meminfo does not tell it");
+    };
+    let used = total.saturating_sub(free);
+    match total {
+        0 => fine("there is none"),
+        _ if used * 100 <= total => fine(format!("{} of {} MiB", used >> 10, total >> 10)),
+        _ => wrong_by_hand(
+            format!("{} of {} MiB", used >> 10, total >> 10),
+            "hardly any",
+            "find who needs the memory (`smem`), then `swapoff -a && swapon -a`",
+        )
+        .consider(),
+    }
+}
+
+fn swappiness(facts: &Facts) -> Verdict {
+    match facts.number("swap.total-kb") {
+        None => unknown("/proc/meminfo does not tell whether there is swap"),
+        Some(0) => absent("there is no swap"),
+        Some(_) => at_most(facts, "vm.swappiness", 10).consider(),
+    }
+}
+
+fn available(facts: &Facts) -> Verdict {
+    let (Some(total), Some(available)) =
+        (facts.number("memory.total-kb"), facts.number("memory.available-kb"))
+    else {
+        return unknown("/proc/meminfo does not tell it");
+    };
+    let found = format!("{} of {} MiB", available >> 10, total >> 10);
+    if available * 20 >= total {
+        fine(found)
+    } else {
+        wrong_by_hand(found, "a twentieth of all", "end what is not needed")
+    }
+}
+
+fn min_free(facts: &Facts) -> Verdict {
+    match facts.number("memory.total-kb") {
+        None => unknown("/proc/meminfo does not tell the memory"),
+        // The kernel chooses the square root of sixteen times the memory.
+        Some(total) => at_least(facts, "vm.min_free_kbytes", ((total * 16).isqrt() / 2).min(65_536)),
+    }
+}
+
+fn ksm(facts: &Facts) -> Verdict {
+    match facts.word("ksm.run") {
+        None => absent("the kernel has none"),
+        Some("0") => fine("off"),
+        Some(found) => wrong_by_hand(found, "0", "echo 0 > /sys/kernel/mm/ksm/run").consider(),
+    }
+}

@@ -1,0 +1,200 @@
+//! Queues, rings, interrupts and offloads of network interfaces.
+
+use super::facts::Facts;
+use super::judge::{absent, each, fine, unknown, wrong, wrong_by_hand};
+use super::rule::{Evidence, Rule, Verdict};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "nic-queues",
+        looks_at: "queues of each NIC (ethtool -l)",
+        uses: &[],
+        why: "The packets of a queue are taken by one CPU at a time: with one queue for many CPUs that one is the limit. Linux was best with 2+2 queues in 2009, found by trying.",
+        source: "Documentation/networking/scaling.rst",
+        evidence: Evidence::Documented,
+        judge: |f| each(&f.list("nics"), NO_NIC, |nic| queues(f, nic)),
+    },
+    Rule {
+        name: "nic-rings",
+        looks_at: "rings of each NIC (ethtool -g)",
+        uses: &[],
+        why: "A burst that does not fit into the ring is dropped by the device, unseen by the kernel.",
+        source: "ethtool(8)",
+        evidence: Evidence::Documented,
+        judge: |f| each(&f.list("nics"), NO_NIC, |nic| rings(f, nic)),
+    },
+    Rule {
+        name: "nic-drops",
+        looks_at: "packets that the NIC dropped",
+        uses: &[],
+        why: "The ring was full, or there was no memory.",
+        source: "Documentation/networking/statistics.rst",
+        evidence: Evidence::Documented,
+        judge: |f| each(&f.list("nics"), NO_NIC, |nic| drops(f, nic)),
+    },
+    Rule {
+        name: "nic-coalescing",
+        looks_at: "interrupt coalescing of each NIC (ethtool -c)",
+        uses: &[],
+        why: "An interrupt for every packet costs CPU; one that waits long costs latency. Adaptive coalescing does both by need.",
+        source: "ethtool(8)",
+        evidence: Evidence::Documented,
+        judge: |f| each(&f.list("nics"), NO_NIC, |nic| coalescing(f, nic)),
+    },
+    Rule {
+        name: "nic-offloads",
+        looks_at: "segmentation, GRO and checksums of each NIC (ethtool -k)",
+        uses: &[],
+        why: "Without them each segment of 1448 bytes goes through the whole stack by itself.",
+        source: "Documentation/networking/segmentation-offloads.rst",
+        evidence: Evidence::Documented,
+        judge: |f| each(&f.list("nics"), NO_NIC, |nic| offloads(f, nic)),
+    },
+    Rule {
+        name: "nic-duplex",
+        looks_at: "speed and duplex of each NIC",
+        uses: &[],
+        why: "Half duplex, or a tenth of the speed, is a cable or a negotiation that failed.",
+        source: "ethtool(8)",
+        evidence: Evidence::Documented,
+        judge: |f| each(&f.list("nics"), NO_NIC, |nic| duplex(f, nic)),
+    },
+    Rule {
+        name: "nic-tx-queue-len",
+        looks_at: "length of the send queue of each NIC",
+        uses: &[],
+        why: "Where fair queueing is not used a short queue drops bursts.",
+        source: "ip-link(8)",
+        evidence: Evidence::Folklore,
+        judge: |f| each(&f.list("nics"), NO_NIC, |nic| tx_queue(f, nic)),
+    },
+];
+
+const NO_NIC: &str = "there is no NIC that is up";
+
+fn of(facts: &Facts, nic: &str, name: &str) -> Option<u64> {
+    facts.number(&format!("nic.{nic}.{name}"))
+}
+
+fn queues(facts: &Facts, nic: &str) -> Verdict {
+    let Some(cpus) = facts.number("cpus.online") else { return unknown("the CPUs cannot be counted") };
+    let kinds: Vec<(&str, u64, u64)> = ["combined-queues", "rx-queues"]
+        .into_iter()
+        .filter_map(|name| Some((name, of(facts, nic, name)?, of(facts, nic, &format!("{name}.max"))?)))
+        .filter(|(_, _, max)| *max > 0)
+        .collect();
+    let Some((name, found, max)) = kinds.first() else { return unknown("its driver does not tell") };
+    let wanted = cpus.min(*max);
+    if *found >= wanted {
+        return fine(format!("{found} of {max}"));
+    }
+    wrong(
+        format!("{found} of {max}"),
+        format!("{wanted}, as there are {cpus} CPUs"),
+        &[(&format!("nic.{nic}.{name}"), &wanted.to_string())],
+    )
+}
+
+fn rings(facts: &Facts, nic: &str) -> Verdict {
+    let (Some(found), Some(max)) = (of(facts, nic, "rx-ring"), of(facts, nic, "rx-ring.max")) else {
+        return unknown("its driver does not tell");
+    };
+    let missed =
+        of(facts, nic, "rx_missed_errors").unwrap_or(0) + of(facts, nic, "rx_fifo_errors").unwrap_or(0);
+    let wanted = max.min((found * 2).max(1024));
+    let larger =
+        |found: String| wrong(found, wanted, &[(&format!("nic.{nic}.rx-ring"), &wanted.to_string())]);
+    match missed {
+        _ if found >= wanted => fine(format!("{found} of {max}")),
+        0 if found >= max.min(1024) => fine(format!("{found} of {max}")),
+        0 => larger(format!("{found} of {max}")).consider(),
+        _ => larger(format!("{found} of {max}, and {missed} packets did not fit")),
+    }
+}
+
+fn drops(facts: &Facts, nic: &str) -> Verdict {
+    let (Some(packets), Some(dropped)) = (of(facts, nic, "rx_packets"), of(facts, nic, "rx_dropped")) else {
+        return unknown("the kernel does not count them");
+    };
+    let all =
+        dropped + of(facts, nic, "rx_missed_errors").unwrap_or(0) + of(facts, nic, "tx_dropped").unwrap_or(0);
+    let found = format!("{all} of {packets}");
+    if all * 10_000 <= packets {
+        return fine(found);
+    }
+    wrong_by_hand(
+        found,
+        "fewer than one in ten thousand",
+        "larger rings, more queues, or interrupts on more CPUs",
+    )
+    .consider()
+}
+
+fn coalescing(facts: &Facts, nic: &str) -> Verdict {
+    let adaptive = of(facts, nic, "adaptive-rx");
+    match (adaptive, of(facts, nic, "rx-usecs")) {
+        (Some(1), _) => fine("adaptive"),
+        (_, None) => unknown("its driver does not tell"),
+        (_, Some(usecs)) if usecs > 100 => {
+            wrong(format!("{usecs} us"), "at most 100 us", &[(&format!("nic.{nic}.rx-usecs"), "50")])
+                .consider()
+        }
+        (_, Some(usecs)) => fine(format!("{usecs} us")),
+    }
+}
+
+fn offloads(facts: &Facts, nic: &str) -> Verdict {
+    let names = [
+        ("gro", "gro"),
+        ("gso", "gso"),
+        ("tso", "tso"),
+        ("scatter-gather", "sg"),
+        ("tx-checksum", ""),
+        ("rx-checksum", ""),
+    ];
+    let all: Vec<_> = names
+        .iter()
+        .filter_map(|(name, key)| Some((*name, *key, facts.word(&format!("nic.{nic}.{name}"))? == "on")))
+        .collect();
+    if all.is_empty() {
+        return unknown("its driver does not tell");
+    }
+    let off: Vec<_> = all.iter().filter(|(_, _, on)| !on).collect();
+    if off.is_empty() {
+        return fine("all on");
+    }
+    let found = format!("{} off", off.iter().map(|(name, _, _)| *name).collect::<Vec<_>>().join(", "));
+    let keys: Vec<String> =
+        off.iter().filter(|o| !o.1.is_empty()).map(|o| format!("nic.{nic}.{}", o.1)).collect();
+    let settings: Vec<(&str, &str)> = keys.iter().map(|key| (key.as_str(), "on")).collect();
+    // A device need not have checksums, and without those it has no TSO; what the kernel does alone is always to be had.
+    let is_kernels = off.iter().any(|(name, _, _)| ["gro", "gso"].contains(name));
+    if is_kernels {
+        wrong(found, "on", &settings)
+    } else {
+        wrong_by_hand(found, "on, where the device can", format!("ethtool -K {nic} ...")).consider()
+    }
+}
+
+fn duplex(facts: &Facts, nic: &str) -> Verdict {
+    match (facts.word(&format!("nic.{nic}.duplex")), of(facts, nic, "speed")) {
+        (Some("half"), _) => wrong_by_hand("half duplex", "full", "look at the cable and the switch"),
+        (_, Some(speed)) if speed < 1000 => {
+            wrong_by_hand(format!("{speed} Mbit/s"), "1000 or more", "look at the cable and the switch")
+                .consider()
+        }
+        (_, Some(speed)) => fine(format!("{speed} Mbit/s")),
+        (Some("full"), None) => fine("full duplex"),
+        _ => absent("a virtual NIC has no cable"),
+    }
+}
+
+fn tx_queue(facts: &Facts, nic: &str) -> Verdict {
+    match of(facts, nic, "tx_queue_len") {
+        None => unknown("the kernel does not tell"),
+        Some(length) if length < 500 => {
+            wrong(length, 1000, &[(&format!("nic.{nic}.tx-queue-len"), "1000")]).consider()
+        }
+        Some(length) => fine(length),
+    }
+}

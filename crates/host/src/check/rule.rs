@@ -1,0 +1,165 @@
+use serde::{Deserialize, Serialize};
+
+use super::facts::Facts;
+
+/// One rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// What `pitot host apply` takes.
+    pub name: &'static str,
+    /// What it looks at, by its name in the kernel where it has one.
+    pub looks_at: &'static str,
+    /// What it matters for; empty if for everything.
+    pub uses: &'static [Use],
+    /// What happens otherwise.
+    pub why: &'static str,
+    /// Where that is written.
+    pub source: &'static str,
+    /// How sure that is.
+    pub evidence: Evidence,
+    /// What it says of a machine.
+    pub(super) judge: fn(&Facts) -> Verdict,
+}
+
+impl Rule {
+    /// What it says of a machine.
+    pub fn judge(&self, facts: &Facts) -> Verdict {
+        (self.judge)(facts)
+    }
+}
+
+/// What a machine is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Use {
+    /// An HTTP server.
+    Http,
+    /// A cache in memory.
+    Cache,
+    /// A mail server or engine.
+    Mail,
+    /// Files on a disk.
+    Files,
+    /// A load generator.
+    Load,
+}
+
+impl Use {
+    /// All of them with their words.
+    pub const ALL: [(&'static str, Use); 5] = [
+        ("http", Use::Http),
+        ("cache", Use::Cache),
+        ("mail", Use::Mail),
+        ("files", Use::Files),
+        ("load", Use::Load),
+    ];
+}
+
+/// How sure a rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// Measured with Pitot; the source says where.
+    Measured,
+    /// Written by those who made it.
+    Documented,
+    /// Often advised, and plausible; try it.
+    Folklore,
+}
+
+impl Evidence {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Evidence::Measured => "measured here",
+            Evidence::Documented => "documented",
+            Evidence::Folklore => "folklore",
+        }
+    }
+}
+
+/// What a rule says of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is as it should be.
+    Fine {
+        /// What is set.
+        found: String,
+    },
+    /// It stands in the way.
+    Wrong {
+        /// What is set.
+        found: String,
+        /// What is wanted.
+        wanted: String,
+        /// How to mend it.
+        mend: Mend,
+    },
+    /// Worth a thought: it costs something and buys something.
+    Consider {
+        /// What is set.
+        found: String,
+        /// What could be.
+        wanted: String,
+        /// How to change it.
+        mend: Mend,
+    },
+    /// It cannot be seen here.
+    Unknown {
+        /// Why not.
+        why: String,
+    },
+    /// There is nothing here that it could be about.
+    Absent {
+        /// What there is not.
+        why: String,
+    },
+}
+
+/// How to mend something.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mend {
+    /// Settings that `pitot host apply` makes; empty if it cannot.
+    pub settings: Vec<(String, String)>,
+    /// A command or a sentence for a person.
+    pub by_hand: String,
+}
+
+/// A rule and what it says.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// What it says.
+    pub verdict: Verdict,
+}
+
+impl Verdict {
+    /// The word of it.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Verdict::Fine { .. } => "fine",
+            Verdict::Wrong { .. } => "wrong",
+            Verdict::Consider { .. } => "consider",
+            Verdict::Unknown { .. } => "unknown",
+            Verdict::Absent { .. } => "absent",
+        }
+    }
+
+    /// What is wrong, as something worth a thought.
+    #[must_use]
+    pub(super) fn consider(self) -> Verdict {
+        match self {
+            Verdict::Wrong { found, wanted, mend } => Verdict::Consider { found, wanted, mend },
+            other => other,
+        }
+    }
+
+    /// How to mend it.
+    pub fn mend(&self) -> Option<&Mend> {
+        match self {
+            Verdict::Wrong { mend, .. } | Verdict::Consider { mend, .. } => Some(mend),
+            _ => None,
+        }
+    }
+}

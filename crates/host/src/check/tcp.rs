@@ -1,0 +1,111 @@
+//! How TCP behaves.
+
+use super::facts::Facts;
+use super::judge::{fine, one_of, unknown, wrong};
+use super::rule::{Evidence, Rule, Use, Verdict};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "congestion-control",
+        looks_at: "net.ipv4.tcp_congestion_control",
+        uses: &[],
+        why: "CUBIC is the default and fits most; BBR can be better over paths that lose. Others are for special cases.",
+        source: "RFC 9438; Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_congestion_control", &["cubic", "bbr"]),
+    },
+    Rule {
+        name: "qdisc",
+        looks_at: "net.core.default_qdisc",
+        uses: &[],
+        why: "Fair queueing keeps a large transfer from delaying small ones; it takes effect for interfaces that come up later.",
+        source: "Documentation/admin-guide/sysctl/net.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.core.default_qdisc", &["fq_codel", "fq", "cake"]).consider(),
+    },
+    Rule {
+        name: "timestamps",
+        looks_at: "net.ipv4.tcp_timestamps",
+        uses: &[],
+        why: "They measure round trips, guard against old segments, and let TIME-WAIT be reused. 0 saves 12 bytes a segment, as was done in 2009.",
+        source: "RFC 7323; Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_timestamps", &["1", "2"]),
+    },
+    Rule {
+        name: "sack",
+        looks_at: "net.ipv4.tcp_sack",
+        uses: &[],
+        why: "Without it one lost segment can cost a whole window.",
+        source: "RFC 2018",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_sack", &["1"]),
+    },
+    Rule {
+        name: "dsack",
+        looks_at: "net.ipv4.tcp_dsack",
+        uses: &[],
+        why: "It tells the sender that it sent something twice for nothing.",
+        source: "RFC 2883",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_dsack", &["1"]),
+    },
+    Rule {
+        name: "window-scaling",
+        looks_at: "net.ipv4.tcp_window_scaling",
+        uses: &[],
+        why: "Without it a window is at most 64 KiB: 5 Mbit/s over 100 ms.",
+        source: "RFC 7323",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_window_scaling", &["1"]),
+    },
+    Rule {
+        name: "slow-start-after-idle",
+        looks_at: "net.ipv4.tcp_slow_start_after_idle",
+        uses: &[Use::Http, Use::Cache, Use::Load],
+        why: "With 1 a kept connection starts anew with a small window after a pause, so that its next large reply takes more round trips.",
+        source: "RFC 5681 section 4.1; Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_slow_start_after_idle", &["0"]).consider(),
+    },
+    Rule {
+        name: "early-demux",
+        looks_at: "net.ipv4.tcp_early_demux",
+        uses: &[],
+        why: "The socket is looked up once for each packet rather than twice; only routers gain by 0.",
+        source: "Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_early_demux", &["1"]),
+    },
+    Rule {
+        name: "autocorking",
+        looks_at: "net.ipv4.tcp_autocorking",
+        uses: &[Use::Http, Use::Cache, Use::Mail, Use::Load],
+        why: "Small writes in a row leave as one segment while another waits in the queue of the device.",
+        source: "Documentation/networking/ip-sysctl.rst",
+        evidence: Evidence::Documented,
+        judge: |f| one_of(f, "net.ipv4.tcp_autocorking", &["1"]),
+    },
+    Rule {
+        name: "busy-poll",
+        looks_at: "net.core.busy_read and busy_poll",
+        uses: &[Use::Cache, Use::Load],
+        why: "A thread that reads polls the device for so many microseconds before it sleeps: a little less latency for a CPU that is never idle.",
+        source: "Documentation/admin-guide/sysctl/net.rst; Documentation/networking/napi.rst",
+        evidence: Evidence::Documented,
+        judge: busy_poll,
+    },
+];
+
+fn busy_poll(facts: &Facts) -> Verdict {
+    let (Some(read), Some(poll)) = (facts.number("net.core.busy_read"), facts.number("net.core.busy_poll"))
+    else {
+        return unknown("this kernel does not show them here");
+    };
+    let found = format!("{read} and {poll} us");
+    let off = [("net.core.busy_read", "0"), ("net.core.busy_poll", "0")];
+    match read.max(poll) {
+        0..=100 => fine(found),
+        _ => wrong(found, "0, or at most 100", &off).consider(),
+    }
+}

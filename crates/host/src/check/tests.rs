@@ -1,0 +1,437 @@
+use super::*;
+use crate::machine::Machine;
+use crate::setting;
+
+/// A machine as it should be, with four CPUs, a NIC and a disk.
+const GOOD: &[(&str, &str)] = &[
+    ("limits.descriptors.soft", "65536"),
+    ("limits.descriptors.hard", "1048576"),
+    ("limits.processes.soft", "63000"),
+    ("fs.file-max", "9223372036854775807"),
+    ("fs.nr_open", "1048576"),
+    ("fs.epoll.max_user_watches", "3500000"),
+    ("fs.aio-max-nr", "65536"),
+    ("kernel.threads-max", "127000"),
+    ("kernel.pid_max", "4194304"),
+    ("vm.max_map_count", "65530"),
+    ("net.core.somaxconn", "4096"),
+    ("net.ipv4.tcp_max_syn_backlog", "4096"),
+    ("net.ipv4.tcp_syncookies", "1"),
+    ("net.ipv4.tcp_abort_on_overflow", "0"),
+    ("net.ipv4.tcp_synack_retries", "5"),
+    ("count.ListenOverflows", "0"),
+    ("softnet.processed", "1000000"),
+    ("softnet.dropped", "0"),
+    ("softnet.squeezed", "3"),
+    ("net.ipv4.ip_local_port_range", "1024 65535"),
+    ("net.ipv4.tcp_tw_reuse", "2"),
+    ("net.ipv4.tcp_max_tw_buckets", "131072"),
+    ("net.ipv4.tcp_fin_timeout", "60"),
+    ("net.ipv4.tcp_max_orphans", "131072"),
+    ("net.ipv4.tcp_keepalive_time", "600"),
+    ("net.ipv4.tcp_no_metrics_save", "1"),
+    ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+    ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+    ("net.ipv4.tcp_moderate_rcvbuf", "1"),
+    ("net.ipv4.tcp_mem", "190000 250000 380000"),
+    ("net.core.rmem_max", "212992"),
+    ("net.core.wmem_max", "212992"),
+    ("net.core.optmem_max", "131072"),
+    ("net.ipv4.tcp_congestion_control", "cubic"),
+    ("net.core.default_qdisc", "fq_codel"),
+    ("net.ipv4.tcp_timestamps", "1"),
+    ("net.ipv4.tcp_sack", "1"),
+    ("net.ipv4.tcp_dsack", "1"),
+    ("net.ipv4.tcp_window_scaling", "1"),
+    ("net.ipv4.tcp_slow_start_after_idle", "0"),
+    ("net.ipv4.tcp_early_demux", "1"),
+    ("net.ipv4.tcp_autocorking", "1"),
+    ("net.core.busy_read", "0"),
+    ("net.core.busy_poll", "0"),
+    ("nics", "eth0"),
+    ("nic.eth0.combined-queues", "4"),
+    ("nic.eth0.combined-queues.max", "8"),
+    ("nic.eth0.rx-ring", "1024"),
+    ("nic.eth0.rx-ring.max", "4096"),
+    ("nic.eth0.rx-usecs", "50"),
+    ("nic.eth0.gro", "on"),
+    ("nic.eth0.gso", "on"),
+    ("nic.eth0.tso", "on"),
+    ("nic.eth0.rx_packets", "1000000"),
+    ("nic.eth0.rx_dropped", "2"),
+    ("nic.eth0.speed", "10000"),
+    ("nic.eth0.duplex", "full"),
+    ("nic.eth0.tx_queue_len", "1000"),
+    ("nic.eth0.irq-cpus", "0 1 2 3"),
+    ("nic.eth0.rx-count", "4"),
+    ("nic.eth0.tx-count", "4"),
+    ("nic.eth0.rps-cpus", "none"),
+    ("nic.eth0.xps-cpus", "0 1 2 3"),
+    ("cpu.governor", "performance"),
+    ("cpu.energy-preference", "performance"),
+    ("idle.driver", "intel_idle"),
+    ("idle.latency-us", "10"),
+    ("cpu.turbo", "off"),
+    ("smt.active", "0"),
+    ("cpus.isolated", "2-3"),
+    ("cpus.online", "4"),
+    ("cpus.allowed", "4"),
+    ("steal.permille", "0"),
+    ("thp.enabled", "madvise"),
+    ("thp.defrag", "madvise"),
+    ("numa.nodes", "2"),
+    ("kernel.numa_balancing", "0"),
+    ("vm.zone_reclaim_mode", "0"),
+    ("swap.total-kb", "2097148"),
+    ("swap.free-kb", "2097148"),
+    ("vm.swappiness", "10"),
+    ("vm.overcommit_memory", "1"),
+    ("memory.total-kb", "16000000"),
+    ("memory.available-kb", "12000000"),
+    ("vm.min_free_kbytes", "67584"),
+    ("ksm.run", "0"),
+    ("disks", "nvme0n1"),
+    ("block.nvme0n1.scheduler", "none"),
+    ("block.nvme0n1.read-ahead-kb", "128"),
+    ("vm.dirty_bytes", "0"),
+    ("vm.dirty_ratio", "20"),
+    ("vm.dirty_background_bytes", "0"),
+    ("vm.dirty_background_ratio", "5"),
+    ("vm.dirty_expire_centisecs", "3000"),
+    ("vm.vfs_cache_pressure", "100"),
+    ("mount.options", "rw,relatime"),
+    ("net.netfilter.nf_conntrack_count", "10"),
+    ("net.netfilter.nf_conntrack_max", "262144"),
+    ("net.netfilter.nf_conntrack_buckets", "65536"),
+    ("net.netfilter.nf_conntrack_tcp_timeout_time_wait", "120"),
+    ("group.cpu-quota", "max"),
+    ("group.throttled", "0"),
+    ("clocksource", "tsc"),
+    ("clocksources", "tsc hpet acpi_pm"),
+    ("time.synchronised", "true"),
+    ("kernel.io_uring_disabled", "0"),
+    ("mitigations", ""),
+    ("kernel.preempt", "voluntary"),
+    ("kernel.random.entropy_avail", "256"),
+    ("kernel.nmi_watchdog", "0"),
+    ("kernel.sched_autogroup_enabled", "0"),
+    ("net.core.bpf_jit_enable", "1"),
+    ("load.average", "0.10"),
+];
+
+fn good() -> Facts {
+    GOOD.iter().copied().collect()
+}
+
+/// The good machine with other facts.
+fn with(changes: &[(&str, &str)]) -> Facts {
+    let mut facts = good();
+    for (name, value) in changes {
+        facts.add(*name, Some((*value).to_owned()));
+    }
+    facts
+}
+
+#[test]
+fn rules_are_named_once_and_say_why_and_where_that_is_written() {
+    let all: Vec<_> = rules().collect();
+    assert!(all.len() >= 45, "{}", all.len());
+    for (i, rule) in all.iter().enumerate() {
+        assert!(all[..i].iter().all(|other| other.name != rule.name), "{} stands twice", rule.name);
+        assert!(
+            rule.why.ends_with('.') && !rule.source.is_empty() && !rule.looks_at.is_empty(),
+            "{}",
+            rule.name
+        );
+        let is_word = rule.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        assert!(is_word, "{}", rule.name);
+        if rule.evidence == Evidence::Measured {
+            assert!(rule.source.contains("docs/"), "{} says where it was measured", rule.name);
+        }
+    }
+}
+
+#[test]
+fn a_good_machine_is_fine_in_every_rule() {
+    for judgement in check(&good(), None) {
+        // With as many queues as CPUs nothing is steered by RPS, and so nothing by RFS.
+        let is_absent = judgement.rule.name == "rfs" && judgement.verdict.word() == "absent";
+        assert!(
+            is_absent || matches!(judgement.verdict, Verdict::Fine { .. }),
+            "{}: {:?}",
+            judgement.rule.name,
+            judgement.verdict
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_seen_is_never_fine_nor_wrong() {
+    for judgement in check(&Facts::default(), None) {
+        assert!(
+            matches!(judgement.verdict, Verdict::Unknown { .. } | Verdict::Absent { .. }),
+            "{}: {:?}",
+            judgement.rule.name,
+            judgement.verdict
+        );
+    }
+}
+
+/// A rule, the facts that it finds fault with, and a word of the cure.
+type Fault = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+
+/// For each rule a machine that it finds fault with, and a word of what is wanted or how to mend it.
+const BAD: &[Fault] = &[
+    ("descriptors-hard", &[("limits.descriptors.hard", "1024")], "LimitNOFILE"),
+    ("descriptors-soft", &[("limits.descriptors.soft", "1024")], "ulimit -n"),
+    ("file-max", &[("fs.file-max", "1000")], "1000000"),
+    ("nr-open", &[("fs.nr_open", "1000")], "1048576"),
+    ("processes", &[("limits.processes.soft", "100")], "ulimit -u"),
+    ("threads-max", &[("kernel.threads-max", "100")], "16384"),
+    ("pid-max", &[("kernel.pid_max", "100")], "32768"),
+    ("map-count", &[("vm.max_map_count", "100")], "65530"),
+    ("epoll-watches", &[("fs.epoll.max_user_watches", "100")], "100000"),
+    ("aio-max-nr", &[("fs.aio-max-nr", "100")], "65536"),
+    ("somaxconn", &[("net.core.somaxconn", "128")], "4096"),
+    ("syn-backlog", &[("net.ipv4.tcp_max_syn_backlog", "128")], "1024"),
+    ("syncookies", &[("net.ipv4.tcp_syncookies", "0")], "tcp_syncookies"),
+    ("abort-on-overflow", &[("net.ipv4.tcp_abort_on_overflow", "1")], "tcp_abort_on_overflow"),
+    ("synack-retries", &[("net.ipv4.tcp_synack_retries", "9")], "5"),
+    ("listen-overflows", &[("count.ListenOverflows", "9")], "somaxconn"),
+    ("netdev-backlog", &[("softnet.dropped", "900")], "netdev_max_backlog"),
+    ("netdev-budget", &[("softnet.squeezed", "90000")], "netdev_budget"),
+    ("port-range", &[("net.ipv4.ip_local_port_range", "40000 41000")], "1024 65535"),
+    ("tw-reuse", &[("net.ipv4.tcp_tw_reuse", "0")], "tcp_tw_reuse"),
+    ("tw-buckets", &[("net.ipv4.tcp_max_tw_buckets", "10")], "4096"),
+    ("fin-timeout", &[("net.ipv4.tcp_fin_timeout", "600")], "60"),
+    ("orphans", &[("net.ipv4.tcp_max_orphans", "10")], "4096"),
+    ("keepalive-time", &[("net.ipv4.tcp_keepalive_time", "7200")], "600"),
+    ("metrics-save", &[("net.ipv4.tcp_no_metrics_save", "0")], "1"),
+    ("tcp-rmem", &[("net.ipv4.tcp_rmem", "4096 8192 16384")], "4096 65536 4194304"),
+    ("tcp-wmem", &[("net.ipv4.tcp_wmem", "4096 4096 4096")], "4096 16384 4194304"),
+    ("moderate-rcvbuf", &[("net.ipv4.tcp_moderate_rcvbuf", "0")], "1"),
+    ("tcp-mem", &[("net.ipv4.tcp_mem", "1 2 3")], "400000"),
+    ("rmem-max", &[("net.core.rmem_max", "4096")], "212992"),
+    ("wmem-max", &[("net.core.wmem_max", "4096")], "212992"),
+    ("optmem-max", &[("net.core.optmem_max", "4096")], "20480"),
+    ("congestion-control", &[("net.ipv4.tcp_congestion_control", "reno")], "cubic"),
+    ("qdisc", &[("net.core.default_qdisc", "pfifo_fast")], "fq_codel"),
+    ("timestamps", &[("net.ipv4.tcp_timestamps", "0")], "tcp_timestamps"),
+    ("sack", &[("net.ipv4.tcp_sack", "0")], "tcp_sack"),
+    ("dsack", &[("net.ipv4.tcp_dsack", "0")], "tcp_dsack"),
+    ("window-scaling", &[("net.ipv4.tcp_window_scaling", "0")], "tcp_window_scaling"),
+    ("slow-start-after-idle", &[("net.ipv4.tcp_slow_start_after_idle", "1")], "0"),
+    ("early-demux", &[("net.ipv4.tcp_early_demux", "0")], "1"),
+    ("autocorking", &[("net.ipv4.tcp_autocorking", "0")], "1"),
+    ("busy-poll", &[("net.core.busy_poll", "5000")], "busy_poll"),
+    ("nic-queues", &[("nic.eth0.combined-queues", "1")], "nic.eth0.combined-queues=4"),
+    (
+        "nic-rings",
+        &[("nic.eth0.rx-ring", "256"), ("nic.eth0.rx_missed_errors", "9")],
+        "nic.eth0.rx-ring=1024",
+    ),
+    ("nic-drops", &[("nic.eth0.rx_dropped", "90000")], "rings"),
+    ("nic-coalescing", &[("nic.eth0.rx-usecs", "900")], "nic.eth0.rx-usecs=50"),
+    ("nic-offloads", &[("nic.eth0.gro", "off")], "nic.eth0.gro=on"),
+    ("nic-duplex", &[("nic.eth0.duplex", "half")], "cable"),
+    ("nic-tx-queue-len", &[("nic.eth0.tx_queue_len", "10")], "nic.eth0.tx-queue-len=1000"),
+    ("irq-affinity", &[("nic.eth0.irq-cpus", "0 0 0 0")], "nic.eth0.irq-cpus=0-3"),
+    ("rps", &[("nic.eth0.rx-count", "1")], "nic.eth0.rps-cpus=0-3"),
+    ("xps", &[("nic.eth0.xps-cpus", "none")], "xps-cpus"),
+    ("rfs", &[("nic.eth0.rps-cpus", "0-3"), ("net.core.rps_sock_flow_entries", "0")], "32768"),
+    ("governor", &[("cpu.governor", "powersave")], "cpu.governor=performance"),
+    ("energy-preference", &[("cpu.energy-preference", "balance_power")], "performance"),
+    ("idle-states", &[("idle.latency-us", "890")], "idle-latency-us=50"),
+    ("turbo", &[("cpu.turbo", "on")], "cpu.turbo=off"),
+    ("smt", &[("smt.active", "1")], "cpu.smt=off"),
+    ("isolated-cpus", &[("cpus.isolated", "none")], "fence"),
+    ("allowed-cpus", &[("cpus.allowed", "2")], "taskset"),
+    ("steal", &[("steal.permille", "200")], "slices"),
+    ("thp", &[("thp.enabled", "always")], "thp.enabled=madvise"),
+    ("thp-defrag", &[("thp.defrag", "always")], "thp.defrag=madvise"),
+    ("numa-balancing", &[("kernel.numa_balancing", "1")], "numa_balancing"),
+    ("zone-reclaim", &[("vm.zone_reclaim_mode", "1")], "zone_reclaim_mode"),
+    ("swap", &[("swap.free-kb", "1000")], "swapoff"),
+    ("swappiness", &[("vm.swappiness", "60")], "10"),
+    ("overcommit", &[("vm.overcommit_memory", "2")], "overcommit_memory"),
+    ("memory-available", &[("memory.available-kb", "1000")], "end what"),
+    ("min-free", &[("vm.min_free_kbytes", "100")], "8000"),
+    ("same-page-merging", &[("ksm.run", "1")], "ksm"),
+    ("io-scheduler", &[("block.nvme0n1.scheduler", "bfq")], "block.nvme0n1.scheduler=none"),
+    ("read-ahead", &[("block.nvme0n1.read-ahead-kb", "0")], "block.nvme0n1.read-ahead-kb=128"),
+    ("dirty-limits", &[("vm.dirty_ratio", "90")], "dirty_bytes"),
+    ("dirty-background", &[("vm.dirty_background_ratio", "50")], "dirty_background_bytes"),
+    ("dirty-expire", &[("vm.dirty_expire_centisecs", "90000")], "3000"),
+    ("access-times", &[("mount.options", "rw,strictatime")], "relatime"),
+    ("vfs-cache-pressure", &[("vm.vfs_cache_pressure", "1000")], "100"),
+    ("conntrack-max", &[("net.netfilter.nf_conntrack_max", "4096")], "262144"),
+    ("conntrack-buckets", &[("net.netfilter.nf_conntrack_buckets", "16")], "65536"),
+    ("conntrack-time-wait", &[("net.netfilter.nf_conntrack_tcp_timeout_time_wait", "600")], "120"),
+    ("cpu-quota", &[("group.cpu-quota", "50000 100000")], "CPUQuota"),
+    ("cpu-throttled", &[("group.throttled", "9")], "quota"),
+    ("clock-source", &[("clocksource", "hpet")], "clocksource=tsc"),
+    ("time-sync", &[("time.synchronised", "false")], "chrony"),
+    ("io-uring", &[("kernel.io_uring_disabled", "2")], "io_uring_disabled"),
+    ("mitigations", &[("mitigations", "spectre_v2")], "mitigations=off"),
+    ("preemption", &[("kernel.preempt", "full")], "preempt=voluntary"),
+    ("entropy", &[("kernel.random.entropy_avail", "10")], "rng"),
+    ("nmi-watchdog", &[("kernel.nmi_watchdog", "1")], "nmi_watchdog"),
+    ("autogroup", &[("kernel.sched_autogroup_enabled", "1")], "sched_autogroup_enabled"),
+    ("bpf-jit", &[("net.core.bpf_jit_enable", "0")], "bpf_jit_enable"),
+    ("load-cpus", &[("cpus.allowed", "1")], "another CPU"),
+    ("load-quiet", &[("load.average", "3.5")], "end what"),
+    ("load-ports", &[("net.ipv4.ip_local_port_range", "40000 41000")], "1024 65535"),
+    ("load-descriptors", &[("limits.descriptors.hard", "1024")], "--processes"),
+];
+
+#[test]
+fn each_rule_finds_its_fault_and_says_how_to_mend_it() {
+    for rule in rules() {
+        let Some((_, changes, word)) = BAD.iter().find(|(name, _, _)| *name == rule.name) else {
+            panic!("{} has no fault to find", rule.name)
+        };
+        let verdict = rule.judge(&with(changes));
+        let Some(mend) = verdict.mend() else { panic!("{}: {verdict:?}", rule.name) };
+        let settings: Vec<_> = mend.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let text = format!("{} {}", settings.join(" "), mend.by_hand);
+        assert!(text.contains(word), "{}: {text} does not name {word}", rule.name);
+        assert!(!mend.by_hand.is_empty() && !mend.by_hand.contains('\n'), "{}", rule.name);
+        for (key, value) in &mend.settings {
+            if let Err(failure) = setting::expand(&Machine::here(), key, value) {
+                assert!(failure.what.contains("cannot be set"), "{}: {failure:?}", rule.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_faults_at_once_are_all_named_and_nothing_else() {
+    let faults = [
+        "somaxconn",
+        "tcp-rmem",
+        "sack",
+        "thp",
+        "governor",
+        "clock-source",
+        "nic-queues",
+        "io-uring",
+        "cpu-quota",
+        "file-max",
+    ];
+    let changes: Vec<_> =
+        BAD.iter().filter(|(name, _, _)| faults.contains(name)).flat_map(|(_, c, _)| *c).copied().collect();
+    let found = check(&with(&changes), None);
+    let wrong: Vec<_> =
+        found.iter().filter(|j| matches!(j.verdict, Verdict::Wrong { .. })).map(|j| j.rule.name).collect();
+    assert_eq!(wrong.len(), faults.len(), "{wrong:?}");
+    assert!(faults.iter().all(|fault| wrong.contains(fault)), "{wrong:?}");
+}
+
+#[test]
+fn a_use_has_its_own_rules_and_those_of_everything() {
+    let names = |wanted| -> Vec<&str> { check(&good(), Some(wanted)).iter().map(|j| j.rule.name).collect() };
+    assert!(names(Use::Cache).contains(&"overcommit") && !names(Use::Http).contains(&"overcommit"));
+    for (_, wanted) in Use::ALL {
+        assert!(names(wanted).contains(&"sack"));
+    }
+}
+
+#[test]
+fn several_nics_are_judged_by_the_worst_of_them() {
+    let facts = with(&[
+        ("nics", "eth0 eth1 eth2"),
+        ("nic.eth1.combined-queues", "1"),
+        ("nic.eth1.combined-queues.max", "2"),
+        ("nic.eth2.combined-queues", "1"),
+        ("nic.eth2.combined-queues.max", "4"),
+    ]);
+    let Verdict::Wrong { found, mend, .. } = rule("nic-queues").unwrap().judge(&facts) else { panic!() };
+    assert!(
+        found.contains("eth1: 1 of 2") && found.contains("eth2: 1 of 4") && !found.contains("eth0"),
+        "{found}"
+    );
+    assert_eq!(mend.settings.len(), 2);
+}
+
+#[test]
+fn the_facts_of_this_machine_can_be_judged() {
+    let facts = Facts::collect(&Machine::here());
+    assert!(facts.number("net.ipv4.tcp_timestamps").is_some());
+    assert_eq!(check(&facts, None).len(), rules().count());
+}
+
+/// The tables of docs/host.md, each with the name of its marker.
+fn tables() -> [(&'static str, String); 3] {
+    let uses = |rule: &Rule| {
+        let words = Use::ALL.iter().filter(|(_, wanted)| rule.uses.contains(wanted)).map(|(word, _)| *word);
+        if rule.uses.is_empty() { "all".to_owned() } else { words.collect::<Vec<_>>().join(", ") }
+    };
+    let can_apply = |rule: &Rule| {
+        let fault = BAD.iter().find(|(name, _, _)| *name == rule.name).map(|(_, facts, _)| with(facts));
+        fault
+            .and_then(|facts| rule.judge(&facts).mend().map(|mend| !mend.settings.is_empty()))
+            .unwrap_or(false)
+    };
+    let mut of_rules = String::new();
+    for (topic, rules) in TOPICS {
+        of_rules += &format!("### {}{}\n\n", topic[..1].to_uppercase(), &topic[1..]);
+        of_rules += "| rule | for | looks at | why | source | how sure | Pitot can |\n|---|---|---|---|---|---|---|\n";
+        for rule in *rules {
+            of_rules += &format!(
+                "| `{}` | {} | {} | {} | {} | {} | {} |\n",
+                rule.name,
+                uses(rule),
+                rule.looks_at,
+                rule.why,
+                rule.source,
+                rule.evidence.words(),
+                if can_apply(rule) { "yes" } else { "no" }
+            );
+        }
+        of_rules += "\n";
+    }
+    let mut of_settings = "| kind | keys | what | needs |\n|---|---|---|---|\n".to_owned();
+    for kind in setting::SETTINGS {
+        of_settings += &format!("| {} | `{}` | {} | {} |\n", kind.name, kind.keys, kind.summary, kind.right);
+    }
+    let mut of_profiles = String::new();
+    for profile in crate::profile::PROFILES {
+        of_profiles +=
+            &format!("**`{}`**: {}. Source: {}.\n\n", profile.name, profile.summary, profile.source);
+        of_profiles += "| setting | why |\n|---|---|\n";
+        for set in profile.settings {
+            of_profiles += &format!("| `{}={}` | {} |\n", set.key, set.value, set.why);
+        }
+        for gone in profile.gone {
+            of_profiles += &format!("| no longer exists: {} | {} |\n", gone.what, gone.instead);
+        }
+        of_profiles += "\n";
+    }
+    [
+        ("settings", of_settings),
+        ("profiles", of_profiles.trim_end().into()),
+        ("rules", of_rules.trim_end().into()),
+    ]
+}
+
+/// With PITOT_WRITE_DOCS=1 in its environment it writes the tables instead.
+#[test]
+fn the_tables_of_the_guide_are_those_of_the_code() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/host.md");
+    let before = std::fs::read_to_string(path).unwrap();
+    let mut text = before.clone();
+    for (name, table) in tables() {
+        let marker = format!("<!-- {name} -->\n");
+        let start = text.find(&marker).unwrap() + marker.len();
+        let end = start + text[start..].find("<!-- end -->").unwrap();
+        text.replace_range(start..end, &format!("{}\n", table.trim_end()));
+    }
+    if std::env::var_os("PITOT_WRITE_DOCS").is_some() {
+        std::fs::write(path, text).unwrap();
+    } else {
+        assert!(
+            text == before,
+            "run this test with PITOT_WRITE_DOCS=1, and look at what docs/host.md has become"
+        );
+    }
+}
