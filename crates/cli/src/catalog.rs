@@ -19,6 +19,7 @@ struct Program {
 const PROGRAMS: &[Program] = &[
     Program { name: "disk files", needs_server: false, writes_files: true },
     Program { name: "disk read", needs_server: false, writes_files: true },
+    Program { name: "floor", needs_server: false, writes_files: true },
     Program { name: "mail", needs_server: true, writes_files: false },
 ];
 /// Protocols of `pitot serve` that are not in the registry, because no model or mechanism applies to them, with their

@@ -10,6 +10,7 @@ mod compare;
 mod comparison;
 mod disk;
 mod failure;
+mod floor;
 mod foreign;
 mod host;
 mod init;
@@ -51,6 +52,7 @@ enum Command {
     Report(report::Report),
     Compare(compare::Compare),
     Disk(disk::Disk),
+    Floor(floor::Floor),
     Host(host::Host),
     List(list::List),
     #[command(hide = true)]
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Command::Report(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Disk(command) => command.run(),
+        Command::Floor(command) => command.run(),
         Command::Host(command) => command.run(),
         Command::List(command) => command.run(),
         Command::ServeConnection(command) => command.run(),

@@ -11,6 +11,7 @@
 //! | `pitot load --json` | `pitot-load/1` | [`load::LoadResult`] |
 //! | `pitot disk read --json` | `pitot-disk/1`, command `read` | [`disk::DiskRead`] |
 //! | `pitot disk files --json` | `pitot-disk/1`, command `files` | [`disk::DiskFiles`] |
+//! | `pitot floor --format json` | `pitot-floor/1` | [`floor::FloorResult`] |
 //! | `pitot mail --json` | `pitot-mail/1` | [`mail::MailResult`] |
 //! | `pitot load --hold` | a line for each command | [`hold::Answer`] |
 //! | `pitot serve --stats json` | `pitot-serve/1` | [`serve::ServeResult`] |
@@ -21,6 +22,7 @@
 
 pub mod disk;
 mod failure;
+pub mod floor;
 pub mod hold;
 mod latency;
 mod lenient;

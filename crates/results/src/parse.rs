@@ -1,6 +1,6 @@
 //! Reads what a program printed in the place of a load generator.
 //!
-//! A cell of a plan may run `pitot disk files`, `pitot disk read` or `pitot mail` instead of `pitot load`. Each prints
+//! A cell of a plan may run `pitot disk files`, `pitot disk read`, `pitot floor` or `pitot mail` instead of `pitot load`. Each prints
 //! an object of its own. The figures that it has in common with a load are brought into a [`LoadResult`]; the object
 //! itself stays in [`LoadResult::printed`] for figures of its own.
 
@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::disk::{self, DiskFiles, DiskRead};
+use crate::floor::{self, FloorResult};
 use crate::latency::Latencies;
 use crate::load::{self, Bytes, Client, ConnectionCounts, ErrorRow, LoadResult, OwnCpu, RequestCounts};
 use crate::mail::{self, MailResult};
@@ -25,7 +26,7 @@ pub enum ParseError {
 }
 
 impl LoadResult {
-    /// Reads what `pitot load`, `pitot disk files`, `pitot disk read` or `pitot mail` printed, or another program that
+    /// Reads what `pitot load`, `pitot disk files`, `pitot disk read`, `pitot floor` or `pitot mail` printed, or another program that
     /// prints the same object.
     ///
     /// # Errors
@@ -37,6 +38,7 @@ impl LoadResult {
         let mut result = match (schema, command) {
             (disk::SCHEMA, disk::FILES) => of_files(DiskFiles::deserialize(&raw)?),
             (disk::SCHEMA, disk::READ) => of_reads(DiskRead::deserialize(&raw)?),
+            (floor::SCHEMA, _) => of_floor(FloorResult::deserialize(&raw)?),
             (mail::SCHEMA, _) => of_mail(MailResult::deserialize(&raw)?),
             _ if schema.starts_with("pitot-load/") => LoadResult::deserialize(&raw)?,
             _ => return Err(ParseError::Schema),
@@ -97,6 +99,27 @@ fn of_reads(read: DiskRead) -> LoadResult {
         result.own_cpu_s = Some(OwnCpu { user: run.cpu.user_s, system: run.cpu.system_s });
     }
     result.printed = Printed::DiskRead(Box::new(read));
+    result
+}
+
+/// The first primitive: a cell measures one.
+fn of_floor(floor: FloorResult) -> LoadResult {
+    let mut result = LoadResult {
+        schema: load::SCHEMA.into(),
+        version: floor.version.clone(),
+        started_at: floor.started_at.clone(),
+        ..LoadResult::default()
+    };
+    if let Some(primitive) = floor.primitives.first() {
+        let count = primitive.operations;
+        result.duration_s = primitive.wall_ns.median * count as f64 / 1e9;
+        if primitive.wall_ns.median > 0.0 {
+            result.throughput_rps = 1e9 / primitive.wall_ns.median;
+        }
+        result.requests =
+            RequestCounts { attempted: count, completed: count, ok: count, ..RequestCounts::default() };
+    }
+    result.printed = Printed::Floor(Box::new(floor));
     result
 }
 

@@ -51,6 +51,12 @@ pub(super) fn files_s(r: &Repetition) -> Option<f64> {
     r.load.as_ref().filter(|l| matches!(l.printed, Printed::DiskFiles(_))).map(|l| l.duration_s)
 }
 
+/// Nanoseconds of an operation of `pitot floor`.
+pub(super) fn floor_ns(r: &Repetition, of: impl Fn(&FloorPrimitive) -> f64) -> Option<f64> {
+    let Printed::Floor(floor) = &r.load.as_ref()?.printed else { return None };
+    floor.primitives.first().map(of)
+}
+
 /// Seconds that a phase of `pitot disk files` took, all sizes together.
 pub(super) fn phase_s(r: &Repetition, name: &str) -> Option<f64> {
     let Printed::DiskFiles(files) = &r.load.as_ref()?.printed else { return None };

@@ -1,0 +1,265 @@
+//! `pitot floor`: what the machine itself costs.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use clap::{Args, ValueEnum};
+use pitot_floor::request::REQUESTS;
+use pitot_floor::{Crowd, Figure, PUBLISHED_CROWD, Place, Plan, Primitive, crowd, measure, primitives};
+use pitot_meter::{Nanos, units};
+use pitot_results::floor::{
+    FloorFigure, FloorMissing, FloorOptions, FloorPrimitive, FloorRequest, FloorResult, FloorThreads, SCHEMA,
+};
+use pitot_results::{Failure, rfc3339};
+use pitot_sys::{affinity, limits};
+
+use crate::failure::nearest;
+use crate::value::{self, Cpus};
+
+mod beside;
+mod table;
+
+/// Measure what the machine itself costs: calls, switches, sockets, waits, memory, files, and the floor of a request.
+///
+/// Every primitive is measured in each round, anew and in an order drawn for the round, on one CPU. The figure is the
+/// median over rounds, with its 95% interval. CPU time is that of all threads and children. The floor of a request is
+/// the sum of the primitives that no server can avoid.
+#[derive(Debug, Args)]
+pub(crate) struct Floor {
+    /// Measure these alone; `pitot list primitives` describes all.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    primitive: Vec<String>,
+    /// Rounds; six at least for an interval.
+    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: u32,
+    /// Time of a primitive in a round, its preparation not counted.
+    #[arg(long, default_value = "20ms", value_parser = units::duration)]
+    slice: Nanos,
+    /// Also create and end so many threads, with at most 50 alive; 100k is the published test.
+    #[arg(long, value_parser = units::count, value_name = "N")]
+    threads: Option<u64>,
+    /// CPU of the measuring thread. [default: the first allowed one]
+    #[arg(long, value_parser = value::cpus, value_name = "LIST")]
+    cpus: Option<Cpus>,
+    /// Directory of the small files.
+    #[arg(long, default_value = ".")]
+    dir: PathBuf,
+    /// The seed of the orders of rounds.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Set the servers of this run file beside the floor of their requests.
+    #[arg(long, value_name = "RUN.pitot")]
+    beside: Option<PathBuf>,
+    /// What those servers were asked for.
+    #[arg(long, value_enum, default_value = "keep-alive", requires = "beside")]
+    request: RequestArg,
+    /// The output format.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Write the results as JSON to this file; - is standard output, which then gets nothing else.
+    #[arg(long, value_name = "PATH")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RequestArg {
+    /// On an open connection, 64 of which are ready in one wait.
+    KeepAlive,
+    /// On an open connection, for which the server had to be woken.
+    KeepAliveAlone,
+    /// On a connection of its own.
+    NewConnection,
+}
+
+impl RequestArg {
+    fn name(self) -> &'static str {
+        match self {
+            RequestArg::KeepAlive => "keep-alive",
+            RequestArg::KeepAliveAlone => "keep-alive-alone",
+            RequestArg::NewConnection => "new-connection",
+        }
+    }
+}
+
+/// How many of the threads are alive in the published test.
+const ALIVE: u32 = PUBLISHED_CROWD.alive;
+
+impl Floor {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let beside = self.beside.as_deref().map(beside::Cells::read).transpose()?;
+        let plan = self.plan()?;
+        let mut json = self.json.as_deref().map(open).transpose()?;
+        let started_at = rfc3339(SystemTime::now());
+        let quiet = self.format == Format::Json || self.json.as_deref().is_some_and(|path| path == "-");
+        let show = !quiet && pitot_sys::terminal::width(io::stderr()).is_some();
+        let figures = measure(&plan, |round| {
+            if show {
+                eprint!("\rround {} of {} ", round + 1, plan.rounds);
+            }
+            true
+        });
+        if show {
+            eprint!("\r\x1b[K");
+        }
+        let threads = self.threads.map(|count| threads(count)).transpose()?;
+        let result = result(&plan, &figures, threads, started_at);
+        let text = format!("{:#}\n", serde_json::json!(result));
+        if let Some(file) = &mut json {
+            let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
+            written.map_err(|e| {
+                Failure::run(
+                    format!("the JSON could not be written: {e}"),
+                    "check the space on its file system",
+                )
+            })?;
+        }
+        // A closed pipe (`| head`) is no failure.
+        if self.format == Format::Json {
+            let _ = io::stdout().write_all(text.as_bytes());
+        } else if !quiet {
+            let mut text = table::text(&result);
+            if let Some(cells) = &beside {
+                text.push_str(&cells.text(&result, self.request.name()));
+            }
+            let _ = io::stdout().write_all(text.as_bytes());
+        }
+        Ok(if result.primitives.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    fn plan(&self) -> Result<Plan, Failure> {
+        let allowed = affinity::allowed().unwrap_or_default();
+        let wanted = self.cpus.as_ref().map_or(&allowed[..], |cpus| &cpus.0[..]);
+        let Some(&cpu) = wanted.first() else {
+            return Err(Failure::misuse("no CPU is named", "name one: --cpus 0"));
+        };
+        affinity::pin(&[cpu]).map_err(|e| {
+            Failure::misuse(format!("CPU {cpu} cannot be used: {e}"), "name CPUs of `nproc --all`: --cpus 0")
+        })?;
+        if !self.dir.is_dir() {
+            let what = format!("{} is no directory", self.dir.display());
+            return Err(Failure::misuse(what, "name one that can be written: --dir /tmp"));
+        }
+        let _ = limits::raise_descriptors();
+        let others = wanted.iter().chain(&allowed);
+        let place = Place {
+            cpu,
+            other_cpu: others.copied().find(|other| *other != cpu),
+            dir: self.dir.clone(),
+        };
+        Ok(Plan {
+            primitives: self.primitives()?,
+            place,
+            rounds: self.rounds,
+            slice: self.slice,
+            seed: self.seed,
+        })
+    }
+
+    fn primitives(&self) -> Result<Vec<&'static Primitive>, Failure> {
+        if self.primitive.is_empty() {
+            return Ok(primitives().collect());
+        }
+        let find = |name: &String| {
+            pitot_floor::find(name).ok_or_else(|| {
+                let near = nearest(name, primitives().map(|primitive| primitive.name));
+                let what = format!("no primitive is called `{name}`{near}");
+                Failure::misuse(what, "see `pitot list primitives`")
+            })
+        };
+        self.primitive.iter().map(find).collect()
+    }
+}
+
+fn open(path: &std::path::Path) -> Result<Box<dyn Write>, Failure> {
+    if path == "-" {
+        return Ok(Box::new(io::stdout()));
+    }
+    match std::fs::File::create(path) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(e) => {
+            let what = format!("{} cannot be written: {e}", path.display());
+            Err(Failure::misuse(what, "check the directory and its permissions"))
+        }
+    }
+}
+
+fn threads(count: u64) -> Result<Crowd, Failure> {
+    let count = u32::try_from(count).map_err(|_| {
+        Failure::misuse(format!("{count} threads are too many"), "ask for 100k, as the published test does")
+    })?;
+    crowd(count, ALIVE).map_err(|e| {
+        Failure::run(format!("a thread could not be created: {e}"), "raise the limit on threads: ulimit -u")
+    })
+}
+
+fn result(plan: &Plan, figures: &[Figure], threads: Option<Crowd>, started_at: String) -> FloorResult {
+    let mut result = FloorResult {
+        schema: SCHEMA.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        started_at,
+        options: FloorOptions {
+            rounds: plan.rounds.into(),
+            slice_ns: plan.slice.0,
+            seed: plan.seed,
+            cpu: plan.place.cpu as u64,
+            other_cpu: plan.place.other_cpu.map(|cpu| cpu as u64),
+        },
+        ..FloorResult::default()
+    };
+    for Figure { primitive, rounds } in figures {
+        match rounds {
+            Ok(rounds) => result.primitives.push(FloorPrimitive {
+                name: primitive.name.into(),
+                operation: primitive.operation.name().into(),
+                operations: rounds.iter().map(|round| round.operations).sum(),
+                wall_ns: figure(&rounds.iter().map(|round| round.wall).collect::<Vec<_>>()),
+                cpu_ns: figure(&rounds.iter().map(|round| round.cpu).collect::<Vec<_>>()),
+            }),
+            Err(missing) => result.missing.push(FloorMissing {
+                name: primitive.name.into(),
+                reason: missing.to_string(),
+                cure: missing.cure.clone(),
+            }),
+        }
+    }
+    for request in REQUESTS {
+        let of_round = |round: usize| {
+            request.floor(|name| {
+                let figure = figures.iter().find(|figure| figure.primitive.name == name)?;
+                figure.rounds.as_ref().ok()?.get(round).map(|round| round.cpu)
+            })
+        };
+        let floors: Vec<f64> = (0..plan.rounds as usize).filter_map(of_round).collect();
+        if !floors.is_empty() {
+            result.requests.push(FloorRequest { name: request.name.into(), cpu_ns: figure(&floors) });
+        }
+    }
+    result.threads = threads.map(|crowd| {
+        let same = (crowd.threads, crowd.alive) == (PUBLISHED_CROWD.threads, PUBLISHED_CROWD.alive);
+        FloorThreads {
+            threads: crowd.threads.into(),
+            alive: crowd.alive.into(),
+            took_s: crowd.took.as_secs_f64(),
+            published_s: same.then(|| PUBLISHED_CROWD.took.as_secs_f64()),
+        }
+    });
+    result
+}
+
+/// The median over rounds and its exact interval by order statistics.
+fn figure(rounds: &[f64]) -> FloorFigure {
+    let interval = pitot_lab::statistics::order_statistic_interval(rounds, 0.95);
+    FloorFigure {
+        median: pitot_lab::statistics::median(rounds).unwrap_or_default(),
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
+    }
+}
