@@ -99,7 +99,7 @@ impl Floor {
         let mut json = self.json.as_deref().map(open).transpose()?;
         let started_at = rfc3339(SystemTime::now());
         let quiet = self.format == Format::Json || self.json.as_deref().is_some_and(|path| path == "-");
-        let show = !quiet && pitot_sys::terminal::width(io::stderr()).is_some();
+        let show = !quiet && pitot_sys::terminal::size(io::stderr()).is_some();
         let figures = measure(&plan, |round| {
             if show {
                 eprint!("\rround {} of {} ", round + 1, plan.rounds);
@@ -109,7 +109,7 @@ impl Floor {
         if show {
             eprint!("\r\x1b[K");
         }
-        let threads = self.threads.map(|count| threads(count)).transpose()?;
+        let threads = self.threads.map(threads).transpose()?;
         let result = result(&plan, &figures, threads, started_at);
         let text = format!("{:#}\n", serde_json::json!(result));
         if let Some(file) = &mut json {
@@ -149,11 +149,8 @@ impl Floor {
         }
         let _ = limits::raise_descriptors();
         let others = wanted.iter().chain(&allowed);
-        let place = Place {
-            cpu,
-            other_cpu: others.copied().find(|other| *other != cpu),
-            dir: self.dir.clone(),
-        };
+        let place =
+            Place { cpu, other_cpu: others.copied().find(|other| *other != cpu), dir: self.dir.clone() };
         Ok(Plan {
             primitives: self.primitives()?,
             place,

@@ -34,6 +34,8 @@ enum What {
     Protocols,
     /// Disk engines: how files are read, what each needs, its limits, and whether this kernel offers it.
     Engines,
+    /// What `pitot floor` measures of the machine.
+    Primitives,
     /// Paces: when the requests of a load start.
     Paces,
     /// Workloads: when the connections of a load open and close.
@@ -93,6 +95,7 @@ impl List {
             What::Mechanisms => mechanisms(),
             What::Protocols => protocols(),
             What::Engines => engines(),
+            What::Primitives => primitives(),
             What::Pairs => all_pairs(),
         };
         self.print(rows)
@@ -207,6 +210,15 @@ fn metrics() -> Vec<Row> {
         }
     };
     METRICS.iter().map(row).collect()
+}
+
+fn primitives() -> Vec<Row> {
+    let row = |p: &pitot_floor::Primitive| Row {
+        name: p.name.into(),
+        text: p.summary.into(),
+        json: json!({ "name": p.name, "summary": p.summary, "operation": p.operation.name() }),
+    };
+    pitot_floor::primitives().map(row).collect()
 }
 
 fn engines() -> Vec<Row> {

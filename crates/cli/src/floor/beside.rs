@@ -27,9 +27,10 @@ impl Cells {
         })?;
         let analysis = Analysis::of(&run);
         let metric = METRICS.iter().find(|metric| metric.name == METRIC);
-        let cells = analysis.cells.iter().filter_map(|cell| {
-            Some((analysis.name_of(cell), cell.estimate(metric?)?.value))
-        });
+        let cells = analysis
+            .cells
+            .iter()
+            .filter_map(|cell| Some((analysis.name_of(cell), cell.estimate(metric?)?.value)));
         let cells = Cells(cells.collect());
         if cells.0.is_empty() {
             let what = format!("{} has no CPU time per request", path.display());
@@ -47,7 +48,12 @@ impl Cells {
             .0
             .iter()
             .map(|(name, ns)| {
-                vec![name.clone(), time(*ns), format!("{:.2}", ns / floor.cpu_ns.median), "x the floor".into()]
+                vec![
+                    name.clone(),
+                    time(*ns),
+                    format!("{:.2}", ns / floor.cpu_ns.median),
+                    "x the floor".into(),
+                ]
             })
             .collect();
         format!("\n{}", columns(&["Server", "CPU/request", "", ""], &rows))

@@ -8,10 +8,8 @@ use pitot_results::floor::{FloorFigure, FloorPrimitive, FloorResult};
 pub(super) fn text(result: &FloorResult) -> String {
     let options = &result.options;
     let partner = options.other_cpu.map_or(String::new(), |cpu| format!(", partners on CPU {cpu}"));
-    let mut text = format!(
-        "CPU {}{partner}; medians of {} rounds with 95% intervals\n",
-        options.cpu, options.rounds
-    );
+    let mut text =
+        format!("CPU {}{partner}; medians of {} rounds with 95% intervals\n", options.cpu, options.rounds);
     for topic in TOPICS {
         let rows: Vec<Vec<String>> = topic
             .primitives
@@ -25,11 +23,15 @@ pub(super) fn text(result: &FloorResult) -> String {
         }
     }
     for missing in &result.missing {
-        text.push_str(&format!("\n{} was not measured: {}\n  {}\n", missing.name, missing.reason, missing.cure));
+        text.push_str(&format!(
+            "\n{} was not measured: {}\n  {}\n",
+            missing.name, missing.reason, missing.cure
+        ));
     }
     if let Some(threads) = &result.threads {
-        let published =
-            threads.published_s.map_or(String::new(), |s| format!("; published in 2003, on two CPUs of 450 MHz: {s} s"));
+        let published = threads
+            .published_s
+            .map_or(String::new(), |s| format!("; published in 2003, on two CPUs of 450 MHz: {s} s"));
         text.push_str(&format!(
             "\n{} threads, at most {} alive: {:.2} s{published}\n",
             pitot_meter::units::grouped(threads.threads),

@@ -2,6 +2,7 @@
 //! needs.
 
 use pitot_results::load::{LoadResult, OwnCpu};
+use pitot_results::floor::FloorPrimitive;
 use pitot_results::{Latency, Printed};
 
 use crate::record::{Repetition, Resources};
@@ -27,7 +28,8 @@ pub(super) fn cpu_ns_per_request(
     own: impl Fn(&OwnCpu) -> f64,
     seen: impl Fn(&Resources) -> f64,
 ) -> Option<f64> {
-    let load = r.load.as_ref()?;
+    // `pitot floor` is no server, and has a metric of its own.
+    let load = r.load.as_ref().filter(|load| !matches!(load.printed, Printed::Floor(_)))?;
     match &load.own_cpu_s {
         Some(counted) => (load.requests.ok > 0).then(|| own(counted) * 1e9 / load.requests.ok as f64),
         None => per_request(r, |used| seen(used) * 1e9),
