@@ -1,8 +1,8 @@
 //! How values are read from a repetition. Every function returns none where the repetition did not record what the value
 //! needs.
 
-use pitot_results::load::{LoadResult, OwnCpu};
 use pitot_results::floor::FloorPrimitive;
+use pitot_results::load::{LoadResult, OwnCpu};
 use pitot_results::{Latency, Printed};
 
 use crate::record::{Repetition, Resources};
