@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use pitot_proto::blob::{self, Blob, LINE_MAX};
 use pitot_proto_harness as harness;
-use pitot_proto_harness::{Files};
+use pitot_proto_harness::Files;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&cut, input)) = data.split_first() else { return };

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use pitot_proto::ProtocolOptions;
-use pitot_proto_harness::{Files, Outcome, Pump, http};
 use pitot_proto::http::Http;
+use pitot_proto_harness::{Files, Outcome, Pump, http};
 
 static SITE: LazyLock<(Http, Files)> = LazyLock::new(|| {
     let options = ProtocolOptions {

@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use pitot_proto::memcache::{Memcache, MemcacheOptions};
 use pitot_proto_harness as harness;
 use pitot_proto_harness::{Files, Pump};
-use pitot_proto::memcache::{Memcache, MemcacheOptions};
 
 /// A cache so small that it evicts.
 const OPTIONS: MemcacheOptions =

@@ -4,9 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use pitot_proto::StoreError;
+use pitot_proto::smtp::{Smtp, SmtpOptions};
 use pitot_proto_harness as harness;
 use pitot_proto_harness::{Files, Pump};
-use pitot_proto::smtp::{Smtp, SmtpOptions};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&first, input)) = data.split_first() else { return };

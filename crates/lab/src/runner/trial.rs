@@ -129,6 +129,12 @@ fn reply_bytes(repetition: &Repetition) -> Option<f64> {
     (load.requests.completed > 0).then(|| load.bytes.received as f64 / load.requests.completed as f64)
 }
 
+/// Whether a URL asks for TLS from the first byte, whose handshakes and records then count among the bytes.
+fn is_tls(url: &str) -> bool {
+    let schemes = ["https", "smtps", "rediss", "memcaches"];
+    url.split_once("://").is_some_and(|(scheme, _)| schemes.contains(&scheme))
+}
+
 /// The first pair of cells that differ in the server alone and whose replies differ in size, in a sentence.
 fn unlike_replies(cells: &[Cell], replies: &[Option<f64>]) -> Option<String> {
     let others = |cell: &Cell| -> Vec<FactorLevel> {
@@ -144,8 +150,10 @@ fn unlike_replies(cells: &[Cell], replies: &[Option<f64>]) -> Option<String> {
                 && apart > REPLY_SHARE_APART * a.max(b)
                 && others(cell_a) == others(cell_b)
             {
+                let over_tls = [cell_a, cell_b].iter().any(|cell| is_tls(&cell.url));
+                let included = if over_tls { "headers and TLS" } else { "headers" };
                 return Some(format!(
-                    "Replies differ in size: a reply of {server_a} has {a:.0} bytes and one of {server_b} {b:.0}, headers \
+                    "Replies differ in size: a reply of {server_a} has {a:.0} bytes and one of {server_b} {b:.0}, {included} \
                      included. A part of every difference between them is due to that."
                 ));
             }
