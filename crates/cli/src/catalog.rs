@@ -4,7 +4,10 @@ use clap::{Command, CommandFactory};
 use pitot_lab::metric::{METRICS, RENAMED};
 use pitot_lab::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
 use pitot_proto::{PROTOCOLS, client};
+use pitot_results::Failure;
 use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
+
+use crate::targets;
 
 /// A command that may take the place of `pitot load`.
 struct Program {
@@ -26,8 +29,11 @@ const PROGRAMS: &[Program] = &[
 /// load URLs.
 const OTHER_PROTOCOLS: &[(&str, &str)] = &[("dns", "dns://{address}")];
 
-/// The words that a plan may use with this binary on this kernel.
-pub(crate) fn catalog() -> Catalog {
+/// The words that a plan may use with this binary on this machine.
+///
+/// # Errors
+/// If a target of the user is unsound.
+pub(crate) fn catalog() -> Result<Catalog, Failure> {
     let command = crate::Pitot::command();
     let impossible = pairs().into_iter().filter_map(|pair| {
         let reason = match (pair.impossible, &pair.unavailable) {
@@ -37,7 +43,7 @@ pub(crate) fn catalog() -> Catalog {
         };
         Some(ImpossiblePair { model: pair.model.name.into(), mechanism: pair.mechanism.name.into(), reason })
     });
-    Catalog {
+    Ok(Catalog {
         protocols: PROTOCOLS
             .iter()
             .map(|p| (p.name, p.load_url))
@@ -64,10 +70,11 @@ pub(crate) fn catalog() -> Catalog {
                 })
             })
             .collect(),
+        targets: targets::words()?,
         charts: pitot_report::chart::CHARTS.iter().map(|c| c.name.to_owned()).collect(),
         metrics: METRICS.iter().map(|m| m.name.to_owned()).collect(),
         renamed_metrics: RENAMED.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect(),
-    }
+    })
 }
 
 fn model_word(model: &Model) -> ModelWord {
@@ -107,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_catalog_knows_the_options_of_this_command_line() {
-        let catalog = catalog();
+        let catalog = catalog().unwrap();
         let option = |name: &str| catalog.serve_options.iter().find(|o| o.name == name).unwrap();
         assert!(option("workers").takes_value);
         assert_eq!(option("stats").values, ["json"]);
@@ -121,7 +128,7 @@ mod tests {
 
     #[test]
     fn every_suite_is_a_sound_plan() {
-        let catalog = catalog();
+        let catalog = catalog().unwrap();
         for suite in pitot_lab::SUITES {
             let plan = suite.plan(&catalog).unwrap_or_else(|e| panic!("{e}"));
             assert!(!plan.title.is_empty() && !plan.question.is_empty(), "{}", suite.name);
@@ -140,7 +147,7 @@ mod tests {
     fn the_page_on_plans_has_every_key_and_an_example_that_is_sound() {
         let page = include_str!("../../../docs/plans.md");
         let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-        let catalog = catalog();
+        let catalog = catalog().unwrap();
         let plan = pitot_lab::Plan::parse("plans.md", example, &catalog).unwrap_or_else(|e| panic!("{e}"));
         let host = pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() };
         let (cells, skips) = pitot_lab::expand(&plan, &catalog, &host);

@@ -21,8 +21,8 @@ pub(crate) const NAME: &str = "comparison";
 #[command(next_help_heading = "A comparison without a plan")]
 pub(crate) struct Comparison {
     /// A server to measure; give the option once for each. A command with {address} (or {port}), which runs in this
-    /// directory: './app {address}'. Or nginx, memcached or redis, each with a configuration of its own. Or a server of
-    /// Pitot: loop+epoll-et. NAME=... gives it another name in the report.
+    /// directory: './app {address}'. Or a target, such as nginx (`pitot list targets`). Or a server of Pitot:
+    /// loop+epoll-et. NAME=... gives it another name in the report.
     #[arg(long = "server", id = "server", value_name = "SERVER")]
     servers: Vec<String>,
     /// What each server is asked for, {address} being its own. With https:// nginx and the servers of Pitot have a
@@ -41,7 +41,7 @@ pub(crate) struct Comparison {
     /// Another option of `pitot load`; may be given several times: header='Accept: text/html'.
     #[arg(long = "load-option", value_name = "NAME=VALUE")]
     load_options: Vec<String>,
-    /// The files that nginx and the servers of Pitot serve. [default: one of 1 KiB, where the URL says]
+    /// The files that targets and the servers of Pitot serve. [default: one of 1 KiB, where the URL says]
     #[arg(long, value_name = "DIR")]
     root: Option<std::path::PathBuf>,
     /// The metric that decides (`pitot list metrics`). [default: throughput; latency-p99 with -R]
@@ -163,7 +163,13 @@ fn in_words(servers: &[Server]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::catalog;
+
+    /// As on a machine that has every target.
+    fn catalog() -> Catalog {
+        let mut catalog = crate::catalog::catalog().unwrap();
+        catalog.targets.iter_mut().for_each(|word| word.unavailable = None);
+        catalog
+    }
 
     fn comparison(servers: &[&str]) -> Comparison {
         Comparison { servers: servers.iter().map(|s| (*s).to_owned()).collect(), ..Comparison::default() }
@@ -254,7 +260,10 @@ mod tests {
             ("true", "off")
         );
         assert_eq!(plan.server.get("tls").unwrap().to_string(), "{dir}/cert.pem");
-        assert!(text.contains("[servers.nginx]\n") && text.contains("{address} ssl"), "{text}");
+        let host = pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() };
+        let (cells, _) = pitot_lab::expand(&plan, &catalog(), &host);
+        let nginx = cells.iter().find(|cell| cell.label() == "nginx").unwrap();
+        assert!(format!("{:?}", nginx.files).contains("ssl_certificate cert.pem"), "{nginx:?}");
         assert!(text.contains("\"html/a.html\" = ") && text.contains("BEGIN PRIVATE KEY"), "{text}");
         let own = Comparison {
             url: Some("https://{address}/".into()),

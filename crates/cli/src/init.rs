@@ -40,7 +40,7 @@ impl Init {
         let is_here = folder.as_deref().and_then(Path::parent).is_none_or(|folder| folder == here);
         let elsewhere = here.to_string_lossy();
         let folder = if is_here { Folder::Here } else { Folder::Elsewhere(&elsewhere) };
-        let text = comparison.plan_text(self.repetitions, &catalog(), folder)?;
+        let text = comparison.plan_text(self.repetitions, &catalog()?, folder)?;
         if is_stdout {
             // A closed pipe (`| head`) is no failure.
             let _ = std::io::stdout().write_all(text.as_bytes());

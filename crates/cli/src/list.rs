@@ -14,6 +14,8 @@ use pitot_serve::{MECHANISMS, MODELS, Pair, pairs};
 use pitot_sys::Unavailable;
 use serde_json::{Value, json};
 
+use crate::targets;
+
 /// List models, mechanisms, protocols, engines, metrics and more, and what of them works on this machine.
 #[derive(Debug, Args)]
 pub(crate) struct List {
@@ -44,6 +46,8 @@ enum What {
     Schemes,
     /// Built-in plans.
     Suites,
+    /// Servers of others that Pitot knows: what each is, its settings, whether it is installed and how it is.
+    Targets,
     /// Metrics of plans, reports and gates.
     Metrics,
     /// Charts of a report.
@@ -70,7 +74,7 @@ impl List {
         let Some(what) = self.what else { return self.print(lists()) };
         let rows = match what {
             What::PlanSchema => {
-                println!("{:#}", pitot_lab::plan_schema(&crate::catalog::catalog()));
+                println!("{:#}", pitot_lab::plan_schema(&crate::catalog::catalog()?));
                 return Ok(ExitCode::SUCCESS);
             }
             What::Paces => PACES.iter().map(|p| named(p.name, p.summary, p.doc)).collect(),
@@ -89,6 +93,7 @@ impl List {
                 })
                 .collect(),
             What::Suites => suites()?,
+            What::Targets => targets()?,
             What::Metrics => metrics(),
             What::Charts => CHARTS.iter().map(|c| named(c.name, c.title, c.summary)).collect(),
             What::Models => models(),
@@ -181,7 +186,7 @@ fn protocols() -> Vec<Row> {
 }
 
 fn suites() -> Result<Vec<Row>, Failure> {
-    let catalog = crate::catalog::catalog();
+    let catalog = crate::catalog::catalog()?;
     let row = |suite: &pitot_lab::Suite| {
         let plan = Plan::parse(suite.name, suite.text, &catalog)
             .map_err(|e| Failure::run(e.to_string(), "please report this: it is a built-in plan"))?;
@@ -192,6 +197,36 @@ fn suites() -> Result<Vec<Row>, Failure> {
         })
     };
     SUITES.iter().map(row).collect()
+}
+
+fn targets() -> Result<Vec<Row>, Failure> {
+    let row = |known: &targets::Seen| {
+        let target = &known.target;
+        let state = match (&known.word.unavailable, &known.version) {
+            (Some(reason), _) => reason.clone(),
+            (None, Some(version)) => version.clone(),
+            (None, None) => "installed".to_owned(),
+        };
+        let settings: Vec<Value> = target
+            .settings
+            .iter()
+            .map(|s| {
+                let values: Vec<&str> = s.values.iter().map(|(value, _)| value.as_str()).collect();
+                json!({ "name": s.name, "default": s.default, "doc": s.doc, "values": values })
+            })
+            .collect();
+        Row {
+            name: target.name.clone(),
+            text: format!("{}\n    {state}", target.summary),
+            json: json!({
+                "name": target.name, "summary": target.summary, "protocol": target.protocol,
+                "installed": known.word.unavailable.is_none(), "version": known.version,
+                "install": known.install, "settings": settings, "file": known.file,
+                "cannot": target.cannot.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+            }),
+        }
+    };
+    Ok(targets::seen()?.iter().map(row).collect())
 }
 
 fn metrics() -> Vec<Row> {

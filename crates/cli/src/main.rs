@@ -31,6 +31,8 @@ mod serve_memcache;
 mod serve_options;
 mod serve_smtp;
 mod serve_tls;
+mod target;
+mod targets;
 mod value;
 mod words;
 
@@ -55,6 +57,7 @@ enum Command {
     Floor(floor::Floor),
     Host(host::Host),
     List(list::List),
+    Target(target::TargetCommand),
     #[command(hide = true)]
     ServeConnection(serve::ServeConnection),
 }
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Floor(command) => command.run(),
         Command::Host(command) => command.run(),
         Command::List(command) => command.run(),
+        Command::Target(command) => command.run(),
         Command::ServeConnection(command) => command.run(),
     };
     result.unwrap_or_else(|failure| failure::print(&failure))

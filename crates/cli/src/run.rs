@@ -147,7 +147,7 @@ impl Run {
             }
             (None, path) => {
                 let path = path.as_deref().unwrap_or(Path::new(""));
-                resume(path, &catalog(), setting, guardian, &mut |news| display.show(news))?
+                resume(path, &catalog()?, setting, guardian, &mut |news| display.show(news))?
             }
         };
         display.clear();
@@ -186,7 +186,7 @@ impl Run {
     }
 
     fn prepared(&self, fallback: &str, plain_cpu_ns: Option<f64>) -> Result<Prepared, Failure> {
-        let catalog = catalog();
+        let catalog = catalog()?;
         if self.comparison.is_given() {
             return self.compared(&catalog);
         }

@@ -3,6 +3,7 @@
 //! The lab starts servers and load generators as commands and depends on neither; what they understand comes in here,
 //! made by the command line from its own registries and option tables.
 
+use pitot_target::Target;
 use serde::{Deserialize, Serialize};
 
 /// All words that a plan may use for `pitot serve`, `pitot load`, charts and metrics.
@@ -22,6 +23,8 @@ pub struct Catalog {
     pub load_options: Vec<OptionWord>,
     /// What may run in place of `pitot load`.
     pub programs: Vec<ProgramWord>,
+    /// Servers of others that are known by name.
+    pub targets: Vec<TargetWord>,
     /// Charts.
     pub charts: Vec<String>,
     /// Metrics.
@@ -39,6 +42,19 @@ pub struct ProtocolWord {
     pub load_url: String,
     /// The scheme of URLs that load it over TLS, if `pitot load` has one.
     pub tls_scheme: Option<String>,
+}
+
+/// A server of others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetWord {
+    /// What is known of it.
+    pub target: Target,
+    /// Its program, as a command names it; the first of its names if it is not there.
+    pub program: String,
+    /// The folder in which the rest of it is, if there is one.
+    pub home: Option<String>,
+    /// Why it cannot be started here, and what mends that; none if it can.
+    pub unavailable: Option<String>,
 }
 
 /// A subcommand that may run in place of `pitot load`.
@@ -99,6 +115,11 @@ impl Catalog {
     /// The model of that name.
     pub fn model(&self, name: &str) -> Option<&ModelWord> {
         self.models.iter().find(|m| m.name == name)
+    }
+
+    /// The target of that name.
+    pub fn target(&self, name: &str) -> Option<&TargetWord> {
+        self.targets.iter().find(|t| t.target.name == name)
     }
 
     /// The program of that name.

@@ -21,15 +21,15 @@ pub mod statistics;
 mod suites;
 mod units;
 
-pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
+pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord, TargetWord};
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
 pub use pitot_results::{Latency, VerdictKind};
 pub use plan::{
     Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Helper, HostLimits, Levels,
     Measure, Order, Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue,
-    REPLICATE_FACTOR, Ready, SERVER_FACTOR, ServerSpec, Settings, SkipRecord, Takes, Value, expand,
-    plan_schema,
+    REPLICATE_FACTOR, Ready, SERVER_FACTOR, ServerSpec, Settings, SkipRecord, Takes, TargetUse, Value,
+    expand, plan_schema,
 };
 pub use record::{
     CellRecord, CpuSample, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample, Slice,

@@ -1,7 +1,8 @@
 //! What an option `--server` means.
 
-use pitot_lab::{Catalog, suite};
+use pitot_lab::Catalog;
 use pitot_results::Failure;
+use pitot_target::Target;
 
 use crate::failure::nearest;
 use crate::words::{self, Flaw};
@@ -18,52 +19,10 @@ pub(super) struct Server {
 pub(super) enum ServerKind {
     /// `pitot serve`: a model, and a mechanism if one is named.
     Architecture { model: String, mechanism: Option<String> },
-    /// A program whose configuration Pitot knows.
-    Known(&'static Known),
+    /// A target.
+    Target(Box<Target>),
     /// Any other program.
     Command(Vec<String>),
-}
-
-/// A program whose configuration stands in a suite.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Known {
-    pub(super) name: &'static str,
-    suite: &'static str,
-    /// The suite and the server in it that has a configuration for TLS.
-    tls: Option<(&'static str, &'static str)>,
-    /// What it is asked for if the command line says nothing.
-    pub(super) url: &'static str,
-}
-
-const CACHE_URL: &str = "memcache://{address}/?keys=10k&get=0.9&value=1KiB";
-
-/// The programs whose configuration Pitot knows.
-pub(super) const KNOWN: &[Known] = &[
-    Known { name: "nginx", suite: "nginx", tls: Some(("tls", "nginx-tls")), url: "http://{address}/" },
-    Known { name: "memcached", suite: "memcached", tls: None, url: CACHE_URL },
-    Known { name: "redis", suite: "memcached", tls: None, url: CACHE_URL },
-];
-
-impl Known {
-    /// Its lines in the suite.
-    pub(super) fn section(&self) -> &'static str {
-        section(self.suite, self.name)
-    }
-
-    /// Its lines with TLS, if there are any.
-    pub(super) fn tls_section(&self) -> Option<&'static str> {
-        self.tls.map(|(suite, name)| section(suite, name))
-    }
-}
-
-/// The lines of a server in a suite: from `[servers.NAME]` to the next table, or to a comment that stands before it.
-fn section(of: &str, name: &str) -> &'static str {
-    let text = suite(of).map_or("", |suite| suite.text);
-    let head = format!("[servers.{name}]\n");
-    let start = text.find(&head).unwrap_or(text.len());
-    let section = &text[start..];
-    let section = section.find("\n[").map_or(section, |end| &section[..=end]);
-    section.rfind("\n\n#").map_or(section, |end| &section[..=end])
 }
 
 /// The servers of a comparison, each with a name of its own.
@@ -85,7 +44,7 @@ pub(super) fn named(texts: &[String], catalog: &Catalog) -> Result<Vec<Server>, 
             // Two scripts of the same name are told apart by what runs them, else by a number.
             let runner = match &server.kind {
                 ServerKind::Command(words) => runner_of(words),
-                ServerKind::Architecture { .. } | ServerKind::Known(_) => None,
+                ServerKind::Architecture { .. } | ServerKind::Target(_) => None,
             };
             let by_runner = runner.map(|runner| format!("{runner}-{}", server.name));
             let free = by_runner
@@ -115,7 +74,7 @@ fn parse(text: &str, catalog: &Catalog) -> Result<Server, Failure> {
         let kind = kind(text, catalog)?;
         let name = match &kind {
             ServerKind::Command(words) => name_of(words),
-            ServerKind::Known(known) => known.name.to_owned(),
+            ServerKind::Target(target) => target.name.clone(),
             ServerKind::Architecture { .. } => text.to_owned(),
         };
         return Ok(Server { name, kind });
@@ -151,8 +110,9 @@ fn unreadable(command: &str, flaw: Flaw) -> Failure {
 }
 
 fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
-    if let Some(known) = KNOWN.iter().find(|k| k.name == text || format!("{}-server", k.name) == text) {
-        return Ok(ServerKind::Known(known));
+    let is_named = |target: &Target| target.name == text || format!("{}-server", target.name) == text;
+    if let Some(word) = catalog.targets.iter().find(|word| is_named(&word.target)) {
+        return Ok(ServerKind::Target(Box::new(word.target.clone())));
     }
     if let Some(architecture) = architecture(text, catalog) {
         return Ok(architecture);
@@ -179,7 +139,7 @@ fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
             ),
         ));
     }
-    let mut names: Vec<String> = KNOWN.iter().map(|k| k.name.to_owned()).collect();
+    let mut names: Vec<String> = catalog.targets.iter().map(|word| word.target.name.clone()).collect();
     names.extend(catalog.models.iter().map(|m| m.name.clone()));
     if let Some((model, _)) = text.split_once('+') {
         names.extend(catalog.mechanisms.iter().map(|mechanism| format!("{model}+{mechanism}")));
@@ -189,7 +149,7 @@ fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
             "`{text}` is no server that Pitot can start{}",
             nearest(text, names.iter().map(String::as_str))
         ),
-        "name a command with {address} in it, nginx, memcached, redis, or an architecture (`pitot list pairs`)",
+        "name a command with {address} in it, a target (`pitot list targets`), or an architecture (`pitot list pairs`)",
     ))
 }
 
@@ -243,26 +203,10 @@ mod tests {
     use crate::catalog::catalog;
 
     #[test]
-    fn every_known_program_has_its_lines_in_a_suite() {
-        for known in KNOWN {
-            let section = known.section();
-            assert!(section.starts_with("[servers.") && section.contains("\ncommand = ["), "{section}");
-            assert_eq!(section.matches("[servers.").count(), 1, "{section}");
-            if let Some(section) = known.tls_section() {
-                assert!(
-                    section.starts_with("[servers.") && section.contains("{dir}")
-                        || section.contains("cert.pem")
-                );
-                assert!(section.trim_end().ends_with("\"\"\""), "{section}");
-            }
-        }
-    }
-
-    #[test]
     fn servers_are_named_after_what_they_are() {
         let names = |texts: &[&str]| {
             let texts: Vec<String> = texts.iter().map(|t| (*t).to_owned()).collect();
-            named(&texts, &catalog()).unwrap().into_iter().map(|s| s.name).collect::<Vec<_>>()
+            named(&texts, &catalog().unwrap()).unwrap().into_iter().map(|s| s.name).collect::<Vec<_>>()
         };
         assert_eq!(
             names(&["./old/srv {address}", "./new/srv {address}", "redis-server", "fast=loop+uring", "loop"]),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use pitot_lab::{Catalog, METRICS};
 use pitot_results::Failure;
+use pitot_target::PAGES;
 
 use super::server::{Server, ServerKind};
 use super::{Comparison, Folder, in_words, quoted, tls, toml_value};
@@ -80,7 +81,9 @@ pub(super) fn plan(
         let _ = writeln!(text, "load.connections = [{}]", levels.join(", "));
     }
     if files.path.is_some() || with_certificate {
-        text.push_str("\n# What nginx and the servers of Pitot find in their private directory.\n[files]\n");
+        text.push_str(
+            "\n# What targets and the servers of Pitot find in their private directory.\n[files]\n",
+        );
     }
     if let Some(path) = &files.path {
         let _ = writeln!(text, "{} = {{ size = {} }}", quoted(&format!("html/{path}")), quoted(&files.size),);
@@ -93,7 +96,7 @@ pub(super) fn plan(
         );
     }
     for server in servers {
-        text.push_str(&section(of, server, &url, &files, folder)?);
+        text.push_str(&section(server, folder));
     }
     if !servers.iter().any(|s| matches!(s.kind, ServerKind::Command(_))) {
         text.push_str(EXAMPLE);
@@ -122,7 +125,7 @@ fn question(names: &str, count: usize, url: &str, metric: &str) -> String {
 fn url(of: &Comparison, servers: &[Server]) -> Result<String, Failure> {
     let meant = || {
         let known = servers.iter().find_map(|s| match &s.kind {
-            ServerKind::Known(known) => Some(known.url),
+            ServerKind::Target(target) => target.url.as_deref(),
             ServerKind::Architecture { .. } | ServerKind::Command(_) => None,
         });
         known.unwrap_or("http://{address}/").to_owned()
@@ -267,14 +270,14 @@ fn load(of: &Comparison, url: &str, levels: &[String], own_certificate: bool) ->
     Ok(text)
 }
 
-/// The files that nginx and the servers of Pitot serve.
+/// The files that targets and the servers of Pitot serve.
 struct Files {
     /// Below `html` in the private directory; none if nobody needs it, or a folder is named.
     path: Option<String>,
     size: String,
     /// The folder on the command line.
     root: Option<String>,
-    /// Whether the servers of Pitot need it, and not only nginx.
+    /// Whether the servers of Pitot need it, and not only targets.
     for_pitot: bool,
 }
 
@@ -291,26 +294,26 @@ impl Files {
             None => None,
         };
         let is_http = url.starts_with("http://") || url.starts_with("https://");
-        let has_nginx =
-            servers.iter().any(|s| matches!(&s.kind, ServerKind::Known(known) if known.name == "nginx"));
+        let has_target = servers.iter().any(|s| matches!(s.kind, ServerKind::Target(_)));
         let has_pitot = servers.iter().any(|s| matches!(s.kind, ServerKind::Architecture { .. }));
         let path = url.split("://").nth(1).and_then(|rest| rest.split_once('/')).map_or("", |(_, path)| path);
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let generated = path.strip_prefix("bytes/").filter(|size| pitot_meter::units::size(size).is_ok());
         let for_pitot = is_http && has_pitot && generated.is_none();
-        let needed = is_http && root.is_none() && (has_nginx || for_pitot);
+        let needed = is_http && root.is_none() && (has_target || for_pitot);
         let is_plain = !path.split('/').any(|part| part == ".." || part.contains("//"));
         let name = if path.is_empty() || path.ends_with('/') {
             format!("{path}index.html")
         } else {
             path.to_owned()
         };
-        Ok(Files {
-            path: (needed && is_plain).then_some(name),
-            size: generated.unwrap_or(FILE_SIZE).to_owned(),
-            root,
-            for_pitot,
-        })
+        let page = PAGES.iter().find(|page| page.name == name);
+        let is_made = page.is_some_and(|page| page.file_bytes.is_none());
+        let size = match page.and_then(|page| page.file_bytes) {
+            Some(bytes) => format!("{}KiB", bytes >> 10),
+            None => generated.unwrap_or(FILE_SIZE).to_owned(),
+        };
+        Ok(Files { path: (needed && is_plain && !is_made).then_some(name), size, root, for_pitot })
     }
 
     fn pitot_root(&self) -> Option<&str> {
@@ -319,39 +322,20 @@ impl Files {
 }
 
 /// The table of a server that the plan must define.
-fn section(
-    of: &Comparison,
-    server: &Server,
-    url: &str,
-    files: &Files,
-    folder: Folder<'_>,
-) -> Result<String, Failure> {
+fn section(server: &Server, folder: Folder<'_>) -> String {
     let head = format!("\n[servers.{}]\n", quoted_key(&server.name));
-    Ok(match &server.kind {
+    match &server.kind {
         ServerKind::Architecture { model, mechanism } => {
             let level = mechanism.as_ref().map_or_else(|| model.clone(), |m| format!("{model}+{m}"));
             if server.name == level {
-                return Ok(String::new());
+                return String::new();
             }
             let mechanism =
                 mechanism.as_ref().map_or_else(String::new, |m| format!("mechanism = {}\n", quoted(m)));
             format!("{head}model = {}\n{mechanism}", quoted(model))
         }
-        ServerKind::Known(known) => {
-            let section = if is_tls(url) { known.tls_section() } else { Some(known.section()) };
-            let body = section.unwrap_or_default().lines().skip(1);
-            // What the command line asks for goes before what the suite would.
-            let scheme = url.split("://").next().unwrap_or_default();
-            let is_other_url =
-                |line: &&str| of.url.is_some() && line.starts_with(&format!("url = \"{scheme}://"));
-            let body: Vec<&str> = body.filter(|line| !is_other_url(line)).collect();
-            let body = body.join("\n");
-            let body = match &files.root {
-                Some(root) => body.replace("root html;", &format!("root {};", quoted(root))),
-                None => body,
-            };
-            format!("{head}{}\n", body.trim_end())
-        }
+        ServerKind::Target(target) if target.name == server.name => String::new(),
+        ServerKind::Target(target) => format!("{head}target = {}\n", quoted(&target.name)),
         ServerKind::Command(words) => {
             let mut words = words.clone();
             let cwd = match folder {
@@ -374,7 +358,7 @@ fn section(
                 quoted(cwd)
             )
         }
-    })
+    }
 }
 
 /// A key, in quotes where it must be.

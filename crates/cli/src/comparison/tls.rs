@@ -24,13 +24,13 @@ pub(super) fn is_configured(servers: &[Server], load_options: &[String]) -> Resu
     for server in servers {
         match &server.kind {
             ServerKind::Command(_) => continue,
-            ServerKind::Known(known) if known.tls_section().is_none() => {
+            ServerKind::Target(target) if target.settings.iter().all(|setting| setting.name != "tls") => {
                 return Err(Failure::misuse(
                     format!("`{}` has no configuration for TLS here", server.name),
                     "start it by a command of your own with {address} in it",
                 ));
             }
-            ServerKind::Known(_) | ServerKind::Architecture { .. } => configured = Some(&server.name),
+            ServerKind::Target(_) | ServerKind::Architecture { .. } => configured = Some(&server.name),
         }
     }
     match (configured, load_options.iter().any(|option| is_named(option, "tls-ca"))) {

@@ -68,6 +68,6 @@ mod tests {
         assert_eq!(text.matches(BURN_LINE).count(), text.matches("[servers.slowed-").count());
         let calibrated = calibrated(text, 10_000.0);
         assert!(!calibrated.contains(BURN_LINE) && calibrated.contains("[servers.slowed-1]"));
-        pitot_lab::Plan::parse("p.toml", &calibrated, &crate::catalog::catalog()).unwrap();
+        pitot_lab::Plan::parse("p.toml", &calibrated, &crate::catalog::catalog().unwrap()).unwrap();
     }
 }

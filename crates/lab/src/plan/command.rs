@@ -32,10 +32,17 @@ impl Placement {
             .replace("{address}", &self.address)
             .replace("{port}", port)
             .replace("{dir}", &self.dir)
+            .replace("{cpu-count}", &self.server_cpu_count().to_string())
             .replace("{cpus}", &self.server_cpus);
         self.helpers
             .iter()
             .fold(filled, |text, (name, address)| text.replace(&format!("{{{name}}}"), address))
+    }
+}
+
+impl Placement {
+    fn server_cpu_count(&self) -> usize {
+        pitot_host::parse_cpu_list(&self.server_cpus).map_or(1, |cpus| cpus.len().max(1))
     }
 }
 
@@ -52,6 +59,14 @@ impl Cell {
                 argv.extend(["--cpus".into(), at.server_cpus.clone(), "--stats".into(), "json".into()]);
                 argv
             }
+        }
+    }
+
+    /// The command that stops the server; empty if a signal does.
+    pub fn stop_argv(&self, at: &Placement) -> Vec<String> {
+        match &self.server {
+            CellServer::External(program) => program.stop_command.iter().map(|word| at.fill(word)).collect(),
+            CellServer::Pitot { .. } | CellServer::None => Vec::new(),
         }
     }
 

@@ -64,6 +64,8 @@ pub struct Plan {
     pub factors: Vec<Factor>,
     /// Options of `pitot serve` that all cells share.
     pub server: Settings,
+    /// Settings that all targets share that have them.
+    pub target: Settings,
     /// Options of `pitot load` that all cells share.
     pub load: Settings,
     /// The subcommand that runs in place of `pitot load`.
@@ -116,6 +118,7 @@ impl Default for Plan {
             charts: Vec::new(),
             factors: Vec::new(),
             server: Settings::default(),
+            target: Settings::default(),
             load: Settings::default(),
             program: None,
             helpers: Vec::new(),

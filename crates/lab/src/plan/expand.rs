@@ -4,6 +4,7 @@ use super::definition::Plan;
 use super::levels::{FactorLevel, REPLICATE_FACTOR, SERVER_FACTOR, label};
 use super::options::{is_of_tls, opens_connections};
 use super::server::{External, FileContent, Helper, PlanFile, Program};
+use super::target;
 use super::value::{Settings, Value};
 use crate::catalog::{Catalog, ProgramWord, ProtocolWord};
 
@@ -150,9 +151,11 @@ fn build(
     let mut load = plan.load.clone();
     let mut files = plan.files.clone();
     let mut external = None;
+    let mut varied = Settings::default();
     for (name, level) in choice {
         match name.split_once('.') {
             Some(("server", option)) => server.set(option, plan.placed(level)),
+            Some(("target", setting)) => varied.set(setting, (*level).clone()),
             Some(("load", option)) => load.set(option, plan.placed(level)),
             _ => debug_assert!([SERVER_FACTOR, REPLICATE_FACTOR].contains(name), "factors are checked"),
         }
@@ -162,15 +165,24 @@ fn build(
         let name = level.to_string();
         match plan.servers.iter().find(|s| s.name == name) {
             Some(spec) => {
-                files.extend(spec.files.iter().cloned());
+                let mut own = spec.files.clone();
                 match &spec.program {
                     Program::Pitot(options) => {
                         for (option, value) in &options.0 {
                             server.set(option, value.clone());
                         }
                     }
-                    Program::External(program) => external = Some(program.clone()),
+                    Program::External(program) => {
+                        let mut program = (**program).clone();
+                        let root = server.get("root");
+                        let by_tls = target::is_asked_by_tls(catalog, &program, load.get("url"));
+                        target::configure(&mut program, &mut own, &plan.target, &varied, root, by_tls)?;
+                        external = Some(program);
+                    }
                 }
+                // What the plan gives to all may be what this one brings along.
+                own.retain(|file| !files.contains(file));
+                files.extend(own);
             }
             None => {
                 let (model, mechanism) =
@@ -181,6 +193,9 @@ fn build(
                 }
             }
         }
+    }
+    if let (None, Some((name, _))) = (&external, varied.0.first()) {
+        return Err(format!("`target.{name}` is for targets, and this is a server of Pitot"));
     }
     let url = load.take("url").map(|v| v.to_string());
     let size = load.take("size").map_or(1024, |v| pitot_meter::units::size(&v.to_string()).unwrap_or(1024));
@@ -196,7 +211,15 @@ fn build(
             if let Some(missing) = server.command.first().filter(|p| host.missing.contains(p)) {
                 return Err(format!("`{missing}` is not installed here"));
             }
-            let url = match (server.url.clone().or(url), program) {
+            let url = match &server.target {
+                Some(used) => {
+                    let asked = url.as_ref().map(|url| Value::Text(url.clone()));
+                    let by_tls = target::is_asked_by_tls(catalog, &server, asked.as_ref());
+                    target::url(used, server.url.as_deref(), url.as_deref(), by_tls)?
+                }
+                None => server.url.clone().or(url),
+            };
+            let url = match (url, program) {
                 (Some(url), _) => url,
                 (None, Some(_)) => String::new(),
                 (None, None) => return Err("neither the server nor the plan's `load` has a url".into()),

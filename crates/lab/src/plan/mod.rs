@@ -18,6 +18,7 @@ mod read;
 mod schema;
 mod server;
 mod source;
+mod target;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -31,7 +32,7 @@ pub(crate) use levels::label;
 pub use levels::{Factor, FactorLevel, Levels, REPLICATE_FACTOR, SERVER_FACTOR};
 pub use published::{Exclusion, Published, PublishedValue};
 pub use schema::plan_schema;
-pub use server::{External, FileContent, Helper, PlanFile, Program, Ready, ServerSpec};
+pub use server::{External, FileContent, Helper, PlanFile, Program, Ready, ServerSpec, TargetUse};
 pub use source::PlanError;
 pub(crate) use template::{Part, line_template};
 pub use value::{Settings, Value};

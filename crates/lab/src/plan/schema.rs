@@ -96,7 +96,11 @@ fn kind<T>(kind: &Kind<T>, catalog: &Catalog) -> Value {
         Kind::Ready(_) => json!({"anyOf": [
             {"const": "port"},
             {"type": "object", "properties": {"line": {"type": "string"}}, "required": ["line"],
-             "additionalProperties": false}
+             "additionalProperties": false},
+            {"type": "object", "properties": {"get": {"type": "string", "pattern": "^/"}}, "required": ["get"],
+             "additionalProperties": false},
+            {"type": "object", "properties": {"send": {"type": "string"}, "expect": {"type": "string"}},
+             "required": ["expect"], "additionalProperties": false}
         ]}),
         Kind::Structure(shape, _) => structure(*shape, catalog),
     }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use pitot_target::Setting;
+
 use super::value::Settings;
 
 /// A server that the plan describes itself.
@@ -25,7 +27,7 @@ pub enum Program {
     /// `pitot serve` with these options, and `url`: what the load generator requests, in place of the plan's `load.url`.
     Pitot(Settings),
     /// Any other program.
-    External(External),
+    External(Box<External>),
 }
 
 /// A server that belongs to the load's side, such as the DNS responder that a mailing asks.
@@ -57,10 +59,39 @@ pub struct External {
     pub ready: Ready,
     /// The signal that stops it: `TERM`, `INT` or `QUIT`.
     pub stop: String,
+    /// A command that stops it, in place of the signal.
+    #[serde(default)]
+    pub stop_command: Vec<String>,
     /// What the load generator requests; the plan's `load.url` if none.
     pub url: Option<String>,
     /// A command that prints the program's version.
     pub version: Vec<String>,
+    /// Seconds that it may take until it is ready; what the plan says if none.
+    #[serde(default)]
+    pub ready_timeout_s: Option<f64>,
+    /// What is known of it besides, if it is a target.
+    #[serde(default)]
+    pub target: Option<Box<TargetUse>>,
+}
+
+/// What is known of a server that is a target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TargetUse {
+    /// The target.
+    pub name: String,
+    /// The protocol that it speaks, as a scheme of URLs.
+    pub protocol: String,
+    /// Its settings. They are put in when a plan is expanded.
+    pub settings: Vec<Setting>,
+    /// What it cannot serve: names of pages, and why.
+    pub cannot: Vec<(String, String)>,
+    /// Why it cannot be started here, and what mends that; none if it can.
+    pub unavailable: Option<String>,
+    /// Seconds that it usually takes until it is ready.
+    pub start_s: f64,
+    /// It is loaded until its rate has settled, for at most so many seconds.
+    pub settles_within_s: Option<f64>,
 }
 
 /// How an external server shows that it is ready.
@@ -71,6 +102,24 @@ pub enum Ready {
     Port,
     /// It prints a line, on stdout or stderr, that contains this text.
     Line(String),
+    /// A connection to its port that sends this receives an answer that contains that. What sends nothing waits for a
+    /// banner.
+    Answer {
+        /// What is sent.
+        send: String,
+        /// What the answer contains.
+        expect: String,
+    },
+}
+
+impl Ready {
+    /// It answers a request for this path with status 200.
+    pub fn get(path: &str) -> Ready {
+        Ready::Answer {
+            send: format!("GET {path} HTTP/1.1\r\nHost: {{address}}\r\nConnection: close\r\n\r\n"),
+            expect: " 200 ".into(),
+        }
+    }
 }
 
 /// A file that a server finds in its private directory.

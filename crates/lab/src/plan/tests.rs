@@ -79,6 +79,7 @@ pub(crate) fn catalog() -> Catalog {
                 writes_files: false,
             },
         ],
+        targets: Vec::new(),
         charts: words(&["power-curve"]),
         metrics: words(&["throughput", "cpu-per-request"]),
         renamed_metrics: vec![("cpu".into(), "cpu-per-request".into())],
@@ -318,7 +319,7 @@ fn every_kind_of_mistake_is_reported_with_its_position_and_cure() {
         (
             "\"loop-w2\", \"nginx\"",
             "\"loop-w3\", \"nginx\"",
-            "`loop-w3` is neither a server of this plan nor a model",
+            "`loop-w3` is neither a server of this plan, nor a target, nor a model",
             "did you mean `loop-w2`?",
         ),
         (

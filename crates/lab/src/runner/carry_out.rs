@@ -366,6 +366,9 @@ fn server_versions(plan: &Plan, pitot: &str) -> Vec<(String, String)> {
     let mut versions = vec![("pitot".to_owned(), pitot.to_owned())];
     for server in &plan.servers {
         let Program::External(program) = &server.program else { continue };
+        if program.target.as_ref().is_some_and(|target| target.unavailable.is_some()) {
+            continue;
+        }
         let Some((name, arguments)) = program.version.split_first() else { continue };
         let mut command = std::process::Command::new(name);
         command.args(arguments).stdin(std::process::Stdio::null());

@@ -57,6 +57,9 @@ pub(super) trait Executor {
     /// Whether a connection to `address` can be opened at once.
     fn accepts(&mut self, address: &str) -> bool;
 
+    /// Whether a new connection to `address` that sends `send` receives something that contains `expect`.
+    fn answers(&mut self, address: &str, send: &str, expect: &str) -> bool;
+
     /// Takes a sample of the machine and of the programs.
     fn sample(&mut self, extent: Extent);
 
@@ -82,6 +85,8 @@ pub(super) enum Role {
     Load,
     /// The helper with this index in the cell's list.
     Helper(usize),
+    /// The command that stops the server.
+    Stop,
 }
 
 /// Whose figures a program's resources belong to.

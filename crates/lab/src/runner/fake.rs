@@ -198,7 +198,7 @@ impl Executor for Fake {
                 other.map_or(&self.server, |(_, script)| script)
             }
             Role::Load => &self.load,
-            Role::Helper(_) => &self.helper,
+            Role::Helper(_) | Role::Stop => &self.helper,
         };
         if let Some(error) = script.start_error {
             return Err(error.to_owned());
@@ -267,6 +267,10 @@ impl Executor for Fake {
         let now = self.time();
         let program = self.program(Role::Server);
         program.is_some_and(|p| p.script.accepts_from.is_some_and(|from| p.age_ms(now) >= from))
+    }
+
+    fn answers(&mut self, address: &str, _: &str, _: &str) -> bool {
+        self.accepts(address)
     }
 
     fn sample(&mut self, extent: Extent) {

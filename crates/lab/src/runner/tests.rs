@@ -133,6 +133,7 @@ pub(super) fn catalog() -> Catalog {
             needs_server: false,
             writes_files: true,
         }],
+        targets: Vec::new(),
         charts: Vec::new(),
         metrics: vec!["throughput".into(), "cpu-per-request".into()],
         renamed_metrics: Vec::new(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::body::{Body, Put};
 use super::coding::Accepted;
+use super::dynamic;
 use super::head::{self, Expect, Head, Length, Method, Refusal};
 use super::precompressed::{Choice, Selection};
 use super::reply::{self, ALLOW, ALLOW_PUT, Connection, Status, TEXT, Terms};
@@ -441,6 +442,9 @@ impl Conn {
         if let Some(size) = size.filter(|&size| size <= BYTES_MAX) {
             let request = Request { terms, conditions: conditions.as_deref(), form: Form::default() };
             return representation::generated(exchange, cx, &request, size);
+        }
+        if path.raw == dynamic::PATH {
+            return reply::small(exchange, cx, Status::Ok, terms, &[dynamic::TYPE], &dynamic::page(cx.date));
         }
         if !self.site.root {
             return match path.raw {

@@ -6,6 +6,7 @@ use crate::plan::source::{Item, PlanError, did_you_mean};
 use crate::plan::value::Value;
 
 use super::known::Known;
+use super::targets;
 
 /// Reads the factors.
 pub(super) fn factors(known: &Known<'_>, item: &Item<'_>) -> Result<Vec<Factor>, PlanError> {
@@ -44,6 +45,7 @@ fn check_level(
 ) -> Result<(), PlanError> {
     match item.key.split_once('.') {
         Some(("server", option)) => check_option(known.catalog, Side::Server, element, option, value),
+        Some(("target", setting)) => targets::check_setting(known.catalog, element, setting, value),
         Some(("load", option)) => check_option(known.catalog, known.load_side(), element, option, value),
         None if item.key == SERVER_FACTOR => check_server_level(known, element, value),
         None if item.key == REPLICATE_FACTOR => Ok(()),
@@ -57,7 +59,8 @@ fn check_level(
             let what = "something that can be varied";
             let near = did_you_mean(&item.key, &words.iter().map(String::as_str).collect::<Vec<_>>());
             let cure = if near.starts_with("known") {
-                "factors are `server`, `replicate`, `server.OPTION` and `load.OPTION`".to_owned()
+                "factors are `server`, `replicate`, `server.OPTION`, `target.SETTING` and `load.OPTION`"
+                    .to_owned()
             } else {
                 near
             };
@@ -68,7 +71,7 @@ fn check_level(
 
 fn check_server_level(known: &Known<'_>, element: &Item<'_>, value: &Value) -> Result<(), PlanError> {
     let name = value.to_string();
-    if known.servers.iter().any(|s| s.name == name) {
+    if known.servers.iter().any(|s| s.name == name) || known.catalog.target(&name).is_some() {
         return Ok(());
     }
     let models: Vec<&str> = known.catalog.models.iter().map(|m| m.name.as_str()).collect();
@@ -89,7 +92,8 @@ fn check_server_level(known: &Known<'_>, element: &Item<'_>, value: &Value) -> R
     }
     let mut words: Vec<&str> = known.servers.iter().map(|s| s.name.as_str()).collect();
     words.extend(&models);
-    let what = format!("`{model}` is neither a server of this plan nor a model of Pitot");
+    words.extend(known.catalog.targets.iter().map(|t| t.target.name.as_str()));
+    let what = format!("`{model}` is neither a server of this plan, nor a target, nor a model of Pitot");
     let cure = did_you_mean(model, &words);
     let define = format!("or define it: [servers.{name}] with command = [\"program\", \"{{address}}\"]");
     Err(element.error(what, format!("{cure}; {define}")))

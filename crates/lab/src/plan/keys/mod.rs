@@ -12,6 +12,7 @@ mod levels;
 mod plan;
 mod published;
 mod servers;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod values;

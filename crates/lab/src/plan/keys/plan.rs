@@ -6,7 +6,7 @@ use pitot_host::demand::SUBJECTS;
 
 use super::key::{Key, Kind, Presence, Shape};
 use super::levels::Strict;
-use super::{commands, factors, published, servers};
+use super::{commands, factors, published, servers, targets};
 
 /// At most so many repetitions; more is a mistake of typing.
 const REPETITIONS_MAX: i64 = 10_000;
@@ -159,6 +159,15 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         doc: "`protocol`, and options of `pitot serve` that all cells share.",
     },
     Key {
+        name: "target",
+        kind: Kind::Structure(Shape::Settings, |known, item, p| {
+            p.target = targets::settings(known, item)?;
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "Settings that all targets share that have them (`pitot list targets`).",
+    },
+    Key {
         name: "load",
         kind: Kind::Structure(Shape::Settings, |known, item, p| {
             (p.load, p.program) = commands::load(known, item)?;
@@ -198,12 +207,13 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         kind: Kind::Structure(Shape::Factors, |known, item, p| {
             p.factors = factors::factors(known, item)?;
             known.factors.clone_from(&p.factors);
+            p.servers.extend(targets::named(known, &p.factors));
             // The metric is read by now, or has its default.
             known.metric.clone_from(&p.metric);
             Ok(())
         }),
         presence: Presence::Required("say what is varied: [factors] with a line such as server = [\"loop\"]"),
-        doc: "What is varied: `server`, `server.OPTION`, `load.OPTION`, `replicate`. The last one varies fastest.",
+        doc: "What is varied: `server`, `server.OPTION`, `target.SETTING`, `load.OPTION`, `replicate`. The last one varies fastest.",
     },
     Key {
         name: "baseline",

@@ -8,6 +8,7 @@ use crate::plan::value::Settings;
 
 use super::key::{Key, Kind, Presence, apply};
 use super::known::Known;
+use super::targets;
 
 /// What a table of `servers` is read into.
 pub(in crate::plan) struct Description {
@@ -58,7 +59,15 @@ pub(in crate::plan) static EXTERNAL: &[Key<Description>] = &[
         name: "ready",
         kind: Kind::Ready(|d, ready| d.external.ready = ready),
         presence: Presence::Default("\"port\""),
-        doc: "`\"port\"`: its port accepts connections. `{ line = \"...\" }`: it prints a line with this text.",
+        doc: "`\"port\"`: its port accepts connections. `{ get = \"/\" }`: it answers a request for this path with status \
+              200. `{ send = \"PING\\r\\n\", expect = \"PONG\" }`: what it answers, or says by itself where nothing is \
+              sent, contains this text. `{ line = \"...\" }`: it prints a line with this text.",
+    },
+    Key {
+        name: "ready-timeout",
+        kind: Kind::Duration { positive: true, set: |d, s| d.external.ready_timeout_s = Some(s) },
+        presence: Presence::Optional,
+        doc: "How long it may take until it is ready; what the plan says for all if it is left out.",
     },
     Key {
         name: "stop",
@@ -103,10 +112,16 @@ fn server(known: &mut Known<'_>, item: &Item<'_>) -> Result<ServerSpec, PlanErro
             env: Vec::new(),
             ready: Ready::Port,
             stop: "TERM".into(),
+            stop_command: Vec::new(),
             url: None,
             version: Vec::new(),
+            ready_timeout_s: None,
+            target: None,
         },
     };
+    if let Some(target) = section.get("target") {
+        return targets::server(known, item, &section, &target);
+    }
     let is_external = section.get("command").is_some();
     let mut options = Settings::default();
     if is_external {
@@ -132,6 +147,6 @@ fn server(known: &mut Known<'_>, item: &Item<'_>) -> Result<ServerSpec, PlanErro
     }
     apply(EXTERNAL, known, &section, &mut description)?;
     let Description { summary, files, external } = description;
-    let program = if is_external { Program::External(external) } else { Program::Pitot(options) };
+    let program = if is_external { Program::External(Box::new(external)) } else { Program::Pitot(options) };
     Ok(ServerSpec { name: item.key.clone(), summary, files, program })
 }

@@ -49,6 +49,7 @@ fn every_field_of_a_plan_has_its_key() {
         charts: _,
         factors: _,
         server: _,
+        target: _,
         load: _,
         program: _, // `load.program`
         helpers: _,
@@ -118,7 +119,7 @@ fn takes<T>(kind: &Kind<T>) -> String {
         Kind::Cpus(_) => "CPUs: `\"0-3,8\"`".into(),
         Kind::Levels(..) => "levels".into(),
         Kind::Files(_) => "contents by path".into(),
-        Kind::Ready(_) => "`\"port\"`, `{ line = \"...\" }`".into(),
+        Kind::Ready(_) => "`\"port\"`, `{ get = \"/\" }`, `{ line = \"...\" }`".into(),
         Kind::Structure(shape, _) => match shape {
             Shape::Settings => "a table of options".into(),
             Shape::Helpers | Shape::Servers => "tables by name".into(),

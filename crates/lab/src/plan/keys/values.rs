@@ -83,8 +83,16 @@ pub(super) fn ready(item: &Item<'_>) -> Result<Ready, PlanError> {
         };
     }
     let section = item.section("`ready`")?;
-    section.check_keys(["line"])?;
-    Ok(Ready::Line(section.need("line", "write ready = { line = \"text of the line\" }")?.text()?))
+    section.check_keys(["line", "get", "send", "expect"])?;
+    if let Some(path) = section.get("get") {
+        return Ok(Ready::get(&path.text()?));
+    }
+    if let Some(expect) = section.get("expect") {
+        let send = section.get("send").map_or(Ok(String::new()), |item| item.text())?;
+        return Ok(Ready::Answer { send, expect: expect.text()? });
+    }
+    let cure = "write ready = { line = \"text of the line\" } or { get = \"/\" }";
+    Ok(Ready::Line(section.need("line", cure)?.text()?))
 }
 
 pub(super) fn files(item: &Item<'_>) -> Result<Vec<PlanFile>, PlanError> {

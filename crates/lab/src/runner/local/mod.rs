@@ -1,5 +1,6 @@
 //! The executor that runs programs on this machine.
 
+mod answer;
 mod cpu_account;
 mod files;
 mod guardian;
@@ -32,7 +33,7 @@ const ORPHAN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between checks whether processes have ended.
 const ORPHAN_INTERVAL: Duration = Duration::from_millis(5);
 /// How long an attempt to connect may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(80);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_millis(80);
 
 /// The variable that tells the processes of one executor from those of others.
 const PLACE_NAME: &str = "PITOT_PLACE";
@@ -231,6 +232,10 @@ impl Executor for Local<'_> {
 
     fn accepts(&mut self, address: &str) -> bool {
         address.parse().is_ok_and(|a| TcpStream::connect_timeout(&a, CONNECT_TIMEOUT).is_ok())
+    }
+
+    fn answers(&mut self, address: &str, send: &str, expect: &str) -> bool {
+        answer::contains(address, send, expect)
     }
 
     fn sample(&mut self, extent: Extent) {

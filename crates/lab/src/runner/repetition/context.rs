@@ -84,20 +84,29 @@ impl<'a> Context<'a> {
 }
 
 impl Context<'_> {
+    /// How long a program may take until it is ready.
+    pub(in crate::runner) fn ready_timeout_s(&self, role: Role) -> f64 {
+        let own = match (&self.cell.server, role) {
+            (CellServer::External(program), Role::Server) => program.ready_timeout_s,
+            _ => None,
+        };
+        own.unwrap_or(self.shared.plan.ready_timeout_s)
+    }
+
     pub(in crate::runner) fn start(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
         // A program without a server is itself what is measured: it runs where servers do, and counts as one.
         let account = match role {
             Role::Server => Account::Server,
             Role::Load if self.cell.server == CellServer::None => Account::Server,
             Role::Load => Account::Load,
-            Role::Helper(_) => Account::None,
+            Role::Helper(_) | Role::Stop => Account::None,
         };
         let cpus = match account {
             Account::Server => &self.shared.cpus.server,
             Account::Load | Account::None => &self.shared.cpus.load,
         };
         let (cwd, env) = match role {
-            Role::Server => (self.cell.server_cwd(&self.at), self.cell.server_env(&self.at)),
+            Role::Server | Role::Stop => (self.cell.server_cwd(&self.at), self.cell.server_env(&self.at)),
             Role::Load | Role::Helper(_) => (None, Vec::new()),
         };
         let command = Command {
@@ -145,6 +154,7 @@ impl Context<'_> {
         match role {
             Role::Server => "the server".to_owned(),
             Role::Load => "the load generator".to_owned(),
+            Role::Stop => "the command that stops the server".to_owned(),
             Role::Helper(index) => format!("the helper `{}`", self.cell.helpers[index].name),
         }
     }

@@ -21,7 +21,7 @@ pub(super) enum Sign {
 
 /// Waits until a program is ready, and returns its address.
 pub(super) fn wait_until_ready(context: &mut Context<'_>, role: Role, sign: &Sign) -> Result<String, Abort> {
-    let timeout_s = context.shared.plan.ready_timeout_s;
+    let timeout_s = context.ready_timeout_s(role);
     let deadline = context.deadline(timeout_s);
     loop {
         context.check_user()?;
@@ -38,6 +38,11 @@ pub(super) fn wait_until_ready(context: &mut Context<'_>, role: Role, sign: &Sig
         {
             return Ok(address.clone());
         }
+        if let Sign::Described(Ready::Answer { send, expect }, address) = sign
+            && context.executor.answers(address, &send.replace("{address}", address), expect)
+        {
+            return Ok(address.clone());
+        }
         if context.executor.now() > deadline {
             let name = context.name(role);
             return Err(Abort::Failed(format!("{name} was not ready within {timeout_s} s")));
@@ -50,6 +55,6 @@ fn address_in(line: &str, on_stdout: bool, sign: &Sign) -> Option<String> {
     match sign {
         Sign::ReadyLine if on_stdout => line.strip_prefix("ready ").map(|address| address.trim().to_owned()),
         Sign::Described(Ready::Line(wanted), address) => line.contains(wanted).then(|| address.clone()),
-        Sign::ReadyLine | Sign::Described(Ready::Port, _) => None,
+        Sign::ReadyLine | Sign::Described(Ready::Port | Ready::Answer { .. }, _) => None,
     }
 }

@@ -28,6 +28,10 @@ pub(in crate::runner) fn ask(context: &mut Context<'_>) -> Result<(), Abort> {
         }
         wait_for_end(context, role)?;
     }
+    let stop_command = context.cell.stop_argv(&context.at);
+    if !stop_command.is_empty() {
+        return context.start(Role::Stop, stop_command);
+    }
     let signal = match &context.cell.server {
         CellServer::External(program) => signal(&program.stop),
         CellServer::Pitot { .. } | CellServer::None => Stop::Terminate,

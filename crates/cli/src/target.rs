@@ -1,0 +1,90 @@
+//! `pitot target`.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use pitot_results::Failure;
+use pitot_target::{Installation, Places, Registry};
+
+use crate::failure::nearest;
+use crate::targets;
+
+/// Install servers of others that Pitot knows (`pitot list targets`).
+#[derive(Debug, Args)]
+pub(crate) struct TargetCommand {
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Install(Install),
+}
+
+/// Install targets, each by the ways of the ecosystem that it is from.
+///
+/// Packages of Debian are installed by apt-get; everything else goes into a folder for each target below pitot/targets in
+/// the user's cache directory (XDG_CACHE_HOME, else ~/.cache). Without --yes it is only said what would be done.
+#[derive(Debug, Args)]
+struct Install {
+    /// The targets.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Do it.
+    #[arg(long)]
+    yes: bool,
+    /// Also those that are installed already.
+    #[arg(long)]
+    again: bool,
+}
+
+impl TargetCommand {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        match self.command {
+            Action::Install(install) => install.run(),
+        }
+    }
+}
+
+impl Install {
+    fn run(self) -> Result<ExitCode, Failure> {
+        let registry = Registry::load()?;
+        let places = Places::of_this_machine();
+        let mut installations: Vec<Installation> = Vec::new();
+        for name in &self.names {
+            let Some(target) = registry.find(name) else {
+                let names = registry.targets.iter().map(|known| known.target.name.as_str());
+                let hint = nearest(name, names);
+                let what = format!("`{name}` is not a target{hint}");
+                return Err(Failure::misuse(what, "`pitot list targets` names them all"));
+            };
+            if !self.again && places.find(target).is_ok() {
+                println!("{name} is installed");
+                continue;
+            }
+            if target.install.is_empty() {
+                let what = format!("the target `{name}` does not say how it is installed");
+                return Err(Failure::misuse(what, "install it by hand, or add [install] to its file"));
+            }
+            let new = Installation::of(target, &places, targets::is_root());
+            // Several targets may be in one package.
+            let is_there = |other: &Installation| other.folder.is_none() && other.steps == new.steps;
+            if !installations.iter().any(is_there) {
+                installations.push(new);
+            }
+        }
+        for installation in &installations {
+            println!("{}:", installation.name);
+            for line in installation.lines() {
+                println!("  {line}");
+            }
+            if self.yes {
+                installation.carry_out(|step| eprintln!("{}: {step}", installation.name))?;
+            }
+        }
+        if !self.yes && !installations.is_empty() {
+            println!("nothing was done; to do it: pitot target install {} --yes", self.names.join(" "));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

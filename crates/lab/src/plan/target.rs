@@ -1,0 +1,172 @@
+//! From a target to what a table `[servers.NAME]` of a plan would say.
+
+use pitot_target::{FILES, PAGES, Setting, Stop};
+
+use super::server::{External, FileContent, PlanFile, Program, Ready, ServerSpec, TargetUse};
+use super::value::{Settings, Value};
+use crate::catalog::{Catalog, TargetWord};
+
+/// The setting that is on where a target is asked by TLS.
+const TLS: &str = "tls";
+
+/// The folder that servers serve where a plan names none.
+const ROOT: &str = "{dir}/html";
+
+/// A target as a server of a plan, with these settings in place of the defaults.
+pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings) -> ServerSpec {
+    let target = &word.target;
+    // What was found on this machine is put in at once, so that the plan says what was run.
+    let found = |text: &String| {
+        let home = word.home.as_deref().unwrap_or_default();
+        text.replace("{program}", &word.program).replace("{home}", home)
+    };
+    let all = |texts: &[String]| texts.iter().map(found).collect::<Vec<_>>();
+    let (stop, stop_command) = match &target.stop {
+        Stop::Signal(signal) => (signal.clone(), Vec::new()),
+        Stop::Command(command) => ("TERM".to_owned(), all(command)),
+    };
+    let with = |setting: &Setting| {
+        let default = settings.get(&setting.name).map_or_else(|| setting.default.clone(), spelled);
+        Setting { default, ..setting.clone() }
+    };
+    let external = External {
+        command: all(&target.command),
+        cwd: None,
+        env: target.env.iter().map(|(name, value)| (name.clone(), found(value))).collect(),
+        ready: Ready::Answer { send: target.ready.send.clone(), expect: target.ready.expect.clone() },
+        stop,
+        stop_command,
+        url: target.url.clone(),
+        version: all(&target.version),
+        ready_timeout_s: Some(target.ready_timeout.as_secs_f64()),
+        target: Some(Box::new(TargetUse {
+            name: target.name.clone(),
+            protocol: target.protocol.clone(),
+            settings: target.settings.iter().map(with).collect(),
+            cannot: target.cannot.clone(),
+            unavailable: word.unavailable.clone(),
+            start_s: target.start.as_secs_f64(),
+            settles_within_s: target.settles_within.map(|within| within.as_secs_f64()),
+        })),
+    };
+    let text = |file: &pitot_target::TargetFile| PlanFile {
+        path: file.path.clone(),
+        content: FileContent::Text(found(&file.text)),
+    };
+    let pages = PAGES.iter().filter(|_| target.protocol == "http").filter_map(|page| {
+        let content = FileContent::Size(page.file_bytes?);
+        Some(PlanFile { path: format!("{FILES}/{}", page.name), content })
+    });
+    let files = target.files.iter().map(text).chain(pages).collect();
+    ServerSpec {
+        name: name.to_owned(),
+        summary: target.summary.clone(),
+        files,
+        program: Program::External(Box::new(external)),
+    }
+}
+
+/// A value as a setting spells it: switches are `on` and `off`.
+pub(super) fn spelled(value: &Value) -> String {
+    match value {
+        Value::Flag(true) => "on".into(),
+        Value::Flag(false) => "off".into(),
+        other => other.to_string(),
+    }
+}
+
+/// Puts settings into the texts of a target: those that the cell varies, else those that the plan gives to all targets,
+/// else its own. `root` is the folder that the plan's servers serve. A target that is asked by TLS speaks it.
+///
+/// # Errors
+/// Why the cell cannot be run.
+pub(super) fn configure(
+    external: &mut External,
+    files: &mut [PlanFile],
+    shared: &Settings,
+    varied: &Settings,
+    root: Option<&Value>,
+    is_asked_by_tls: bool,
+) -> Result<(), String> {
+    let Some(target) = &external.target else {
+        return match varied.0.first() {
+            Some((name, _)) => Err(format!("`target.{name}` is for targets, and this server is none")),
+            None => Ok(()),
+        };
+    };
+    if let Some(reason) = &target.unavailable {
+        return Err(reason.clone());
+    }
+    if let Some((name, _)) = varied.0.iter().find(|(name, _)| target.settings.iter().all(|s| s.name != *name))
+    {
+        return Err(format!("`{}` has no setting `{name}`", target.name));
+    }
+    let mut texts = vec![("{root}".to_owned(), root.map_or_else(|| ROOT.to_owned(), ToString::to_string))];
+    for setting in &target.settings {
+        let name = &setting.name;
+        let given = varied.get(name).or_else(|| shared.get(name)).map(spelled);
+        let by_url = || (is_asked_by_tls && name == TLS).then(|| "on".to_owned());
+        let value = given.or_else(by_url).unwrap_or_else(|| setting.default.clone());
+        let text =
+            setting.text(&value).ok_or_else(|| format!("`{}` knows no `{name} = {value}`", target.name))?;
+        texts.push((format!("{{{name}}}"), text.to_owned()));
+    }
+    // A setting may contain `{root}`, and nothing contains a setting.
+    let fill = |text: &mut String| {
+        for (place, value) in texts.iter().rev() {
+            if text.contains(place.as_str()) {
+                *text = text.replace(place.as_str(), value);
+            }
+        }
+    };
+    if is_asked_by_tls {
+        // A probe in plain text would only see that it is refused.
+        external.ready = Ready::Port;
+    }
+    external.command.iter_mut().for_each(fill);
+    external.stop_command.iter_mut().for_each(fill);
+    external.env.iter_mut().map(|(_, value)| value).for_each(fill);
+    external.url.iter_mut().for_each(fill);
+    for file in files {
+        if let FileContent::Text(text) = &mut file.content {
+            fill(text);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a target with this protocol is asked by its scheme over TLS.
+pub(super) fn is_asked_by_tls(catalog: &Catalog, external: &External, url: Option<&Value>) -> bool {
+    let protocol = external.target.as_ref().and_then(|target| catalog.protocol(&target.protocol));
+    match (protocol.and_then(|p| p.tls_scheme.as_deref()), url) {
+        (Some(scheme), Some(url)) => url.to_string().split("://").next() == Some(scheme),
+        _ => false,
+    }
+}
+
+/// What a target is asked for: its own URL, unless the plan has one of the same scheme.
+///
+/// # Errors
+/// Why it cannot be asked for that.
+pub(super) fn url(
+    target: &TargetUse,
+    own: Option<&str>,
+    plan: Option<&str>,
+    is_asked_by_tls: bool,
+) -> Result<Option<String>, String> {
+    let scheme = |url: &str| url.split("://").next().unwrap_or_default().to_owned();
+    let name = &target.name;
+    let Some(url) = plan.filter(|plan| own.is_none_or(|own| scheme(plan) == scheme(own))).or(own) else {
+        return Ok(None);
+    };
+    let has_tls = is_asked_by_tls && target.settings.iter().any(|setting| setting.name == TLS);
+    if scheme(url) != target.protocol && !has_tls {
+        return Err(format!("`{name}` speaks {}, and is asked by {}", target.protocol, scheme(url)));
+    }
+    let path = url.split("://").nth(1).and_then(|rest| rest.split_once('/')).map_or("", |(_, path)| path);
+    let page = path.split(['?', '#']).next().unwrap_or_default();
+    match target.cannot.iter().find(|(cannot, _)| cannot == page) {
+        Some((_, why)) => Err(format!("it cannot serve /{page}: {why}")),
+        None => Ok(Some(url.to_owned())),
+    }
+}

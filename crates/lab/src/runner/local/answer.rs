@@ -1,0 +1,74 @@
+//! Asking a server once, to see whether it is ready.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use super::CONNECT_TIMEOUT;
+
+/// How long an answer may take, all of it: a server that is not ready is asked again.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
+/// What is looked for stands in the first bytes of an answer.
+const ANSWER_BYTES_MAX: usize = 16 * 1024;
+
+/// Whether a new connection that sends `send` receives something that contains `expect`.
+pub(super) fn contains(address: &str, send: &str, expect: &str) -> bool {
+    let Some(mut stream) =
+        address.parse().ok().and_then(|a| TcpStream::connect_timeout(&a, CONNECT_TIMEOUT).ok())
+    else {
+        return false;
+    };
+    let deadline = Instant::now() + ANSWER_TIMEOUT;
+    if stream.write_all(send.as_bytes()).is_err() {
+        return false;
+    }
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
+            return false;
+        }
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => return false,
+            Ok(n) => answer.extend_from_slice(&buffer[..n]),
+        }
+        if answer.windows(expect.len()).any(|window| window == expect.as_bytes()) {
+            return true;
+        }
+        if answer.len() > ANSWER_BYTES_MAX {
+            return false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A server that answers one connection with this, whatever it is sent.
+    fn answering(text: &'static str) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(text.as_bytes()).unwrap();
+            // The other side ends first, so that it reads everything.
+            let _ = stream.read(&mut [0; 64]);
+        });
+        address
+    }
+
+    #[test]
+    fn a_right_answer_or_banner_is_told_from_an_open_port() {
+        assert!(contains(&answering("HTTP/1.1 200 OK\r\n\r\n"), "GET / HTTP/1.1\r\n\r\n", " 200 "));
+        assert!(!contains(&answering("HTTP/1.1 404 Not Found\r\n\r\n"), "GET / HTTP/1.1\r\n\r\n", " 200 "));
+        assert!(contains(&answering("220 mail ESMTP\r\n"), "", "220 "));
+        assert!(!contains("127.0.0.1:1", "", "220 "));
+        // A port that only accepts.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        assert!(!contains(&listener.local_addr().unwrap().to_string(), "PING\r\n", "+PONG"));
+    }
+}

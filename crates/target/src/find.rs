@@ -1,0 +1,128 @@
+//! Where the programs of targets are on this machine.
+
+use std::path::{Path, PathBuf};
+
+use crate::definition::Target;
+
+/// Where Debian has daemons, and leaves them out of a user's `PATH`.
+const DAEMONS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
+
+/// The file that a folder has once all steps of its installation have succeeded.
+pub(crate) const DONE: &str = ".pitot-installed";
+
+/// Where programs are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The folders of `PATH`.
+    pub path: Vec<PathBuf>,
+    /// The folder in which Pitot installs targets, one folder for each.
+    pub cache: PathBuf,
+}
+
+/// A target that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its program as a command names it: by name if it is in `PATH`, else by its path.
+    pub program: String,
+    /// The folder in which the rest of it is.
+    pub home: Option<String>,
+}
+
+/// What of a target is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The program, by the first of its names.
+    Program(String),
+    /// The folder that holds the rest of it.
+    Home,
+}
+
+impl Places {
+    /// `PATH`, and `pitot/targets` below `XDG_CACHE_HOME` or else below `~/.cache`.
+    pub fn of_this_machine() -> Places {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        Places {
+            path: std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect(),
+            cache: base("XDG_CACHE_HOME", ".cache").join("pitot/targets"),
+        }
+    }
+
+    /// Looks for a target.
+    ///
+    /// # Errors
+    /// What is not there.
+    pub fn find(&self, target: &Target) -> Result<Found, Missing> {
+        let own = self.cache.join(&target.name);
+        let program = target.programs.iter().find_map(|name| self.program(&own, name));
+        let program = program.ok_or_else(|| Missing::Program(target.programs[0].clone()))?;
+        let home = match &target.home {
+            None => None,
+            Some(file) => Some(home(&own, file).ok_or(Missing::Home)?),
+        };
+        Ok(Found { program, home })
+    }
+
+    /// A program: what Pitot itself has installed goes first.
+    fn program(&self, own: &Path, name: &str) -> Option<String> {
+        let is_there = |folder: &Path| folder.join(name).is_file();
+        let whole = |folder: &Path| folder.join(name).to_string_lossy().into_owned();
+        let installed = own.join("bin");
+        if own.join(DONE).exists() && is_there(&installed) {
+            return Some(whole(&installed));
+        }
+        if self.path.iter().any(|folder| is_there(folder)) {
+            return Some(name.to_owned());
+        }
+        DAEMONS.iter().map(Path::new).find(|folder| is_there(folder)).map(whole)
+    }
+}
+
+/// The folder that holds `file`: this one, or one in it, as archives have their content in a folder of their own.
+fn home(own: &Path, file: &str) -> Option<String> {
+    own.join(DONE).exists().then_some(())?;
+    let mut folders = vec![own.to_owned()];
+    folders.extend(std::fs::read_dir(own).ok()?.filter_map(|entry| Some(entry.ok()?.path())));
+    folders.sort();
+    let found = folders.into_iter().find(|folder| folder.join(file).exists())?;
+    Some(found.to_string_lossy().into_owned())
+}
+
+/// A base directory of the user (XDG Base Directory Specification): that of the variable if it is absolute, else the one
+/// below the home.
+pub(crate) fn base(variable: &str, below_home: &str) -> PathBuf {
+    let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    set.unwrap_or_else(|| {
+        PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/".into())).join(below_home)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Registry;
+
+    #[test]
+    fn what_pitot_has_installed_goes_before_path_and_only_if_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let touch = |path: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        };
+        let registry = Registry::embedded().unwrap();
+        let mut target = registry.find("nginx").unwrap().clone();
+        target.programs = vec!["no-such-program-of-pitot".into(), "other-program-of-pitot".into()];
+        let places = Places { path: vec![folder.path().join("path")], cache: folder.path().join("cache") };
+        assert_eq!(places.find(&target), Err(Missing::Program("no-such-program-of-pitot".into())));
+        touch("path/other-program-of-pitot");
+        touch("cache/nginx/bin/other-program-of-pitot");
+        assert_eq!(places.find(&target).unwrap().program, "other-program-of-pitot");
+        target.home = Some("lib/x.jar".into());
+        touch("cache/nginx/x-1.2/lib/x.jar");
+        assert_eq!(places.find(&target), Err(Missing::Home));
+        touch(&format!("cache/nginx/{DONE}"));
+        let found = places.find(&target).unwrap();
+        assert!(found.program.ends_with("cache/nginx/bin/other-program-of-pitot"), "{found:?}");
+        assert!(found.home.unwrap().ends_with("cache/nginx/x-1.2"));
+    }
+}

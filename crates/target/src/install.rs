@@ -1,0 +1,265 @@
+//! Installing a target by the ways of the ecosystem that it is from.
+//!
+//! What is installed besides packages of Debian goes into a folder of the target's own, and nowhere else. The folder counts
+//! only once all steps have succeeded: then it has the file [`DONE`].
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use pitot_results::Failure;
+
+use crate::definition::{Recipe, Target};
+use crate::find::{DONE, Places};
+
+/// The plugin that fetches a single archive; its version is pinned like those of what it fetches.
+const MAVEN_COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
+
+/// What has to be done to install a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    /// The target.
+    pub name: String,
+    /// The folder that is made anew for it; none if nothing but packages of the system is installed.
+    pub folder: Option<PathBuf>,
+    /// The steps, in their order.
+    pub steps: Vec<Step>,
+    sources: Vec<(String, String)>,
+}
+
+/// A step of an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A command, started in the target's folder if it has one.
+    Run(Vec<String>),
+    /// Compares the SHA-256 of a file of the folder, and removes the file if it is another.
+    Check {
+        /// Its name.
+        file: String,
+        /// What it must be, in hexadecimal digits.
+        sha256: String,
+    },
+}
+
+impl Installation {
+    /// The steps for a target.
+    pub fn of(target: &Target, places: &Places, is_root: bool) -> Installation {
+        let is_debian = |recipe: &Recipe| matches!(recipe, Recipe::Debian(_));
+        let folder = target.install.iter().any(|r| !is_debian(r)).then(|| places.cache.join(&target.name));
+        let steps = target.install.iter().flat_map(|recipe| steps(recipe, &target.name, is_root)).collect();
+        Installation { name: target.name.clone(), folder, steps, sources: target.sources.clone() }
+    }
+
+    /// What will be done, a line for each step.
+    pub fn lines(&self) -> Vec<String> {
+        let folder = self.folder.iter().map(|folder| format!("make {} anew", folder.display()));
+        folder.chain(self.steps.iter().map(Step::line)).collect()
+    }
+
+    /// Does it. What the commands print goes where this program prints.
+    ///
+    /// # Errors
+    /// The first step that fails. Then the folder is removed.
+    pub fn carry_out(&self, mut tell: impl FnMut(&str)) -> Result<(), Failure> {
+        let Some(folder) = &self.folder else {
+            return self.steps.iter().try_for_each(|step| {
+                tell(&step.line());
+                step.carry_out(Path::new("/"))
+            });
+        };
+        let outcome = self.make(folder, &mut tell);
+        if outcome.is_err() {
+            let _ = fs::remove_dir_all(folder);
+        }
+        outcome
+    }
+
+    fn make(&self, folder: &Path, tell: &mut impl FnMut(&str)) -> Result<(), Failure> {
+        let cannot = |e: std::io::Error| {
+            let what = format!("{} cannot be written: {e}", folder.display());
+            Failure::run(what, "check its permissions and the free space, or set XDG_CACHE_HOME")
+        };
+        if folder.exists() {
+            fs::remove_dir_all(folder).map_err(cannot)?;
+        }
+        fs::create_dir_all(folder).map_err(cannot)?;
+        for (path, text) in &self.sources {
+            let path = folder.join(path);
+            path.parent().map_or(Ok(()), fs::create_dir_all).map_err(cannot)?;
+            fs::write(path, text).map_err(cannot)?;
+        }
+        for step in &self.steps {
+            tell(&step.line());
+            step.carry_out(folder)?;
+        }
+        fs::write(folder.join(DONE), "").map_err(cannot)
+    }
+}
+
+/// The steps of a recipe.
+fn steps(recipe: &Recipe, name: &str, is_root: bool) -> Vec<Step> {
+    let run = |words: &[&str]| Step::Run(words.iter().map(|word| (*word).to_owned()).collect());
+    let with = |words: &[&str], packages: &[String]| {
+        Step::Run(words.iter().map(|word| (*word).to_owned()).chain(packages.iter().cloned()).collect())
+    };
+    match recipe {
+        Recipe::Debian(packages) => {
+            let sudo: &[&str] = if is_root { &[] } else { &["sudo"] };
+            let install = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes"];
+            vec![
+                run(&[sudo, &["apt-get", "update"]].concat()),
+                with(&[sudo, &install[..], &["--no-install-recommends"]].concat(), packages),
+            ]
+        }
+        Recipe::Maven { artifact, sha256 } => {
+            let mut parts = artifact.split(':').skip(1);
+            let (file, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            let file = format!("{file}-{version}.zip");
+            vec![
+                run(&[
+                    "mvn",
+                    "-q",
+                    "-B",
+                    MAVEN_COPY,
+                    &format!("-Dartifact={artifact}"),
+                    "-DoutputDirectory=.",
+                ]),
+                Step::Check { file: file.clone(), sha256: sha256.clone() },
+                run(&["jar", "xf", &file]),
+                run(&["rm", &file]),
+            ]
+        }
+        Recipe::MavenProject => vec![run(&["mvn", "-q", "-B", "package"])],
+        Recipe::Go => vec![run(&["go", "build", "-trimpath", "-o", &format!("bin/{name}"), "."])],
+        Recipe::Cargo => vec![
+            run(&["cargo", "install", "--locked", "--path", ".", "--root", "."]),
+            run(&["rm", "-r", "target"]),
+        ],
+        Recipe::Pypi(packages) => vec![
+            run(&["python3", "-m", "venv", "."]),
+            with(&["bin/pip", "install", "--quiet", "--disable-pip-version-check"], packages),
+        ],
+        Recipe::Npm(packages) => {
+            vec![with(&["npm", "install", "--no-audit", "--no-fund", "--prefix", "."], packages)]
+        }
+    }
+}
+
+impl Step {
+    /// The step in a line.
+    pub fn line(&self) -> String {
+        match self {
+            Step::Run(argv) => argv.join(" "),
+            Step::Check { file, sha256 } => format!("check that the SHA-256 of {file} is {sha256}"),
+        }
+    }
+
+    fn carry_out(&self, folder: &Path) -> Result<(), Failure> {
+        match self {
+            Step::Run(argv) => run(argv, folder),
+            Step::Check { file, sha256 } => check(&folder.join(file), sha256),
+        }
+    }
+}
+
+fn run(argv: &[String], folder: &Path) -> Result<(), Failure> {
+    let program = argv.first().map_or("", String::as_str);
+    let below = folder.join(program);
+    let mut command = if program.contains('/') { Command::new(below) } else { Command::new(program) };
+    let status = command.args(&argv[1..]).current_dir(folder).stdin(Stdio::null()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure::run(
+            format!("`{}` failed ({status})", argv.join(" ")),
+            "what it printed above says why; nothing of the target was kept",
+        )),
+        Err(e) => Err(Failure::run(
+            format!("`{program}` cannot be started: {e}"),
+            match hint(program) {
+                Some(package) => format!("install it: apt-get install {package}"),
+                None => format!("install `{program}`"),
+            },
+        )),
+    }
+}
+
+/// The package of Debian that has a program that installs others.
+fn hint(program: &str) -> Option<&'static str> {
+    Some(match program {
+        "mvn" => "maven",
+        "jar" => "default-jdk-headless",
+        "go" => "golang-go",
+        "cargo" => "cargo",
+        "npm" => "npm",
+        "python3" => "python3-venv",
+        "sudo" => "sudo",
+        _ => return None,
+    })
+}
+
+fn check(path: &Path, wanted: &str) -> Result<(), Failure> {
+    let shown = path.display();
+    let unreadable = |e: std::io::Error| {
+        Failure::run(format!("{shown} cannot be read: {e}"), "see what the step before printed")
+    };
+    let mut file = fs::File::open(path).map_err(unreadable)?;
+    let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer).map_err(unreadable)? {
+            0 => break,
+            n => context.update(&buffer[..n]),
+        }
+    }
+    let found: String = context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    if found == wanted {
+        return Ok(());
+    }
+    Err(Failure::run(
+        format!("the SHA-256 of {shown} is {found} and should be {wanted}"),
+        "the archive is not the one that this version of Pitot knows; it was removed",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Registry;
+
+    fn places(folder: &Path) -> Places {
+        Places { path: Vec::new(), cache: folder.to_owned() }
+    }
+
+    #[test]
+    fn packages_of_the_system_are_installed_without_a_folder() {
+        let registry = Registry::embedded().unwrap();
+        let nginx = Installation::of(registry.find("nginx").unwrap(), &places(Path::new("/c")), false);
+        assert_eq!(nginx.folder, None);
+        assert!(nginx.lines()[1].starts_with("sudo env "), "{:?}", nginx.lines());
+        assert!(nginx.lines()[1].ends_with("--no-install-recommends nginx-light"), "{:?}", nginx.lines());
+    }
+
+    #[test]
+    fn a_folder_counts_once_every_step_has_succeeded() {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = cache.path().join("one");
+        let of = |steps| Installation {
+            name: "one".into(),
+            folder: Some(folder.clone()),
+            steps,
+            sources: vec![("a/b.txt".into(), "abc".into())],
+        };
+        let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let check = |sha256: &str| Step::Check { file: "a/b.txt".into(), sha256: sha256.into() };
+        of(vec![check(sha256)]).carry_out(|_| {}).unwrap();
+        assert!(folder.join(DONE).exists());
+        let failure = of(vec![check("00")]).carry_out(|_| {}).unwrap_err();
+        assert!(failure.what.contains("should be 00"), "{}", failure.what);
+        assert!(!folder.exists(), "nothing of it is kept");
+        let failure = of(vec![Step::Run(vec!["false".into()])]).carry_out(|_| {}).unwrap_err();
+        assert!(failure.what.contains("`false` failed"), "{}", failure.what);
+        let failure = of(vec![Step::Run(vec!["no-such-program".into()])]).carry_out(|_| {}).unwrap_err();
+        assert!(failure.cure.contains("install `no-such-program`"), "{}", failure.cure);
+    }
+}

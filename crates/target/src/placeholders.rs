@@ -1,0 +1,26 @@
+//! Words in braces.
+
+/// Placeholders that the lab fills in when it starts a server.
+const OF_THE_LAB: &[&str] = &["address", "port", "dir", "cpus", "cpu-count", "root"];
+/// Placeholders for what was found on the machine.
+const OF_THE_MACHINE: &[&str] = &["program", "home"];
+
+/// Whether a setting may not have this name.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    OF_THE_LAB.contains(&name) || OF_THE_MACHINE.contains(&name)
+}
+
+/// All that may stand in braces in a command.
+pub(crate) fn known<'a>(settings: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    OF_THE_LAB.iter().chain(OF_THE_MACHINE).copied().chain(settings).collect()
+}
+
+/// The words in braces that could be placeholders.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{').skip(1).filter_map(|part| {
+        let word = &part[..part.find('}')?];
+        let is_word = word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        is_word.then_some(word)
+    })
+}

@@ -1,0 +1,406 @@
+//! From the text of a file to a checked [`Target`].
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::definition::{Ready, Recipe, Setting, Stop, Target, TargetFile};
+use crate::error::TargetError;
+use crate::pages::PAGES;
+use crate::placeholders;
+
+const READY_TIMEOUT: &str = "10s";
+const START: &str = "80ms";
+const SIGNALS: [&str; 3] = ["TERM", "INT", "QUIT"];
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Raw {
+    summary: String,
+    protocol: String,
+    program: OneOrMore,
+    home: Option<String>,
+    command: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    version: Vec<String>,
+    ready: RawReady,
+    ready_timeout: Option<String>,
+    start: Option<String>,
+    stop: OneOrMore,
+    settles_within: Option<String>,
+    url: Option<String>,
+    #[serde(default)]
+    cannot: BTreeMap<String, String>,
+    #[serde(default)]
+    settings: BTreeMap<String, RawSetting>,
+    #[serde(default)]
+    files: BTreeMap<String, RawFile>,
+    #[serde(default)]
+    install: RawInstall,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawReady {
+    get: Option<String>,
+    #[serde(default)]
+    send: String,
+    expect: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSetting {
+    default: Scalar,
+    doc: String,
+    #[serde(default)]
+    values: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Number(i64),
+    Text(String),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawFile {
+    Text(String),
+    Source { source: String },
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawInstall {
+    #[serde(default)]
+    debian: Vec<String>,
+    maven: Option<RawMaven>,
+    build: Option<Build>,
+    #[serde(default)]
+    pypi: Vec<String>,
+    #[serde(default)]
+    npm: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawMaven {
+    artifact: String,
+    sha256: String,
+}
+
+/// What builds the folder of the target.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Build {
+    Maven,
+    Go,
+    Cargo,
+}
+
+/// Reads a target. `file` is named in errors; `sources` are the files of its folder.
+pub(crate) fn read(
+    name: &str,
+    file: &str,
+    text: &str,
+    sources: Vec<(String, String)>,
+) -> Result<Target, TargetError> {
+    let raw: Raw = toml::from_str(text).map_err(|e| of_toml(file, text, &e))?;
+    let reader = Reader { file, text };
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || !name.chars().all(is_name) {
+        let what = format!("`{name}` is not a name for a target");
+        return Err(reader.error(&(0..0), what, "name the file in small letters, digits and dashes"));
+    }
+    let duration = |key: &str, value: Option<&str>, default: &str| -> Result<Duration, TargetError> {
+        let value = value.unwrap_or(default);
+        pitot_meter::units::duration(value).map(|nanos| Duration::from_nanos(nanos.0)).map_err(|e| {
+            reader.near(key, e.to_string(), "write a number with its unit: \"500ms\", \"2s\", \"5m\"")
+        })
+    };
+    let mut target = Target {
+        name: name.to_owned(),
+        summary: raw.summary,
+        protocol: raw.protocol,
+        programs: raw.program.into_list(),
+        home: raw.home,
+        command: raw.command,
+        env: raw.env.into_iter().collect(),
+        version: raw.version,
+        ready: reader.ready(raw.ready)?,
+        ready_timeout: duration("ready-timeout", raw.ready_timeout.as_deref(), READY_TIMEOUT)?,
+        start: duration("start", raw.start.as_deref(), START)?,
+        stop: reader.stop(raw.stop)?,
+        settles_within: match &raw.settles_within {
+            Some(text) => Some(duration("settles-within", Some(text), "")?),
+            None => None,
+        },
+        url: raw.url,
+        cannot: raw.cannot.into_iter().collect(),
+        settings: raw.settings.into_iter().map(setting).collect(),
+        files: Vec::new(),
+        install: recipes(raw.install),
+        sources,
+    };
+    target.files = reader.files(raw.files, &target.sources)?;
+    reader.check(&target)?;
+    Ok(target)
+}
+
+impl OneOrMore {
+    fn into_list(self) -> Vec<String> {
+        match self {
+            OneOrMore::One(one) => vec![one],
+            OneOrMore::More(all) => all,
+        }
+    }
+}
+
+fn setting((name, raw): (String, RawSetting)) -> Setting {
+    let default = match raw.default {
+        Scalar::Number(n) => n.to_string(),
+        Scalar::Text(text) => text,
+    };
+    Setting { name, default, doc: raw.doc, values: raw.values.into_iter().collect() }
+}
+
+fn recipes(raw: RawInstall) -> Vec<Recipe> {
+    let mut recipes = Vec::new();
+    if !raw.debian.is_empty() {
+        recipes.push(Recipe::Debian(raw.debian));
+    }
+    recipes.extend(raw.maven.map(|m| Recipe::Maven { artifact: m.artifact, sha256: m.sha256 }));
+    recipes.extend(raw.build.map(|build| match build {
+        Build::Maven => Recipe::MavenProject,
+        Build::Go => Recipe::Go,
+        Build::Cargo => Recipe::Cargo,
+    }));
+    if !raw.pypi.is_empty() {
+        recipes.push(Recipe::Pypi(raw.pypi));
+    }
+    if !raw.npm.is_empty() {
+        recipes.push(Recipe::Npm(raw.npm));
+    }
+    recipes
+}
+
+fn of_toml(file: &str, text: &str, error: &toml::de::Error) -> TargetError {
+    let what = error.message().lines().next().unwrap_or("it is not TOML").to_owned();
+    let cure = "docs/targets.md describes the keys of a target";
+    TargetError::at(file, text, &error.span().unwrap_or(0..0), what, cure)
+}
+
+/// A text whose places errors name.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    fn error(&self, at: &Range<usize>, what: impl Into<String>, cure: impl Into<String>) -> TargetError {
+        TargetError::at(self.file, self.text, at, what, cure)
+    }
+
+    /// An error at the first line that begins with `key`, or else contains it.
+    fn near(&self, key: &str, what: impl Into<String>, cure: impl Into<String>) -> TargetError {
+        let mut start = 0;
+        let mut found = None;
+        for line in self.text.split_inclusive('\n') {
+            if line.trim_start().starts_with(key) {
+                found = Some(start + line.len() - line.trim_start().len());
+                break;
+            }
+            start += line.len();
+        }
+        let at = found.or_else(|| self.text.find(key)).unwrap_or(0);
+        self.error(&(at..at), what, cure)
+    }
+
+    fn ready(&self, raw: RawReady) -> Result<Ready, TargetError> {
+        let cure = "write { get = \"/1k\" }, or { send = \"PING\\r\\n\", expect = \"+PONG\" }";
+        match (raw.get, raw.expect) {
+            (Some(path), None) if path.starts_with('/') && raw.send.is_empty() => Ok(Ready {
+                send: format!("GET {path} HTTP/1.1\r\nHost: {{address}}\r\nConnection: close\r\n\r\n"),
+                expect: " 200 ".into(),
+            }),
+            (None, Some(expect)) if !expect.is_empty() => Ok(Ready { send: raw.send, expect }),
+            _ => Err(self.near("ready", "`ready` says neither what to get nor what to expect", cure)),
+        }
+    }
+
+    fn stop(&self, raw: OneOrMore) -> Result<Stop, TargetError> {
+        match raw {
+            OneOrMore::One(signal) if SIGNALS.contains(&signal.as_str()) => Ok(Stop::Signal(signal)),
+            OneOrMore::One(other) => Err(self.near(
+                "stop",
+                format!("`{other}` is not a signal that stops"),
+                format!("known: {}; a command is a list", SIGNALS.join(", ")),
+            )),
+            OneOrMore::More(command) if !command.is_empty() => Ok(Stop::Command(command)),
+            OneOrMore::More(_) => Err(self.near("stop", "the command is empty", "name a program")),
+        }
+    }
+
+    fn files(
+        &self,
+        raw: BTreeMap<String, RawFile>,
+        sources: &[(String, String)],
+    ) -> Result<Vec<TargetFile>, TargetError> {
+        let mut files = Vec::new();
+        for (path, raw) in raw {
+            let inside = std::path::Path::new(&path)
+                .components()
+                .all(|c| matches!(c, std::path::Component::Normal(_)));
+            if !inside || path.is_empty() {
+                let what = format!("`{path}` is not a path below the private directory");
+                return Err(self.near(&path, what, "write it as \"conf/server.xml\""));
+            }
+            let text = match raw {
+                RawFile::Text(text) => text,
+                RawFile::Source { source } => {
+                    let found = sources.iter().find(|(name, _)| *name == source);
+                    let missing = || {
+                        let what = format!("the folder of the target has no file `{source}`");
+                        self.near(
+                            &source,
+                            what,
+                            "put it into the folder beside the file, of the target's name",
+                        )
+                    };
+                    found.map(|(_, text)| text.clone()).ok_or_else(missing)?
+                }
+            };
+            files.push(TargetFile { path, text });
+        }
+        Ok(files)
+    }
+
+    /// What holds between keys.
+    fn check(&self, target: &Target) -> Result<(), TargetError> {
+        for (key, list) in [("command", &target.command), ("program", &target.programs)] {
+            if list.first().is_none_or(String::is_empty) {
+                return Err(self.near(key, format!("`{key}` is empty"), "name a program"));
+            }
+        }
+        for (page, _) in &target.cannot {
+            if PAGES.iter().all(|known| known.name != page) {
+                let names: Vec<&str> = PAGES.iter().map(|page| page.name).collect();
+                let what = format!("`{page}` is not a page that targets serve");
+                return Err(self.near(page, what, format!("known: {}", names.join(", "))));
+            }
+        }
+        let stop: &[String] = match &target.stop {
+            Stop::Command(command) => command,
+            Stop::Signal(_) => &[],
+        };
+        let env = || target.env.iter().map(|(_, value)| value);
+        let commands = || target.command.iter().chain(&target.version).chain(stop).chain(env());
+        let names = || target.settings.iter().map(|s| s.name.as_str());
+        let known = placeholders::known(names());
+        for word in commands().flat_map(|text| placeholders::words(text)) {
+            if !known.contains(&word) {
+                let what = format!("`{{{word}}}` is neither a setting nor known");
+                let cure = format!("known: {{{}}}", known.join("}, {"));
+                return Err(self.near(&format!("{{{word}}}"), what, cure));
+            }
+        }
+        for setting in &target.settings {
+            let name = &setting.name;
+            let at = format!("[settings.{name}]");
+            if placeholders::is_reserved(name) {
+                let what = format!("`{{{name}}}` has a meaning of its own");
+                return Err(self.near(&at, what, "choose another name"));
+            }
+            let place = format!("{{{name}}}");
+            let texts = commands().chain(target.files.iter().map(|file| &file.text)).chain(&target.url);
+            if !texts.into_iter().any(|text| text.contains(&place)) {
+                let what = format!("the setting `{name}` is used nowhere");
+                return Err(self.near(&at, what, format!("write {place} where it belongs")));
+            }
+            if setting.text(&setting.default).is_none() {
+                let values: Vec<&str> = setting.values.iter().map(|(value, _)| value.as_str()).collect();
+                let what = format!("the default of `{name}` is none of its values");
+                return Err(self.near(&at, what, format!("known: {}", values.join(", "))));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOUND: &str = r#"
+summary = "one"
+protocol = "http"
+program = "one"
+command = ["{program}", "-c", "one.conf", "{workers}"]
+ready = { get = "/1k" }
+stop = "TERM"
+
+[settings.workers]
+default = "{cpu-count}"
+doc = "Worker processes."
+
+[settings.log]
+default = "off"
+doc = "An access log."
+values = { off = "no-log", on = "log {dir}/log" }
+
+[files]
+"one.conf" = "listen {address} {log}"
+"#;
+
+    fn refusal(from: &str, to: &str) -> String {
+        assert!(SOUND.contains(from), "{from}");
+        let text = SOUND.replacen(from, to, 1);
+        let error = read("one", "one.toml", &text, Vec::new()).unwrap_err();
+        format!("{error}; {}", error.cure)
+    }
+
+    #[test]
+    fn a_sound_file_is_read() {
+        let target = read("one", "one.toml", SOUND, Vec::new()).unwrap();
+        assert_eq!(target.ready_timeout, Duration::from_secs(10));
+        assert_eq!(target.settings[0].text("on"), Some("log {dir}/log"));
+        assert_eq!(target.settings[0].text("maybe"), None);
+        assert_eq!(target.settings[1].text("7"), Some("7"));
+        assert!(target.ready.send.starts_with("GET /1k HTTP/1.1\r\n"));
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_place() {
+        for (from, to, wanted) in [
+            ("summary = ", "sumary = ", "one.toml:2:1: unknown field `sumary`"),
+            ("protocol = \"http\"\n", "", "missing field `protocol`"),
+            ("stop = \"TERM\"", "stop = \"KILL\"", "one.toml:7:1: `KILL` is not a signal"),
+            ("{ get = \"/1k\" }", "{ get = \"1k\" }", "one.toml:6:1: `ready` says neither"),
+            ("\"{workers}\"]", "\"{worker}\"]", "one.toml:5:44: `{worker}` is neither a setting nor known"),
+            ("{log}", "", "one.toml:13:1: the setting `log` is used nowhere"),
+            ("default = \"off\"", "default = \"none\"", "the default of `log` is none of its values"),
+            ("\"one.conf\"", "\"../one.conf\"", "is not a path below the private directory"),
+            ("\"listen {address} {log}\"", "{ source = \"x\" }", "has no file `x`"),
+            ("stop = \"TERM\"", "stop = \"TERM\"\nstart = \"1 fortnight\"", "one.toml:8:1:"),
+            ("stop = \"TERM\"", "stop = \"TERM\"\ncannot = { ech = \"no\" }", "`ech` is not a page"),
+        ] {
+            let told = refusal(from, to);
+            assert!(told.contains(wanted), "{wanted}: {told}");
+        }
+    }
+}

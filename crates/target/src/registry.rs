@@ -1,0 +1,145 @@
+//! All targets: those of the binary, and those of the user.
+
+use std::path::{Path, PathBuf};
+
+use pitot_results::Failure;
+
+use crate::definition::Target;
+use crate::find::base;
+use crate::read::read;
+
+/// A target in the binary.
+struct Embedded {
+    name: &'static str,
+    text: &'static str,
+    /// The files of its folder: paths and texts.
+    sources: &'static [(&'static str, &'static str)],
+}
+
+static EMBEDDED: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/targets.rs"));
+
+/// A target and where it is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The target.
+    pub target: Target,
+    /// Its file, if it is one of the user's.
+    pub file: Option<PathBuf>,
+}
+
+/// All targets, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registry {
+    /// Each target once: one of the user takes the place of one of the binary.
+    pub targets: Vec<Known>,
+}
+
+impl Registry {
+    /// The targets of the binary, and those of the user: the files `NAME.toml` of `pitot/targets` below
+    /// `XDG_CONFIG_HOME` or else below `~/.config`, where there need not be any.
+    ///
+    /// # Errors
+    /// The first mistake in a file of the user.
+    pub fn load() -> Result<Registry, Failure> {
+        Registry::with(&base("XDG_CONFIG_HOME", ".config").join("pitot/targets"))
+    }
+
+    /// The targets of the binary, and those of a folder.
+    fn with(folder: &Path) -> Result<Registry, Failure> {
+        let mut registry = Registry::embedded()?;
+        let Ok(entries) = std::fs::read_dir(folder) else { return Ok(registry) };
+        let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
+        files.sort();
+        for file in files {
+            let target = of_user(&file)?;
+            registry.targets.retain(|known| known.target.name != target.name);
+            registry.targets.push(Known { target, file: Some(file) });
+        }
+        registry.targets.sort_by(|a, b| a.target.name.cmp(&b.target.name));
+        Ok(registry)
+    }
+
+    /// The targets of the binary.
+    ///
+    /// # Errors
+    /// The first mistake, which a test would have found.
+    pub fn embedded() -> Result<Registry, Failure> {
+        let known = |e: &Embedded| -> Result<Known, Failure> {
+            let sources = e.sources.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
+            let file = format!("{}.toml", e.name);
+            Ok(Known { target: read(e.name, &file, e.text, sources.collect())?, file: None })
+        };
+        Ok(Registry { targets: EMBEDDED.iter().map(known).collect::<Result<_, _>>()? })
+    }
+
+    /// The target of that name.
+    pub fn find(&self, name: &str) -> Option<&Target> {
+        self.targets.iter().map(|known| &known.target).find(|target| target.name == name)
+    }
+}
+
+/// A target of the user, with the files of the folder beside it.
+fn of_user(file: &Path) -> Result<Target, Failure> {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let unreadable = |e: &std::io::Error| {
+        let what = format!("the target {} cannot be read: {e}", file.display());
+        Failure::misuse(what, "check its permissions")
+    };
+    let text = std::fs::read_to_string(file).map_err(|e| unreadable(&e))?;
+    let mut sources = Vec::new();
+    let folder = file.with_extension("");
+    if folder.is_dir() {
+        collect(&folder, &folder, &mut sources).map_err(|e| unreadable(&e))?;
+    }
+    Ok(read(&name, &file.to_string_lossy(), &text, sources)?)
+}
+
+fn collect(root: &Path, folder: &Path, sources: &mut Vec<(String, String)>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(root, &path, sources)?;
+        } else {
+            let below = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            sources.push((below, std::fs::read_to_string(&path)?));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_of_the_binary_is_sound_and_documented() {
+        let registry = Registry::embedded().unwrap();
+        assert!(registry.find("nginx").is_some());
+        for Known { target, .. } in &registry.targets {
+            assert!(!target.summary.is_empty() && !target.summary.ends_with('.'), "{}", target.name);
+            assert!(!target.version.is_empty(), "{} says its version", target.name);
+            assert!(!target.install.is_empty(), "{} can be installed", target.name);
+            for setting in &target.settings {
+                assert!(setting.doc.ends_with('.'), "{}: {}", target.name, setting.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_target_of_the_user_takes_the_place_of_one_of_the_binary() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "summary = \"mine\"\nprotocol = \"http\"\nprogram = \"mine\"\ncommand = [\"{program}\"]\n\
+                    ready = { get = \"/\" }\nstop = \"TERM\"\nfiles = { \"a.txt\" = { source = \"a.txt\" } }\n";
+        std::fs::write(folder.path().join("nginx.toml"), text).unwrap();
+        std::fs::create_dir(folder.path().join("nginx")).unwrap();
+        std::fs::write(folder.path().join("nginx/a.txt"), "hello").unwrap();
+        let registry = Registry::with(folder.path()).unwrap();
+        let nginx = registry.find("nginx").unwrap();
+        assert_eq!((nginx.summary.as_str(), nginx.files[0].text.as_str()), ("mine", "hello"));
+        assert_eq!(registry.targets.iter().filter(|k| k.target.name == "nginx").count(), 1);
+        std::fs::write(folder.path().join("bad.toml"), "sumary = 1\n").unwrap();
+        let failure = Registry::with(folder.path()).unwrap_err();
+        assert!(failure.what.contains("bad.toml:1:1: unknown field `sumary`"), "{}", failure.what);
+    }
+}
