@@ -5,16 +5,20 @@
 
 nginx runs in one process on one CPU, the client with one thread on another, over plain TCP (prior knowledge) and over TLS
 1.3. Each round runs every client once for each load; the table has the median of the rounds. CPU time is the client's
-own, user and system, from wait4(2), with its start: about 4 ms for either. Percentiles are of service time, h2load's from
-the file that its --log-file writes in a run apart, since writing it costs more than the requests do.
+own, user and system, from wait4(2), with its start, which REQUESTS (50000) make small. oha and k6 are asked for a tenth of
+the requests where they are installed (bench/rivals.py), k6 without its start of about half a second.
 
-Needs nginx (with HTTP/2), h2load (Debian: nghttp2-client) and openssl. Traffic stays on 127.0.0.1.
+Needs nginx (with HTTP/2), h2load (Debian: nghttp2-client) and openssl. Traffic stays on 127.0.0.1. Whether percentiles agree
+is for bench/latency_truth.py: here the client's CPU decides about them. On a machine that has other work, run it with a
+priority (`nice -n -10`).
 """
-import json, os, pathlib, shutil, socket, statistics, subprocess, sys, tempfile, time
+import os, pathlib, shutil, socket, statistics, subprocess, sys, tempfile, time
+
+from rivals import found
 
 PITOT = pathlib.Path(__file__).resolve().parent.parent / "target/release/pitot"
-ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 7
-REQUESTS = int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
+ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+REQUESTS = int(sys.argv[2]) if len(sys.argv) > 2 else 50_000
 CPUS = sorted(os.sched_getaffinity(0))
 SERVER_CPU, CLIENT_CPU = CPUS[0], CPUS[-1]
 LOADS = [(1, 1), (16, 1), (16, 10), (4, 100)]
@@ -50,26 +54,11 @@ def measure(command):
 
 def pitot(url, c, m, engine):
     return [PITOT, "load", "--http", "2", "--engine", engine, "-c", str(c), "--streams", str(m), "-n", str(REQUESTS),
-            "--json", "-"] + (["--insecure"] if url.startswith("https") else []) + [url]
+            "--fail-if", "errors > 0"] + (["--insecure"] if url.startswith("https") else []) + [url]
 
 
-def h2load(url, c, m, *more):
-    return ["h2load", "-t1", "-c", str(c), "-m", str(m), "-n", str(REQUESTS), *more, url]
-
-
-def percentiles_of_pitot(out):
-    result = json.loads(out)
-    assert result["requests"]["ok"] == REQUESTS and not result["errors"], result["errors"]
-    service = result["latency_ns"]["service"]
-    return service["p50"] / 1e3, service["p99"] / 1e3
-
-
-def percentiles_of_h2load(url, c, m, folder):
-    log = folder / "log"
-    log.unlink(missing_ok=True)
-    measure(h2load(url, c, m, f"--log-file={log}"))
-    times = sorted(int(line.split("\t")[2]) for line in log.read_text().splitlines())
-    return times[len(times) // 2], times[len(times) * 99 // 100]
+def h2load(url, c, m):
+    return ["h2load", "-t1", "-c", str(c), "-m", str(m), "-n", str(REQUESTS), url]
 
 
 def main():
@@ -91,36 +80,45 @@ def main():
         try:
             time.sleep(1)
             urls = {"plain": f"http://127.0.0.1:{plain}/1k", "TLS 1.3": f"https://127.0.0.1:{tls}/1k"}
+            rivals = found()
             print(f"{REQUESTS} requests, median of {ROUNDS} rounds; server on CPU {SERVER_CPU}, client on CPU {CLIENT_CPU}")
-            print("           c    m   CPU per request (us)         ratio to h2load     p50, p99 of service time (us)")
-            print("                    h2load   epoll   uring      epoll   uring       h2load            epoll")
             for kind, url in urls.items():
                 for c, m in LOADS:
-                    compare(kind, url, c, m, folder)
+                    # Neither asks for HTTP/2 without TLS.
+                    compare(kind, url, c, m, rivals if url.startswith("https") and (c, m) == (16, 10) else {}, folder)
         finally:
             server.terminate()
             server.wait(30)
 
 
-def compare(kind, url, c, m, folder):
-    cpu = {"h2load": [], "epoll": [], "uring": []}
-    ours, theirs = [], []
+def client_us(command):
+    """CPU time of a client per request, in microseconds."""
+    seconds, out = measure(command)
+    if command[0] == "h2load" and f"{REQUESTS} succeeded" not in out:
+        sys.exit(out)
+    return seconds / REQUESTS * 1e6
+
+
+def rival_us(command, folder, url, c, m):
+    many, few = (measure(command(folder, url, n, c, True, m))[0] for n in (REQUESTS // 10, REQUESTS // 100))
+    return (many - few) / (REQUESTS // 10 - REQUESTS // 100) * 1e6
+
+
+def compare(kind, url, c, m, rivals, folder):
+    cpu = {name: [] for name in ("h2load", "epoll", "uring", *rivals)}
     for _ in range(ROUNDS):
-        seconds, out = measure(h2load(url, c, m))
-        assert f"{REQUESTS} succeeded" in out, out
-        cpu["h2load"].append(seconds)
+        cpu["h2load"].append(client_us(h2load(url, c, m)))
         for engine in ("epoll", "uring"):
-            seconds, out = measure(pitot(url, c, m, engine))
-            cpu[engine].append(seconds)
-            if engine == "epoll":
-                ours.append(percentiles_of_pitot(out))
-        theirs.append(percentiles_of_h2load(url, c, m, folder))
-    each = {name: statistics.median(times) / REQUESTS * 1e6 for name, times in cpu.items()}
-    # In turn means that a ratio is of neighbours.
-    ratio = {e: statistics.median(a / b for a, b in zip(cpu[e], cpu["h2load"])) for e in ("epoll", "uring")}
-    p = lambda pairs: " ".join(f"{statistics.median(column):8.0f}" for column in zip(*pairs))
-    print(f"{kind:8} {c:4} {m:4}   {each['h2load']:8.2f}{each['epoll']:8.2f}{each['uring']:8.2f}   "
-          f"{ratio['epoll']:8.2f}{ratio['uring']:8.2f}   {p(theirs)} {p(ours)}", flush=True)
+            cpu[engine].append(client_us(pitot(url, c, m, engine)))
+        for name, command in rivals.items():
+            cpu[name].append(rival_us(command, folder, url, c, m))
+    each = "  ".join(f"{name} {statistics.median(times):.2f} us" for name, times in cpu.items())
+    print(f"{kind}, -c {c} --streams {m}: {each}")
+    for engine in ("epoll", "uring"):
+        for other in ("h2load", *rivals):
+            # In turn means that a ratio is of neighbours.
+            ratios = [a / b for a, b in zip(cpu[engine], cpu[other])]
+            print(f"    {engine} {statistics.median(ratios):.3f} of {other} ({min(ratios):.3f} .. {max(ratios):.3f})", flush=True)
 
 
 if __name__ == "__main__":

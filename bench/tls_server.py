@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 """Compares `pitot serve --tls` with nginx on this machine: server CPU time per request and per handshake.
 
-    cargo build --release && python3 bench/tls_server.py [keep-alive|handshakes|resumed|memory|all] [--rounds N] [--seconds S]
+    cargo build --release && python3 bench/tls_server.py [keep-alive|handshakes|resumed|profile|memory|all]
+                                                         [--generations N] [--rounds N] [--slice TIME]
 
-keep-alive   a file of 1 KiB and one of 100 KiB over 64 connections that stay open (wrk)
-handshakes   a new connection with a full handshake for each request, no resumption (a client of Python's ssl module)
-resumed      the same with a session ticket of the connection before
+keep-alive   a file of 1 KiB and one of 100 KiB over 64 connections that stay open
+handshakes   a new connection with a full handshake for each request, 64 at a time (--tls-resume off)
+resumed      the same with the session of the connection before
+profile      whose CPU time it is: the kernel's, the library's (rustls and ring, libssl and libcrypto), the rest (perf)
 memory       resident memory per idle connection after its handshake and one request
 
 All servers have one certificate (ECDSA P-256), TLS 1.3 and one cipher suite, which nginx is told and which is printed as the
-client saw it. Servers run on the first CPU and clients on the last; runs are interleaved, and every figure is a
-median over rounds, every ratio that of runs of one round. Traffic stays on 127.0.0.1.
-Debian packages: apt-get install nginx-light wrk openssl.
+client saw it. Servers run on the first CPU and the client, `pitot load --hold`, on the last. They are kept up side by side and
+loaded in turn (bench/held.py); "busy" is how much of the slices the server's CPU was its own: near 100% it is saturated.
+Traffic stays on 127.0.0.1. Debian packages: apt-get install nginx-light openssl linux-perf. On a machine that has other
+work, run it with a priority (`nice -n -10`).
 """
-import argparse, os, pathlib, resource, socket, ssl, statistics, subprocess, sys, tempfile, time
+import argparse, contextlib, os, pathlib, re, resource, socket, ssl, statistics, subprocess, sys, tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from serve import CLIENT_CPU, PITOT, Server, cpu_seconds, free_port, rss_bytes
+from held import Held, alternate, told
+from serve import CLIENT_CPU, PITOT, Server, cpu_seconds, free_port, processes_of, rss_bytes
 
 CONNECTIONS = 64
 NGINX = """
@@ -55,19 +59,6 @@ def pitot(site, directory, model, mechanism):
         "--tls", f"{directory}/cert.pem", "--key", f"{directory}/key.pem"])
 
 
-def wrk(port, path, seconds):
-    script = tempfile.NamedTemporaryFile("w", suffix=".lua")
-    script.write('done = function(s) io.write(string.format("RESULT %d %d\\n", s.requests, '
-                 "s.errors.status + s.errors.read + s.errors.write + s.errors.timeout + s.errors.connect)) end\n")
-    script.flush()
-    out = subprocess.run(["taskset", "-c", str(CLIENT_CPU), "wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", script.name,
-                          f"https://127.0.0.1:{port}{path}"], capture_output=True, text=True, check=True).stdout
-    requests, errors = map(int, next(l for l in out.splitlines() if l.startswith("RESULT")).split()[1:])
-    if errors:
-        sys.exit(f"wrk reports {errors} errors:\n{out}")
-    return requests
-
-
 def context():
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -75,51 +66,93 @@ def context():
     return context
 
 
-def connect(port, context, session=None):
-    s = context.wrap_socket(socket.create_connection(("127.0.0.1", port)), session=session)
+def connect(port, context):
+    s = context.wrap_socket(socket.create_connection(("127.0.0.1", port)))
     s.sendall(b"GET /1k.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     while s.recv(65536):
         pass
     return s
 
 
-def handshakes(port, seconds, resume):
-    """Connections made, each with one request. The caller is on its CPU."""
-    os.sched_setaffinity(0, {CLIENT_CPU})
-    shared, session, count = context(), None, 0
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        s = connect(port, shared, session)
-        if resume:
-            if session and not s.session_reused:
-                sys.exit("a session was not resumed")
-            session = s.session
-        count += 1
-        s.close()
-    return count
+NEW_EACH = ["--requests-per-connection", "1", "--tls-resume"]
+KINDS = {
+    "keep-alive": [("a request for 1 KiB, kept connections", "/1k.txt", [], None),
+                   ("a request for 100 KiB, kept connections", "/100k.bin", [], None)],
+    "handshakes": [("a connection with a full handshake and one request", "/1k.txt", [*NEW_EACH, "off"], "handshake")],
+    "resumed": [("a connection with a resumed session and one request", "/1k.txt", [*NEW_EACH, "on"], "resumption")],
+}
 
 
-def measure(server, seconds, work):
-    work(server.port, 1)
-    before = cpu_seconds(server.process.pid)
-    count = work(server.port, seconds)
-    after = cpu_seconds(server.process.pid)
-    return (after[0] - before[0]) / count, (after[1] - before[1]) / count, count / seconds
+@contextlib.contextmanager
+def generation(starts, path, arguments, handshakes):
+    """Servers and a client with a group for each; yields them, and a function for a slice."""
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(start()) for start in starts]
+        client = stack.enter_context(contextlib.closing(Held(PITOT, CLIENT_CPU)))
+        for i, server in enumerate(servers):
+            client.open(f"g{i}", f"https://127.0.0.1:{server.port}{path}", ["--insecure", "-c", str(CONNECTIONS), *arguments])
+            # The first connection of a user has no session to resume.
+            client.run(f"g{i}", "200ms")
+
+        def piece(i, time):
+            pid = servers[i].process.pid
+            before = cpu_seconds(pid)[0]
+            answer = client.run(f"g{i}", time)
+            used = cpu_seconds(pid)[0] - before
+            if list(answer.get("handshakes", {})) != [handshakes] * bool(handshakes):
+                sys.exit(f"{servers[i].name}: not the handshakes that were asked for: {list(answer.get('handshakes', {}))}")
+            return used, answer["completed"], (answer["duration_us"] + answer["drain_us"]) / 1e6
+        yield servers, piece
 
 
-def compare(title, starts, rounds, seconds, work):
-    rows = {}
-    for _ in range(rounds):
-        for start in starts:
-            with start() as server:
-                rows.setdefault(server.name, []).append(measure(server, seconds, work))
-    print(f"\n{title}")
-    print(f"  {'server':18}{'CPU us':>10}{'user us':>10}{'per second':>12}{'CPU ratio':>11}{'(range)':>17}")
-    for name, runs in rows.items():
-        cpu, user, rate = (statistics.median(values) for values in zip(*runs))
-        ratios = [a[0] / b[0] for a, b in zip(runs, rows["nginx"])]
-        spread = f"{min(ratios):.3f} .. {max(ratios):.3f}"
-        print(f"  {name:18}{cpu * 1e6:10.2f}{user * 1e6:10.2f}{rate:12.0f}{statistics.median(ratios):11.3f}{spread:>17}", flush=True)
+def compare(title, starts, options, path, arguments, handshakes):
+    ratios, figures, names = [], [], []
+    for _ in range(options.generations):
+        with generation(starts, path, arguments, handshakes) as (servers, piece):
+            names = [server.name for server in servers]
+            sums = [[0, 0, 0] for _ in servers]
+
+            def side(i):
+                result = piece(i, options.slice)
+                sums[i] = [a + b for a, b in zip(sums[i], result)]
+                return result[:2]
+            each = alternate(options.rounds, [lambda i=i: side(i) for i in range(len(servers))])
+            ratios.append([1.0] + [statistics.median(r) for r in each])
+            figures.append([(used / count * 1e6, used / wall, count / wall) for used, count, wall in sums])
+    print(f"\n{title}: {options.generations} generations of {options.rounds} rounds of two slices of {options.slice} each")
+    print(f"  {'server':18}{'CPU us':>9}{'busy':>7}{'per second':>12}   CPU ratio to nginx")
+    for i, name in enumerate(names):
+        cpu, busy, rate = (statistics.median(column) for column in zip(*(g[i] for g in figures)))
+        ratio = told([r[i] for r in ratios]) if i else ""
+        print(f"  {name:18}{cpu:9.1f}{busy:7.0%}{rate:12.0f}   {ratio}", flush=True)
+
+
+LIBRARY = re.compile(r"rustls|^<?ring|ring_core|ring::|webpki|x25519|p256|ecp_nistz|nistz256|aes|gcm|ghash|gf_mul|sha\d|sha256|bn_mul|"
+                     r"LIMB|hkdf|chacha|poly1305|fiat|zeroize|subtle")
+
+
+def profile(starts):
+    """Shares of the server's CPU time."""
+    print(f"\nwhose CPU time: {'kernel':>24}{'library':>10}{'rest':>8}")
+    for kind in KINDS:
+        title, path, arguments, handshakes = KINDS[kind][0]
+        with generation(starts, path, arguments, handshakes) as (servers, piece), tempfile.TemporaryDirectory() as folder:
+            for i, server in enumerate(servers):
+                pids = ",".join(map(str, processes_of(server.process.pid)))
+                data = f"{folder}/perf.data"
+                perf = subprocess.Popen(["perf", "record", "-q", "-F", "2000", "-e", "cpu-clock", "-p", pids, "-o", data, "sleep", "3"],
+                                        stderr=subprocess.DEVNULL)
+                while perf.poll() is None:
+                    piece(i, "200ms")
+                out = subprocess.run(["perf", "report", "-i", data, "--stdio", "--no-children", "-F", "overhead,dso,symbol"],
+                                     capture_output=True, text=True).stdout
+                shares = {"kernel": 0.0, "library": 0.0, "rest": 0.0}
+                for line in out.splitlines():
+                    if found := re.match(r"\s+([\d.]+)%\s+(\S+)\s+\[(.)\] (.*)", line):
+                        share, dso, ring, symbol = found.groups()
+                        ours = "libssl" in dso or "libcrypto" in dso or LIBRARY.search(symbol)
+                        shares["kernel" if ring == "k" else "library" if ours else "rest"] += float(share)
+                print(f"  {kind:12}{server.name:18}" + "".join(f"{share:8.0f}%" for share in shares.values()), flush=True)
 
 
 def memory(starts, count=1000):
@@ -149,9 +182,10 @@ def memory(starts, count=1000):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("what", nargs="?", default="all", choices=["keep-alive", "handshakes", "resumed", "memory", "all"])
-    options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--seconds", type=int, default=3)
+    options.add_argument("what", nargs="?", default="all", choices=[*KINDS, "profile", "memory", "all"])
+    options.add_argument("--generations", type=int, default=9)
+    options.add_argument("--rounds", type=int, default=6)
+    options.add_argument("--slice", default="100ms")
     options.add_argument("--pairs", default="loop+epoll-et,loop+uring")
     options = options.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -168,17 +202,12 @@ def main():
             with start() as server:
                 s = connect(server.port, context())
                 print(f"{server.name}: {s.version()}, {s.cipher()[0]}", flush=True)
-        rounds, seconds = options.rounds, options.seconds
-        if options.what in ("keep-alive", "all"):
-            for path in ("/1k.txt", "/100k.bin"):
-                compare(f"server CPU per request, {path}, {CONNECTIONS} keep-alive connections", starts, rounds, seconds,
-                        lambda port, seconds: wrk(port, path, seconds))
-        if options.what in ("handshakes", "all"):
-            compare("server CPU per connection with a full handshake and one request", starts, rounds, seconds,
-                    lambda port, seconds: handshakes(port, seconds, False))
-        if options.what in ("resumed", "all"):
-            compare("server CPU per connection with a resumed session and one request", starts, rounds, seconds,
-                    lambda port, seconds: handshakes(port, seconds, True))
+        for kind, cells in KINDS.items():
+            if options.what in (kind, "all"):
+                for cell in cells:
+                    compare(cell[0], starts, options, *cell[1:])
+        if options.what in ("profile", "all"):
+            profile(starts)
         if options.what in ("memory", "all"):
             memory(starts)
 
