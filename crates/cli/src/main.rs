@@ -31,6 +31,7 @@ mod serve_memcache;
 mod serve_options;
 mod serve_smtp;
 mod serve_tls;
+mod serve_trade;
 mod target;
 mod targets;
 mod value;

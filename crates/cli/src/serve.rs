@@ -22,6 +22,7 @@ use crate::serve_memcache::MemcacheArgs;
 use crate::serve_options::Given;
 use crate::serve_smtp::SmtpArgs;
 use crate::serve_tls::TlsArgs;
+use crate::serve_trade::{self, TradeArgs};
 use crate::value::{self, Cpus};
 
 /// Default of `--keep-files`: below this size a copy is cheaper than sendfile(2) ...
@@ -35,7 +36,7 @@ const KEEP_FILES_BYTES_RING: u64 = 64 << 10;
 /// accepting and finishes the requests in flight. `pitot list` shows the values of PROTOCOL, MODEL and MECHANISM.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
-    /// The protocol: busy, echo, blob, http, memcache, smtp; or dns, which has an architecture of its own.
+    /// The protocol: busy, echo, blob, http, memcache, smtp; or dns or trade, which have an architecture of their own.
     protocol: String,
     /// The address to listen on; port 0 takes a free port. `unix:PATH` is a socket that is a file, which is removed when the
     /// server stops; one that a server left when it was killed is replaced.
@@ -126,6 +127,8 @@ pub(crate) struct Serve {
     smtp: SmtpArgs,
     #[command(flatten)]
     dns: DnsArgs,
+    #[command(flatten)]
+    trade: TradeArgs,
 }
 
 /// Serve the connection on standard input, as a child of the model `spawn`.
@@ -158,7 +161,8 @@ impl Serve {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         // The command line has been parsed, so that it can be parsed again.
         let given = Given::of(std::env::args_os().skip(1));
-        let known = pitot_proto::find(&self.protocol).is_some() || self.protocol == serve_dns::NAME;
+        let own = [serve_dns::NAME, serve_trade::NAME];
+        let known = pitot_proto::find(&self.protocol).is_some() || own.contains(&&*self.protocol);
         if let Some(given) = given.as_ref().filter(|_| known) {
             given.check_protocol(&self.protocol)?;
         }
@@ -170,6 +174,15 @@ impl Serve {
                 ));
             };
             return self.dns.run(listen, self.workers, self.stats.is_some());
+        }
+        if self.protocol == serve_trade::NAME {
+            let Address::Tcp(listen) = self.listen else {
+                return Err(Failure::misuse(
+                    "trade listens on TCP, and not on a file",
+                    "give --listen an ADDRESS:PORT",
+                ));
+            };
+            return self.trade.run(listen, self.workers, self.grace.into(), self.stats.is_some());
         }
         let mut plan = self.plan()?;
         plan.tls = self.tls.plan(self.listen.ip())?;
@@ -220,7 +233,7 @@ impl Serve {
                 "protocol",
                 &self.protocol,
                 "protocols",
-                PROTOCOLS.iter().map(|p| p.name).chain([serve_dns::NAME]),
+                PROTOCOLS.iter().map(|p| p.name).chain([serve_dns::NAME, serve_trade::NAME]),
             )
         })?;
         let model = pitot_serve::find_model(&self.model)

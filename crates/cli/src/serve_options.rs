@@ -12,9 +12,12 @@ use crate::serve_dns::{self, DnsArgs};
 use crate::serve_http::HttpArgs;
 use crate::serve_memcache::MemcacheArgs;
 use crate::serve_smtp::SmtpArgs;
+use crate::serve_trade::{self, TradeArgs};
 
 /// Options of `dns` besides its own; it has no model, no mechanism and no connections that could be limited.
 const OF_DNS: [&str; 4] = ["protocol", "listen", "workers", "stats"];
+/// Those of `trade`, likewise.
+const OF_TRADE: [&str; 5] = ["protocol", "listen", "workers", "stats", "grace"];
 /// Options of the way in which files are sent.
 const OF_FILES: [&str; 2] = ["keep_files", "no_cork"];
 
@@ -44,7 +47,13 @@ impl Given {
             ("memcache", names(&MemcacheArgs::augment_args(Command::new("")))),
             ("smtp", names(&SmtpArgs::augment_args(Command::new("")))),
             (serve_dns::NAME, names(&DnsArgs::augment_args(Command::new("")))),
+            (serve_trade::NAME, names(&TradeArgs::augment_args(Command::new("")))),
         ];
+        let common: Option<&[&str]> = match protocol {
+            serve_dns::NAME => Some(&OF_DNS),
+            serve_trade::NAME => Some(&OF_TRADE),
+            _ => None,
+        };
         for (id, name) in self.options() {
             let owner = own.iter().find(|(_, options)| options.iter().any(|(of_owner, _)| of_owner == id));
             match owner {
@@ -54,10 +63,10 @@ impl Given {
                         format!("omit it, or use `pitot serve {owner}`"),
                     ));
                 }
-                None if protocol == serve_dns::NAME && !OF_DNS.contains(&id) => {
+                None if common.is_some_and(|common| !common.contains(&id)) => {
                     return Err(Failure::misuse(
                         format!("--{name} has no effect on {protocol}, which has an architecture of its own"),
-                        "omit it; see `pitot serve --help`, options of dns",
+                        format!("omit it; see `pitot serve --help`, options of {protocol}"),
                     ));
                 }
                 _ => {}

@@ -196,3 +196,8 @@ pub fn redirect_stderr(file: impl AsFd) -> io::Result<OwnedFd> {
     }
     Ok(before)
 }
+
+/// Whether this process acts as root.
+pub fn is_root() -> bool {
+    process::geteuid().is_root()
+}

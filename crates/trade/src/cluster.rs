@@ -1,0 +1,257 @@
+//! A PostgreSQL cluster of one's own: made in a private directory, started without root's rights, removed at the end.
+//!
+//! It listens on a socket in its directory alone. It dies with the process that started it (PR_SET_PDEATHSIG); a
+//! guardian ends what that leaves, and removes the directory. One that dies by itself is started again: what was
+//! committed is still there, since the cluster synchronises its log as any other (only initdb does without).
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pitot_results::Failure;
+use pitot_sys::spawn::{self, Stop};
+
+pub use crate::guardian::Guardian;
+use crate::guardian::processes;
+
+/// How long a start may take.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a stop may take before it is forced.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(10);
+/// Who runs it if this process is root, which PostgreSQL refuses.
+const USER: &str = "postgres";
+/// The port, which names the socket too; nothing listens on it.
+const PORT: u16 = 5432;
+
+/// A cluster that runs.
+#[derive(Debug)]
+pub struct Cluster {
+    postgres: PathBuf,
+    guardian: Guardian,
+    user: Option<User>,
+    child: Child,
+    connections: usize,
+    /// How often it was started again.
+    pub restarts: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct User {
+    id: u32,
+    group: u32,
+}
+
+impl Cluster {
+    /// Makes and starts one that takes so many connections.
+    ///
+    /// # Errors
+    /// PostgreSQL is missing, or it does not start; with what it said.
+    pub fn start(guardian: Guardian, connections: usize) -> Result<Cluster, Failure> {
+        let bin = programs().ok_or_else(|| {
+            Failure::misuse(
+                "PostgreSQL is not installed: neither /usr/lib/postgresql/*/bin nor PATH has initdb and postgres",
+                "apt-get install postgresql, or leave --with-postgres out for SQLite",
+            )
+        })?;
+        let cannot = |what: &str, e: io::Error| {
+            Failure::run(
+                format!("{what}: {e}"),
+                "is there room in the directory for temporary files (TMPDIR)?",
+            )
+        };
+        let user = if pitot_sys::process::is_root() { Some(user()?) } else { None };
+        let dir = guardian.dir().to_owned();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700))
+            .and_then(|()| user.map_or(Ok(()), |user| chown(&dir, Some(user.id), Some(user.group))))
+            .map_err(|e| cannot("the private directory cannot be prepared", e))?;
+        let mut initdb = Command::new(bin.join("initdb"));
+        initdb
+            .args(["-A", "trust", "--no-sync", "-U", "trade", "-E", "UTF8", "--locale=C", "-D"])
+            .arg(dir.join("data"));
+        run_as(&mut initdb, user, &guardian);
+        spawn::isolate(&mut initdb, &[]);
+        let made = initdb.stdin(Stdio::null()).output().map_err(|e| cannot("initdb cannot be started", e))?;
+        if !made.status.success() {
+            let said = String::from_utf8_lossy(&made.stderr);
+            let said = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no word");
+            return Err(Failure::run(format!("initdb failed: {said}"), "try it by hand: initdb -D DIR"));
+        }
+        let postgres = bin.join("postgres");
+        let child = postmaster(&postgres, &guardian, user, connections)
+            .map_err(|e| cannot("postgres cannot be started", e))?;
+        let mut cluster = Cluster { postgres, guardian, user, child, connections, restarts: 0 };
+        cluster.wait_until_ready()?;
+        Ok(cluster)
+    }
+
+    /// By which clients reach it.
+    pub fn url(&self) -> String {
+        let dir = self.guardian.dir().to_string_lossy().replace('/', "%2F");
+        format!("postgres://trade@{dir}:{PORT}/postgres")
+    }
+
+    /// The number of its first process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Starts it again if it has died. True if it had.
+    ///
+    /// # Errors
+    /// It does not start again.
+    pub fn revive(&mut self) -> Result<bool, Failure> {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            return Ok(false);
+        }
+        // Those that it left would keep a new one from its memory.
+        self.guardian.sweep();
+        self.child =
+            postmaster(&self.postgres, &self.guardian, self.user, self.connections).map_err(|e| {
+                Failure::run(format!("postgres cannot be started again: {e}"), "see its log above")
+            })?;
+        self.restarts += 1;
+        self.wait_until_ready()?;
+        Ok(true)
+    }
+
+    /// CPU time of its processes that live, and of those that they have waited for.
+    pub fn cpu_time(&self) -> Duration {
+        processes(self.guardian.dir()).into_iter().map(|pid| cpu_time(pid).unwrap_or_default()).sum()
+    }
+
+    /// It writes its postmaster.pid, whose last line is `ready` once it takes connections.
+    fn wait_until_ready(&mut self) -> Result<(), Failure> {
+        let deadline = Instant::now() + START_TIMEOUT;
+        let file = self.guardian.dir().join("data/postmaster.pid");
+        let id = self.child.id().to_string();
+        loop {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            if text.lines().next() == Some(&id)
+                && text.lines().last().is_some_and(|line| line.trim() == "ready")
+            {
+                return Ok(());
+            }
+            let ended = matches!(self.child.try_wait(), Ok(Some(_)));
+            if ended || Instant::now() > deadline {
+                let log = fs::read_to_string(self.guardian.dir().join("log")).unwrap_or_default();
+                let said = log.lines().last().unwrap_or("no word").to_owned();
+                return Err(Failure::run(
+                    format!("postgres does not start: {said}"),
+                    "is there memory and room in TMPDIR? Leave --with-postgres out for SQLite",
+                ));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Stops it: connections are ended, and what is committed is kept until the directory is removed.
+    pub fn stop(mut self) {
+        // A fast shutdown.
+        spawn::stop(self.child.id(), Stop::Interrupt);
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                spawn::stop(self.child.id(), Stop::Kill);
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        spawn::stop(self.child.id(), Stop::Quit);
+        let _ = self.child.wait();
+        self.guardian.sweep();
+    }
+}
+
+fn postmaster(
+    postgres: &Path,
+    guardian: &Guardian,
+    user: Option<User>,
+    connections: usize,
+) -> io::Result<Child> {
+    let dir = guardian.dir();
+    let log = File::options().create(true).append(true).open(dir.join("log"))?;
+    let mut command = Command::new(postgres);
+    command.arg("-D").arg(dir.join("data")).arg("-k").arg(dir);
+    // Room for the pool, for those who watch, and for another server on the same data.
+    let most = connections * 2 + 10;
+    for setting in [
+        "listen_addresses=".to_owned(),
+        format!("port={PORT}"),
+        format!("max_connections={most}"),
+        format!("max_pred_locks_per_transaction={}", 256),
+    ] {
+        command.args(["-c", &setting]);
+    }
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    run_as(&mut command, user, guardian);
+    spawn::isolate(&mut command, &[]);
+    command.spawn()
+}
+
+fn run_as(command: &mut Command, user: Option<User>, guardian: &Guardian) {
+    command.current_dir(guardian.dir());
+    for variable in ["PGDATA", "PGHOST", "PGPORT", "PGUSER", "PGOPTIONS"] {
+        command.env_remove(variable);
+    }
+    if let Some(user) = user {
+        command.uid(user.id).gid(user.group);
+    }
+}
+
+/// Where initdb and postgres are: the newest version of Debian's, or a directory of `PATH`.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<(u32, PathBuf)> = versions
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .collect();
+    versions.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let of_path = std::env::split_paths(&path).collect::<Vec<_>>();
+    let all =
+        versions.into_iter().map(|(_, dir)| dir).chain([PathBuf::from("/usr/local/bin")]).chain(of_path);
+    // What is linked from elsewhere finds its other files beside the link's target.
+    all.map(|dir| {
+        fs::canonicalize(dir.join("postgres"))
+            .ok()
+            .and_then(|p| p.parent().map(Path::to_owned))
+            .unwrap_or(dir)
+    })
+    .find(|dir| dir.join("initdb").is_file() && dir.join("postgres").is_file())
+}
+
+/// The user `postgres`, from /etc/passwd (passwd(5)).
+fn user() -> Result<User, Failure> {
+    let all = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let find = |name: &str| {
+        let line = all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        let mut fields = line.split(':').skip(1);
+        Some(User { id: fields.next()?.parse().ok()?, group: fields.next()?.parse().ok()? })
+    };
+    find(USER).or_else(|| find("nobody")).ok_or_else(|| {
+        Failure::misuse(
+            "PostgreSQL refuses root, and there is no user `postgres` or `nobody` to run it as",
+            "apt-get install postgresql, or run pitot as an ordinary user",
+        )
+    })
+}
+
+/// User and system time of a process and of its children that it has waited for (proc_pid_stat(5)).
+fn cpu_time(pid: u32) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<u64> =
+        stat.rsplit_once(") ")?.1.split(' ').skip(11).take(4).map(|f| f.parse().unwrap_or(0)).collect();
+    let [user, system, children_user, children_system] = fields[..] else { return None };
+    let own = spawn::cpu_time_ns(pid).map(Duration::from_nanos);
+    // Clock ticks are hundredths of a second on all architectures that Linux has.
+    let ticks = |n: u64| Duration::from_millis(n * 10);
+    Some(own.unwrap_or_else(|| ticks(user + system)) + ticks(children_user + children_system))
+}

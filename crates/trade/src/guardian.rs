@@ -1,0 +1,105 @@
+//! A small process that outlives the server for a moment and removes its private cluster.
+//!
+//! It waits on a pipe that closes when the server ends, by whatever means; then it kills what is left of the cluster, known
+//! by its working directory, and removes the directory.
+
+use std::fs;
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pitot_sys::process::{Fork, SingleThreaded, exit_now};
+use pitot_sys::spawn::{self, Stop};
+
+/// How long processes may take to be gone.
+const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
+const SWEEP_PAUSE: Duration = Duration::from_millis(5);
+
+/// A private directory that is removed when the process ends, whatever ends it.
+#[derive(Debug)]
+pub struct Guardian {
+    /// It closes with the process.
+    _pipe: PipeWriter,
+    dir: PathBuf,
+}
+
+impl Guardian {
+    /// Makes the directory and forks the guardian. Must be called while the process has one thread.
+    ///
+    /// # Errors
+    /// The process has several threads, or the directory, the pipe or the process cannot be made.
+    pub fn start() -> io::Result<Guardian> {
+        let unique = format!("{}-{:x}", std::process::id(), pitot_meter::now().0);
+        let dir = std::env::temp_dir().canonicalize()?.join(format!("pitot-trade-{unique}"));
+        fs::create_dir(&dir)?;
+        match Guardian::fork(&dir) {
+            Ok(guardian) => Ok(guardian),
+            Err(e) => {
+                let _ = fs::remove_dir(&dir);
+                Err(e)
+            }
+        }
+    }
+
+    fn fork(dir: &Path) -> io::Result<Guardian> {
+        let (reader, writer) = io::pipe()?;
+        let proof = SingleThreaded::check()
+            .ok_or_else(|| io::Error::other("a process with several threads cannot fork"))?;
+        match proof.fork()? {
+            Fork::Parent(_) => Ok(Guardian { _pipe: writer, dir: dir.into() }),
+            Fork::Child => {
+                drop(writer);
+                let clean = spawn::outlive_parent().is_ok();
+                watch(reader, dir);
+                exit_now(i32::from(!clean));
+            }
+        }
+    }
+
+    /// The private directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Kills what is left of the cluster.
+    pub(crate) fn sweep(&self) {
+        sweep(&self.dir);
+    }
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn watch(mut pipe: PipeReader, dir: &Path) {
+    let _ = pipe.read_to_end(&mut Vec::new());
+    sweep(dir);
+    let _ = fs::remove_dir_all(dir);
+}
+
+fn sweep(dir: &Path) {
+    let deadline = Instant::now() + SWEEP_TIMEOUT;
+    loop {
+        let found = processes(dir);
+        if found.is_empty() || Instant::now() > deadline {
+            return;
+        }
+        found.into_iter().for_each(|pid| spawn::stop(pid, Stop::Kill));
+        std::thread::sleep(SWEEP_PAUSE);
+    }
+}
+
+/// The processes of the cluster in a directory. PostgreSQL's work below their data and lead sessions of their own, and they
+/// write their title over their environment, so that their directory is what tells them.
+pub(crate) fn processes(dir: &Path) -> Vec<u32> {
+    let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let is_ours = |pid: &u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let at = fs::read_link(format!("/proc/{pid}/cwd"));
+        matches!(name.trim(), "postgres" | "initdb") && at.is_ok_and(|at| at.starts_with(dir))
+    };
+    pids.filter(is_ours).collect()
+}

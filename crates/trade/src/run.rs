@@ -1,0 +1,235 @@
+//! The life of the server: the database, the socket, the signals, the end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pitot_results::Failure;
+use pitot_sys::signal::{Signal, SignalFd};
+use pitot_sys::usage;
+use serde_json::{Value as Json, json};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::{Notify, watch};
+
+use crate::audit::Audit;
+use crate::cluster::{Cluster, Guardian};
+use crate::plan::{Database, Isolation, Orders, TradePlan};
+use crate::queue;
+use crate::stats::Stats;
+use crate::store::{Postgres, Sqlite, Store, StoreError};
+use crate::web::{self, App};
+
+/// Between two looks at a private cluster, and at what connections wait for.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a database that is started again may take until the audit at the end can be made.
+const AUDIT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a server did.
+#[derive(Debug)]
+pub struct Summary {
+    /// All figures, as one JSON object.
+    pub json: Json,
+    /// What the tables say at the end.
+    pub audit: Option<Audit>,
+}
+
+/// Serves until SIGINT, SIGTERM or SIGHUP. `ready` is called with the address once requests are answered.
+///
+/// Must be called while the process has one thread, if the plan wants a private cluster or a temporary file.
+///
+/// # Errors
+/// The database or the address cannot be used.
+pub fn run(plan: &TradePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, Failure> {
+    let guardian = match plan.database {
+        Database::Temporary | Database::PrivatePostgres => Some(Guardian::start().map_err(|e| {
+            Failure::run(
+                format!("a private directory cannot be made: {e}"),
+                "set TMPDIR to one that can be written",
+            )
+        })?),
+        _ => None,
+    };
+    // Threads inherit the signal mask, so signals are delivered to this one.
+    let signals = SignalFd::new(&Signal::that_end())
+        .map_err(|e| Failure::run(format!("cannot wait for signals: {e}"), "raise ulimit -n"))?;
+    let (store, mut cluster, _guardian): (Arc<dyn Store>, _, _) = match (&plan.database, guardian) {
+        (Database::PrivatePostgres, Some(guardian)) => {
+            let cluster = Cluster::start(guardian, plan.pool)?;
+            (postgres(&cluster.url(), plan)?, Some(cluster), None)
+        }
+        (Database::Postgres(url), _) => (postgres(url, plan)?, None, None),
+        (Database::Sqlite(path), _) => (sqlite(path, plan)?, None, None),
+        (_, Some(guardian)) => (sqlite(&guardian.dir().join("trade.db"), plan)?, None, Some(guardian)),
+        (_, None) => return Err(Failure::run("there is no private directory", "name one with --database")),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(plan.threads.max(1))
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::run(format!("cannot start threads: {e}"), "raise ulimit -u"))?;
+    let served = serve(plan, &store, cluster.as_mut(), &signals, &runtime, ready);
+    // Statements that hang do not keep the process.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    drop(store);
+    if let Some(cluster) = cluster {
+        cluster.stop();
+    }
+    served
+}
+
+/// Recomputes everything from the tables of a database, without serving anything.
+///
+/// # Errors
+/// The database cannot be used, or has no such tables.
+pub fn audit_of(plan: &TradePlan) -> Result<Audit, Failure> {
+    let store = match &plan.database {
+        Database::Sqlite(path) if !path.exists() => {
+            return Err(Failure::misuse(
+                format!("{} does not exist", path.display()),
+                "name the file that the server wrote",
+            ));
+        }
+        Database::Sqlite(path) => sqlite(path, plan)?,
+        Database::Postgres(url) => postgres(url, plan)?,
+        Database::Temporary | Database::PrivatePostgres => {
+            return Err(Failure::misuse("there is no data to audit", "name it with --database"));
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::run(format!("cannot start threads: {e}"), "raise ulimit -u"))?;
+    runtime.block_on(store.audit()).map_err(|e| {
+        Failure::misuse(
+            format!("the database cannot be audited: {e}"),
+            "is the server up, and has `pitot serve trade` made its tables?",
+        )
+    })
+}
+
+fn postgres(url: &str, plan: &TradePlan) -> Result<Arc<dyn Store>, Failure> {
+    let store = Postgres::new(url, plan.pool, plan.isolation).map_err(|e| {
+        Failure::misuse(
+            format!("the URL of the database is wrong: {e}"),
+            "write it like postgres://user:password@host:5432/name",
+        )
+    })?;
+    Ok(Arc::new(store))
+}
+
+fn sqlite(path: &std::path::Path, plan: &TradePlan) -> Result<Arc<dyn Store>, Failure> {
+    if plan.isolation != Isolation::Serializable {
+        return Err(Failure::misuse(
+            "SQLite has one isolation level, serializable",
+            "leave --isolation out, or use --with-postgres",
+        ));
+    }
+    let store = Sqlite::open(path, plan.pool).map_err(|e| {
+        Failure::misuse(
+            format!("{} cannot be used as a database: {e}", path.display()),
+            "name a file that can be written and is an SQLite database, or does not exist yet",
+        )
+    })?;
+    Ok(Arc::new(store))
+}
+
+fn unprepared(e: &StoreError) -> Failure {
+    Failure::misuse(
+        format!("the database cannot be prepared: {e}"),
+        "is the server up, and may this user make tables in the database? --with-postgres starts one",
+    )
+}
+
+fn serve(
+    plan: &TradePlan,
+    store: &Arc<dyn Store>,
+    mut cluster: Option<&mut Cluster>,
+    signals: &SignalFd,
+    runtime: &Runtime,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<Summary, Failure> {
+    runtime.block_on(store.prepare(&plan.population, plan.reset)).map_err(|e| unprepared(&e))?;
+    let version = runtime.block_on(store.version());
+    let stats = Arc::new(Stats::default());
+    let placed = Arc::new(Notify::new());
+    let app = Arc::new(App::new(plan, Arc::clone(store), Arc::clone(&stats), Arc::clone(&placed)));
+    let cannot_listen = |e: io::Error| {
+        Failure::misuse(
+            format!("cannot listen on {}: {e}", plan.listen),
+            "choose another --listen; a port below 1024 needs privileges",
+        )
+    };
+    let listener = runtime.block_on(TcpListener::bind(plan.listen)).map_err(cannot_listen)?;
+    let address = listener.local_addr().map_err(cannot_listen)?;
+    let queue = (plan.orders == Orders::Queued
+        || runtime.block_on(queue::drain(store, &stats)).is_none_or(|n| n > 0))
+    .then(|| runtime.spawn(queue::work(Arc::clone(store), Arc::clone(&stats), placed)));
+    let (stop, stopped) = watch::channel(false);
+    let server = runtime.spawn(web::serve(listener, app, stopped));
+    let counts_before = runtime.block_on(store.counts());
+    let used_before = usage::of_this_process();
+    let database_cpu_before = cluster.as_ref().map(|cluster| cluster.cpu_time());
+    let began = Instant::now();
+    ready(address);
+
+    let mut failed = None;
+    while signals.wait(Some(LOOK)).is_none() {
+        runtime.block_on(async {
+            if let Ok(waits) = tokio::time::timeout(LOOK, store.waits()).await {
+                stats.waits(waits);
+            }
+        });
+        if let Some(cluster) = &mut cluster {
+            match cluster.revive() {
+                Ok(false) => {}
+                Ok(true) => eprintln!("pitot: PostgreSQL ended by itself and was started again"),
+                Err(e) => {
+                    failed = Some(e);
+                    break;
+                }
+            }
+        }
+    }
+    let duration = began.elapsed();
+    let used = usage::of_this_process();
+    let database_cpu = cluster
+        .as_ref()
+        .zip(database_cpu_before)
+        .map(|(cluster, before)| cluster.cpu_time() - before.min(cluster.cpu_time()));
+    let _ = stop.send(true);
+    let forced = runtime.block_on(async { tokio::time::timeout(plan.grace, server).await.is_err() });
+    if let Some(queue) = queue {
+        queue.abort();
+    }
+    if let Some(e) = failed {
+        return Err(e);
+    }
+    let audit = runtime.block_on(async { tokio::time::timeout(AUDIT_TIMEOUT, store.audit()).await });
+    let audit = audit.ok().and_then(Result::ok);
+    let counts = runtime.block_on(store.counts());
+    let delta: serde_json::Map<String, Json> = counts
+        .into_iter()
+        .map(|(name, after)| {
+            let before = counts_before.iter().find(|(n, _)| *n == name).map_or(0, |(_, n)| *n);
+            (name, json!(after - before))
+        })
+        .collect();
+    let cpu = |of: fn(&usage::Usage) -> Duration| (of(&used).saturating_sub(of(&used_before))).as_secs_f64();
+    let mut json = json!({
+        "schema": "pitot-trade/1", "version": env!("CARGO_PKG_VERSION"), "protocol": "trade",
+        "database": version, "isolation": plan.isolation.name(), "orders": plan.orders.name(),
+        "pool": plan.pool, "threads": plan.threads, "users": plan.population.users, "quotes": plan.population.quotes,
+        "duration_s": duration.as_secs_f64(), "requests": stats.requests(), "forced": forced,
+        "cpu_user_s": cpu(|u| u.cpu_user), "cpu_system_s": cpu(|u| u.cpu_system),
+        "database_cpu_s": database_cpu.map(|t| t.as_secs_f64()),
+        "database_restarts": cluster.as_ref().map(|cluster| cluster.restarts),
+        "database_counts": delta, "audit": audit.as_ref().map(Audit::json),
+    });
+    if let (Json::Object(all), Json::Object(of)) = (&mut json, stats.json()) {
+        all.extend(of);
+    }
+    Ok(Summary { json, audit })
+}
