@@ -4,6 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_disk::{ENGINES, EngineOptions};
+use pitot_host::check::Rule;
+use pitot_host::profile::PROFILES;
+use pitot_host::setting::SETTINGS;
 use pitot_lab::{Better, METRICS, Metric, Plan, SUITES};
 use pitot_load::{PACES, WORKLOADS};
 use pitot_proto::PROTOCOLS;
@@ -52,6 +55,12 @@ enum What {
     Metrics,
     /// Charts of a report.
     Charts,
+    /// Rules of `pitot host check`.
+    Rules,
+    /// Kinds of settings that `pitot host apply` changes.
+    Settings,
+    /// Profiles of `pitot host apply`.
+    Profiles,
     /// The JSON Schema of a plan, as one JSON object.
     PlanSchema,
     /// Every pair of a model and a mechanism: usable, impossible with the reason, or not offered by this kernel.
@@ -92,6 +101,9 @@ impl List {
                     std::iter::once(named(c.scheme, c.summary, c.doc)).chain(over_tls)
                 })
                 .collect(),
+            What::Rules => rules(),
+            What::Settings => SETTINGS.iter().map(|s| named(s.name, s.summary, s.keys)).collect(),
+            What::Profiles => PROFILES.iter().map(|p| named(p.name, p.summary, p.source)).collect(),
             What::Suites => suites()?,
             What::Targets => targets()?,
             What::Metrics => metrics(),
@@ -147,6 +159,15 @@ struct Row {
 /// Why something cannot be used on this machine, and what would enable it.
 fn unavailable_text(unavailable: &Unavailable) -> String {
     format!("unavailable: {}; to enable it: {}", unavailable.cause, unavailable.cure)
+}
+
+fn rules() -> Vec<Row> {
+    let row = |rule: &'static Rule| Row {
+        name: rule.name.into(),
+        text: format!("{} ({})", rule.looks_at, rule.evidence.words()),
+        json: json!({ "name": rule.name, "summary": rule.looks_at, "doc": rule.why, "source": rule.source }),
+    };
+    pitot_host::check::rules().map(row).collect()
 }
 
 fn models() -> Vec<Row> {

@@ -2,16 +2,21 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use pitot_host::Machine;
 use pitot_host::journal::{self, Journal, Scope, Undone};
 use pitot_meter::{Nanos, units};
-use pitot_results::Failure;
+use pitot_results::{Failure, FailureKind};
 use serde_json::json;
 
 use super::apply::shown;
 use super::{Format, print};
+
+/// Between two attempts of a timer to get the lock.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+const ATTEMPTS_MAX: u32 = 20;
 
 /// Set back what `pitot host apply` has changed, from the last change to the first.
 ///
@@ -43,12 +48,20 @@ impl Undo {
             journal::wait(after);
         }
         let path = self.journal.unwrap_or_else(journal::place);
+        let mut opened = Journal::open(&machine, &path);
+        // Nobody waits for a timer, so that it waits for whoever has the lock.
+        let mut attempts = if self.after.is_some() { ATTEMPTS_MAX } else { 0 };
+        while attempts > 0 && opened.as_ref().is_err_and(|failure| failure.kind == FailureKind::Run) {
+            attempts -= 1;
+            std::thread::sleep(RETRY_INTERVAL);
+            opened = Journal::open(&machine, &path);
+        }
         let mut cleared = 0;
-        let outcomes = match Journal::open(&machine, &path)? {
+        let outcomes = match opened? {
             Some(mut journal) => {
                 cleared = journal.changes_of_earlier_boot();
                 let scope = match self.batch {
-                    Some(batch) => Scope::Batch(batch),
+                    Some(batch) => Scope::Later(batch),
                     None if self.forget => Scope::AllAndForget,
                     None => Scope::All,
                 };

@@ -18,6 +18,8 @@ mod place;
 mod record;
 mod status;
 mod store;
+#[cfg(test)]
+mod tests;
 mod timer;
 mod undo;
 

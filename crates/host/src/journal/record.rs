@@ -3,6 +3,8 @@
 use pitot_results::Failure;
 use serde::{Deserialize, Serialize};
 
+/// What the first line begins with.
+const FIRST: &str = "{\"record\":\"journal\",";
 /// The version of the lines.
 const VERSION: u32 = 1;
 
@@ -78,6 +80,12 @@ pub(super) struct State {
 impl State {
     /// Reads whole lines. A last line without its end is left out.
     pub(super) fn parse(text: &str) -> Result<State, Failure> {
+        if !text.starts_with(FIRST) && !FIRST.starts_with(text) {
+            return Err(Failure::misuse(
+                "the file is no journal",
+                "name another with --journal FILE, or remove it",
+            ));
+        }
         let mut state = State::default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for (index, line) in whole.lines().enumerate() {
@@ -179,7 +187,9 @@ mod tests {
 
     #[test]
     fn a_damaged_line_is_named_and_a_newer_version_refused() {
-        let damaged = text(&[State::header("boot")]) + "nonsense\n";
+        let header = text(&[State::header("boot")]);
+        assert!(header.starts_with(FIRST));
+        let damaged = header + "nonsense\n";
         assert!(State::parse(&damaged).unwrap_err().what.contains("line 2"));
         let newer = text(&[Record::Journal { version: VERSION + 1, boot_id: "boot".into() }]);
         assert_eq!(State::parse(&newer).unwrap_err().exit_code(), 2);

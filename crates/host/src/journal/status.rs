@@ -7,7 +7,7 @@ use pitot_results::Failure;
 use serde::Serialize;
 
 use super::record::State;
-use super::store::failure;
+use super::store::content;
 use super::timer;
 use crate::machine::Machine;
 use crate::setting::{self, same};
@@ -76,11 +76,7 @@ pub struct TimerStatus {
 /// # Errors
 /// If there is a journal and it cannot be read.
 pub fn status(machine: &Machine, path: &Path) -> Result<Status, Failure> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Status::default()),
-        Err(e) => return Err(failure(path, "read", &e)),
-    };
+    let Some(text) = content(path)? else { return Ok(Status::default()) };
     let state = State::parse(&text)?;
     let boot_id = machine.read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let changes: Vec<ChangeStatus> = state

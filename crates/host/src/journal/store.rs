@@ -64,6 +64,9 @@ impl Journal {
             Err(e) if e.kind() == ErrorKind::NotFound && !create => return Ok(None),
             Err(e) => return Err(failure(path, "opened", &e)),
         };
+        if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+            return Err(no_file(path));
+        }
         lock(&file, path)?;
         let mut journal = Journal {
             path: path.to_owned(),
@@ -182,6 +185,23 @@ fn lock(file: &File, path: &Path) -> Result<(), Failure> {
             Err(e) => return Err(failure(path, "locked", &e.into())),
         }
     }
+}
+
+/// The content of a journal, if there is one.
+pub(super) fn content(path: &Path) -> Result<Option<String>, Failure> {
+    match fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => Err(no_file(path)),
+        Ok(_) => fs::read_to_string(path).map(Some).map_err(|e| failure(path, "read", &e)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(failure(path, "read", &e)),
+    }
+}
+
+fn no_file(path: &Path) -> Failure {
+    Failure::misuse(
+        format!("the journal {} is no file", path.display()),
+        "name another place with --journal FILE",
+    )
 }
 
 pub(super) fn failure(path: &Path, what: &str, e: &std::io::Error) -> Failure {

@@ -18,6 +18,8 @@ pub enum Scope {
     All,
     /// What was asked for together.
     Batch(u64),
+    /// The same, where nobody sees what becomes of it: what somebody else has changed stays in the journal, to be told.
+    Later(u64),
     /// Everything, and what belongs to another network namespace is forgotten: that is gone, and its settings with it.
     AllAndForget,
 }
@@ -102,7 +104,7 @@ impl Undone {
 /// If the journal cannot be written.
 pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope) -> Result<Vec<Undone>, Failure> {
     let meant = |entry: &&Entry| match scope {
-        Scope::Batch(batch) => entry.batch == batch,
+        Scope::Batch(batch) | Scope::Later(batch) => entry.batch == batch,
         Scope::All | Scope::AllAndForget => true,
     };
     let entries: Vec<Entry> = journal.entries().iter().filter(meant).cloned().collect();
@@ -116,7 +118,8 @@ pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope) -> R
             }
             None => one(machine, entry, scope),
         };
-        if !outcome.is_left() {
+        let is_to_be_told = matches!((&outcome, scope), (Undone::Kept { .. }, Scope::Later(_)));
+        if !outcome.is_left() && !is_to_be_told {
             journal.append(&Record::Undone { id: entry.id })?;
         }
         outcomes.push(outcome);

@@ -3,7 +3,8 @@
 //! The programs that the lab starts die with it by themselves (PR_SET_PDEATHSIG), but their children need not: a killed
 //! nginx leaves its workers. So before anything else the lab forks a guardian that waits on a pipe. When the lab ends,
 //! by whatever means, the pipe closes; the guardian then kills all that the lab has started and not seen end, known by
-//! its session or by a line in its environment, and removes the private directory.
+//! its session or by a line in its environment, sets back what the journal of the host says that the run has changed, and
+//! removes the private directory.
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,9 @@ pub(crate) const COOKIE_NAME: &str = "PITOT_RUN";
 
 /// How long processes may take to be gone after SIGKILL.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What the line of a journal begins with.
+const JOURNAL: char = '@';
 
 /// Between two looks at what is left.
 const SWEEP_PAUSE: Duration = Duration::from_millis(5);
@@ -92,6 +96,15 @@ impl Guardian {
         self.send(format_args!("-{session}\n"));
     }
 
+    /// Settings of the machine are changed from now on, and are in this journal. Call it before the first change. If the
+    /// lab ends, by whatever means, what is still in the journal is undone.
+    ///
+    /// The journal has to outlive a kill of the guardian, too: it is not in the private directory. Where it is in its usual
+    /// place, `pitot host undo` then does the same.
+    pub fn host_changes(&mut self, journal: &Path) {
+        self.send(format_args!("{JOURNAL}{}\n", journal.display()));
+    }
+
     fn send(&mut self, line: std::fmt::Arguments<'_>) {
         if let Some(pipe) = &mut self.pipe {
             // A guardian that was killed cannot help; the run continues without it.
@@ -114,7 +127,12 @@ fn group_prefix(cookie: &str) -> String {
 /// The guardian's life: keep the list of sessions until the pipe closes, then sweep.
 fn watch(pipe: PipeReader, guardian: &Guardian) {
     let mut sessions: Vec<u32> = Vec::new();
+    let mut journals: Vec<PathBuf> = Vec::new();
     for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+        if let Some(journal) = line.strip_prefix(JOURNAL) {
+            journals.push(journal.into());
+            continue;
+        }
         let (sign, number) = line.split_at(line.len().min(1));
         let Ok(session) = number.parse() else { continue };
         match sign {
@@ -123,6 +141,10 @@ fn watch(pipe: PipeReader, guardian: &Guardian) {
         }
     }
     sweep(&sessions, &guardian.cookie_line(), SWEEP_TIMEOUT);
+    for journal in journals {
+        // What cannot be undone stays in the journal, and `pitot host status` shows it.
+        let _ = pitot_host::journal::undo(&journal);
+    }
     let deadline = Instant::now() + SWEEP_TIMEOUT;
     while !remove_groups(&group_prefix(&guardian.cookie)) && Instant::now() < deadline {
         std::thread::sleep(SWEEP_PAUSE);
@@ -152,6 +174,25 @@ pub(crate) fn sweep(sessions: &[u32], cookie: &str, timeout: Duration) -> Vec<(u
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_journal_of_the_host_is_undone_when_the_lab_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = dir.path().join("journal");
+        // A change that another boot has undone: nothing of this machine is touched.
+        let lines = "{\"record\":\"journal\",\"version\":1,\"boot_id\":\"earlier\"}\n\
+                     {\"record\":\"change\",\"id\":1,\"batch\":1,\"key\":\"vm.swappiness\",\"found\":\"1\",\"set\":\"2\",\
+                     \"by\":\"a plan\",\"at\":\"then\"}\n";
+        std::fs::write(&journal, lines).unwrap();
+        let (reader, writer) = std::io::pipe().unwrap();
+        let private = dir.path().join("private");
+        let cookie = format!("test-journal-{}", std::process::id());
+        let mut lab = Guardian { pipe: Some(writer), cookie, dir: private };
+        lab.host_changes(&journal);
+        lab.pipe = None;
+        watch(reader, &lab);
+        assert_eq!(std::fs::read_to_string(&journal).unwrap(), "");
+    }
 
     #[test]
     fn a_sweep_reaches_daemons_by_their_cookie() {

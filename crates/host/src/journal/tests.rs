@@ -1,0 +1,251 @@
+//! Apply and undo on a machine of files, where every moment can be looked at.
+
+use std::fs;
+use std::path::Path;
+
+use super::record::{Entry, Record};
+use super::*;
+use crate::setting::Change;
+
+/// Values of these files have one length: a kernel's file is replaced by a write, one of a disk is not shortened.
+const FILES: &[(&str, &str, &str)] = &[
+    ("proc/sys/vm/swappiness", "vm.swappiness", "60"),
+    ("sys/kernel/mm/transparent_hugepage/defrag", "thp.defrag", "defer"),
+    ("sys/block/x/queue/read_ahead_kb", "block.x.read-ahead-kb", "128"),
+    ("proc/sys/net/core/somaxconn", "net.core.somaxconn", "4096"),
+];
+
+struct Fake {
+    dir: tempfile::TempDir,
+}
+
+impl Fake {
+    fn new() -> Fake {
+        let fake = Fake { dir: tempfile::tempdir().unwrap() };
+        for (file, _, value) in FILES {
+            fake.set(file, value);
+        }
+        fake.set("proc/sys/kernel/random/boot_id", "this");
+        fake
+    }
+
+    fn set(&self, file: &str, value: &str) {
+        let path = self.dir.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{value}\n")).unwrap();
+    }
+
+    fn get(&self, file: &str) -> String {
+        fs::read_to_string(self.dir.path().join(file)).unwrap().trim().to_owned()
+    }
+
+    fn machine(&self) -> Machine {
+        Machine::at(self.dir.path())
+    }
+
+    fn journal(&self) -> std::path::PathBuf {
+        self.dir.path().join("journal")
+    }
+
+    fn open(&self) -> Journal {
+        Journal::create(&self.machine(), &self.journal()).unwrap()
+    }
+
+    fn apply(&self, batch: u64, changes: &[(&str, &str)]) -> Result<Vec<Applied>, Failure> {
+        apply(&mut self.open(), &self.machine(), batch, &wanted(changes))
+    }
+
+    fn undo(&self, scope: Scope) -> Vec<Undone> {
+        undo_changes(&mut self.open(), &self.machine(), scope).unwrap()
+    }
+
+    fn is_as_at_first(&self) -> bool {
+        FILES.iter().all(|(file, _, value)| self.get(file) == *value)
+    }
+}
+
+fn wanted(changes: &[(&str, &str)]) -> Vec<Wanted> {
+    let want = |(key, value): &(&str, &str)| Wanted {
+        change: Change { key: (*key).into(), value: (*value).into() },
+        by: "a test".into(),
+        is_required: true,
+    };
+    changes.iter().map(want).collect()
+}
+
+const CHANGES: &[(&str, &str)] = &[
+    ("vm.swappiness", "10"),
+    ("thp.defrag", "never"),
+    ("block.x.read-ahead-kb", "256"),
+    ("net.core.somaxconn", "1024"),
+    ("net.core.somaxconn", "2048"),
+];
+
+/// Whatever whole or half lines of the journal have reached the file when the process is killed, and whether or not the
+/// change that the last line announces was made, undoing restores everything. The lines of undoing are among them.
+#[test]
+fn after_a_kill_at_any_line_of_the_journal_everything_is_restored() {
+    let lines = {
+        let fake = Fake::new();
+        fake.apply(1, CHANGES).unwrap();
+        fs::read_to_string(fake.journal()).unwrap()
+    };
+    // The end of each line, one byte before it, and some in between.
+    let is_cut = |end: &usize| {
+        end.is_multiple_of(61) || lines[*end..].starts_with('\n') || lines[..*end].ends_with('\n')
+    };
+    for end in (0..=lines.len()).filter(is_cut) {
+        for made in [false, true] {
+            let fake = Fake::new();
+            let whole = &lines[..lines[..end].rfind('\n').map_or(0, |last| last + 1)];
+            let announced: Vec<Entry> = whole
+                .lines()
+                .filter_map(|line| match serde_json::from_str(line).unwrap() {
+                    Record::Change(entry) => Some(entry),
+                    _ => None,
+                })
+                .collect();
+            // All but the last announced change were made; the last one may have been.
+            let is_done = whole.lines().last().is_some_and(|line| line.contains("\"done\""));
+            let count = if is_done || made { announced.len() } else { announced.len().saturating_sub(1) };
+            for entry in &announced[..count] {
+                let (file, ..) = FILES.iter().find(|(_, key, _)| *key == entry.key).unwrap();
+                fake.set(file, &entry.set);
+            }
+            fs::write(fake.journal(), &lines[..end]).unwrap();
+            let outcomes = fake.undo(Scope::All);
+            assert!(outcomes.iter().all(Undone::is_as_before), "{end} {made}: {outcomes:?}");
+            assert!(fake.is_as_at_first(), "{end} {made}: {outcomes:?}");
+            assert_eq!(fs::metadata(fake.journal()).unwrap().len(), 0);
+        }
+    }
+}
+
+#[test]
+fn undoing_may_be_killed_after_any_of_its_steps_and_begun_again() {
+    for steps in 0..=CHANGES.len() {
+        for marked in [false, true] {
+            let fake = Fake::new();
+            fake.apply(1, CHANGES).unwrap();
+            let mut journal = fake.open();
+            let entries: Vec<Entry> = journal.entries().to_vec();
+            for (step, entry) in entries.iter().rev().take(steps).enumerate() {
+                let (file, ..) = FILES.iter().find(|(_, key, _)| *key == entry.key).unwrap();
+                fake.set(file, &entry.found);
+                // Killed before the last step was marked, or after it.
+                if marked || step + 1 < steps {
+                    journal.append(&Record::Undone { id: entry.id }).unwrap();
+                }
+            }
+            drop(journal);
+            let outcomes = fake.undo(Scope::All);
+            assert!(fake.is_as_at_first(), "{steps} {marked}: {outcomes:?}");
+            assert!(outcomes.iter().all(Undone::is_as_before), "{steps} {marked}: {outcomes:?}");
+        }
+    }
+}
+
+#[test]
+fn what_another_hand_has_changed_is_kept_and_what_is_rounded_is_ours() {
+    let fake = Fake::new();
+    fake.apply(1, &CHANGES[..3]).unwrap();
+    fake.set("proc/sys/vm/swappiness", "33");
+    let outcomes = fake.undo(Scope::All);
+    assert!(matches!(&outcomes[2], Undone::Kept { now, .. } if now == "33"), "{outcomes:?}");
+    assert_eq!(fake.get("sys/block/x/queue/read_ahead_kb"), "128");
+    // Killed between the write and its record, where the kernel had rounded 250 to 252.
+    let fake = Fake::new();
+    fake.apply(1, &[("block.x.read-ahead-kb", "250")]).unwrap();
+    let text = fs::read_to_string(fake.journal()).unwrap();
+    let without_done: String =
+        text.lines().filter(|l| !l.contains("\"done\"")).map(|l| format!("{l}\n")).collect();
+    fs::write(fake.journal(), without_done).unwrap();
+    fake.set("sys/block/x/queue/read_ahead_kb", "252");
+    assert!(fake.undo(Scope::All)[0].is_as_before());
+    assert!(fake.is_as_at_first());
+}
+
+#[test]
+fn a_batch_is_undone_beneath_a_later_one() {
+    let fake = Fake::new();
+    fake.apply(1, &[("net.core.somaxconn", "1024"), ("vm.swappiness", "10")]).unwrap();
+    fake.apply(2, &[("net.core.somaxconn", "2048")]).unwrap();
+    let outcomes = fake.undo(Scope::Batch(1));
+    assert!(outcomes.iter().all(Undone::is_as_before), "{outcomes:?}");
+    assert_eq!(
+        (fake.get("proc/sys/net/core/somaxconn"), fake.get("proc/sys/vm/swappiness")),
+        ("2048".into(), "60".into())
+    );
+    fake.undo(Scope::All);
+    assert!(fake.is_as_at_first());
+}
+
+#[test]
+fn what_belongs_to_another_namespace_waits_for_it_unless_it_is_forgotten() {
+    let fake = Fake::new();
+    let namespace = fake.dir.path().join("proc/self/ns");
+    fs::create_dir_all(&namespace).unwrap();
+    std::os::unix::fs::symlink("net:[1]", namespace.join("net")).unwrap();
+    fake.apply(1, &[("net.core.somaxconn", "1024"), ("vm.swappiness", "10")]).unwrap();
+    fs::remove_file(namespace.join("net")).unwrap();
+    std::os::unix::fs::symlink("net:[2]", namespace.join("net")).unwrap();
+    let outcomes = fake.undo(Scope::All);
+    assert!(matches!(outcomes[1], Undone::Elsewhere { .. }) && outcomes[0].is_as_before(), "{outcomes:?}");
+    assert_eq!(fake.get("proc/sys/net/core/somaxconn"), "1024");
+    assert!(matches!(fake.undo(Scope::AllAndForget)[0], Undone::Gone { .. }));
+    assert_eq!(fs::metadata(fake.journal()).unwrap().len(), 0);
+}
+
+#[test]
+fn what_is_refused_takes_back_what_was_done_before_it() {
+    let fake = Fake::new();
+    let failure = fake.apply(1, &[("vm.swappiness", "10"), ("thp.nothing", "1")]).unwrap_err();
+    assert_eq!(failure.exit_code(), 2);
+    let failure = fake.apply(1, &[("vm.swappiness", "10"), ("vm.nothing", "1")]).unwrap_err();
+    assert!(failure.what.contains("no such setting"), "{failure:?}");
+    assert!(fake.is_as_at_first());
+    assert_eq!(fake.apply(1, &[("vm.swappiness", "60")]).unwrap().len(), 1);
+    assert_eq!(fs::metadata(fake.journal()).unwrap().len(), 0, "nothing was changed");
+}
+
+#[test]
+fn what_the_timer_leaves_alone_stays_in_the_journal_until_somebody_is_told() {
+    let fake = Fake::new();
+    fake.apply(1, &CHANGES[..2]).unwrap();
+    fake.set("proc/sys/vm/swappiness", "33");
+    assert!(matches!(fake.undo(Scope::Later(1))[1], Undone::Kept { .. }));
+    let shown = status(&fake.machine(), &fake.journal()).unwrap();
+    assert_eq!(shown.changes.len(), 1);
+    assert_eq!(shown.changes[0].state, ChangeState::ChangedSince);
+    assert!(matches!(fake.undo(Scope::All)[0], Undone::Kept { .. }));
+    assert_eq!(fs::metadata(fake.journal()).unwrap().len(), 0);
+}
+
+#[test]
+fn a_file_that_is_no_journal_is_left_as_it_is() {
+    let fake = Fake::new();
+    for text in ["notes", "notes\n", "{\"record\":\"done\",\"id\":1,\"taken\":\"1\"}\n", "\n", "{"] {
+        fs::write(fake.journal(), text).unwrap();
+        let opened = Journal::open(&fake.machine(), &fake.journal());
+        if text == "{" {
+            // It may be the first byte of one.
+            assert!(opened.is_ok());
+            continue;
+        }
+        assert!(opened.unwrap_err().what.contains("journal"), "{text:?}");
+        assert_eq!(fs::read_to_string(fake.journal()).unwrap(), text);
+    }
+    let failure = Journal::open(&fake.machine(), Path::new("/dev/zero")).unwrap_err();
+    assert!(failure.what.contains("no file"), "{failure:?}");
+    assert!(status(&fake.machine(), Path::new("/dev/zero")).is_err());
+}
+
+#[test]
+fn the_journal_is_where_its_user_says() {
+    assert_eq!(undo(Path::new("/nothing/here")).unwrap(), []);
+    let fake = Fake::new();
+    fake.apply(7, &CHANGES[..1]).unwrap();
+    let status = status(&fake.machine(), &fake.journal()).unwrap();
+    assert_eq!(status.changes[0].state, ChangeState::InForce);
+    assert_eq!((status.changes[0].batch, status.changes[0].found.as_str()), (7, "60"));
+}
