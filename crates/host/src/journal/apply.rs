@@ -72,11 +72,11 @@ pub fn check(machine: &Machine, wanted: &[Wanted]) -> Result<(), Failure> {
             Ok(_) => {}
         }
         if let Err(e) = setting.may_write(machine, key) {
-            if e.kind() == ErrorKind::Unsupported {
+            if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::ReadOnlyFilesystem) {
                 if want.is_required {
                     return Err(Failure::misuse(
                         format!("{key} cannot be set here: {}", lack(setting, &e)),
-                        "what all network namespaces share is set in the first one",
+                        "what namespaces and containers share is set on the machine itself",
                     ));
                 }
                 continue;
