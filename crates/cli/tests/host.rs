@@ -217,6 +217,34 @@ fn with_a_time_it_is_undone_by_itself_and_a_later_change_stays() {
 
 #[needs("user-namespaces")]
 #[test]
+fn with_a_time_it_is_undone_though_apply_was_killed() {
+    in_namespaces("with_a_time_it_is_undone_though_apply_was_killed", |place| {
+        let before = snapshot();
+        let apply = [&["apply", "--for", "300ms"], CHANGES].concat();
+        for step in 0..4 {
+            let mut child = place.command(&apply).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(step * 4));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let deadline = Instant::now() + TIMEOUT;
+            while snapshot() != before
+                || fs::metadata(&place.journal).is_ok_and(|journal| has_changes(&journal, place))
+            {
+                assert!(Instant::now() < deadline, "nobody undoes what kill {step} has left");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    });
+}
+
+/// Whether something is left to undo.
+fn has_changes(journal: &fs::Metadata, place: &Place) -> bool {
+    journal.len() > 0
+        && place.json(&["status"]).0["changes"].as_array().is_some_and(|changes| !changes.is_empty())
+}
+
+#[needs("user-namespaces")]
+#[test]
 fn a_timer_that_was_killed_is_told_and_one_that_is_not_needed_ends() {
     in_namespaces("a_timer_that_was_killed_is_told_and_one_that_is_not_needed_ends", |place| {
         let timer = || {
