@@ -16,11 +16,11 @@ import fcntl
 import json
 import os
 import random
-import shutil
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 INSIDE = "PITOT_HOST_KILLS_INSIDE"
@@ -75,7 +75,7 @@ def prepare():
     many = ["numrxqueues", "4", "numtxqueues", "4"]
     shell("ip", "link", "add", "name", "pa", *many, "type", "veth", "peer", "name", "pb", *many)
     shell("ip", "link", "set", "lo", "up")
-    # Only root of the first user namespace may steer packets.
+    # Only root of the first user namespace may steer packets and set the length of a queue.
     for queue in range(4 if os.environ[INSIDE] == "root" else 0):
         write(f"/sys/class/net/pa/queues/rx-{queue}/rps_cpus", "2")
     for directory in ["/proc/sys/vm", THP, CPU_POWER]:
@@ -165,12 +165,11 @@ def main():
         enter()
     prepare()
     chance = random.Random(options.seed)
-    directory = f"/tmp/pitot-host-kills-{os.getpid()}"
-    os.mkdir(directory)
-    journal = os.path.join(directory, "journal")
+    directory = tempfile.TemporaryDirectory(prefix="pitot-host-kills-")
+    journal = os.path.join(directory.name, "journal")
     os.environ["PITOT_HOST_JOURNAL"] = journal
     pitot = os.path.abspath(options.pitot)
-    changes = [c for c in CHANGES if os.environ[INSIDE] == "root" or "ps-cpus" not in c]
+    changes = [c for c in CHANGES if os.environ[INSIDE] == "root" or not ("ps-cpus" in c or "tx-queue-len" in c)]
     apply, undo = [pitot, "host", "apply", *changes], [pitot, "host", "undo"]
     quiet = {"stdout": subprocess.DEVNULL, "check": True}
 
@@ -227,7 +226,6 @@ def main():
     print(f"seed {options.seed}: {alive['apply']} kills of apply and {alive['undo']} of undo at work; "
           f"{midway} left something changed")
     print(f"restored byte for byte: {restored} of {options.kills}; kept what another hand changed: {kept} of {foreign}")
-    shutil.rmtree(directory)
     sys.exit(0 if restored == options.kills and kept == foreign else 1)
 
 

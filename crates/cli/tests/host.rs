@@ -288,7 +288,7 @@ fn what_cannot_be_set_changes_nothing_and_two_at_once_wait_for_each_other() {
             ("net.core.wmem_max=1", "only be read"),
             ("nic.nothing.gro=off", "no interface"),
             ("nic.lo.rx-ring=5", "driver"),
-            ("vm.swappiness=1", "read-only"),
+            ("vm.swappiness=1", "vm.swappiness cannot be"),
             ("vm.drop_caches=1", "no value"),
             ("nothing=1", "no setting"),
         ] {

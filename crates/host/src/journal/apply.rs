@@ -139,7 +139,10 @@ pub fn apply(
                 undo_changes(journal, machine, Scope::Batch(batch))?;
                 return Err(Failure::misuse(
                     format!("{key} cannot be set to {:?}: {why}", want.change.value),
-                    "mend that value; nothing was changed",
+                    match journal.is_empty() {
+                        true => "mend that, or run it as root if a right is missing; nothing was changed",
+                        false => "mend that; `pitot host status` shows what is still changed",
+                    },
                 ));
             }
             outcome => outcomes.push(outcome),
