@@ -51,6 +51,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "sysctl net.ipv6.conf.lo.disable_ipv6=0",
         probe: Probe::Kernel(has_ipv6),
     },
+    program("lighttpd", "apt-get install lighttpd"),
     program("memcached", "apt-get install memcached"),
     program("nghttpd", "apt-get install nghttp2-server"),
     program("nginx", "apt-get install nginx-light"),

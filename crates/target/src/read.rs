@@ -394,7 +394,7 @@ values = { off = "no-log", on = "log {dir}/log" }
             ("\"{workers}\"]", "\"{worker}\"]", "one.toml:5:44: `{worker}` is neither a setting nor known"),
             ("{log}", "", "one.toml:13:1: the setting `log` is used nowhere"),
             ("default = \"off\"", "default = \"none\"", "the default of `log` is none of its values"),
-            ("\"one.conf\"", "\"../one.conf\"", "is not a path below the private directory"),
+            ("\"one.conf\" =", "\"../one.conf\" =", "is not a path below the private directory"),
             ("\"listen {address} {log}\"", "{ source = \"x\" }", "has no file `x`"),
             ("stop = \"TERM\"", "stop = \"TERM\"\nstart = \"1 fortnight\"", "one.toml:8:1:"),
             ("stop = \"TERM\"", "stop = \"TERM\"\ncannot = { ech = \"no\" }", "`ech` is not a page"),

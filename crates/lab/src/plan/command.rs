@@ -98,7 +98,7 @@ impl Cell {
         push_options(&mut argv, &self.load, at);
         if self.is_timed() {
             if self.takes.warmup {
-                argv.extend(["--warmup".into(), show_duration(plan.warmup_s)]);
+                argv.extend(["--warmup".into(), show_duration(self.warmup_s(plan))]);
             }
             argv.extend(["--duration".into(), show_duration(plan.duration_s)]);
         }
@@ -106,6 +106,15 @@ impl Cell {
             argv.extend(["--cpus".into(), self.cpus_of_load(at).to_owned()]);
         }
         argv
+    }
+
+    /// Seconds of the warm-up in a fresh run, which cannot end by itself: a target that needs to settle has all the time that
+    /// it may take.
+    fn warmup_s(&self, plan: &Plan) -> f64 {
+        match self.target().and_then(|target| target.settles_within_s) {
+            Some(settles_s) if plan.warmup_s > 0.0 => plan.warmup_s.max(settles_s),
+            _ => plan.warmup_s,
+        }
     }
 
     /// What follows the name in the command with which a held load generator opens the cell's connections: the URL and the

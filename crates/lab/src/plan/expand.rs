@@ -3,7 +3,7 @@
 use super::definition::Plan;
 use super::levels::{FactorLevel, REPLICATE_FACTOR, SERVER_FACTOR, label};
 use super::options::{is_of_tls, opens_connections};
-use super::server::{External, FileContent, Helper, PlanFile, Program};
+use super::server::{External, FileContent, Helper, PlanFile, Program, TargetUse};
 use super::target;
 use super::value::{Settings, Value};
 use crate::catalog::{Catalog, ProgramWord, ProtocolWord};
@@ -89,6 +89,14 @@ impl Cell {
     /// The levels joined; unique within a plan.
     pub fn label(&self) -> String {
         label(&self.factors)
+    }
+
+    /// What is known of its server, if that is a target.
+    pub fn target(&self) -> Option<&TargetUse> {
+        match &self.server {
+            CellServer::External(program) => program.target.as_deref(),
+            CellServer::Pitot { .. } | CellServer::None => None,
+        }
     }
 
     /// The connections that its load opens, as far as its options say.

@@ -11,7 +11,8 @@ use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
 use pitot_host::{CpuSplit, split_cpus};
 
 use super::demand::demand;
-use super::way::Ways;
+use super::slices::settling_rule;
+use super::way::{Ways, slow_start_s};
 
 /// Seconds that a repetition takes besides warm-up and measurement: two processes start, connect, and stop.
 pub(super) const OVERHEAD_S: f64 = 0.3;
@@ -79,12 +80,26 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog) -> Result<Prep
             cpus.server_list()
         ));
     }
+    warnings.extend(settling_targets(&cells));
     let ways = Ways::of(&plan, &cells, &host);
     if ways.sliced() > 0 && plan.generations.is_none() {
         plan.generations = Some(ways.generations());
     }
     let needs = needs(&plan, &cells, catalog);
     Ok(Prepared { plan, source, cells, ways, skips, cpus, warnings, needs })
+}
+
+/// A sentence for each target that is loaded until its rate has settled.
+fn settling_targets(cells: &[Cell]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for target in cells.iter().filter_map(Cell::target) {
+        let Some(within_s) = target.settles_within_s else { continue };
+        let sentence = format!("{} warms up: {}.", target.name, settling_rule(within_s));
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
 }
 
 /// What the rules say of this machine for the cells of a plan.
@@ -233,5 +248,5 @@ fn missing(plan: &Plan) -> Vec<String> {
 /// Seconds that a repetition of `cell` takes if nothing holds it up.
 pub(super) fn nominal_s(plan: &Plan, cell: &Cell) -> f64 {
     let load_s = if cell.is_timed() { plan.warmup_s + plan.duration_s } else { UNTIMED_GUESS_S };
-    load_s + OVERHEAD_S
+    load_s + OVERHEAD_S + slow_start_s(cell)
 }

@@ -50,6 +50,7 @@ pub fn resume(
     prepared.ways = Ways {
         cells: run.cells.iter().map(|c| (c.measure, c.fresh_reason.clone())).collect(),
         controls: run.controls.iter().filter_map(|control| twin_of(&run, control)).collect(),
+        slow_starts_s: prepared.ways.slow_starts_s,
     };
     let mut writer = RunWriter::resume(path)?;
     for (name, before, now) in [

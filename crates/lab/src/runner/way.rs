@@ -17,18 +17,22 @@ const SLICE_GUESS_S: f64 = 0.04;
 const SLICE_OVERHEAD_S: f64 = 0.005;
 /// What a fresh server of a generation takes: its start, its connections, its end.
 const SERVER_OVERHEAD_S: f64 = 0.08;
+/// Of the time in which a target may settle it takes about this share.
+const SETTLING_SHARE: f64 = 0.25;
 /// What a generation takes besides: the load generator.
 const GENERATION_OVERHEAD_S: f64 = 0.1;
 /// Descriptors that the load generator and the lab need besides those of connections.
 const DESCRIPTORS_SPARE: u64 = 200;
 
 /// How the cells of a plan are measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ways {
     /// Of each cell, and why in fresh runs, if the plan asks for slices.
     pub cells: Vec<(Measure, String)>,
     /// Cells that have a twin as a control.
     pub controls: Vec<usize>,
+    /// Seconds that slow starts and long warm-ups of targets add to a generation.
+    pub slow_starts_s: f64,
 }
 
 impl Ways {
@@ -52,7 +56,7 @@ impl Ways {
                 group.cells.iter().for_each(|&cell| ways[cell] = (Measure::Fresh, reason.clone()));
             }
         }
-        let controls = groups(&members(cells, &ways), plan.baseline.as_ref())
+        let controls: Vec<usize> = groups(&members(cells, &ways), plan.baseline.as_ref())
             .iter()
             .filter(|group| group.cells.len() > 1)
             .map(|group| {
@@ -61,7 +65,10 @@ impl Ways {
                 *group.cells.iter().find(is_baseline).unwrap_or(&group.cells[0])
             })
             .collect();
-        Ways { cells: ways, controls }
+        let sliced =
+            (0..cells.len()).filter(|&cell| ways[cell].0 == Measure::Slices).chain(controls.iter().copied());
+        let slow_starts_s = sliced.map(|cell| slow_start_s(&cells[cell])).sum();
+        Ways { cells: ways, controls, slow_starts_s }
     }
 
     /// The cells that are measured in slices.
@@ -92,7 +99,8 @@ impl Ways {
     /// The part of a generation that does not depend on the number of slices, seconds.
     fn fixed_s(&self, plan: &Plan) -> f64 {
         let arms = (self.sliced() + self.controls.len()) as f64;
-        arms * (SERVER_OVERHEAD_S + plan.warmup_s) + self.groups() as f64 * GENERATION_OVERHEAD_S
+        let starts_s = arms * (SERVER_OVERHEAD_S + plan.warmup_s) + self.slow_starts_s;
+        starts_s + self.groups() as f64 * GENERATION_OVERHEAD_S
     }
 
     /// Groups with a control; a group without one is a single cell.
@@ -132,6 +140,14 @@ impl Ways {
     }
 }
 
+/// Seconds that the start and the warm-up of a target take beyond those of other servers.
+pub(super) fn slow_start_s(cell: &Cell) -> f64 {
+    let settles_s = |within_s: f64| within_s * SETTLING_SHARE;
+    cell.target().map_or(0.0, |target| {
+        (target.start_s - SERVER_OVERHEAD_S).max(0.0) + target.settles_within_s.map_or(0.0, settles_s)
+    })
+}
+
 /// The cells as the grouping sees them.
 pub(super) fn members<'a>(cells: &'a [Cell], ways: &[(Measure, String)]) -> Vec<Member<'a>> {
     cells.iter().zip(ways).map(|(cell, (measure, _))| Member { cell, measure: *measure }).collect()
@@ -166,7 +182,11 @@ mod tests {
     use super::*;
 
     fn ways(cells: usize, controls: usize) -> Ways {
-        Ways { cells: vec![(Measure::Slices, String::new()); cells], controls: (0..controls).collect() }
+        Ways {
+            cells: vec![(Measure::Slices, String::new()); cells],
+            controls: (0..controls).collect(),
+            slow_starts_s: 0.0,
+        }
     }
 
     #[test]

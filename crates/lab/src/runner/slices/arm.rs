@@ -5,8 +5,9 @@ use pitot_results::VerdictKind;
 
 use super::figures::Sum;
 use super::held::Held;
+use super::settling;
 use crate::plan::Cell;
-use crate::record::{Repetition, Slice};
+use crate::record::{Repetition, Slice, Verdict};
 use crate::runner::executor::{Executor, Extent, Role};
 use crate::runner::judge::judge_slices;
 use crate::runner::repetition::{
@@ -30,6 +31,8 @@ pub(super) struct Arm<'a> {
     outcome: Result<(), Abort>,
     /// Why it cannot be measured in slices at all.
     impossible: Option<String>,
+    /// Its warm-up ended before its rate had settled, in a sentence.
+    unsettled: Option<String>,
     /// CPU time of its server after its last slice, and when that was read.
     left_alone: Option<(Nanos, Nanos)>,
     /// CPU time that its server used while others were loaded, and how long that was.
@@ -61,6 +64,7 @@ impl<'a> Arm<'a> {
             server_stats: None,
             outcome: Ok(()),
             impossible: None,
+            unsettled: None,
             left_alone: None,
             idle: (Nanos::ZERO, Nanos::ZERO),
         }
@@ -142,6 +146,31 @@ impl<'a> Arm<'a> {
         let executor = &mut self.context.executor;
         self.left_alone = executor.cpu_time(Role::Server).map(|cpu| (cpu, executor.now()));
         Ok(replies_per_s)
+    }
+
+    /// Loads it without counting until it is warm: for so many seconds, or, if it is a target that needs to settle, until
+    /// its rate rises no more. Returns its replies per second.
+    pub(super) fn warm_up(
+        &mut self,
+        held: &mut Held<'_>,
+        seconds: f64,
+        is_first: bool,
+    ) -> Result<Option<f64>, Abort> {
+        let Some(within_s) = self.context.cell.target().and_then(|target| target.settles_within_s) else {
+            return self.warm(held, seconds, is_first);
+        };
+        let mut rates = Vec::new();
+        while let Some(rate) = self.warm(held, settling::PART_S, is_first)? {
+            rates.push(rate);
+            if settling::has_settled(&rates) {
+                return Ok(Some(rate));
+            }
+            if rates.len() as f64 * settling::PART_S >= within_s {
+                self.unsettled = Some(format!("its rate had not settled after {within_s:.0} s of warm-up"));
+                return Ok(Some(rate));
+            }
+        }
+        Ok(None)
     }
 
     /// Loads it for a slice that counts.
@@ -252,7 +281,12 @@ impl<'a> Arm<'a> {
         let has_slices = !self.sum.slices.is_empty();
         let verdict = match failure {
             Some(reason) => failed(reason),
-            None if has_slices => judge_slices(&self.sum.slices, &used),
+            None if has_slices => match (judge_slices(&self.sum.slices, &used), self.unsettled.take()) {
+                (verdict, Some(reason)) if verdict.kind == VerdictKind::Valid => {
+                    Verdict { kind: VerdictKind::Noisy, reason, ..verdict }
+                }
+                (verdict, _) => verdict,
+            },
             None => failed("it had no slice".to_owned()),
         };
         let output_tail =

@@ -127,7 +127,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     let mut replies_per_s = f64::INFINITY;
     if plan.warmup_s > 0.0 {
         for arm in arms.iter_mut().filter(|a| a.is_up()) {
-            if let Some(of_arm) = arm.warm(held, plan.warmup_s, is_first)? {
+            if let Some(of_arm) = arm.warm_up(held, plan.warmup_s, is_first)? {
                 replies_per_s = replies_per_s.min(of_arm);
             }
         }

@@ -14,8 +14,10 @@ mod figures;
 mod generation;
 mod group;
 mod held;
+mod settling;
 #[cfg(test)]
 mod tests;
 
 pub(super) use generation::{Generation, Request, run};
 pub(super) use group::{Group, Member, groups};
+pub(super) use settling::rule as settling_rule;

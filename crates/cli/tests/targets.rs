@@ -1,0 +1,208 @@
+//! Targets with the real program: what `pitot list` and `pitot target` say of them, whether a server is what its
+//! configuration in the report says, and what becomes of a run when a target does not do what it should.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use pitot_lab::{CellRecord, Run, VerdictKind};
+use pitot_needs::needs;
+
+const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+
+/// A user with targets of their own, and with plans.
+struct Bed {
+    dir: tempfile::TempDir,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("config/pitot/targets")).unwrap();
+        Bed { dir }
+    }
+
+    /// A target that is a script of a shell.
+    fn target(&self, name: &str, script: &str, more: &str) {
+        let text = format!(
+            "summary = \"a script\"\nprotocol = \"http\"\nprogram = \"sh\"\n\
+             command = [\"{{program}}\", \"{{dir}}/run.sh\", \"{{port}}\", \"{{dir}}\"]\n\
+             ready = {{ get = \"/1k\" }}\nready-timeout = \"400ms\"\nstop = \"TERM\"\n{more}\n\
+             [files]\n\"run.sh\" = '''\n{script}\n'''\n"
+        );
+        std::fs::write(self.dir.path().join(format!("config/pitot/targets/{name}.toml")), text).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Output {
+        let own = |name: &str| self.dir.path().join(name);
+        let mut command = Command::new(PITOT);
+        command.args(arguments).current_dir(self.dir.path()).env("TMPDIR", self.dir.path());
+        command.env("XDG_CONFIG_HOME", own("config")).env("XDG_CACHE_HOME", own("cache"));
+        command.output().unwrap()
+    }
+
+    /// A run of these servers, each cell once, for a moment.
+    fn run(&self, servers: &str, more: &str) -> (Run, String) {
+        let plan = format!(
+            "duration = \"200ms\"\nwarmup = \"0s\"\nrepetitions = 1\n[server]\nprotocol = \"http\"\n\
+             [load]\nurl = \"http://{{address}}/dynamic\"\nconnections = 2\n{more}\n[factors]\nserver = {servers}\n"
+        );
+        std::fs::write(self.dir.path().join("plan.toml"), plan).unwrap();
+        let output = self.command(&["run", "plan.toml", "-o", "run.pitot"]);
+        let path = self.dir.path().join("run.pitot");
+        assert!(path.exists(), "{}", text(&output));
+        (Run::open(&path).unwrap(), text(&output))
+    }
+
+    /// Processes that name its directory in their environment.
+    fn processes(&self) -> Vec<PathBuf> {
+        let needle = self.dir.path().to_string_lossy().into_owned();
+        let holds = |path: &Path| {
+            let bytes = std::fs::read(path.join("environ")).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).contains(&needle)
+        };
+        let all = std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+        all.filter(|path| holds(path)).collect()
+    }
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn cell<'a>(run: &'a Run, server: &str) -> &'a CellRecord {
+    run.cells.iter().find(|cell| cell.factors[0].level == server).unwrap()
+}
+
+#[test]
+fn the_list_says_of_every_target_whether_it_is_installed_and_how_it_is() {
+    let bed = Bed::new();
+    bed.target("mine", "exit 1", "");
+    let output = bed.command(&["list", "targets", "--format", "json"]);
+    let list: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |name: &str| list.iter().find(|target| target["name"] == name).unwrap();
+    assert_eq!(of("tomcat")["installed"], false, "the cache is empty");
+    assert!(of("tomcat")["install"].to_string().contains("SHA-256"), "{}", of("tomcat"));
+    assert!(of("nginx")["settings"].to_string().contains("worker_processes"), "{}", of("nginx"));
+    assert_eq!(of("mine")["installed"], true);
+    let shown = text(&bed.command(&["list", "targets"]));
+    assert!(shown.contains("to install it: pitot target install tomcat --yes"), "{shown}");
+}
+
+#[test]
+fn nothing_is_installed_without_being_asked_for_twice() {
+    let bed = Bed::new();
+    let output = bed.command(&["target", "install", "tomcat", "uvicorn"]);
+    let told = text(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("mvn ") && told.contains("check that the SHA-256"), "{told}");
+    assert!(told.contains("nothing was done; to do it: pitot target install tomcat uvicorn --yes"), "{told}");
+    assert!(!bed.dir.path().join("cache").exists());
+    let output = bed.command(&["target", "install", "tomact"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("did you mean `tomcat`?"), "{}", text(&output));
+}
+
+#[test]
+fn mistakes_in_plans_and_in_targets_of_the_user_are_told_with_their_place() {
+    let bed = Bed::new();
+    let refusal = |plan: &str| {
+        std::fs::write(bed.dir.path().join("plan.toml"), plan).unwrap();
+        let output = bed.command(&["run", "plan.toml", "--dry-run"]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        text(&output)
+    };
+    let factors = "[server]\nprotocol = \"http\"\n[factors]\n";
+    for (plan, wanted) in [
+        (format!("{factors}server = [\"ngnix\"]"), "did you mean `nginx`?"),
+        (
+            format!("{factors}server = [\"nginx\"]\ntarget.wokers = [1]"),
+            "plan.toml:5:8: `wokers` is not a setting",
+        ),
+        (
+            format!("{factors}server = [\"nginx\"]\ntarget.keepalive = [\"maybe\"]"),
+            "`maybe` is not a value of",
+        ),
+        (format!("[target]\nworkers = 1\nlog = 1\n{factors}server = [\"nginx\"]"), "plan.toml:3:1: `log`"),
+        (
+            format!("{factors}server = [\"x\"]\n[servers.x]\ntarget = \"nginx\"\nthreads = 2"),
+            "`threads` is not",
+        ),
+    ] {
+        let told = refusal(&plan);
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+    bed.target("bad", "exit 1", "wrong = 1");
+    let told = refusal(&format!("{factors}server = [\"loop\"]"));
+    assert!(told.contains("bad.toml:8:1: unknown field `wrong`"), "{told}");
+}
+
+#[test]
+fn a_target_that_fails_is_told_in_a_line_and_the_other_cells_go_on() {
+    let bed = Bed::new();
+    // It forks, as a server of Java may, and answers nobody.
+    bed.target("hangs", "sleep 1000 & sleep 1000", "");
+    bed.target("refuses", "echo 'line 3: unknown directive \"foo\"' >&2; exit 1", "");
+    bed.target("absent", "", "");
+    let absent = bed.dir.path().join("config/pitot/targets/absent.toml");
+    let named = std::fs::read_to_string(&absent).unwrap().replace("\"sh\"", "\"no-such-program-of-pitot\"");
+    std::fs::write(&absent, named).unwrap();
+    bed.target("cannot", "exit 1", "cannot = { dynamic = \"it serves files\" }");
+    let (run, told) = bed.run("[\"hangs\", \"refuses\", \"absent\", \"cannot\", \"loop\"]", "");
+    let reason = |server: &str| cell(&run, server).verdict().reason;
+    assert!(reason("hangs").contains("the server was not ready within 0.4 s"), "{}", reason("hangs"));
+    assert!(
+        reason("refuses").contains("ended with exit code 1 before it was ready"),
+        "{}",
+        reason("refuses")
+    );
+    assert!(told.contains("unknown directive \"foo\""), "{told}");
+    let skip = |server: &str| run.skips.iter().find(|s| s.factors[0].level == server).unwrap().reason.clone();
+    let absent = skip("absent");
+    assert!(absent.contains("`no-such-program-of-pitot` is not installed here"), "{absent}");
+    assert!(absent.contains("pitot target install absent --yes"), "{absent}");
+    assert!(skip("cannot").contains("it cannot serve /dynamic: it serves files"), "{}", skip("cannot"));
+    assert_ne!(cell(&run, "loop").verdict().kind, VerdictKind::Failed, "{told}");
+    assert_eq!(bed.processes(), Vec::<PathBuf>::new());
+}
+
+/// The reply of a running server, without the connection's end.
+fn replies(server: &str, settings: &str) -> String {
+    let bed = Bed::new();
+    let (run, told) = bed.run(&format!("[\"{server}\"]"), settings);
+    let cell = cell(&run, server);
+    assert_ne!(cell.verdict().kind, VerdictKind::Failed, "{told}");
+    let load = cell.repetitions[0].load.as_ref().unwrap();
+    assert!(load.requests.ok > 0 && load.errors.is_empty(), "{told}");
+    let kept = load.connections.opened <= 2;
+    let processes = cell.repetitions[0].samples.iter().filter_map(|s| s.server.as_ref()).map(|t| t.processes);
+    format!("{} {}", if kept { "kept" } else { "closed" }, processes.max().unwrap_or(0))
+}
+
+#[needs("nginx")]
+#[test]
+fn nginx_has_the_workers_and_keeps_the_connections_that_its_settings_say() {
+    assert_eq!(replies("nginx", "[target]\nworkers = 3"), "kept 4", "a parent and its workers");
+    assert_eq!(replies("nginx", "[target]\nkeepalive = \"off\""), "closed 2");
+}
+
+#[needs("apache2")]
+#[test]
+fn apache_has_the_processes_and_keeps_the_connections_that_its_settings_say() {
+    assert_eq!(replies("apache-prefork", "[target]\nworkers = 5"), "kept 6", "a parent and its children");
+    assert_eq!(replies("apache-event", "[target]\nworkers = 2"), "kept 3");
+    assert_eq!(replies("apache-worker", "[target]\nkeepalive = \"off\""), "closed 2");
+}
+
+#[needs("haproxy")]
+#[test]
+fn haproxy_keeps_the_connections_that_its_settings_say() {
+    assert_eq!(replies("haproxy", ""), "kept 1");
+    assert_eq!(replies("haproxy", "[target]\nkeepalive = false"), "closed 1");
+}
+
+#[needs("lighttpd")]
+#[test]
+fn lighttpd_has_the_workers_and_keeps_the_connections_that_its_settings_say() {
+    assert_eq!(replies("lighttpd", ""), "kept 1");
+    assert_eq!(replies("lighttpd", "[target]\nworkers = 2\nkeepalive = false"), "closed 3");
+}
