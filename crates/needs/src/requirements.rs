@@ -56,6 +56,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("nghttpd", "apt-get install nghttp2-server"),
     program("nginx", "apt-get install nginx-light"),
     program("openssl", "apt-get install openssl"),
+    program("postgres", "apt-get install postgresql"),
     program("python3", "apt-get install python3"),
     program("script", "apt-get install bsdutils"),
     program("setpriv", "apt-get install util-linux"),
@@ -94,7 +95,10 @@ impl Requirement {
 pub(crate) fn program_directories() -> impl Iterator<Item = PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let directories: Vec<PathBuf> = env::split_paths(&path).filter(|path| path.is_absolute()).collect();
-    directories.into_iter().chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from))
+    // Debian has a directory for each version of PostgreSQL.
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let versions = versions.map(|version| version.path().join("bin"));
+    directories.into_iter().chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from)).chain(versions)
 }
 
 fn has_ipv6() -> bool {

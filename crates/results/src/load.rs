@@ -436,6 +436,25 @@ pub struct SessionResult {
     pub time_ns: Latency,
     /// The steps at which sessions failed.
     pub failed_at: Vec<FailedStep>,
+    /// The steps by themselves, in the order in which they were written; empty where there are too many to be kept apart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepResult>,
+}
+
+/// What became of the requests of one step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StepResult {
+    /// `SESSION/STEP`, or the action that it is.
+    pub step: String,
+    /// Requests that were answered in full.
+    pub requests: u64,
+    /// Wrong answers, and requests that came to nothing.
+    pub errors: u64,
+    /// Its share of all requests that are actions, 0 to 1; `None` for one that only prepares another.
+    pub share: Option<f64>,
+    /// Response times, nanoseconds.
+    pub time_ns: Latency,
 }
 
 /// A step at which sessions failed.

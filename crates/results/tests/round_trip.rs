@@ -120,6 +120,7 @@ fn load_result() -> LoadResult {
             asked_per_s: Some(1.5),
             completed_per_s: 2.5,
             time_ns: latency(100),
+            steps: Vec::new(),
             failed_at: vec![FailedStep { step: "shop/login".into(), count: 5 }],
         }),
         protocol: BTreeMap::from([("hits".into(), 1)]),

@@ -7,6 +7,9 @@ use super::server::{FileContent, Helper, PlanFile};
 use super::template::{Part, line_template};
 use super::value::{Settings, Value};
 
+/// As the first word of a command, this very program, wherever it is.
+pub(crate) const OWN: &str = "pitot";
+
 /// What the lab chooses for one run of a cell.
 #[derive(Clone, Debug)]
 pub struct Placement {
@@ -51,7 +54,13 @@ impl Cell {
     pub fn server_argv(&self, at: &Placement) -> Vec<String> {
         match &self.server {
             CellServer::None => Vec::new(),
-            CellServer::External(program) => program.command.iter().map(|word| at.fill(word)).collect(),
+            CellServer::External(program) => {
+                let mut argv: Vec<String> = program.command.iter().map(|word| at.fill(word)).collect();
+                if let Some(program) = argv.first_mut().filter(|program| *program == OWN) {
+                    program.clone_from(&at.pitot);
+                }
+                argv
+            }
             CellServer::Pitot { protocol, options } => {
                 let mut argv = vec![at.pitot.clone(), "serve".into(), protocol.clone()];
                 argv.extend(["--listen".into(), at.address.clone()]);

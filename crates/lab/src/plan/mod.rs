@@ -25,6 +25,7 @@ mod tests;
 mod value;
 mod words;
 
+pub(crate) use command::OWN;
 pub use command::Placement;
 pub use definition::{Measure, Order, Plan};
 pub use expand::{Cell, CellServer, HostLimits, SkipRecord, Takes, expand};

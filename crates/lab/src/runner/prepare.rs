@@ -4,7 +4,7 @@ use pitot_results::Failure;
 
 use crate::catalog::Catalog;
 use crate::plan::{
-    Cell, CellServer, HostLimits, Measure, Placement, Plan, Program, REPLICATE_FACTOR, SERVER_FACTOR,
+    Cell, CellServer, HostLimits, Measure, OWN, Placement, Plan, Program, REPLICATE_FACTOR, SERVER_FACTOR,
     SkipRecord, expand,
 };
 use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
@@ -242,7 +242,8 @@ fn missing(plan: &Plan) -> Vec<String> {
         Program::External(program) => program.command.first(),
         Program::Pitot(_) => None,
     });
-    commands.filter(|name| !name.contains(['/', '{']) && !is_there(name)).cloned().collect()
+    let others = commands.filter(|name| *name != OWN && !name.contains(['/', '{']));
+    others.filter(|name| !is_there(name)).cloned().collect()
 }
 
 /// Seconds that a repetition of `cell` takes if nothing holds it up.

@@ -6,6 +6,7 @@ use pitot_meter::Nanos;
 use pitot_proto::client::{Fault, Progress, Reply, Tag, Verdict};
 
 use super::lifecycle::End;
+use super::sessions::Answered;
 use super::slot::{Arrival, Link, Open, Pending};
 use super::state::Connections;
 use super::wire::Wire;
@@ -228,7 +229,8 @@ impl Connections {
             self.page_replied(slot, now, &request, outcome);
         }
         if self.sessions.is_some() {
-            self.session_replied(slot, now);
+            let right = outcome == Outcome::Right;
+            self.session_replied(slot, now, Answered { tag: request.tag, intended: request.intended, right });
         }
     }
 

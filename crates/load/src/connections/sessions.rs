@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use pitot_meter::Nanos;
-use pitot_proto::client::{SessionInfo, Turn};
+use pitot_proto::client::{SessionInfo, Tag, Turn};
 
 use super::slot::Link;
 use super::state::{Connections, Pacing};
@@ -33,6 +33,14 @@ struct Present {
     room: u16,
 }
 
+/// A request of a session that has its reply.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answered {
+    pub(super) tag: Tag,
+    pub(super) intended: Nanos,
+    pub(super) right: bool,
+}
+
 /// What a thread needs to know of a run's sessions.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionPlan {
@@ -47,7 +55,7 @@ impl Sessions {
             slots: vec![Present { began: None, room: 1 }; slots],
             under_way: 0,
             own_connection: plan.own_connection,
-            tally: SessionTally::new(&plan.info.steps),
+            tally: SessionTally::new(&plan.info),
         }
     }
 
@@ -158,9 +166,16 @@ impl Connections {
     }
 
     /// A slot has a complete reply.
-    pub(super) fn session_replied(&mut self, slot: u32, now: Nanos) {
+    pub(super) fn session_replied(&mut self, slot: u32, now: Nanos, answered: Answered) {
         self.update_room(slot);
         let measure_at = self.recorder.measure_at();
+        if let Some(sessions) = &mut self.sessions
+            && answered.intended >= measure_at
+        {
+            // The tag of a step is its number.
+            let time = now.since(answered.intended);
+            sessions.tally.answered(answered.tag.0, answered.right, time);
+        }
         let s = &mut self.slots[slot as usize];
         let (Some(sessions), Some(conn)) = (&mut self.sessions, s.conn.session()) else { return };
         let (think, outcome) = match conn.turn() {
@@ -188,6 +203,9 @@ impl Connections {
             && let Some(conn) = self.slots[slot as usize].conn.session()
         {
             let step = conn.abandon();
+            if let Some(step) = step.filter(|_| now >= measure_at) {
+                sessions.tally.lost(step);
+            }
             sessions.slots[slot as usize].room = conn.room();
             sessions.end(slot, now, measure_at, Err(step));
         }

@@ -35,6 +35,8 @@ pub trait ClientProtocol: Send + Sync {
 pub struct SessionInfo {
     /// The names of all steps of all sessions.
     pub steps: Vec<String>,
+    /// The numbers of those that only prepare another one: an action of several requests is its last.
+    pub parts: Vec<u16>,
     /// The most requests that are sent at once on a connection.
     pub burst_max: u16,
 }

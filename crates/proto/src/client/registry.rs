@@ -1,11 +1,19 @@
 //! The URL schemes, as data.
 
 use super::entry::ClientEntry;
-use super::{blob, busy, echo, http, memcache, redis, smtp};
+use super::{blob, busy, echo, http, memcache, redis, smtp, trade};
 
 /// All schemes, in the order in which lists show them; the first is the example of a URL.
-pub static CLIENTS: &[ClientEntry] =
-    &[http::ENTRY, blob::ENTRY, busy::ENTRY, echo::ENTRY, memcache::ENTRY, redis::ENTRY, smtp::ENTRY];
+pub static CLIENTS: &[ClientEntry] = &[
+    http::ENTRY,
+    blob::ENTRY,
+    busy::ENTRY,
+    echo::ENTRY,
+    memcache::ENTRY,
+    redis::ENTRY,
+    smtp::ENTRY,
+    trade::ENTRY,
+];
 
 /// The entry of that scheme.
 pub fn find(scheme: &str) -> Option<&'static ClientEntry> {

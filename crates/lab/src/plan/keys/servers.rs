@@ -39,7 +39,7 @@ pub(in crate::plan) static EXTERNAL: &[Key<Description>] = &[
         kind: Kind::Command(|d, argv| d.external.command = argv),
         presence: Presence::Optional,
         doc: "The program and its arguments, with `{address}`, `{port}`, `{dir}` and `{cpus}`. It must stay in the \
-              foreground.",
+              foreground. As its first word `pitot` is this very program.",
     },
     Key {
         name: "cwd",

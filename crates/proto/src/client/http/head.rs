@@ -11,11 +11,11 @@ pub(super) const HEAD_MAX: usize = 64 * 1024;
 
 /// What matters of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(in crate::client) struct Head {
     /// Its length with the empty line.
     pub(super) len: usize,
     /// The status code.
-    pub(super) status: u16,
+    pub(in crate::client) status: u16,
     /// How the body ends, if the request and the status allow one.
     pub(super) framing: Framing,
     /// The connection can be used again.

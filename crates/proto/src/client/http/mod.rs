@@ -21,7 +21,10 @@ use crate::client::protocol::{ClientOptions, ClientProtocol, HttpVersion};
 use crate::client::url::Url;
 
 pub(super) use build::requests;
+pub(super) use head::Head;
+pub(super) use reader::{Parts, Reader};
 pub(super) use site::Request;
+pub(super) use visit::Jar;
 
 /// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {

@@ -6,7 +6,7 @@ use crate::client::exchange::Fault;
 use crate::client::judgement::has_no_body;
 
 /// What is told of a reply while it comes in.
-pub(super) trait Parts {
+pub(in crate::client) trait Parts {
     /// Its head, with its bytes; true if no body follows, whatever the head says.
     fn head(&mut self, head: &Head, bytes: &[u8]) -> bool;
 
@@ -15,7 +15,7 @@ pub(super) trait Parts {
 }
 
 /// How far the replies of one connection have come.
-pub(super) struct Reader {
+pub(in crate::client) struct Reader {
     part: Part,
     persists: bool,
 }
@@ -30,13 +30,17 @@ enum Part {
 
 impl Reader {
     /// Before the first reply of a connection.
-    pub(super) fn new() -> Reader {
+    pub(in crate::client) fn new() -> Reader {
         Reader { part: Part::Head, persists: true }
     }
 
     /// Takes input up to the end of a reply, or all that can be taken: how many bytes, and whether the reply has ended.
     #[inline]
-    pub(super) fn receive(&mut self, input: &[u8], parts: &mut impl Parts) -> Result<(usize, bool), Fault> {
+    pub(in crate::client) fn receive(
+        &mut self,
+        input: &[u8],
+        parts: &mut impl Parts,
+    ) -> Result<(usize, bool), Fault> {
         let mut consumed = 0;
         loop {
             let rest = &input[consumed..];
@@ -97,12 +101,12 @@ impl Reader {
     }
 
     /// Whether the reply that has ended leaves its connection usable.
-    pub(super) fn persists(&self) -> bool {
+    pub(in crate::client) fn persists(&self) -> bool {
         self.persists
     }
 
     /// The connection has ended in order: true if a reply ends with it.
-    pub(super) fn end_of_input(&mut self) -> bool {
+    pub(in crate::client) fn end_of_input(&mut self) -> bool {
         matches!(std::mem::replace(&mut self.part, Part::Head), Part::UntilClose)
     }
 }

@@ -155,7 +155,11 @@ impl ClientProtocol for Sessions {
     }
 
     fn sessions(&self) -> Option<SessionInfo> {
-        Some(SessionInfo { steps: self.scripts.names(), burst_max: self.scripts.burst_max() })
+        Some(SessionInfo {
+            steps: self.scripts.names(),
+            parts: Vec::new(),
+            burst_max: self.scripts.burst_max(),
+        })
     }
 }
 

@@ -12,7 +12,7 @@ const COOKIE_BYTES_MAX: usize = 4096;
 
 /// Cookies in the order in which they were set first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::client::http) struct Jar {
+pub(in crate::client) struct Jar {
     cookies: Vec<Cookie>,
 }
 
@@ -25,7 +25,7 @@ struct Cookie {
 
 impl Jar {
     /// The cookies that a user writes into a `Cookie` header, for all paths.
-    pub(in crate::client::http) fn of_header(value: &str) -> Jar {
+    pub(in crate::client) fn of_header(value: &str) -> Jar {
         let mut jar = Jar::default();
         for pair in value.split(';') {
             jar.set(pair.as_bytes(), b"/");
@@ -34,7 +34,7 @@ impl Jar {
     }
 
     /// Takes the value of a `Set-Cookie` field of the reply to a request for `path`.
-    pub(in crate::client::http) fn set(&mut self, field: &[u8], path: &[u8]) {
+    pub(in crate::client) fn set(&mut self, field: &[u8], path: &[u8]) {
         let mut parts = field.split(|&b| b == b';').map(<[u8]>::trim_ascii);
         let Some((name, value)) = parts.next().and_then(pair) else { return };
         if name.is_empty() || name.len() + value.len() > COOKIE_BYTES_MAX {
@@ -63,7 +63,7 @@ impl Jar {
     }
 
     /// Appends the header for a request for `path`, if there is a cookie for it. Longer paths come first.
-    pub(in crate::client::http) fn write(&self, path: &[u8], out: &mut Outgoing) {
+    pub(in crate::client) fn write(&self, path: &[u8], out: &mut Outgoing) {
         let path = without_query(path);
         let mut fitting: Vec<&Cookie> = self.cookies.iter().filter(|cookie| cookie.is_for(path)).collect();
         fitting.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
@@ -78,7 +78,7 @@ impl Jar {
         }
     }
 
-    pub(in crate::client::http) fn is_empty(&self) -> bool {
+    pub(in crate::client) fn is_empty(&self) -> bool {
         self.cookies.is_empty()
     }
 }

@@ -8,4 +8,4 @@ mod redirects;
 mod tests;
 
 pub(super) use conn::{VisitConn, Visiting};
-pub(super) use cookies::Jar;
+pub(in crate::client) use cookies::Jar;

@@ -1,0 +1,9 @@
+//! `pitot serve trade` and `pitot load trade://`, end to end: pages, checks of meaning, and what is left after a kill.
+
+mod client;
+mod faults;
+mod kill;
+mod pages;
+mod refusals;
+mod scenario;
+mod server;

@@ -1,0 +1,312 @@
+//! A user: what is asked next, and whether the replies mean what they should.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::options::Options;
+use super::page;
+use super::step::Step;
+use super::users::Users;
+
+/// What a new account is opened with, cents.
+const OPENING: i64 = 100_000_000;
+/// The most symbols on a page of quotes.
+const SYMBOLS_MAX: u64 = 10;
+/// The most shares of an order.
+const SHARES_MAX: u64 = 200;
+/// What a purchase says that the account cannot pay.
+const NO_MONEY: &str = "there is not enough money on the account";
+
+/// A request, without its head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ask {
+    pub(super) step: Step,
+    /// Behind `action=`.
+    pub(super) query: String,
+    /// The form; none for a GET.
+    pub(super) form: Option<String>,
+}
+
+/// What the pages of an account said last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Account {
+    balance: i64,
+    /// How many orders have changed the balance.
+    entries: i64,
+    holdings: i64,
+}
+
+/// A user in a session.
+#[derive(Debug)]
+pub(super) struct User {
+    options: Arc<Options>,
+    users: Arc<Users>,
+    /// The number of the user, if it is one of the population.
+    number: Option<u64>,
+    name: String,
+    password: String,
+    /// What has to follow.
+    follow: Option<Step>,
+    account: Option<Account>,
+    holding: i64,
+    symbols: Vec<String>,
+    email: String,
+    /// Sales that were purchases for want of holdings.
+    owed: u64,
+    random: u64,
+}
+
+impl User {
+    pub(super) fn new(options: Arc<Options>, users: Arc<Users>) -> User {
+        User {
+            options,
+            users,
+            number: None,
+            name: String::new(),
+            password: String::new(),
+            follow: None,
+            account: None,
+            holding: 0,
+            symbols: Vec::new(),
+            email: String::new(),
+            owed: 0,
+            random: 0,
+        }
+    }
+
+    /// Another user, who begins a session.
+    pub(super) fn begin(&mut self, session: u64) {
+        self.end();
+        self.number = self.users.take(session);
+        self.name = format!("uid:{}", self.number.unwrap_or(session % self.options.users));
+        self.password = "xxx".into();
+        self.follow = Some(Step::Login);
+        self.account = None;
+        self.owed = 0;
+    }
+
+    /// The session is over.
+    pub(super) fn end(&mut self) {
+        if let Some(number) = self.number.take() {
+            self.users.give(number);
+        }
+    }
+
+    /// The next request; all choices come from `random`.
+    pub(super) fn next(&mut self, random: u64) -> Ask {
+        self.random = random;
+        let mut step = self.follow.take().unwrap_or_else(|| Step::drawn(random));
+        if step == Step::BuyQuotes && self.owed > 0 && self.account.is_none_or(|account| account.holdings > 0)
+        {
+            self.owed -= 1;
+            step = Step::SellPortfolio;
+        }
+        // The low digits have drawn the action.
+        self.random /= 100;
+        self.ask(step)
+    }
+
+    /// A number below `n`.
+    fn below(&mut self, n: u64) -> u64 {
+        // SplitMix64: one draw is several numbers.
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    fn ask(&mut self, step: Step) -> Ask {
+        let ask = |query: &str| Ask { step, query: query.into(), form: None };
+        let post = |query: &str, form: String| Ask { step, query: query.into(), form: Some(form) };
+        match step {
+            Step::Login => post("login", format!("uid={}&passwd={}", form_value(&self.name), self.password)),
+            Step::Home => ask("home"),
+            Step::Portfolio | Step::SellPortfolio => ask("portfolio"),
+            Step::Account | Step::UpdateAccount => ask("account"),
+            Step::Logout | Step::RegisterLogout => post("logout", String::new()),
+            Step::Quotes | Step::BuyQuotes => {
+                let count = if step == Step::Quotes { 1 + self.below(SYMBOLS_MAX) } else { 1 };
+                self.symbols.clear();
+                for _ in 0..count {
+                    let symbol = format!("s:{}", self.below(self.options.quotes));
+                    if !self.symbols.contains(&symbol) {
+                        self.symbols.push(symbol);
+                    }
+                }
+                ask(&format!("quotes&symbols={}", self.symbols.join(",")))
+            }
+            Step::Buy => {
+                let (quantity, key) = (1 + self.below(SHARES_MAX), self.below(u64::MAX));
+                let symbol = self.symbols.first().map_or("s:0", |symbol| symbol);
+                post("buy", format!("symbol={}&quantity={quantity}&key={key:x}", form_value(symbol)))
+            }
+            Step::Sell => {
+                let key = self.below(u64::MAX);
+                post("sell", format!("holdingID={}&key={key:x}", self.holding))
+            }
+            Step::Update => {
+                let code = self.below(1 << 48);
+                self.email = format!("e{code:012x}@trade.test");
+                let form = self.profile(&format!("Name {code}"));
+                post("update_profile", form)
+            }
+            Step::Register => {
+                // The numbers of two draws: no other user will ever have this name.
+                let code = (self.below(u64::MAX), self.below(u64::MAX));
+                self.end();
+                self.name = format!("ru:{:016x}{:016x}", code.0, code.1);
+                self.account = None;
+                self.password = "yyy".into();
+                self.email = format!("r{:016x}@trade.test", code.0);
+                let mut form = self.profile("New User");
+                let name = form_value(&self.name);
+                let _ = write!(
+                    form,
+                    "&uid={name}&user+id={name}&confirm+passwd=yyy&Full+Name=New+User&snail+mail=1+Wall+Street\
+                     &Credit+Card+Number=1234&money={}.00",
+                    OPENING / 100
+                );
+                post("register", form)
+            }
+        }
+    }
+
+    fn profile(&self, name: &str) -> String {
+        let (email, name) = (form_value(&self.email), form_value(name));
+        let user = form_value(&self.name);
+        let password = &self.password;
+        format!(
+            "userID={user}&fullname={name}&email={email}&address=1+Wall+Street&creditcard=1234&passwd={password}\
+             &password={password}&cpassword={password}"
+        )
+    }
+
+    /// Looks into the page that answers a step: what is wrong with it, if anything is.
+    pub(super) fn answered(&mut self, step: Step, page: &[u8]) -> Option<&'static str> {
+        if self.options.dialect.has_account
+            && let Some(why) = page::values(page, "declined").next()
+        {
+            if step == Step::Buy && why == NO_MONEY.as_bytes() && self.is_poor() {
+                return None;
+            }
+            return Some("declined");
+        }
+        if !(self.options.dialect.is_right)(page, step, &self.name) {
+            return Some("wrong-page");
+        }
+        let wrong = if self.options.dialect.has_account { self.check(step, page) } else { None };
+        self.follow = match step {
+            Step::BuyQuotes => Some(Step::Buy),
+            Step::UpdateAccount => Some(Step::Update),
+            Step::RegisterLogout => Some(Step::Register),
+            Step::SellPortfolio => match (self.options.dialect.holding)(page) {
+                Some(holding) => {
+                    self.holding = holding;
+                    Some(Step::Sell)
+                }
+                None => {
+                    self.owed += 1;
+                    Some(Step::BuyQuotes)
+                }
+            },
+            _ => None,
+        };
+        wrong
+    }
+
+    /// Less money than the dearest order costs.
+    fn is_poor(&self) -> bool {
+        const ORDER_MAX: i64 = 40_000 * SHARES_MAX as i64 + 2495;
+        self.account.is_none_or(|account| account.balance < ORDER_MAX)
+    }
+
+    /// The checks of meaning in a page of Pitot's own.
+    fn check(&mut self, step: Step, page: &[u8]) -> Option<&'static str> {
+        if matches!(step, Step::Logout | Step::RegisterLogout) {
+            return None;
+        }
+        let of = |name| page::number(page, name);
+        let (Some(balance), Some(entries), Some(holdings)) = (of("balance"), of("entries"), of("holdings"))
+        else {
+            return Some("no-account");
+        };
+        let now = Account { balance, entries, holdings };
+        let before = self.account.replace(now);
+        match step {
+            Step::Quotes | Step::BuyQuotes => {
+                let shown: Vec<&[u8]> = page::values(page, "symbol").collect();
+                if shown.len() != self.symbols.len()
+                    || !self.symbols.iter().all(|symbol| shown.contains(&symbol.as_bytes()))
+                {
+                    return Some("quotes-missing");
+                }
+            }
+            Step::Portfolio | Step::SellPortfolio => {
+                let shown = page::values(page, "holding").count() as i64;
+                if shown > holdings || shown < holdings && !page::has(page, "being sold") {
+                    return Some("holdings-missing");
+                }
+            }
+            Step::Update if page::values(page, "email").next() != Some(self.email.as_bytes()) => {
+                return Some("profile-unchanged");
+            }
+            Step::Register => {
+                return (now != Account { balance: OPENING, entries: 0, holdings: 0 })
+                    .then_some("wrong-opening");
+            }
+            _ => {}
+        }
+        let ordered = matches!(step, Step::Buy | Step::Sell);
+        let cost = if ordered { of("cost") } else { Some(0) };
+        let Some(cost) = cost else { return Some("no-order") };
+        if ordered && (cost > 0) != (step == Step::Buy) && cost.abs() > 2495 {
+            return Some("wrong-cost");
+        }
+        // An order that is completed later changes the balance of a sale, and the holdings, later.
+        let closed = page::values(page, "status").next().is_none_or(|status| status == b"closed");
+        compare(before?, now, step, cost, closed)
+    }
+}
+
+/// Compares an account with what it was before a step.
+fn compare(before: Account, now: Account, step: Step, cost: i64, closed: bool) -> Option<&'static str> {
+    let moved = i64::from(step == Step::Buy || step == Step::Sell && closed);
+    let wanted = match now.entries - before.entries - moved {
+        // Nothing else has come between.
+        0 if moved == 1 => before.balance - cost,
+        0 => before.balance,
+        // Another session of the same user, or the queue.
+        1.. => return None,
+        _ => return Some("order-lost"),
+    };
+    if now.balance != wanted {
+        return Some("wrong-balance");
+    }
+    let change = now.holdings - before.holdings;
+    let right = match step {
+        Step::Buy if closed => change == 1,
+        Step::Sell if closed => change == -1,
+        // Orders that are open may be completed at any time.
+        _ => true,
+    };
+    (!right).then_some("wrong-holdings")
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn form_value(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for b in text.bytes() {
+        if b.is_ascii_alphanumeric() || b"-._~".contains(&b) {
+            out.push(char::from(b));
+        } else {
+            let _ = write!(out, "%{b:02X}");
+        }
+    }
+    out
+}
