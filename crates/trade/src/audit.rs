@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::store::{Row, StoreError, Transaction};
+use crate::transaction::{Row, StoreError, Transaction};
 
 /// What the tables say. Money is in cents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

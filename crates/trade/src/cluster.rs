@@ -187,7 +187,10 @@ fn postmaster(
         "listen_addresses=".to_owned(),
         format!("port={PORT}"),
         format!("max_connections={most}"),
-        format!("max_pred_locks_per_transaction={}", 256),
+        // A scan of a whole table locks all of it under serializable (PostgreSQL documentation, 13.2.3).
+        "max_pred_locks_per_transaction=256".to_owned(),
+        "random_page_cost=1.0".to_owned(),
+        "cpu_tuple_cost=0.1".to_owned(),
     ] {
         command.args(["-c", &setting]);
     }

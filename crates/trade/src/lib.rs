@@ -2,7 +2,7 @@
 //!
 //! Here the point is the whole and not the loop: pages, sessions and transactions, on a stack that many use (axum on tokio,
 //! SQLite or PostgreSQL). An **action** of a user is plain data ([`action::Action`]), it is carried out once for both
-//! databases over a trait of one method ([`store::Transaction`]), in one transaction, and its outcome is plain data again,
+//! databases over a trait of one method ([`transaction::Transaction`]), in one transaction, and its outcome is plain data again,
 //! from which a page or JSON is written (`web`).
 //!
 //! Money is counted in whole cents. Every change of a balance belongs to an order, so that all of it can be recomputed
@@ -21,6 +21,7 @@ mod random;
 mod run;
 mod stats;
 pub mod store;
+pub mod transaction;
 mod web;
 
 pub use plan::{Database, Isolation, Orders, TradePlan};

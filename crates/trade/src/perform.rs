@@ -7,7 +7,7 @@ use crate::action::{
     Account, Action, FEE, Holding, Market, Order, Outcome, Profile, Quote, SHARES_MAX, SYMBOLS_MAX, View,
     What,
 };
-use crate::store::{Row, StoreError, Transaction, Value};
+use crate::transaction::{Row, StoreError, Transaction, Value};
 
 /// Orders on a page.
 const ORDERS_SHOWN: i64 = 5;

@@ -2,7 +2,7 @@
 
 use crate::action::{FEE, OPENING};
 use crate::random;
-use crate::store::{StoreError, Transaction, Value};
+use crate::transaction::{StoreError, Transaction, Value};
 
 /// The tables and indexes. `{id}` stands for the type of a key that the database numbers.
 ///

@@ -18,7 +18,8 @@ use crate::cluster::{Cluster, Guardian};
 use crate::plan::{Database, Isolation, Orders, TradePlan};
 use crate::queue;
 use crate::stats::Stats;
-use crate::store::{Postgres, Sqlite, Store, StoreError};
+use crate::store::{Postgres, Sqlite, Store};
+use crate::transaction::StoreError;
 use crate::web::{self, App};
 
 /// Between two looks at a private cluster, and at what connections wait for.

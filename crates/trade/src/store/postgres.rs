@@ -9,14 +9,14 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Config, IsolationLevel, NoTls};
 
-use super::sqlite::now_ms;
-use super::{Answer, Cost, RETRIES_MAX, Row, Store, StoreError, Transaction, Value};
+use super::contract::{Answer, Cost, RETRIES_MAX, Store, now_ms};
 use crate::action::{Action, Outcome};
 use crate::audit::{self, Audit};
 use crate::perform;
 use crate::plan::Isolation;
 use crate::population::{self, Population};
 use crate::random;
+use crate::transaction::{Row, StoreError, Transaction, Value};
 
 /// How long a request waits for a connection of the pool, or for the server.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -208,7 +208,7 @@ impl Store for Postgres {
                 }
                 cost.conflicts.push(kind);
                 // Those that were in each other's way do not meet again at once.
-                let most_us = 500 << attempts.min(6);
+                let most_us = 500 << attempts.min(9);
                 tokio::time::sleep(Duration::from_micros(random::bits() % most_us)).await;
             }
         })

@@ -8,17 +8,18 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql};
 use tokio::sync::Semaphore;
 
-use super::{Answer, Cost, RETRIES_MAX, Row, Store, StoreError, Transaction, Value};
+use super::contract::{Answer, Cost, RETRIES_MAX, Store, now_ms};
 use crate::action::{Action, Outcome};
 use crate::audit::{self, Audit};
 use crate::perform;
 use crate::population::{self, Population};
+use crate::transaction::{Row, StoreError, Transaction, Value};
 
 /// How long another process may hold the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -263,9 +264,4 @@ impl Store for Sqlite {
     fn version(&self) -> Answer<'_, String> {
         Box::pin(std::future::ready(format!("SQLite {}", rusqlite::version())))
     }
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> i64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |t| t.as_millis() as i64)
 }

@@ -26,7 +26,8 @@ use crate::action::{Action, Market, Outcome, What};
 use crate::plan::{Orders, TradePlan};
 use crate::random;
 use crate::stats::Stats;
-use crate::store::{Store, StoreError, now_ms};
+use crate::store::{Store, now_ms};
+use crate::transaction::StoreError;
 
 /// The longest form.
 const FORM_MAX: usize = 64 << 10;
