@@ -4,6 +4,8 @@
 //! file and, with overwhelming likelihood, from those of other files. A read from a wrong offset or a wrong file, a
 //! block of zeros and a block that was never filled are each recognised by a single word.
 
+use pitot_meter::Random;
+
 /// The key of file `index` in a set with this `seed`.
 pub fn key(seed: u64, index: u64) -> u64 {
     mix(seed ^ mix(index))
@@ -41,12 +43,9 @@ fn word(key: u64, index: u64) -> u64 {
     mix(key ^ index)
 }
 
-/// The finaliser of splitmix64 (Steele, Lea, Flood 2014): a permutation in which every bit depends on every other.
+/// The first number that follows the seed `x`: a permutation in which every bit depends on every other.
 pub(crate) fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    Random::new(x).next_u64()
 }
 
 #[cfg(test)]

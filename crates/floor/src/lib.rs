@@ -9,7 +9,6 @@
 mod contract;
 mod measure;
 mod primitives;
-mod random;
 pub mod request;
 mod stopwatch;
 mod threads;

@@ -4,10 +4,9 @@
 //! median of short pieces, which a burst rarely reaches all of, and the figures of rounds, seconds apart and with fresh
 //! descriptors, threads and memory, are the sample.
 
-use pitot_meter::{Nanos, now};
+use pitot_meter::{Nanos, Random, now};
 use pitot_sys::Unavailable;
 
-use crate::random::Random;
 use crate::{Place, Primitive, Stopwatch};
 
 /// Pieces in the slice of a round.
@@ -55,12 +54,14 @@ pub struct Figure {
 pub fn measure(plan: &Plan, mut begins: impl FnMut(u32) -> bool) -> Vec<Figure> {
     let mut figures: Vec<Figure> =
         plan.primitives.iter().map(|primitive| Figure { primitive, rounds: Ok(Vec::new()) }).collect();
-    let mut random = Random(plan.seed);
+    let mut random = Random::new(plan.seed);
     for round in 0..plan.rounds {
         if !begins(round) {
             break;
         }
-        for index in random.order(figures.len()) {
+        let mut order: Vec<usize> = (0..figures.len()).collect();
+        random.shuffle(&mut order);
+        for index in order {
             let figure = &mut figures[index];
             if let Ok(rounds) = &mut figure.rounds {
                 match slice(figure.primitive, &plan.place, plan.slice) {

@@ -6,15 +6,8 @@ pub(crate) struct Random([u64; 4]);
 impl Random {
     /// The generator number `stream` of the run seeded with `seed`; streams do not overlap in practice.
     pub(crate) fn new(seed: u64, stream: u64) -> Random {
-        let mut state = seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03);
-        let mut splitmix = || {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = state;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^ (z >> 31)
-        };
-        Random([splitmix(), splitmix(), splitmix(), splitmix()])
+        let mut splitmix = pitot_meter::Random::new(seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03));
+        Random(std::array::from_fn(|_| splitmix.next_u64()))
     }
 
     /// Any number, each as likely as the others.

@@ -6,7 +6,9 @@
 mod histogram;
 pub mod hlog;
 mod nanos;
+mod random;
 pub mod units;
 
 pub use histogram::{DecodeError, Histogram};
 pub use nanos::{Nanos, burn, now};
+pub use random::Random;

@@ -1,7 +1,8 @@
 //! The tables, and what is in them at first.
 
+use pitot_meter::Random;
+
 use crate::action::{FEE, OPENING};
-use crate::random;
 use crate::transaction::{StoreError, Transaction, Value};
 
 /// The tables and indexes. `{id}` stands for the type of a key that the database numbers.
@@ -67,10 +68,10 @@ pub(crate) async fn populate(
     if !tx.rows("SELECT id FROM account LIMIT 1", &[]).await?.is_empty() {
         return Ok(false);
     }
-    let mut seed = 1;
+    let mut random = Random::new(1);
     let mut prices = Vec::new();
     for n in 0..population.quotes {
-        let price = 1000 + (random::next(&mut seed) % 19_000) as i64;
+        let price = 1000 + (random.next_u64() % 19_000) as i64;
         prices.push(price);
         let values =
             [format!("s:{n}").as_str().into(), format!("S{n} Incorporated").as_str().into(), price.into()];
@@ -96,7 +97,7 @@ pub(crate) async fn populate(
         values.extend(texts.iter().map(Value::from));
         tx.rows("INSERT INTO account_profile (account_id, full_name, email, address, card) VALUES ($1, $2, $3, $4, $5)", &values).await?;
         if population.quotes > 0 {
-            holdings(tx, account, &prices, &mut seed, now_ms).await?;
+            holdings(tx, account, &prices, &mut random, now_ms).await?;
         }
     }
     Ok(true)
@@ -107,12 +108,12 @@ async fn holdings(
     tx: &mut impl Transaction,
     account: i64,
     prices: &[i64],
-    seed: &mut u64,
+    random: &mut Random,
     now_ms: i64,
 ) -> Result<(), StoreError> {
-    for _ in 0..random::next(seed) % (HOLDINGS_MAX + 1) {
-        let quote = (random::next(seed) % prices.len() as u64) as usize;
-        let quantity = 1 + (random::next(seed) % 200) as i64;
+    for _ in 0..random.next_u64() % (HOLDINGS_MAX + 1) {
+        let quote = (random.next_u64() % prices.len() as u64) as usize;
+        let quantity = 1 + (random.next_u64() % 200) as i64;
         let (symbol, price) = (format!("s:{quote}"), prices[quote]);
         let order: [Value; 6] = [
             account.into(),

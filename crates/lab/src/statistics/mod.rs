@@ -43,7 +43,6 @@ mod location;
 mod mann_whitney;
 mod noise;
 mod order;
-mod random;
 mod ranks;
 mod samples;
 mod sequential;
@@ -61,6 +60,6 @@ pub use location::{Statistic, median, median_absolute_deviation, quantile, trimm
 pub use mann_whitney::{mann_whitney, shift, shift_interval};
 pub use noise::{STEADY_MAX, Spread};
 pub use order::{lead_in, round_order};
-pub use random::Random;
+pub use pitot_meter::Random;
 pub use samples::Samples;
 pub use signed_rank::{Tails, hodges_lehmann, signed_rank, signed_rank_interval};

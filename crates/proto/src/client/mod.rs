@@ -26,6 +26,7 @@ mod redis;
 mod registry;
 mod session;
 pub mod smtp;
+mod stream;
 mod trade;
 mod url;
 mod visit;

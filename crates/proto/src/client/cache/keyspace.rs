@@ -1,9 +1,9 @@
 //! The keys of a run and what is stored under each: all of it follows from a key's number, so that a reply can be
 //! judged by itself, no matter who wrote the value and when.
 
-use super::random::Stream;
 use super::size::Size;
 use crate::PATTERN;
+use crate::client::stream::Stream;
 use crate::memcache::KEY_BYTES_MAX;
 
 /// What fills a key up to its length, behind its number.

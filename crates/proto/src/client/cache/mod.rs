@@ -10,20 +10,19 @@ mod incoming;
 mod keyspace;
 mod options;
 mod popularity;
-mod random;
 mod size;
 
 use std::sync::Arc;
 
 use crate::client::exchange::{Draw, Tag};
 use crate::client::protocol::ClientOptions;
+use crate::client::stream::Stream;
 use options::Options;
 use popularity::{Popularity, Zipf};
 
 pub(super) use incoming::Incoming;
 pub(super) use keyspace::Keyspace;
 pub(super) use options::URL_OPTIONS;
-pub(super) use random::Stream;
 
 /// The bit of a tag that marks a write; the others are the seed from which its keys follow.
 const SET: u32 = 1 << 31;

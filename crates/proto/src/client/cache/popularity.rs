@@ -1,6 +1,6 @@
 //! Which keys are asked for.
 
-use super::random::Stream;
+use crate::client::stream::Stream;
 
 /// How requests spread over the keys.
 #[derive(Clone, Copy, Debug)]

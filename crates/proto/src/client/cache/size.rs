@@ -1,6 +1,6 @@
 //! How long keys and values are.
 
-use super::random::Stream;
+use crate::client::stream::Stream;
 
 /// A distribution of lengths.
 #[derive(Clone, Copy, Debug, PartialEq)]

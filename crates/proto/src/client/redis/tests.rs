@@ -1,10 +1,10 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::client::cache::Stream;
 use crate::client::exchange::{Draw, Fault, Progress, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
 use crate::client::protocol::RequestSpec;
+use crate::client::stream::Stream;
 
 fn protocol(query: &str) -> Box<dyn ClientProtocol> {
     let request = RequestSpec { path: query.into(), ..RequestSpec::default() };

@@ -7,6 +7,7 @@ use super::options::Options;
 use super::page;
 use super::step::Step;
 use super::users::Users;
+use crate::client::stream::Stream;
 
 /// What a new account is opened with, cents.
 const OPENING: i64 = 100_000_000;
@@ -53,7 +54,7 @@ pub(super) struct User {
     email: String,
     /// Sales that were purchases for want of holdings.
     owed: u64,
-    random: u64,
+    stream: Stream,
 }
 
 impl User {
@@ -70,7 +71,7 @@ impl User {
             symbols: Vec::new(),
             email: String::new(),
             owed: 0,
-            random: 0,
+            stream: Stream::new(0),
         }
     }
 
@@ -94,26 +95,20 @@ impl User {
 
     /// The next request; all choices come from `random`.
     pub(super) fn next(&mut self, random: u64) -> Ask {
-        self.random = random;
+        // The low digits draw the action.
+        self.stream = Stream::new(random / 100);
         let mut step = self.follow.take().unwrap_or_else(|| Step::drawn(random));
         if step == Step::BuyQuotes && self.owed > 0 && self.account.is_none_or(|account| account.holdings > 0)
         {
             self.owed -= 1;
             step = Step::SellPortfolio;
         }
-        // The low digits have drawn the action.
-        self.random /= 100;
         self.ask(step)
     }
 
     /// A number below `n`.
     fn below(&mut self, n: u64) -> u64 {
-        // SplitMix64: one draw is several numbers.
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
+        self.stream.next() % n
     }
 
     fn ask(&mut self, step: Step) -> Ask {

@@ -3,16 +3,16 @@
 /// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): a stream of numbers from a
 /// seed, each of them a mix of a counter, so that any seed will do.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::client) struct Stream(u64);
+pub(super) struct Stream(u64);
 
 impl Stream {
-    pub(in crate::client) fn new(seed: u64) -> Stream {
+    pub(super) fn new(seed: u64) -> Stream {
         Stream(seed)
     }
 
     /// The next number; all of its bits are good.
     #[inline]
-    pub(in crate::client) fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,13 +22,13 @@ impl Stream {
 
     /// A number above 0 and below 1.
     #[inline]
-    pub(in crate::client) fn unit(&mut self) -> f64 {
+    pub(super) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
     /// A number below `end`, which is not 0.
     #[inline]
-    pub(in crate::client) fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 }

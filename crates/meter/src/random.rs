@@ -1,6 +1,6 @@
-//! The one source of chance in the lab: a small generator with a stated seed.
+//! Chance with a stated seed: one small generator, the same sequence on every machine.
 
-/// SplitMix64: a seeded generator of 64-bit numbers, the same sequence on every machine.
+/// SplitMix64: a seeded generator of 64-bit numbers.
 ///
 /// Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, with the constants of
 /// Vigna's reference. It passes the tests that resampling and shuffling care about in ten lines, and its sequence
