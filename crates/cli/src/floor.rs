@@ -1,6 +1,6 @@
 //! `pitot floor`: what the machine itself costs.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -16,6 +16,7 @@ use pitot_results::{Failure, rfc3339};
 use pitot_sys::{affinity, limits};
 
 use crate::failure::nearest;
+use crate::output::Sink;
 use crate::value::{self, Cpus};
 
 mod beside;
@@ -96,9 +97,9 @@ impl Floor {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let beside = self.beside.as_deref().map(beside::Cells::read).transpose()?;
         let plan = self.plan()?;
-        let mut json = self.json.as_deref().map(open).transpose()?;
+        let sink = Sink::create(self.json.as_deref())?;
         let started_at = rfc3339(SystemTime::now());
-        let quiet = self.format == Format::Json || self.json.as_deref().is_some_and(|path| path == "-");
+        let quiet = self.format == Format::Json || sink.quiet;
         let show = !quiet && pitot_sys::terminal::size(io::stderr()).is_some();
         let figures = measure(&plan, |round| {
             if show {
@@ -111,26 +112,12 @@ impl Floor {
         }
         let threads = self.threads.map(threads).transpose()?;
         let result = result(&plan, &figures, threads, started_at);
-        let text = format!("{:#}\n", serde_json::json!(result));
-        if let Some(file) = &mut json {
-            let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
-            written.map_err(|e| {
-                Failure::run(
-                    format!("the JSON could not be written: {e}"),
-                    "check the space on its file system",
-                )
-            })?;
-        }
-        // A closed pipe (`| head`) is no failure.
-        if self.format == Format::Json {
-            let _ = io::stdout().write_all(text.as_bytes());
-        } else if !quiet {
-            let mut text = table::text(&result);
-            if let Some(cells) = &beside {
-                text.push_str(&cells.text(&result, self.request.name()));
-            }
-            let _ = io::stdout().write_all(text.as_bytes());
-        }
+        let text = match (self.format, &beside) {
+            (Format::Json, _) => format!("{:#}\n", serde_json::json!(result)),
+            (Format::Text, None) => table::text(&result),
+            (Format::Text, Some(cells)) => table::text(&result) + &cells.text(&result, self.request.name()),
+        };
+        sink.write(&text, &result)?;
         Ok(if result.primitives.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
@@ -172,19 +159,6 @@ impl Floor {
             })
         };
         self.primitive.iter().map(find).collect()
-    }
-}
-
-fn open(path: &std::path::Path) -> Result<Box<dyn Write>, Failure> {
-    if path == "-" {
-        return Ok(Box::new(io::stdout()));
-    }
-    match std::fs::File::create(path) {
-        Ok(file) => Ok(Box::new(file)),
-        Err(e) => {
-            let what = format!("{} cannot be written: {e}", path.display());
-            Err(Failure::misuse(what, "check the directory and its permissions"))
-        }
     }
 }
 

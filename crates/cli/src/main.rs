@@ -19,6 +19,7 @@ mod load;
 mod load_failure;
 mod load_urls;
 mod mail;
+mod output;
 mod renamed;
 mod report;
 mod run;

@@ -12,8 +12,9 @@ use pitot_meter::units;
 use pitot_results::disk::{DiskFiles, FILES, FilesOfSize, FilesOptions, FilesPhase, SCHEMA};
 use pitot_results::{Failure, Latency, rfc3339};
 
-use super::output::{Sink, residency, size, table};
+use super::output::{residency, size};
 use super::signals::stop_on_signals;
+use crate::output::{Sink, table};
 
 /// Create, write and read back many small files of each size in one directory.
 ///

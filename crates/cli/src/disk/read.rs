@@ -16,9 +16,10 @@ use pitot_results::disk::{
 };
 use pitot_results::{Failure, Latency, rfc3339};
 
-use super::output::{Sink, residency, size, table};
+use super::output::{residency, size};
 use super::signals::stop_on_signals;
 use crate::failure::nearest;
+use crate::output::{Sink, table};
 use crate::renamed::refusal;
 
 /// Read a set of files by one engine or several: throughput, latency, CPU per read.

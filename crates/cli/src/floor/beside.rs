@@ -8,7 +8,8 @@ use pitot_report::Analysis;
 use pitot_results::Failure;
 use pitot_results::floor::FloorResult;
 
-use super::table::{columns, time};
+use super::table::time;
+use crate::output::table_with_words;
 
 /// The metric that is set beside a floor.
 const METRIC: &str = "cpu-per-request";
@@ -56,6 +57,6 @@ impl Cells {
                 ]
             })
             .collect();
-        format!("\n{}", columns(&["Server", "CPU/request", "", ""], &rows))
+        format!("\n{}", table_with_words(&["Server", "CPU/request", "", ""], &rows))
     }
 }

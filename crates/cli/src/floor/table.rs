@@ -4,6 +4,8 @@ use pitot_floor::TOPICS;
 use pitot_meter::Nanos;
 use pitot_results::floor::{FloorFigure, FloorPrimitive, FloorResult};
 
+use crate::output::table_with_words;
+
 /// All that was measured, topic by topic.
 pub(super) fn text(result: &FloorResult) -> String {
     let options = &result.options;
@@ -19,7 +21,7 @@ pub(super) fn text(result: &FloorResult) -> String {
             .collect();
         if !rows.is_empty() {
             text.push('\n');
-            text.push_str(&columns(&[topic.title, "time", "95% interval", "CPU", "each"], &rows));
+            text.push_str(&table_with_words(&[topic.title, "time", "95% interval", "CPU", "each"], &rows));
         }
     }
     for missing in &result.missing {
@@ -54,7 +56,7 @@ pub(super) fn text(result: &FloorResult) -> String {
             })
             .collect();
         text.push('\n');
-        text.push_str(&columns(&["Floor of a request", "CPU", "95% interval", "made of"], &rows));
+        text.push_str(&table_with_words(&["Floor of a request", "CPU", "95% interval", "made of"], &rows));
     }
     text
 }
@@ -98,31 +100,6 @@ fn interval(figure: &FloorFigure) -> String {
         (Some(low), Some(high)) => format!("{} to {}", time(low), time(high)),
         _ => String::new(),
     }
-}
-
-/// Rows in columns, numbers to the right; the last column to the left.
-pub(super) fn columns(head: &[&str], rows: &[Vec<String>]) -> String {
-    let head: Vec<String> = head.iter().map(|&word| word.to_owned()).collect();
-    let width = |column: usize| {
-        let all = std::iter::once(&head).chain(rows);
-        all.map(|row| row[column].chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let mut text = String::new();
-    for row in std::iter::once(&head).chain(rows) {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let pad = " ".repeat(width - cell.chars().count());
-            match column {
-                0 => line.push_str(&format!("{cell}{pad}")),
-                last if last + 1 == row.len() => line.push_str(&format!("  {cell}")),
-                _ => line.push_str(&format!("  {pad}{cell}")),
-            }
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 #[cfg(test)]

@@ -41,9 +41,7 @@ impl Placement {
             .iter()
             .fold(filled, |text, (name, address)| text.replace(&format!("{{{name}}}"), address))
     }
-}
 
-impl Placement {
     fn server_cpu_count(&self) -> usize {
         pitot_host::parse_cpu_list(&self.server_cpus).map_or(1, |cpus| cpus.len().max(1))
     }
