@@ -10,6 +10,7 @@ pub mod disk;
 pub mod errno;
 pub mod ethtool;
 mod eventfd;
+pub mod guardian;
 pub mod limits;
 mod mapping;
 pub mod memory;

@@ -6,14 +6,13 @@
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use pitot_sys::process::{Fork, SingleThreaded, exit_now};
-use pitot_sys::spawn::{self, Stop};
+use pitot_sys::guardian::{fork_guardian, kill_all};
+use pitot_sys::process::SingleThreaded;
 
 /// How long processes may take to be gone.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
-const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
 /// A private directory that is removed when the process ends, whatever ends it.
 #[derive(Debug)]
@@ -42,18 +41,10 @@ impl Guardian {
     }
 
     fn fork(dir: &Path) -> io::Result<Guardian> {
-        let (reader, writer) = io::pipe()?;
         let proof = SingleThreaded::check()
             .ok_or_else(|| io::Error::other("a process with several threads cannot fork"))?;
-        match proof.fork()? {
-            Fork::Parent(_) => Ok(Guardian { _pipe: writer, dir: dir.into() }),
-            Fork::Child => {
-                drop(writer);
-                let clean = spawn::outlive_parent().is_ok();
-                watch(reader, dir);
-                exit_now(i32::from(!clean));
-            }
-        }
+        let pipe = fork_guardian(proof, |pipe| watch(pipe, dir))?;
+        Ok(Guardian { _pipe: pipe, dir: dir.into() })
     }
 
     /// The private directory.
@@ -80,15 +71,7 @@ fn watch(mut pipe: PipeReader, dir: &Path) {
 }
 
 fn sweep(dir: &Path) {
-    let deadline = Instant::now() + SWEEP_TIMEOUT;
-    loop {
-        let found = processes(dir);
-        if found.is_empty() || Instant::now() > deadline {
-            return;
-        }
-        found.into_iter().for_each(|pid| spawn::stop(pid, Stop::Kill));
-        std::thread::sleep(SWEEP_PAUSE);
-    }
+    kill_all(SWEEP_TIMEOUT, || processes(dir));
 }
 
 /// The processes of the cluster in a directory. PostgreSQL's work below their data and lead sessions of their own, and they

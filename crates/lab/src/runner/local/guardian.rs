@@ -8,10 +8,10 @@
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use pitot_sys::process::{Fork, SingleThreaded, exit_now};
-use pitot_sys::spawn::{self, Stop};
+use pitot_sys::guardian::{fork_guardian, kill_all, wait_until};
+use pitot_sys::process::SingleThreaded;
 
 use super::cpu_account::remove_groups;
 use crate::procfs;
@@ -24,9 +24,6 @@ const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the line of a journal begins with.
 const JOURNAL: char = '@';
-
-/// Between two looks at what is left.
-const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
 /// The lab's end of the pipe, and what marks the processes of this run.
 #[derive(Debug)]
@@ -47,17 +44,8 @@ impl Guardian {
         let dir = std::env::temp_dir().join(format!("pitot-{unique}"));
         std::fs::create_dir(&dir)?;
         let mut guardian = Guardian { pipe: None, cookie: unique, dir };
-        let (reader, writer) = std::io::pipe()?;
         if let Some(proof) = SingleThreaded::check() {
-            match proof.fork()? {
-                Fork::Parent(_) => guardian.pipe = Some(writer),
-                Fork::Child => {
-                    drop(writer);
-                    let clean = spawn::outlive_parent().is_ok();
-                    watch(reader, &guardian);
-                    exit_now(i32::from(!clean));
-                }
-            }
+            guardian.pipe = Some(fork_guardian(proof, |pipe| watch(pipe, &guardian))?);
         }
         Ok(guardian)
     }
@@ -145,34 +133,27 @@ fn watch(pipe: PipeReader, guardian: &Guardian) {
         // What cannot be undone stays in the journal, and `pitot host status` shows it.
         let _ = pitot_host::journal::undo(&journal);
     }
-    let deadline = Instant::now() + SWEEP_TIMEOUT;
-    while !remove_groups(&group_prefix(&guardian.cookie)) && Instant::now() < deadline {
-        std::thread::sleep(SWEEP_PAUSE);
-    }
+    wait_until(SWEEP_TIMEOUT, || remove_groups(&group_prefix(&guardian.cookie)));
     let _ = std::fs::remove_dir_all(&guardian.dir);
 }
 
 /// Kills all processes of `sessions` and all that carry the cookie until none is left. Returns those that it found.
 pub(crate) fn sweep(sessions: &[u32], cookie: &str, timeout: Duration) -> Vec<(u32, String)> {
-    let deadline = Instant::now() + timeout;
     let mut all = Vec::new();
-    loop {
+    kill_all(timeout, || {
         let found = procfs::find(sessions, cookie);
-        if found.is_empty() || Instant::now() > deadline {
-            return all;
-        }
-        for process in found {
-            spawn::stop(process.0, Stop::Kill);
-            if !all.contains(&process) {
-                all.push(process);
-            }
-        }
-        std::thread::sleep(SWEEP_PAUSE);
-    }
+        let pids = found.iter().map(|(pid, _)| *pid).collect();
+        let new: Vec<_> = found.into_iter().filter(|process| !all.contains(process)).collect();
+        all.extend(new);
+        pids
+    });
+    all
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
