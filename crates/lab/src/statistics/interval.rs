@@ -9,8 +9,8 @@
 //! follow a seed, so the same file gives the same interval. Its price: with few repetitions it is somewhat too narrow (a
 //! test below pins how much), and a report calls it nominal. Differences are never judged by it.
 
-use super::Random;
 use super::location::{Statistic, quantile_of_sorted, sorted};
+use pitot_meter::Random;
 use serde::Serialize;
 
 /// The confidence level of every interval in a report.

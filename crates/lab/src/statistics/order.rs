@@ -11,7 +11,7 @@
 //! next. Then every arm also follows *itself* as often as any other arm, and no counted slice follows the pause
 //! between two rounds.
 
-use super::Random;
+use pitot_meter::Random;
 
 /// The arms, numbered from 0, in the order of the slices of a round: each of `arms` twice, mirrored about the middle.
 ///
