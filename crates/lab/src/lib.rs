@@ -19,6 +19,7 @@ mod runner;
 mod self_check;
 pub mod statistics;
 mod suites;
+pub mod tune;
 mod units;
 
 pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord, TargetWord};
