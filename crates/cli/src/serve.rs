@@ -63,7 +63,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     /// Each worker caches the content of files up to this size in memory; 0 disables it. [default: 16KiB; 64KiB with
-    /// --mechanism uring; 0 with --disk]
+    /// --mechanism uring; 0 with --disk or --cold-files]
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     keep_files: Option<u64>,
     /// Allow clients to store files below the root (PUT).
@@ -110,7 +110,8 @@ pub(crate) struct Serve {
     /// Replies buffered per connection for a slow client before its further requests are held back.
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "256KiB")]
     outbox: u64,
-    /// CPU time to spend on each reply in addition, to make the server slower by a known amount.
+    /// CPU time to spend on each reply in addition: the work of an application, or what makes a server slower by a known
+    /// amount. The worker that makes the reply spends it before it is sent.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "0ns")]
     burn: Nanos,
     /// Append what the server would say on standard error to FILE, but why it cannot start or continue.
@@ -287,7 +288,7 @@ impl Serve {
             cpus: self.cpus.clone().unwrap_or_default().0,
             root: self.root.clone(),
             file_cache: self.http.file_cache(self.keep_files.unwrap_or(match mechanism.kind {
-                _ if disk.is_some() => 0,
+                _ if disk.is_some() || self.http.has_cold_files() => 0,
                 Kind::Completion { .. } => KEEP_FILES_BYTES_RING,
                 Kind::Blocking | Kind::Readiness { .. } => KEEP_FILES_BYTES,
             })),

@@ -25,6 +25,10 @@ pub(crate) struct HttpArgs {
     /// look for each request.
     #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "root", default_value = "1s")]
     file_cache_time: Nanos,
+    /// Let each file leave the page cache before it is sent, as if there were far more files than memory
+    /// (POSIX_FADV_DONTNEED).
+    #[arg(long, requires = "root")]
+    cold_files: bool,
     /// The largest body of a POST, which is counted and dropped; /echo returns up to 64 KiB. (For PUT see --upload-max.)
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "1MiB")]
     body_max: u64,
@@ -73,8 +77,18 @@ impl HttpArgs {
         self.body_max
     }
 
+    /// Whether files leave the page cache before they are sent.
+    pub(crate) fn has_cold_files(&self) -> bool {
+        self.cold_files
+    }
+
     /// How open files are kept, where the content of those up to a size is cached.
     pub(crate) fn file_cache(&self, content_bytes_max: u64) -> pitot_serve::FileCache {
-        pitot_serve::FileCache { content_bytes_max, valid: self.file_cache_time.into(), lists: self.index }
+        pitot_serve::FileCache {
+            content_bytes_max,
+            valid: self.file_cache_time.into(),
+            lists: self.index,
+            cold: self.cold_files,
+        }
     }
 }

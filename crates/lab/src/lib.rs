@@ -7,6 +7,7 @@
 //! For reports, start at [`Run::open`] and [`METRICS`].
 #![forbid(unsafe_code)]
 
+pub mod advise;
 mod catalog;
 mod figures;
 pub mod metric;

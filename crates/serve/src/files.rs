@@ -39,11 +39,13 @@ pub struct FileCache {
     pub valid: Duration,
     /// True if directories can be opened, as lists of their entries.
     pub lists: bool,
+    /// True if a file leaves the page cache before it is sent, unless its content is cached.
+    pub cold: bool,
 }
 
 impl Default for FileCache {
     fn default() -> FileCache {
-        FileCache { content_bytes_max: 16 << 10, valid: Duration::from_secs(1), lists: false }
+        FileCache { content_bytes_max: 16 << 10, valid: Duration::from_secs(1), lists: false, cold: false }
     }
 }
 
@@ -78,6 +80,8 @@ pub struct Files {
     remote: bool,
     /// How long an entry is valid without a check.
     valid: Duration,
+    /// True if a file leaves the page cache each time it is asked for.
+    cold: bool,
     /// How the engine that reads files, if there is one, needs them opened.
     engine: Option<FileOptions>,
     entries: HashMap<Box<[u8]>, Entry>,
@@ -95,11 +99,13 @@ struct Entry {
 impl Files {
     /// An empty cache of the files below `root`; without a root there are no files.
     pub fn new(root: Option<Root>, engine: Option<FileOptions>) -> Files {
-        let valid = root.as_ref().map_or(FileCache::default().valid, |root| root.cache.valid);
+        let cache = root.as_ref().map_or_else(FileCache::default, |root| root.cache);
+        let (valid, cold) = (cache.valid, cache.cold);
         Files {
             root,
             remote: false,
             valid,
+            cold,
             engine,
             entries: HashMap::new(),
             listings: HashMap::new(),
@@ -162,7 +168,11 @@ impl Files {
                 entry.valid_until = valid_until;
             }
         }
-        self.entries.get(path).map(|entry| &entry.opened).ok_or(OpenError::Failed)
+        let opened = self.entries.get(path).map(|entry| &entry.opened).ok_or(OpenError::Failed)?;
+        if self.cold {
+            leave_page_cache(opened);
+        }
+        Ok(opened)
     }
 
     /// When what is looked at now has to be looked at again.
@@ -242,6 +252,21 @@ impl Files {
         self.entries.insert(path.into(), Entry { opened, valid_until: Tick::NEVER });
         Ok(())
     }
+}
+
+/// Drops the pages of a file that is open. Those that are being read or sent at the moment stay, and so do changed ones until
+/// they are written, which this begins.
+fn leave_page_cache(opened: &Opened) {
+    let handle = &opened.handle.0;
+    // That it is only advice is in the nature of the call: what a file system ignores stays hot.
+    let _ = match (handle.downcast_ref::<OwnedFd>(), handle.downcast_ref::<DiskFile>()) {
+        (Some(file), _) => fs::fadvise(file, 0, None, fs::Advice::DontNeed),
+        (_, Some(file)) => {
+            file.unmap();
+            fs::fadvise(file, 0, None, fs::Advice::DontNeed)
+        }
+        (None, None) => Ok(()),
+    };
 }
 
 fn look(root: &Root, path: &[u8]) -> Result<(OwnedFd, FileMeta), OpenError> {

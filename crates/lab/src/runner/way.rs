@@ -17,6 +17,10 @@ const SLICE_GUESS_S: f64 = 0.04;
 const SLICE_OVERHEAD_S: f64 = 0.005;
 /// What a fresh server of a generation takes: its start, its connections, its end.
 const SERVER_OVERHEAD_S: f64 = 0.08;
+/// What it takes to open a connection, on both sides.
+const CONNECTION_S: f64 = 40e-6;
+/// Connections whose opening [`SERVER_OVERHEAD_S`] has in it.
+const CONNECTIONS_FEW: u64 = 1000;
 /// Of the time in which a target may settle it takes about this share.
 const SETTLING_SHARE: f64 = 0.25;
 /// What a generation takes besides: the load generator.
@@ -140,12 +144,14 @@ impl Ways {
     }
 }
 
-/// Seconds that the start and the warm-up of a target take beyond those of other servers.
+/// Seconds that the start and the warm-up of a target take beyond those of other servers, and that many connections do.
 pub(super) fn slow_start_s(cell: &Cell) -> f64 {
     let settles_s = |within_s: f64| within_s * SETTLING_SHARE;
-    cell.target().map_or(0.0, |target| {
-        (target.start_s - SERVER_OVERHEAD_S).max(0.0) + target.settles_within_s.map_or(0.0, settles_s)
-    })
+    let opening_s = cell.connections().saturating_sub(CONNECTIONS_FEW) as f64 * CONNECTION_S;
+    opening_s
+        + cell.target().map_or(0.0, |target| {
+            (target.start_s - SERVER_OVERHEAD_S).max(0.0) + target.settles_within_s.map_or(0.0, settles_s)
+        })
 }
 
 /// The cells as the grouping sees them.

@@ -55,8 +55,8 @@ impl Guardian {
         self.pipe.is_some()
     }
 
-    /// The run's private directory.
-    pub(crate) fn dir(&self) -> &Path {
+    /// The run's private directory, which is removed with all that is in it.
+    pub fn dir(&self) -> &Path {
         &self.dir
     }
 

@@ -1,0 +1,333 @@
+//! What a run of contenders says: which is best, by how much, and how sure that is.
+
+use pitot_results::VerdictKind;
+
+use super::case::Case;
+use super::contenders::{CONTENDERS, Contender, REFERENCE};
+use crate::metric::{Better, Metric, named};
+use crate::plan::SERVER_FACTOR;
+use crate::record::{CellRecord, Run};
+use crate::statistics::{Comparison, Samples, judge, median};
+
+const THROUGHPUT: &Metric = named("throughput");
+const CPU: &Metric = named("cpu-per-request");
+const P99: &Metric = named("latency-p99");
+const MEMORY: &Metric = named("memory-per-connection");
+
+/// What a run says at one level.
+#[derive(Debug)]
+pub struct Answer {
+    /// What decides: throughput, or CPU time where the load generator was at its limit.
+    pub metric: &'static Metric,
+    /// What was measured, the best first. What may not be advised, such as the measure of what isolation costs, is in it.
+    pub standings: Vec<Standing>,
+    /// What to build: of those that are level with the best the cheapest, and of those that are level in that the simplest.
+    pub build: &'static Contender,
+    /// What could not be measured, and why.
+    pub failed: Vec<(String, String)>,
+    /// The baseline's twin against it in the metric: what two equal servers differ by here.
+    pub control: Option<Against>,
+}
+
+/// One contender in a run.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Which.
+    pub contender: &'static Contender,
+    /// Whether it may be advised.
+    pub is_eligible: bool,
+    /// Requests a second.
+    pub throughput_rps: Option<f64>,
+    /// CPU time of the server for each request, nanoseconds.
+    pub cpu_ns: Option<f64>,
+    /// 99th percentile of the response time, nanoseconds.
+    pub p99_ns: Option<f64>,
+    /// Memory for each connection, bytes.
+    pub memory_bytes: Option<f64>,
+    /// By which factor the best one is better; none for itself.
+    pub behind: Option<Against>,
+    /// Repetitions or generations.
+    pub samples: usize,
+}
+
+/// How much better one is than another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Against {
+    /// By this factor: above 1 is better, whichever way the metric goes.
+    pub factor: f64,
+    /// Its 95% interval, if there are repetitions enough.
+    pub interval: Option<(f64, f64)>,
+    /// Whether the difference is declared: significant, and above the tolerance.
+    pub is_declared: bool,
+}
+
+impl Against {
+    /// From a comparison of the worse one with the better one.
+    fn of(comparison: &Comparison, better: Better) -> Against {
+        let turn = |ratio: f64| match better {
+            Better::Higher => 1.0 / ratio,
+            Better::Lower => ratio,
+        };
+        let interval = comparison.interval.map(|i| {
+            let (a, b) = (turn(i.low), turn(i.high));
+            (a.min(b), a.max(b))
+        });
+        Against { factor: turn(comparison.ratio), interval, is_declared: comparison.decision.is_difference() }
+    }
+}
+
+impl Answer {
+    /// What a run says; at a level of a factor, if one is varied. None if nothing that may be advised has a figure.
+    pub fn of(run: &Run, case: &Case, level: Option<(&str, &str)>) -> Option<Answer> {
+        let at_level = |cell: &&CellRecord| {
+            level.is_none_or(|(factor, word)| cell.level(factor).is_some_and(|l| l.level == word))
+        };
+        let all: Vec<&CellRecord> = run.cells.iter().filter(at_level).collect();
+        let is_failed = |cell: &&&CellRecord| cell.verdict().kind == VerdictKind::Failed;
+        let failed = all.iter().filter(is_failed).map(|cell| (cell.label(), cell.verdict().reason)).collect();
+        let mut cells: Vec<(&'static Contender, &CellRecord)> = all
+            .iter()
+            .filter(|cell| !is_failed(cell))
+            .filter_map(|&cell| Some((contender(cell)?, cell)))
+            .collect();
+        let metric = deciding(&cells);
+        cells.retain(|(_, cell)| figure(cell, metric).is_some());
+
+        let is_eligible = |contender: &Contender| !case.isolation || contender.isolates;
+        let first = cells.first()?.1;
+        let to_first = compare(&cells, first, metric, run);
+        let advantage = |at: usize| match (&to_first[at], metric.better) {
+            (Some(c), Better::Higher) => c.ratio,
+            (Some(c), Better::Lower) => 1.0 / c.ratio,
+            (None, _) => 1.0,
+        };
+        let mut order: Vec<usize> = (0..cells.len()).collect();
+        order.sort_by(|&a, &b| advantage(b).total_cmp(&advantage(a)));
+        let best = *order.iter().find(|&&at| is_eligible(cells[at].0))?;
+        let to_best = compare(&cells, cells[best].1, metric, run);
+        let standings: Vec<Standing> = order
+            .iter()
+            .map(|&at| {
+                let (contender, cell) = cells[at];
+                Standing {
+                    contender,
+                    is_eligible: is_eligible(contender),
+                    throughput_rps: figure(cell, THROUGHPUT),
+                    cpu_ns: figure(cell, CPU),
+                    p99_ns: figure(cell, P99),
+                    memory_bytes: figure(cell, MEMORY),
+                    behind: to_best[at]
+                        .as_ref()
+                        .filter(|_| at != best)
+                        .map(|c| Against::of(c, metric.better)),
+                    samples: cell.figures(metric).len(),
+                }
+            })
+            .collect();
+        let level: Vec<(&'static Contender, &CellRecord)> = order
+            .iter()
+            .filter(|&&at| is_eligible(cells[at].0))
+            .filter(|&&at| at == best || to_best[at].as_ref().is_some_and(|c| !c.decision.is_difference()))
+            .map(|&at| cells[at])
+            .collect();
+        let build = simplest(&cheapest(level, run));
+        let control = run
+            .controls
+            .iter()
+            .find_map(|control| {
+                Some((control, cells.iter().find(|(_, c)| control.control_of == Some(c.id))?))
+            })
+            .and_then(|(control, (_, baseline))| {
+                let samples = control.samples_against(baseline, metric, &run.plan);
+                judge(&[samples], run.plan.tolerance).pop().flatten()
+            })
+            .map(|c| Against::of(&c, metric.better));
+        Some(Answer { metric, standings, build, failed, control })
+    }
+
+    /// The best of those that may be advised.
+    pub fn best(&self) -> &Standing {
+        let mut eligible = self.standings.iter().filter(|s| s.is_eligible);
+        eligible.next().expect("an answer has one")
+    }
+
+    /// A contender's standing.
+    pub fn standing(&self, name: &str) -> Option<&Standing> {
+        self.standings.iter().find(|s| s.contender.name == name)
+    }
+
+    /// Those that may be advised and are level with the best, the best included.
+    pub fn level(&self) -> impl Iterator<Item = &Standing> {
+        let is_level = |s: &&Standing| s.is_eligible && s.behind.is_none_or(|behind| !behind.is_declared);
+        self.standings.iter().filter(is_level)
+    }
+
+    /// Whether a contender is the best or level with it.
+    pub fn is_level(&self, name: &str) -> bool {
+        self.level().any(|s| s.contender.name == name)
+    }
+
+    /// What it costs to keep faults apart: by which factor the loop is better than what may be advised.
+    pub fn isolation_cost(&self) -> Option<Against> {
+        let loop_ = self.standing(REFERENCE).filter(|s| !s.is_eligible)?;
+        let behind = loop_.behind?;
+        let turned = behind.interval.map(|(low, high)| (1.0 / high, 1.0 / low));
+        Some(Against { factor: 1.0 / behind.factor, interval: turned, ..behind })
+    }
+}
+
+/// The contender of a cell.
+fn contender(cell: &CellRecord) -> Option<&'static Contender> {
+    let name = &cell.level(SERVER_FACTOR)?.level;
+    CONTENDERS.iter().find(|c| c.name == name)
+}
+
+fn figure(cell: &CellRecord, metric: &Metric) -> Option<f64> {
+    median(&cell.figures(metric).into_iter().map(|(_, value)| value).collect::<Vec<_>>())
+}
+
+/// Throughput; but where the load generator was at its limit a rate says how fast the generator is.
+fn deciding(cells: &[(&Contender, &CellRecord)]) -> &'static Metric {
+    let is_bound = |cell: &CellRecord| cell.verdict().kind == VerdictKind::ClientBound;
+    let has_cpu = cells.iter().all(|(_, cell)| figure(cell, CPU).is_some());
+    if has_cpu && cells.iter().any(|(_, cell)| is_bound(cell)) { CPU } else { THROUGHPUT }
+}
+
+/// All cells against one of them.
+fn compare(
+    cells: &[(&'static Contender, &CellRecord)],
+    with: &CellRecord,
+    metric: &Metric,
+    run: &Run,
+) -> Vec<Option<Comparison>> {
+    let others: Vec<usize> = (0..cells.len()).filter(|&at| cells[at].1.id != with.id).collect();
+    let family: Vec<Samples> =
+        others.iter().map(|&at| cells[at].1.samples_against(with, metric, &run.plan)).collect();
+    let mut judged = vec![None; cells.len()];
+    for (at, comparison) in others.into_iter().zip(judge(&family, run.plan.tolerance)) {
+        judged[at] = comparison;
+    }
+    judged
+}
+
+/// Those of which no other is declared to need less CPU time.
+fn cheapest<'r>(
+    level: Vec<(&'static Contender, &'r CellRecord)>,
+    run: &Run,
+) -> Vec<(&'static Contender, &'r CellRecord)> {
+    let cost = |cell: &CellRecord| figure(cell, CPU).unwrap_or(f64::INFINITY);
+    let Some(&(_, least)) = level.iter().min_by(|a, b| cost(a.1).total_cmp(&cost(b.1))) else { return level };
+    let judged = compare(&level, least, CPU, run);
+    let is_cheap = |c: &Option<Comparison>| c.as_ref().is_none_or(|c| !c.decision.is_difference());
+    level.into_iter().zip(&judged).filter(|(_, c)| is_cheap(c)).map(|(cell, _)| cell).collect()
+}
+
+/// The first in the order of [`CONTENDERS`].
+fn simplest(cells: &[(&'static Contender, &CellRecord)]) -> &'static Contender {
+    let place = |name: &str| CONTENDERS.iter().position(|c| c.name == name);
+    cells
+        .iter()
+        .map(|(contender, _)| *contender)
+        .min_by_key(|c| place(c.name))
+        .expect("the best is among them")
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::advise::case::tests::plain;
+    use crate::plan::{FactorLevel, Measure, Plan};
+    use crate::record::{Repetition, Resources, RunInfo, Verdict};
+
+    /// A run of fresh repetitions: for each server (with a level of another factor) requests a second and, at the second
+    /// place, CPU time for each.
+    pub(in crate::advise) fn run(cells: &[(&str, Option<(&str, &str)>, f64, f64)]) -> Run {
+        let cell = |(id, (server, level, rps, cpu_us)): (i64, &(&str, Option<(&str, &str)>, f64, f64))| {
+            let repetition = |block: u32| {
+                let noise = 1.0 + 0.004 * f64::from(block % 4);
+                Repetition {
+                    block,
+                    load: Some(crate::LoadResult {
+                        throughput_rps: rps * noise,
+                        ..crate::LoadResult::default()
+                    }),
+                    resources: Some(Resources {
+                        window_s: 1.0,
+                        server_cpu_s: rps * cpu_us * 1e-6,
+                        ..Resources::default()
+                    }),
+                    ..Repetition::default()
+                }
+            };
+            let mut factors = vec![FactorLevel::new("server", server)];
+            factors.extend(level.map(|(factor, word)| FactorLevel::new(factor, word)));
+            CellRecord {
+                id,
+                factors,
+                server_command: String::new(),
+                load_command: String::new(),
+                measure: Measure::Fresh,
+                fresh_reason: String::new(),
+                control_of: None,
+                repetitions: (0..10).map(repetition).collect(),
+            }
+        };
+        Run {
+            path: "x.pitot".into(),
+            info: RunInfo::default(),
+            plan: Plan { tolerance: 0.05, repetitions: 10, ..Plan::default() },
+            host_before: pitot_host::Fingerprint::default(),
+            host_after: None,
+            host_changes: Vec::new(),
+            cells: (1..).zip(cells).map(cell).collect(),
+            controls: Vec::new(),
+            skips: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_best_is_declared_with_its_factor() {
+        let run = run(&[("loop+epoll-et", None, 100.0, 1.0), ("loop+uring", None, 150.0, 1.0)]);
+        let answer = Answer::of(&run, &plain(10_000, 500), None).unwrap();
+        assert_eq!((answer.build.name, answer.best().contender.name), ("loop+uring", "loop+uring"));
+        let behind = answer.standing("loop+epoll-et").unwrap().behind.unwrap();
+        assert!(behind.is_declared && (behind.factor - 1.5).abs() < 0.02, "{behind:?}");
+        let (low, high) = behind.interval.unwrap();
+        assert!(low <= behind.factor && behind.factor <= high && low > 1.4);
+    }
+
+    #[test]
+    fn of_those_that_are_level_the_simplest_is_advised() {
+        let run = run(&[
+            ("loop+epoll-et", None, 100.0, 1.0),
+            ("tokio", None, 201.0, 1.0),
+            ("thread", None, 200.0, 1.0),
+        ]);
+        let answer = Answer::of(&run, &plain(50, 50), None).unwrap();
+        assert_eq!(answer.build.name, "thread");
+        assert!(answer.is_level("tokio") && !answer.is_level("loop+epoll-et"));
+    }
+
+    #[test]
+    fn kept_apart_the_loop_is_a_measure_and_no_advice() {
+        let run = run(&[("loop+epoll-et", None, 200.0, 1.0), ("prefork", None, 100.0, 1.0)]);
+        let case = Case { isolation: true, ..plain(50, 50) };
+        let answer = Answer::of(&run, &case, None).unwrap();
+        assert_eq!(answer.build.name, "prefork");
+        let cost = answer.isolation_cost().unwrap();
+        assert!((cost.factor - 2.0).abs() < 0.05 && cost.is_declared, "{cost:?}");
+    }
+
+    #[test]
+    fn a_run_of_failures_has_no_answer_and_says_which() {
+        let mut failed = run(&[("loop+epoll-et", None, 100.0, 1.0), ("thread", None, 90.0, 1.0)]);
+        for repetition in &mut failed.cells[1].repetitions {
+            repetition.verdict =
+                Verdict { kind: VerdictKind::Failed, reason: "it crashed".into(), figures: Vec::new() };
+        }
+        let answer = Answer::of(&failed, &plain(50, 50), None).unwrap();
+        assert_eq!(answer.failed.len(), 1);
+        assert_eq!(answer.standings.len(), 1);
+        assert!(Answer::of(&run(&[]), &plain(50, 50), None).is_none());
+    }
+}

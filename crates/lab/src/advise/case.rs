@@ -1,0 +1,147 @@
+//! What is to be served, in figures.
+
+use pitot_meter::Nanos;
+
+use super::service::Service;
+
+/// From this work on for each request the load generator needs so little of a CPU that the servers can have all of them.
+const LONG_WORK: Nanos = Nanos::from_micros(500);
+
+/// The load that advice is wanted for.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The protocol.
+    pub service: &'static Service,
+    /// Connections that are open, idle ones included.
+    pub connections: u64,
+    /// Those that have requests under way.
+    pub active: u64,
+    /// Bytes of a reply.
+    pub size_bytes: u64,
+    /// CPU time of the application for each request.
+    pub work: Nanos,
+    /// Requests after which a connection is closed; none if it stays.
+    pub requests_per_connection: Option<u64>,
+    /// The files that are served, if files are.
+    pub files: Option<FileSet>,
+    /// Whether a fault in one connection must leave the others alone.
+    pub isolation: bool,
+    /// CPUs that the servers have in the run.
+    pub cpus: usize,
+}
+
+/// The files that are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSet {
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// True if they are more than memory holds.
+    pub is_cold: bool,
+}
+
+impl Case {
+    /// Connections that are open and do nothing.
+    pub fn idle(&self) -> u64 {
+        self.connections.saturating_sub(self.active)
+    }
+
+    /// Whether the work is so long that servers can have all CPUs in the run.
+    pub fn is_long_work(work: Nanos) -> bool {
+        work >= LONG_WORK
+    }
+
+    /// Whether connections are so short that opening them is what costs.
+    pub fn is_short_lived(&self) -> bool {
+        !self.service.keeps_connections || self.requests_per_connection.is_some_and(|requests| requests <= 4)
+    }
+
+    /// What it is, as a person would say it.
+    pub fn in_words(&self) -> String {
+        use pitot_meter::units::{counted, grouped};
+        let mut parts = vec![format!(
+            "{}, {}",
+            self.service.name,
+            counted(self.connections, "connection", "connections")
+        )];
+        if self.idle() > 0 {
+            parts.push(format!("{} active", grouped(self.active)));
+        }
+        if self.service.has_size {
+            parts.push(format!("{} each", bytes(self.size_bytes)));
+        }
+        if self.work > Nanos::ZERO {
+            parts.push(format!("{} of CPU work for each request", self.work));
+        }
+        if let Some(requests) = self.requests_per_connection {
+            parts.push(format!("{} for each connection", counted(requests, "request", "requests")));
+        }
+        if let Some(files) = self.files {
+            let state = if files.is_cold { "more than memory holds" } else { "in memory" };
+            parts.push(format!("{} of files, {state}", bytes(files.bytes)));
+        }
+        if self.isolation {
+            parts.push("faults kept apart".into());
+        }
+        parts.join(", ")
+    }
+
+    /// Whether files are served that have to be read from the disk.
+    pub fn is_cold(&self) -> bool {
+        self.files.is_some_and(|files| files.is_cold)
+    }
+}
+
+/// `4 KiB`, in the largest unit that leaves no fraction, or else with one digit.
+pub(super) fn bytes(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let power = (bytes.max(1).ilog2() / 10).min(4) as usize;
+    let value = bytes as f64 / f64::from(1u32 << 10).powi(power as i32);
+    let digits = usize::from(value.fract() != 0.0);
+    format!("{value:.digits$} {}", units[power])
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::advise::SERVICES;
+
+    /// Small replies on connections that stay, on one CPU.
+    pub(in crate::advise) fn plain(connections: u64, active: u64) -> Case {
+        Case {
+            service: &SERVICES[0],
+            connections,
+            active,
+            size_bytes: 1024,
+            work: Nanos::ZERO,
+            requests_per_connection: None,
+            files: None,
+            isolation: false,
+            cpus: 1,
+        }
+    }
+
+    #[test]
+    fn connections_are_short_lived_by_their_requests_or_by_their_protocol() {
+        let of = |requests| Case { requests_per_connection: requests, ..plain(9, 9) };
+        assert!(of(Some(1)).is_short_lived() && !of(Some(20)).is_short_lived() && !of(None).is_short_lived());
+        let busy = SERVICES.iter().find(|s| s.name == "busy").unwrap();
+        assert!(Case { service: busy, ..plain(9, 9) }.is_short_lived());
+        assert_eq!(plain(100, 5).idle(), 95);
+    }
+
+    #[test]
+    fn a_case_is_told_in_words() {
+        let case = Case {
+            size_bytes: 4096,
+            work: Nanos::from_micros(50),
+            requests_per_connection: Some(20),
+            files: Some(FileSet { bytes: 20 << 30, is_cold: false }),
+            isolation: true,
+            ..plain(10_000, 500)
+        };
+        let words = "http, 10,000 connections, 500 active, 4 KiB each, 50.0 us of CPU work for each request, 20 requests for each \
+                     connection, 20 GiB of files, in memory, faults kept apart";
+        assert_eq!(case.in_words(), words);
+        assert_eq!([bytes(1), bytes(1536), bytes(1 << 40)], ["1 B", "1.5 KiB", "1 TiB"]);
+    }
+}

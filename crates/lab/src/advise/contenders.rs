@@ -1,0 +1,471 @@
+//! What could be built, and for which loads each could be best.
+//!
+//! The order is that of simplicity: where the run tells no difference, the first one is the advice.
+
+use pitot_meter::Nanos;
+
+use super::case::Case;
+use super::known::{FEW, MARGIN, THREADS_GOOD};
+
+/// Something that could be built or chosen.
+#[derive(Debug)]
+pub struct Contender {
+    /// Its name in plans: a model, a model with a mechanism, or a name of its own.
+    pub name: &'static str,
+    /// What one would build.
+    pub build: &'static str,
+    /// What it is of.
+    pub family: Family,
+    /// True if a fault in one connection ends no other.
+    pub isolates: bool,
+    /// True if it is for files alone.
+    pub reads_files: bool,
+    /// Options of `pitot serve` as lines of a plan, if the name does not say all.
+    pub options: Option<fn(&Case) -> String>,
+    /// Whether it could be best, and why or why not.
+    choose: fn(&Case) -> Choice,
+}
+
+/// What a contender's workers own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// A thread has one connection at a time.
+    Threads,
+    /// A process has one connection at a time.
+    Processes,
+    /// A loop has many connections.
+    Events,
+    /// A loop waits, threads work or read.
+    Both,
+}
+
+/// Whether a contender could be best.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// It is measured, for this reason.
+    In(String),
+    /// It is not, for this reason.
+    Out(String),
+}
+
+impl Choice {
+    /// Whether it is measured.
+    pub fn is_in(&self) -> bool {
+        matches!(self, Choice::In(_))
+    }
+
+    /// The reason.
+    pub fn why(&self) -> &str {
+        match self {
+            Choice::In(why) | Choice::Out(why) => why,
+        }
+    }
+}
+
+fn yes(why: impl Into<String>) -> Choice {
+    Choice::In(why.into())
+}
+
+fn no(why: impl Into<String>) -> Choice {
+    Choice::Out(why.into())
+}
+
+/// From this work on it hardly matters how a loop waits.
+const WORK_HIDES_CALLS: Nanos = Nanos::from_millis(1);
+/// From this work on it is worth handing over to a thread.
+const WORK_WORTH_A_THREAD: Nanos = Nanos::from_micros(20);
+/// More processes than this are not kept in reserve.
+const RESERVE_MAX: u64 = 512;
+
+const ONE_CPU: &str = "the servers have one CPU here: it would be the single loop";
+const HIDDEN: &str = "the work hides what a system call costs: as with epoll";
+const BY_ENGINE: &str = "files are what matters: the single loop with each way to the disk stands for it";
+
+/// All of them, the simplest first.
+pub static CONTENDERS: &[Contender] = &[
+    Contender {
+        name: "thread",
+        build: "a thread for each connection, with blocking calls",
+        family: Family::Threads,
+        isolates: false,
+        reads_files: false,
+        options: None,
+        choose: |case| match case.connections {
+            n if n <= THREADS_GOOD => {
+                yes(format!("{n} tasks are within what threads are said to be good for"))
+            }
+            n if n <= THREADS_GOOD * MARGIN => {
+                yes("tried, as it is near the limit that threads are said to have")
+            }
+            n => no(format!("{n} tasks: threads are said to be good up to {THREADS_GOOD}")),
+        },
+    },
+    Contender {
+        name: "prefork",
+        build: "a pool of processes, each with one connection at a time",
+        family: Family::Processes,
+        isolates: true,
+        reads_files: false,
+        options: Some(|case| {
+            format!("model = \"prefork\"\nworkers = {}\n", case.connections.clamp(2, RESERVE_MAX))
+        }),
+        choose: |case| match () {
+            () if !case.is_short_lived() && case.connections > RESERVE_MAX => {
+                no("each connection would hold a process of its pool until it is closed")
+            }
+            () if case.isolation => yes("a fault ends one process with its one connection"),
+            () if case.is_short_lived() => yes("short connections, and processes that are reused"),
+            () if case.connections <= FEW => yes("low load, and processes that are reused"),
+            () => no("nothing asks for processes: faults need not be kept apart, and connections last"),
+        },
+    },
+    Contender {
+        name: "fork",
+        build: "a process for each connection",
+        family: Family::Processes,
+        isolates: true,
+        reads_files: false,
+        options: None,
+        choose: |case| match () {
+            () if case.connections > THREADS_GOOD * MARGIN => no("a process for each of so many connections"),
+            () if case.isolation => yes("a fault ends one process with its one connection"),
+            () if case.is_short_lived() => {
+                no("a process for each short connection: about 5% of the rate of events")
+            }
+            () if case.connections <= FEW => yes("low load, and connections that last"),
+            () => no("a process for each connection, though faults need not be kept apart"),
+        },
+    },
+    Contender {
+        name: "pool",
+        build: "a pool of threads, each with one connection at a time",
+        family: Family::Threads,
+        isolates: false,
+        reads_files: false,
+        options: Some(|case| {
+            format!("model = \"pool\"\nworkers = {}\n", case.connections.clamp(2, RESERVE_MAX))
+        }),
+        choose: |case| match () {
+            () if case.is_short_lived() => yes("short connections, for which no thread has to be made"),
+            () => no("connections last: it would be a thread for each, in a pool that limits them"),
+        },
+    },
+    Contender {
+        name: "loop+poll",
+        build: "one event loop with poll(2)",
+        family: Family::Events,
+        isolates: false,
+        reads_files: false,
+        options: None,
+        choose: |case| match () {
+            () if case.files.is_some() => no(BY_ENGINE),
+            () if case.work >= WORK_HIDES_CALLS => no(HIDDEN),
+            () if case.connections <= FEW => yes("few connections, which cost little to scan"),
+            () => no("every wait scans all connections"),
+        },
+    },
+    Contender {
+        name: "loop+epoll-lt",
+        build: "one event loop with epoll, level triggered",
+        family: Family::Events,
+        isolates: false,
+        reads_files: false,
+        options: None,
+        choose: |case| match () {
+            () if case.files.is_some() => no(BY_ENGINE),
+            () if case.is_short_lived() => yes("short connections: calls of epoll_ctl(2) may decide"),
+            () => no("connections last: it needs the same calls as edge triggered"),
+        },
+    },
+    Contender {
+        name: "loop+epoll-et",
+        build: "one event loop with epoll, edge triggered",
+        family: Family::Events,
+        isolates: false,
+        reads_files: false,
+        options: None,
+        choose: |case| match () {
+            () if case.isolation => yes("the measure of what it costs to keep faults apart"),
+            () if case.files.is_some() => {
+                yes("the loop sends from the page cache, and waits where a page is cold")
+            }
+            () => yes("the usual event loop, by which the others are measured"),
+        },
+    },
+    Contender {
+        name: "loop+uring",
+        build: "one event loop with io_uring",
+        family: Family::Events,
+        isolates: false,
+        reads_files: false,
+        options: None,
+        choose: |case| match () {
+            () if case.work >= WORK_HIDES_CALLS && case.files.is_none() => no(HIDDEN),
+            () if case.files.is_some() => yes("the ring reads files without waiting for them"),
+            () => yes("one system call for many operations"),
+        },
+    },
+    Contender {
+        name: "loops+epoll-et",
+        build: "an event loop for each CPU with epoll, each with a listener of its own",
+        family: Family::Events,
+        isolates: false,
+        reads_files: false,
+        options: None,
+        choose: |case| match () {
+            () if case.cpus < 2 => no(ONE_CPU),
+            () if case.files.is_some() => no(BY_ENGINE),
+            () => yes("several CPUs"),
+        },
+    },
+    Contender {
+        name: "loops+uring",
+        build: "an event loop for each CPU with io_uring, each with a listener of its own",
+        family: Family::Events,
+        isolates: false,
+        reads_files: false,
+        options: None,
+        choose: |case| match () {
+            () if case.cpus < 2 => no(ONE_CPU),
+            () if case.files.is_some() => no(BY_ENGINE),
+            () if case.work >= WORK_HIDES_CALLS => no(HIDDEN),
+            () => yes("several CPUs, and one system call for many operations"),
+        },
+    },
+    Contender {
+        name: "handoff+epoll-et",
+        build: "an acceptor that deals connections to an event loop for each CPU",
+        family: Family::Events,
+        isolates: false,
+        reads_files: false,
+        options: None,
+        choose: |case| match () {
+            () if case.cpus < 2 => no(ONE_CPU),
+            () if case.files.is_some() => no(BY_ENGINE),
+            () if case.is_short_lived() => no("each short connection would be handed over"),
+            () if case.work >= WORK_WORTH_A_THREAD && case.connections <= THREADS_GOOD => {
+                yes("work on few connections, which it deals evenly to the CPUs")
+            }
+            () => no("as loops with listeners of their own, which are even with many connections"),
+        },
+    },
+    Contender {
+        name: "preloop",
+        build: "a process with an event loop for each CPU",
+        family: Family::Events,
+        isolates: true,
+        reads_files: false,
+        options: Some(|case| {
+            format!("model = \"preloop\"\nmechanism = \"epoll-et\"\nworkers = {}\n", (case.cpus * 4).max(4))
+        }),
+        choose: |case| match () {
+            () if case.files.is_some() => no(BY_ENGINE),
+            () if case.isolation => {
+                yes("a fault ends one of several loops, with its share of the connections")
+            }
+            () => no("as loops in threads, and nothing asks for processes"),
+        },
+    },
+    Contender {
+        name: "hybrid+epoll-et",
+        build: "an event loop that waits, and a pool of threads that work",
+        family: Family::Both,
+        isolates: false,
+        reads_files: false,
+        options: None,
+        choose: |case| match () {
+            () if case.files.is_some() => no(BY_ENGINE),
+            () if case.work >= WORK_WORTH_A_THREAD => {
+                yes("work that would hold up the other connections of a loop")
+            }
+            () => no("there is too little work to hand over to a thread"),
+        },
+    },
+    Contender {
+        name: "tokio",
+        build: "a task for each connection on an async runtime that steals work",
+        family: Family::Both,
+        isolates: false,
+        reads_files: false,
+        options: None,
+        choose: |case| match () {
+            () if case.files.is_some() => no(BY_ENGINE),
+            () if case.cpus < 2 => no("the servers have one CPU here, and nobody to steal work from"),
+            () if case.work >= WORK_WORTH_A_THREAD => {
+                yes("work on several CPUs, which its threads take from each other")
+            }
+            () => no("there is too little work to steal"),
+        },
+    },
+    Contender {
+        name: "pool-sendfile",
+        build: "an event loop, and a pool of threads that send files straight to the sockets",
+        family: Family::Both,
+        isolates: false,
+        reads_files: true,
+        options: Some(|_| engine("pool-sendfile", false)),
+        choose: |_| yes("the best of those that the note of 2006 measured"),
+    },
+    Contender {
+        name: "nowait",
+        build: "an event loop that sends what is in memory, and a pool of threads for the rest",
+        family: Family::Both,
+        isolates: false,
+        reads_files: true,
+        options: Some(|_| engine("nowait", false)),
+        choose: |_| yes("threads only for what is not in memory"),
+    },
+    Contender {
+        name: "uring-engine",
+        build: "an event loop with epoll that reads files through an io_uring",
+        family: Family::Both,
+        isolates: false,
+        reads_files: true,
+        options: Some(|_| engine("uring", false)),
+        choose: |_| yes("reads that wait for the disk hold nobody up"),
+    },
+    Contender {
+        name: "pool-direct",
+        build: "an event loop, and a pool of threads that read past the page cache (O_DIRECT)",
+        family: Family::Both,
+        isolates: false,
+        reads_files: true,
+        options: Some(|_| engine("pool", true)),
+        choose: |case| match case.is_cold() {
+            true => yes("what is cold gains nothing from the page cache"),
+            false => no("it would read from the disk what is in memory"),
+        },
+    },
+    Contender {
+        name: "linux-aio-direct",
+        build: "an event loop with Linux AIO past the page cache (O_DIRECT)",
+        family: Family::Both,
+        isolates: false,
+        reads_files: true,
+        options: Some(|_| engine("linux-aio", true)),
+        choose: |case| match case.is_cold() {
+            true => yes("left untested by the note of 2006; asynchronous past the page cache only"),
+            false => no("it would read from the disk what is in memory"),
+        },
+    },
+    Contender {
+        name: "split",
+        build: "a network process and a data process, joined by a TCP connection",
+        family: Family::Both,
+        isolates: false,
+        reads_files: true,
+        options: Some(|_| "model = \"relay\"\ndisk = \"nowait\"\n".into()),
+        choose: |_| no("two processes were alike to one in 2006, and each byte passes a second connection"),
+    },
+];
+
+fn engine(name: &str, is_direct: bool) -> String {
+    let direct = if is_direct { "disk-direct = true\n" } else { "" };
+    format!("model = \"loop\"\nmechanism = \"epoll-et\"\ndisk = \"{name}\"\n{direct}")
+}
+
+/// What is decided of all contenders, in their order. `impossible` says why a name cannot be run here.
+pub fn choose(case: &Case, impossible: &dyn Fn(&str) -> Option<String>) -> Vec<(&'static Contender, Choice)> {
+    let decide = |contender: &'static Contender| {
+        let choice = match impossible(contender.name) {
+            _ if contender.reads_files && case.files.is_none() => no("there are no files to read"),
+            Some(why) => no(why),
+            None if case.service.shares_data && contender.isolates => {
+                no("each process would have data of its own")
+            }
+            None if case.isolation && !contender.isolates && contender.name != REFERENCE => {
+                no("a fault would end all connections")
+            }
+            None => (contender.choose)(case),
+        };
+        (contender, choice)
+    };
+    CONTENDERS.iter().map(decide).collect()
+}
+
+/// The contender that is measured with every case.
+pub(super) const REFERENCE: &str = "loop+epoll-et";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advise::FileSet;
+    use crate::advise::case::tests::plain;
+
+    fn chosen(case: &Case) -> Vec<&'static str> {
+        let all = choose(case, &|_| None);
+        all.into_iter().filter(|(_, choice)| choice.is_in()).map(|(c, _)| c.name).collect()
+    }
+
+    #[test]
+    fn every_contender_is_named_once_and_is_in_for_some_load() {
+        let cases = [
+            plain(50, 50),
+            plain(10_000, 500),
+            Case { requests_per_connection: Some(1), ..plain(200, 200) },
+            Case { work: Nanos::from_millis(5), cpus: 2, ..plain(50, 50) },
+            Case { cpus: 8, ..plain(500, 500) },
+            Case { isolation: true, ..plain(200, 200) },
+            Case { files: Some(FileSet { bytes: 1 << 40, is_cold: true }), ..plain(200, 200) },
+        ];
+        for (at, contender) in CONTENDERS.iter().enumerate() {
+            assert!(CONTENDERS[..at].iter().all(|other| other.name != contender.name));
+            let is_somewhere = cases.iter().any(|case| chosen(case).contains(&contender.name));
+            assert!(is_somewhere || contender.name == "split", "{}", contender.name);
+        }
+        for case in &cases {
+            let chosen = chosen(case);
+            assert!(chosen.contains(&REFERENCE) && (2..=8).contains(&chosen.len()), "{chosen:?}");
+        }
+    }
+
+    #[test]
+    fn many_idle_connections_are_for_loops() {
+        assert_eq!(chosen(&plain(10_000, 500)), ["loop+epoll-et", "loop+uring"]);
+        assert!(chosen(&plain(3000, 100)).contains(&"thread"), "near the limit of the rule it is tried");
+    }
+
+    #[test]
+    fn long_work_is_for_whatever_uses_all_cpus() {
+        let case = Case { work: Nanos::from_millis(5), cpus: 2, ..plain(50, 50) };
+        let chosen = chosen(&case);
+        for name in ["thread", "loops+epoll-et", "handoff+epoll-et", "hybrid+epoll-et", "tokio"] {
+            assert!(chosen.contains(&name), "{name}: {chosen:?}");
+        }
+        assert!(!chosen.contains(&"loop+uring") && !chosen.contains(&"loop+poll"));
+    }
+
+    #[test]
+    fn cold_files_are_for_ways_to_the_disk_and_hot_ones_not_for_those_past_the_page_cache() {
+        let of = |is_cold| Case { files: Some(FileSet { bytes: 1 << 40, is_cold }), ..plain(200, 200) };
+        assert!(chosen(&of(true)).contains(&"pool-direct") && !chosen(&of(false)).contains(&"pool-direct"));
+        assert!(chosen(&of(false)).contains(&"pool-sendfile"));
+    }
+
+    #[test]
+    fn short_connections_are_for_pools_and_loops_and_not_for_a_process_each() {
+        let case = Case { requests_per_connection: Some(1), ..plain(200, 200) };
+        let chosen = chosen(&case);
+        for name in ["thread", "pool", "prefork", "loop+epoll-lt", "loop+epoll-et", "loop+uring"] {
+            assert!(chosen.contains(&name), "{name}: {chosen:?}");
+        }
+        assert!(!chosen.contains(&"fork"));
+    }
+
+    #[test]
+    fn kept_apart_means_processes_and_the_loop_as_a_measure() {
+        let case = Case { isolation: true, ..plain(200, 200) };
+        assert_eq!(chosen(&case), ["prefork", "fork", "loop+epoll-et", "preloop"]);
+        let memcache = crate::advise::SERVICES.iter().find(|s| s.name == "memcache").unwrap();
+        let shared = Case { service: memcache, ..plain(200, 200) };
+        let all = choose(&shared, &|_| None);
+        assert!(all.iter().all(|(c, choice)| !c.isolates || !choice.is_in()));
+    }
+
+    #[test]
+    fn what_cannot_be_run_here_is_out_with_its_reason() {
+        let all = choose(&plain(50, 50), &|name| (name == "loop+uring").then(|| "no io_uring".to_owned()));
+        let (_, choice) = all.iter().find(|(c, _)| c.name == "loop+uring").unwrap();
+        assert_eq!(*choice, Choice::Out("no io_uring".into()));
+    }
+}

@@ -1,0 +1,253 @@
+//! The plan that measures contenders, as text: what is run can be read, kept and run again.
+
+use std::fmt::Write as _;
+
+use pitot_meter::Nanos;
+
+use super::case::Case;
+use super::contenders::{Contender, REFERENCE};
+
+/// Smaller differences do not decide what to build.
+const TOLERANCE: &str = "5%";
+const SLICES: u32 = 6;
+/// Slices that are long are fewer.
+const SLICES_LONG: u32 = 4;
+const WARMUP: Nanos = Nanos::from_millis(150);
+/// A slice lasts so many times as long as the requests that are under way at its end.
+const SLICE_TO_DRAIN: u64 = 4;
+/// From this time on what is under way at the end of a slice decides how long slices must be.
+const DRAIN_LONG: Nanos = Nanos::from_millis(10);
+const SLICE_MAX: Nanos = Nanos::from_secs(1);
+
+/// What one plan is to measure.
+#[derive(Clone, Debug)]
+pub struct Wanted<'a> {
+    /// The load.
+    pub case: &'a Case,
+    /// The servers.
+    pub contenders: Vec<&'static Contender>,
+    /// What is varied besides, and its levels.
+    pub axis: Option<(Axis, Vec<u64>)>,
+    /// The directory of the files `0.bin` and so on, and their number.
+    pub files: Option<(String, u64)>,
+    /// All CPUs as a list, if servers and load are to share them.
+    pub shared_cpus: Option<String>,
+}
+
+/// What may be varied to see what would change the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Idle connections.
+    Idle,
+    /// Connections with requests under way.
+    Active,
+    /// CPU time for each request, nanoseconds.
+    Work,
+    /// Files in memory, 0, or not, 1.
+    Cold,
+}
+
+impl Axis {
+    /// The factor of a plan.
+    pub fn factor(self) -> &'static str {
+        match self {
+            Axis::Idle => "load.idle",
+            Axis::Active => "load.connections",
+            Axis::Work => "server.burn",
+            Axis::Cold => "server.cold-files",
+        }
+    }
+
+    /// What is varied, in words.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Axis::Idle => "idle connections",
+            Axis::Active => "active connections",
+            Axis::Work => "CPU work for each request",
+            Axis::Cold => "files in memory or not",
+        }
+    }
+
+    /// A word for file names and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Axis::Idle => "idle",
+            Axis::Active => "connections",
+            Axis::Work => "work",
+            Axis::Cold => "cold",
+        }
+    }
+
+    /// Where a case is.
+    pub fn level(self, case: &Case) -> u64 {
+        match self {
+            Axis::Idle => case.idle(),
+            Axis::Active => case.active,
+            Axis::Work => case.work.0,
+            Axis::Cold => u64::from(case.is_cold()),
+        }
+    }
+
+    /// The case at another level.
+    pub fn at(self, level: u64, case: &Case) -> Case {
+        let mut case = case.clone();
+        match self {
+            Axis::Idle => case.connections = case.active + level,
+            Axis::Active => {
+                case.connections = case.idle() + level;
+                case.active = level;
+            }
+            Axis::Work => case.work = Nanos(level),
+            Axis::Cold => {
+                if let Some(files) = &mut case.files {
+                    files.is_cold = level > 0;
+                }
+            }
+        }
+        case
+    }
+
+    /// A level as a plan and a record spell it.
+    pub fn spelled(self, level: u64) -> String {
+        match self {
+            Axis::Idle | Axis::Active => level.to_string(),
+            Axis::Work => format!("{level}ns"),
+            Axis::Cold => (level > 0).to_string(),
+        }
+    }
+
+    /// A level for readers.
+    pub fn shown(self, level: u64) -> String {
+        match self {
+            Axis::Idle | Axis::Active => pitot_meter::units::grouped(level),
+            Axis::Work if level == 0 => "none".into(),
+            Axis::Work => Nanos(level).to_string(),
+            Axis::Cold if level > 0 => "cold".into(),
+            Axis::Cold => "hot".into(),
+        }
+    }
+}
+
+/// The plan as text.
+pub fn plan_text(wanted: &Wanted<'_>) -> String {
+    let case = wanted.case;
+    let varied = wanted.axis.as_ref();
+    let is_varied = |axis: Axis| varied.is_some_and(|(of, _)| *of == axis);
+    let mut text = String::new();
+    let _ = writeln!(text, "title = {}", quoted(&title(wanted)));
+    let _ = writeln!(text, "question = {}", quoted(&question(wanted)));
+    text.push_str("metric = \"throughput\"\nmeasure = \"slices\"\nrepetitions = 8\nduration = \"1s\"\n");
+    let _ = writeln!(text, "tolerance = \"{TOLERANCE}\"");
+    let levels: Vec<Case> = match varied {
+        Some((axis, levels)) => levels.iter().map(|&level| axis.at(level, case)).collect(),
+        None => vec![case.clone()],
+    };
+    let drain = levels.iter().map(drain).max().unwrap_or(Nanos::ZERO);
+    if drain >= DRAIN_LONG {
+        let slice = Nanos(drain.0 * SLICE_TO_DRAIN).min(SLICE_MAX).max(Nanos::from_millis(40));
+        let _ = writeln!(text, "slices = {SLICES_LONG}\nslice = \"{}ms\"", slice.0 / 1_000_000);
+    } else {
+        let _ = writeln!(text, "slices = {SLICES}");
+    }
+    let _ = writeln!(text, "warmup = \"{}ms\"", WARMUP.0.max(drain.0 * 2) / 1_000_000);
+    if let Some(cpus) = &wanted.shared_cpus {
+        let _ = writeln!(text, "server-cpus = \"{cpus}\"\nload-cpus = \"{cpus}\"");
+    }
+    if wanted.contenders.len() > 1 {
+        let is_there = wanted.contenders.iter().any(|c| c.name == REFERENCE);
+        let baseline = if is_there { REFERENCE } else { wanted.contenders[0].name };
+        let _ = writeln!(text, "baseline = {{ server = \"{baseline}\" }}");
+    }
+
+    let _ = writeln!(text, "\n[server]\nprotocol = \"{}\"", case.service.name);
+    if let Some((directory, _)) = &wanted.files {
+        let _ = writeln!(text, "root = {}", quoted(directory));
+        if case.is_cold() && !is_varied(Axis::Cold) {
+            text.push_str("cold-files = true\n");
+        }
+    }
+    if case.work > Nanos::ZERO && !is_varied(Axis::Work) {
+        let _ = writeln!(text, "burn = \"{}\"", Axis::Work.spelled(case.work.0));
+    }
+
+    text.push_str("\n[load]\n");
+    match &wanted.files {
+        Some((_, count)) => {
+            let _ =
+                writeln!(text, "url = \"http://{{address}}/{{0..{}}}.bin\"\nchoice = \"uniform\"", count - 1);
+        }
+        None => {
+            let _ = writeln!(text, "url = \"{}\"", case.service.url);
+            if case.service.has_size {
+                let _ = writeln!(text, "size = {}", case.size_bytes);
+            }
+        }
+    }
+    if !is_varied(Axis::Active) {
+        let _ = writeln!(text, "connections = {}", case.active);
+    }
+    if case.idle() > 0 && !is_varied(Axis::Idle) {
+        let _ = writeln!(text, "idle = {}", case.idle());
+    }
+    if let Some(requests) = case.requests_per_connection.filter(|_| case.service.keeps_connections) {
+        let _ = writeln!(text, "requests-per-connection = {requests}");
+    }
+
+    let names: Vec<String> = wanted.contenders.iter().map(|c| quoted(c.name)).collect();
+    let _ = writeln!(text, "\n[factors]\nserver = [{}]", names.join(", "));
+    if let Some((axis, levels)) = varied {
+        let words: Vec<String> = levels
+            .iter()
+            .map(|&level| match axis {
+                Axis::Work => quoted(&axis.spelled(level)),
+                _ => axis.spelled(level),
+            })
+            .collect();
+        let _ = writeln!(text, "{} = [{}]", quoted_key(axis.factor()), words.join(", "));
+    }
+    let largest = levels.iter().max_by_key(|case| case.connections).unwrap_or(case);
+    for contender in &wanted.contenders {
+        let Some(options) = contender.options else { continue };
+        let _ = write!(
+            text,
+            "\n[servers.{}]\nsummary = {}\n{}",
+            quoted(contender.name),
+            quoted(contender.build),
+            options(largest)
+        );
+    }
+    text
+}
+
+/// How long the requests take that are under way at the end of a slice.
+fn drain(case: &Case) -> Nanos {
+    Nanos(case.active * case.work.0 / case.cpus.max(1) as u64)
+}
+
+fn title(wanted: &Wanted<'_>) -> String {
+    let what = wanted.case.in_words();
+    match &wanted.axis {
+        None => format!("Advice: {what}"),
+        Some((axis, _)) => format!("Advice, varied {}: {what}", axis.noun()),
+    }
+}
+
+fn question(wanted: &Wanted<'_>) -> String {
+    match &wanted.axis {
+        None => "Which of those that could be best is best?".into(),
+        Some((axis, levels)) => {
+            let levels: Vec<String> = levels.iter().map(|&level| axis.shown(level)).collect();
+            format!("Does the order turn with {}: {}?", axis.noun(), levels.join(", "))
+        }
+    }
+}
+
+/// A string of JSON is one of TOML.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// `server.cold-files` is one key where `server` is a factor as well.
+fn quoted_key(name: &str) -> String {
+    if name.starts_with("server.") { quoted(name) } else { name.to_owned() }
+}
