@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod advise;
 mod catalog;
 mod compare;
 mod comparison;
@@ -50,6 +51,7 @@ struct Pitot {
 enum Command {
     Run(Box<run::Run>),
     Init(Box<init::Init>),
+    Advise(Box<advise::Advise>),
     Serve(serve::Serve),
     Load(Box<load::Load>),
     Mail(Box<mail::Mail>),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
     let result = match Pitot::try_parse().unwrap_or_else(|e| foreign::advise(e).exit()).command {
         Command::Run(command) => command.run(),
         Command::Init(command) => command.run(),
+        Command::Advise(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Load(command) => command.run(),
         Command::Mail(command) => command.run(),

@@ -26,7 +26,8 @@ use crate::comparison::{self, Comparison, Folder};
 use crate::failure::nearest;
 use crate::report;
 use amount::Amount;
-use progress::Display;
+pub(crate) use check::check as check_options;
+pub(crate) use progress::Display;
 
 /// Run a plan: start each server afresh, load it, monitor it, and record everything in one file.
 ///
@@ -334,7 +335,7 @@ fn read_plan(name: &str) -> Result<String, Failure> {
     })
 }
 
-fn guardian() -> Result<Guardian, Failure> {
+pub(crate) fn guardian() -> Result<Guardian, Failure> {
     Guardian::start().map_err(|e| {
         Failure::run(
             format!("no private directory or process could be made: {e}"),
@@ -344,7 +345,7 @@ fn guardian() -> Result<Guardian, Failure> {
 }
 
 /// How this program can be started again.
-fn own_path() -> Result<String, Failure> {
+pub(crate) fn own_path() -> Result<String, Failure> {
     let path = std::env::current_exe()
         .map_err(|e| Failure::run(format!("the program's own file cannot be found: {e}"), "mount /proc"))?;
     Ok(path.to_string_lossy().into_owned())
@@ -425,7 +426,7 @@ fn shortened(labels: &[String]) -> String {
 }
 
 /// `1 min 20 s`.
-fn minutes(seconds: f64) -> String {
+pub(crate) fn minutes(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match (whole / 3600, whole / 60 % 60, whole % 60) {
         (0, 0, s) => format!("{s} s"),

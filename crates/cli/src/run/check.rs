@@ -15,7 +15,7 @@ const OF_FILES: &[&str] = &["--requests", "--expect-body", "--body"];
 ///
 /// # Errors
 /// The first option that would be refused, with its place in the plan.
-pub(super) fn check(prepared: &Prepared, name: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn check(prepared: &Prepared, name: Option<&str>) -> Result<(), Failure> {
     let plan = &prepared.plan;
     let has_figure = |repetitions: usize| plan.statistic.of(&vec![1.0; repetitions]).is_some();
     let in_fresh_runs = prepared.ways.cells.iter().any(|(measure, _)| *measure == Measure::Fresh);

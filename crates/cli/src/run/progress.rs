@@ -7,16 +7,16 @@ use pitot_lab::{Finished, Progress, Repetition, VerdictKind, metric};
 use super::minutes;
 
 /// Shows the progress of a run.
-pub(super) struct Display {
+pub(crate) struct Display {
     terminal: bool,
 }
 
 impl Display {
-    pub(super) fn new() -> Display {
+    pub(crate) fn new() -> Display {
         Display { terminal: io::stderr().is_terminal() }
     }
 
-    pub(super) fn show(&mut self, news: &Progress<'_>) {
+    pub(crate) fn show(&mut self, news: &Progress<'_>) {
         let count = format!("[{:>width$}/{}]", news.number, news.total, width = news.total.to_string().len());
         let left = minutes(news.left_s);
         match (news.trial, news.finished) {
@@ -45,7 +45,7 @@ impl Display {
         }
     }
 
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if self.terminal {
             eprint!("\r\x1b[K");
         }

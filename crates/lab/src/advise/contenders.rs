@@ -3,6 +3,7 @@
 //! The order is that of simplicity: where the run tells no difference, the first one is the advice.
 
 use pitot_meter::Nanos;
+use pitot_meter::units::grouped;
 
 use super::case::Case;
 use super::known::{FEW, MARGIN, THREADS_GOOD};
@@ -97,7 +98,7 @@ pub static CONTENDERS: &[Contender] = &[
             n if n <= THREADS_GOOD * MARGIN => {
                 yes("tried, as it is near the limit that threads are said to have")
             }
-            n => no(format!("{n} tasks: threads are said to be good up to {THREADS_GOOD}")),
+            n => no(format!("{} tasks: threads are said to be good up to {THREADS_GOOD}", grouped(n))),
         },
     },
     Contender {
@@ -132,8 +133,7 @@ pub static CONTENDERS: &[Contender] = &[
             () if case.is_short_lived() => {
                 no("a process for each short connection: about 5% of the rate of events")
             }
-            () if case.connections <= FEW => yes("low load, and connections that last"),
-            () => no("a process for each connection, though faults need not be kept apart"),
+            () => no("connections last, so that it is what a pool of processes is, which stands for it"),
         },
     },
     Contender {

@@ -14,7 +14,7 @@ const SLICES: u32 = 6;
 const SLICES_LONG: u32 = 4;
 const WARMUP: Nanos = Nanos::from_millis(150);
 /// A slice lasts so many times as long as the requests that are under way at its end.
-const SLICE_TO_DRAIN: u64 = 4;
+const SLICE_TO_DRAIN: u64 = 2;
 /// From this time on what is under way at the end of a slice decides how long slices must be.
 const DRAIN_LONG: Nanos = Nanos::from_millis(10);
 const SLICE_MAX: Nanos = Nanos::from_secs(1);
@@ -142,9 +142,8 @@ pub fn plan_text(wanted: &Wanted<'_>) -> String {
         Some((axis, levels)) => levels.iter().map(|&level| axis.at(level, case)).collect(),
         None => vec![case.clone()],
     };
-    let drain = levels.iter().map(drain).max().unwrap_or(Nanos::ZERO);
-    if drain >= DRAIN_LONG {
-        let slice = Nanos(drain.0 * SLICE_TO_DRAIN).min(SLICE_MAX).max(Nanos::from_millis(40));
+    let drain = wanted.drain();
+    if let Some(slice) = slice(drain) {
         let _ = writeln!(text, "slices = {SLICES_LONG}\nslice = \"{}ms\"", slice.0 / 1_000_000);
     } else {
         let _ = writeln!(text, "slices = {SLICES}");
@@ -219,9 +218,28 @@ pub fn plan_text(wanted: &Wanted<'_>) -> String {
     text
 }
 
-/// How long the requests take that are under way at the end of a slice.
-fn drain(case: &Case) -> Nanos {
-    Nanos(case.active * case.work.0 / case.cpus.max(1) as u64)
+/// The length of slices, if what is under way at their end decides it.
+fn slice(drain: Nanos) -> Option<Nanos> {
+    let slice = Nanos(drain.0 * SLICE_TO_DRAIN).min(SLICE_MAX).max(Nanos::from_millis(40));
+    (drain >= DRAIN_LONG).then_some(slice)
+}
+
+impl Wanted<'_> {
+    /// How long the requests take at most that are under way at the end of a slice.
+    fn drain(&self) -> Nanos {
+        let of = |case: &Case| Nanos(case.active * case.work.0 / case.cpus.max(1) as u64);
+        match &self.axis {
+            Some((axis, levels)) => levels.iter().map(|&level| of(&axis.at(level, self.case))).max(),
+            None => Some(of(self.case)),
+        }
+        .unwrap_or(Nanos::ZERO)
+    }
+
+    /// How many times longer slices take than they are said to last.
+    pub fn overrun(&self) -> f64 {
+        let drain = self.drain();
+        slice(drain).map_or(1.0, |slice| (slice.0 + drain.0) as f64 / slice.0 as f64)
+    }
 }
 
 fn title(wanted: &Wanted<'_>) -> String {

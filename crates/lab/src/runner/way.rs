@@ -76,7 +76,7 @@ impl Ways {
     }
 
     /// The cells that are measured in slices.
-    pub(super) fn sliced(&self) -> usize {
+    pub fn sliced(&self) -> usize {
         self.cells.iter().filter(|(measure, _)| *measure == Measure::Slices).count()
     }
 

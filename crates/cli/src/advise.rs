@@ -1,0 +1,224 @@
+//! `pitot advise`.
+
+mod asked;
+mod files;
+mod json;
+mod measure;
+mod page;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use pitot_host::Machine;
+use pitot_host::check::{Facts, Judgement, TOPICS, Verdict, check};
+use pitot_lab::advise::{
+    Answer, Case, Choice, Contender, Known, Probe, Turns, choose, entrants, known, probes, topics, turns,
+};
+use pitot_meter::{Nanos, units};
+use pitot_results::Failure;
+
+use asked::Active;
+use files::FileStore;
+use measure::{Bench, Measured};
+
+/// Say which server to build or choose for a load: what is known, what a run of the likely candidates shows, and what would
+/// change the answer.
+///
+/// The candidates that could be best for the description are run, and only these, on a load made of it: idle connections are
+/// open, work is done, files lie on the disk. The best of them are then run at other loads, to see where the order turns. Every
+/// run is a file for `pitot report` and `pitot compare`. Exits with 1 if a candidate could not be measured.
+#[derive(Debug, Args)]
+pub(crate) struct Advise {
+    /// The protocol: http, blob, busy or memcache.
+    #[arg(long, value_name = "PROTOCOL", default_value = "http")]
+    protocol: String,
+    /// Connections that are open at once, idle ones included.
+    #[arg(short, long, value_name = "N", value_parser = units::count)]
+    connections: u64,
+    /// How many of them have requests under way, as a number or a share: 500, 5%. The others are open and idle.
+    #[arg(long, value_name = "N|SHARE", value_parser = asked::active, default_value = "100%")]
+    active: Active,
+    /// Size of a reply.
+    #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "1KiB")]
+    size: u64,
+    /// CPU time of the application for each request.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "0s")]
+    cpu_work: Nanos,
+    /// Requests after which a connection is closed; without it connections stay open.
+    #[arg(long, value_name = "N", value_parser = units::count)]
+    requests_per_connection: Option<u64>,
+    /// The replies are files: the size of all of them. Those that are more than memory holds are read from the disk.
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    files: Option<u64>,
+    /// Memory of the machine that is to serve the files. [default: what this one has]
+    #[arg(long, value_name = "SIZE", value_parser = units::size, requires = "files")]
+    memory: Option<u64>,
+    /// A fault in one connection must leave the others alone: processes are advised.
+    #[arg(long)]
+    isolation: bool,
+    /// Time for all runs.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "4m")]
+    within: Nanos,
+    /// Show the candidates and the plan, and run nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// The run file to create; those of other loads are named after it. [default: advice and the time, in this directory]
+    #[arg(short, long, value_name = "FILE.pitot")]
+    output: Option<PathBuf>,
+    /// The output format.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// All that an answer says.
+struct Advice<'a> {
+    case: &'a Case,
+    known: Vec<&'static Known>,
+    choices: &'a [(&'static Contender, Choice)],
+    /// The plan of the description.
+    plan: String,
+    /// CPUs of servers and load.
+    cpus: (String, String),
+    estimate_s: f64,
+    /// Other loads and, after the run, what they have shown.
+    probes: Vec<(Probe, Tried)>,
+    measured: Option<(Measured, Answer)>,
+    /// Rules of the host that matter, and stand in the way.
+    host: Vec<Judgement>,
+    /// How many more there are.
+    host_others: usize,
+    notes: Vec<String>,
+}
+
+/// What became of a probe.
+enum Tried {
+    /// It was run.
+    Measured(Measured, Box<Turns>),
+    /// It was not, for this reason.
+    Not(String),
+    /// It would be.
+    Planned,
+}
+
+impl Advise {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        // Before anything starts a thread: guardians are forks of this process.
+        let mut bench = if self.dry_run { Bench::dry()? } else { Bench::new(self.files.is_some())? };
+        let case = self.case(&bench)?;
+        let store = FileStore::of(&case, bench.directory());
+        let impossible = |name: &str| bench.why_impossible(name);
+        let choices = choose(&case, &impossible);
+        let chosen: Vec<&'static Contender> =
+            choices.iter().filter(|(_, choice)| choice.is_in()).map(|(contender, _)| *contender).collect();
+        let planned = probes(&case, bench.descriptors);
+        let within_s = self.within.as_secs_f64();
+        let share = if planned.len() > 1 { 0.5 } else { 0.65 };
+        let prepared = bench.prepare(&case, chosen, None, store.as_ref(), within_s * share)?;
+        let (host, host_others) = host_rules(&case);
+        let mut advice = Advice {
+            case: &case,
+            known: known(&case),
+            choices: &choices,
+            plan: prepared.source.clone(),
+            cpus: (prepared.cpus.server_list(), prepared.cpus.load_list()),
+            estimate_s: if self.dry_run { within_s } else { prepared.estimate_s() },
+            probes: Vec::new(),
+            measured: None,
+            host,
+            host_others,
+            notes: store.iter().map(|store| store.note()).collect(),
+        };
+        if self.dry_run {
+            advice.estimate_s = prepared.estimate_s() / share;
+            advice.probes = planned.into_iter().map(|probe| (probe, Tried::Planned)).collect();
+            self.print(&advice);
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(store) = &store {
+            store.write()?;
+        }
+        let output = self.output.clone().unwrap_or_else(measure::default_output);
+        let measured = bench.run(prepared, &output)?;
+        let answer = Answer::of(&measured.run, &case, None).ok_or_else(|| {
+            Failure::run(
+                "no candidate could be measured",
+                format!("see why: pitot report {}", output.display()),
+            )
+        })?;
+        let ranked: Vec<&'static Contender> = answer
+            .standings
+            .iter()
+            .filter(|standing| standing.is_eligible)
+            .map(|standing| standing.contender)
+            .collect();
+        let count = planned.len();
+        for (number, probe) in planned.into_iter().enumerate() {
+            let left_s = (within_s - bench.elapsed_s()) / (count - number) as f64;
+            let mut entrants = entrants(&ranked, &probe, &case, &impossible_of(&bench));
+            // What is advised may be level with the best of its family, and not the first.
+            if !entrants.iter().any(|c| c.name == answer.build.name) {
+                entrants.insert(0, answer.build);
+            }
+            let axis = Some((probe.axis, probe.levels.clone()));
+            let tried = match bench.prepare(&case, entrants, axis, store.as_ref(), left_s) {
+                Ok(prepared) => {
+                    let measured = bench.run(prepared, &measure::beside(&output, probe.axis.word()))?;
+                    let turns = turns(&measured.run, &case, &probe, &answer);
+                    Tried::Measured(measured, Box::new(turns))
+                }
+                Err(failure) => Tried::Not(format!("{}: {}", failure.what, failure.cure)),
+            };
+            advice.probes.push((probe, tried));
+        }
+        let is_whole = answer.failed.is_empty();
+        advice.measured = Some((measured, answer));
+        self.print(&advice);
+        Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn print(&self, advice: &Advice<'_>) {
+        let text = match self.format {
+            Format::Text => page::text(advice),
+            Format::Json => format!("{:#}\n", json::json(advice)),
+        };
+        // A closed pipe (`| head`) is no failure.
+        let _ = io::stdout().write_all(text.as_bytes());
+    }
+}
+
+fn impossible_of<'b>(bench: &'b Bench) -> impl Fn(&str) -> Option<String> + 'b {
+    |name| bench.why_impossible(name)
+}
+
+/// The rules that stand in the way on topics that matter for a case, and how many do on others.
+fn host_rules(case: &Case) -> (Vec<Judgement>, usize) {
+    let wanted = match case.files {
+        Some(_) => None,
+        None => Some(case.service.host_use),
+    };
+    let uses = [Some(case.service.host_use), case.files.map(|_| pitot_host::check::Use::Files)];
+    let matters = topics(case);
+    let is_wrong = |judgement: &Judgement| matches!(judgement.verdict, Verdict::Wrong { .. });
+    let is_for = |judgement: &Judgement| {
+        judgement.rule.uses.is_empty()
+            || uses.iter().flatten().any(|wanted| judgement.rule.uses.contains(wanted))
+    };
+    let of_topic = |judgement: &Judgement| {
+        TOPICS
+            .iter()
+            .filter(|(topic, _)| matters.contains(topic))
+            .any(|(_, rules)| rules.iter().any(|rule| rule.name == judgement.rule.name))
+    };
+    let all = check(&Facts::collect(&Machine::here()), wanted);
+    let (mattering, others): (Vec<Judgement>, Vec<Judgement>) =
+        all.into_iter().filter(|j| is_wrong(j) && is_for(j)).partition(of_topic);
+    (mattering, others.len())
+}

@@ -1,0 +1,150 @@
+//! From the options to a case.
+
+use pitot_lab::advise::{Case, FileSet, SERVICES};
+use pitot_meter::units;
+use pitot_results::Failure;
+
+use super::Advise;
+use super::measure::Bench;
+use crate::failure::nearest;
+
+/// Larger replies are not tried.
+const SIZE_MAX: u64 = 1 << 30;
+/// The share of memory that the page cache can be.
+const CACHE_SHARE: f64 = 0.9;
+
+/// How many connections are active.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Active {
+    /// So many.
+    Number(u64),
+    /// A share of them.
+    Share(f64),
+}
+
+/// `500` or `5%`.
+pub(super) fn active(text: &str) -> Result<Active, String> {
+    let Some(percent) = text.strip_suffix('%') else {
+        return units::count(text).map(Active::Number).map_err(|e| e.to_string());
+    };
+    match percent.trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Active::Share(percent / 100.0)),
+        _ => Err("not a share of the connections, such as 5%".into()),
+    }
+}
+
+impl Active {
+    fn of(self, connections: u64) -> u64 {
+        match self {
+            Active::Number(number) => number,
+            Active::Share(share) => ((connections as f64 * share).round() as u64).max(1),
+        }
+    }
+}
+
+impl Advise {
+    /// The case that the options describe.
+    pub(super) fn case(&self, bench: &Bench) -> Result<Case, Failure> {
+        let Some(service) = SERVICES.iter().find(|service| service.name == self.protocol) else {
+            let hint = nearest(&self.protocol, SERVICES.iter().map(|service| service.name));
+            let names: Vec<&str> = SERVICES.iter().map(|service| service.name).collect();
+            return Err(Failure::misuse(
+                format!("there is no advice for protocol `{}`{hint}", self.protocol),
+                format!("choose one of {}; for mail there is `pitot run mail`", names.join(", ")),
+            ));
+        };
+        let active = self.active.of(self.connections);
+        let name = service.name;
+        let refused = [
+            (self.connections == 0, "no connections need no server".into(), "give --connections 1 or more"),
+            (
+                active == 0,
+                "no connection is active, and so nothing is served".into(),
+                "give --active 1 or more",
+            ),
+            (
+                active > self.connections,
+                format!("{active} of {} connections cannot be active", self.connections),
+                "give --active at most as many as --connections, or a share such as 5%",
+            ),
+            (
+                self.requests_per_connection == Some(0),
+                "a connection without a request serves nothing".into(),
+                "give --requests-per-connection 1 or more, or leave it out",
+            ),
+            (
+                !service.keeps_connections && active < self.connections,
+                format!("connections of {name} end with their reply: none is idle"),
+                "leave --active out",
+            ),
+            (
+                !service.keeps_connections && self.requests_per_connection.is_some_and(|n| n != 1),
+                format!("connections of {name} carry one request"),
+                "leave --requests-per-connection out",
+            ),
+            (
+                self.files.is_some() && !service.has_files,
+                format!("{name} serves no files"),
+                "leave --files out, or describe a load of http",
+            ),
+            (
+                self.size == 0 && service.has_size,
+                "replies of no bytes are no load".into(),
+                "give --size 1 or more",
+            ),
+            (
+                self.size > SIZE_MAX,
+                "replies of more than 1 GiB are not tried".into(),
+                "give a smaller --size: from some MiB on each costs what its bytes cost",
+            ),
+            (
+                self.files.is_some_and(|bytes| bytes < self.size),
+                "the files together are smaller than one of them".into(),
+                "give --files the size of all files, and --size that of one",
+            ),
+            (
+                self.connections + SPARE > bench.descriptors,
+                format!(
+                    "{} connections need more descriptors than a process may have here ({})",
+                    self.connections, bench.descriptors
+                ),
+                "raise the hard limit (`ulimit -Hn`, `pitot host check`), or describe a part of the load",
+            ),
+        ];
+        if let Some((_, what, cure)) = refused.into_iter().find(|(is_so, _, _)| *is_so) {
+            return Err(Failure::misuse(what, cure));
+        }
+        let memory = self.memory.unwrap_or_else(pitot_host::memory_total_bytes);
+        let files =
+            self.files.map(|bytes| FileSet { bytes, is_cold: bytes as f64 > memory as f64 * CACHE_SHARE });
+        Ok(Case {
+            service,
+            connections: self.connections,
+            active,
+            size_bytes: self.size,
+            work: self.cpu_work,
+            requests_per_connection: self.requests_per_connection,
+            files,
+            isolation: self.isolation,
+            cpus: bench.server_cpus(self.cpu_work),
+        })
+    }
+}
+
+/// Descriptors besides those of connections.
+const SPARE: u64 = 264;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn active_connections_are_a_number_or_a_share() {
+        assert_eq!(active("5%").map(|active| active.of(10_000)), Ok(500));
+        assert_eq!(active("0.001%").map(|active| active.of(100)), Ok(1));
+        assert_eq!(active("2k").map(|active| active.of(10_000)), Ok(2000));
+        for bad in ["0%", "101%", "x%", "-5%", "many"] {
+            assert!(active(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! An answer for programs: `pitot-advice/1`.
+
+use pitot_lab::advise::{Against, Answer, Choice, Standing};
+use serde_json::{Value, json};
+
+use super::measure::Measured;
+use super::{Advice, Tried};
+
+const SCHEMA: &str = "pitot-advice/1";
+
+pub(super) fn json(advice: &Advice<'_>) -> Value {
+    let case = advice.case;
+    json!({
+        "schema": SCHEMA,
+        "description": {
+            "protocol": case.service.name,
+            "connections": case.connections,
+            "active": case.active,
+            "size_bytes": case.size_bytes,
+            "cpu_work_ns": case.work.0,
+            "requests_per_connection": case.requests_per_connection,
+            "files": case.files.map(|files| json!({ "bytes": files.bytes, "cold": files.is_cold })),
+            "isolation": case.isolation,
+        },
+        "known": advice.known.iter().map(|known| json!({
+            "name": known.name, "says": known.says, "source": known.source, "year": known.year,
+        })).collect::<Vec<_>>(),
+        "candidates": advice.choices.iter().map(|(contender, choice)| json!({
+            "server": contender.name,
+            "build": contender.build,
+            "in": matches!(choice, Choice::In(_)),
+            "why": choice.why(),
+        })).collect::<Vec<_>>(),
+        "server_cpus": advice.cpus.0,
+        "load_cpus": advice.cpus.1,
+        "notes": advice.notes,
+        "plan": advice.plan,
+        "estimate_s": advice.estimate_s,
+        "answer": advice.measured.as_ref().map(|(measured, answer)| whole(measured, answer)),
+        "probes": advice.probes.iter().map(|(probe, tried)| {
+            let levels: Vec<String> = probe.levels.iter().map(|&level| probe.axis.spelled(level)).collect();
+            let (run, shown, reason) = match tried {
+                Tried::Measured(measured, turns) => (
+                    Some(run(measured)),
+                    Some(turns.levels.iter().map(|turn| json!({
+                        "level": probe.axis.spelled(turn.level),
+                        "holds": turn.holds,
+                        "best": turn.best.name,
+                        "ahead": turn.ahead.map(against),
+                        "near": turn.near.map(|near| probe.axis.spelled(near)),
+                        "answer": one(&turn.answer),
+                    })).collect::<Vec<_>>()),
+                    None,
+                ),
+                Tried::Not(reason) => (None, None, Some(reason.as_str())),
+                Tried::Planned => (None, None, None),
+            };
+            json!({
+                "varied": probe.axis.word(), "factor": probe.axis.factor(), "levels": levels, "note": probe.note,
+                "run": run, "shown": shown, "not_run": reason,
+            })
+        }).collect::<Vec<_>>(),
+        "host": advice.host.iter().map(|judgement| json!({
+            "rule": judgement.rule.name,
+            "why": judgement.rule.why,
+            "source": judgement.rule.source,
+            "mend": judgement.verdict.mend().map(|mend| mend.by_hand.clone()),
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn run(measured: &Measured) -> Value {
+    json!({ "file": measured.path, "seconds": measured.seconds, "times": measured.times })
+}
+
+fn whole(measured: &Measured, answer: &Answer) -> Value {
+    let mut value = one(answer);
+    value["run"] = run(measured);
+    value
+}
+
+fn one(answer: &Answer) -> Value {
+    json!({
+        "build": answer.build.name,
+        "metric": answer.metric.name,
+        "level": answer.level().map(|standing| standing.contender.name).collect::<Vec<_>>(),
+        "standings": answer.standings.iter().map(standing).collect::<Vec<_>>(),
+        "failed": answer.failed.iter().map(|(cell, reason)| json!({ "cell": cell, "reason": reason })).collect::<Vec<_>>(),
+        "control": answer.control.map(against),
+        "isolation_costs": answer.isolation_cost().map(against),
+    })
+}
+
+fn standing(standing: &Standing) -> Value {
+    json!({
+        "server": standing.contender.name,
+        "eligible": standing.is_eligible,
+        "throughput_rps": standing.throughput_rps,
+        "cpu_ns_per_request": standing.cpu_ns,
+        "latency_p99_ns": standing.p99_ns,
+        "memory_bytes_per_connection": standing.memory_bytes,
+        "samples": standing.samples,
+        "behind": standing.behind.map(against),
+    })
+}
+
+fn against(against: Against) -> Value {
+    json!({
+        "factor": against.factor,
+        "low": against.interval.map(|(low, _)| low),
+        "high": against.interval.map(|(_, high)| high),
+        "declared": against.is_declared,
+    })
+}

@@ -1,0 +1,236 @@
+//! The runs behind an answer: prepared, fitted to the time, and carried out as `pitot run` does.
+
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use pitot_host::split_cpus;
+use pitot_lab::advise::{Axis, Case, Contender, Wanted, plan_text};
+use pitot_lab::{Catalog, Guardian, Outcome, Plan, Prepared, Run, RunLock, RunState, Setting, prepare};
+use pitot_meter::Nanos;
+use pitot_results::{Failure, rfc3339};
+use pitot_sys::signal::{Signal, SignalFd};
+
+use super::files::FileStore;
+use crate::catalog::catalog;
+use crate::run::{self, Display};
+
+/// Runs of one answer at most: the description, and the probes.
+const RUNS_MAX: usize = 3;
+/// Repetitions where nothing can be measured in slices: as many as the time allows of these.
+const REPETITIONS: [u32; 3] = [10, 8, 6];
+/// A fresh run is at least so long, and at most, seconds.
+const DURATION_S: (f64, f64) = (0.3, 3.0);
+
+/// What runs need.
+pub(super) struct Bench {
+    catalog: Catalog,
+    guardians: Vec<Guardian>,
+    /// Whose directory has the files.
+    files: Option<Guardian>,
+    signals: Option<SignalFd>,
+    begin: Instant,
+    /// The hard limit on descriptors of a process.
+    pub(super) descriptors: u64,
+    /// CPUs of the servers in halves, and all.
+    halves: usize,
+    all: Vec<usize>,
+}
+
+/// A run that is over.
+pub(super) struct Measured {
+    pub(super) path: PathBuf,
+    pub(super) run: Run,
+    pub(super) seconds: f64,
+    pub(super) times: String,
+}
+
+impl Bench {
+    /// For runs. The process must have one thread.
+    pub(super) fn new(with_files: bool) -> Result<Bench, Failure> {
+        let files = with_files.then(run::guardian).transpose()?;
+        let guardians = (0..RUNS_MAX).map(|_| run::guardian()).collect::<Result<_, _>>()?;
+        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
+            Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
+        })?;
+        Ok(Bench { guardians, files, signals: Some(signals), ..Bench::dry()? })
+    }
+
+    /// For plans that are not run.
+    pub(super) fn dry() -> Result<Bench, Failure> {
+        let split = split_cpus(None, None)?;
+        let mut all: Vec<usize> = split.server.iter().chain(&split.load).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        let descriptors =
+            pitot_sys::limits::raise_descriptors().unwrap_or_else(|_| pitot_sys::limits::descriptors());
+        Ok(Bench {
+            catalog: catalog()?,
+            guardians: Vec::new(),
+            files: None,
+            signals: None,
+            begin: Instant::now(),
+            descriptors,
+            halves: split.server.len(),
+            all,
+        })
+    }
+
+    /// Where files go.
+    pub(super) fn directory(&self) -> &Path {
+        self.files.as_ref().map_or(Path::new("DIR"), |guardian| guardian.dir())
+    }
+
+    /// How many CPUs servers have with work of this length.
+    pub(super) fn server_cpus(&self, work: Nanos) -> usize {
+        if Case::is_long_work(work) { self.all.len() } else { self.halves }
+    }
+
+    /// Seconds since the first thing was done.
+    pub(super) fn elapsed_s(&self) -> f64 {
+        self.begin.elapsed().as_secs_f64()
+    }
+
+    /// Why a contender cannot be run here, if it cannot.
+    pub(super) fn why_impossible(&self, name: &str) -> Option<String> {
+        // The engine needs what the mechanism needs.
+        let name = if name == "uring-engine" { "loop+uring" } else { name };
+        let (model, mechanism) = match name.split_once('+') {
+            Some(pair) => pair,
+            None => (name, self.catalog.model(name)?.default_mechanism.as_str()),
+        };
+        self.catalog.why_impossible(model, mechanism).map(str::to_owned)
+    }
+
+    /// A plan made ready, of as many generations as the time allows.
+    pub(super) fn prepare(
+        &self,
+        case: &Case,
+        contenders: Vec<&'static Contender>,
+        axis: Option<(Axis, Vec<u64>)>,
+        files: Option<&FileStore>,
+        within_s: f64,
+    ) -> Result<Prepared, Failure> {
+        let count = contenders.len();
+        let wanted = Wanted {
+            case,
+            contenders,
+            axis,
+            files: files.map(|files| (files.directory.to_string_lossy().into_owned(), files.count)),
+            shared_cpus: Case::is_long_work(case.work).then(|| list(&self.all)),
+        };
+        let text = plan_text(&wanted);
+        let within_s = within_s / wanted.overrun();
+        let make = || -> Result<Prepared, Failure> {
+            let plan = Plan::parse("advice.toml", &text, &self.catalog)?;
+            prepare(plan, text.clone(), &self.catalog)
+        };
+        let mut prepared = make()?;
+        run::check_options(&prepared, None)?;
+        if fit(&mut prepared, within_s) {
+            return Ok(prepared);
+        }
+        let enough = |seconds: &f64| make().is_ok_and(|mut prepared| fit(&mut prepared, *seconds));
+        let needed = (1..=40).map(|step| within_s.max(1.0) * 1.2f64.powi(step)).find(enough);
+        let more = needed.map_or(2.0, |needed| needed / within_s.max(1.0));
+        Err(Failure::misuse(
+            format!("{within_s:.0} s are too short for {count} candidates"),
+            format!("allow about {more:.1} times as much with --within"),
+        ))
+    }
+
+    /// Runs a plan into a new file.
+    pub(super) fn run(&mut self, prepared: Prepared, output: &Path) -> Result<Measured, Failure> {
+        let begin = Instant::now();
+        let times = prepared.times();
+        let Some(guardian) = self.guardians.pop() else {
+            return Err(Failure::run("there are more runs than were foreseen", "run the plan by itself"));
+        };
+        let stopped = std::cell::Cell::new(false);
+        let stop = || {
+            let is_asked = self.signals.as_ref().is_some_and(|signals| signals.next().is_some());
+            stopped.set(stopped.get() || is_asked);
+            stopped.get()
+        };
+        let lock = RunLock::take("advise");
+        if let Some(other) = lock.other() {
+            eprintln!("warning: another run of Pitot is under way on this machine ({other})");
+        }
+        let pitot = run::own_path()?;
+        let command_line = std::env::args().collect::<Vec<_>>().join(" ");
+        let setting = Setting {
+            pitot: &pitot,
+            version: env!("CARGO_PKG_VERSION"),
+            command_line: &command_line,
+            trial: true,
+            note: &|| lock.note(),
+            stop: &stop,
+        };
+        eprintln!("{}: {times}, about {}", prepared.plan.title, run::minutes(prepared.estimate_s()));
+        let mut display = Display::new();
+        let outcome: Outcome = prepared.run(output, setting, guardian, &mut |news| display.show(news))?;
+        display.clear();
+        if outcome.state != RunState::Complete {
+            return Err(Failure::run(
+                "it was stopped before its end; what was measured is kept",
+                format!("read it with: pitot report {}", outcome.path.display()),
+            ));
+        }
+        let run = crate::report::open(&outcome.path)?;
+        Ok(Measured { path: outcome.path, run, seconds: begin.elapsed().as_secs_f64(), times })
+    }
+}
+
+/// Fits a plan to a time. False if that is too short for a decision.
+fn fit(prepared: &mut Prepared, within_s: f64) -> bool {
+    let has_fresh = prepared.ways.sliced() < prepared.cells.len();
+    if !has_fresh {
+        return prepared.fit(within_s).is_ok();
+    }
+    let is_mixed = prepared.ways.sliced() > 0;
+    // Half of the time for each way, where there are two.
+    let fresh_s = if is_mixed { within_s / 2.0 } else { within_s };
+    let cells = (prepared.cells.len() - prepared.ways.sliced()) as f64;
+    for repetitions in REPETITIONS {
+        // What the estimate has besides the measured parts, and besides the slices.
+        let mut with = |repetitions: u32, duration_s: f64| {
+            (prepared.plan.repetitions, prepared.plan.duration_s) = (repetitions, duration_s);
+            prepared.estimate_s()
+        };
+        let besides_s = with(repetitions, 0.0) - with(0, 0.0);
+        let duration_s = (fresh_s - besides_s) / (cells * f64::from(repetitions));
+        if duration_s >= DURATION_S.0 {
+            with(repetitions, duration_s.min(DURATION_S.1));
+            return !is_mixed || prepared.fit(within_s).is_ok();
+        }
+    }
+    false
+}
+
+/// `0-3,8`.
+fn list(cpus: &[usize]) -> String {
+    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Where the run is written if nobody says.
+pub(super) fn default_output() -> PathBuf {
+    let time: String =
+        rfc3339(SystemTime::now()).chars().filter(|c| c.is_ascii_digit() || *c == 'T').take(15).collect();
+    PathBuf::from(format!("advice-{time}.pitot"))
+}
+
+/// The file of a probe: `advice-work.pitot` beside `advice.pitot`.
+pub(super) fn beside(output: &Path, word: &str) -> PathBuf {
+    let stem = output.file_stem().unwrap_or_default().to_string_lossy();
+    output.with_file_name(format!("{stem}-{word}.pitot"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_probes_are_named_after_the_first() {
+        assert_eq!(beside(Path::new("/x/a.pitot"), "work"), Path::new("/x/a-work.pitot"));
+        assert_eq!(list(&[0, 1, 5]), "0,1,5");
+    }
+}
