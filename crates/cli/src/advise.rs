@@ -101,7 +101,7 @@ struct Advice<'a> {
 /// What became of a probe.
 enum Tried {
     /// It was run.
-    Measured(Measured, Box<Turns>),
+    Measured(Box<Measured>, Turns),
     /// It was not, for this reason.
     Not(String),
     /// It would be.
@@ -121,7 +121,9 @@ impl Advise {
         let planned = probes(&case, bench.descriptors);
         let within_s = self.within.as_secs_f64();
         let share = if planned.len() > 1 { 0.5 } else { 0.65 };
-        let prepared = bench.prepare(&case, chosen, None, store.as_ref(), within_s * share)?;
+        let prepare = |seconds| bench.prepare(&case, chosen.clone(), None, store.as_ref(), seconds);
+        // Other loads come after the one that was described.
+        let prepared = prepare(within_s * share).or_else(|_| prepare(within_s))?;
         let (host, host_others) = host_rules(&case);
         let mut advice = Advice {
             case: &case,
@@ -129,7 +131,7 @@ impl Advise {
             choices: &choices,
             plan: prepared.source.clone(),
             cpus: (prepared.cpus.server_list(), prepared.cpus.load_list()),
-            estimate_s: if self.dry_run { within_s } else { prepared.estimate_s() },
+            estimate_s: prepared.estimate_s(),
             probes: Vec::new(),
             measured: None,
             host,
@@ -137,7 +139,6 @@ impl Advise {
             notes: store.iter().map(|store| store.note()).collect(),
         };
         if self.dry_run {
-            advice.estimate_s = prepared.estimate_s() / share;
             advice.probes = planned.into_iter().map(|probe| (probe, Tried::Planned)).collect();
             self.print(&advice);
             return Ok(ExitCode::SUCCESS);
@@ -161,18 +162,23 @@ impl Advise {
             .collect();
         let count = planned.len();
         for (number, probe) in planned.into_iter().enumerate() {
-            let left_s = (within_s - bench.elapsed_s()) / (count - number) as f64;
+            let left_s = within_s - bench.elapsed_s();
+            let share_s = left_s / (count - number) as f64;
             let mut entrants = entrants(&ranked, &probe, &case, &impossible_of(&bench));
             // What is advised may be level with the best of its family, and not the first.
             if !entrants.iter().any(|c| c.name == answer.build.name) {
                 entrants.insert(0, answer.build);
             }
             let axis = Some((probe.axis, probe.levels.clone()));
-            let tried = match bench.prepare(&case, entrants, axis, store.as_ref(), left_s) {
+            let prepare =
+                |seconds| bench.prepare(&case, entrants.clone(), axis.clone(), store.as_ref(), seconds);
+            // A probe that has all the time that is left says more than several that say nothing.
+            let prepared = prepare(share_s).or_else(|failure| prepare(left_s).map_err(|_| failure));
+            let tried = match prepared {
                 Ok(prepared) => {
                     let measured = bench.run(prepared, &measure::beside(&output, probe.axis.word()))?;
                     let turns = turns(&measured.run, &case, &probe, &answer);
-                    Tried::Measured(measured, Box::new(turns))
+                    Tried::Measured(Box::new(measured), turns)
                 }
                 Err(failure) => Tried::Not(format!("{}: {}", failure.what, failure.cure)),
             };

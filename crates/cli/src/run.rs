@@ -1,8 +1,8 @@
 //! `pitot run`.
 
 mod amount;
-mod check;
-mod progress;
+pub(crate) mod check;
+pub(crate) mod progress;
 mod self_check;
 mod summary;
 
@@ -26,8 +26,7 @@ use crate::comparison::{self, Comparison, Folder};
 use crate::failure::nearest;
 use crate::report;
 use amount::Amount;
-pub(crate) use check::check as check_options;
-pub(crate) use progress::Display;
+use progress::Display;
 
 /// Run a plan: start each server afresh, load it, monitor it, and record everything in one file.
 ///

@@ -12,7 +12,8 @@ use pitot_sys::signal::{Signal, SignalFd};
 
 use super::files::FileStore;
 use crate::catalog::catalog;
-use crate::run::{self, Display};
+use crate::run::progress::Display;
+use crate::run::{self, check};
 
 /// Runs of one answer at most: the description, and the probes.
 const RUNS_MAX: usize = 3;
@@ -125,7 +126,7 @@ impl Bench {
             prepare(plan, text.clone(), &self.catalog)
         };
         let mut prepared = make()?;
-        run::check_options(&prepared, None)?;
+        check::check(&prepared, None)?;
         if fit(&mut prepared, within_s) {
             return Ok(prepared);
         }

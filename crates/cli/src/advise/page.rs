@@ -150,7 +150,14 @@ fn table(answer: &Answer) -> String {
             figure(standing.memory_bytes, |bytes| format!("{:.1} KiB", bytes / 1024.0)),
         ]);
     }
-    let widths: Vec<usize> = (0..header.len())
+    // A column without a figure says nothing.
+    let is_kept: Vec<bool> =
+        (0..header.len()).map(|column| rows[1..].iter().any(|row| row[column] != "-")).collect();
+    for row in &mut rows {
+        let mut kept = is_kept.iter();
+        row.retain(|_| kept.next() == Some(&true));
+    }
+    let widths: Vec<usize> = (0..rows[0].len())
         .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
         .collect();
     let mut text = String::new();

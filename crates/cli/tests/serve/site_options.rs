@@ -4,13 +4,16 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
+use pitot_disk::cache::{make_hot, residency};
+use pitot_disk::{DiskFile, FileOptions, file_system};
 use pitot_needs::needs;
+use pitot_proto::pattern_at;
 
 use crate::client::eventually;
 use crate::http::Http;
 use crate::pairs::{Cell, Pair, on_every_pair};
 use crate::server::Server;
-use crate::site::{INDEX, SMALL, Site};
+use crate::site::{INDEX, LARGE_BYTES, SMALL, Site};
 
 /// A site with what the options are for.
 fn site() -> Site {
@@ -122,6 +125,36 @@ fn files_are_looked_at_as_often_as_the_option_says() {
     assert_eq!(get_with(&server, "/small.txt", accept).body, b"another");
     fs::write(site.path("small.txt.zst"), "as zstd").expect("a file");
     eventually("the compressed file is found", || get_with(&server, "/small.txt", accept).body == b"as zstd");
+}
+
+/// What is served is what the files hold, whatever the state of the page cache; and a request that asks for no content
+/// leaves a file out of it.
+#[test]
+fn cold_files_leave_the_page_cache_before_they_are_sent() {
+    let site = site();
+    let path = site.path("large.bin");
+    let file = DiskFile::open(&path, &FileOptions::default()).expect("the file");
+    let in_memory = file_system::name(&path).is_ok_and(|name| ["tmpfs", "ramfs"].contains(&name.as_str()));
+    let share = || residency([&file]).expect("the page cache tells").share();
+    for (model, mechanism) in [("loop", "epoll-et"), ("thread", "blocking"), ("relay", "epoll-et")] {
+        let arguments = ["--root", &site.root(), "--cold-files"];
+        let server = Server::start(&Pair::named(model, mechanism), "http", &arguments);
+        assert_eq!(get_with(&server, "/small.txt", "").body, SMALL);
+        let large = get_with(&server, "/large.bin", "").body;
+        assert_eq!(large.len() as u64, LARGE_BYTES);
+        assert!(large.iter().zip(0..).all(|(&byte, at)| byte == pattern_at(at)));
+        server.stop().check_connections();
+    }
+    let pair = Pair::named("loop", "epoll-et");
+    let server = Server::start(&pair, "http", &["--root", &site.root(), "--cold-files"]);
+    fs::File::open(&path).and_then(|file| file.sync_all()).expect("it is written");
+    make_hot(&file).expect("it is read");
+    eventually("the file leaves the page cache", || {
+        let mut http = Http::connect(server.addr);
+        http.write("HEAD /large.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+        assert_eq!(http.reply_to_head().status, 200);
+        in_memory || share() < 0.01
+    });
 }
 
 #[test]

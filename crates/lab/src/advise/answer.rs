@@ -239,10 +239,13 @@ pub(super) mod tests {
     use crate::plan::{FactorLevel, Measure, Plan};
     use crate::record::{Repetition, Resources, RunInfo, Verdict};
 
+    /// A server, perhaps a level of another factor, requests a second, and microseconds of CPU time for each.
+    pub(in crate::advise) type Figures<'a> = (&'a str, Option<(&'a str, &'a str)>, f64, f64);
+
     /// A run of fresh repetitions: for each server (with a level of another factor) requests a second and, at the second
     /// place, CPU time for each.
-    pub(in crate::advise) fn run(cells: &[(&str, Option<(&str, &str)>, f64, f64)]) -> Run {
-        let cell = |(id, (server, level, rps, cpu_us)): (i64, &(&str, Option<(&str, &str)>, f64, f64))| {
+    pub(in crate::advise) fn run(cells: &[Figures<'_>]) -> Run {
+        let cell = |(id, (server, level, rps, cpu_us)): (i64, &Figures<'_>)| {
             let repetition = |block: u32| {
                 let noise = 1.0 + 0.004 * f64::from(block % 4);
                 Repetition {

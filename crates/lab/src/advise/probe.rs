@@ -154,8 +154,7 @@ mod tests {
         let names: Vec<_> = entrants(&ranked, &probe, &case, &|_| None).iter().map(|c| c.name).collect();
         assert_eq!(names, ["loop+uring", "loop+epoll-et", "thread"], "a quarter is near what threads carry");
         let work = Case { work: Nanos::from_millis(5), cpus: 2, ..plain(50, 50) };
-        let ranked =
-            ["loops+epoll-et", "handoff+epoll-et", "thread", "tokio", "prefork"].map(|name| by_name(name));
+        let ranked = ["loops+epoll-et", "handoff+epoll-et", "thread", "tokio", "prefork"].map(by_name);
         let probe = Probe { axis: Axis::Work, levels: vec![5_000_000], note: None };
         let names: Vec<_> =
             entrants(&ranked, &probe, &work, &|_| Some("no".into())).iter().map(|c| c.name).collect();
