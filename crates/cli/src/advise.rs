@@ -7,14 +7,15 @@ mod measure;
 mod page;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_host::Machine;
 use pitot_host::check::{Facts, Judgement, TOPICS, Verdict, check};
 use pitot_lab::advise::{
-    Answer, Case, Choice, Contender, Known, Probe, Turns, choose, entrants, known, probes, topics, turns,
+    Answer, Case, Choice, Contender, Known, Probe, Turns, Wanted, choose, entrants, excluded, known, probes,
+    topics, turns,
 };
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
@@ -121,9 +122,10 @@ impl Advise {
         let planned = probes(&case, bench.descriptors);
         let within_s = self.within.as_secs_f64();
         let share = if planned.len() > 1 { 0.5 } else { 0.65 };
-        let prepare = |seconds| bench.prepare(&case, chosen.clone(), None, store.as_ref(), seconds);
+        let wanted = bench.wanted(&case, chosen, store.as_ref());
         // Other loads come after the one that was described.
-        let prepared = prepare(within_s * share).or_else(|_| prepare(within_s))?;
+        let prepared =
+            bench.prepare(&wanted, within_s * share).or_else(|_| bench.prepare(&wanted, within_s))?;
         let (host, host_others) = host_rules(&case);
         let mut advice = Advice {
             case: &case,
@@ -154,34 +156,11 @@ impl Advise {
                 format!("see why: pitot report {}", output.display()),
             )
         })?;
-        let ranked: Vec<&'static Contender> = answer
-            .standings
-            .iter()
-            .filter(|standing| standing.is_eligible)
-            .map(|standing| standing.contender)
-            .collect();
         let count = planned.len();
         for (number, probe) in planned.into_iter().enumerate() {
             let left_s = within_s - bench.elapsed_s();
-            let share_s = left_s / (count - number) as f64;
-            let mut entrants = entrants(&ranked, &probe, &case, &impossible_of(&bench));
-            // What is advised may be level with the best of its family, and not the first.
-            if !entrants.iter().any(|c| c.name == answer.build.name) {
-                entrants.insert(0, answer.build);
-            }
-            let axis = Some((probe.axis, probe.levels.clone()));
-            let prepare =
-                |seconds| bench.prepare(&case, entrants.clone(), axis.clone(), store.as_ref(), seconds);
-            // A probe that has all the time that is left says more than several that say nothing.
-            let prepared = prepare(share_s).or_else(|failure| prepare(left_s).map_err(|_| failure));
-            let tried = match prepared {
-                Ok(prepared) => {
-                    let measured = bench.run(prepared, &measure::beside(&output, probe.axis.word()))?;
-                    let turns = turns(&measured.run, &case, &probe, &answer);
-                    Tried::Measured(Box::new(measured), turns)
-                }
-                Err(failure) => Tried::Not(format!("{}: {}", failure.what, failure.cure)),
-            };
+            let times = [left_s / (count - number) as f64, left_s];
+            let tried = try_probe(&mut bench, &case, &probe, &answer, store.as_ref(), times, &output)?;
             advice.probes.push((probe, tried));
         }
         let is_whole = answer.failed.is_empty();
@@ -200,8 +179,40 @@ impl Advise {
     }
 }
 
-fn impossible_of<'b>(bench: &'b Bench) -> impl Fn(&str) -> Option<String> + 'b {
-    |name| bench.why_impossible(name)
+/// Runs a probe in the first of some times in which it can be.
+fn try_probe(
+    bench: &mut Bench,
+    case: &Case,
+    probe: &Probe,
+    answer: &Answer,
+    store: Option<&FileStore>,
+    times_s: [f64; 2],
+    output: &Path,
+) -> Result<Tried, Failure> {
+    let eligible = answer.standings.iter().filter(|standing| standing.is_eligible);
+    let ranked: Vec<&'static Contender> = eligible.map(|standing| standing.contender).collect();
+    let impossible = |name: &str| bench.why_impossible(name);
+    let mut entrants = entrants(&ranked, probe, case, &impossible);
+    // What is advised may be level with the best of its family, and not the first.
+    if !entrants.iter().any(|c| c.name == answer.build.name) {
+        entrants.insert(0, answer.build);
+    }
+    let wanted = Wanted {
+        axis: Some((probe.axis, probe.levels.clone())),
+        excluded: excluded(&ranked, &entrants, probe, case, &impossible),
+        ..bench.wanted(case, entrants, store)
+    };
+    let first = bench.prepare(&wanted, times_s[0]);
+    // A probe that has all the time that is left says more than several that say nothing.
+    match first.or_else(|failure| bench.prepare(&wanted, times_s[1]).map_err(|_| failure)) {
+        Ok(prepared) => {
+            let measured = bench.run(prepared, &measure::beside(output, probe.axis.word()))?;
+            let turns = turns(&measured.run, case, probe, answer);
+            Ok(Tried::Measured(Box::new(measured), turns))
+        }
+        Err(_) if times_s[1] < 1.0 => Ok(Tried::Not("no time was left".into())),
+        Err(failure) => Ok(Tried::Not(format!("{}: {}", failure.what, failure.cure))),
+    }
 }
 
 /// The rules that stand in the way on topics that matter for a case, and how many do on others.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use pitot_host::split_cpus;
-use pitot_lab::advise::{Axis, Case, Contender, Wanted, plan_text};
+use pitot_lab::advise::{Case, Contender, Wanted, plan_text};
 use pitot_lab::{Catalog, Guardian, Outcome, Plan, Prepared, Run, RunLock, RunState, Setting, prepare};
 use pitot_meter::Nanos;
 use pitot_results::{Failure, rfc3339};
@@ -21,6 +21,9 @@ const RUNS_MAX: usize = 3;
 const REPETITIONS: [u32; 3] = [10, 8, 6];
 /// A fresh run is at least so long, and at most, seconds.
 const DURATION_S: (f64, f64) = (0.3, 3.0);
+/// A run may take so many times as long as foreseen, and so many seconds besides.
+const OVERRUN: f64 = 1.5;
+const OVERRUN_S: f64 = 5.0;
 
 /// What runs need.
 pub(super) struct Bench {
@@ -102,25 +105,31 @@ impl Bench {
         self.catalog.why_impossible(model, mechanism).map(str::to_owned)
     }
 
-    /// A plan made ready, of as many generations as the time allows.
-    pub(super) fn prepare(
+    /// The plan of some contenders for a case.
+    pub(super) fn wanted<'c>(
         &self,
-        case: &Case,
+        case: &'c Case,
         contenders: Vec<&'static Contender>,
-        axis: Option<(Axis, Vec<u64>)>,
         files: Option<&FileStore>,
-        within_s: f64,
-    ) -> Result<Prepared, Failure> {
-        let count = contenders.len();
-        let wanted = Wanted {
+    ) -> Wanted<'c> {
+        Wanted {
             case,
             contenders,
-            axis,
+            axis: None,
+            excluded: Vec::new(),
             files: files.map(|files| (files.directory.to_string_lossy().into_owned(), files.count)),
             shared_cpus: Case::is_long_work(case.work).then(|| list(&self.all)),
-        };
-        let text = plan_text(&wanted);
-        let within_s = within_s / wanted.overrun();
+        }
+    }
+
+    /// A plan made ready, of as many generations as the time allows.
+    ///
+    /// # Errors
+    /// If the time is too short for a decision.
+    pub(super) fn prepare(&self, wanted: &Wanted<'_>, all_s: f64) -> Result<Prepared, Failure> {
+        let count = wanted.contenders.len();
+        let text = plan_text(wanted);
+        let within_s = all_s.max(1.0) / wanted.overrun();
         let make = || -> Result<Prepared, Failure> {
             let plan = Plan::parse("advice.toml", &text, &self.catalog)?;
             prepare(plan, text.clone(), &self.catalog)
@@ -131,10 +140,10 @@ impl Bench {
             return Ok(prepared);
         }
         let enough = |seconds: &f64| make().is_ok_and(|mut prepared| fit(&mut prepared, *seconds));
-        let needed = (1..=40).map(|step| within_s.max(1.0) * 1.2f64.powi(step)).find(enough);
-        let more = needed.map_or(2.0, |needed| needed / within_s.max(1.0));
+        let needed = (1..=40).map(|step| within_s * 1.2f64.powi(step)).find(enough);
+        let more = needed.map_or(2.0, |needed| needed / within_s);
         Err(Failure::misuse(
-            format!("{within_s:.0} s are too short for {count} candidates"),
+            format!("{all_s:.0} s are too short for {count} candidates"),
             format!("allow about {more:.1} times as much with --within"),
         ))
     }
@@ -142,15 +151,17 @@ impl Bench {
     /// Runs a plan into a new file.
     pub(super) fn run(&mut self, prepared: Prepared, output: &Path) -> Result<Measured, Failure> {
         let begin = Instant::now();
-        let times = prepared.times();
+        let mut times = prepared.times();
         let Some(guardian) = self.guardians.pop() else {
             return Err(Failure::run("there are more runs than were foreseen", "run the plan by itself"));
         };
         let stopped = std::cell::Cell::new(false);
+        // A machine that is slower than foreseen must not take for ever; what is whole by then counts.
+        let at_most_s = prepared.estimate_s() * OVERRUN + OVERRUN_S;
         let stop = || {
             let is_asked = self.signals.as_ref().is_some_and(|signals| signals.next().is_some());
             stopped.set(stopped.get() || is_asked);
-            stopped.get()
+            stopped.get() || begin.elapsed().as_secs_f64() > at_most_s
         };
         let lock = RunLock::take("advise");
         if let Some(other) = lock.other() {
@@ -170,11 +181,14 @@ impl Bench {
         let mut display = Display::new();
         let outcome: Outcome = prepared.run(output, setting, guardian, &mut |news| display.show(news))?;
         display.clear();
-        if outcome.state != RunState::Complete {
+        if stopped.get() && outcome.state != RunState::Complete {
             return Err(Failure::run(
                 "it was stopped before its end; what was measured is kept",
                 format!("read it with: pitot report {}", outcome.path.display()),
             ));
+        }
+        if outcome.state != RunState::Complete {
+            times = format!("a part of {times}, as this machine is slower than foreseen");
         }
         let run = crate::report::open(&outcome.path)?;
         Ok(Measured { path: outcome.path, run, seconds: begin.elapsed().as_secs_f64(), times })

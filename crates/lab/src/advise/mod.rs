@@ -21,6 +21,6 @@ pub use contenders::{CONTENDERS, Choice, Contender, Family, choose};
 pub use hosts::topics;
 pub use known::{KNOWN, Known, known};
 pub use plan::{Axis, Wanted, plan_text};
-pub use probe::{Probe, entrants, probes};
+pub use probe::{Probe, entrants, excluded, probes};
 pub use service::{SERVICES, Service};
 pub use turn::{Turn, Turns, turns};

@@ -28,6 +28,8 @@ pub struct Wanted<'a> {
     pub contenders: Vec<&'static Contender>,
     /// What is varied besides, and its levels.
     pub axis: Option<(Axis, Vec<u64>)>,
+    /// Contenders that are not tried at some of the levels, and why.
+    pub excluded: Vec<(&'static Contender, u64, String)>,
     /// The directory of the files `0.bin` and so on, and their number.
     pub files: Option<(String, u64)>,
     /// All CPUs as a list, if servers and load are to share them.
@@ -213,6 +215,20 @@ pub fn plan_text(wanted: &Wanted<'_>) -> String {
             quoted(contender.name),
             quoted(contender.build),
             options(largest)
+        );
+    }
+    for (contender, level, why) in &wanted.excluded {
+        let Some((axis, _)) = varied else { continue };
+        let word = match axis {
+            Axis::Work => quoted(&axis.spelled(*level)),
+            _ => axis.spelled(*level),
+        };
+        let _ = write!(
+            text,
+            "\n[[exclude]]\nserver = {}\n{} = {word}\nreason = {}\n",
+            quoted(contender.name),
+            quoted_key(axis.factor()),
+            quoted(why)
         );
     }
     text

@@ -98,6 +98,27 @@ pub fn entrants(
     chosen
 }
 
+/// At which levels a newcomer is not tried, because it could not be best there, and why.
+pub fn excluded(
+    ranked: &[&'static Contender],
+    entrants: &[&'static Contender],
+    probe: &Probe,
+    case: &Case,
+    impossible: &dyn Fn(&str) -> Option<String>,
+) -> Vec<(&'static Contender, u64, String)> {
+    let is_new = |contender: &Contender| {
+        entrants.iter().any(|c| c.name == contender.name) && !ranked.iter().any(|c| c.name == contender.name)
+    };
+    let at = |&level: &u64| {
+        let there = choose(&probe.axis.at(level, case), impossible);
+        there.into_iter().filter_map(move |(contender, choice)| match choice {
+            Choice::Out(why) if is_new(contender) => Some((contender, level, why)),
+            _ => None,
+        })
+    };
+    probe.levels.iter().flat_map(at).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +174,10 @@ mod tests {
         let probe = probes(&case, 1_000_000).remove(0);
         let names: Vec<_> = entrants(&ranked, &probe, &case, &|_| None).iter().map(|c| c.name).collect();
         assert_eq!(names, ["loop+uring", "loop+epoll-et", "thread"], "a quarter is near what threads carry");
+        let chosen = entrants(&ranked, &probe, &case, &|_| None);
+        let excluded = excluded(&ranked, &chosen, &probe, &case, &|_| None);
+        let [(thread, 38_000, why)] = &excluded[..] else { panic!("{excluded:?}") };
+        assert!(thread.name == "thread" && why.contains("38,500 tasks"), "{why}");
         let work = Case { work: Nanos::from_millis(5), cpus: 2, ..plain(50, 50) };
         let ranked = ["loops+epoll-et", "handoff+epoll-et", "thread", "tokio", "prefork"].map(by_name);
         let probe = Probe { axis: Axis::Work, levels: vec![5_000_000], note: None };
