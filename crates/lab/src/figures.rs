@@ -4,8 +4,8 @@ use pitot_results::VerdictKind;
 
 use crate::metric::Metric;
 use crate::plan::{Measure, Plan};
-use crate::record::{CellRecord, Repetition};
-use crate::statistics::{Samples, generation_log_ratio};
+use crate::record::{CellRecord, Repetition, Slice};
+use crate::statistics::{Samples, apart_log_ratio, generation_log_ratio};
 
 impl CellRecord {
     /// The figures of a metric (see [`METRICS`](crate::METRICS)) with their blocks, from all repetitions that did
@@ -35,8 +35,9 @@ impl CellRecord {
         }
     }
 
-    /// The log ratio of this cell to `baseline` in each generation that both have: of their slices, round by round, in a
-    /// metric that slices have; else of their figures.
+    /// The log ratio of this cell to `baseline` in each generation that both have: of their slices, in a metric that slices
+    /// have; else of their figures. Slices are compared round by round if those of both were taken in turn, side by side;
+    /// else, as with settings of the host, all with all.
     pub fn log_ratios(&self, baseline: &CellRecord, metric: &Metric) -> Vec<(u32, f64)> {
         let ratio = |candidate: &Repetition| {
             let other = baseline.good().find(|r| r.block == candidate.block)?;
@@ -45,7 +46,12 @@ impl CellRecord {
                     let figures = |r: &Repetition| -> Vec<(u32, f64)> {
                         r.slices.iter().filter_map(|s| Some((s.round, read(s)?))).collect()
                     };
-                    generation_log_ratio(&figures(candidate), &figures(other))?
+                    let (ours, theirs) = (figures(candidate), figures(other));
+                    if are_side_by_side(&candidate.slices, &other.slices) {
+                        generation_log_ratio(&ours, &theirs)?
+                    } else {
+                        apart_log_ratio(&ours, &theirs)?
+                    }
                 }
                 None => {
                     let ratio = ((metric.read)(candidate)? / (metric.read)(other)?).ln();
@@ -62,11 +68,22 @@ impl CellRecord {
     }
 }
 
+/// Whether slices of two cells were taken in turn: the one's began before the other's were over, and the other way round.
+fn are_side_by_side(a: &[Slice], b: &[Slice]) -> bool {
+    let span = |slices: &[Slice]| {
+        let times = || slices.iter().map(|slice| slice.began_unix_ns);
+        times().min().zip(times().max())
+    };
+    match (span(a), span(b)) {
+        (Some(a), Some(b)) => a.0 <= b.1 && b.0 <= a.1,
+        _ => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::metric;
-    use crate::record::Slice;
 
     /// A cell with a repetition for each list of requests of its slices, one in a round.
     fn cell(id: i64, measure: Measure, repetitions: &[&[u64]]) -> CellRecord {

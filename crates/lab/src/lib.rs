@@ -28,10 +28,10 @@ pub use metric::{Better, METRICS, Metric, Unit};
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
 pub use pitot_results::{Latency, VerdictKind};
 pub use plan::{
-    Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Helper, HostLimits, Levels,
-    Measure, Order, Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue,
-    REPLICATE_FACTOR, Ready, SERVER_FACTOR, ServerSpec, Settings, SkipRecord, Takes, TargetUse, Value,
-    expand, plan_schema,
+    AS_FOUND, Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Helper, HostLimits,
+    Levels, Measure, Order, Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue,
+    REPLICATE_FACTOR, Ready, SERVER_FACTOR, SETTINGS_FACTOR, ServerSpec, SettingSet, Settings, SkipRecord,
+    Takes, TargetUse, Value, expand, plan_schema,
 };
 pub use record::{
     CellRecord, CpuSample, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample, Slice,

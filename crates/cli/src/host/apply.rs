@@ -89,8 +89,7 @@ impl Apply {
                 units::counted(journal.changes_of_earlier_boot() as u64, "change", "changes")
             );
         }
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let batch = (since_1970.as_nanos() as u64).max(1);
+        let batch = journal::new_batch();
         if let Some(after) = self.undo_after {
             let program = std::env::current_exe()
                 .map_err(|e| Failure::run(format!("this program cannot be found: {e}"), "leave out --for"))?;

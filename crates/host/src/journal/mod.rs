@@ -24,6 +24,7 @@ mod timer;
 mod undo;
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use pitot_results::Failure;
 
@@ -36,14 +37,20 @@ pub use store::Journal;
 pub use timer::{start_timer, wait};
 pub use undo::{Scope, Undone, undo_changes};
 
-/// Undoes all changes of a journal. None if there is no such file.
+/// Undoes the changes of a journal that `scope` means. None if there is no such file.
 ///
 /// # Errors
 /// If the journal cannot be read, written or locked. What cannot be undone is no error but a value.
-pub fn undo(path: &Path) -> Result<Vec<Undone>, Failure> {
+pub fn undo(path: &Path, scope: Scope) -> Result<Vec<Undone>, Failure> {
     let machine = Machine::here();
     match Journal::open(&machine, path)? {
-        Some(mut journal) => undo_changes(&mut journal, &machine, Scope::All),
+        Some(mut journal) => undo_changes(&mut journal, &machine, scope),
         None => Ok(Vec::new()),
     }
+}
+
+/// A number for a batch that no other has: the time.
+pub fn new_batch() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    (since_1970.as_nanos() as u64).max(1)
 }

@@ -49,6 +49,11 @@ pub fn of(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| (setting.owns)(key))
 }
 
+/// Whether `key` has the form of a setting that `key=value` could mean, on this machine or another.
+pub fn is_setting(machine: &Machine, key: &str, value: &str) -> bool {
+    SETTINGS.iter().any(|setting| (setting.expand)(machine, key, value).is_some())
+}
+
 /// What `key=value` stands for on this machine.
 ///
 /// # Errors

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::host::SettingSet;
 use super::levels::{Factor, Levels};
 use super::published::{Exclusion, Published};
 use super::server::{Helper, PlanFile, ServerSpec};
@@ -75,6 +76,8 @@ pub struct Plan {
     pub helpers: Vec<Helper>,
     /// Servers described in the plan, by the names that levels use.
     pub servers: Vec<ServerSpec>,
+    /// Settings of the host, by the names that levels use.
+    pub settings: Vec<SettingSet>,
     /// Files written to each server's private directory before it starts.
     pub files: Vec<PlanFile>,
     /// Combinations that are left out on purpose.
@@ -123,6 +126,7 @@ impl Default for Plan {
             program: None,
             helpers: Vec::new(),
             servers: Vec::new(),
+            settings: Vec::new(),
             files: Vec::new(),
             exclude: Vec::new(),
             published: Vec::new(),

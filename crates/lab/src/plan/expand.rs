@@ -1,12 +1,14 @@
 //! From a plan to cells: pure, so that a dry run, a run and a resumed run see the same.
 
 use super::definition::Plan;
+use super::host::{self, changes_host};
 use super::levels::{FactorLevel, REPLICATE_FACTOR, SERVER_FACTOR, label};
 use super::options::{is_of_tls, opens_connections};
 use super::server::{External, FileContent, Helper, PlanFile, Program, TargetUse};
 use super::target;
 use super::value::{Settings, Value};
 use crate::catalog::{Catalog, ProgramWord, ProtocolWord};
+use pitot_host::setting::Change;
 
 /// A combination of levels that did not become a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +47,8 @@ pub struct Cell {
     pub takes: Takes,
     /// Helpers of the load.
     pub helpers: Vec<Helper>,
+    /// Settings of the host that it is measured under.
+    pub host: Vec<Change>,
     /// What is measured writes files, so that kernel threads work for it.
     pub writes_files: bool,
 }
@@ -160,11 +164,13 @@ fn build(
     let mut files = plan.files.clone();
     let mut external = None;
     let mut varied = Settings::default();
+    let mut changed = Vec::new();
     for (name, level) in choice {
         match name.split_once('.') {
             Some(("server", option)) => server.set(option, plan.placed(level)),
             Some(("target", setting)) => varied.set(setting, (*level).clone()),
             Some(("load", option)) => load.set(option, plan.placed(level)),
+            _ if changes_host(name) => changed.extend(host::changes(plan, name, &level.to_string())?),
             _ => debug_assert!([SERVER_FACTOR, REPLICATE_FACTOR].contains(name), "factors are checked"),
         }
     }
@@ -264,6 +270,7 @@ fn build(
         program: plan.program.clone(),
         takes: program.map_or(Takes::ALL, Takes::of),
         helpers: plan.helpers.clone(),
+        host: changed,
         writes_files: program.is_some_and(|p| p.writes_files),
     })
 }

@@ -8,6 +8,7 @@
 mod command;
 mod definition;
 mod expand;
+mod host;
 mod keys;
 mod levels;
 mod options;
@@ -29,6 +30,8 @@ pub(crate) use command::OWN;
 pub use command::Placement;
 pub use definition::{Measure, Order, Plan};
 pub use expand::{Cell, CellServer, HostLimits, SkipRecord, Takes, expand};
+pub(crate) use host::changes_host;
+pub use host::{AS_FOUND, SETTINGS_FACTOR, SettingSet};
 pub(crate) use levels::label;
 pub use levels::{Factor, FactorLevel, Levels, REPLICATE_FACTOR, SERVER_FACTOR};
 pub use published::{Exclusion, Published, PublishedValue};

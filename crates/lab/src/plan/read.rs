@@ -46,6 +46,7 @@ impl Plan {
             catalog,
             program: None,
             servers: Vec::new(),
+            settings: Vec::new(),
             factors: Vec::new(),
             metric: plan.metric.clone(),
         };

@@ -118,6 +118,10 @@ fn structure(shape: Shape, catalog: &Catalog) -> Value {
                 "additionalProperties": {"anyOf": [external, {"$ref": "#/$defs/settings"}]}
             })
         }
+        Shape::SettingSets => json!({
+            "type": "object",
+            "additionalProperties": {"type": "object", "additionalProperties": {"$ref": "#/$defs/scalar"}}
+        }),
         Shape::Factors => json!({
             "type": "object",
             "minProperties": 1,

@@ -527,3 +527,35 @@ fn the_folder_of_the_plan_is_put_into_levels_but_not_into_their_names() {
     assert_eq!(cells[0].url, "http://{address}//srv/plans/a");
     assert_eq!(cells[0].factors[1].level, "http://{address}/{plan}/a");
 }
+
+#[test]
+fn settings_of_the_host_are_factors_by_themselves_and_as_sets() {
+    let text = "[server]\nprotocol = \"http\"\n[settings.both]\n\"net.core.somaxconn\" = 16\n\
+                net.ipv4.tcp_timestamps = 0\n[factors]\nserver = [\"loop\"]\nsettings = [\"found\", \"both\"]\n\
+                host.\"net.ipv4.tcp_rmem\" = [\"found\", \"4096 16384 65536\"]\n";
+    let plan = Plan::parse("p.toml", text, &catalog()).unwrap();
+    let (cells, _) = expand(&plan, &catalog(), &host());
+    let changes: Vec<Vec<String>> = cells
+        .iter()
+        .map(|cell| cell.host.iter().map(|c| format!("{}={}", c.key, c.value)).collect())
+        .collect();
+    let both = ["net.core.somaxconn=16", "net.ipv4.tcp_timestamps=0"];
+    let rmem = "net.ipv4.tcp_rmem=4096 16384 65536";
+    assert_eq!(changes, [vec![], vec![rmem], both.to_vec(), vec![both[0], both[1], rmem]]);
+}
+
+#[test]
+fn mistakes_with_settings_of_the_host_are_reported_with_their_cure() {
+    let parse = |text: &str| {
+        let text = format!("[server]\nprotocol = \"http\"\n{text}");
+        Plan::parse("p.toml", &text, &catalog()).unwrap_err()
+    };
+    let error = parse("[factors]\nhost.nothing = [1]");
+    assert_eq!((error.line, error.what.as_str()), (4, "no setting of the host is called `nothing`"));
+    let error = parse("[factors]\nsettings = [\"tuned\"]");
+    assert_eq!(error.what, "`tuned` is not a table of `settings`");
+    let error = parse("[settings.found]\n\"net.core.somaxconn\" = 1\n[factors]\nsettings = [\"found\"]");
+    assert_eq!(error.what, "`found` is the level at which nothing is changed");
+    let error = parse("[settings.a]\n[factors]\nsettings = [\"a\"]");
+    assert_eq!(error.what, "`settings.a` sets nothing");
+}

@@ -107,7 +107,7 @@ impl Prepared {
     ) -> Result<Outcome, Failure> {
         let seed = self.plan.seed.unwrap_or_else(draw_seed);
         self.plan.seed = Some(seed);
-        let tried = self.try_cells(&mut *machine.executor(), &|_| true, setting, progress);
+        let tried = self.try_cells(machine, &|_| true, setting, progress);
         if let Some(failure) = self.nothing_left(&tried.given_up) {
             return Err(failure);
         }
@@ -202,6 +202,9 @@ impl Prepared {
             state = fresh_runs(&self, &mut under_way)?;
         }
         let failed = under_way.failed;
+        if let Err(why) = machine.set_host(&[]) {
+            writer.warn(&format!("{why}."))?;
+        }
         if let Some(note) = (setting.note)() {
             writer.warn(&note)?;
         }
@@ -301,6 +304,10 @@ fn fresh_runs(prepared: &Prepared, run: &mut UnderWay<'_>) -> Result<RunState, F
         let mut repetition = match &mut run.given_up[turn.cell] {
             Some(_) if (run.shared.stop)() => return Ok(RunState::Interrupted),
             Some(given_up) => repetition::not_tried(given_up),
+            None if let Err(reason) = run.machine.set_host(&cell.host) => {
+                let given_up = run.given_up[turn.cell].insert(GivenUp { reason, output_tail: String::new() });
+                repetition::not_tried(given_up)
+            }
             None => {
                 let Some(done) = repetition::run(run.shared, &mut *executor, cell, first + position) else {
                     return Ok(RunState::Interrupted);

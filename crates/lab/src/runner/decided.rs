@@ -5,7 +5,8 @@ use crate::record::CellRecord;
 use crate::statistics::{Samples, judge};
 
 use super::prepare::Prepared;
-use super::way::groups_with_controls;
+use super::slices::families;
+use super::way::members;
 
 /// How many comparisons in the plan's metric are not decided yet: neither different, nor alike to within the tolerance.
 ///
@@ -14,9 +15,9 @@ use super::way::groups_with_controls;
 pub(super) fn undecided(prepared: &Prepared, records: &[CellRecord]) -> usize {
     let plan = &prepared.plan;
     let Some(metric) = metric::find(&plan.metric) else { return 0 };
-    let groups = groups_with_controls(plan, &prepared.cells, &prepared.ways);
+    let families = families(&members(&prepared.cells, &prepared.ways.cells), plan.baseline.as_ref());
     let mut family: Vec<Samples> = Vec::new();
-    for group in groups {
+    for group in families {
         let Some(&twin) = group.cells.iter().find(|cell| prepared.ways.controls.contains(cell)) else {
             continue;
         };

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use pitot_host::setting::Change;
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
@@ -18,6 +19,10 @@ use crate::record::{Lifetime, Sample};
 pub(super) trait Machine {
     /// An executor. What it starts ends with it.
     fn executor(&self) -> Box<dyn Executor + '_>;
+
+    /// Changes these settings of the host and no others; what was changed before is set back. The error is a sentence. What
+    /// is still changed when the machine is dropped, or the lab ends in any way, is set back then.
+    fn set_host(&self, changes: &[Change]) -> Result<(), String>;
 }
 
 /// Carries out one repetition at a time.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
+use pitot_host::setting::Change;
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
@@ -62,6 +63,8 @@ struct World {
     now: Nanos,
     /// What was asked of them, in order; samples that were due are left out.
     calls: Vec<String>,
+    /// Settings of the host that are changed.
+    host: Vec<String>,
 }
 
 /// The machine, and one of its executors.
@@ -71,6 +74,8 @@ pub(super) struct Fake {
     pub(super) helper: Script,
     /// Servers of which a word of the command says that they do something else.
     pub(super) other_servers: Vec<(&'static str, Script)>,
+    /// The host refuses every change, with this sentence.
+    pub(super) refuses_host: Option<&'static str>,
     /// A signal has suspended this program.
     pub(super) suspended: Option<Role>,
     /// The private directory cannot be made.
@@ -98,10 +103,15 @@ impl Fake {
             load,
             helper: serves,
             other_servers: Vec::new(),
+            refuses_host: None,
             suspended: None,
             begin_error: None,
             left_behind: Vec::new(),
-            world: Rc::new(RefCell::new(World { now: Nanos::from_secs(1), calls: Vec::new() })),
+            world: Rc::new(RefCell::new(World {
+                now: Nanos::from_secs(1),
+                calls: Vec::new(),
+                host: Vec::new(),
+            })),
             programs: Vec::new(),
             samples: Vec::new(),
         }
@@ -132,6 +142,7 @@ impl Machine for Fake {
             load: self.load.clone(),
             helper: self.helper.clone(),
             other_servers: self.other_servers.clone(),
+            refuses_host: self.refuses_host,
             suspended: self.suspended,
             begin_error: self.begin_error,
             left_behind: self.left_behind.clone(),
@@ -139,6 +150,18 @@ impl Machine for Fake {
             programs: Vec::new(),
             samples: Vec::new(),
         })
+    }
+
+    fn set_host(&self, changes: &[Change]) -> Result<(), String> {
+        if let Some(reason) = self.refuses_host.filter(|_| !changes.is_empty()) {
+            return Err(reason.to_owned());
+        }
+        let words: Vec<String> = changes.iter().map(|c| format!("{}={}", c.key, c.value)).collect();
+        if self.world.borrow().host != words {
+            self.world.borrow_mut().calls.push(format!("host {}", words.join(" ")));
+        }
+        self.world.borrow_mut().host = words;
+        Ok(())
     }
 }
 

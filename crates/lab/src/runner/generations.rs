@@ -91,10 +91,18 @@ fn one_group(
         Progress { trial: false, number, total, label: &label, finished: None, left_s: steps.left.seconds() };
     (run.progress)(&news);
     let begin = Instant::now();
-    let (tried, given_up): (Vec<usize>, Vec<usize>) =
+    let (mut tried, mut given_up): (Vec<usize>, Vec<usize>) =
         group.cells.iter().partition(|&&cell| run.given_up[cell].is_none());
     let cells = run.cells.len();
     let mut done = Generation::default();
+    // All cells of a group have the same settings.
+    let host = tried.first().map_or(&[][..], |&cell| &run.cells[cell].host);
+    if let Err(reason) = run.machine.set_host(host) {
+        for &cell in &tried {
+            run.given_up[cell] = Some(GivenUp { reason: reason.clone(), output_tail: String::new() });
+        }
+        given_up.append(&mut tried);
+    }
     if !tried.is_empty() {
         let request = Request {
             shared: run.shared,

@@ -8,7 +8,9 @@ use crate::plan::{
     SkipRecord, expand,
 };
 use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
-use pitot_host::{CpuSplit, split_cpus};
+use pitot_host::journal::{self, Wanted};
+use pitot_host::setting::Change;
+use pitot_host::{CpuSplit, Machine, split_cpus};
 
 use super::demand::demand;
 use super::slices::settling_rule;
@@ -62,7 +64,8 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog) -> Result<Prep
     let descriptors =
         pitot_sys::limits::raise_descriptors().unwrap_or_else(|_| pitot_sys::limits::descriptors());
     let host = HostLimits { descriptors, missing: missing(&plan) };
-    let (cells, skips) = expand(&plan, catalog, &host);
+    let (cells, mut skips) = expand(&plan, catalog, &host);
+    let cells = those_that_can_be_set(cells, &mut skips);
     if cells.is_empty() {
         let first = skips.first().map_or("it has no cells", |s| s.reason.as_str());
         return Err(Failure::misuse(
@@ -87,6 +90,27 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog) -> Result<Prep
     }
     let needs = needs(&plan, &cells, catalog);
     Ok(Prepared { plan, source, cells, ways, skips, cpus, warnings, needs })
+}
+
+/// The cells whose settings of the host this user can set here; the others are skipped.
+fn those_that_can_be_set(cells: Vec<Cell>, skips: &mut Vec<SkipRecord>) -> Vec<Cell> {
+    let machine = Machine::here();
+    let refusal = |cell: &Cell| {
+        let wanted =
+            |change: &Change| Wanted { change: change.clone(), by: String::new(), is_required: true };
+        journal::check(&machine, &cell.host.iter().map(wanted).collect::<Vec<_>>()).err()
+    };
+    let mut settable = Vec::new();
+    for cell in cells {
+        match refusal(&cell) {
+            None => settable.push(cell),
+            Some(refusal) => skips.push(SkipRecord {
+                factors: cell.factors,
+                reason: format!("{}; {}", refusal.what, refusal.cure),
+            }),
+        }
+    }
+    settable
 }
 
 /// A sentence for each target that is loaded until its rate has settled.

@@ -11,7 +11,6 @@ use crate::runfile::RunWriter;
 use pitot_host::Fingerprint;
 
 use super::carry_out::{Outcome, Progress, Setting};
-use super::executor::Machine;
 use super::local::{Guardian, ThisMachine};
 use super::prepare::prepare;
 use super::way::Ways;
@@ -75,7 +74,7 @@ pub fn resume(
     let machine = ThisMachine::new(guardian, &cpus);
     let is_left =
         |cell: usize| run.cells[cell].repetitions.len() < run.repetitions_of(&run.cells[cell]) as usize;
-    let tried = prepared.try_cells(&mut *machine.executor(), &is_left, setting, progress);
+    let tried = prepared.try_cells(&machine, &is_left, setting, progress);
     let known = run.cells.into_iter().chain(run.controls).collect();
     prepared.carry_out(&machine, writer, known, tried.given_up, run.info.seed, setting, progress)
 }

@@ -7,7 +7,7 @@
 use pitot_results::VerdictKind;
 
 use super::carry_out::{Finished, Progress, Setting};
-use super::executor::Executor;
+use super::executor::Machine;
 use super::prepare::Prepared;
 use super::repetition::{self, GivenUp, Shared};
 use crate::plan::{Cell, FactorLevel, Plan, SERVER_FACTOR, Value};
@@ -41,7 +41,7 @@ impl Prepared {
     /// If the user stops it, what was not tried yet is not given up: the run itself sees the wish.
     pub(super) fn try_cells(
         &self,
-        executor: &mut dyn Executor,
+        machine: &dyn Machine,
         wanted: &dyn Fn(usize) -> bool,
         setting: Setting<'_>,
         progress: &mut dyn FnMut(&Progress<'_>),
@@ -57,6 +57,7 @@ impl Prepared {
         // Beyond the numbers of repetitions.
         let mut number = total * self.plan.repetitions as usize;
         let mut replies: Vec<Option<f64>> = vec![None; total];
+        let mut executor = machine.executor();
         for index in (0..total).filter(|index| wanted(*index) && self.cells[*index].is_timed()) {
             let cell = &self.cells[index];
             if let Some(same) = (0..index).find(|other| wanted(*other) && is_same(&self.cells[*other], cell))
@@ -74,6 +75,10 @@ impl Prepared {
                 left_s: self.estimate_s(),
             };
             progress(&news);
+            if let Err(reason) = machine.set_host(&cell.host) {
+                tried.given_up[index] = Some(GivenUp { reason, output_tail: String::new() });
+                continue;
+            }
             let mut last = None;
             for plan in [&short, &longer] {
                 let shared = Shared {
@@ -84,7 +89,7 @@ impl Prepared {
                     memory_total_bytes: memory_total_bytes(),
                 };
                 number += 1;
-                let Some(done) = repetition::run(shared, executor, &with_few_idle(cell), number) else {
+                let Some(done) = repetition::run(shared, &mut *executor, &with_few_idle(cell), number) else {
                     return tried;
                 };
                 let failed = done.repetition.verdict.kind == VerdictKind::Failed;
@@ -120,7 +125,7 @@ fn with_few_idle(cell: &Cell) -> Cell {
 
 /// Whether two cells differ in nothing but levels that change nothing, as replicates do.
 fn is_same(a: &Cell, b: &Cell) -> bool {
-    a.server == b.server && a.url == b.url && a.load == b.load && a.files == b.files
+    a.server == b.server && a.url == b.url && a.load == b.load && a.files == b.files && a.host == b.host
 }
 
 /// Bytes of a reply, headers included.

@@ -2,10 +2,10 @@
 
 use pitot_results::Failure;
 
-use crate::plan::{Cell, CellServer, HostLimits, Measure, Plan};
+use crate::plan::{Cell, CellServer, HostLimits, Measure, Plan, changes_host};
 use crate::statistics::generations_needed;
 
-use super::slices::{Group, Member, groups};
+use super::slices::{Group, Member, families, groups};
 
 /// Generations where a plan does not say: enough for the comparisons of most plans, and for an interval of use.
 const GENERATIONS_MIN: u32 = 10;
@@ -60,13 +60,13 @@ impl Ways {
                 group.cells.iter().for_each(|&cell| ways[cell] = (Measure::Fresh, reason.clone()));
             }
         }
-        let controls: Vec<usize> = groups(&members(cells, &ways), plan.baseline.as_ref())
+        let controls: Vec<usize> = families(&members(cells, &ways), plan.baseline.as_ref())
             .iter()
-            .filter(|group| group.cells.len() > 1)
-            .map(|group| {
+            .filter(|family| family.cells.len() > 1)
+            .map(|family| {
                 let is_baseline =
                     |&&cell: &&usize| plan.baseline.as_ref().is_some_and(|b| b.matches(&cells[cell].factors));
-                *group.cells.iter().find(is_baseline).unwrap_or(&group.cells[0])
+                *family.cells.iter().find(is_baseline).unwrap_or(&family.cells[0])
             })
             .collect();
         let sliced =
@@ -159,12 +159,16 @@ pub(super) fn members<'a>(cells: &'a [Cell], ways: &[(Measure, String)]) -> Vec<
     cells.iter().zip(ways).map(|(cell, (measure, _))| Member { cell, measure: *measure }).collect()
 }
 
-/// The groups of a run: of its cells, with their controls, which follow the cells.
+/// The groups of a run: of its cells, with their controls, which follow the cells. Where settings of the host are compared,
+/// whose cells are never side by side, a control is not side by side with its twin either.
 pub(super) fn groups_with_controls(plan: &Plan, cells: &[Cell], ways: &Ways) -> Vec<Group> {
     let mut groups = groups(&members(cells, &ways.cells), plan.baseline.as_ref());
+    let apart = plan.baseline.iter().flat_map(|levels| &levels.0).any(|(factor, _)| changes_host(factor));
     for (number, &twin) in ways.controls.iter().enumerate() {
-        if let Some(group) = groups.iter_mut().find(|group| group.cells.contains(&twin)) {
-            group.cells.push(cells.len() + number);
+        let control = cells.len() + number;
+        match groups.iter_mut().find(|group| group.cells.contains(&twin)) {
+            Some(group) if !apart => group.cells.push(control),
+            _ => groups.push(Group { cells: vec![control] }),
         }
     }
     groups

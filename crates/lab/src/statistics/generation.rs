@@ -35,6 +35,17 @@ pub fn round_log_ratios(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Ve
     rounds.into_iter().filter_map(ratio).filter(|(_, ratio)| !ratio.is_nan()).collect()
 }
 
+/// The log ratio of candidate to baseline in one generation whose slices were not taken side by side: of the means of the
+/// middle half of each side. What met one side in a round says nothing of the other's.
+pub fn apart_log_ratio(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Option<f64> {
+    let centre = |slices: &[(u32, f64)]| {
+        let values: Vec<f64> =
+            slices.iter().map(|(_, value)| *value).filter(|v| *v >= 0.0 && v.is_finite()).collect();
+        trimmed_mean(&values, values.len() as u32 / 4)
+    };
+    Some(centre(candidate)?.ln() - centre(baseline)?.ln()).filter(|ratio| ratio.is_finite())
+}
+
 fn mean(slices: &[(u32, f64)], of: u32) -> Option<f64> {
     let usable = |&&(round, value): &&(u32, f64)| round == of && value >= 0.0 && value.is_finite();
     let (count, sum) = slices.iter().filter(usable).fold((0, 0.0), |(n, sum), slice| (n + 1, sum + slice.1));
@@ -55,6 +66,18 @@ pub fn robust_deviation(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sides_that_were_apart_are_compared_by_their_centres() {
+        let side = |values: [f64; 8]| -> Vec<(u32, f64)> { (0..).zip(values).collect() };
+        let baseline = side([10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 0.5, 0.5]);
+        // The burst was in other rounds.
+        let candidate = side([1.0, 1.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0]);
+        let ratio = apart_log_ratio(&candidate, &baseline).unwrap();
+        assert!((ratio - 2f64.ln()).abs() < 1e-12, "{ratio}");
+        assert_eq!(apart_log_ratio(&candidate, &[]), None);
+        assert_eq!(apart_log_ratio(&side([0.0; 8]), &baseline), None);
+    }
 
     #[test]
     fn a_generation_is_the_centre_of_its_rounds() {

@@ -51,7 +51,7 @@ mod signed_rank;
 pub use comparison::{ALPHA, Comparison, Decision, Test, generations_needed, judge, repetitions_needed};
 pub use control::{CONTROL_ALPHA, judge_control};
 pub use forecast::{POWER, difference_shown, more_generations};
-pub use generation::{generation_log_ratio, robust_deviation, round_log_ratios};
+pub use generation::{apart_log_ratio, generation_log_ratio, robust_deviation, round_log_ratios};
 pub use holm::holm;
 pub use interval::{
     Estimate, Interval, LEVEL, MEDIAN_REPETITIONS_MIN, bootstrap_interval, order_statistic_interval,

@@ -1,12 +1,13 @@
 //! Factors and their levels.
 
+use crate::plan::host::SETTINGS_FACTOR;
 use crate::plan::levels::{Factor, REPLICATE_FACTOR, SERVER_FACTOR};
 use crate::plan::options::{Side, check_option};
 use crate::plan::source::{Item, PlanError, did_you_mean};
 use crate::plan::value::Value;
 
 use super::known::Known;
-use super::targets;
+use super::{host, targets};
 
 /// Reads the factors.
 pub(super) fn factors(known: &Known<'_>, item: &Item<'_>) -> Result<Vec<Factor>, PlanError> {
@@ -49,8 +50,10 @@ fn check_level(
         Some(("load", option)) => check_option(known.catalog, known.load_side(), element, option, value),
         None if item.key == SERVER_FACTOR => check_server_level(known, element, value),
         None if item.key == REPLICATE_FACTOR => Ok(()),
+        None if item.key == SETTINGS_FACTOR => host::check_set(&known.settings, element, value),
+        Some(("host", setting)) => host::check_setting(item, setting, value),
         _ => {
-            let mut words = vec![SERVER_FACTOR.to_owned(), REPLICATE_FACTOR.to_owned()];
+            let mut words = [SERVER_FACTOR, REPLICATE_FACTOR, SETTINGS_FACTOR].map(str::to_owned).to_vec();
             for (side, options) in
                 [("server", &known.catalog.serve_options), ("load", &known.catalog.load_options)]
             {
@@ -59,7 +62,8 @@ fn check_level(
             let what = "something that can be varied";
             let near = did_you_mean(&item.key, &words.iter().map(String::as_str).collect::<Vec<_>>());
             let cure = if near.starts_with("known") {
-                "factors are `server`, `replicate`, `server.OPTION`, `target.SETTING` and `load.OPTION`"
+                "factors are `server`, `replicate`, `server.OPTION`, `target.SETTING`, `load.OPTION`, \
+                 `host.SETTING` and `settings`"
                     .to_owned()
             } else {
                 near

@@ -81,6 +81,8 @@ pub(in crate::plan) enum Shape {
     Helpers,
     /// Servers by name.
     Servers,
+    /// Settings of the host, by the name of their set.
+    SettingSets,
     /// Factors and their levels.
     Factors,
     /// A list of tables that are read by `EXCLUSION`, with levels.

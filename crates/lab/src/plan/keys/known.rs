@@ -1,6 +1,7 @@
 //! What is known while a plan is read: the catalog, and what the keys before this one have declared.
 
 use crate::catalog::{Catalog, ProgramWord};
+use crate::plan::host::SettingSet;
 use crate::plan::levels::Factor;
 use crate::plan::options::Side;
 use crate::plan::server::ServerSpec;
@@ -12,6 +13,8 @@ pub(in crate::plan) struct Known<'a> {
     pub(in crate::plan) program: Option<&'a ProgramWord>,
     /// Servers that the plan describes.
     pub(in crate::plan) servers: Vec<ServerSpec>,
+    /// Sets of settings of the host.
+    pub(in crate::plan) settings: Vec<SettingSet>,
     pub(in crate::plan) factors: Vec<Factor>,
     /// The plan's metric.
     pub(in crate::plan) metric: String,

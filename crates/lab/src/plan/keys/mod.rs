@@ -6,6 +6,7 @@
 
 mod commands;
 mod factors;
+mod host;
 mod key;
 mod known;
 mod levels;

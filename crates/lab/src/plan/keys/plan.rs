@@ -6,7 +6,7 @@ use pitot_host::demand::SUBJECTS;
 
 use super::key::{Key, Kind, Presence, Shape};
 use super::levels::Strict;
-use super::{commands, factors, published, servers, targets};
+use super::{commands, factors, host, published, servers, targets};
 
 /// At most so many repetitions; more is a mistake of typing.
 const REPETITIONS_MAX: i64 = 10_000;
@@ -203,6 +203,16 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         doc: "Files in each server's private directory, `{dir}`, by path.",
     },
     Key {
+        name: "settings",
+        kind: Kind::Structure(Shape::SettingSets, |known, item, p| {
+            p.settings = host::sets(item)?;
+            known.settings.clone_from(&p.settings);
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "Settings of the host (docs/host.md) by the names that levels of the factor `settings` use.",
+    },
+    Key {
         name: "factors",
         kind: Kind::Structure(Shape::Factors, |known, item, p| {
             p.factors = factors::factors(known, item)?;
@@ -213,7 +223,8 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Required("say what is varied: [factors] with a line such as server = [\"loop\"]"),
-        doc: "What is varied: `server`, `server.OPTION`, `target.SETTING`, `load.OPTION`, `replicate`. The last one varies fastest.",
+        doc: "What is varied: `server`, `server.OPTION`, `target.SETTING`, `load.OPTION`, `host.SETTING`, `settings`, `replicate`. The last one varies \
+              fastest. `found` is the level at which a setting of the host is left as it is.",
     },
     Key {
         name: "baseline",

@@ -54,6 +54,7 @@ fn every_field_of_a_plan_has_its_key() {
         program: _, // `load.program`
         helpers: _,
         servers: _,
+        settings: _,
         files: _,
         exclude: _,
         published: _,
@@ -122,7 +123,7 @@ fn takes<T>(kind: &Kind<T>) -> String {
         Kind::Ready(_) => "`\"port\"`, `{ get = \"/\" }`, `{ line = \"...\" }`".into(),
         Kind::Structure(shape, _) => match shape {
             Shape::Settings => "a table of options".into(),
-            Shape::Helpers | Shape::Servers => "tables by name".into(),
+            Shape::Helpers | Shape::Servers | Shape::SettingSets => "tables by name".into(),
             Shape::Factors => "a table".into(),
             Shape::Exclusions | Shape::Published | Shape::PublishedValues => "a list of tables".into(),
         },

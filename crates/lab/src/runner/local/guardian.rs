@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pitot_host::journal::{self, Scope};
 use pitot_sys::guardian::{fork_guardian, kill_all, wait_until};
 use pitot_sys::process::SingleThreaded;
 
@@ -22,7 +23,7 @@ pub(crate) const COOKIE_NAME: &str = "PITOT_RUN";
 /// How long processes may take to be gone after SIGKILL.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the line of a journal begins with.
+/// What the line of a batch of a journal begins with.
 const JOURNAL: char = '@';
 
 /// The lab's end of the pipe, and what marks the processes of this run.
@@ -84,13 +85,11 @@ impl Guardian {
         self.send(format_args!("-{session}\n"));
     }
 
-    /// Settings of the machine are changed from now on, and are in this journal. Call it before the first change. If the
-    /// lab ends, by whatever means, what is still in the journal is undone.
-    ///
-    /// The journal has to outlive a kill of the guardian, too: it is not in the private directory. Where it is in its usual
-    /// place, `pitot host undo` then does the same.
-    pub fn host_changes(&mut self, journal: &Path) {
-        self.send(format_args!("{JOURNAL}{}\n", journal.display()));
+    /// Settings of the machine are changed from now on, and are in this batch of the journal. Call it before the first
+    /// change. If the lab ends, by whatever means, what is still in the batch is undone. If the guardian is killed as well,
+    /// `pitot host undo` does the same.
+    pub(super) fn host_changes(&mut self, journal: &Path, batch: u64) {
+        self.send(format_args!("{JOURNAL}{batch} {}\n", journal.display()));
     }
 
     fn send(&mut self, line: std::fmt::Arguments<'_>) {
@@ -115,10 +114,13 @@ fn group_prefix(cookie: &str) -> String {
 /// The guardian's life: keep the list of sessions until the pipe closes, then sweep.
 fn watch(pipe: PipeReader, guardian: &Guardian) {
     let mut sessions: Vec<u32> = Vec::new();
-    let mut journals: Vec<PathBuf> = Vec::new();
+    let mut batches: Vec<(u64, PathBuf)> = Vec::new();
     for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-        if let Some(journal) = line.strip_prefix(JOURNAL) {
-            journals.push(journal.into());
+        if let Some((batch, journal)) = line.strip_prefix(JOURNAL).and_then(|rest| rest.split_once(' ')) {
+            let batch = (batch.parse().unwrap_or_default(), PathBuf::from(journal));
+            if !batches.contains(&batch) {
+                batches.push(batch);
+            }
             continue;
         }
         let (sign, number) = line.split_at(line.len().min(1));
@@ -129,9 +131,9 @@ fn watch(pipe: PipeReader, guardian: &Guardian) {
         }
     }
     sweep(&sessions, &guardian.cookie_line(), SWEEP_TIMEOUT);
-    for journal in journals {
+    for (batch, journal) in batches {
         // What cannot be undone stays in the journal, and `pitot host status` shows it.
-        let _ = pitot_host::journal::undo(&journal);
+        let _ = journal::undo(&journal, Scope::Later(batch));
     }
     wait_until(SWEEP_TIMEOUT, || remove_groups(&group_prefix(&guardian.cookie)));
     let _ = std::fs::remove_dir_all(&guardian.dir);
@@ -169,7 +171,7 @@ mod tests {
         let private = dir.path().join("private");
         let cookie = format!("test-journal-{}", std::process::id());
         let mut lab = Guardian { pipe: Some(writer), cookie, dir: private };
-        lab.host_changes(&journal);
+        lab.host_changes(&journal, 1);
         lab.pipe = None;
         watch(reader, &lab);
         assert_eq!(std::fs::read_to_string(&journal).unwrap(), "");

@@ -4,6 +4,7 @@ mod answer;
 mod cpu_account;
 mod files;
 mod guardian;
+mod host;
 mod process;
 
 use std::cell::{Cell, RefCell};
@@ -12,12 +13,14 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use pitot_host::setting::Change;
 use pitot_meter::{Nanos, now};
 use pitot_sys::spawn::{self, Stop};
 
 use cpu_account::{Clocks, CpuAccount, Hierarchy};
 pub use guardian::Guardian;
 use guardian::{COOKIE_NAME, sweep};
+use host::HostChanges;
 use process::{Event, Process};
 
 use crate::monitor::{Monitor, StealReader};
@@ -46,6 +49,7 @@ pub(super) struct ThisMachine<'a> {
     allowed: Vec<usize>,
     /// Where control groups can be made; none if this user may not.
     hierarchy: Option<Hierarchy>,
+    host: RefCell<HostChanges>,
     executors: Cell<usize>,
     groups: Cell<usize>,
 }
@@ -60,6 +64,7 @@ impl<'a> ThisMachine<'a> {
             cpus,
             allowed,
             hierarchy,
+            host: RefCell::new(HostChanges::none()),
             executors: Cell::new(0),
             groups: Cell::new(0),
         }
@@ -93,6 +98,15 @@ impl Machine for ThisMachine<'_> {
             events,
             receiver,
         })
+    }
+
+    fn set_host(&self, changes: &[Change]) -> Result<(), String> {
+        let mut host = self.host.borrow_mut();
+        if !host.are(changes) {
+            let (journal, batch) = host.place();
+            self.guardian.borrow_mut().host_changes(&journal, batch);
+        }
+        host.set(changes)
     }
 }
 

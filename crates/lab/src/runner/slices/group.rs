@@ -1,6 +1,6 @@
 //! Which cells are measured together.
 
-use crate::plan::{Cell, FactorLevel, Levels, Measure, REPLICATE_FACTOR, SERVER_FACTOR};
+use crate::plan::{Cell, FactorLevel, Levels, Measure, REPLICATE_FACTOR, SERVER_FACTOR, changes_host};
 
 /// Cells that are measured together, as indices into the cells of the run, controls included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,13 +15,27 @@ pub(in crate::runner) struct Member<'a> {
     pub(in crate::runner) measure: Measure,
 }
 
-/// The groups of a run, in the order of their first cells: cells that agree in every factor that `baseline` does not
-/// name, since those are compared with the same baseline. Without a baseline the servers under the same load are.
+/// The groups of a run, in the order of their first cells: cells that are compared with each other ([`families`]) and have
+/// the same settings of the host.
 pub(in crate::runner) fn groups(members: &[Member<'_>], baseline: Option<&Levels>) -> Vec<Group> {
-    let is_varied = |name: &str| match baseline {
-        Some(levels) => levels.0.iter().any(|(varied, _)| varied == name),
-        None => name == SERVER_FACTOR || name.starts_with("server."),
-    };
+    by_levels(members, |name| !changes_host(name) && is_compared(name, baseline))
+}
+
+/// Cells that are compared with each other, in the order of the first: cells that agree in every factor that `baseline`
+/// does not name, since those are compared with the same baseline. Without a baseline the servers under the same load are.
+pub(in crate::runner) fn families(members: &[Member<'_>], baseline: Option<&Levels>) -> Vec<Group> {
+    by_levels(members, |name| is_compared(name, baseline))
+}
+
+fn is_compared(factor: &str, baseline: Option<&Levels>) -> bool {
+    match baseline {
+        Some(levels) => levels.0.iter().any(|(varied, _)| varied == factor),
+        None => factor == SERVER_FACTOR || factor.starts_with("server."),
+    }
+}
+
+/// Cells in slices that differ in no factors but those that `is_varied`.
+fn by_levels(members: &[Member<'_>], is_varied: impl Fn(&str) -> bool) -> Vec<Group> {
     let key = |cell: &Cell| -> Vec<FactorLevel> {
         cell.factors.iter().filter(|f| f.name == REPLICATE_FACTOR || !is_varied(&f.name)).cloned().collect()
     };

@@ -19,5 +19,5 @@ mod settling;
 mod tests;
 
 pub(super) use generation::{Generation, Request, run};
-pub(super) use group::{Group, Member, groups};
+pub(super) use group::{Group, Member, families, groups};
 pub(super) use settling::rule as settling_rule;

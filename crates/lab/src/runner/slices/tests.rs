@@ -214,3 +214,66 @@ fn a_run_until_decided_ends_when_all_is_decided_and_names_its_generations() {
     assert!((9..=30).contains(&generations), "{generations}");
     assert!(run.cells.iter().all(|c| c.repetitions.len() == generations as usize));
 }
+
+/// A plan that compares servers and a setting of the host. Its other level is what the setting is already, so that it
+/// needs no right.
+fn plan_of_settings(more: &str) -> (String, String) {
+    let value = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap().trim().to_owned();
+    let text = PLAN.replace(
+        "baseline = { server = \"good\" }",
+        &format!("baseline = {{ host.\"net.core.somaxconn\" = \"found\" }}\n{more}"),
+    );
+    let factors = format!("host.\"net.core.somaxconn\" = [\"found\", {value}]\n");
+    (
+        text.replace(r#"server = ["good", "hang", "suspend"]"#, "server = [\"good\", \"hang\"]\n") + &factors,
+        value,
+    )
+}
+
+#[test]
+fn settings_of_the_host_are_changed_between_groups_and_a_control_goes_through_the_same() {
+    let (text, value) = plan_of_settings("");
+    let fake = machine();
+    let bed = Bed::new();
+    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
+    let outcome = prepared.run_on(&fake, &bed.path, setting(&|| false), &mut |_| {}).unwrap();
+    assert_eq!(outcome.state, RunState::Complete);
+    let run = Run::open(&bed.path).unwrap();
+    assert_eq!((run.cells.len(), run.controls.len()), (4, 2), "each server is compared with itself");
+    assert!(run.cells.iter().chain(&run.controls).all(|c| c.repetitions.len() == 3));
+    // Nothing is started while a change is under way, and each server runs under the settings of its cell.
+    let mut under = Vec::new();
+    let (mut changed, mut changes) = (false, 0);
+    for call in fake.calls() {
+        match call.strip_prefix("host ") {
+            Some(words) => {
+                assert!(words.is_empty() || words == format!("net.core.somaxconn={value}"), "{words}");
+                (changed, changes) = (!words.is_empty(), changes + 1);
+            }
+            None if call.starts_with("start Server") => under.push(changed),
+            None => {}
+        }
+    }
+    assert_eq!(under.iter().filter(|changed| **changed).count(), 3 * 2);
+    assert_eq!(under.len(), 3 * (4 + 2));
+    assert!(!changed && changes >= 2, "what was changed is set back at the end");
+}
+
+#[test]
+fn a_setting_that_the_host_refuses_gives_up_its_cells_alone() {
+    let (text, _) = plan_of_settings("");
+    let mut fake = machine();
+    fake.refuses_host = Some("the kernel refuses the value");
+    let bed = Bed::new();
+    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
+    prepared.run_on(&fake, &bed.path, setting(&|| false), &mut |_| {}).unwrap();
+    let run = Run::open(&bed.path).unwrap();
+    for cell in &run.cells {
+        let verdict = &cell.repetitions[0].verdict;
+        if cell.label().ends_with("found") {
+            assert_eq!(verdict.kind, VerdictKind::Valid, "{}", verdict.reason);
+        } else {
+            assert_eq!(verdict.reason, "not tried again: the kernel refuses the value");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Settings of the host in a plan: one as a factor, and sets of them by name.
+
+use pitot_host::Machine;
+use pitot_host::setting::{Change, expand};
+use serde::{Deserialize, Serialize};
+
+use super::definition::Plan;
+
+/// The factor whose levels are sets of settings.
+pub const SETTINGS_FACTOR: &str = "settings";
+/// What the names of factors begin with whose levels are values of one setting.
+const HOST: &str = "host.";
+/// The level at which a setting is left as it is found.
+pub const AS_FOUND: &str = "found";
+
+/// Settings that are made together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingSet {
+    /// The name that levels use.
+    pub name: String,
+    /// Keys and values, in their order.
+    pub settings: Vec<(String, String)>,
+}
+
+/// The key of the setting that a factor varies.
+pub(crate) fn setting_of(factor: &str) -> Option<&str> {
+    factor.strip_prefix(HOST)
+}
+
+/// Whether a factor changes settings of the host.
+pub(crate) fn changes_host(factor: &str) -> bool {
+    factor == SETTINGS_FACTOR || setting_of(factor).is_some()
+}
+
+/// What a level of a factor changes on this machine. The error is a sentence.
+pub(super) fn changes(plan: &Plan, factor: &str, level: &str) -> Result<Vec<Change>, String> {
+    if level == AS_FOUND {
+        return Ok(Vec::new());
+    }
+    let one;
+    let settings = match setting_of(factor) {
+        Some(key) => {
+            one = [(key.to_owned(), level.to_owned())];
+            &one[..]
+        }
+        None => plan.settings.iter().find(|set| set.name == level).map_or(&[][..], |set| &set.settings),
+    };
+    let machine = Machine::here();
+    let expanded = settings.iter().map(|(key, value)| expand(&machine, key, value).map_err(|e| e.what));
+    Ok(expanded.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
