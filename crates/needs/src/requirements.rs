@@ -46,6 +46,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("gzip", "apt-get install gzip"),
     program("h2load", "apt-get install nghttp2-client"),
     program("haproxy", "apt-get install haproxy"),
+    program("ip", "apt-get install iproute2"),
     Requirement {
         name: "ipv6",
         cure: "sysctl net.ipv6.conf.lo.disable_ipv6=0",

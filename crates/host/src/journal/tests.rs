@@ -242,7 +242,7 @@ fn a_file_that_is_no_journal_is_left_as_it_is() {
 
 #[test]
 fn the_journal_is_where_its_user_says() {
-    assert_eq!(undo(Path::new("/nothing/here")).unwrap(), []);
+    assert_eq!(undo(Path::new("/nothing/here"), Scope::All).unwrap(), []);
     let fake = Fake::new();
     fake.apply(7, &CHANGES[..1]).unwrap();
     let status = status(&fake.machine(), &fake.journal()).unwrap();

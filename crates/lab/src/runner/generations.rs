@@ -183,7 +183,7 @@ fn describe(group: &Group, cells: usize, generation: u32) -> String {
     let count = group.cells.iter().filter(|&&cell| cell < cells).count();
     let number = generation + 1;
     match count {
-        1 => format!("generation {number}"),
+        0 | 1 => format!("generation {number}"),
         _ => format!("generation {number}, {count} cells side by side"),
     }
 }

@@ -16,12 +16,19 @@ pub(super) struct HostChanges {
     batch: u64,
     /// What is set now.
     current: Vec<Change>,
+    /// Why the host is no more as the run found it. No cell can be measured then, the baseline included.
+    disturbed: Option<String>,
 }
 
 impl HostChanges {
     /// Nothing is changed yet.
     pub(super) fn none() -> HostChanges {
-        HostChanges { journal: journal::place(), batch: journal::new_batch(), current: Vec::new() }
+        HostChanges {
+            journal: journal::place(),
+            batch: journal::new_batch(),
+            current: Vec::new(),
+            disturbed: None,
+        }
     }
 
     /// True if these are the settings that are changed now.
@@ -36,6 +43,9 @@ impl HostChanges {
 
     /// Sets back what was changed, and makes these changes. The error is a sentence; nothing is changed then.
     pub(super) fn set(&mut self, changes: &[Change]) -> Result<(), String> {
+        if let Some(why) = &self.disturbed {
+            return Err(why.clone());
+        }
         if self.are(changes) {
             return Ok(());
         }
@@ -46,6 +56,7 @@ impl HostChanges {
         self.current = Vec::new();
         let undone = journal::undo_changes(&mut journal, &machine, Scope::Batch(self.batch)).map_err(told)?;
         if let Some(why) = undone.iter().find_map(why_not_as_before) {
+            self.disturbed = Some(why.clone());
             return Err(why);
         }
         let wanted: Vec<Wanted> = changes

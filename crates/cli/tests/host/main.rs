@@ -3,89 +3,21 @@
 //! What needs namespaces runs this program again inside them, for that test alone.
 #![forbid(unsafe_code)]
 
+mod namespaces;
+mod runs;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use namespaces::{Place, in_namespaces, set_by_hand, sysctl};
 use pitot_needs::needs;
 use serde_json::Value;
 
-/// Set inside the namespaces.
-const INSIDE: &str = "PITOT_TEST_INSIDE";
 /// Longer than anything here takes, on however slow a machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Makes everything read-only that belongs to no namespace, then runs what follows. Root of a user namespace that stands for
-/// root of the machine still owns those files, so that a namespace alone does not protect them.
-const PROTECTED: &str = "for d in /proc/sys/abi /proc/sys/debug /proc/sys/dev /proc/sys/fs /proc/sys/kernel /proc/sys/vm \
-                         /proc/irq; do \
-                         if [ -d $d ]; then mount --bind $d $d && mount -o remount,bind,ro $d || exit 99; fi; done; \
-                         mount -t sysfs -o ro sysfs /sys || exit 99; \
-                         exec \"$@\"";
-
-/// Runs the test of that name again, in user, network and mount namespaces, or `test` if this is inside.
-fn in_namespaces(name: &str, test: impl FnOnce(&Place)) {
-    if std::env::var_os(INSIDE).is_some() {
-        for file in [
-            "/proc/sys/vm/swappiness",
-            "/proc/sys/kernel/pid_max",
-            "/sys/kernel/mm/transparent_hugepage/enabled",
-        ] {
-            assert!(fs::OpenOptions::new().write(true).open(file).is_err(), "{file} could be written");
-        }
-        let dir = tempfile::tempdir().unwrap();
-        return test(&Place { journal: dir.path().join("journal") });
-    }
-    let output = Command::new("unshare")
-        .args(["--user", "--map-root-user", "--net", "--mount", "sh", "-c", PROTECTED, "sh"])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
-/// Where a test keeps its journal.
-struct Place {
-    journal: PathBuf,
-}
-
-impl Place {
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
-        command.arg("host").args(arguments).env("PITOT_HOST_JOURNAL", &self.journal);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// Runs it for its JSON and its exit code.
-    fn json(&self, arguments: &[&str]) -> (Value, i32) {
-        let output = self.run(&[arguments, &["--format", "json"]].concat());
-        let json = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
-        (json, output.status.code().unwrap())
-    }
-}
-
-fn sysctl(name: &str) -> String {
-    fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))).unwrap().trim().to_owned()
-}
-
-fn set_by_hand(name: &str, value: &str) {
-    fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value).unwrap();
-}
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
