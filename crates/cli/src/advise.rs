@@ -149,7 +149,7 @@ impl Advise {
             store.write()?;
         }
         let output = self.output.clone().unwrap_or_else(measure::default_output);
-        let measured = bench.run(prepared, &output)?;
+        let measured = bench.run(prepared, within_s, &output)?;
         let answer = Answer::of(&measured.run, &case, None).ok_or_else(|| {
             Failure::run(
                 "no candidate could be measured",
@@ -206,7 +206,7 @@ fn try_probe(
     // A probe that has all the time that is left says more than several that say nothing.
     match first.or_else(|failure| bench.prepare(&wanted, times_s[1]).map_err(|_| failure)) {
         Ok(prepared) => {
-            let measured = bench.run(prepared, &measure::beside(output, probe.axis.word()))?;
+            let measured = bench.run(prepared, 0.0, &measure::beside(output, probe.axis.word()))?;
             let turns = turns(&measured.run, case, probe, answer);
             Ok(Tried::Measured(Box::new(measured), turns))
         }

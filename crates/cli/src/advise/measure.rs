@@ -149,7 +149,14 @@ impl Bench {
     }
 
     /// Runs a plan into a new file.
-    pub(super) fn run(&mut self, prepared: Prepared, output: &Path) -> Result<Measured, Failure> {
+    ///
+    /// It may take `least_s` seconds in any case.
+    pub(super) fn run(
+        &mut self,
+        prepared: Prepared,
+        least_s: f64,
+        output: &Path,
+    ) -> Result<Measured, Failure> {
         let begin = Instant::now();
         let mut times = prepared.times();
         let Some(guardian) = self.guardians.pop() else {
@@ -157,7 +164,7 @@ impl Bench {
         };
         let stopped = std::cell::Cell::new(false);
         // A machine that is slower than foreseen must not take for ever; what is whole by then counts.
-        let at_most_s = prepared.estimate_s() * OVERRUN + OVERRUN_S;
+        let at_most_s = prepared.estimate_s().mul_add(OVERRUN, OVERRUN_S).max(least_s);
         let stop = || {
             let is_asked = self.signals.as_ref().is_some_and(|signals| signals.next().is_some());
             stopped.set(stopped.get() || is_asked);

@@ -259,6 +259,11 @@ fn answered(page: &mut Page, answer: &Answer) {
         "How sure: {samples} samples of each; a difference counts if it is significant at 5%, corrected for the number of \
          candidates, and above 5%{control}."
     ));
+    if let Some(needed) = answer.needed {
+        page.item(&format!(
+            "That is too few for a decision: {needed} are needed. Allow more time with --within."
+        ));
+    }
     if answer.metric.name != "throughput" {
         page.item("The load generator was at its limit, so that CPU time decides and not the rate.");
     }

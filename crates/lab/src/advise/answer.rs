@@ -7,7 +7,7 @@ use super::contenders::{CONTENDERS, Contender, REFERENCE};
 use crate::metric::{Better, Metric, named};
 use crate::plan::SERVER_FACTOR;
 use crate::record::{CellRecord, Run};
-use crate::statistics::{Comparison, Samples, judge, median};
+use crate::statistics::{Comparison, Decision, Samples, judge, median};
 
 const THROUGHPUT: &Metric = named("throughput");
 const CPU: &Metric = named("cpu-per-request");
@@ -25,6 +25,8 @@ pub struct Answer {
     pub build: &'static Contender,
     /// What could not be measured, and why.
     pub failed: Vec<(String, String)>,
+    /// How many repetitions or generations a decision needs, if there are fewer.
+    pub needed: Option<usize>,
     /// The baseline's twin against it in the metric: what two equal servers differ by here.
     pub control: Option<Against>,
 }
@@ -142,7 +144,11 @@ impl Answer {
                 judge(&[samples], run.plan.tolerance).pop().flatten()
             })
             .map(|c| Against::of(&c, metric.better));
-        Some(Answer { metric, standings, build, failed, control })
+        let needed = to_best.iter().flatten().find_map(|c| match c.decision {
+            Decision::TooFewRepetitions { needed } => Some(needed),
+            _ => None,
+        });
+        Some(Answer { metric, standings, build, failed, needed, control })
     }
 
     /// The best of those that may be advised.
@@ -309,6 +315,16 @@ pub(super) mod tests {
         let answer = Answer::of(&run, &plain(50, 50), None).unwrap();
         assert_eq!(answer.build.name, "thread");
         assert!(answer.is_level("tokio") && !answer.is_level("loop+epoll-et"));
+    }
+
+    #[test]
+    fn too_few_repetitions_decide_nothing_and_it_is_said() {
+        let mut run = run(&[("loop+epoll-et", None, 100.0, 1.0), ("loop+uring", None, 150.0, 1.0)]);
+        assert_eq!(Answer::of(&run, &plain(50, 50), None).unwrap().needed, None);
+        run.cells.iter_mut().for_each(|cell| cell.repetitions.truncate(3));
+        let answer = Answer::of(&run, &plain(50, 50), None).unwrap();
+        assert_eq!(answer.needed, Some(4));
+        assert!(answer.is_level("loop+epoll-et"), "nothing is proved");
     }
 
     #[test]

@@ -251,10 +251,11 @@ impl Wanted<'_> {
         .unwrap_or(Nanos::ZERO)
     }
 
-    /// How many times longer slices take than they are said to last.
+    /// How many times longer slices take than they are said to last. What is under way at their end takes longer where it
+    /// shares one CPU.
     pub fn overrun(&self) -> f64 {
-        let drain = self.drain();
-        slice(drain).map_or(1.0, |slice| (slice.0 + drain.0) as f64 / slice.0 as f64)
+        let drain_ns = self.drain().0 as f64 * (1.0 + self.case.cpus as f64) / 2.0;
+        slice(self.drain()).map_or(1.0, |slice| 1.0 + drain_ns / slice.0 as f64)
     }
 }
 
