@@ -24,6 +24,9 @@ use asked::Active;
 use files::FileStore;
 use measure::{Bench, Measured};
 
+/// On a slow machine a run may take so many times as long as it is given, if it has not enough for a decision before.
+const OVERRUN: f64 = 2.0;
+
 /// Say which server to build or choose for a load: what is known, what a run of the likely candidates shows, and what would
 /// change the answer.
 ///
@@ -124,8 +127,8 @@ impl Advise {
         let share = if planned.len() > 1 { 0.5 } else { 0.65 };
         let wanted = bench.wanted(&case, chosen, store.as_ref());
         // Other loads come after the one that was described.
-        let prepared =
-            bench.prepare(&wanted, within_s * share).or_else(|_| bench.prepare(&wanted, within_s))?;
+        let enough_s = within_s * share;
+        let prepared = bench.prepare(&wanted, enough_s).or_else(|_| bench.prepare(&wanted, within_s))?;
         let (host, host_others) = host_rules(&case);
         let mut advice = Advice {
             case: &case,
@@ -149,7 +152,7 @@ impl Advise {
             store.write()?;
         }
         let output = self.output.clone().unwrap_or_else(measure::default_output);
-        let measured = bench.run(prepared, within_s, &output)?;
+        let measured = bench.run(prepared, (enough_s, within_s * OVERRUN), &output)?;
         let answer = Answer::of(&measured.run, &case, None).ok_or_else(|| {
             Failure::run(
                 "no candidate could be measured",
@@ -206,7 +209,9 @@ fn try_probe(
     // A probe that has all the time that is left says more than several that say nothing.
     match first.or_else(|failure| bench.prepare(&wanted, times_s[1]).map_err(|_| failure)) {
         Ok(prepared) => {
-            let measured = bench.run(prepared, 0.0, &measure::beside(output, probe.axis.word()))?;
+            let enough_s = times_s[0];
+            let output = measure::beside(output, probe.axis.word());
+            let measured = bench.run(prepared, (enough_s, enough_s * OVERRUN), &output)?;
             let turns = turns(&measured.run, case, probe, answer);
             Ok(Tried::Measured(Box::new(measured), turns))
         }

@@ -5,6 +5,7 @@ use std::time::{Instant, SystemTime};
 
 use pitot_host::split_cpus;
 use pitot_lab::advise::{Case, Contender, Wanted, plan_text};
+use pitot_lab::statistics::generations_needed;
 use pitot_lab::{Catalog, Guardian, Outcome, Plan, Prepared, Run, RunLock, RunState, Setting, prepare};
 use pitot_meter::Nanos;
 use pitot_results::{Failure, rfc3339};
@@ -21,10 +22,6 @@ const RUNS_MAX: usize = 3;
 const REPETITIONS: [u32; 3] = [10, 8, 6];
 /// A fresh run is at least so long, and at most, seconds.
 const DURATION_S: (f64, f64) = (0.3, 3.0);
-/// A run may take so many times as long as foreseen, and so many seconds besides.
-const OVERRUN: f64 = 1.5;
-const OVERRUN_S: f64 = 5.0;
-
 /// What runs need.
 pub(super) struct Bench {
     catalog: Catalog,
@@ -150,11 +147,12 @@ impl Bench {
 
     /// Runs a plan into a new file.
     ///
-    /// It may take `least_s` seconds in any case.
+    /// On a machine that is slower than foreseen it ends after `enough_s` seconds, once there is enough for a decision, and
+    /// after `all_s` in any case; what is whole by then counts.
     pub(super) fn run(
         &mut self,
         prepared: Prepared,
-        least_s: f64,
+        (enough_s, all_s): (f64, f64),
         output: &Path,
     ) -> Result<Measured, Failure> {
         let begin = Instant::now();
@@ -163,12 +161,12 @@ impl Bench {
             return Err(Failure::run("there are more runs than were foreseen", "run the plan by itself"));
         };
         let stopped = std::cell::Cell::new(false);
-        // A machine that is slower than foreseen must not take for ever; what is whole by then counts.
-        let at_most_s = prepared.estimate_s().mul_add(OVERRUN, OVERRUN_S).max(least_s);
+        let (least, is_enough) = (least_share(&prepared), std::cell::Cell::new(false));
         let stop = || {
             let is_asked = self.signals.as_ref().is_some_and(|signals| signals.next().is_some());
             stopped.set(stopped.get() || is_asked);
-            stopped.get() || begin.elapsed().as_secs_f64() > at_most_s
+            let seconds = begin.elapsed().as_secs_f64();
+            stopped.get() || seconds > all_s || (is_enough.get() && seconds > enough_s)
         };
         let lock = RunLock::take("advise");
         if let Some(other) = lock.other() {
@@ -186,7 +184,12 @@ impl Bench {
         };
         eprintln!("{}: {times}, about {}", prepared.plan.title, run::minutes(prepared.estimate_s()));
         let mut display = Display::new();
-        let outcome: Outcome = prepared.run(output, setting, guardian, &mut |news| display.show(news))?;
+        let outcome: Outcome = prepared.run(output, setting, guardian, &mut |news| {
+            let is_over = !news.trial && news.finished.is_some();
+            is_enough
+                .set(is_over && least.is_some_and(|least| news.number as f64 >= least * news.total as f64));
+            display.show(news);
+        })?;
         display.clear();
         if stopped.get() && outcome.state != RunState::Complete {
             return Err(Failure::run(
@@ -199,6 +202,18 @@ impl Bench {
         }
         let run = crate::report::open(&outcome.path)?;
         Ok(Measured { path: outcome.path, run, seconds: begin.elapsed().as_secs_f64(), times })
+    }
+}
+
+/// The share of a run that suffices for a decision; none if parts of it are measured in two ways, one after the other.
+fn least_share(prepared: &Prepared) -> Option<f64> {
+    let cells = prepared.cells.len();
+    match prepared.ways.sliced() {
+        0 => Some(f64::from(REPETITIONS[2]) / f64::from(prepared.plan.repetitions)),
+        sliced if sliced == cells => {
+            Some(generations_needed(cells) as f64 / f64::from(prepared.plan.generations.unwrap_or(1)))
+        }
+        _ => None,
     }
 }
 
