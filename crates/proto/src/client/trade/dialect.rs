@@ -49,10 +49,9 @@ pub(super) static DAYTRADER: Dialect = Dialect {
         let has = |text: &str| page::has(page, text);
         match step {
             Step::Login | Step::Home | Step::Register => has("DayTrader Home") && has(user),
-            Step::Quotes | Step::BuyQuotes => has("DayTrader Quotes") || has("DayTrader: Quotes"),
-            Step::Portfolio | Step::SellPortfolio => has("Portfolio") && has("action=portfolio"),
-            Step::Account | Step::UpdateAccount => has("Account Information") && has(user),
-            Step::Update => has("Account Information") && has("@trade.test"),
+            Step::Quotes | Step::BuyQuotes => has("DayTrader Quotes"),
+            Step::Portfolio | Step::SellPortfolio => has("DayTrader Portfolio"),
+            Step::Account | Step::UpdateAccount | Step::Update => has("DayTrader Account") && has(user),
             Step::Logout | Step::RegisterLogout => has("DayTrader Login"),
             Step::Buy | Step::Sell => has("has been submitted"),
         }

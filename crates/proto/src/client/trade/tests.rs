@@ -162,6 +162,46 @@ fn money_and_orders_that_are_lost_or_doubled_are_noticed() {
 }
 
 #[test]
+fn who_holds_nothing_buys_though_the_pages_do_not_say_what_is_held() {
+    let mut user = user("/?app=daytrader");
+    let mut steps = Vec::new();
+    // A sale, of 90 to 93, for want of holdings is a purchase; a later purchase, of 86 to 89, is a sale.
+    for (random, page) in [
+        (1, "DayTrader Home uid:3"),
+        (92, "DayTrader Portfolio"),
+        (1, "DayTrader Quotes"),
+        (1, "Order has been submitted"),
+        (87, "DayTrader Portfolio <A href=\"app?action=sell&holdingID=17\">"),
+        (1, "Order has been submitted"),
+    ] {
+        let ask = user.next(random);
+        let symbols: String = user.symbols().iter().map(|symbol| format!("<A>{symbol}</A>")).collect();
+        steps.push(ask.step);
+        let page = format!("{page}{symbols}");
+        assert_eq!(user.answered(ask.step, page.as_bytes()), None, "{ask:?} {page}");
+    }
+    use Step::{Buy, BuyQuotes, Login, Sell, SellPortfolio};
+    assert_eq!(steps, [Login, SellPortfolio, BuyQuotes, Buy, SellPortfolio, Sell]);
+}
+
+#[test]
+fn what_daytrader_was_asked_for_and_does_not_show_is_noticed() {
+    let told = |random: u64, pages: [&str; 3]| {
+        let mut user = user("/?app=daytrader");
+        let mut wrong = None;
+        for page in pages {
+            let ask = user.next(random);
+            wrong = user.answered(ask.step, page.as_bytes());
+        }
+        wrong
+    };
+    let account = "DayTrader Account uid:3";
+    assert_eq!(told(95, ["DayTrader Home uid:3", account, account]), Some("profile-unchanged"));
+    assert_eq!(told(87, ["DayTrader Home uid:3", account, account]), Some("wrong-page"));
+    assert_eq!(told(5, ["DayTrader Home uid:3", "DayTrader Quotes", ""]), Some("wrong-page"));
+}
+
+#[test]
 fn a_user_is_logged_in_once_and_given_back() {
     let users = Users::new(2);
     assert_eq!((users.take(1), users.take(1), users.take(0)), (Some(1), Some(0), None));

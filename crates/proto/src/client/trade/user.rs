@@ -75,6 +75,12 @@ impl User {
         }
     }
 
+    /// The symbols that were asked for last.
+    #[cfg(test)]
+    pub(super) fn symbols(&self) -> &[String] {
+        &self.symbols
+    }
+
     /// Another user, who begins a session.
     pub(super) fn begin(&mut self, session: u64) {
         self.end();
@@ -97,13 +103,19 @@ impl User {
     pub(super) fn next(&mut self, random: u64) -> Ask {
         // The low digits draw the action.
         self.stream = Stream::new(random / 100);
-        let mut step = self.follow.take().unwrap_or_else(|| Step::drawn(random));
-        if step == Step::BuyQuotes && self.owed > 0 && self.account.is_none_or(|account| account.holdings > 0)
-        {
-            self.owed -= 1;
-            step = Step::SellPortfolio;
-        }
+        let step = self.follow.take().unwrap_or_else(|| self.draw(random));
         self.ask(step)
+    }
+
+    /// The next action by chance. Who owes a sale sells in place of a purchase, unless the account is known to hold nothing.
+    fn draw(&mut self, random: u64) -> Step {
+        match Step::drawn(random) {
+            Step::BuyQuotes if self.owed > 0 && self.account.is_none_or(|account| account.holdings > 0) => {
+                self.owed -= 1;
+                Step::SellPortfolio
+            }
+            step => step,
+        }
     }
 
     /// A number below `n`.
@@ -190,7 +202,10 @@ impl User {
         if !(self.options.dialect.is_right)(page, step, &self.name) {
             return Some("wrong-page");
         }
-        let wrong = if self.options.dialect.has_account { self.check(step, page) } else { None };
+        let wrong = match self.options.dialect.has_account {
+            true => self.check(step, page),
+            false => self.check_texts(step, page),
+        };
         self.follow = match step {
             Step::BuyQuotes => Some(Step::Buy),
             Step::UpdateAccount => Some(Step::Update),
@@ -214,6 +229,18 @@ impl User {
     fn is_poor(&self) -> bool {
         const ORDER_MAX: i64 = 40_000 * SHARES_MAX as i64 + 2495;
         self.account.is_none_or(|account| account.balance < ORDER_MAX)
+    }
+
+    /// The checks of meaning in a page whose account is not compared.
+    fn check_texts(&self, step: Step, page: &[u8]) -> Option<&'static str> {
+        match step {
+            Step::Quotes | Step::BuyQuotes => {
+                let is_shown = |symbol: &String| page::has(page, &format!(">{symbol}<"));
+                (!self.symbols.iter().all(is_shown)).then_some("quotes-missing")
+            }
+            Step::Update => (!page::has(page, &self.email)).then_some("profile-unchanged"),
+            _ => None,
+        }
     }
 
     /// The checks of meaning in a page of Pitot's own.
