@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(cells[6].server_argv(&at), ["/opt/my app", "-p", "1"]);
         assert!(cells[2].files.iter().any(|f| f.path == "html/a/b.html"), "nginx has the file of the URL");
         assert!(cells[4].server_argv(&at).join(" ").contains("--root /d/html"));
-        let load = cells[0].load_argv(&plan, &at).join(" ");
+        let load = cells[0].load_argv(&plan, plan.warmup_s, &at).join(" ");
         assert!(load.contains("http://127.0.0.1:1/a/b.html?x=1 "), "{load}");
         for part in ["--threads 2", "--header Accept: text/html", "--timeout 2s", "--connections 16"] {
             assert!(load.contains(part), "{part} in {load}");

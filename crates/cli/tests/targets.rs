@@ -32,6 +32,16 @@ impl Bed {
         std::fs::write(self.dir.path().join(format!("config/pitot/targets/{name}.toml")), text).unwrap();
     }
 
+    /// A target that is a script which serves HTTP in the end, for which it has all the time that it needs.
+    fn server(&self, name: &str, script: &str, more: &str) -> PathBuf {
+        self.target(name, script, more);
+        let file = self.dir.path().join(format!("config/pitot/targets/{name}.toml"));
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace("\"400ms\"", "\"60s\"").replace("\"/1k\"", "\"/dynamic\""))
+            .unwrap();
+        file
+    }
+
     fn command(&self, arguments: &[&str]) -> Output {
         let own = |name: &str| self.dir.path().join(name);
         let mut command = Command::new(PITOT);
@@ -42,8 +52,13 @@ impl Bed {
 
     /// A run of these servers, each cell once, for a moment.
     fn run(&self, servers: &str, more: &str) -> (Run, String) {
+        self.run_within(servers, more, "warmup = \"0s\"\n")
+    }
+
+    /// The same with more said of the plan itself.
+    fn run_within(&self, servers: &str, more: &str, head: &str) -> (Run, String) {
         let plan = format!(
-            "duration = \"200ms\"\nwarmup = \"0s\"\nrepetitions = 1\n[server]\nprotocol = \"http\"\n\
+            "duration = \"200ms\"\n{head}repetitions = 1\n[server]\nprotocol = \"http\"\n\
              [load]\nurl = \"http://{{address}}/dynamic\"\nconnections = 2\n{more}\n[factors]\nserver = {servers}\n"
         );
         std::fs::write(self.dir.path().join("plan.toml"), plan).unwrap();
@@ -163,6 +178,62 @@ fn a_target_that_fails_is_told_in_a_line_and_the_other_cells_go_on() {
     assert!(skip("cannot").contains("it cannot serve /dynamic: it serves files"), "{}", skip("cannot"));
     assert_ne!(cell(&run, "loop").verdict().kind, VerdictKind::Failed, "{told}");
     assert_eq!(bed.processes(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_time_to_get_ready_the_way_to_stop_and_the_end_belong_to_the_target() {
+    let bed = Bed::new();
+    let serve = format!("exec {PITOT} serve http --listen 127.0.0.1:$1");
+    // The plan allows less than any server takes to start; the target allows more.
+    let slow = bed.server("slow", &format!("echo $$ > $2/pid; sleep 0.7; {serve}"), "");
+    let stopped = bed.dir.path().join("stopped");
+    let stop =
+        format!("stop = [\"sh\", \"-c\", \"kill $(cat {{dir}}/pid); echo $? > {}\"]", stopped.display());
+    let text = std::fs::read_to_string(&slow).unwrap().replace("stop = \"TERM\"", &stop);
+    std::fs::write(&slow, text).unwrap();
+    // As servers of Java end: a handler of the signal, and a status that names it.
+    let trap = "trap 'kill $!; wait $!; exit 143' TERM";
+    let script = format!("{PITOT} serve http --listen 127.0.0.1:$1 &\n{trap}\nwait $!");
+    bed.server("java", &script, "");
+    let (run, told) = bed.run_within("[\"slow\", \"java\"]", "", "ready-timeout = \"1ms\"\n");
+    for server in ["slow", "java"] {
+        let repetition = &cell(&run, server).repetitions[0];
+        assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{server}: {told}");
+    }
+    assert!(cell(&run, "slow").repetitions[0].ready_s >= 0.7);
+    assert_eq!(std::fs::read_to_string(stopped).unwrap(), "0\n", "{told}");
+    assert_eq!(bed.processes(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_port_that_is_taken_and_a_configuration_that_is_refused_are_told_in_the_words_of_the_program() {
+    let bed = Bed::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    bed.target("second", &format!("exec {PITOT} serve http --listen {address}"), "");
+    bed.target("newer", &format!("exec {PITOT} serve http --listen 127.0.0.1:$1 --since-version-9"), "");
+    let (run, told) = bed.run("[\"second\", \"newer\", \"loop\"]", "");
+    assert!(told.contains(&format!("{address}")) && told.contains("in use"), "{told}");
+    assert!(told.contains("unexpected argument '--since-version-9'"), "{told}");
+    for server in ["second", "newer"] {
+        let reason = cell(&run, server).verdict().reason;
+        assert!(reason.contains("before it was ready"), "{server}: {reason}");
+    }
+    assert_ne!(cell(&run, "loop").verdict().kind, VerdictKind::Failed, "{told}");
+    assert_eq!(bed.processes(), Vec::<PathBuf>::new());
+}
+
+/// What a user of a target that warms up reads in the end.
+#[test]
+fn a_target_that_settles_says_how_long_it_was_warmed_up_in_fresh_runs_as_well() {
+    let bed = Bed::new();
+    let script = format!("exec {PITOT} serve http --listen 127.0.0.1:$1");
+    bed.server("warms", &script, "settles-within = \"60s\"");
+    let (run, told) = bed.run_within("[\"warms\"]", "", "warmup = \"50ms\"\nmeasure = \"fresh\"\n");
+    let seconds = cell(&run, "warms").repetitions[0].warmup_s;
+    assert!(seconds.is_some_and(|seconds| (3.0..60.0).contains(&seconds)), "{seconds:?}: {told}");
+    let report = text(&bed.command(&["report", "run.pitot", "--format", "md"]));
+    assert!(report.contains("until its rate had settled"), "{report}");
 }
 
 /// The reply of a running server, without the connection's end.

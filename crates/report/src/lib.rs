@@ -34,6 +34,7 @@ mod table;
 mod terminal;
 mod text;
 mod trust;
+mod warm_up;
 
 pub use analysis::{Analysis, Cell, LoadAxis, Series, Standing};
 pub use axis::{Axis, Scale};

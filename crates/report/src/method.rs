@@ -60,6 +60,7 @@ pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
          processes used the CPUs, or the hypervisor took CPU time away (steal){noisy_slices}. **failed**: the server or \
          the load generator exited early, hung, or sent wrong replies."
     ));
+    sentences.extend(crate::warm_up::sentences(a.run));
     sentences.extend(baseline(a));
     sentences.push(format!("The run was started by `{}`.", a.run.info.command_line));
     sentences

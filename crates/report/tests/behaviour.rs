@@ -623,3 +623,17 @@ fn where_only_the_load_varies_its_levels_are_the_rows_of_one_chart() {
     let wide = chart.split("<svg class=\"wide\"").nth(1).unwrap().split("</svg>").next().unwrap();
     assert!(wide.contains(">size 10</text>") && wide.contains(">size 1000</text>"), "{wide}");
 }
+
+#[test]
+fn it_is_said_how_long_a_server_was_loaded_until_its_rate_had_settled() {
+    let mut run = written(&SMALL);
+    assert!(!render(&run, Format::Markdown).contains("until its rate had settled"));
+    for (number, repetition) in run.cells[0].repetitions.iter_mut().enumerate() {
+        (repetition.ready_s, repetition.warmup_s) = (4.0, Some(3.0 + number as f64 / 2.0));
+    }
+    let server = run.cells[0].factors[0].level.clone();
+    let told = render(&run, Format::Markdown);
+    let wanted = format!("**{server}** was ready 4 s after its start, and was then loaded for ");
+    assert!(told.contains(&wanted), "{told}");
+    assert!(told.contains(" (3 s to "), "{told}");
+}

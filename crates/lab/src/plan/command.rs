@@ -95,8 +95,8 @@ impl Cell {
         }
     }
 
-    /// The load generator's command, without `--json`.
-    pub fn load_argv(&self, plan: &Plan, at: &Placement) -> Vec<String> {
+    /// The load generator's command, without `--json`, with a warm-up of so many seconds.
+    pub fn load_argv(&self, plan: &Plan, warmup_s: f64, at: &Placement) -> Vec<String> {
         let mut argv = vec![at.pitot.clone()];
         match &self.program {
             Some(program) => argv.extend(program.split(' ').map(str::to_owned)),
@@ -105,7 +105,7 @@ impl Cell {
         push_options(&mut argv, &self.load, at);
         if self.is_timed() {
             if self.takes.warmup {
-                argv.extend(["--warmup".into(), show_duration(self.warmup_s(plan))]);
+                argv.extend(["--warmup".into(), show_duration(warmup_s)]);
             }
             argv.extend(["--duration".into(), show_duration(plan.duration_s)]);
         }
@@ -115,9 +115,8 @@ impl Cell {
         argv
     }
 
-    /// Seconds of the warm-up in a fresh run, which cannot end by itself: a target that needs to settle has all the time that
-    /// it may take.
-    fn warmup_s(&self, plan: &Plan) -> f64 {
+    /// Seconds of a warm-up that cannot end by itself: a target that needs to settle has all the time that it may take.
+    pub fn warmup_s(&self, plan: &Plan) -> f64 {
         match self.target().and_then(|target| target.settles_within_s) {
             Some(settles_s) if plan.warmup_s > 0.0 => plan.warmup_s.max(settles_s),
             _ => plan.warmup_s,
@@ -187,7 +186,7 @@ impl Cell {
         if !self.takes.cpus {
             line.push_str(&bind(self.cpus_of_load(at)));
         }
-        line.push_str(&shell_line(&self.load_argv(plan, at)));
+        line.push_str(&shell_line(&self.load_argv(plan, self.warmup_s(plan), at)));
         line
     }
 }

@@ -26,6 +26,8 @@ pub struct Repetition {
     pub address: String,
     /// Time from the server's start until it was ready.
     pub ready_s: f64,
+    /// Seconds of a warm-up that lasted until the server's rate had settled; none if it had a length of its own.
+    pub warmup_s: Option<f64>,
     /// Whether the measurement can be trusted.
     pub verdict: Verdict,
     /// What the load generator printed. None if it printed nothing that could be read.

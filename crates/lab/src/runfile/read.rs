@@ -209,6 +209,7 @@ fn read_repetition(row: &Row<'_>, layout: u32) -> Result<Repetition, RunFileErro
         elapsed_s: row.get("elapsed_s")?,
         address: row.get("address")?,
         ready_s: row.get("ready_s")?,
+        warmup_s: if schema::has_warmup(layout) { row.get("warmup_s")? } else { None },
         verdict: Verdict {
             kind,
             reason: row.get("reason")?,

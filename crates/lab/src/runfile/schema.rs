@@ -7,7 +7,7 @@ use super::error::RunFileError;
 /// `PRAGMA application_id`: "Pito". file(1) and others recognise a run file by it.
 pub(super) const APPLICATION_ID: i64 = 0x5069_746F;
 /// `PRAGMA user_version`: the layout that this version writes.
-pub(super) const LAYOUT: u32 = 5;
+pub(super) const LAYOUT: u32 = 6;
 
 pub(super) fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.execute_batch(include_str!("schema.sql"))?;
@@ -27,7 +27,20 @@ pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), rusqlit
     if found < 4 {
         allow_rate_missed(connection)?;
     }
-    if found < 5 { add_slices(connection) } else { Ok(()) }
+    if found < 5 {
+        add_slices(connection)?;
+    }
+    if found < 6 {
+        connection.execute_batch(
+            "BEGIN; ALTER TABLE repetition ADD COLUMN warmup_s REAL; PRAGMA user_version = 6; COMMIT;",
+        )?;
+    }
+    Ok(())
+}
+
+/// True if a file of this layout knows how long warm-ups took that ended by themselves.
+pub(super) fn has_warmup(layout: u32) -> bool {
+    layout >= 6
 }
 
 /// Layout 5: cells that are measured in slices.

@@ -1,4 +1,4 @@
--- Layout 5 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
+-- Layout 6 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
 
 -- One row: the run.
 CREATE TABLE run (
@@ -67,6 +67,7 @@ CREATE TABLE repetition (
     server_stats TEXT,                  -- what the server printed with `--stats json`
     resources    TEXT,                  -- JSON: sums over the measured part
     output_tail  TEXT NOT NULL,         -- last lines that server, load and helpers printed, where it failed
+    warmup_s     REAL,                  -- of a warm-up that lasted until the rate had settled
     UNIQUE (cell_id, block)
 ) STRICT;
 

@@ -85,6 +85,7 @@ fn repetition() -> Repetition {
         elapsed_s: 2.5,
         address: "127.0.0.1:4321".into(),
         ready_s: 0.01,
+        warmup_s: Some(4.5),
         verdict: Verdict {
             kind: VerdictKind::Noisy,
             reason: "steal".into(),
@@ -185,6 +186,7 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
         connection
             .execute_batch(&format!(
                 "{undo}
+                 ALTER TABLE repetition DROP COLUMN warmup_s;
                  DROP TABLE slice;
                  ALTER TABLE cell DROP COLUMN measure;
                  ALTER TABLE cell DROP COLUMN fresh_reason;
@@ -210,7 +212,9 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
         drop(writer);
         let run = Run::open(&path).unwrap();
         assert_eq!(run.cells[2].repetitions[0].verdict.kind, VerdictKind::RateMissed);
-        assert_eq!(run.info.schema_version, 5);
+        assert_eq!(run.info.schema_version, 6);
+        let warm_ups = [0, 1].map(|cell| run.cells[cell].repetitions[0].warmup_s);
+        assert_eq!(warm_ups, [None, Some(4.5)]);
         assert_eq!((of(&run, 0), of(&run, 1)), (kept, (Some(6), "bye".to_owned())));
     }
 }

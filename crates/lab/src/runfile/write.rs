@@ -211,8 +211,8 @@ fn insert_repetition(
 ) -> Result<(), rusqlite::Error> {
     transaction.execute(
             "INSERT INTO repetition (cell_id, block, position, started_at, elapsed_s, address, ready_s, verdict, reason,
-                 figures, load, server_stats, resources, output_tail)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                 figures, load, server_stats, resources, output_tail, warmup_s)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
             params![
                 cell_id(cell),
                 repetition.block,
@@ -228,6 +228,7 @@ fn insert_repetition(
                 repetition.server_stats.as_ref().map(ToString::to_string),
                 repetition.resources.as_ref().map(json),
                 repetition.output_tail,
+                repetition.warmup_s,
             ],
         )?;
     let id = transaction.last_insert_rowid();

@@ -88,6 +88,8 @@ pub(super) enum Role {
     Server,
     /// The load generator, or what runs in its place.
     Load,
+    /// The load generator that warms the server until its rate has settled.
+    WarmUp,
     /// The helper with this index in the cell's list.
     Helper(usize),
     /// The command that stops the server.

@@ -41,6 +41,8 @@ pub(super) struct Script {
     pub(super) answer: Option<Answer>,
     /// It ends when it is asked for the answer of this number, from 1.
     pub(super) ends_at_line: Option<(usize, Ending)>,
+    /// It ends when it is asked for something that begins with this word.
+    pub(super) ends_at_word: Option<&'static str>,
     /// CPU time that it uses, in parts of the time that passes.
     pub(super) cpu_share: f64,
 }
@@ -72,6 +74,7 @@ pub(super) struct Fake {
     pub(super) server: Script,
     pub(super) load: Script,
     pub(super) helper: Script,
+    pub(super) warm_up: Script,
     /// Servers of which a word of the command says that they do something else.
     pub(super) other_servers: Vec<(&'static str, Script)>,
     /// The host refuses every change, with this sentence.
@@ -102,6 +105,7 @@ impl Fake {
             server: serves.clone(),
             load,
             helper: serves,
+            warm_up: Script::default(),
             other_servers: Vec::new(),
             refuses_host: None,
             suspended: None,
@@ -141,6 +145,7 @@ impl Machine for Fake {
             server: self.server.clone(),
             load: self.load.clone(),
             helper: self.helper.clone(),
+            warm_up: self.warm_up.clone(),
             other_servers: self.other_servers.clone(),
             refuses_host: self.refuses_host,
             suspended: self.suspended,
@@ -221,6 +226,7 @@ impl Executor for Fake {
                 other.map_or(&self.server, |(_, script)| script)
             }
             Role::Load => &self.load,
+            Role::WarmUp => &self.warm_up,
             Role::Helper(_) | Role::Stop => &self.helper,
         };
         if let Some(error) = script.start_error {
@@ -246,7 +252,9 @@ impl Executor for Fake {
             return Err("it has ended".into());
         }
         program.lines_read += 1;
-        if let Some((number, ending)) = program.script.ends_at_line
+        if program.script.ends_at_word.is_some_and(|word| line.starts_with(word)) {
+            program.ended = Some((now, Ending::Code(0)));
+        } else if let Some((number, ending)) = program.script.ends_at_line
             && program.lines_read >= number
         {
             program.ended = Some((now, ending));

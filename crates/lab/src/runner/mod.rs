@@ -11,6 +11,7 @@ mod executor;
 #[cfg(test)]
 mod fake;
 mod generations;
+mod held;
 mod judge;
 mod local;
 mod lock;
@@ -18,6 +19,7 @@ mod prepare;
 mod repetition;
 mod resume;
 mod schedule;
+mod settling;
 mod slices;
 #[cfg(test)]
 mod tests;

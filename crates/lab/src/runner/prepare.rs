@@ -13,7 +13,7 @@ use pitot_host::setting::Change;
 use pitot_host::{CpuSplit, Machine, split_cpus};
 
 use super::demand::demand;
-use super::slices::settling_rule;
+use super::settling::rule as settling_rule;
 use super::way::{Ways, slow_start_s};
 
 /// Seconds that a repetition takes besides warm-up and measurement: two processes start, connect, and stop.
@@ -231,7 +231,10 @@ impl Prepared {
         let of = |(number, cell): (usize, &Cell)| {
             let at = self.shown_placement("pitot", number);
             let is_ours = matches!(cell.server, CellServer::Pitot { .. });
-            (is_ours.then(|| cell.server_argv(&at)), cell.load_argv(&self.plan, &at))
+            (
+                is_ours.then(|| cell.server_argv(&at)),
+                cell.load_argv(&self.plan, cell.warmup_s(&self.plan), &at),
+            )
         };
         self.cells.iter().enumerate().map(of).collect()
     }

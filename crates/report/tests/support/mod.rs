@@ -241,6 +241,7 @@ impl Fixture {
             elapsed_s: 1.5,
             address: "127.0.0.1:40001".into(),
             ready_s: 0.012,
+            warmup_s: None,
             verdict,
             load: (!failed).then(|| self.load(random, &server, connections, throughput)),
             server_stats: None,

@@ -94,12 +94,23 @@ impl Context<'_> {
     }
 
     pub(in crate::runner) fn start(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
+        let command = self.command(role, argv);
+        self.executor.start(&command).map_err(Abort::NotStarted)
+    }
+
+    /// Starts a program to which lines will be written.
+    pub(in crate::runner) fn start_conversing(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
+        let command = Command { converses: true, ..self.command(role, argv) };
+        self.executor.start(&command).map_err(Abort::NotStarted)
+    }
+
+    fn command(&self, role: Role, argv: Vec<String>) -> Command {
         // A program without a server is itself what is measured: it runs where servers do, and counts as one.
         let account = match role {
             Role::Server => Account::Server,
             Role::Load if self.cell.server == CellServer::None => Account::Server,
             Role::Load => Account::Load,
-            Role::Helper(_) | Role::Stop => Account::None,
+            Role::WarmUp | Role::Helper(_) | Role::Stop => Account::None,
         };
         let cpus = match account {
             Account::Server => &self.shared.cpus.server,
@@ -107,9 +118,9 @@ impl Context<'_> {
         };
         let (cwd, env) = match role {
             Role::Server | Role::Stop => (self.cell.server_cwd(&self.at), self.cell.server_env(&self.at)),
-            Role::Load | Role::Helper(_) => (None, Vec::new()),
+            Role::Load | Role::WarmUp | Role::Helper(_) => (None, Vec::new()),
         };
-        let command = Command {
+        Command {
             role,
             argv,
             cwd,
@@ -118,8 +129,7 @@ impl Context<'_> {
             account,
             converses: false,
             cpu_is_counted: account == Account::Server && self.counts_cpu,
-        };
-        self.executor.start(&command).map_err(Abort::NotStarted)
+        }
     }
 
     pub(in crate::runner) fn deadline(&mut self, timeout_s: f64) -> Nanos {
@@ -154,6 +164,7 @@ impl Context<'_> {
         match role {
             Role::Server => "the server".to_owned(),
             Role::Load => "the load generator".to_owned(),
+            Role::WarmUp => "the load generator of the warm-up".to_owned(),
             Role::Stop => "the command that stops the server".to_owned(),
             Role::Helper(index) => format!("the helper `{}`", self.cell.helpers[index].name),
         }

@@ -16,11 +16,15 @@ const CONNECTION_GRACE_S: f64 = 1.0 / 2500.0;
 /// How long a load may take that has no duration but a number of requests or connections.
 const UNTIMED_S: f64 = 300.0;
 
-/// Starts the load and samples until it ends. `window` becomes the time between the two; the file with its result is
+/// Starts the load and samples until it ends. Its warm-up takes `warmup_s`; `window` becomes the time between the two; the file with its result is
 /// returned.
-pub(super) fn run_load(context: &mut Context<'_>, window: &mut Window) -> Result<String, Abort> {
+pub(super) fn run_load(
+    context: &mut Context<'_>,
+    warmup_s: f64,
+    window: &mut Window,
+) -> Result<String, Abort> {
     let path = format!("{}/result.json", context.at.dir);
-    let mut argv = context.cell.load_argv(context.shared.plan, &context.at);
+    let mut argv = context.cell.load_argv(context.shared.plan, warmup_s, &context.at);
     argv.extend(["--json".to_owned(), path.clone()]);
     context.start(Role::Load, argv)?;
     window.start = context.executor.now().0;
@@ -28,17 +32,17 @@ pub(super) fn run_load(context: &mut Context<'_>, window: &mut Window) -> Result
         // What is measured has only now begun to exist.
         context.executor.sample(Extent::Whole);
     }
-    let outcome = watch(context);
+    let outcome = watch(context, warmup_s);
     window.end = context.executor.now().0;
     outcome?;
     context.executor.sample(Extent::Whole);
     Ok(path)
 }
 
-fn watch(context: &mut Context<'_>) -> Result<(), Abort> {
+fn watch(context: &mut Context<'_>, warmup_s: f64) -> Result<(), Abort> {
     let plan = context.shared.plan;
     let grace_s = LOAD_GRACE_S + context.cell.connections() as f64 * CONNECTION_GRACE_S;
-    let limit_s = if context.cell.is_timed() { plan.warmup_s + plan.duration_s + grace_s } else { UNTIMED_S };
+    let limit_s = if context.cell.is_timed() { warmup_s + plan.duration_s + grace_s } else { UNTIMED_S };
     let interval = nanos(interval(plan.duration_s).as_secs_f64());
     let begin = context.executor.now();
     let mut next = begin + interval;

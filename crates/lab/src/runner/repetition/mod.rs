@@ -6,6 +6,7 @@
 mod context;
 mod load;
 mod readiness;
+mod settle;
 pub(super) mod start;
 pub(super) mod stop;
 mod tail;
@@ -25,6 +26,7 @@ use crate::record::{Repetition, Verdict};
 use crate::runner::evidence::Evidence;
 use crate::runner::executor::{Executor, Extent, Observed, Role};
 use crate::runner::judge::judge;
+use crate::runner::settling::WarmUp;
 
 /// A repetition that is over. Its `block`, `position` and `started_at` are the caller's to fill in.
 pub(super) struct Done {
@@ -88,6 +90,8 @@ pub(super) fn not_tried(given_up: &mut GivenUp) -> Repetition {
 #[derive(Default)]
 struct Progress {
     ready_s: f64,
+    /// The warm-up, if that ended by itself.
+    warm_up: Option<WarmUp>,
     /// From the start of the load to its end. Used where the result does not state the measured part itself.
     window: Window,
     result: Option<LoadResult>,
@@ -104,7 +108,14 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
         start::start_helpers(context)?;
         context.executor.sample(Extent::Whole);
     }
-    let path = load::run_load(context, &mut progress.window)?;
+    let warmup_s = match settle::until_settled(context)? {
+        Some(warm_up) => {
+            progress.warm_up = Some(warm_up);
+            context.shared.plan.warmup_s
+        }
+        None => context.cell.warmup_s(context.shared.plan),
+    };
+    let path = load::run_load(context, warmup_s, &mut progress.window)?;
     load::read_result(context, &path, &mut progress.result)?;
     if has_server {
         progress.server_stats = stop::stop(context)?;
@@ -136,6 +147,16 @@ pub(super) fn failed(reason: String) -> Verdict {
     Verdict { kind: VerdictKind::Failed, reason, figures: Vec::new() }
 }
 
+/// A verdict, unless the warm-up ended too early for a valid one.
+pub(super) fn settled(verdict: Verdict, warm_up: Option<&WarmUp>) -> Verdict {
+    match warm_up.and_then(|warm_up| warm_up.unsettled.clone()) {
+        Some(reason) if verdict.kind == VerdictKind::Valid => {
+            Verdict { kind: VerdictKind::Noisy, reason, ..verdict }
+        }
+        _ => verdict,
+    }
+}
+
 fn record(
     context: &mut Context<'_>,
     progress: Progress,
@@ -149,15 +170,18 @@ fn record(
     let used = resources(&observed.samples, window, observed.lifetime).map(|used| shared.on_machine(used));
     let verdict = match (failure, &progress.result, &used) {
         (Some(reason), _, _) => failed(reason),
-        (None, Some(load), Some(used)) => judge(&Evidence {
-            load,
-            used,
-            other_processes: &observed.other_processes,
-            window,
-            throttled: observed.throttled,
-            cpus: shared.cpus,
-            writes_files: context.cell.writes_files,
-        }),
+        (None, Some(load), Some(used)) => settled(
+            judge(&Evidence {
+                load,
+                used,
+                other_processes: &observed.other_processes,
+                window,
+                throttled: observed.throttled,
+                cpus: shared.cpus,
+                writes_files: context.cell.writes_files,
+            }),
+            progress.warm_up.as_ref(),
+        ),
         (None, _, _) => failed("the measured part was too short to be sampled".to_owned()),
     };
     let output_tail = if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
@@ -165,6 +189,7 @@ fn record(
         elapsed_s,
         address: context.at.address.clone(),
         ready_s: progress.ready_s,
+        warmup_s: progress.warm_up.map(|warm_up| warm_up.seconds),
         verdict,
         load: progress.result,
         server_stats: progress.server_stats,

@@ -57,7 +57,7 @@ pub(in crate::runner) fn wait(context: &mut Context<'_>) -> Result<Option<serde_
     Ok(last_object(&context.executor.output(Role::Server).stdout))
 }
 
-fn wait_for_end(context: &mut Context<'_>, role: Role) -> Result<Ending, Abort> {
+pub(super) fn wait_for_end(context: &mut Context<'_>, role: Role) -> Result<Ending, Abort> {
     let timeout_s = context.shared.plan.stop_timeout_s;
     let deadline = context.deadline(timeout_s);
     loop {

@@ -3,7 +3,7 @@
 use std::cell::Cell as Counter;
 
 use super::*;
-use crate::plan::{HostLimits, Plan, expand};
+use crate::plan::{HostLimits, Plan, TargetUse, expand};
 use crate::runner::executor::{Ending, LeftBehind};
 use crate::runner::fake::{Fake, Script};
 use crate::runner::tests::{catalog, parse, plan};
@@ -54,6 +54,76 @@ fn a_good_repetition_goes_through_all_stages_in_order() {
     assert!((repetition.resources.unwrap().window_s - 0.2).abs() < 0.02);
     assert!(repetition.samples.len() > 10);
     assert_eq!(repetition.output_tail, "");
+}
+
+/// The cell of a plan, as if its server were a target that settles within `within_s`.
+fn settling(within_s: f64) -> (Plan, Cell) {
+    let text = plan(
+        "server = [\"product\"]\n[servers.product]\ncommand = [\"product\"]\nurl = \"busy://{address}\"",
+    )
+    .replace("\"0s\"", "\"100ms\"");
+    let plan = parse(&text);
+    let (mut cells, skips) =
+        expand(&plan, &catalog(), &HostLimits { descriptors: 20_000, missing: Vec::new() });
+    assert!(skips.is_empty(), "{skips:?}");
+    let CellServer::External(external) = &mut cells[0].server else { panic!("it is a program") };
+    external.target = Some(Box::new(TargetUse {
+        name: "good".into(),
+        protocol: "busy".into(),
+        settings: Vec::new(),
+        cannot: Vec::new(),
+        unavailable: None,
+        start_s: 0.0,
+        settles_within_s: Some(within_s),
+    }));
+    (plan, cells.remove(0))
+}
+
+fn run_settling(fake: &mut Fake, within_s: f64) -> Repetition {
+    let (plan, cell) = settling(within_s);
+    let cpus = CpuSplit { server: vec![0], load: vec![1] };
+    let shared =
+        Shared { plan: &plan, pitot: "pitot", cpus: &cpus, stop: &|| false, memory_total_bytes: 1 << 30 };
+    fake.server.accepts_from = Some(3);
+    run(shared, fake, &cell, 7).unwrap().repetition
+}
+
+fn warms(rate: fn(&str) -> (u64, Vec<String>)) -> Script {
+    Script { answer: Some(rate), ends_at_word: Some("quit"), ..Script::default() }
+}
+
+const OPENED: &str = r#"{"event": "opened", "connections": 1}"#;
+const PART: &str = r#"{"event": "slice", "began_unix_ns": 7, "late_us": 90, "duration_us": 500000, "drain_us": 0,
+                       "requests": 1000, "errors": {}, "client_user_us": 1000, "client_system_us": 9000}"#;
+
+#[test]
+fn a_target_is_warmed_up_until_its_rate_has_settled_and_no_longer() {
+    let mut fake = Fake::new();
+    fake.warm_up = warms(|line| match line.split(' ').next() {
+        Some("open") => (1, vec![OPENED.into()]),
+        Some("run") => (500, vec![PART.into()]),
+        _ => (0, Vec::new()),
+    });
+    let repetition = run_settling(&mut fake, 30.0);
+    assert_eq!((repetition.verdict.kind, repetition.verdict.reason.as_str()), (VerdictKind::Valid, ""));
+    assert_eq!(repetition.warmup_s, Some(3.0), "six parts that are alike");
+    let calls = fake.calls();
+    let at = |call: &str| calls.iter().position(|c| c.starts_with(call)).unwrap();
+    assert!(
+        at("start WarmUp for None") < at("WarmUp reads quit") && at("WarmUp reads quit") < at("start Load")
+    );
+}
+
+#[test]
+fn a_load_that_cannot_be_held_begins_with_a_warm_up_of_its_own() {
+    let mut fake = Fake::new();
+    fake.warm_up = warms(|line| match line.split(' ').next() {
+        Some("open") => (1, vec![r#"{"event": "error", "what": "sessions cannot be held"}"#.into()]),
+        _ => (0, Vec::new()),
+    });
+    let repetition = run_settling(&mut fake, 30.0);
+    assert_eq!((repetition.verdict.kind, repetition.warmup_s), (VerdictKind::Valid, None));
+    assert!(fake.calls().iter().any(|call| call.starts_with("start Load")), "{:?}", fake.calls());
 }
 
 #[test]

@@ -4,16 +4,16 @@ use pitot_meter::Nanos;
 use pitot_results::VerdictKind;
 
 use super::figures::Sum;
-use super::held::Held;
-use super::settling;
 use crate::plan::Cell;
-use crate::record::{Repetition, Slice, Verdict};
+use crate::record::{Repetition, Slice};
 use crate::runner::executor::{Executor, Extent, Role};
+use crate::runner::held::Held;
 use crate::runner::judge::judge_slices;
 use crate::runner::repetition::{
-    Abort, Context, Shared, failed, left_behind, most_frequent_error, output_tail, start, stop,
+    Abort, Context, Shared, failed, left_behind, most_frequent_error, output_tail, settled, start, stop,
     with_suspension,
 };
+use crate::runner::settling::{self, WarmUp};
 
 /// A server that uses more of a CPU than this between its slices disturbs those of the others.
 const IDLE_SHARE_MAX: f64 = 0.02;
@@ -31,8 +31,8 @@ pub(super) struct Arm<'a> {
     outcome: Result<(), Abort>,
     /// Why it cannot be measured in slices at all.
     impossible: Option<String>,
-    /// Its warm-up ended before its rate had settled, in a sentence.
-    unsettled: Option<String>,
+    /// Its warm-up, if that ended by itself.
+    warm_up: Option<WarmUp>,
     /// CPU time of its server after its last slice, and when that was read.
     left_alone: Option<(Nanos, Nanos)>,
     /// CPU time that its server used while others were loaded, and how long that was.
@@ -64,7 +64,7 @@ impl<'a> Arm<'a> {
             server_stats: None,
             outcome: Ok(()),
             impossible: None,
-            unsettled: None,
+            warm_up: None,
             left_alone: None,
             idle: (Nanos::ZERO, Nanos::ZERO),
         }
@@ -159,18 +159,8 @@ impl<'a> Arm<'a> {
         let Some(within_s) = self.context.cell.target().and_then(|target| target.settles_within_s) else {
             return self.warm(held, seconds, is_first);
         };
-        let mut rates = Vec::new();
-        while let Some(rate) = self.warm(held, settling::PART_S, is_first)? {
-            rates.push(rate);
-            if settling::has_settled(&rates) {
-                return Ok(Some(rate));
-            }
-            if rates.len() as f64 * settling::PART_S >= within_s {
-                self.unsettled = Some(format!("its rate had not settled after {within_s:.0} s of warm-up"));
-                return Ok(Some(rate));
-            }
-        }
-        Ok(None)
+        self.warm_up = settling::warm_up(within_s, |part_s| self.warm(held, part_s, is_first))?;
+        Ok(self.warm_up.as_ref().map(|warm_up| warm_up.rate))
     }
 
     /// Loads it for a slice that counts.
@@ -281,12 +271,7 @@ impl<'a> Arm<'a> {
         let has_slices = !self.sum.slices.is_empty();
         let verdict = match failure {
             Some(reason) => failed(reason),
-            None if has_slices => match (judge_slices(&self.sum.slices, &used), self.unsettled.take()) {
-                (verdict, Some(reason)) if verdict.kind == VerdictKind::Valid => {
-                    Verdict { kind: VerdictKind::Noisy, reason, ..verdict }
-                }
-                (verdict, _) => verdict,
-            },
+            None if has_slices => settled(judge_slices(&self.sum.slices, &used), self.warm_up.as_ref()),
             None => failed("it had no slice".to_owned()),
         };
         let output_tail =
@@ -294,6 +279,7 @@ impl<'a> Arm<'a> {
         Repetition {
             address: context.at.address.clone(),
             ready_s: self.ready_s,
+            warmup_s: self.warm_up.as_ref().map(|warm_up| warm_up.seconds),
             verdict,
             load: has_slices.then_some(load),
             server_stats: self.server_stats.take(),

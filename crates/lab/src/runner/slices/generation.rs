@@ -6,10 +6,10 @@ use pitot_results::rfc3339;
 
 use super::arm::{Arm, Left};
 use super::group::Group;
-use super::held::Held;
 use crate::plan::Cell;
 use crate::record::{Repetition, Slice};
 use crate::runner::executor::{Account, AddressChoice, Command, Executor, Machine, Role};
+use crate::runner::held::Held;
 use crate::runner::repetition::{Abort, Shared, left_behind};
 use crate::statistics::{Random, lead_in, round_order};
 
@@ -106,7 +106,7 @@ fn measure(request: &Request<'_>, arms: &mut [Arm<'_>], client: &mut dyn Executo
         cpu_is_counted: false,
     };
     client.start(&command).map_err(Abort::Failed)?;
-    let outcome = slices(request, arms, &mut Held::new(client, shared.stop));
+    let outcome = slices(request, arms, &mut Held::new(client, Role::Load, shared.stop));
     let observed = client.finish();
     outcome?;
     if let Some(reason) = left_behind(&observed) {

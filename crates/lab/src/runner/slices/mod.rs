@@ -13,11 +13,8 @@ mod arm;
 mod figures;
 mod generation;
 mod group;
-mod held;
-mod settling;
 #[cfg(test)]
 mod tests;
 
 pub(super) use generation::{Generation, Request, run};
 pub(super) use group::{Group, Member, families, groups};
-pub(super) use settling::rule as settling_rule;

@@ -13,16 +13,17 @@ const ANSWER_GRACE_S: f64 = 30.0;
 /// Time between checks whether the user wants the run to end.
 const WAIT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The load generator of one generation.
-pub(super) struct Held<'a> {
+/// A load generator that was started as this role.
+pub(in crate::runner) struct Held<'a> {
     executor: &'a mut dyn Executor,
+    role: Role,
     stop: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Held<'a> {
-    /// Takes over a load generator that `executor` has started.
-    pub(super) fn new(executor: &'a mut dyn Executor, stop: &'a dyn Fn() -> bool) -> Held<'a> {
-        Held { executor, stop }
+    /// Takes over a load generator that `executor` has started as `role`.
+    pub(super) fn new(executor: &'a mut dyn Executor, role: Role, stop: &'a dyn Fn() -> bool) -> Held<'a> {
+        Held { executor, role, stop }
     }
 
     /// Opens the connections of a group to `target`: how many. The inner error is why it refuses.
@@ -53,18 +54,18 @@ impl<'a> Held<'a> {
 
     /// Asks it to end.
     pub(super) fn quit(&mut self) {
-        let _ = self.executor.write_line(Role::Load, "quit");
+        let _ = self.executor.write_line(self.role, "quit");
     }
 
     fn ask(&mut self, line: &str, seconds: f64) -> Result<Answer, Abort> {
-        self.executor.write_line(Role::Load, line).map_err(|e| self.ended(&e))?;
+        self.executor.write_line(self.role, line).map_err(|e| self.ended(&e))?;
         let deadline = self.executor.now() + nanos(seconds + ANSWER_GRACE_S);
         loop {
             if (self.stop)() {
                 return Err(Abort::Interrupted);
             }
             match self.executor.wait(WAIT_INTERVAL) {
-                Some(Line { role: Role::Load, text, on_stdout: true }) => {
+                Some(Line { role, text, on_stdout: true }) if role == self.role => {
                     return serde_json::from_str(&text).map_err(|e| {
                         Abort::Failed(format!("an answer of the load generator cannot be read: {e}"))
                     });
@@ -72,7 +73,7 @@ impl<'a> Held<'a> {
                 Some(_) => continue,
                 None => {}
             }
-            if self.executor.ending(Role::Load).is_some() {
+            if self.executor.ending(self.role).is_some() {
                 return Err(self.ended("it has ended"));
             }
             if self.executor.now() > deadline {
@@ -83,7 +84,7 @@ impl<'a> Held<'a> {
 
     /// The load generator is gone: how, if that can be said.
     fn ended(&mut self, otherwise: &str) -> Abort {
-        Abort::Failed(match self.executor.ending(Role::Load) {
+        Abort::Failed(match self.executor.ending(self.role) {
             Some(ending) => format!("the load generator ended {ending}"),
             None => format!("the load generator failed: {otherwise}"),
         })
