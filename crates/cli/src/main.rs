@@ -24,6 +24,7 @@ mod output;
 mod renamed;
 mod report;
 mod run;
+mod runs;
 mod serve;
 mod serve_disk;
 mod serve_dns;
@@ -36,6 +37,7 @@ mod serve_tls;
 mod serve_trade;
 mod target;
 mod targets;
+mod tune;
 mod value;
 mod words;
 
@@ -62,6 +64,7 @@ enum Command {
     Host(host::Host),
     List(list::List),
     Target(target::TargetCommand),
+    Tune(tune::Tune),
     #[command(hide = true)]
     ServeConnection(serve::ServeConnection),
 }
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Host(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Target(command) => command.run(),
+        Command::Tune(command) => command.run(),
         Command::ServeConnection(command) => command.run(),
     };
     result.unwrap_or_else(|failure| failure::print(&failure))

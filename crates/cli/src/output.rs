@@ -32,8 +32,7 @@ impl Sink {
 
     pub(crate) fn write(self, table: &str, result: &impl Serialize) -> Result<(), Failure> {
         if !self.quiet {
-            // A reader such as `head` may close the pipe early.
-            let _ = io::stdout().write_all(table.as_bytes());
+            print(table);
         }
         let Some(mut json) = self.json else { return Ok(()) };
         serde_json::to_writer_pretty(&mut json, result)
@@ -45,6 +44,11 @@ impl Sink {
                 Failure::run(what, "check the space on its file system")
             })
     }
+}
+
+/// Prints to standard output. A reader such as `head` may close the pipe early.
+pub(crate) fn print(text: &str) {
+    let _ = io::stdout().write_all(text.as_bytes());
 }
 
 /// Rows in columns, the first to the left and the others to the right.

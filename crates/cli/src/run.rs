@@ -10,7 +10,6 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use clap::Args;
 use pitot_lab::statistics::MEDIAN_REPETITIONS_MIN;
@@ -18,13 +17,14 @@ use pitot_lab::{
     Catalog, Guardian, Measure, OtherRun, Outcome, Plan, Prepared, RunLock, RunState, SUITES, SelfCheck,
     Setting, SkipRecord, VerdictKind, prepare, resume, suite,
 };
-use pitot_results::{Failure, rfc3339};
+use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::failure::nearest;
 use crate::report;
+use crate::runs::default_output;
 use amount::Amount;
 use progress::Display;
 
@@ -181,7 +181,7 @@ impl Run {
                 path.with_file_name(format!("{stem}-power.pitot"))
             }
             Some(path) => path.clone(),
-            None => default_output(plan),
+            None => default_output(&plan.name),
         }
     }
 
@@ -191,16 +191,13 @@ impl Run {
             return self.compared(&catalog);
         }
         let name = self.plan.as_deref().unwrap_or(fallback);
-        let (name, mut text, folder) = match suite(name) {
-            Some(suite) => (format!("{name}.toml"), suite.text.to_owned(), None),
-            None => (name.to_owned(), read_plan(name)?, std::path::absolute(name).ok()),
-        };
+        let PlanText { name, mut text, folder } = PlanText::of(name)?;
         if let Some(plain_cpu_ns) = plain_cpu_ns {
             text = self_check::calibrated(&text, plain_cpu_ns);
         }
         let mut plan = Plan::parse(&name, &text, &catalog)?;
-        if let Some(folder) = folder.as_deref().and_then(Path::parent) {
-            plan.resolve_paths(folder);
+        if let Some(folder) = folder {
+            plan.resolve_paths(&folder);
         }
         if self.seed.is_some() {
             plan.seed = self.seed;
@@ -311,6 +308,35 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// The text of a plan, and where it comes from.
+struct PlanText {
+    name: String,
+    text: String,
+    /// That of its file; none of a suite.
+    folder: Option<PathBuf>,
+}
+
+impl PlanText {
+    /// Of a suite, or of a file.
+    fn of(name: &str) -> Result<PlanText, Failure> {
+        if let Some(suite) = suite(name) {
+            return Ok(PlanText { name: format!("{name}.toml"), text: suite.text.to_owned(), folder: None });
+        }
+        let folder = std::path::absolute(name).ok().and_then(|path| Some(path.parent()?.to_owned()));
+        Ok(PlanText { name: name.to_owned(), text: read_plan(name)?, folder })
+    }
+}
+
+/// The plan that a suite or a file is, with its text.
+pub(crate) fn plan_of(name: &str, catalog: &Catalog) -> Result<(Plan, String), Failure> {
+    let PlanText { name, text, folder } = PlanText::of(name)?;
+    let mut plan = Plan::parse(&name, &text, catalog)?;
+    if let Some(folder) = folder {
+        plan.resolve_paths(&folder);
+    }
+    Ok((plan, text))
+}
+
 fn read_plan(name: &str) -> Result<String, Failure> {
     let path = Path::new(name);
     if !path.exists() && path.extension().is_none() {
@@ -348,14 +374,6 @@ pub(crate) fn own_path() -> Result<String, Failure> {
     let path = std::env::current_exe()
         .map_err(|e| Failure::run(format!("the program's own file cannot be found: {e}"), "mount /proc"))?;
     Ok(path.to_string_lossy().into_owned())
-}
-
-/// `quick-20260102-030405.pitot`, in UTC.
-fn default_output(plan: &Plan) -> PathBuf {
-    let now = rfc3339(SystemTime::now());
-    let stamp: String =
-        now.chars().take("2026-01-02T03:04:05".len()).filter(|c| c.is_ascii_digit() || *c == 'T').collect();
-    format!("{}-{}.pitot", plan.name, stamp.replace('T', "-")).into()
 }
 
 fn levels(factors: &[pitot_lab::FactorLevel]) -> String {

@@ -33,6 +33,7 @@ mod svg;
 mod table;
 mod terminal;
 mod text;
+mod tried;
 mod trust;
 mod warm_up;
 
@@ -41,6 +42,7 @@ pub use axis::{Axis, Scale};
 pub use compare::{Gate, GateOutcome, RunComparison, compare, render_comparison};
 pub use findings::{Answer, Tile, answer, findings};
 pub use format::Format;
+pub use tried::{Effect, Tried, tried};
 pub use trust::{Grade, Trust, trust};
 
 use pitot_lab::Run;

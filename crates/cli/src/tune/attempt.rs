@@ -1,0 +1,144 @@
+//! `pitot tune try`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use pitot_lab::{SettingSet, metric};
+use pitot_meter::{Nanos, units};
+use pitot_report::{Tried, tried};
+use pitot_results::Failure;
+use serde_json::{Value, json};
+
+use super::setting::{checked, plan_with, ready};
+use crate::catalog::catalog;
+use crate::failure::nearest;
+use crate::runs::{Runs, default_output};
+
+/// The level at which the settings are made.
+const TRIED: &str = "tried";
+
+/// Try settings of the host: does a server do better with them?
+///
+/// The server is started afresh for each generation, once with the settings and once without them, in random order, and
+/// once more without them as a control. The answer is a sentence with an interval: it helps by so much, it does harm by so
+/// much, or there is no difference above so much.
+///
+/// The exit code is 0 if there is an answer, 1 if a cell failed, and 2 for wrong use.
+#[derive(Debug, Args)]
+pub(crate) struct Attempt {
+    /// Settings, as in `pitot host apply`: net.core.somaxconn=4096. All of them are made together.
+    #[arg(value_name = "SETTING=VALUE", required = true)]
+    settings: Vec<String>,
+    /// A suite, or the path of a plan: each of its cells is measured with the settings and without. [default: one event
+    /// loop, small replies, 64 connections that stay open]
+    #[arg(long, value_name = "SUITE|PLAN.toml")]
+    plan: Option<String>,
+    /// Fit the generations to this time. [default: 20 generations]
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    within: Option<Nanos>,
+    /// The metric that decides, instead of the plan's.
+    #[arg(long)]
+    metric: Option<String>,
+    /// Smaller differences do not count.
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share)]
+    tolerance: f64,
+    /// The run file to create. [default: `tune-try` and the time, in this directory]
+    #[arg(short, long, value_name = "FILE.pitot")]
+    output: Option<PathBuf>,
+    /// The output format.
+    #[arg(long, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Generations where no time is given: an effect as large as the spread of a generation is found in nearly all runs.
+const GENERATIONS: u32 = 20;
+
+/// `1%` or `0.01`.
+fn share(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse().map(|percent: f64| percent / 100.0),
+        None => text.parse(),
+    };
+    number
+        .ok()
+        .filter(|share| (0.0..1.0).contains(share))
+        .ok_or_else(|| "a share is written 2% or 0.02".to_owned())
+}
+
+impl Attempt {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let settings = checked(&self.settings)?;
+        let mut runs = Runs::new(1)?;
+        let catalog = catalog()?;
+        let set = SettingSet { name: TRIED.to_owned(), settings: settings.clone() };
+        let (mut plan, text) = plan_with(self.plan.as_deref(), vec![set], &catalog)?;
+        if let Some(name) = &self.metric {
+            let all = || pitot_lab::METRICS.iter().map(|metric| metric.name);
+            plan.metric = metric::find(name).map(|metric| metric.name.to_owned()).ok_or_else(|| {
+                let what = format!("no metric is called `{name}`{}", nearest(name, all()));
+                Failure::misuse(what, "see `pitot list metrics`")
+            })?;
+        }
+        plan.name = "tune-try".to_owned();
+        plan.title = format!("Does it help? {}", self.settings.join(", "));
+        plan.tolerance = self.tolerance;
+        plan.until_decided_s = None;
+        plan.generations = Some(GENERATIONS);
+        let mut prepared = ready(plan, text, &catalog)?;
+        if let Some(within) = self.within {
+            prepared.fit(within.as_secs_f64())?;
+        }
+        let output = self.output.clone().unwrap_or_else(|| default_output("tune-try"));
+        let (path, run) = runs.run(prepared, &output)?;
+        let (answers, controls) = tried(&run, &self.settings.join(" "));
+        if answers.is_empty() {
+            return Err(Failure::run(
+                "no cell could be measured with the settings and without them",
+                format!("the reasons: pitot report {}", path.display()),
+            ));
+        }
+        let text = match self.format {
+            Format::Text => {
+                let sentences = answers.iter().map(|answer| &answer.sentence).chain(&controls);
+                sentences.map(|sentence| format!("{sentence}\n")).collect::<String>()
+                    + &format!("the whole run: pitot report {}\n", path.display())
+            }
+            Format::Json => {
+                let answers: Vec<Value> =
+                    answers.iter().map(|answer| to_json(answer, &run.plan.metric)).collect();
+                let object = json!({
+                    "schema": "pitot-tune-try/1",
+                    "settings": settings.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+                    "tolerance": self.tolerance,
+                    "answers": answers,
+                    "controls": controls,
+                    "file": path,
+                });
+                format!("{object:#}\n")
+            }
+        };
+        crate::output::print(&text);
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn to_json(answer: &Tried, metric: &str) -> Value {
+    json!({
+        "cell": answer.cell,
+        "metric": metric,
+        "effect": answer.effect.name(),
+        "ratio": answer.comparison.ratio,
+        "interval": answer.comparison.interval.map(|interval| [interval.low, interval.high]),
+        "p": answer.comparison.p,
+        "none_above": answer.none_above,
+        "half_takes_s": answer.half_takes_s,
+        "sentence": answer.sentence,
+    })
+}

@@ -1,0 +1,89 @@
+//! Settings on the command line, and the plans in which they are tried.
+
+use pitot_host::Machine;
+use pitot_host::journal::{self, Wanted};
+use pitot_host::setting::expand;
+use pitot_lab::{
+    AS_FOUND, Catalog, Factor, Levels, Plan, Prepared, SETTINGS_FACTOR, SettingSet, Value, prepare,
+};
+use pitot_results::Failure;
+
+use crate::run::plan_of;
+
+/// What is loaded where no plan is named: small replies on connections that stay open.
+const PLAN: &str = r#"
+slices = 8
+[server]
+protocol = "http"
+[load]
+url = "http://{address}/bytes/1024"
+connections = 64
+[factors]
+server = ["loop+epoll-et"]
+"#;
+
+/// `KEY=VALUE` of this machine.
+///
+/// # Errors
+/// If it is no setting, or this user may not set it.
+pub(super) fn checked(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let machine = Machine::here();
+    let mut settings = Vec::new();
+    for word in words {
+        let (key, value) = word.split_once('=').ok_or_else(|| {
+            Failure::misuse(
+                format!("`{word}` is no setting with its value"),
+                "write KEY=VALUE, such as net.ipv4.tcp_timestamps=0",
+            )
+        })?;
+        let changes = expand(&machine, key.trim(), value)?;
+        let wanted: Vec<Wanted> = changes
+            .into_iter()
+            .map(|change| Wanted { change, by: String::new(), is_required: true })
+            .collect();
+        journal::check(&machine, &wanted)?;
+        settings.push((key.trim().to_owned(), value.trim().to_owned()));
+    }
+    Ok(settings)
+}
+
+/// A plan in which sets of settings are a factor: that of the name, or one of small replies. What is found comes first,
+/// and is the baseline.
+pub(super) fn plan_with(
+    name: Option<&str>,
+    sets: Vec<SettingSet>,
+    catalog: &Catalog,
+) -> Result<(Plan, String), Failure> {
+    let (mut plan, text) = match name {
+        Some(name) => plan_of(name, catalog)?,
+        None => (Plan::parse("tune.toml", PLAN, catalog)?, PLAN.to_owned()),
+    };
+    if plan.factors.iter().any(|factor| factor.name == SETTINGS_FACTOR) {
+        return Err(Failure::misuse(
+            format!("the plan {} varies settings itself", plan.name),
+            "run it: pitot run; or name a plan without the factor `settings`",
+        ));
+    }
+    let levels = std::iter::once(AS_FOUND).chain(sets.iter().map(|set| set.name.as_str()));
+    let levels = levels.map(|name| Value::Text(name.to_owned())).collect();
+    plan.factors.push(Factor { name: SETTINGS_FACTOR.to_owned(), levels });
+    plan.baseline = Some(Levels(vec![(SETTINGS_FACTOR.to_owned(), vec![AS_FOUND.to_owned()])]));
+    plan.settings = sets;
+    // What others have published holds of servers, not of settings.
+    plan.published.clear();
+    plan.charts.clear();
+    Ok((plan, text))
+}
+
+/// A plan made ready; whoever names settings wants all of it measured.
+pub(super) fn ready(plan: Plan, text: String, catalog: &Catalog) -> Result<Prepared, Failure> {
+    let prepared = prepare(plan, text, catalog)?;
+    let is_of_settings =
+        |reason: &str| reason.contains("cannot be set") || reason.contains("cannot be changed");
+    match prepared.skips.iter().find(|skip| is_of_settings(&skip.reason)) {
+        Some(skip) => {
+            Err(Failure::misuse(skip.reason.clone(), "`pitot host check` shows what can be set here"))
+        }
+        None => Ok(prepared),
+    }
+}

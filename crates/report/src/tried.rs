@@ -1,0 +1,110 @@
+//! Settings of the host that a run has tried: whether they help, in a sentence for each cell.
+
+use pitot_lab::statistics::{Comparison, Decision, more_generations};
+use pitot_lab::{AS_FOUND, Better, Run, SETTINGS_FACTOR};
+
+use crate::amount::{generation_s, generations, unit_of_pair};
+use crate::analysis::{Analysis, Cell, within_run};
+use crate::control::control_sentences;
+use crate::number::{percent, span};
+use crate::phrase::versus;
+
+/// What a run says of settings for one cell.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// The cell, without the settings.
+    pub cell: String,
+    /// The answer.
+    pub effect: Effect,
+    /// The settings against none of them, in the metric of the run.
+    pub comparison: Comparison,
+    /// No difference above this share (0.012: 1.2%) would have been missed; none if there is a difference, or no interval.
+    pub none_above: Option<f64>,
+    /// Seconds in which such a run finds a difference of half of that, in four of five cases.
+    pub half_takes_s: Option<f64>,
+    /// All of it in a sentence.
+    pub sentence: String,
+}
+
+/// Whether settings help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// They do.
+    Helps,
+    /// They do harm.
+    Harms,
+    /// No difference was found.
+    None,
+    /// There are too few generations or repetitions to tell.
+    Unknown,
+}
+
+impl Effect {
+    /// The word for it in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Effect::Helps => "helps",
+            Effect::Harms => "harms",
+            Effect::None => "no-difference",
+            Effect::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a run with the factor `settings` says of each level but `found`, and what its controls say. `name` is what the
+/// settings are called in sentences.
+pub fn tried(run: &Run, name: &str) -> (Vec<Tried>, Vec<String>) {
+    let a = Analysis::of(run);
+    let is_tried = |cell: &&Cell<'_>| {
+        cell.record.factors.iter().any(|f| f.name == SETTINGS_FACTOR && f.level != AS_FOUND)
+    };
+    let answers = a.cells.iter().filter(is_tried).filter_map(|cell| answer(&a, cell, name)).collect();
+    let controls = control_sentences(&a).into_iter().map(|sentence| sentence.replace("**", "")).collect();
+    (answers, controls)
+}
+
+fn answer(a: &Analysis<'_>, cell: &Cell<'_>, name: &str) -> Option<Tried> {
+    let baseline = a.run.baseline_of(cell.record)?;
+    let comparison = a.compare(cell.record, baseline, a.headline)?;
+    let higher_is_better = a.headline.better == Better::Higher;
+    let effect = match comparison.decision {
+        Decision::Higher if higher_is_better => Effect::Helps,
+        Decision::Lower if !higher_is_better => Effect::Helps,
+        Decision::Higher | Decision::Lower => Effect::Harms,
+        Decision::TooFewRepetitions { .. } => Effect::Unknown,
+        Decision::Suggested | Decision::Alike | Decision::NoDifferenceSeen => Effect::None,
+    };
+    let interval = comparison.interval.filter(|_| effect == Effect::None);
+    let none_above = interval.map(|interval| (interval.high - 1.0).max(1.0 - interval.low));
+    let half_takes_s = none_above.and_then(|limit| seconds_for(a, cell, limit / 2.0));
+    let others = cell.record.factors.iter().filter(|f| f.name != SETTINGS_FACTOR);
+    let label = others.map(|f| f.level.as_str()).collect::<Vec<_>>().join(", ");
+    let unit = unit_of_pair(cell.record, baseline);
+    let said = versus((name, "found"), a.headline, &comparison, a.run.plan.tolerance, unit).replace("**", "");
+    let sentence = match (effect, none_above) {
+        (Effect::Helps, _) => format!("{label}: it helps. {said}."),
+        (Effect::Harms, _) => format!("{label}: it does harm. {said}."),
+        (Effect::None, Some(limit)) => {
+            let ratio =
+                said.rsplit_once("ratio ").map_or(String::new(), |(_, ratio)| format!(", ratio {ratio}"));
+            let finer = half_takes_s
+                .map(|s| format!(" To see one of {} takes about {}.", percent(limit / 2.0), span(s.ceil())));
+            let noun = a.headline.words.noun;
+            format!(
+                "{label}: no difference above {} in {noun}{ratio}.{}",
+                percent(limit),
+                finer.unwrap_or_default()
+            )
+        }
+        (Effect::None | Effect::Unknown, _) => format!("{label}: that cannot be told. {said}."),
+    };
+    Some(Tried { cell: label, effect, comparison, none_above, half_takes_s, sentence })
+}
+
+/// Seconds of a whole run that would find a difference.
+fn seconds_for(a: &Analysis<'_>, cell: &Cell<'_>, difference: f64) -> Option<f64> {
+    let baseline = a.run.baseline_of(cell.record)?;
+    let samples = within_run(cell.record, baseline, a.headline, &a.run.plan);
+    let more = more_generations(&samples, difference, a.family_size_max(a.headline), 0.0)?;
+    Some((generations(a.run) + more) as f64 * generation_s(a.run)?)
+}
