@@ -35,6 +35,8 @@ pub struct Target {
     pub start: Duration,
     /// How it is stopped.
     pub stop: Stop,
+    /// How long that may take; what a plan says if none.
+    pub stop_timeout: Option<Duration>,
     /// Its rate rises for seconds, as that of a virtual machine that compiles: it is loaded until the rate has settled,
     /// for at most so long.
     pub settles_within: Option<Duration>,

@@ -32,6 +32,7 @@ struct Raw {
     ready_timeout: Option<String>,
     start: Option<String>,
     stop: OneOrMore,
+    stop_timeout: Option<String>,
     settles_within: Option<String>,
     url: Option<String>,
     #[serde(default)]
@@ -132,6 +133,8 @@ pub(crate) fn read(
             reader.near(key, e.to_string(), "write a number with its unit: \"500ms\", \"2s\", \"5m\"")
         })
     };
+    let optional =
+        |key: &str, value: Option<&str>| value.map(|text| duration(key, Some(text), "")).transpose();
     let mut target = Target {
         name: name.to_owned(),
         summary: raw.summary,
@@ -145,10 +148,8 @@ pub(crate) fn read(
         ready_timeout: duration("ready-timeout", raw.ready_timeout.as_deref(), READY_TIMEOUT)?,
         start: duration("start", raw.start.as_deref(), START)?,
         stop: reader.stop(raw.stop)?,
-        settles_within: match &raw.settles_within {
-            Some(text) => Some(duration("settles-within", Some(text), "")?),
-            None => None,
-        },
+        stop_timeout: optional("stop-timeout", raw.stop_timeout.as_deref())?,
+        settles_within: optional("settles-within", raw.settles_within.as_deref())?,
         url: raw.url,
         cannot: raw.cannot.into_iter().collect(),
         settings: raw.settings.into_iter().map(setting).collect(),
@@ -397,6 +398,7 @@ values = { off = "no-log", on = "log {dir}/log" }
             ("\"one.conf\" =", "\"../one.conf\" =", "is not a path below the private directory"),
             ("\"listen {address} {log}\"", "{ source = \"x\" }", "has no file `x`"),
             ("stop = \"TERM\"", "stop = \"TERM\"\nstart = \"1 fortnight\"", "one.toml:8:1:"),
+            ("stop = \"TERM\"", "stop = \"TERM\"\nstop-timeout = \"soon\"", "one.toml:8:1:"),
             ("stop = \"TERM\"", "stop = \"TERM\"\ncannot = { ech = \"no\" }", "`ech` is not a page"),
         ] {
             let told = refusal(from, to);

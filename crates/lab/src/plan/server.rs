@@ -69,6 +69,9 @@ pub struct External {
     /// Seconds that it may take until it is ready; what the plan says if none.
     #[serde(default)]
     pub ready_timeout_s: Option<f64>,
+    /// Seconds that it may take to stop; what the plan says if none, or if that is more.
+    #[serde(default)]
+    pub stop_timeout_s: Option<f64>,
     /// What is known of it besides, if it is a target.
     #[serde(default)]
     pub target: Option<Box<TargetUse>>,

@@ -116,6 +116,7 @@ fn server(known: &mut Known<'_>, item: &Item<'_>) -> Result<ServerSpec, PlanErro
             url: None,
             version: Vec::new(),
             ready_timeout_s: None,
+            stop_timeout_s: None,
             target: None,
         },
     };

@@ -93,6 +93,15 @@ impl Context<'_> {
         own.unwrap_or(self.shared.plan.ready_timeout_s)
     }
 
+    /// How long a program may take to stop.
+    pub(in crate::runner) fn stop_timeout_s(&self, role: Role) -> f64 {
+        let own = match (&self.cell.server, role) {
+            (CellServer::External(program), Role::Server) => program.stop_timeout_s,
+            _ => None,
+        };
+        self.shared.plan.stop_timeout_s.max(own.unwrap_or(0.0))
+    }
+
     pub(in crate::runner) fn start(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
         let command = self.command(role, argv);
         self.executor.start(&command).map_err(Abort::NotStarted)

@@ -58,7 +58,7 @@ pub(in crate::runner) fn wait(context: &mut Context<'_>) -> Result<Option<serde_
 }
 
 pub(super) fn wait_for_end(context: &mut Context<'_>, role: Role) -> Result<Ending, Abort> {
-    let timeout_s = context.shared.plan.stop_timeout_s;
+    let timeout_s = context.stop_timeout_s(role);
     let deadline = context.deadline(timeout_s);
     loop {
         if let Some(ending) = context.executor.ending(role) {
