@@ -186,8 +186,10 @@ impl Bench {
         let mut display = Display::new();
         let outcome: Outcome = prepared.run(output, setting, guardian, &mut |news| {
             let is_over = !news.trial && news.finished.is_some();
-            is_enough
-                .set(is_over && least.is_some_and(|least| news.number as f64 >= least * news.total as f64));
+            // As a number of steps, so that nothing is lost by rounding.
+            let steps = least.map(|least| (least * news.total as f64).round());
+            let suffices = is_over && steps.is_some_and(|steps| news.number as f64 >= steps);
+            is_enough.set(is_enough.get() || suffices);
             display.show(news);
         })?;
         display.clear();

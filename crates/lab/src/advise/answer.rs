@@ -107,6 +107,9 @@ impl Answer {
         order.sort_by(|&a, &b| advantage(b).total_cmp(&advantage(a)));
         let best = *order.iter().find(|&&at| is_eligible(cells[at].0))?;
         let to_best = compare(&cells, cells[best].1, metric, run);
+        // What is shown is by how far each is from the best, so that is the order.
+        let distance = |at: usize| to_best[at].as_ref().map_or(1.0, |c| Against::of(c, metric.better).factor);
+        order.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
         let standings: Vec<Standing> = order
             .iter()
             .map(|&at| {
