@@ -86,6 +86,9 @@ fn one(answer: &Answer) -> Value {
         "level": answer.level().map(|standing| standing.contender.name).collect::<Vec<_>>(),
         "standings": answer.standings.iter().map(standing).collect::<Vec<_>>(),
         "failed": answer.failed.iter().map(|(cell, reason)| json!({ "cell": cell, "reason": reason })).collect::<Vec<_>>(),
+        "doubts": answer.doubts.iter().map(|(contender, kind, reason)| json!({
+            "server": contender.name, "verdict": kind.name(), "reason": reason,
+        })).collect::<Vec<_>>(),
         "samples_needed": answer.needed,
         "control": answer.control.map(against),
         "isolation_costs": answer.isolation_cost().map(against),

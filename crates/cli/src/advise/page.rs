@@ -40,7 +40,7 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
             }
             left_out(&mut page, advice);
             page.title("Answer");
-            answered(&mut page, answer);
+            answered(&mut page, answer, advice.case.cpus);
             page.title("What would change it");
             for (probe, tried) in &advice.probes {
                 probed(&mut page, probe, tried, advice, answer);
@@ -212,7 +212,7 @@ fn more(answer: &Answer) -> &'static str {
     }
 }
 
-fn answered(page: &mut Page, answer: &Answer) {
+fn answered(page: &mut Page, answer: &Answer, cpus: usize) {
     let build = answer.build;
     page.line("  ", &format!("Build {}: {}.", build.name, build.build));
     let advised = answer.standing(build.name);
@@ -259,6 +259,23 @@ fn answered(page: &mut Page, answer: &Answer) {
         "How sure: {samples} samples of each; a difference counts if it is significant at 5%, corrected for the number of \
          candidates, and above 5%{control}."
     ));
+    // On a quiet machine that is nearly all of them, or one, for a single loop.
+    if let (Some(rps), Some(cpu_ns)) = (answer.best().throughput_rps, answer.best().cpu_ns) {
+        let used = rps * cpu_ns / 1e9;
+        page.item(&format!(
+            "The best one used {used:.2} of the {cpus} CPU{} of the servers.",
+            if cpus == 1 { "" } else { "s" }
+        ));
+    }
+    if let Some((first, kind, reason)) = answer.doubts.first() {
+        let names: Vec<&str> = answer.doubts.iter().map(|(contender, _, _)| contender.name).collect();
+        page.item(&format!(
+            "Read with care: there is a doubt of the measurement of {}. {} is {}: {reason}.",
+            names.join(", "),
+            first.name,
+            kind.name()
+        ));
+    }
     if let Some(needed) = answer.needed {
         page.item(&format!(
             "That is too few for a decision: {needed} are needed. Allow more time with --within."
@@ -280,6 +297,12 @@ fn probed(page: &mut Page, probe: &Probe, tried: &Tried, advice: &Advice<'_>, ma
     let mut parts: Vec<String> = turns.levels.iter().map(|turn| shown(turn, turns, main)).collect();
     if turns.levels.is_empty() {
         parts.push("nothing could be measured".into());
+    }
+    let is_missing = |level: &&u64| turns.levels.iter().all(|turn| turn.level != **level);
+    let missing: Vec<String> =
+        probe.levels.iter().filter(is_missing).map(|&level| axis.shown(level)).collect();
+    if !missing.is_empty() && !turns.levels.is_empty() {
+        parts.push(format!("{} could not be measured in the time", missing.join(" and ")));
     }
     parts.extend(probe.note.clone());
     page.item(&format!("{head}: {}. ({})", parts.join("; "), measured.path.display()));

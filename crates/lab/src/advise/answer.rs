@@ -25,6 +25,8 @@ pub struct Answer {
     pub build: &'static Contender,
     /// What could not be measured, and why.
     pub failed: Vec<(String, String)>,
+    /// Of whose measurement there is a doubt, what the verdict is, and why.
+    pub doubts: Vec<(&'static Contender, VerdictKind, String)>,
     /// How many repetitions or generations a decision needs, if there are fewer.
     pub needed: Option<usize>,
     /// The baseline's twin against it in the metric: what two equal servers differ by here.
@@ -147,11 +149,16 @@ impl Answer {
                 judge(&[samples], run.plan.tolerance).pop().flatten()
             })
             .map(|c| Against::of(&c, metric.better));
+        let doubt = |&(contender, cell): &(&'static Contender, &CellRecord)| {
+            let verdict = cell.verdict();
+            (verdict.kind != VerdictKind::Valid).then_some((contender, verdict.kind, verdict.reason))
+        };
+        let doubts = cells.iter().filter_map(doubt).collect();
         let needed = to_best.iter().flatten().find_map(|c| match c.decision {
             Decision::TooFewRepetitions { needed } => Some(needed),
             _ => None,
         });
-        Some(Answer { metric, standings, build, failed, needed, control })
+        Some(Answer { metric, standings, build, failed, doubts, needed, control })
     }
 
     /// The best of those that may be advised.
