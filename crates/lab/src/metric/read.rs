@@ -53,6 +53,26 @@ pub(super) fn files_s(r: &Repetition) -> Option<f64> {
     r.load.as_ref().filter(|l| matches!(l.printed, Printed::DiskFiles(_))).map(|l| l.duration_s)
 }
 
+/// The share of a private database in the CPU time of a brokerage, percent.
+pub(super) fn database_cpu_percent(r: &Repetition) -> Option<f64> {
+    let [user, system, database] =
+        ["cpu_user_s", "cpu_system_s", "database_cpu_s"].map(|name| trade_figure(r, name));
+    let (application, database) = (user? + system?, database?);
+    (application + database > 0.0).then(|| database / (application + database) * 100.0)
+}
+
+/// The share of transactions in the time of a brokerage's actions, percent.
+pub(super) fn database_time_percent(r: &Repetition) -> Option<f64> {
+    let (time, database) = (trade_figure(r, "time_s")?, trade_figure(r, "database_s")?);
+    (time > 0.0).then(|| database / time * 100.0)
+}
+
+/// A figure that a brokerage printed at its end.
+fn trade_figure(r: &Repetition, name: &str) -> Option<f64> {
+    let stats = r.server_stats.as_ref().filter(|stats| stats["schema"] == "pitot-trade/1")?;
+    stats[name].as_f64()
+}
+
 /// Nanoseconds of an operation of `pitot floor`.
 pub(super) fn floor_ns(r: &Repetition, of: impl Fn(&FloorPrimitive) -> f64) -> Option<f64> {
     let Printed::Floor(floor) = &r.load.as_ref()?.printed else { return None };
@@ -183,5 +203,20 @@ mod tests {
         pages.time_ns = Latency { count: 1, p99: 11, ..Latency::default() };
         assert_eq!((read(&r, "handshake-p50"), read(&r, "handshake-p99")), (Some(7.0), Some(9.0)));
         assert_eq!((read(&r, "resumption-p99"), read(&r, "page-p99")), (None, Some(11.0)));
+    }
+
+    #[test]
+    fn the_share_of_a_database_is_read_from_what_a_brokerage_printed() {
+        let stats = r#"{"schema": "pitot-trade/1", "cpu_user_s": 2.0, "cpu_system_s": 1.0, "database_cpu_s": 1.0,
+                        "time_s": 10.0, "database_s": 8.0}"#;
+        let printed = |text: &str| Repetition {
+            server_stats: Some(serde_json::from_str(text).unwrap()),
+            ..Repetition::default()
+        };
+        let own = printed(stats);
+        assert_eq!((database_cpu_percent(&own), database_time_percent(&own)), (Some(25.0), Some(80.0)));
+        let sqlite = printed(&stats.replace("\"database_cpu_s\": 1.0", "\"database_cpu_s\": null"));
+        assert_eq!((database_cpu_percent(&sqlite), database_time_percent(&sqlite)), (None, Some(80.0)));
+        assert_eq!(database_time_percent(&printed(&stats.replace("trade/1", "serve/1"))), None);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pitot_sys::spawn::Stop;
 
-use crate::plan::CellServer;
+use crate::plan::{CellServer, OWN};
 
 use super::context::{Abort, Context};
 use crate::runner::executor::{Ending, Role};
@@ -40,10 +40,13 @@ pub(in crate::runner) fn ask(context: &mut Context<'_>) -> Result<(), Abort> {
     Ok(())
 }
 
-/// Waits until the server that was asked has ended. Returns the counters of a server of Pitot.
+/// Waits until the server that was asked has ended. Returns the counters of a server of Pitot, if it prints any.
 pub(in crate::runner) fn wait(context: &mut Context<'_>) -> Result<Option<serde_json::Value>, Abort> {
     let ending = wait_for_end(context, Role::Server)?;
-    if matches!(context.cell.server, CellServer::External(_)) {
+    // Another program may end as it likes; Pitot itself, also as the command of a plan, says by its status that all is well.
+    if let CellServer::External(program) = &context.cell.server
+        && program.command.first().is_none_or(|word| word != OWN)
+    {
         return Ok(None);
     }
     if ending != Ending::Code(0) {

@@ -88,6 +88,26 @@ fn run_settling(fake: &mut Fake, within_s: f64) -> Repetition {
     run(shared, fake, &cell, 7).unwrap().repetition
 }
 
+#[test]
+fn a_server_of_pitot_that_a_plan_describes_says_by_its_status_whether_all_is_well() {
+    let run_as = |program: &str, ending: Ending| {
+        let more = format!("[servers.product]\ncommand = [\"{program}\"]\nurl = \"busy://{{address}}\"");
+        let plan = parse(&plan(&format!("server = [\"product\"]\n{more}")));
+        let mut fake = Fake::new();
+        fake.server.accepts_from = Some(3);
+        fake.server.prints.push((100, "{\"schema\": \"pitot-trade/1\"}"));
+        fake.server.stops = Some(ending);
+        run_plan(&plan, &mut fake, &|| false).unwrap()
+    };
+    let lost = run_as("pitot", Ending::Code(1));
+    assert_eq!(lost.verdict.reason, "the server ended with exit code 1 when it was asked to stop");
+    let sound = run_as("pitot", Ending::Code(0));
+    assert_eq!(sound.verdict.kind, VerdictKind::Valid);
+    assert_eq!(sound.server_stats.unwrap()["schema"], "pitot-trade/1");
+    let java = run_as("java", Ending::Code(143));
+    assert_eq!((java.verdict.kind, java.server_stats), (VerdictKind::Valid, None));
+}
+
 fn warms(rate: fn(&str) -> (u64, Vec<String>)) -> Script {
     Script { answer: Some(rate), ends_at_word: Some("quit"), ..Script::default() }
 }
