@@ -84,7 +84,7 @@ pub enum CellServer {
         options: Settings,
     },
     /// Another program.
-    External(External),
+    External(Box<External>),
     /// None: what runs in place of the load is what is measured.
     None,
 }
@@ -238,7 +238,7 @@ fn build(
                 (None, Some(_)) => String::new(),
                 (None, None) => return Err("neither the server nor the plan's `load` has a url".into()),
             };
-            (CellServer::External(server), url)
+            (CellServer::External(Box::new(server)), url)
         }
         None => {
             let protocol =
