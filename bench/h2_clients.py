@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """CPU time per request and latency of `pitot load --http 2` and h2load (nghttp2) against the same nginx, in turn.
 
-    cargo build --release && python3 bench/h2_clients.py [ROUNDS] [REQUESTS]
+    cargo build --release && python3 bench/h2_clients.py [ROUNDS [REQUESTS [same]]]
 
-nginx runs in one process on one CPU, the client with one thread on another, over plain TCP (prior knowledge) and over TLS
-1.3. Each round runs every client once for each load; the table has the median of the rounds. CPU time is the client's
-own, user and system, from wait4(2), with its start, which REQUESTS (50000) make small. oha and k6 are asked for a tenth of
+nginx runs in one process on one CPU, the client with one thread on another, or with `same` on the same one, so that each finds
+all work of the other done when it looks (bench/tls_clients.py says what that changes); over plain TCP (prior knowledge) and
+over TLS 1.3. Each round runs every client once for each load; the table has the median of the rounds. CPU time is the client's
+own, user and system, from wait4(2), with its start, which REQUESTS (50000) make small; how often it slept for each request
+stands beside it. oha and k6 are asked for a tenth of
 the requests where they are installed (bench/rivals.py), k6 without its start of about half a second.
 
 Needs nginx (with HTTP/2), h2load (Debian: nghttp2-client) and openssl. Traffic stays on 127.0.0.1. Whether percentiles agree
@@ -20,7 +22,7 @@ PITOT = pathlib.Path(__file__).resolve().parent.parent / "target/release/pitot"
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 REQUESTS = int(sys.argv[2]) if len(sys.argv) > 2 else 50_000
 CPUS = sorted(os.sched_getaffinity(0))
-SERVER_CPU, CLIENT_CPU = CPUS[0], CPUS[-1]
+SERVER_CPU, CLIENT_CPU = CPUS[-1 if sys.argv[3:] == ["same"] else 0], CPUS[-1]
 LOADS = [(1, 1), (16, 1), (16, 10), (4, 100)]
 CONF = """daemon off; master_process off; pid {0}/pid; error_log {0}/error.log; worker_processes 1;
 events {{ worker_connections 1024; }}
@@ -43,13 +45,13 @@ def pinned(command, cpu, **more):
 
 
 def measure(command):
-    """CPU time in seconds and standard output of a client."""
+    """CPU time in seconds of a client, how often it slept, and its standard output."""
     with tempfile.TemporaryFile() as out:
         child = pinned(command, CLIENT_CPU, stdout=out, stderr=subprocess.STDOUT)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
-        return usage.ru_utime + usage.ru_stime, out.read().decode()
+        return usage.ru_utime + usage.ru_stime, usage.ru_nvcsw, out.read().decode()
 
 
 def pitot(url, c, m, engine):
@@ -92,16 +94,17 @@ def main():
 
 
 def client_us(command):
-    """CPU time of a client per request, in microseconds."""
-    seconds, out = measure(command)
+    """CPU time of a client per request, in microseconds, and how often it slept for each."""
+    seconds, sleeps, out = measure(command)
     if command[0] == "h2load" and f"{REQUESTS} succeeded" not in out:
         sys.exit(out)
-    return seconds / REQUESTS * 1e6
+    return seconds / REQUESTS * 1e6, sleeps / REQUESTS
 
 
 def rival_us(command, folder, url, c, m):
-    many, few = (measure(command(folder, url, n, c, True, m))[0] for n in (REQUESTS // 10, REQUESTS // 100))
-    return (many - few) / (REQUESTS // 10 - REQUESTS // 100) * 1e6
+    many, few = (measure(command(folder, url, n, c, True, m)) for n in (REQUESTS // 10, REQUESTS // 100))
+    seconds, sleeps = ((a - b) / (REQUESTS // 10 - REQUESTS // 100) for a, b in zip(many[:2], few[:2]))
+    return seconds * 1e6, sleeps
 
 
 def compare(kind, url, c, m, rivals, folder):
@@ -112,12 +115,13 @@ def compare(kind, url, c, m, rivals, folder):
             cpu[engine].append(client_us(pitot(url, c, m, engine)))
         for name, command in rivals.items():
             cpu[name].append(rival_us(command, folder, url, c, m))
-    each = "  ".join(f"{name} {statistics.median(times):.2f} us" for name, times in cpu.items())
+    median = lambda name, nth: statistics.median(each[nth] for each in cpu[name])
+    each = "  ".join(f"{name} {median(name, 0):.2f} us, {median(name, 1):.3f} sleeps" for name in cpu)
     print(f"{kind}, -c {c} --streams {m}: {each}")
     for engine in ("epoll", "uring"):
         for other in ("h2load", *rivals):
             # In turn means that a ratio is of neighbours.
-            ratios = [a / b for a, b in zip(cpu[engine], cpu[other])]
+            ratios = [a / b for (a, _), (b, _) in zip(cpu[engine], cpu[other])]
             print(f"    {engine} {statistics.median(ratios):.3f} of {other} ({min(ratios):.3f} .. {max(ratios):.3f})", flush=True)
 
 

@@ -11,7 +11,7 @@ and system, for REQUESTS (50000) without those of a tenth of them, so that start
 runs of one round. Needs nginx, h2load (nghttp2-client), openssl and taskset; oha and k6 are left out where they are missing
 (bench/rivals.py). Traffic stays on 127.0.0.1. On a machine that has other work, run it with a priority (`nice -n -10`).
 """
-import os, pathlib, resource, signal, socket, statistics, subprocess, sys, tempfile, time
+import os, pathlib, resource, shutil, signal, socket, statistics, subprocess, sys, tempfile, time
 
 from rivals import found
 
@@ -47,17 +47,26 @@ def start_nginx(folder, plain, port):
     sys.exit("nginx does not listen")
 
 
-def cpu_seconds(command):
+def cost(command):
+    """CPU seconds, and how often it slept."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(["taskset", "-c", "0", *command], check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, after.ru_nvcsw - before.ru_nvcsw
 
 
-def cpu_us(client, requests):
-    """CPU time of a request without the start. `client` makes a command of a number of requests."""
-    many, few = cpu_seconds(client(requests)), cpu_seconds(client(requests // 10))
-    return (many - few) / (requests - requests // 10) * 1e6
+def own(command):
+    """Seconds on the CPU without switches."""
+    with tempfile.NamedTemporaryFile() as told:
+        cost(["perf", "stat", "-x", ";", "-e", "task-clock", "-o", told.name, *command])
+        line = next(line for line in pathlib.Path(told.name).read_text().splitlines() if "task-clock" in line)
+        return [float(line.split(";")[0]) / 1e3]
+
+
+def per_request(measure, client, requests):
+    """What `measure` says of a request, without the start. `client` makes a command of a number of requests."""
+    many, few = measure(client(requests)), measure(client(requests // 10))
+    return [(a - b) / (requests - requests // 10) for a, b in zip(many, few)]
 
 
 def main():
@@ -84,19 +93,32 @@ def compare(title, url, rivals, folder, rounds, requests):
     }
     for rival, command in rivals.items():
         clients[rival] = lambda n, command=command: command(folder, url, n, CONNECTIONS)
-    times = {client: [] for client in clients}
+    times, slept, owned = ({client: [] for client in clients} for _ in range(3))
     for _ in range(rounds):
         for client, command in clients.items():
-            times[client].append(cpu_us(command, requests))
+            seconds, sleeps = per_request(cost, command, requests)
+            times[client].append(seconds * 1e6)
+            slept[client].append(sleeps)
+        for client, command in clients.items() if shutil.which("perf") else ():
+            owned[client].append(per_request(own, command, requests)[0] * 1e6)
     print(f"\n{title}: {rounds} rounds of {requests} requests, us of CPU per request (range)")
     others = [client for client in clients if not client.startswith("pitot")]
     for client, values in times.items():
         line = f"  {client:12}{statistics.median(values):8.2f} ({min(values):.2f} .. {max(values):.2f})"
-        if client not in others:
-            for other in others:
-                ratios = [mine / theirs for mine, theirs in zip(values, times[other])]
-                line += f"   {statistics.median(ratios):.3f} of {other}'s ({min(ratios):.3f} .. {max(ratios):.3f})"
+        line += f"   sleeps {statistics.median(slept[client]):.3f}" + told(values, times, client, others)
         print(line, flush=True)
+    for client, values in owned.items():
+        if values:
+            print(f"  {client:12}{statistics.median(values):8.2f} without switches" + told(values, owned, client, others), flush=True)
+
+
+def told(values, all_values, client, others):
+    """The ratios of one of ours to the others."""
+    line = ""
+    for other in others if client not in others else ():
+        ratios = [mine / theirs for mine, theirs in zip(values, all_values[other])]
+        line += f"   {statistics.median(ratios):.3f} of {other}'s ({min(ratios):.3f} .. {max(ratios):.3f})"
+    return line
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """Compares `pitot serve --tls` with nginx on this machine: server CPU time per request and per handshake.
 
     cargo build --release && python3 bench/tls_server.py [keep-alive|handshakes|resumed|profile|memory|all]
+                                                         [--version 1.2|1.3] [--saturate]
                                                          [--generations N] [--rounds N] [--slice TIME]
 
 keep-alive   a file of 1 KiB and one of 100 KiB over 64 connections that stay open
@@ -10,9 +11,11 @@ resumed      the same with the session of the connection before
 profile      whose CPU time it is: the kernel's, the library's (rustls and ring, libssl and libcrypto), the rest (perf)
 memory       resident memory per idle connection after its handshake and one request
 
-All servers have one certificate (ECDSA P-256), TLS 1.3 and one cipher suite, which nginx is told and which is printed as the
-client saw it. Servers run on the first CPU and the client, `pitot load --hold`, on the last. They are kept up side by side and
-loaded in turn (bench/held.py); "busy" is how much of the slices the server's CPU was its own: near 100% it is saturated.
+All servers have one certificate (ECDSA P-256), one version of TLS (1.3) and one cipher suite (AES-256-GCM), which nginx is told
+and which is printed as the client saw it. Servers run on the first CPU and the client, `pitot load --hold`, on the last. They are
+kept up side by side and loaded in turn (bench/held.py); "busy" is how much of the slices the server's CPU was its own, and
+"sleeps" how often it had nothing to do, for each request: near 0 it is saturated. A client needs about as much CPU as these
+servers do, so that with a CPU each they wait for it; with --saturate it has two threads, one of them on the server's CPU too.
 Traffic stays on 127.0.0.1. Debian packages: apt-get install nginx-light openssl linux-perf. On a machine that has other
 work, run it with a priority (`nice -n -10`).
 """
@@ -20,7 +23,7 @@ import argparse, contextlib, os, pathlib, re, resource, socket, ssl, statistics,
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from held import Held, alternate, told
-from serve import CLIENT_CPU, PITOT, Server, cpu_seconds, free_port, processes_of, rss_bytes
+from serve import CLIENT_CPU, PITOT, SERVER_CPU, Server, cpu_seconds, free_port, processes_of, rss_bytes
 
 CONNECTIONS = 64
 NGINX = """
@@ -32,7 +35,8 @@ http {{
   open_file_cache max=1000 inactive=60s; open_file_cache_valid 60s; open_file_cache_min_uses 1;
   client_body_temp_path {dir}/body; proxy_temp_path {dir}/proxy; fastcgi_temp_path {dir}/fastcgi;
   uwsgi_temp_path {dir}/uwsgi; scgi_temp_path {dir}/scgi;
-  ssl_protocols TLSv1.3; ssl_conf_command Ciphersuites TLS_AES_256_GCM_SHA384; ssl_ecdh_curve X25519;
+  ssl_protocols TLSv{version}; ssl_conf_command Ciphersuites TLS_AES_256_GCM_SHA384; ssl_ciphers ECDHE-ECDSA-AES256-GCM-SHA384;
+  ssl_ecdh_curve X25519;
   ssl_certificate {dir}/cert.pem; ssl_certificate_key {dir}/key.pem; ssl_session_tickets on;
   server {{ listen 127.0.0.1:{port} ssl backlog=4096; root {site}; }}
 }}
@@ -46,10 +50,10 @@ def certificate(directory):
         check=True, stderr=subprocess.DEVNULL)
 
 
-def nginx(site, directory):
+def nginx(site, directory, version):
     port = free_port()
     conf = pathlib.Path(directory) / "nginx.conf"
-    conf.write_text(NGINX.format(dir=directory, site=site, port=port))
+    conf.write_text(NGINX.format(dir=directory, site=site, port=port, version=version))
     return Server("nginx", ["nginx", "-p", directory, "-e", "stderr", "-c", conf], port)
 
 
@@ -59,11 +63,20 @@ def pitot(site, directory, model, mechanism):
         "--tls", f"{directory}/cert.pem", "--key", f"{directory}/key.pem"])
 
 
-def context():
+def context(version):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.minimum_version = context.maximum_version = ssl.TLSVersion["TLSv" + version.replace(".", "_")]
     return context
+
+
+def sleeps(pid):
+    """How often the threads of a server had nothing to do so far."""
+    count = 0
+    for process in processes_of(pid):
+        for status in pathlib.Path(f"/proc/{process}/task").glob("*/status"):
+            count += int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read_text(), re.M)[1])
+    return count
 
 
 def connect(port, context):
@@ -84,11 +97,13 @@ KINDS = {
 
 
 @contextlib.contextmanager
-def generation(starts, path, arguments, handshakes):
+def generation(starts, options, path, arguments, handshakes):
     """Servers and a client with a group for each; yields them, and a function for a slice."""
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(start()) for start in starts]
-        client = stack.enter_context(contextlib.closing(Held(PITOT, CLIENT_CPU)))
+        cpus = f"{SERVER_CPU},{CLIENT_CPU}" if options.saturate else CLIENT_CPU
+        client = stack.enter_context(contextlib.closing(Held(PITOT, cpus)))
+        arguments = [*arguments, "--tls-version", options.version, *(["-t", "2"] if options.saturate else [])]
         for i, server in enumerate(servers):
             client.open(f"g{i}", f"https://127.0.0.1:{server.port}{path}", ["--insecure", "-c", str(CONNECTIONS), *arguments])
             # The first connection of a user has no session to resume.
@@ -96,21 +111,21 @@ def generation(starts, path, arguments, handshakes):
 
         def piece(i, time):
             pid = servers[i].process.pid
-            before = cpu_seconds(pid)[0]
+            before, slept = cpu_seconds(pid)[0], sleeps(pid)
             answer = client.run(f"g{i}", time)
-            used = cpu_seconds(pid)[0] - before
+            used, slept = cpu_seconds(pid)[0] - before, sleeps(pid) - slept
             if list(answer.get("handshakes", {})) != [handshakes] * bool(handshakes):
                 sys.exit(f"{servers[i].name}: not the handshakes that were asked for: {list(answer.get('handshakes', {}))}")
-            return used, answer["completed"], (answer["duration_us"] + answer["drain_us"]) / 1e6
+            return used, answer["completed"], (answer["duration_us"] + answer["drain_us"]) / 1e6, slept
         yield servers, piece
 
 
 def compare(title, starts, options, path, arguments, handshakes):
     ratios, figures, names = [], [], []
     for _ in range(options.generations):
-        with generation(starts, path, arguments, handshakes) as (servers, piece):
+        with generation(starts, options, path, arguments, handshakes) as (servers, piece):
             names = [server.name for server in servers]
-            sums = [[0, 0, 0] for _ in servers]
+            sums = [[0, 0, 0, 0] for _ in servers]
 
             def side(i):
                 result = piece(i, options.slice)
@@ -118,25 +133,25 @@ def compare(title, starts, options, path, arguments, handshakes):
                 return result[:2]
             each = alternate(options.rounds, [lambda i=i: side(i) for i in range(len(servers))])
             ratios.append([1.0] + [statistics.median(r) for r in each])
-            figures.append([(used / count * 1e6, used / wall, count / wall) for used, count, wall in sums])
+            figures.append([(used / count * 1e6, used / wall, slept / count, count / wall) for used, count, wall, slept in sums])
     print(f"\n{title}: {options.generations} generations of {options.rounds} rounds of two slices of {options.slice} each")
-    print(f"  {'server':18}{'CPU us':>9}{'busy':>7}{'per second':>12}   CPU ratio to nginx")
+    print(f"  {'server':18}{'CPU us':>9}{'busy':>7}{'sleeps':>8}{'per second':>12}   CPU ratio to nginx")
     for i, name in enumerate(names):
-        cpu, busy, rate = (statistics.median(column) for column in zip(*(g[i] for g in figures)))
+        cpu, busy, slept, rate = (statistics.median(column) for column in zip(*(g[i] for g in figures)))
         ratio = told([r[i] for r in ratios]) if i else ""
-        print(f"  {name:18}{cpu:9.1f}{busy:7.0%}{rate:12.0f}   {ratio}", flush=True)
+        print(f"  {name:18}{cpu:9.1f}{busy:7.0%}{slept:8.2f}{rate:12.0f}   {ratio}", flush=True)
 
 
 LIBRARY = re.compile(r"rustls|^<?ring|ring_core|ring::|webpki|x25519|p256|ecp_nistz|nistz256|aes|gcm|ghash|gf_mul|sha\d|sha256|bn_mul|"
                      r"LIMB|hkdf|chacha|poly1305|fiat|zeroize|subtle")
 
 
-def profile(starts):
+def profile(starts, options):
     """Shares of the server's CPU time."""
     print(f"\nwhose CPU time: {'kernel':>24}{'library':>10}{'rest':>8}")
     for kind in KINDS:
         title, path, arguments, handshakes = KINDS[kind][0]
-        with generation(starts, path, arguments, handshakes) as (servers, piece), tempfile.TemporaryDirectory() as folder:
+        with generation(starts, options, path, arguments, handshakes) as (servers, piece), tempfile.TemporaryDirectory() as folder:
             for i, server in enumerate(servers):
                 pids = ",".join(map(str, processes_of(server.process.pid)))
                 data = f"{folder}/perf.data"
@@ -155,11 +170,11 @@ def profile(starts):
                 print(f"  {kind:12}{server.name:18}" + "".join(f"{share:8.0f}%" for share in shares.values()), flush=True)
 
 
-def memory(starts, count=1000):
+def memory(starts, options, count=1000):
     print(f"\nresident memory per idle connection, {count} of them, each after a handshake and one request")
     for start in starts:
         with start() as server:
-            shared = context()
+            shared = context(options.version)
 
             def hold(n):
                 held = []
@@ -183,6 +198,8 @@ def memory(starts, count=1000):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("what", nargs="?", default="all", choices=[*KINDS, "profile", "memory", "all"])
+    options.add_argument("--version", default="1.3", choices=["1.2", "1.3"], help="of TLS")
+    options.add_argument("--saturate", action="store_true", help="the client has both CPUs, so that servers never wait for it")
     options.add_argument("--generations", type=int, default=9)
     options.add_argument("--rounds", type=int, default=6)
     options.add_argument("--slice", default="100ms")
@@ -197,19 +214,19 @@ def main():
         certificate(directory)
         pathlib.Path(site, "1k.txt").write_text("x" * 1023 + "\n")
         pathlib.Path(site, "100k.bin").write_bytes(os.urandom(100 << 10))
-        starts = [lambda: nginx(site, directory)] + [lambda p=p: pitot(site, directory, *p) for p in pairs]
+        starts = [lambda: nginx(site, directory, options.version)] + [lambda p=p: pitot(site, directory, *p) for p in pairs]
         for start in starts:
             with start() as server:
-                s = connect(server.port, context())
+                s = connect(server.port, context(options.version))
                 print(f"{server.name}: {s.version()}, {s.cipher()[0]}", flush=True)
         for kind, cells in KINDS.items():
             if options.what in (kind, "all"):
                 for cell in cells:
                     compare(cell[0], starts, options, *cell[1:])
         if options.what in ("profile", "all"):
-            profile(starts)
+            profile(starts, options)
         if options.what in ("memory", "all"):
-            memory(starts)
+            memory(starts, options)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
-//! The table of docs/load-from-other-tools.md: every command line in its last column is one.
+//! The table of docs/load-from-other-tools.md: every command line in its last column is one, and does what it says to a
+//! server.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+
+use super::server::{Act, Server};
 
 /// The files that the table names, and something that fits each.
 const FILES: &[(&str, &str)] = &[
@@ -37,8 +41,14 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-#[test]
-fn every_row_of_the_table_is_a_command_line() {
+struct Table {
+    directory: tempfile::TempDir,
+    /// What each row is about, and the words of its last column.
+    rows: Vec<(String, Vec<String>)>,
+}
+
+/// The table, and a directory with the files that it names.
+fn table() -> Table {
     let directory = tempfile::tempdir().unwrap();
     for (name, content) in FILES {
         fs::write(directory.path().join(name), content).unwrap();
@@ -48,25 +58,136 @@ fn every_row_of_the_table_is_a_command_line() {
     let mut rows = docs.lines().filter(|line| line.starts_with('|')).map(cells);
     let head = rows.next().unwrap();
     assert_eq!((&*head[1], head.last().map(String::as_str)), ("wrk", Some("Pitot")));
-    let rows: Vec<Vec<String>> = rows.skip(1).collect();
+    let rows: Vec<(String, Vec<String>)> = rows
+        .skip(1)
+        .map(|row| {
+            assert_eq!(row.len(), head.len(), "{row:?}");
+            let command = row.last().unwrap().strip_prefix('`').and_then(|cell| cell.strip_suffix('`'));
+            let mut words = words(command.unwrap_or_else(|| panic!("{}: not one piece of code", row[0])));
+            if !words.iter().any(|word| word.starts_with("http")) {
+                words.insert(0, "http://127.0.0.1:8080/".into());
+            }
+            (row[0].clone(), words)
+        })
+        .collect();
     assert!(rows.len() > 40);
-    for row in rows {
-        assert_eq!(row.len(), head.len(), "{row:?}");
-        let command = row.last().unwrap().strip_prefix('`').and_then(|cell| cell.strip_suffix('`'));
-        let mut words = words(command.unwrap_or_else(|| panic!("{}: not one piece of code", row[0])));
-        if !words.iter().any(|word| word.starts_with("http")) {
-            words.insert(0, "http://127.0.0.1:8080/".into());
-        }
-        let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
-            .args(["load", "--dry-run"])
-            .args(&words)
-            .current_dir(directory.path())
-            .stdin(
-                fs::File::open(directory.path().join("urls.txt")).map_or_else(|_| Stdio::null(), Stdio::from),
-            )
+    Table { directory, rows }
+}
+
+impl Table {
+    /// Runs a row, or others words in its place, where the files are; the file of URLs is standard input.
+    fn load(&self, words: &[impl AsRef<std::ffi::OsStr>]) -> Output {
+        let urls = fs::File::open(self.directory.path().join("urls.txt"));
+        Command::new(env!("CARGO_BIN_EXE_pitot"))
+            .arg("load")
+            .args(words)
+            .current_dir(self.directory.path())
+            .stdin(urls.map_or_else(|_| Stdio::null(), Stdio::from))
             .output()
-            .unwrap();
+            .unwrap()
+    }
+}
+
+#[test]
+fn every_row_of_the_table_is_a_command_line() {
+    let table = table();
+    for (what, words) in &table.rows {
+        let output = table.load(&[words, &["--dry-run".to_owned()][..]].concat());
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}: {words:?}: {said}", row[0]);
+        assert!(output.status.success(), "{what}: {words:?}: {said}");
+    }
+}
+
+/// `pitot serve` until the end of the test.
+struct Serving {
+    child: Child,
+    /// What it says it listens on.
+    address: String,
+}
+
+impl Serving {
+    fn start(arguments: &[&str]) -> Serving {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_pitot"))
+            .args(["serve", "http"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        Serving { child, address: ready.trim().strip_prefix("ready ").unwrap().to_owned() }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The times and numbers of the table, in a length that fits a test.
+fn shortened(word: &str) -> String {
+    match word {
+        "30s" | "5s" | "1s" => "300ms".into(),
+        "10000" => "50".into(),
+        "100,10,0.5" => "4,10,0.01".into(),
+        "100,2,sessions.txt" => "4,0.01,sessions.txt".into(),
+        word if word.starts_with("--wsess=") => "--wsess=4,10,0.01".into(),
+        word if word.starts_with("--wsesslog=") => "--wsesslog=4,0.01,sessions.txt".into(),
+        word if word.contains("rps:") => "0:200rps:150ms,200:200rps:150ms".into(),
+        word => word.into(),
+    }
+}
+
+/// HTTP/2 with several streams is tried with servers that have it (tests/http2); all other rows are carried out here.
+#[test]
+fn every_row_of_the_table_is_carried_out() {
+    let table = table();
+    let plain = Server::start(|_| Act::Reply(200, "Set-Cookie: id=7\r\n", "hello".into()));
+    let port = plain.url().rsplit(':').next().unwrap().to_owned();
+    let tls = Serving::start(&["--listen", "127.0.0.1:0", "--tls", "self-signed"]);
+    let socket = table.directory.path().join("server.sock").to_str().unwrap().to_owned();
+    let _unix = Serving::start(&["--listen", &format!("unix:{socket}")]);
+    for name in ["urls.txt", "targets.json", "site.har"] {
+        let path = table.directory.path().join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, text.replace(":8080", &format!(":{port}"))).unwrap();
+    }
+    let ends = ["-d", "-n", "--stages", "--search", "--wsess", "--wsesslog", "--wlog", "--replay"];
+    for (what, words) in table.rows.iter().filter(|(what, _)| !what.starts_with("HTTP/2")) {
+        let is_secure = words.iter().any(|word| word.starts_with("https"));
+        let is_unix = words.iter().any(|word| word == "--unix");
+        let mut words: Vec<String> = words
+            .iter()
+            .map(|word| match &**word {
+                "/run/server.sock" => socket.clone(),
+                "http://www.example.com/" => format!("http://www.example.com:{port}/"),
+                "www.example.com:80:127.0.0.1" => format!("www.example.com:{port}:127.0.0.1"),
+                word => shortened(word)
+                    .replace("127.0.0.1:8080", &format!("127.0.0.1:{port}"))
+                    .replace("127.0.0.1:8443", &tls.address),
+            })
+            .collect();
+        let has_end = |word: &String| ends.contains(&word.split('=').next().unwrap());
+        if !words.iter().any(has_end) {
+            words.extend(["-n".into(), "20".into()]);
+        } else if words.iter().any(|word| word == "--search") {
+            words.extend(["-d", "200ms", "-c", "2"].map(str::to_owned));
+        }
+        let asked = plain.seen().len();
+        let output = table.load(&words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        // How fast a test is decides about thresholds and a search.
+        let judges = ["--fail-if", "--abort-on", "--search"];
+        let is_judged = words.iter().any(|word| judges.contains(&&**word));
+        let code = output.status.code();
+        assert!(code == Some(0) || code == Some(1) && is_judged, "{what}: {words:?}: {code:?} {said}");
+        if is_secure || is_unix {
+            let summary = String::from_utf8_lossy(&output.stdout);
+            assert!(summary.contains("replies by status: 200"), "{what}: {words:?}: {summary}");
+        } else {
+            assert!(plain.seen().len() > asked, "{what}: {words:?}: {said}");
+        }
     }
 }
