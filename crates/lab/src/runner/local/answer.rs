@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::CONNECT_TIMEOUT;
 
-/// How long an answer may take, all of it: a server that is not ready is asked again.
-const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long an answer may take, all of it: a server that is not ready is asked again. The first page of a server of Java takes
+/// seconds on a busy machine, and questions that nobody waits for any more would queue before the next.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// What is looked for stands in the first bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
