@@ -12,6 +12,7 @@ pub mod ethtool;
 mod eventfd;
 pub mod guardian;
 pub mod limits;
+pub mod loop_device;
 mod mapping;
 pub mod memory;
 pub mod process;

@@ -11,6 +11,7 @@ mod cpu;
 mod entry;
 mod fence;
 mod file;
+mod filesystem;
 mod irq;
 mod nic;
 mod offload;
@@ -25,6 +26,7 @@ use pitot_results::Failure;
 use crate::machine::Machine;
 
 pub use entry::{Change, Setting};
+pub use filesystem::file_system_of;
 pub(crate) use irq::of_interface as interrupts_of;
 pub use value::same;
 
@@ -42,6 +44,7 @@ pub static SETTINGS: &[Setting] = &[
     block::SETTING,
     clock::SETTING,
     fence::SETTING,
+    filesystem::SETTING,
 ];
 
 /// The kind of a concrete key.
@@ -112,6 +115,7 @@ mod tests {
             ("block.vda.scheduler", "disks"),
             ("clocksource", "clock source"),
             ("cgroup.pitot-fence.cpus", "fence"),
+            ("filesystem.mount", "file system"),
         ] {
             assert_eq!(of(key).map(|s| s.name), Some(kind), "{key}");
         }

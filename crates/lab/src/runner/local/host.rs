@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pitot_host::Machine;
 use pitot_host::journal::{self, Applied, Journal, Scope, Undone, Wanted};
-use pitot_host::setting::Change;
+use pitot_host::setting::{Change, file_system_of};
 
 /// Who has asked for a change, as `pitot host status` shows it.
 const BY: &str = "a run";
@@ -34,6 +34,11 @@ impl HostChanges {
     /// True if these are the settings that are changed now.
     pub(super) fn are(&self, changes: &[Change]) -> bool {
         self.current == changes
+    }
+
+    /// Where the file system is mounted that was made for the cells under way.
+    pub(super) fn file_system(&self) -> Option<PathBuf> {
+        file_system_of(&self.current)
     }
 
     /// The place of the journal, and the number of this run's changes in it.

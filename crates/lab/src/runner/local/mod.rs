@@ -170,7 +170,9 @@ impl Executor for Local<'_> {
         self.programs.clear();
         (self.events, self.receiver) = channel();
         self.throttled_before = self.machine.throttled();
-        self.dir = self.machine.guardian.borrow().dir().join(number.to_string());
+        let file_system = self.machine.host.borrow().file_system();
+        let dir = file_system.unwrap_or_else(|| self.machine.guardian.borrow().dir().to_owned());
+        self.dir = dir.join(number.to_string());
         std::fs::create_dir_all(&self.dir).map_err(|e| cannot_write(&e))?;
         let address = match address {
             AddressChoice::Server => "127.0.0.1:0".to_owned(),
