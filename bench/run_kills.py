@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Kills runs whose plan changes the host at random moments, and looks whether everything is as before after `pitot host undo`.
+
+    sudo bench/run_kills.py [--kills 200] [--seed 1] [--pitot target/release/pitot]
+
+In the namespaces of bench/host_kills.py, so that no setting of the machine is touched. The plan changes parameters of the network,
+a veth pair and the copy of vm.swappiness, and puts its servers on file systems of their own. Every second kill takes the run's
+guardian along, so that `pitot host undo` alone has to restore. Compared byte for byte are what bench/host_kills.py compares, the
+mounts, the loop devices whose file is of this run, and its control groups. In every tenth round another hand changes a setting
+of the plan shortly before, which must be kept. Exits with 1 if anything differs.
+"""
+
+import argparse
+import glob
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import host_kills
+from host_kills import INSIDE, differences, enter, prepare, read, shell, write
+
+FIN_TIMEOUT = "/proc/sys/net/ipv4/tcp_fin_timeout"
+
+PLAN = """
+generations = 1000
+slices = 2
+slice = "5ms"
+warmup = "5ms"
+baseline = { settings = "found" }
+[server]
+protocol = "http"
+[load]
+url = "http://{address}/bytes/10"
+connections = 2
+[settings.disk]
+"net.core.somaxconn" = 128
+"net.ipv4.tcp_timestamps" = 0
+"net.ipv4.tcp_rmem" = "4096 10000 20000"
+"net.ipv4.tcp_fin_timeout" = 20
+"nic.pa.gso" = "off"
+"vm.swappiness" = 10
+filesystem = "ext2"
+[settings.memory]
+"net.ipv4.tcp_fin_timeout" = 21
+filesystem = "tmpfs"
+[factors]
+server = ["loop+epoll"]
+settings = ["found", "disk", "memory"]
+"""
+
+# How long a kill may wait for the kernel to let go of a device, and for the guardian to do its work.
+PATIENCE_S = 30
+
+
+def loops(directory):
+    """Loop devices whose file lies in a directory."""
+    files = {path: read(path) for path in glob.glob("/sys/block/loop*/loop/backing_file")}
+    return sorted(path for path, file in files.items() if file and file.startswith(directory.encode()))
+
+
+def groups(lab):
+    return [path for path, _, _ in os.walk("/sys/fs/cgroup") if os.path.basename(path).startswith(f"pitot-{lab}-")]
+
+
+def snapshot(directory, lab):
+    found = host_kills.snapshot()
+    found["mounts"] = read("/proc/self/mounts")
+    found["loop devices"] = loops(directory)
+    found["control groups"] = groups(lab)
+    return found
+
+
+def wait_until(is_so):
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def start(pitot, directory, number):
+    """A run under way, when it has made its journal."""
+    output = os.path.join(directory, f"{number}.pitot")
+    command = [pitot, "run", os.path.join(directory, "plan.toml"), "--output", output]
+    with open(os.path.join(directory, "stderr"), "wb") as log:
+        lab = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=log)
+    journal = os.environ["PITOT_HOST_JOURNAL"]
+    wait_until(lambda: lab.poll() is not None or (os.path.exists(journal) and os.path.getsize(journal)))
+    if lab.poll() is not None:
+        sys.exit(f"the run ended by itself: {read(os.path.join(directory, 'stderr')).decode()}")
+    return lab, output
+
+
+def guardian_of(lab):
+    children = read(f"/proc/{lab}/task/{lab}/children") or b""
+    return int(children.split()[0]) if children.split() else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--pitot", default="target/release/pitot")
+    options = parser.parse_args()
+    if os.getuid() != 0:
+        sys.exit("only root may mount file systems of a disk")
+    if INSIDE not in os.environ:
+        enter()
+    prepare()
+    if os.path.isdir("/sys/fs/cgroup"):
+        shell("mount", "-t", "cgroup2", "cgroup2", "/sys/fs/cgroup")
+    chance = random.Random(options.seed)
+    directory = tempfile.TemporaryDirectory(prefix="pitot-run-kills-", dir=os.environ.get("TMPDIR"))
+    os.environ["PITOT_HOST_JOURNAL"] = journal = os.path.join(directory.name, "journal")
+    os.environ["TMPDIR"] = directory.name
+    write(os.path.join(directory.name, "plan.toml"), PLAN)
+    pitot = os.path.abspath(options.pitot)
+    before = host_kills.snapshot()
+    before.update({"mounts": read("/proc/self/mounts"), "loop devices": [], "control groups": []})
+    restored = kept = foreign = midway = mounted = 0
+    for number in range(options.kills):
+        lab, output = start(pitot, directory.name, number)
+        guardian = guardian_of(lab.pid)
+        time.sleep(chance.uniform(0, 1.5))
+        hand = number % 10 == 9
+        if hand:
+            write(FIN_TIMEOUT, "33")
+        if number % 2 and guardian:
+            os.kill(guardian, signal.SIGKILL)
+        lab.kill()
+        lab.wait()
+        # What is left is looked at where nobody but `pitot host undo` restores anything.
+        if number % 2:
+            at_kill = differences(before, snapshot(directory.name, lab.pid))
+            midway += bool(at_kill)
+            mounted += "mounts" in at_kill
+        elif guardian:
+            wait_until(lambda: not os.path.exists(f"/proc/{guardian}"))
+        done = subprocess.run([pitot, "host", "undo"], capture_output=True, text=True)
+        if hand:
+            foreign += 1
+            kept += read(FIN_TIMEOUT) == b"33\n"
+            write(FIN_TIMEOUT, before[FIN_TIMEOUT])
+        # A device lets go of its file a moment after it is unmounted.
+        wait_until(lambda: not loops(directory.name))
+        after = snapshot(directory.name, lab.pid)
+        if number % 2:
+            # Control groups are the guardian's to remove; they are empty.
+            for path in sorted(groups(lab.pid), reverse=True):
+                os.rmdir(path)
+            after["control groups"] = groups(lab.pid)
+        wrong = differences(before, after)
+        if wrong or (done.returncode != 0 and not hand):
+            print(f"kill {number}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+            for path, (was, is_now) in sorted(wrong.items()):
+                print(f"  {path}: {was} -> {is_now}")
+        else:
+            restored += 1
+        if os.path.getsize(journal):
+            sys.exit(f"the journal is not empty after kill {number}")
+        if os.path.exists(output):
+            os.remove(output)
+    print(f"seed {options.seed}: {options.kills} kills, {options.kills // 2} of them with the guardian; after {midway} of these "
+          f"something was changed, after {mounted} a file system was mounted")
+    print(f"restored byte for byte: {restored} of {options.kills}; kept what another hand changed: {kept} of {foreign}")
+    sys.exit(0 if restored == options.kills and kept == foreign else 1)
+
+
+if __name__ == "__main__":
+    main()
