@@ -23,7 +23,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Every parameter of the network and every feature of the loopback.
+/// Every parameter of the network, every feature of the loopback, and what is mounted.
 fn snapshot() -> BTreeMap<String, String> {
     fn walk(dir: &Path, found: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(dir).unwrap().flatten() {
@@ -40,6 +40,7 @@ fn snapshot() -> BTreeMap<String, String> {
     for feature in pitot_sys::ethtool::features("lo").unwrap() {
         found.insert(feature.name.clone(), format!("{feature:?}"));
     }
+    found.insert("mounts".into(), fs::read_to_string("/proc/self/mounts").unwrap());
     found
 }
 

@@ -26,12 +26,13 @@ baseline = {{ settings = "found" }}
 url = "http://{{address}}/bytes/10"
 connections = 2
 [servers.noting]
-command = ["sh", "-c", "cat /proc/sys/net/core/somaxconn >> {dir}/seen; exec {pitot} serve http --listen {{address}} --stats json"]
+command = ["sh", "-c", "cat /proc/sys/net/core/somaxconn >> {dir}/seen; pwd >> {dir}/places; exec {pitot} serve http --listen {{address}} --stats json"]
 ready = {{ get = "/bytes/10" }}
 [settings.tried]
 "net.core.somaxconn" = {BACKLOG}
 "net.ipv4.tcp_timestamps" = 0
 "nic.lo.gso" = "off"
+filesystem = "tmpfs"
 [factors]
 server = ["noting"]
 settings = ["found", "tried"]
@@ -128,6 +129,9 @@ fn each_cell_has_its_settings_and_all_are_set_back() {
         let count = |value: &str| seen.lines().filter(|line| *line == value).count();
         // A trial and two generations; the control is under what was found.
         assert_eq!((count(&found), count(BACKLOG)), (1 + 2 * 2, 1 + 2), "{seen}");
+        let places = fs::read_to_string(under.dir.path().join("places")).unwrap();
+        let made = places.lines().filter(|place| place.starts_with("/run/pitot-filesystem/")).count();
+        assert_eq!(made, 1 + 2, "{places}");
     });
 }
 
