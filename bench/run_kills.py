@@ -48,7 +48,7 @@ filesystem = "ext2"
 "net.ipv4.tcp_fin_timeout" = 21
 filesystem = "tmpfs"
 [factors]
-server = ["loop+epoll"]
+server = ["loop+epoll-et"]
 settings = ["found", "disk", "memory"]
 """
 
