@@ -107,6 +107,8 @@ impl Prepared {
     ) -> Result<Outcome, Failure> {
         let seed = self.plan.seed.unwrap_or_else(draw_seed);
         self.plan.seed = Some(seed);
+        // Before the trial, which changes settings and leaves them as its last cell wants them.
+        let host = Fingerprint::collect();
         let tried = self.try_cells(machine, &|_| true, setting, progress);
         if let Some(failure) = self.nothing_left(&tried.given_up) {
             return Err(failure);
@@ -126,7 +128,7 @@ impl Prepared {
                 server_versions: &server_versions(&self.plan, setting.version),
                 plan_source: &self.source,
                 plan: &self.plan,
-                host: &Fingerprint::collect(),
+                host: &host,
                 skips: &self.skips,
                 cells: &new_cells,
             },
