@@ -191,7 +191,7 @@ fn build(
                         let root = server.get("root");
                         let by_tls = target::is_asked_by_tls(catalog, &program, load.get("url"));
                         target::configure(&mut program, &mut own, &plan.target, &varied, root, by_tls)?;
-                        external = Some(program);
+                        external = Some((program, by_tls));
                     }
                 }
                 // What the plan gives to all may be what this one brings along.
@@ -221,16 +221,12 @@ fn build(
     };
     let (server, url) = match external {
         _ if program.is_some_and(|p| !p.needs_server) => (CellServer::None, String::new()),
-        Some(server) => {
+        Some((server, by_tls)) => {
             if let Some(missing) = server.command.first().filter(|p| host.missing.contains(p)) {
                 return Err(format!("`{missing}` is not installed here"));
             }
             let url = match &server.target {
-                Some(used) => {
-                    let asked = url.as_ref().map(|url| Value::Text(url.clone()));
-                    let by_tls = target::is_asked_by_tls(catalog, &server, asked.as_ref());
-                    target::url(used, server.url.as_deref(), url.as_deref(), by_tls)?
-                }
+                Some(used) => target::url(used, server.url.as_deref(), url.as_deref(), by_tls)?,
                 None => server.url.clone().or(url),
             };
             let url = match (url, program) {
