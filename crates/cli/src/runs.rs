@@ -33,6 +33,24 @@ impl Runs {
     /// # Errors
     /// As `pitot run`; if the user has stopped it; if there were as many runs before as were foreseen.
     pub(crate) fn run(&mut self, prepared: Prepared, output: &Path) -> Result<(PathBuf, Run), Failure> {
+        self.carry_out(prepared, output, true)
+    }
+
+    /// The same, without trying each cell first.
+    pub(crate) fn run_untried(
+        &mut self,
+        prepared: Prepared,
+        output: &Path,
+    ) -> Result<(PathBuf, Run), Failure> {
+        self.carry_out(prepared, output, false)
+    }
+
+    fn carry_out(
+        &mut self,
+        prepared: Prepared,
+        output: &Path,
+        trial: bool,
+    ) -> Result<(PathBuf, Run), Failure> {
         let Some(guardian) = self.guardians.pop() else {
             return Err(Failure::run("there are more runs than were foreseen", "run the plan by itself"));
         };
@@ -50,7 +68,7 @@ impl Runs {
             pitot: &pitot,
             version: env!("CARGO_PKG_VERSION"),
             command_line: &command_line,
-            trial: true,
+            trial,
             note: &|| lock.note(),
             stop: &stop,
         };

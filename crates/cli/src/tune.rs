@@ -1,6 +1,10 @@
 //! `pitot tune`.
 
+mod answer;
 mod attempt;
+mod candidates;
+mod experiment;
+mod search;
 mod setting;
 
 use std::process::ExitCode;
@@ -20,12 +24,14 @@ pub(crate) struct Tune {
 #[derive(Debug, Subcommand)]
 enum Action {
     Try(attempt::Attempt),
+    Search(Box<search::Search>),
 }
 
 impl Tune {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         match self.action {
             Action::Try(attempt) => attempt.run(),
+            Action::Search(search) => search.run(),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::decided::undecided;
 use super::prepare::Prepared;
 use super::repetition::{self, GivenUp};
 use super::slices::{self, Generation, Group, Request};
+use super::under::in_order;
 use super::way::groups_with_controls;
 
 /// Generations before a run may end as decided: the control takes so many to be judged in such a run.
@@ -31,6 +32,9 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<Run
     while is_wanted(prepared, run, generation, begin.elapsed().as_secs_f64() + generation_s) {
         let mut groups = groups_of(prepared);
         Random::new(run.seed.wrapping_add(u64::from(generation))).shuffle(&mut groups);
+        if let Some(order) = prepared.orders.get(generation as usize) {
+            groups = in_order(groups, order, prepared);
+        }
         for group in groups {
             steps.number += 1;
             if group.cells.iter().all(|&cell| run.has(cell, generation)) {

@@ -24,6 +24,7 @@ mod slices;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod under;
 mod way;
 
 pub use carry_out::{Finished, Outcome, Progress, Setting};
@@ -31,4 +32,5 @@ pub use local::Guardian;
 pub use lock::{OtherRun, RunLock};
 pub use prepare::{Prepared, ShownCell, prepare};
 pub use resume::resume;
+pub use under::prepare_under;
 pub use way::Ways;

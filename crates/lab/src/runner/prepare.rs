@@ -43,6 +43,8 @@ pub struct Prepared {
     pub warnings: Vec<String>,
     /// What the rules say of the machine that the plan needs to be checked for.
     pub needs: Vec<Finding>,
+    /// For each generation the order of the levels of the factor `settings`; by lot where there is none.
+    pub(super) orders: Vec<Vec<usize>>,
 }
 
 /// A cell's commands as a user could paste them.
@@ -89,7 +91,7 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog) -> Result<Prep
         plan.generations = Some(ways.generations());
     }
     let needs = needs(&plan, &cells, catalog);
-    Ok(Prepared { plan, source, cells, ways, skips, cpus, warnings, needs })
+    Ok(Prepared { plan, source, cells, ways, skips, cpus, warnings, needs, orders: Vec::new() })
 }
 
 /// The cells whose settings of the host this user can set here; the others are skipped.

@@ -1,0 +1,262 @@
+//! What a search found, as text and as JSON.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use pitot_lab::metric::Metric;
+use pitot_lab::statistics::Comparison;
+use pitot_lab::tune::{Effect, Extent, Fate, Permanent, SYSCTL_FILE, Search, permanent};
+use pitot_lab::{Better, Plan};
+use pitot_meter::units::counted;
+use serde_json::{Value, json as object};
+
+use super::candidates::{Candidate, LeftOut};
+use crate::output::table_with_words;
+use crate::run::minutes;
+
+/// What an answer is made of.
+pub(super) struct Answer<'a> {
+    pub(super) search: &'a Search,
+    pub(super) candidates: &'a [Candidate],
+    pub(super) left_out: &'a [LeftOut],
+    pub(super) metric: &'static Metric,
+    pub(super) tolerance: f64,
+    pub(super) plan: &'a Plan,
+    pub(super) folder: &'a Path,
+    pub(super) took_s: f64,
+}
+
+/// A change of the metric: 0.05 is 5% more, with its interval.
+struct Change {
+    value: f64,
+    interval: Option<(f64, f64)>,
+}
+
+impl Answer<'_> {
+    /// The change of the metric that belongs to a logarithm of better.
+    fn change(&self, log: f64, interval: Option<(f64, f64)>) -> Change {
+        let of = |log: f64| match self.metric.better {
+            Better::Higher => log.exp_m1(),
+            Better::Lower => (-log).exp_m1(),
+        };
+        let ordered = |(low, high): (f64, f64)| {
+            let (a, b) = (of(low), of(high));
+            (a.min(b), a.max(b))
+        };
+        Change { value: of(log), interval: interval.map(ordered) }
+    }
+
+    fn of_effect(&self, effect: &Effect) -> Change {
+        self.change(effect.log, effect.interval.map(|i| (i.low, i.high)))
+    }
+
+    fn of_comparison(&self, comparison: &Comparison) -> Change {
+        self.change(comparison.ratio.ln(), comparison.interval.map(|i| (i.low.ln(), i.high.ln())))
+    }
+
+    /// What a setting does. A winner of one setting was measured by itself when it was confirmed.
+    fn effect(&self, setting: usize) -> Option<Change> {
+        let confirmed = self.search.confirmed.as_ref().filter(|c| c.winner == [setting]);
+        match confirmed.and_then(|c| c.comparison.as_ref()) {
+            Some(comparison) => Some(self.of_comparison(comparison)),
+            None => self.search.effect(setting).map(|effect| self.of_effect(&effect)),
+        }
+    }
+
+    fn permanent(&self) -> Permanent {
+        let kept = self.search.kept();
+        let settings: Vec<(String, String)> = kept
+            .iter()
+            .flat_map(|&at| &self.candidates[at].changes)
+            .map(|want| (want.change.key.clone(), want.change.value.clone()))
+            .collect();
+        permanent(&settings, &format!("Found by pitot tune search: {}", self.headline()))
+    }
+
+    /// The answer in a sentence.
+    fn headline(&self) -> String {
+        let kept = self.search.kept();
+        let all = counted(self.candidates.len() as u64, "setting", "settings");
+        if kept.is_empty() {
+            return match &self.search.confirmed {
+                Some(_) => format!("keep what you have: of {all} none was confirmed to help."),
+                None => format!("keep what you have: of {all} none was seen to help{}.", self.bound()),
+            };
+        }
+        let names: Vec<&str> = kept.iter().map(|&at| self.candidates[at].key.as_str()).collect();
+        let by = self.search.confirmed.as_ref().and_then(|c| c.comparison.as_ref());
+        let by = by.map_or_else(String::new, |c| {
+            let change = self.of_comparison(c);
+            format!(": {} {}{}", percent(change.value), self.metric.words.noun, in_brackets(&change))
+        });
+        format!(
+            "{} of {all} {}{by}: {}.",
+            kept.len(),
+            if kept.len() == 1 { "helps" } else { "help" },
+            names.join(", ")
+        )
+    }
+
+    /// How large an effect could have stayed unseen.
+    fn bound(&self) -> String {
+        let effects = (0..self.candidates.len()).filter_map(|at| self.search.effect(at));
+        let highest = effects.filter_map(|e| Some(e.interval?.high)).fold(0.0f64, f64::max);
+        if highest > 0.0 {
+            format!(", and none by more than {:.1}% (95% interval of each)", highest.exp_m1() * 100.0)
+        } else {
+            String::new()
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:+.1}%", share * 100.0)
+}
+
+fn in_brackets(change: &Change) -> String {
+    change.interval.map_or_else(String::new, |(low, high)| {
+        format!(" (95% interval {} to {})", percent(low), percent(high))
+    })
+}
+
+fn fate(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Kept => "kept",
+        Fate::Harms => "given up: it does harm",
+        Fate::NoEffect => "given up: no effect seen",
+        Fate::NotBorneOut => "given up: what the screen suggested was not borne out",
+        Fate::NotInTheBest => "given up: the best combination is without it",
+        Fate::NotConfirmed => "given up: not confirmed on fresh runs",
+        Fate::LeftForLater => "helps, but only four are crossed at once: search again with the result set",
+    }
+}
+
+pub(super) fn text(answer: &Answer<'_>) -> String {
+    let mut text = answer.headline();
+    if let Some(first) = text.get(..1) {
+        text = first.to_uppercase() + &text[1..];
+    }
+    text += "\n\n";
+    let rows: Vec<Vec<String>> = (0..answer.candidates.len())
+        .map(|at| {
+            let candidate = &answer.candidates[at];
+            let effect = answer.effect(at);
+            let interval = effect.as_ref().and_then(|e| e.interval);
+            vec![
+                candidate.key.clone(),
+                format!("{} -> {}", candidate.found, candidate.wanted),
+                effect.map_or_else(|| "-".into(), |e| percent(e.value)),
+                interval.map_or_else(
+                    || "-".into(),
+                    |(low, high)| format!("{} to {}", percent(low), percent(high)),
+                ),
+                fate(answer.search.fates[at]).to_owned(),
+            ]
+        })
+        .collect();
+    let noun = answer.metric.words.noun;
+    text += &table_with_words(&["setting", "found -> wanted", noun, "95% interval", "outcome"], &rows);
+    for left_out in answer.left_out {
+        let _ = writeln!(text, "not tried: {}: {}", left_out.setting, left_out.why);
+    }
+    text.push('\n');
+    text += &stages(answer);
+    let kept = answer.permanent();
+    if !kept.sysctl.is_empty() {
+        let _ = write!(
+            text,
+            "\nTo make it permanent, as root:\n\ncat > {SYSCTL_FILE} <<'END'\n{}END\nsysctl --system\n",
+            kept.sysctl
+        );
+    }
+    if !kept.commands.is_empty() {
+        let _ = write!(
+            text,
+            "\nAt each boot, since these are no kernel parameters:\n\n{}\n",
+            kept.commands.join("\n")
+        );
+    }
+    text
+}
+
+/// What was run in each stage, and what two settings do together.
+fn stages(answer: &Answer<'_>) -> String {
+    let mut text = String::new();
+    let mut stage = |what: String, extent: &Extent, file: &str| {
+        let lost = match extent.lost {
+            0 => String::new(),
+            n => format!("; {} of runs failed and were left out", counted(n as u64, "pair", "pairs")),
+        };
+        let times = counted(extent.blocks as u64, "time", "times");
+        let _ = writeln!(
+            text,
+            "{what}: {} combinations, {times} each{lost} ({})",
+            extent.combinations,
+            answer.folder.join(file).display()
+        );
+    };
+    if let Some(screened) = &answer.search.screened {
+        let count = screened.effects.len();
+        stage(format!("Screened {count} settings"), &screened.extent, "screen.pitot");
+    }
+    if let Some(crossed) = &answer.search.crossed {
+        stage(format!("Crossed {}", crossed.effects.len()), &crossed.extent, "cross.pitot");
+    }
+    if let Some(confirmed) = &answer.search.confirmed {
+        stage("Confirmed the winner against the start".into(), &confirmed.extent, "confirm.pitot");
+        let change = confirmed.comparison.as_ref().map(|c| answer.of_comparison(c));
+        if let Some(change) = change {
+            let _ =
+                writeln!(text, "  winner against start: {}{}", percent(change.value), in_brackets(&change));
+        }
+    }
+    let crossed = answer.search.crossed.iter().flat_map(|c| &c.together);
+    for together in crossed.filter(|t| t.effect.is_proven()) {
+        let (a, b) = together.settings;
+        let change = answer.of_effect(&together.effect);
+        let _ = writeln!(
+            text,
+            "Together {} and {} do {} beyond what each does alone{}",
+            answer.candidates[a].key,
+            answer.candidates[b].key,
+            percent(change.value),
+            in_brackets(&change)
+        );
+    }
+    let _ = writeln!(text, "Took {}; all settings are as they were found.", minutes(answer.took_s));
+    text
+}
+
+pub(super) fn json(answer: &Answer<'_>) -> Value {
+    let change = |change: &Change| object!({ "change": change.value, "low": change.interval.map(|i| i.0), "high": change.interval.map(|i| i.1) });
+    let settings: Vec<Value> = (0..answer.candidates.len())
+        .map(|at| {
+            let candidate = &answer.candidates[at];
+            object!({
+                "setting": candidate.key,
+                "found": candidate.found,
+                "wanted": candidate.wanted,
+                "effect": answer.effect(at).as_ref().map(change),
+                "outcome": answer.search.fates[at],
+            })
+        })
+        .collect();
+    let kept = answer.permanent();
+    let names: Vec<&str> =
+        answer.search.kept().iter().map(|&at| answer.candidates[at].key.as_str()).collect();
+    let confirmed = answer.search.confirmed.as_ref().and_then(|c| c.comparison.as_ref());
+    object!({
+        "schema": "pitot-tune-search/1",
+        "answer": answer.headline(),
+        "metric": answer.metric.name,
+        "plan": answer.plan.name,
+        "tolerance": answer.tolerance,
+        "took_s": answer.took_s,
+        "kept": names,
+        "confirmed": confirmed.map(|c| change(&answer.of_comparison(c))),
+        "settings": settings,
+        "left_out": answer.left_out,
+        "stages": answer.search,
+        "permanent": { "file": SYSCTL_FILE, "sysctl": kept.sysctl, "commands": kept.commands },
+    })
+}

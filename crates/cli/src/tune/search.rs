@@ -1,0 +1,196 @@
+//! `pitot tune search`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use pitot_host::Machine;
+use pitot_host::profile::PROFILES;
+use pitot_lab::Plan;
+use pitot_lab::metric;
+use pitot_lab::tune::{Bounds, WantedSetting, read_settings, search};
+use pitot_meter::{Nanos, Random, units};
+use pitot_results::Failure;
+
+use super::answer::{Answer, json, text};
+use super::candidates::candidates;
+use super::experiment::{OnThisMachine, RUNS};
+use crate::catalog::catalog;
+use crate::failure::nearest;
+use crate::run;
+use crate::runs::{Runs, default_output};
+
+/// Search among many settings for those that help, and leave out those that do nothing.
+///
+/// A screening design finds the settings that may have an effect, all combinations of these are crossed, and the best is
+/// confirmed against the machine as it was found; each stage has runs of its own. The answer names what each setting does
+/// with its 95% interval, what became of it, and how the result is made permanent. All settings are as found when it ends.
+/// docs/tune.md has the method. The exit code is 0 whatever is found, 1 if the search failed or was stopped, and 2 for a
+/// mistake on the command line.
+#[derive(Debug, Args)]
+pub(super) struct Search {
+    /// A TOML file of settings as they are wanted, a line KEY = VALUE for each: "net.core.somaxconn" = 4096.
+    #[arg(long, value_name = "FILE", required_unless_present = "profile", conflicts_with = "profile")]
+    settings: Option<PathBuf>,
+    /// The settings of a profile: cache, load-generator, memcached-2009 or web.
+    #[arg(long = "for", value_name = "PROFILE")]
+    profile: Option<String>,
+    /// What is measured: a suite, or the path of a plan whose load is timed. With several cells an effect is their
+    /// geometric mean. [default: a built-in cache for the profiles cache and memcached-2009, else a built-in web server]
+    #[arg(long, value_name = "SUITE|PLAN.toml")]
+    plan: Option<String>,
+    /// How long the search may take.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "20m")]
+    within: Nanos,
+    /// The result must be better by more than this. [default: the plan's tolerance]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    tolerance: Option<f64>,
+    /// The seed of the order, to repeat it.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The folder to create, for the run files of the stages and the answer. [default: tune-search and the time]
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// The output format.
+    #[arg(long, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// What is measured where no plan is named.
+const PLANS: &[(&str, &str)] =
+    &[("cache", include_str!("plans/cache.toml")), ("web", include_str!("plans/web.toml"))];
+
+impl Search {
+    pub(super) fn run(self) -> Result<ExitCode, Failure> {
+        let begin = Instant::now();
+        let catalog = catalog()?;
+        let machine = Machine::here();
+        let (plan, source) = self.plan(&catalog)?;
+        let metric = metric::find(&plan.metric).ok_or_else(|| {
+            Failure::misuse(format!("no metric is called {}", plan.metric), "`pitot list metrics` shows them")
+        })?;
+        let (tried, mut left_out) = candidates(&machine, &self.wanted()?, self.profile.is_some())?;
+        if tried.is_empty() {
+            let why = left_out.first().map_or_else(String::new, |l| format!(": {}: {}", l.setting, l.why));
+            return Err(Failure::misuse(
+                format!("no setting is left to try{why}"),
+                "name settings with other values than they have",
+            ));
+        }
+        let tolerance = self.tolerance.unwrap_or(plan.tolerance);
+        let runs = Runs::new(RUNS)?;
+        let folder = self.folder()?;
+        let count = tried.len();
+        let within_s = Duration::from_nanos(self.within.0).as_secs_f64();
+        eprintln!(
+            "{} and their combinations, within {}; run files go to {}",
+            units::counted(count as u64, "setting", "settings"),
+            run::minutes(within_s),
+            folder.display()
+        );
+        let mut experiment = OnThisMachine {
+            plan,
+            source,
+            catalog: &catalog,
+            metric,
+            candidates: tried,
+            folder: folder.clone(),
+            runs,
+            random: Random::new(self.seed.unwrap_or_else(draw_seed)),
+            run_s: 1.0,
+        };
+        left_out.extend(experiment.try_out()?);
+        let bounds = Bounds { within_s: within_s - begin.elapsed().as_secs_f64(), tolerance };
+        let found = search(experiment.candidates.len(), bounds, &mut experiment);
+        let answer = Answer {
+            search: &found?,
+            candidates: &experiment.candidates,
+            left_out: &left_out,
+            metric,
+            tolerance,
+            plan: &experiment.plan,
+            folder: &folder,
+            took_s: begin.elapsed().as_secs_f64(),
+        };
+        let (as_text, as_json) = (text(&answer), format!("{:#}\n", json(&answer)));
+        write(&folder.join("answer.txt"), &as_text)?;
+        write(&folder.join("answer.json"), &as_json)?;
+        let printed = if self.format == Format::Json { as_json } else { as_text };
+        crate::output::print(&printed);
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn plan(&self, catalog: &pitot_lab::Catalog) -> Result<(Plan, String), Failure> {
+        if let Some(name) = &self.plan {
+            return run::plan_of(name, catalog);
+        }
+        let is_cache = matches!(self.profile.as_deref(), Some("cache" | "memcached-2009"));
+        let (name, text) = PLANS[usize::from(!is_cache)];
+        Ok((Plan::parse(&format!("{name}.toml"), text, catalog)?, text.to_owned()))
+    }
+
+    fn wanted(&self) -> Result<Vec<WantedSetting>, Failure> {
+        if let Some(path) = &self.settings {
+            let text = std::fs::read_to_string(path).map_err(|e| {
+                Failure::misuse(
+                    format!("the settings {} cannot be read: {e}", path.display()),
+                    "write a file with a line for each: \"net.core.somaxconn\" = 4096",
+                )
+            })?;
+            return read_settings(&path.display().to_string(), &text);
+        }
+        let name = self.profile.as_deref().unwrap_or_default();
+        let profile = pitot_host::profile::profile(name).ok_or_else(|| {
+            let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+            Failure::misuse(
+                format!("no profile is called {name}{}", nearest(name, names.iter().copied())),
+                format!("there are {}", names.join(", ")),
+            )
+        })?;
+        let wanted = |set: &pitot_host::profile::ProfileSetting| WantedSetting {
+            key: set.key.to_owned(),
+            value: set.value.to_owned(),
+        };
+        Ok(profile.settings.iter().map(wanted).collect())
+    }
+
+    fn folder(&self) -> Result<PathBuf, Failure> {
+        let folder = self.output.clone().unwrap_or_else(|| default_output("tune-search").with_extension(""));
+        std::fs::create_dir(&folder).map_err(|e| {
+            Failure::misuse(
+                format!("the folder {} cannot be made: {e}", folder.display()),
+                "name one that does not exist yet, with --output",
+            )
+        })?;
+        Ok(folder)
+    }
+}
+
+fn percent(word: &str) -> Result<f64, String> {
+    let number = word.strip_suffix('%').unwrap_or(word).parse::<f64>();
+    match number {
+        Ok(percent) if (0.0..100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("it is a share such as 1%".into()),
+    }
+}
+
+fn draw_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0) >> 1
+}
+
+fn write(path: &std::path::Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|e| {
+        Failure::run(
+            format!("{} cannot be written: {e}", path.display()),
+            "check the space on its file system",
+        )
+    })
+}

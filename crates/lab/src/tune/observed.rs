@@ -1,0 +1,76 @@
+//! The figures of combinations, out of a run file.
+
+use crate::metric::{Better, Metric};
+use crate::plan::SETTINGS_FACTOR;
+use crate::record::{CellRecord, Repetition, Run};
+use crate::statistics::trimmed_mean;
+use pitot_results::VerdictKind;
+
+/// The logarithm of the figure of a set of settings in a generation, turned so that more is better: the mean over the cells of the
+/// plan, which makes an effect the geometric mean of what it is in each of them. None if one of them has no figure there.
+pub fn log_figure(run: &Run, metric: &Metric, set: &str, generation: u32) -> Option<f64> {
+    let cells =
+        run.cells.iter().filter(|cell| cell.level(SETTINGS_FACTOR).is_some_and(|level| level.level == set));
+    let (mut sum, mut count) = (0.0, 0);
+    for cell in cells {
+        sum += of_cell(cell, metric, generation)?;
+        count += 1;
+    }
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// Why a set has no figures: the reason of the first repetition that failed.
+pub fn why_failed<'a>(run: &'a Run, set: &str) -> Option<&'a str> {
+    let of_set = |cell: &&CellRecord| cell.level(SETTINGS_FACTOR).is_some_and(|level| level.level == set);
+    let mut failures = run.cells.iter().filter(of_set).flat_map(CellRecord::failures);
+    failures.next().map(|repetition| repetition.verdict.reason.as_str())
+}
+
+fn of_cell(cell: &CellRecord, metric: &Metric, generation: u32) -> Option<f64> {
+    let good = |r: &&Repetition| r.block == generation && r.verdict.kind != VerdictKind::Failed;
+    let repetition = cell.repetitions.iter().find(good)?;
+    let log = match metric.in_slice {
+        // A burst of noise over a quarter of the slices is without effect, as in comparisons.
+        Some(read) => {
+            let figures: Vec<f64> = repetition.slices.iter().filter_map(read).collect();
+            trimmed_mean(&figures, figures.len() as u32 / 4)?.ln()
+        }
+        None => (metric.read)(repetition)?.ln(),
+    };
+    let turned = match metric.better {
+        Better::Higher => log,
+        Better::Lower => -log,
+    };
+    turned.is_finite().then_some(turned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric;
+    use crate::plan::SETTINGS_FACTOR;
+    use crate::plan::{FactorLevel, Measure};
+    use crate::record::Slice;
+
+    #[test]
+    fn a_generation_is_the_middle_of_its_slices_and_less_is_better_where_the_metric_says_so() {
+        let slice = |requests| Slice { requests, duration_ns: 1_000_000_000, ..Slice::default() };
+        let cell = CellRecord {
+            id: 1,
+            factors: vec![FactorLevel::new(SETTINGS_FACTOR, "2 5")],
+            server_command: String::new(),
+            load_command: String::new(),
+            measure: Measure::Slices,
+            fresh_reason: String::new(),
+            control_of: None,
+            repetitions: vec![Repetition {
+                block: 3,
+                slices: [100, 100, 100, 1].map(slice).to_vec(),
+                ..Repetition::default()
+            }],
+        };
+        let throughput = metric::find("throughput").unwrap();
+        assert!((of_cell(&cell, throughput, 3).unwrap() - 100f64.ln()).abs() < 1e-9);
+        assert_eq!(of_cell(&cell, throughput, 2), None);
+    }
+}
