@@ -5,6 +5,7 @@
 
 mod namespaces;
 mod runs;
+mod search;
 
 use std::collections::BTreeMap;
 use std::fs;
