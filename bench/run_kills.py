@@ -66,9 +66,14 @@ def groups(lab):
     return [path for path, _, _ in os.walk("/sys/fs/cgroup") if os.path.basename(path).startswith(f"pitot-{lab}-")]
 
 
+def mounts():
+    """All but those of network namespaces with names, which somebody else may remove meanwhile: that reaches all namespaces."""
+    return [line for line in read("/proc/self/mounts").splitlines() if not line.startswith(b"nsfs ")]
+
+
 def snapshot(directory, lab):
     found = host_kills.snapshot()
-    found["mounts"] = read("/proc/self/mounts")
+    found["mounts"] = mounts()
     found["loop devices"] = loops(directory)
     found["control groups"] = groups(lab)
     return found
@@ -118,7 +123,7 @@ def main():
     write(os.path.join(directory.name, "plan.toml"), PLAN)
     pitot = os.path.abspath(options.pitot)
     before = host_kills.snapshot()
-    before.update({"mounts": read("/proc/self/mounts"), "loop devices": [], "control groups": []})
+    before.update({"mounts": mounts(), "loop devices": [], "control groups": []})
     restored = kept = foreign = midway = mounted = 0
     for number in range(options.kills):
         lab, output = start(pitot, directory.name, number)
