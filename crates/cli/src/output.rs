@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use pitot_results::Failure;
+use pitot_results::{Failure, rfc3339};
 use serde::Serialize;
 
 /// Where results go: a table to standard output, JSON to a file, or JSON alone to standard output.
@@ -49,6 +50,14 @@ impl Sink {
 /// Prints to standard output. A reader such as `head` may close the pipe early.
 pub(crate) fn print(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
+}
+
+/// `NAME-20260102-030405.pitot`, in UTC.
+pub(crate) fn default_output(name: &str) -> PathBuf {
+    let now = rfc3339(SystemTime::now());
+    let stamp: String =
+        now.chars().take("2026-01-02T03:04:05".len()).filter(|c| c.is_ascii_digit() || *c == 'T').collect();
+    format!("{name}-{}.pitot", stamp.replace('T', "-")).into()
 }
 
 /// Rows in columns, the first to the left and the others to the right.

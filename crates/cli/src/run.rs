@@ -23,8 +23,8 @@ use pitot_sys::signal::{Signal, SignalFd};
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::failure::nearest;
+use crate::output::default_output;
 use crate::report;
-use crate::runs::default_output;
 use amount::Amount;
 use progress::Display;
 

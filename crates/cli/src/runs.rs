@@ -2,10 +2,9 @@
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use pitot_lab::{Guardian, Prepared, Run, RunLock, RunState, Setting};
-use pitot_results::{Failure, rfc3339};
+use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::run::progress::Display;
@@ -85,12 +84,4 @@ impl Runs {
         let run = crate::report::open(&outcome.path)?;
         Ok((outcome.path, run))
     }
-}
-
-/// `NAME-20260102-030405.pitot`, in UTC.
-pub(crate) fn default_output(name: &str) -> PathBuf {
-    let now = rfc3339(SystemTime::now());
-    let stamp: String =
-        now.chars().take("2026-01-02T03:04:05".len()).filter(|c| c.is_ascii_digit() || *c == 'T').collect();
-    format!("{name}-{}.pitot", stamp.replace('T', "-")).into()
 }

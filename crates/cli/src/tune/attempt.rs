@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use super::setting::{checked, plan_with, ready};
 use crate::catalog::catalog;
 use crate::failure::nearest;
-use crate::runs::{Runs, default_output};
+use crate::output::default_output;
+use crate::runs::Runs;
 
 /// The level at which the settings are made.
 const TRIED: &str = "tried";

@@ -18,8 +18,9 @@ use super::candidates::candidates;
 use super::experiment::{OnThisMachine, RUNS};
 use crate::catalog::catalog;
 use crate::failure::nearest;
+use crate::output::default_output;
 use crate::run;
-use crate::runs::{Runs, default_output};
+use crate::runs::Runs;
 
 /// Search among many settings for those that help, and leave out those that do nothing.
 ///
