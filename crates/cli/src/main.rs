@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod advise;
+mod agent;
 mod catalog;
 mod compare;
 mod comparison;
@@ -65,6 +66,7 @@ enum Command {
     List(list::List),
     Target(target::TargetCommand),
     Tune(tune::Tune),
+    Agent(agent::Agent),
     #[command(hide = true)]
     ServeConnection(serve::ServeConnection),
 }
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         Command::List(command) => command.run(),
         Command::Target(command) => command.run(),
         Command::Tune(command) => command.run(),
+        Command::Agent(command) => command.run(),
         Command::ServeConnection(command) => command.run(),
     };
     result.unwrap_or_else(|failure| failure::print(&failure))

@@ -55,6 +55,11 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("lighttpd", "apt-get install lighttpd"),
     program("memcached", "apt-get install memcached"),
     program("nghttpd", "apt-get install nghttp2-server"),
+    Requirement {
+        name: "network-namespaces",
+        cure: "apt-get install iproute2; run as root",
+        probe: Probe::Kernel(has_network_namespaces),
+    },
     program("nginx", "apt-get install nginx-light"),
     program("openssl", "apt-get install openssl"),
     program("postgres", "apt-get install postgresql"),
@@ -122,6 +127,18 @@ fn has_control_groups() -> bool {
             std::fs::create_dir(&group).is_ok() && std::fs::remove_dir(&group).is_ok()
         })
     })
+}
+
+/// Whether namespaces with a network of their own can be made.
+fn has_network_namespaces() -> bool {
+    let name = format!("pitot-probe-{}", std::process::id());
+    let ip = |action: &str| {
+        let mut command = Command::new("ip");
+        command.args(["netns", action, &name]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    ip("add") && ip("del")
 }
 
 /// Whether an ordinary user can mount a file system in a namespace of their own.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::host::SettingSet;
+use super::hosts::Host;
 use super::levels::{Factor, Levels};
 use super::published::{Exclusion, Published};
 use super::server::{Helper, PlanFile, ServerSpec};
@@ -92,6 +93,12 @@ pub struct Plan {
     pub server_cpus: Option<String>,
     /// CPUs of the load generator; the other half if none.
     pub load_cpus: Option<String>,
+    /// Hosts other than the lab's own.
+    pub hosts: Vec<Host>,
+    /// Where the servers are, by the name of a host; here if none.
+    pub server_host: Option<String>,
+    /// Where the load is.
+    pub load_host: Option<String>,
 }
 
 impl Default for Plan {
@@ -134,6 +141,9 @@ impl Default for Plan {
             stop_timeout_s: 10.0,
             server_cpus: None,
             load_cpus: None,
+            hosts: Vec::new(),
+            server_host: None,
+            load_host: None,
         }
     }
 }

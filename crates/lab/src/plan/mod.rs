@@ -9,6 +9,7 @@ mod command;
 mod definition;
 mod expand;
 mod host;
+mod hosts;
 mod keys;
 mod levels;
 mod options;

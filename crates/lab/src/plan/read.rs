@@ -47,6 +47,7 @@ impl Plan {
             program: None,
             servers: Vec::new(),
             settings: Vec::new(),
+            hosts: Vec::new(),
             factors: Vec::new(),
             metric: plan.metric.clone(),
         };

@@ -122,6 +122,7 @@ fn structure(shape: Shape, catalog: &Catalog) -> Value {
             "type": "object",
             "additionalProperties": {"type": "object", "additionalProperties": {"$ref": "#/$defs/scalar"}}
         }),
+        Shape::Hosts => json!({"type": "object", "additionalProperties": table(keys::HOST, catalog)}),
         Shape::Factors => json!({
             "type": "object",
             "minProperties": 1,

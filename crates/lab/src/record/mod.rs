@@ -1,6 +1,7 @@
 //! What a run file holds, as plain data: written by the runner, read by reports.
 
 mod cell;
+mod host;
 mod repetition;
 mod resources;
 mod run;
@@ -9,6 +10,7 @@ mod slice;
 mod verdict;
 
 pub use cell::CellRecord;
+pub use host::HostRecord;
 pub use repetition::Repetition;
 pub(crate) use repetition::looks_like_error;
 pub use resources::{Lifetime, Resources};

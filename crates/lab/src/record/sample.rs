@@ -1,7 +1,9 @@
 //! What the monitor saw at one moment.
 
+use serde::{Deserialize, Serialize};
+
 /// One sample of the monitor. Counters count from the repetition's first sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// `CLOCK_MONOTONIC`, nanoseconds.
     pub at_ns: u64,
@@ -33,7 +35,7 @@ pub struct Sample {
 }
 
 /// A process tree at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeSample {
     /// Processes.
     pub processes: u64,
@@ -63,7 +65,7 @@ pub struct TreeSample {
 }
 
 /// CPU time of a set of CPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuSample {
     /// User mode, nice included.
     pub user_ns: u64,

@@ -99,3 +99,15 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<u32, RunFile
     }
     Ok(found)
 }
+
+/// The hosts of a run other than the lab's own: a table of those runs alone that have any.
+pub(super) const HOSTS: &str = "
+CREATE TABLE IF NOT EXISTS host (
+    position        INTEGER PRIMARY KEY,
+    name            TEXT NOT NULL,
+    does            TEXT NOT NULL,             -- server, load, server and load
+    clock_offset_ns INTEGER NOT NULL,          -- how far its clock was ahead of the lab's
+    clock_error_ns  INTEGER NOT NULL,
+    round_trip_ns   INTEGER NOT NULL,
+    facts           TEXT NOT NULL              -- a list of group, name and value, as JSON
+) STRICT";

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use super::error::RunFileError;
 use super::schema;
 use crate::plan::{FactorLevel, Measure, Plan, SkipRecord};
-use crate::record::{Repetition, RunState, Sample, Slice, TreeSample};
+use crate::record::{HostRecord, Repetition, RunState, Sample, Slice, TreeSample};
 use pitot_host::Fingerprint;
 
 /// What is known of a run before its first repetition.
@@ -148,6 +148,34 @@ impl RunWriter {
         let transaction = self.connection.transaction()?;
         for (cell, repetition) in repetitions {
             insert_repetition(&transaction, cell, repetition)?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Writes down the hosts of the run other than the lab's own. A run without any has no table of them.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn record_hosts(&mut self, hosts: &[HostRecord]) -> Result<(), RunFileError> {
+        if hosts.is_empty() {
+            return Ok(());
+        }
+        let transaction = self.connection.transaction()?;
+        transaction.execute_batch(schema::HOSTS)?;
+        for (position, host) in hosts.iter().enumerate() {
+            transaction.execute(
+                "INSERT INTO host VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![
+                    position as i64,
+                    host.name,
+                    host.does,
+                    host.clock_offset_ns,
+                    host.clock_error_ns as i64,
+                    host.round_trip_ns as i64,
+                    json(&host.facts),
+                ],
+            )?;
         }
         transaction.commit()?;
         Ok(())

@@ -8,11 +8,12 @@ use pitot_results::{Failure, VerdictKind, rfc3339};
 use crate::plan::{Cell, Measure, Plan, Program};
 use crate::record::{CellRecord, Repetition, RunState};
 use crate::runfile::{NewCell, NewRun, RunWriter};
-use pitot_host::{Fingerprint, memory_total_bytes};
+use pitot_host::Fingerprint;
 
 use super::executor::Machine;
 use super::generations;
-use super::local::{Guardian, ThisMachine};
+use super::hosts;
+use super::local::Guardian;
 use super::prepare::{Prepared, nominal_s};
 use super::repetition::{self, GivenUp, Shared};
 use super::schedule::{Turn, schedule};
@@ -93,8 +94,9 @@ impl Prepared {
                     .into(),
             );
         }
-        let cpus = self.cpus.clone();
-        self.run_on(&ThisMachine::new(guardian, &cpus), output, setting, progress)
+        hosts::with_machine(self, guardian, setting.pitot, |prepared, machine| {
+            prepared.run_on(machine, output, setting, progress)
+        })
     }
 
     /// Runs the plan on a machine, into a new file.
@@ -114,8 +116,10 @@ impl Prepared {
             return Err(failure);
         }
         self.warnings.extend(tried.unlike_replies);
+        let other_hosts = machine.hosts();
+        self.warnings.extend(hosts::sentences(&other_hosts));
         let new_cells = new_cells(&self, setting.pitot);
-        let writer = RunWriter::create(
+        let mut writer = RunWriter::create(
             output,
             &NewRun {
                 command_line: setting.command_line,
@@ -133,6 +137,7 @@ impl Prepared {
                 cells: &new_cells,
             },
         )?;
+        writer.record_hosts(&other_hosts)?;
         self.carry_out(machine, writer, Vec::new(), tried.given_up, seed, setting, progress)
     }
 
@@ -180,7 +185,7 @@ impl Prepared {
             pitot: setting.pitot,
             cpus: &cpus,
             stop: setting.stop,
-            memory_total_bytes: memory_total_bytes(),
+            memory_total_bytes: machine.memory_total_bytes(),
         };
         // A control that cannot be started is given up with the cell whose twin it is.
         given_up.resize(self.cells.len() + self.ways.controls.len(), None);

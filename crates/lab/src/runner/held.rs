@@ -76,6 +76,9 @@ impl<'a> Held<'a> {
             if self.executor.ending(self.role).is_some() {
                 return Err(self.ended("it has ended"));
             }
+            if let Some(lost) = self.executor.lost() {
+                return Err(Abort::Failed(lost));
+            }
             if self.executor.now() > deadline {
                 return Err(Abort::Failed(format!("the load generator did not answer `{line}`")));
             }

@@ -3,6 +3,7 @@
 //! Whatever happens to one repetition, the run continues; whatever happens to the run, the file is consistent and no
 //! process is left. The order is a function of plan and seed, so an interrupted run continues where it stopped.
 
+mod agent;
 mod carry_out;
 mod decided;
 mod demand;
@@ -12,6 +13,7 @@ mod executor;
 mod fake;
 mod generations;
 mod held;
+mod hosts;
 mod judge;
 mod local;
 mod lock;
@@ -27,6 +29,7 @@ mod trial;
 mod under;
 mod way;
 
+pub use agent::serve_agent;
 pub use carry_out::{Finished, Outcome, Progress, Setting};
 pub use local::Guardian;
 pub use lock::{OtherRun, RunLock};

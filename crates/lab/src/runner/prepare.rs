@@ -13,6 +13,7 @@ use pitot_host::setting::Change;
 use pitot_host::{CpuSplit, Machine, split_cpus};
 
 use super::demand::demand;
+use super::hosts;
 use super::settling::rule as settling_rule;
 use super::way::{Ways, slow_start_s};
 
@@ -75,10 +76,16 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog) -> Result<Prep
             "use another plan; `pitot list pairs` shows what can be run",
         ));
     }
-    let cpus = split_cpus(plan.server_cpus.as_deref(), plan.load_cpus.as_deref())
-        .map_err(|failure| with_line(failure, &plan.name, &source))?;
+    let cpus = {
+        // CPUs of other hosts are not looked for here.
+        let here = |host: &Option<String>, list: &Option<String>| list.clone().filter(|_| host.is_none());
+        let server = here(&plan.server_host, &plan.server_cpus);
+        split_cpus(server.as_deref(), here(&plan.load_host, &plan.load_cpus).as_deref())
+    }
+    .map_err(|failure| with_line(failure, &plan.name, &source))?;
+    let cpus = hosts::cpus(&plan, cpus);
     let mut warnings = Vec::new();
-    if cpus.is_shared() {
+    if cpus.is_shared() && plan.server_host == plan.load_host {
         warnings.push(format!(
             "Servers and load generator share CPU {}: throughput is that of both together. Compare cells with each \
              other and by CPU per request, not with figures of other machines.",
@@ -90,7 +97,11 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog) -> Result<Prep
     if ways.sliced() > 0 && plan.generations.is_none() {
         plan.generations = Some(ways.generations());
     }
-    let needs = needs(&plan, &cells, catalog);
+    let needs = match plan.hosts.is_empty() {
+        true => needs(&plan, &cells, catalog),
+        // This machine is not the one to look at.
+        false => Vec::new(),
+    };
     Ok(Prepared { plan, source, cells, ways, skips, cpus, warnings, needs, orders: Vec::new() })
 }
 
@@ -265,6 +276,9 @@ impl Prepared {
 
 /// Programs that the plan calls by name and that are in no folder of `PATH`.
 fn missing(plan: &Plan) -> Vec<String> {
+    if plan.server_host.is_some() {
+        return Vec::new();
+    }
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |name: &str| std::env::split_paths(&folders).any(|folder| folder.join(name).is_file());
     let commands = plan.servers.iter().filter_map(|s| match &s.program {

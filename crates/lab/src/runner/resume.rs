@@ -11,7 +11,8 @@ use crate::runfile::RunWriter;
 use pitot_host::Fingerprint;
 
 use super::carry_out::{Outcome, Progress, Setting};
-use super::local::{Guardian, ThisMachine};
+use super::hosts;
+use super::local::Guardian;
 use super::prepare::prepare;
 use super::way::Ways;
 
@@ -70,13 +71,13 @@ pub fn resume(
             change.after.as_deref().unwrap_or("")
         ))?;
     }
-    let cpus = prepared.cpus.clone();
-    let machine = ThisMachine::new(guardian, &cpus);
     let is_left =
         |cell: usize| run.cells[cell].repetitions.len() < run.repetitions_of(&run.cells[cell]) as usize;
-    let tried = prepared.try_cells(&machine, &is_left, setting, progress);
-    let known = run.cells.into_iter().chain(run.controls).collect();
-    prepared.carry_out(&machine, writer, known, tried.given_up, run.info.seed, setting, progress)
+    hosts::with_machine(prepared, guardian, setting.pitot, |prepared, machine| {
+        let tried = prepared.try_cells(machine, &is_left, setting, progress);
+        let known = run.cells.iter().chain(&run.controls).cloned().collect();
+        prepared.carry_out(machine, writer, known, tried.given_up, run.info.seed, setting, progress)
+    })
 }
 
 /// The index of the cell whose twin `control` is.

@@ -14,11 +14,19 @@ const PLACEHOLDERS: &[&str] = &["address", "port", "dir", "cpus", "size", "plan"
 pub(super) fn settings(known: &Known<'_>, item: &Item<'_>, side: Side<'_>) -> Result<Settings, PlanError> {
     let mut settings = Settings::default();
     for option in item.section(format!("`{}`", item.key))?.items() {
+        if is_placement(item, &option.key) {
+            continue;
+        }
         let value = option.setting()?;
         check_option(known.catalog, side, &option, &option.key, &value)?;
         settings.set(&option.key, value);
     }
     Ok(settings)
+}
+
+/// Whether an option says on which host a side is, and is none of a command.
+fn is_placement(table: &Item<'_>, option: &str) -> bool {
+    option == "host" && matches!(table.key.as_str(), "server" | "load")
 }
 
 /// Reads options of the load, and the program that runs in its place, which decides which options there are.
@@ -33,7 +41,7 @@ pub(super) fn load(known: &mut Known<'_>, item: &Item<'_>) -> Result<(Settings, 
     }
     let mut options = Settings::default();
     for option in item.section("`load`")?.items() {
-        if option.key != "program" {
+        if option.key != "program" && !is_placement(item, &option.key) {
             let value = option.setting()?;
             check_option(known.catalog, known.load_side(), &option, &option.key, &value)?;
             options.set(&option.key, value);

@@ -83,6 +83,8 @@ pub(in crate::plan) enum Shape {
     Servers,
     /// Settings of the host, by the name of their set.
     SettingSets,
+    /// Hosts by name, each read by `HOST`.
+    Hosts,
     /// Factors and their levels.
     Factors,
     /// A list of tables that are read by `EXCLUSION`, with levels.

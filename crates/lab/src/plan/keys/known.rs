@@ -15,6 +15,8 @@ pub(in crate::plan) struct Known<'a> {
     pub(in crate::plan) servers: Vec<ServerSpec>,
     /// Sets of settings of the host.
     pub(in crate::plan) settings: Vec<SettingSet>,
+    /// Names of hosts that the plan describes.
+    pub(in crate::plan) hosts: Vec<String>,
     pub(in crate::plan) factors: Vec<Factor>,
     /// The plan's metric.
     pub(in crate::plan) metric: String,

@@ -7,6 +7,7 @@
 mod commands;
 mod factors;
 mod host;
+mod hosts;
 mod key;
 mod known;
 mod levels;
@@ -18,6 +19,7 @@ mod targets;
 mod tests;
 mod values;
 
+pub(super) use hosts::HOST;
 pub(super) use key::{Key, Kind, Presence, Shape, apply};
 pub(super) use known::Known;
 pub(super) use plan::{PLAN, RENAMED};

@@ -6,7 +6,7 @@ use pitot_host::demand::SUBJECTS;
 
 use super::key::{Key, Kind, Presence, Shape};
 use super::levels::Strict;
-use super::{commands, factors, host, published, servers, targets};
+use super::{commands, factors, host, hosts, published, servers, targets};
 
 /// At most so many repetitions; more is a mistake of typing.
 const REPETITIONS_MAX: i64 = 10_000;
@@ -150,13 +150,24 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         doc: "Smaller differences are not reported as differences, however significant they are.",
     },
     Key {
+        name: "hosts",
+        kind: Kind::Structure(Shape::Hosts, |known, item, p| {
+            p.hosts = hosts::hosts(known, item)?;
+            known.hosts = p.hosts.iter().map(|host| host.name.clone()).collect();
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "Hosts other than this one, by name: `host` under `server` and `load` says what is on which (docs/agent.md).",
+    },
+    Key {
         name: "server",
         kind: Kind::Structure(Shape::Settings, |known, item, p| {
+            p.server_host = hosts::of_side(known, item)?;
             p.server = commands::settings(known, item, Side::Server)?;
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "`protocol`, and options of `pitot serve` that all cells share.",
+        doc: "`protocol`, and options of `pitot serve` that all cells share; `host`: where the servers are.",
     },
     Key {
         name: "target",
@@ -170,12 +181,13 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
     Key {
         name: "load",
         kind: Kind::Structure(Shape::Settings, |known, item, p| {
+            p.load_host = hosts::of_side(known, item)?;
             (p.load, p.program) = commands::load(known, item)?;
             Ok(())
         }),
         presence: Presence::Optional,
         doc: "`url`, `size`, and options of `pitot load` that all cells share; or `program`, and options of what runs \
-              in its place.",
+              in its place; `host`: where the load is.",
     },
     Key {
         name: "helpers",

@@ -62,9 +62,12 @@ fn every_field_of_a_plan_has_its_key() {
         stop_timeout_s: _,
         server_cpus: _,
         load_cpus: _,
+        hosts: _,
+        server_host: _,
+        load_host: _,
     } = Plan::default();
     let fields = serde_json::to_value(Plan::default()).unwrap();
-    let of_no_key = ["name", "folder", "program"];
+    let of_no_key = ["name", "folder", "program", "server-host", "load-host"];
     let without_unit = |field: &str| field.strip_suffix("-s").unwrap_or(field).to_owned();
     let mut fields: Vec<String> = fields
         .as_object()
@@ -89,6 +92,7 @@ fn keys_are_unique_and_documented_and_old_names_are_gone() {
     }
     check(PLAN);
     check(EXTERNAL);
+    check(HOST);
     check(EXCLUSION);
     check(PUBLISHED);
     check(PUBLISHED_VALUE);
@@ -123,7 +127,7 @@ fn takes<T>(kind: &Kind<T>) -> String {
         Kind::Ready(_) => "`\"port\"`, `{ get = \"/\" }`, `{ line = \"...\" }`".into(),
         Kind::Structure(shape, _) => match shape {
             Shape::Settings => "a table of options".into(),
-            Shape::Helpers | Shape::Servers | Shape::SettingSets => "tables by name".into(),
+            Shape::Helpers | Shape::Servers | Shape::SettingSets | Shape::Hosts => "tables by name".into(),
             Shape::Factors => "a table".into(),
             Shape::Exclusions | Shape::Published | Shape::PublishedValues => "a list of tables".into(),
         },

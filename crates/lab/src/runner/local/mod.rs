@@ -8,7 +8,7 @@ mod host;
 mod process;
 
 use std::cell::{Cell, RefCell};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -50,6 +50,8 @@ pub(super) struct ThisMachine<'a> {
     /// Where control groups can be made; none if this user may not.
     hierarchy: Option<Hierarchy>,
     host: RefCell<HostChanges>,
+    /// Where servers listen.
+    address: IpAddr,
     executors: Cell<usize>,
     groups: Cell<usize>,
 }
@@ -65,9 +67,16 @@ impl<'a> ThisMachine<'a> {
             allowed,
             hierarchy,
             host: RefCell::new(HostChanges::none()),
+            address: Ipv4Addr::LOCALHOST.into(),
             executors: Cell::new(0),
             groups: Cell::new(0),
         }
+    }
+
+    /// Servers listen on this address, in place of 127.0.0.1.
+    pub(super) fn listening_on(mut self, address: IpAddr) -> ThisMachine<'a> {
+        self.address = address;
+        self
     }
 
     fn throttled(&self) -> u64 {
@@ -174,9 +183,10 @@ impl Executor for Local<'_> {
         let dir = file_system.unwrap_or_else(|| self.machine.guardian.borrow().dir().to_owned());
         self.dir = dir.join(number.to_string());
         std::fs::create_dir_all(&self.dir).map_err(|e| cannot_write(&e))?;
+        let any_port = SocketAddr::new(self.machine.address, 0);
         let address = match address {
-            AddressChoice::Server => "127.0.0.1:0".to_owned(),
-            AddressChoice::Executor => TcpListener::bind("127.0.0.1:0")
+            AddressChoice::Server => any_port.to_string(),
+            AddressChoice::Executor => TcpListener::bind(any_port)
                 .and_then(|listener| listener.local_addr())
                 .map_err(|e| format!("no free port was found: {e}"))?
                 .to_string(),

@@ -104,13 +104,21 @@ impl Context<'_> {
 
     pub(in crate::runner) fn start(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
         let command = self.command(role, argv);
-        self.executor.start(&command).map_err(Abort::NotStarted)
+        self.start_command(&command)
     }
 
     /// Starts a program to which lines will be written.
     pub(in crate::runner) fn start_conversing(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
         let command = Command { converses: true, ..self.command(role, argv) };
-        self.executor.start(&command).map_err(Abort::NotStarted)
+        self.start_command(&command)
+    }
+
+    fn start_command(&mut self, command: &Command) -> Result<(), Abort> {
+        self.executor.start(command).map_err(|reason| match self.executor.lost() {
+            // The host may be back for the next repetition.
+            Some(lost) => Abort::Failed(lost),
+            None => Abort::NotStarted(reason),
+        })
     }
 
     fn command(&self, role: Role, argv: Vec<String>) -> Command {
@@ -150,8 +158,14 @@ impl Context<'_> {
         if (self.shared.stop)() { Err(Abort::Interrupted) } else { Ok(()) }
     }
 
-    /// An error once the server has ended. `when` ends the sentence.
+    /// An error once a host of the repetition is lost.
+    pub(in crate::runner) fn check_hosts(&mut self) -> Result<(), Abort> {
+        self.executor.lost().map_or(Ok(()), |lost| Err(Abort::Failed(lost)))
+    }
+
+    /// An error once the server has ended, or a host is lost. `when` ends the sentence.
     pub(in crate::runner) fn check_server(&mut self, when: &str) -> Result<(), Abort> {
+        self.check_hosts()?;
         match self.executor.ending(Role::Server) {
             Some(ending) => Err(Abort::Failed(format!("the server ended {ending} {when}"))),
             None => Ok(()),

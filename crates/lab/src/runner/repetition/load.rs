@@ -83,7 +83,9 @@ pub(super) fn read_result(
             "the load generator ended {how}, before it had written its result"
         )));
     }
-    let Some(text) = context.executor.read_file(path) else {
+    let text = context.executor.read_file(path);
+    context.check_hosts()?;
+    let Some(text) = text else {
         return Err(Abort::Failed(format!("the load generator ended {how} and wrote no result")));
     };
     let read = LoadResult::parse(&text).map_err(|e| match ending {

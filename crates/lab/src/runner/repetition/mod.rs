@@ -22,6 +22,7 @@ pub(super) use tail::output_tail;
 use crate::monitor::resources;
 use crate::plan::{Cell, CellServer};
 use crate::record::{Repetition, Verdict};
+use pitot_host::CpuSplit;
 
 use crate::runner::evidence::Evidence;
 use crate::runner::executor::{Executor, Extent, Observed, Role};
@@ -166,8 +167,13 @@ fn record(
 ) -> Repetition {
     let shared = context.shared;
     let reported = progress.result.as_ref().map_or_else(Window::default, |r| r.clock_ns);
+    let reported = context.executor.window(reported);
     let window = if reported.end > reported.start { reported } else { progress.window };
     let used = resources(&observed.samples, window, observed.lifetime).map(|used| shared.on_machine(used));
+    // On a host of its own nothing disturbs the load that the server's host could see.
+    let is_apart = shared.plan.server_host != shared.plan.load_host;
+    let load_cpus = if is_apart { Vec::new() } else { shared.cpus.load.clone() };
+    let cpus = CpuSplit { server: shared.cpus.server.clone(), load: load_cpus };
     let verdict = match (failure, &progress.result, &used) {
         (Some(reason), _, _) => failed(reason),
         (None, Some(load), Some(used)) => settled(
@@ -177,7 +183,7 @@ fn record(
                 other_processes: &observed.other_processes,
                 window,
                 throttled: observed.throttled,
-                cpus: shared.cpus,
+                cpus: &cpus,
                 writes_files: context.cell.writes_files,
             }),
             progress.warm_up.as_ref(),

@@ -67,6 +67,7 @@ pub(super) fn wait_for_end(context: &mut Context<'_>, role: Role) -> Result<Endi
         if let Some(ending) = context.executor.ending(role) {
             return Ok(ending);
         }
+        context.check_hosts()?;
         if context.executor.now() > deadline {
             let name = context.name(role);
             return Err(Abort::Failed(format!("{name} did not stop within {timeout_s} s of being asked to")));

@@ -1,0 +1,34 @@
+//! `pitot agent`.
+
+use std::io::{self, BufReader};
+use std::process::ExitCode;
+
+use clap::Args;
+use pitot_lab::{Guardian, serve_agent};
+use pitot_results::Failure;
+
+use crate::run::own_path;
+
+/// Carry out what a lab on another host asks for: start servers and loads, watch them, end them.
+///
+/// `pitot run` starts it by the command that a plan gives under hosts, such as ssh HOST pitot agent, and speaks with it
+/// over its standard input and output. It runs any program that it is told to, so whoever can write to its input can do
+/// what its user can (docs/agent.md). When the input ends, everything ends that it has started.
+#[derive(Debug, Args)]
+pub(crate) struct Agent {}
+
+impl Agent {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        // Before anything starts a thread: a guardian is a fork of this process.
+        let guardian = Guardian::start().map_err(|e| {
+            Failure::run(
+                format!("no private directory or process could be made: {e}"),
+                "check the free space of TMPDIR, and the limit on processes",
+            )
+        })?;
+        let _ = pitot_sys::limits::raise_descriptors();
+        let input = BufReader::new(io::stdin());
+        serve_agent(input, io::stdout().lock(), guardian, &own_path()?, env!("CARGO_PKG_VERSION"))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,181 @@
+//! The agent: carries out on this machine what a lab on another one asks for.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use pitot_agent::frame::{self, FrameError};
+use pitot_agent::{Ask, EXECUTORS_MAX, Greeting, Hello, IDLE, Reply, Request, Signal, VERSION, WAIT_MAX};
+use pitot_host::{CpuSplit, Fingerprint, memory_total_bytes};
+use pitot_results::Failure;
+use pitot_sys::spawn::Stop;
+
+use super::executor::{Executor, Machine};
+use super::hosts::to_reply;
+use super::local::{Guardian, ThisMachine};
+
+/// Speaks the protocol of [`pitot_agent`] until the stream ends. What was started ends with it, and the guardian sees to
+/// it that this holds if the agent is killed. `pitot` is the path of this program, `version` its version.
+///
+/// # Errors
+/// If the stream fails, or what comes is no message of the protocol.
+pub fn serve_agent(
+    input: impl BufRead + Send + 'static,
+    mut output: impl Write,
+    guardian: Guardian,
+    pitot: &str,
+    version: &str,
+) -> Result<(), Failure> {
+    // Read by a thread, because a wait for the next message has an end.
+    let (sender, requests) = sync_channel(16);
+    std::thread::spawn(move || {
+        let mut input = input;
+        loop {
+            let request = frame::read::<Request>(&mut input);
+            let is_last = !matches!(request, Ok(Some(_)));
+            if sender.send(request).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    let next = || match requests.recv_timeout(IDLE) {
+        Ok(Ok(request)) => Ok(request),
+        Ok(Err(e)) => Err(misunderstood(&e)),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
+    };
+    let mut answer = |reply: &Reply| {
+        frame::write(&mut output, reply)
+            .map_err(|e| Failure::run(format!("the lab does not listen any more: {e}"), "see how it ended"))
+    };
+    let hello = match next()? {
+        Some(Request::Hello(hello)) if hello.version == VERSION => hello,
+        Some(Request::Hello(hello)) => {
+            let what = format!(
+                "its agent is Pitot {version} with version {VERSION} of the protocol, and the lab has {}",
+                hello.version
+            );
+            answer(&Reply::Error(what.clone()))?;
+            return Err(Failure::misuse(what, "install the same version on both hosts"));
+        }
+        Some(_) => {
+            answer(&Reply::Error("the first message is no greeting".into()))?;
+            return Err(Failure::misuse(
+                "the first message is no greeting",
+                "let `pitot run` start the agent",
+            ));
+        }
+        None => return Ok(()),
+    };
+    let cpus = match split(&hello) {
+        Ok(cpus) => cpus,
+        Err(what) => {
+            answer(&Reply::Error(what.clone()))?;
+            return Err(Failure::misuse(what, "name others under [hosts] in the plan"));
+        }
+    };
+    let machine = ThisMachine::new(guardian, &cpus).listening_on(hello.address);
+    answer(&Reply::Hello(Greeting {
+        version: VERSION,
+        pitot: version.to_owned(),
+        pid: std::process::id(),
+        memory_total_bytes: memory_total_bytes(),
+    }))?;
+    let mut executors: HashMap<u32, Box<dyn Executor + '_>> = HashMap::new();
+    while let Some(request) = next()? {
+        let reply = match request {
+            Request::Ping => continue,
+            Request::Hello(_) => Reply::Error("it was greeted before".into()),
+            Request::Clock => Reply::Nanos(Some(pitot_meter::now().0)),
+            Request::Host => Reply::Host(Fingerprint::collect()),
+            Request::Drop { executor } => {
+                executors.remove(&executor);
+                Reply::Done
+            }
+            Request::Call { executor, .. }
+                if executors.len() >= EXECUTORS_MAX && !executors.contains_key(&executor) =>
+            {
+                Reply::Error(format!("more than {EXECUTORS_MAX} repetitions are under way"))
+            }
+            Request::Call { executor, ask } => {
+                let executor = executors.entry(executor).or_insert_with(|| machine.executor());
+                carry_out(&mut **executor, ask, pitot).unwrap_or_else(Reply::Error)
+            }
+        };
+        answer(&reply)?;
+    }
+    Ok(())
+}
+
+fn carry_out(executor: &mut dyn Executor, ask: Ask, pitot: &str) -> Result<Reply, String> {
+    Ok(match ask {
+        Ask::Begin { number, address } => Reply::Place(executor.begin(number, address)?),
+        Ask::WriteFiles { files } => {
+            let files: Vec<_> =
+                serde_json::from_value(files).map_err(|e| format!("the files are none of a plan: {e}"))?;
+            executor.write_files(&files)?;
+            Reply::Done
+        }
+        Ask::Start { mut command, own } => {
+            if let Some(program) = command.argv.first_mut().filter(|_| own) {
+                pitot.clone_into(program);
+            }
+            executor.start(&command)?;
+            Reply::Done
+        }
+        Ask::WriteLine { role, line } => {
+            executor.write_line(role, &line)?;
+            Reply::Done
+        }
+        Ask::CpuTime(role) => Reply::Nanos(executor.cpu_time(role).map(|cpu| cpu.0)),
+        Ask::Steal => Reply::Nanos(Some(executor.steal().0)),
+        Ask::Wait { timeout_us } => {
+            Reply::Line(executor.wait(Duration::from_micros(timeout_us).min(WAIT_MAX)))
+        }
+        Ask::Ending(role) => Reply::Ending(executor.ending(role)),
+        Ask::IsSuspended(role) => Reply::Flag(executor.is_suspended(role)),
+        Ask::Accepts(address) => Reply::Flag(executor.accepts(&address)),
+        Ask::Answers { address, send, expect } => Reply::Flag(executor.answers(&address, &send, &expect)),
+        Ask::Sample(extent) => {
+            executor.sample(extent);
+            Reply::Done
+        }
+        Ask::Stop { role, signal } => {
+            let signal = match signal {
+                Signal::Terminate => Stop::Terminate,
+                Signal::Interrupt => Stop::Interrupt,
+                Signal::Quit => Stop::Quit,
+                Signal::Kill => Stop::Kill,
+            };
+            executor.stop(role, signal);
+            Reply::Done
+        }
+        Ask::Output(role) => Reply::Output(executor.output(role)),
+        Ask::ReadFile(path) => Reply::Text(executor.read_file(&path)),
+        Ask::Finish => to_reply(executor.finish()),
+    })
+}
+
+/// The CPUs that the lab wants, if they are here.
+fn split(hello: &Hello) -> Result<CpuSplit, String> {
+    let allowed =
+        pitot_sys::affinity::allowed().map_err(|e| format!("the allowed CPUs cannot be read: {e}"))?;
+    for cpu in hello.cpus.iter().chain(&hello.other_cpus) {
+        if !allowed.contains(cpu) {
+            return Err(format!("CPU {cpu} is not there, or may not be used"));
+        }
+    }
+    let others = || allowed.iter().copied().filter(|cpu| !hello.cpus.contains(cpu)).collect::<Vec<_>>();
+    let other = if hello.other_cpus.is_empty() { others() } else { hello.other_cpus.clone() };
+    Ok(CpuSplit {
+        load: if other.is_empty() { hello.cpus.clone() } else { other },
+        server: hello.cpus.clone(),
+    })
+}
+
+fn misunderstood(e: &FrameError) -> Failure {
+    Failure::misuse(
+        format!("the lab is not understood: {e}"),
+        "`pitot run` starts an agent by a plan's [hosts] (docs/agent.md); nobody types its messages",
+    )
+}

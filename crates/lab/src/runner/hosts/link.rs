@@ -1,0 +1,298 @@
+//! The lab's end of the stream to one agent.
+
+use std::cell::{Cell, RefCell};
+use std::io::{BufReader, Read};
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pitot_agent::frame::{self, FrameError};
+use pitot_agent::{Ask, Greeting, Hello, PING_INTERVAL, Reply, Request, VERSION};
+use pitot_meter::now;
+
+use crate::record::HostRecord;
+
+/// How long an agent may take to greet: a login may be slow.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an answer may take. The end of a repetition takes the longest: orphans have two seconds, twice.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Questions by which the offset of a clock is measured: the one with the shortest round trip counts.
+const CLOCK_QUESTIONS: usize = 9;
+/// How much is kept of what an agent complains of on its stderr.
+const COMPLAINT_BYTES: usize = 2000;
+/// How long an agent that was told to end may take, before it is killed.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A host, the way to its agent, and the connection to it while there is one.
+pub(super) struct Link {
+    pub(super) name: String,
+    argv: Vec<String>,
+    hello: Hello,
+    connection: RefCell<Option<Connection>>,
+    /// Why there is no connection any more.
+    lost: RefCell<String>,
+    /// Connections so far: an executor belongs to one.
+    count: Cell<u32>,
+    executors: Cell<u32>,
+}
+
+struct Connection {
+    child: Child,
+    stdin: Arc<Mutex<Option<ChildStdin>>>,
+    replies: Receiver<Result<Reply, String>>,
+    complaints: Arc<Mutex<Vec<u8>>>,
+    greeting: Greeting,
+    clock: Clock,
+    /// Ends the thread that says that the lab is still there.
+    _pings: Sender<()>,
+}
+
+/// A clock of another machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clock {
+    /// How far it is ahead of the lab's.
+    pub(super) offset_ns: i64,
+    pub(super) round_trip_ns: u64,
+}
+
+impl Link {
+    pub(super) fn new(name: &str, argv: &[String], address: IpAddr, cpus: [Vec<usize>; 2]) -> Link {
+        let [cpus, other_cpus] = cpus;
+        Link {
+            name: name.to_owned(),
+            argv: argv.to_vec(),
+            hello: Hello { version: VERSION, cpus, other_cpus, address },
+            connection: RefCell::new(None),
+            lost: RefCell::new(format!("the host `{name}` was not reached")),
+            count: Cell::new(0),
+            executors: Cell::new(0),
+        }
+    }
+
+    /// The connection that is up, by number; a new one is made if there is none. The error is a sentence.
+    pub(super) fn connect(&self) -> Result<u32, String> {
+        if self.connection.borrow().is_none() {
+            let connection =
+                self.open().map_err(|why| format!("the host `{}` was not reached: {why}", self.name))?;
+            *self.connection.borrow_mut() = Some(connection);
+            self.count.set(self.count.get() + 1);
+            self.measure_clock()?;
+        }
+        Ok(self.count.get())
+    }
+
+    /// A number for a new executor.
+    pub(super) fn executor(&self) -> u32 {
+        self.executors.set(self.executors.get().wrapping_add(1));
+        self.executors.get()
+    }
+
+    /// Asks an executor of connection `count`. The error is a sentence with the host's name.
+    pub(super) fn ask(&self, count: u32, executor: u32, ask: Ask) -> Result<Reply, String> {
+        self.call(count, &Request::Call { executor, ask })
+    }
+
+    /// Asks the agent at the other end of connection `count`.
+    pub(super) fn call(&self, count: u32, request: &Request) -> Result<Reply, String> {
+        if let Some(lost) = self.lost(count) {
+            return Err(lost);
+        }
+        let answer = match &*self.connection.borrow() {
+            Some(connection) => connection.call(request, ANSWER_TIMEOUT),
+            None => Err("there is no connection".to_owned()),
+        };
+        match answer {
+            Ok(Reply::Error(what)) => Err(format!("{what} (on the host `{}`)", self.name)),
+            Ok(reply) => Ok(reply),
+            Err(why) => Err(self.lose(why)),
+        }
+    }
+
+    /// Why connection `count` is none any more.
+    pub(super) fn lost(&self, count: u32) -> Option<String> {
+        let is_up = self.connection.borrow().is_some() && count == self.count.get();
+        (!is_up).then(|| self.lost.borrow().clone())
+    }
+
+    pub(super) fn clock(&self) -> Clock {
+        self.connection.borrow().as_ref().map(|connection| connection.clock).unwrap_or_default()
+    }
+
+    pub(super) fn memory_total_bytes(&self) -> Option<u64> {
+        self.connection.borrow().as_ref().map(|connection| connection.greeting.memory_total_bytes)
+    }
+
+    /// What the host is, for the record.
+    pub(super) fn record(&self, does: &str) -> HostRecord {
+        let facts = match self.call(self.count.get(), &Request::Host) {
+            Ok(Reply::Host(facts)) => facts,
+            _ => pitot_host::Fingerprint::default(),
+        };
+        let clock = self.clock();
+        HostRecord {
+            name: self.name.clone(),
+            does: does.to_owned(),
+            clock_offset_ns: clock.offset_ns,
+            clock_error_ns: clock.round_trip_ns / 2,
+            round_trip_ns: clock.round_trip_ns,
+            facts,
+        }
+    }
+
+    /// Measures how far the agent's clock is ahead of the lab's.
+    pub(super) fn measure_clock(&self) -> Result<(), String> {
+        let mut best: Option<Clock> = None;
+        for _ in 0..CLOCK_QUESTIONS {
+            let asked = now();
+            let Reply::Nanos(Some(there)) = self.call(self.count.get(), &Request::Clock)? else {
+                return Err(self.lose("it does not tell the time".into()));
+            };
+            let round_trip_ns = now().since(asked).0;
+            let here = asked.0 + round_trip_ns / 2;
+            if best.is_none_or(|best| round_trip_ns < best.round_trip_ns) {
+                best = Some(Clock { offset_ns: there.wrapping_sub(here) as i64, round_trip_ns });
+            }
+        }
+        if let (Some(connection), Some(best)) = (&mut *self.connection.borrow_mut(), best) {
+            connection.clock = best;
+        }
+        Ok(())
+    }
+
+    /// The connection is given up. Returns the sentence that says so.
+    fn lose(&self, why: String) -> String {
+        let connection = self.connection.borrow_mut().take();
+        let why = match connection {
+            Some(connection) => connection.close(&why),
+            None => why,
+        };
+        let sentence = format!("the host `{}` was lost: {why}", self.name);
+        self.lost.borrow_mut().clone_from(&sentence);
+        sentence
+    }
+
+    fn open(&self) -> Result<Connection, String> {
+        let (program, arguments) = self.argv.split_first().ok_or("its `agent` is empty")?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Ctrl-C is for the lab, which ends its agents itself.
+            .process_group(0)
+            .spawn()
+            .map_err(|e| format!("`{program}` could not be started: {e}"))?;
+        let (reply, replies) = channel();
+        if let Some(stdout) = child.stdout.take() {
+            std::thread::spawn(move || follow(stdout, &reply));
+        }
+        let complaints = Arc::<Mutex<Vec<u8>>>::default();
+        if let Some(stderr) = child.stderr.take() {
+            let complaints = Arc::clone(&complaints);
+            std::thread::spawn(move || keep(stderr, &complaints));
+        }
+        let stdin = Arc::new(Mutex::new(child.stdin.take()));
+        let (pings, ended) = channel();
+        let pinged = Arc::clone(&stdin);
+        std::thread::spawn(move || {
+            while ended.recv_timeout(PING_INTERVAL) == Err(RecvTimeoutError::Timeout)
+                && send(&pinged, &Request::Ping).is_ok()
+            {}
+        });
+        let mut connection = Connection {
+            child,
+            stdin,
+            replies,
+            complaints,
+            greeting: Greeting { version: 0, pitot: String::new(), pid: 0, memory_total_bytes: 0 },
+            clock: Clock::default(),
+            _pings: pings,
+        };
+        match connection.call(&Request::Hello(self.hello.clone()), GREETING_TIMEOUT) {
+            Ok(Reply::Hello(greeting)) if greeting.version == VERSION => {
+                connection.greeting = greeting;
+                Ok(connection)
+            }
+            Ok(Reply::Hello(greeting)) => {
+                Err(format!("its agent speaks version {} of the protocol, not {VERSION}", greeting.version))
+            }
+            Ok(Reply::Error(what)) => Err(what),
+            Ok(_) => Err("it does not greet".into()),
+            Err(why) => Err(connection.close(&why)),
+        }
+    }
+}
+
+impl Connection {
+    fn call(&self, request: &Request, timeout: Duration) -> Result<Reply, String> {
+        send(&self.stdin, request).map_err(|_| "its agent has ended".to_owned())?;
+        match self.replies.recv_timeout(timeout) {
+            Ok(reply) => reply,
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("its agent did not answer within {} s", timeout.as_secs()))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err("its agent has ended".into()),
+        }
+    }
+
+    /// Ends it. Returns why, with what its stderr had to say.
+    fn close(mut self, why: &str) -> String {
+        self.end();
+        let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        match String::from_utf8_lossy(&complaints).lines().rfind(|line| !line.trim().is_empty()) {
+            Some(last) => format!("{why}: {}", last.trim()),
+            None => why.to_owned(),
+        }
+    }
+
+    fn end(&mut self) {
+        // At the end of its stdin an agent ends by itself, and with it what it has started.
+        drop(self.stdin.lock().unwrap_or_else(PoisonError::into_inner).take());
+        pitot_sys::guardian::wait_until(END_TIMEOUT, || !matches!(self.child.try_wait(), Ok(None)));
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn send(stdin: &Mutex<Option<ChildStdin>>, request: &Request) -> std::io::Result<()> {
+    match &mut *stdin.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(stdin) => frame::write(stdin, request),
+        None => Err(std::io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+/// Reads what an agent answers, to the end of the stream.
+fn follow(stdout: impl Read, replies: &Sender<Result<Reply, String>>) {
+    let mut stdout = BufReader::new(stdout);
+    loop {
+        let reply = match frame::read(&mut stdout) {
+            Ok(Some(reply)) => Ok(reply),
+            Ok(None) | Err(FrameError::CutShort) => return,
+            Err(e) => Err(format!("what its agent says cannot be understood: {e}")),
+        };
+        let is_last = reply.is_err();
+        if replies.send(reply).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// Keeps the end of a stream.
+fn keep(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut part = [0; 512];
+    while let Ok(n @ 1..) = stderr.read(&mut part) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend_from_slice(&part[..n]);
+        let surplus = kept.len().saturating_sub(COMPLAINT_BYTES);
+        kept.drain(..surplus);
+    }
+}

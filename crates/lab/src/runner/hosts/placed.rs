@@ -1,0 +1,242 @@
+//! A repetition on several hosts: its server on one, its load on another.
+//!
+//! Each side has an executor of its own, here or at an agent. What the two have observed is put together in the time of the
+//! lab's clock.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use pitot_meter::Nanos;
+use pitot_results::load::Window;
+use pitot_sys::spawn::Stop;
+
+use super::link::Link;
+use crate::plan::{FileContent, PlanFile};
+use crate::record::Sample;
+use crate::runner::executor::{
+    Account, AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Role,
+};
+
+/// Private directories of repetitions under way: on the server's host, and what they are called on the load's.
+pub(super) type Folders = RefCell<Vec<(String, String)>>;
+
+/// One side.
+pub(super) struct Side<'m> {
+    pub(super) executor: Box<dyn Executor + 'm>,
+    /// None on the lab's own machine.
+    pub(super) link: Option<&'m Link>,
+}
+
+impl Side<'_> {
+    /// A moment of this side's clock in that of the lab.
+    fn here(&self, at_ns: u64) -> u64 {
+        let offset = self.link.map_or(0, |link| link.clock().offset_ns);
+        at_ns.wrapping_sub(offset as u64)
+    }
+}
+
+pub(super) struct Placed<'m> {
+    server: Side<'m>,
+    load: Side<'m>,
+    folders: &'m Folders,
+    /// The private directory on the server's host.
+    dir: String,
+    /// The load is itself what is measured, on the server's host.
+    load_is_server: bool,
+}
+
+impl<'m> Placed<'m> {
+    pub(super) fn new(server: Side<'m>, load: Side<'m>, folders: &'m Folders) -> Placed<'m> {
+        Placed { server, load, folders, dir: String::new(), load_is_server: false }
+    }
+
+    fn side(&mut self, role: Role) -> &mut dyn Executor {
+        match role {
+            Role::Server | Role::Stop => &mut *self.server.executor,
+            Role::Load if self.load_is_server => &mut *self.server.executor,
+            Role::Load | Role::WarmUp | Role::Helper(_) => &mut *self.load.executor,
+        }
+    }
+
+    /// A text for the load's host: the private directories have other names there.
+    fn for_load(&self, text: &str) -> String {
+        let folders = self.folders.borrow();
+        // The longest first: /7 begins /70 as well.
+        let mut folders: Vec<_> = folders.iter().collect();
+        folders.sort_by_key(|(there, _)| std::cmp::Reverse(there.len()));
+        folders.into_iter().fold(text.to_owned(), |text, (there, here)| text.replace(there, here))
+    }
+
+    fn forget_folder(&mut self) {
+        self.folders.borrow_mut().retain(|(dir, _)| *dir != self.dir);
+    }
+}
+
+impl Executor for Placed<'_> {
+    fn now(&mut self) -> Nanos {
+        pitot_meter::now()
+    }
+
+    fn begin(&mut self, number: usize, address: AddressChoice) -> Result<Place, String> {
+        self.forget_folder();
+        self.load_is_server = false;
+        let place = self.server.executor.begin(number, address)?;
+        let of_load = self.load.executor.begin(number, AddressChoice::Server)?;
+        self.dir.clone_from(&place.dir);
+        self.folders.borrow_mut().push((place.dir.clone(), of_load.dir));
+        Ok(place)
+    }
+
+    fn write_files(&mut self, files: &[PlanFile]) -> Result<(), String> {
+        self.server.executor.write_files(files)?;
+        let file = |file: &PlanFile| match &file.content {
+            FileContent::Text(text) => {
+                PlanFile { path: file.path.clone(), content: FileContent::Text(self.for_load(text)) }
+            }
+            _ => file.clone(),
+        };
+        let files: Vec<PlanFile> = files.iter().map(file).collect();
+        self.load.executor.write_files(&files)
+    }
+
+    fn start(&mut self, command: &Command) -> Result<(), String> {
+        let mut command = command.clone();
+        match (command.role, command.account) {
+            (Role::Load, Account::Server) => self.load_is_server = true,
+            (Role::Load, _) => {
+                // On its own host it is what is watched.
+                command.account = Account::Server;
+                command.argv = command.argv.iter().map(|word| self.for_load(word)).collect();
+            }
+            (Role::WarmUp | Role::Helper(_), _) => {
+                command.argv = command.argv.iter().map(|word| self.for_load(word)).collect();
+            }
+            // Its CPUs would be those of the load's host: any will do.
+            (Role::Stop, _) => command.cpus.clear(),
+            (Role::Server, _) => {}
+        }
+        self.side(command.role).start(&command)
+    }
+
+    fn write_line(&mut self, role: Role, line: &str) -> Result<(), String> {
+        let line =
+            if matches!(role, Role::Load | Role::WarmUp) { self.for_load(line) } else { line.to_owned() };
+        self.side(role).write_line(role, &line)
+    }
+
+    fn cpu_time(&mut self, role: Role) -> Option<Nanos> {
+        self.side(role).cpu_time(role)
+    }
+
+    fn steal(&mut self) -> Nanos {
+        self.server.executor.steal() + self.load.executor.steal()
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Option<Line> {
+        // What is waited for is mostly the load's; of the server it is the line that says that it is ready.
+        if let Some(line) = self.server.executor.wait(Duration::ZERO) {
+            return Some(line);
+        }
+        self.load.executor.wait(timeout)
+    }
+
+    fn ending(&mut self, role: Role) -> Option<Ending> {
+        self.side(role).ending(role)
+    }
+
+    fn is_suspended(&mut self, role: Role) -> bool {
+        self.side(role).is_suspended(role)
+    }
+
+    fn accepts(&mut self, address: &str) -> bool {
+        self.server.executor.accepts(address)
+    }
+
+    fn answers(&mut self, address: &str, send: &str, expect: &str) -> bool {
+        self.server.executor.answers(address, send, expect)
+    }
+
+    fn sample(&mut self, extent: Extent) {
+        self.server.executor.sample(extent);
+        self.load.executor.sample(extent);
+    }
+
+    fn stop(&mut self, role: Role, signal: Stop) {
+        self.side(role).stop(role, signal);
+    }
+
+    fn output(&mut self, role: Role) -> Output {
+        self.side(role).output(role)
+    }
+
+    fn read_file(&mut self, path: &str) -> Option<String> {
+        let path = if self.load_is_server { path.to_owned() } else { self.for_load(path) };
+        self.side(Role::Load).read_file(&path)
+    }
+
+    fn window(&mut self, of_load: Window) -> Window {
+        let side = if self.load_is_server { &self.server } else { &self.load };
+        Window { start: side.here(of_load.start), end: side.here(of_load.end) }
+    }
+
+    fn lost(&mut self) -> Option<String> {
+        self.server.executor.lost().or_else(|| self.load.executor.lost())
+    }
+
+    fn finish(&mut self) -> Observed {
+        let load = self.load.executor.finish();
+        let mut server = self.server.executor.finish();
+        for sample in &mut server.samples {
+            sample.at_ns = self.server.here(sample.at_ns);
+        }
+        let of_load: Vec<Sample> =
+            load.samples.iter().map(|s| Sample { at_ns: self.load.here(s.at_ns), ..*s }).collect();
+        join(&mut server.samples, &of_load);
+        for other in &mut server.other_processes {
+            other.from = Nanos(self.server.here(other.from.0));
+            other.to = Nanos(self.server.here(other.to.0));
+        }
+        server.throttled += load.throttled;
+        server.left_behind.extend(load.left_behind);
+        self.forget_folder();
+        server
+    }
+}
+
+/// Adds to each sample of the server's host what that of the load's host saw nearest to it. Both are taken within one
+/// round trip of each other.
+fn join(samples: &mut [Sample], of_load: &[Sample]) {
+    for sample in samples {
+        let after = of_load.partition_point(|l| l.at_ns < sample.at_ns);
+        let candidates = [after.checked_sub(1), Some(after)].into_iter().flatten();
+        let nearest =
+            candidates.filter_map(|at| of_load.get(at)).min_by_key(|l| l.at_ns.abs_diff(sample.at_ns));
+        let Some(nearest) = nearest else { continue };
+        // Before the load starts nothing is seen of it.
+        sample.load = nearest.server.filter(|_| nearest.at_ns.abs_diff(sample.at_ns) < APART_MAX_NS);
+        sample.load_cpus = nearest.server_cpus;
+        sample.tcp_retransmits += nearest.tcp_retransmits;
+    }
+}
+
+/// Samples of two hosts that are further apart are none of the same moment.
+const APART_MAX_NS: u64 = 40_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::TreeSample;
+
+    #[test]
+    fn samples_of_two_hosts_are_joined_by_their_moment() {
+        let at = |at_ms: u64, cpu_ns| Sample {
+            at_ns: at_ms * 1_000_000,
+            server: Some(TreeSample { cpu_ns, ..TreeSample::default() }),
+            ..Sample::default()
+        };
+        let mut samples = [at(1000, 1), at(2000, 2), at(2080, 3)];
+        join(&mut samples, &[at(2001, 20), at(2081, 30)]);
+        let load: Vec<_> = samples.iter().map(|s| s.load.map(|l| l.cpu_ns)).collect();
+        assert_eq!(load, [None, Some(20), Some(30)]);
+    }
+}
