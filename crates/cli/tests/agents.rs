@@ -151,7 +151,7 @@ fn an_agent_takes_leave_of_what_it_does_not_understand() {
         ("hello\n", 2, "the lab is not understood"),
         ("\"clock\"\n", 2, "no greeting"),
         (
-            "{\"hello\":{\"version\":9,\"cpus\":[],\"other_cpus\":[],\"address\":\"::1\"}}\n",
+            "{\"hello\":{\"version\":9,\"cpus\":[],\"other-cpus\":[],\"address\":\"::1\"}}\n",
             2,
             "and the lab has 9",
         ),
