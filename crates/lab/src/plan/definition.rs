@@ -148,6 +148,14 @@ impl Default for Plan {
     }
 }
 
+impl Plan {
+    /// The host of a side; none if it is the lab's own.
+    pub fn host(&self, name: &Option<String>) -> Option<&Host> {
+        let name = name.as_ref()?;
+        self.hosts.iter().find(|host| host.name == *name)
+    }
+}
+
 /// How cells are measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

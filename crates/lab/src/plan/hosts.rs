@@ -4,8 +4,6 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::Plan;
-
 /// A host that a plan names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -18,12 +16,4 @@ pub struct Host {
     pub address: IpAddr,
     /// The CPUs of what is started there, as a list.
     pub cpus: String,
-}
-
-impl Plan {
-    /// The host of a side; none if it is the lab's own.
-    pub fn host(&self, name: &Option<String>) -> Option<&Host> {
-        let name = name.as_ref()?;
-        self.hosts.iter().find(|host| host.name == *name)
-    }
 }
