@@ -122,7 +122,6 @@ impl Experiment for OnThisMachine<'_> {
         let orders = (0..blocks).map(|_| self.order(pairs.len())).collect();
         let begin = Instant::now();
         let run = self.measure(name, &combinations, orders)?;
-        // The stages after it know better how long a run takes.
         self.run_s = begin.elapsed().as_secs_f64() / (combinations.len() * blocks) as f64;
         let figure =
             |levels: &Combination, block: usize| log_figure(&run, self.metric, &label(levels), block as u32);

@@ -33,6 +33,8 @@ const PAIRS_MAX: usize = 150;
 /// The shares of the time.
 const SCREEN_SHARE: f64 = 0.5;
 const CROSS_SHARE_OF_REST: f64 = 0.5;
+/// What remains of it is for runs that take longer than those before.
+const CONFIRM_SHARE_OF_REST: f64 = 0.85;
 
 /// A stage of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -48,7 +50,8 @@ pub enum Stage {
 
 /// What runs combinations of settings.
 pub trait Experiment {
-    /// Seconds that one run of a combination takes, restarts of servers included.
+    /// Seconds that one run of a combination takes, restarts of servers included: as foreseen, and after a stage as it
+    /// was on average in it.
     fn run_s(&self) -> f64;
 
     /// Runs both combinations of each pair `blocks` times: in each block all pairs in random order, the two of a pair next
@@ -245,7 +248,8 @@ pub fn search(settings: usize, bounds: Bounds, experiment: &mut dyn Experiment) 
         let combination: Combination = (0..settings).map(|at| winner.contains(&at)).collect();
         let pairs = [against_start(combination)];
         let mut stage = StageRun { experiment, left_s: &mut left_s };
-        let (extent, blocks) = stage.run(Stage::Confirm, &pairs, 1.0, CONFIRM_BLOCKS_MIN)?;
+        let (extent, blocks) =
+            stage.run(Stage::Confirm, &pairs, CONFIRM_SHARE_OF_REST, CONFIRM_BLOCKS_MIN)?;
         let ratios = blocks.iter().flatten().flatten().map(|(start, winner)| winner - start).collect();
         let comparison = judge(&[Samples::Generations(ratios)], bounds.tolerance).remove(0);
         let fate = match comparison.as_ref().map(|c| c.decision) {
@@ -304,7 +308,9 @@ impl StageRun<'_> {
         let least = pairs_min.div_ceil(pairs.len());
         let blocks = fit.clamp(least, (PAIRS_MAX / pairs.len()).max(least));
         let measured = self.experiment.run(stage, pairs, blocks)?;
-        *self.left_s = (*self.left_s - block_s * blocks as f64).max(0.0);
+        // What it took, which may be more than was foreseen.
+        let took_s = 2.0 * pairs.len() as f64 * self.experiment.run_s() * blocks as f64;
+        *self.left_s = (*self.left_s - took_s).max(0.0);
         let lost = measured.iter().flatten().filter(|m| m.is_none()).count();
         Ok((Extent { combinations: 2 * pairs.len(), blocks, lost }, measured))
     }
