@@ -127,7 +127,7 @@ pub enum Ask {
     },
     /// The end of what a program printed: [`Reply::Output`].
     Output(Role),
-    /// The content of a file below the private directory: [`Reply::Text`].
+    /// The content of a file, of whichever one this user may read: [`Reply::Text`].
     ReadFile(String),
     /// End the repetition: [`Reply::Observed`].
     Finish,
