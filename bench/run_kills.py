@@ -6,8 +6,8 @@
 In the namespaces of bench/host_kills.py, so that no setting of the machine is touched. The plan changes parameters of the network,
 a veth pair and the copy of vm.swappiness, and puts its servers on file systems of their own. Every second kill takes the run's
 guardian along, so that `pitot host undo` alone has to restore. Compared byte for byte are what bench/host_kills.py compares, the
-mounts, the loop devices whose file is of this run, and its control groups. In every tenth round another hand changes a setting
-of the plan shortly before, which must be kept. Exits with 1 if anything differs.
+mounts, the loop devices whose file is of this run, its control groups and its private directory. In every tenth round another
+hand changes a setting of the plan shortly before, which must be kept. Exits with 1 if anything differs.
 """
 
 import argparse
@@ -76,6 +76,7 @@ def snapshot(directory, lab):
     found["mounts"] = mounts()
     found["loop devices"] = loops(directory)
     found["control groups"] = groups(lab)
+    found["private directories"] = glob.glob(os.path.join(directory, f"*pitot-{lab}-*"))
     return found
 
 
@@ -123,7 +124,7 @@ def main():
     write(os.path.join(directory.name, "plan.toml"), PLAN)
     pitot = os.path.abspath(options.pitot)
     before = host_kills.snapshot()
-    before.update({"mounts": mounts(), "loop devices": [], "control groups": []})
+    before.update({"mounts": mounts(), "loop devices": [], "control groups": [], "private directories": []})
     restored = kept = foreign = midway = mounted = 0
     for number in range(options.kills):
         lab, output = start(pitot, directory.name, number)
@@ -151,11 +152,6 @@ def main():
         # A device lets go of its file a moment after it is unmounted.
         wait_until(lambda: not loops(directory.name))
         after = snapshot(directory.name, lab.pid)
-        if number % 2:
-            # Control groups are the guardian's to remove; they are empty.
-            for path in sorted(groups(lab.pid), reverse=True):
-                os.rmdir(path)
-            after["control groups"] = groups(lab.pid)
         wrong = differences(before, after)
         if wrong or (done.returncode != 0 and not hand):
             print(f"kill {number}: exit code {done.returncode}\n{done.stdout}{done.stderr}")

@@ -1,5 +1,6 @@
 //! `pitot host undo`.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use pitot_host::Machine;
 use pitot_host::journal::{self, Journal, Scope, Undone};
+use pitot_lab::Leftovers;
 use pitot_meter::{Nanos, units};
 use pitot_results::{Failure, FailureKind};
 use serde_json::json;
@@ -20,7 +22,8 @@ const ATTEMPTS_MAX: u32 = 20;
 
 /// Set back what `pitot host apply` has changed, from the last change to the first.
 ///
-/// What somebody else has changed since is left alone and named. Exits with 0 if everything is as it was before, and with 1
+/// What somebody else has changed since is left alone and named. Of runs that were killed together with their guardian, the
+/// processes are ended, and control groups and private directories removed. Exits with 0 if everything is as it was before, and with 1
 /// if something was left alone or could not be set back.
 #[derive(Debug, Args)]
 pub(super) struct Undo {
@@ -56,6 +59,11 @@ impl Undo {
             std::thread::sleep(RETRY_INTERVAL);
             opened = Journal::open(&machine, &path);
         }
+        // A guardian undoes one batch while its run still has its directory: leftovers are for whoever undoes everything.
+        let leftovers = self.batch.is_none().then(Leftovers::find);
+        if let Some(leftovers) = &leftovers {
+            leftovers.end_processes();
+        }
         let mut cleared = 0;
         let outcomes = match opened? {
             Some(mut journal) => {
@@ -69,13 +77,15 @@ impl Undo {
             }
             None => Vec::new(),
         };
+        let directories = leftovers.map(Leftovers::remove).unwrap_or_default();
         print(&match self.format {
-            Format::Text => text(&outcomes, cleared),
+            Format::Text => text(&outcomes, cleared, &directories),
             Format::Json => {
                 let json = json!({
                     "schema": "pitot-host-undo/1",
                     "changes": outcomes,
                     "changes_of_earlier_boot": cleared,
+                    "leftovers_of_runs": directories,
                 });
                 format!("{json:#}\n")
             }
@@ -85,7 +95,15 @@ impl Undo {
     }
 }
 
-fn text(outcomes: &[Undone], cleared: usize) -> String {
+fn text(outcomes: &[Undone], cleared: usize, leftovers: &[PathBuf]) -> String {
+    let mut text = changes_text(outcomes, cleared);
+    for path in leftovers {
+        let _ = writeln!(text, "removed what a killed run had left: {}", path.display());
+    }
+    text
+}
+
+fn changes_text(outcomes: &[Undone], cleared: usize) -> String {
     if cleared > 0 {
         let changes = units::counted(cleared as u64, "change", "changes");
         return format!(

@@ -31,7 +31,7 @@ mod way;
 
 pub use agent::serve_agent;
 pub use carry_out::{Finished, Outcome, Progress, Setting};
-pub use local::Guardian;
+pub use local::{Guardian, Leftovers};
 pub use lock::{OtherRun, RunLock};
 pub use prepare::{Prepared, ShownCell, prepare};
 pub use resume::resume;

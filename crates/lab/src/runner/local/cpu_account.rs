@@ -56,16 +56,19 @@ impl Hierarchy {
     }
 }
 
-/// Removes the groups below this process's own whose names begin with `prefix`, and kills what is still a member of one.
-/// True if none is left. A group can outlive the processes that /proc shows: while the threads of a killed
-/// process end one by one, its first may be a zombie already.
-pub(super) fn remove_groups(prefix: &str) -> bool {
+/// The directories below which this process makes its groups, one for each version.
+pub(super) fn own_groups() -> Vec<PathBuf> {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let (mounts, memberships) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
-    let own =
-        [Kind::Version2, Kind::Version1].into_iter().filter_map(|k| own_group(k, &mounts, &memberships));
+    [Kind::Version2, Kind::Version1].into_iter().filter_map(|k| own_group(k, &mounts, &memberships)).collect()
+}
+
+/// Removes the groups right below `parents` whose names begin with `prefix`, and kills what is still a member of one.
+/// True if none is left. A group can outlive the processes that /proc shows: while the threads of a killed
+/// process end one by one, its first may be a zombie already.
+pub(super) fn remove_groups(parents: &[PathBuf], prefix: &str) -> bool {
     let mut all_gone = true;
-    for entry in own.filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten() {
+    for entry in parents.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(prefix) {
             all_gone &= remove_group(&entry.path());
         }
@@ -233,10 +236,10 @@ mod tests {
         let group = hierarchy.make(&format!("{prefix}1")).unwrap();
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         std::io::Write::write_all(&mut group.members().unwrap(), child.id().to_string().as_bytes()).unwrap();
-        assert!(!remove_groups(&prefix), "its member is alive");
+        assert!(!remove_groups(&own_groups(), &prefix), "its member is alive");
         child.wait().unwrap();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-        while !remove_groups(&prefix) {
+        while !remove_groups(&own_groups(), &prefix) {
             assert!(std::time::Instant::now() < deadline, "the group was never removed");
         }
     }

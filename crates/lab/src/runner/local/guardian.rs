@@ -11,14 +11,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pitot_host::journal::{self, Scope};
-use pitot_sys::guardian::{fork_guardian, kill_all, wait_until};
+use pitot_sys::guardian::{fork_guardian, wait_until};
 use pitot_sys::process::SingleThreaded;
 
-use super::cpu_account::remove_groups;
-use crate::procfs;
-
-/// The variable whose value marks all processes of one run.
-pub(crate) const COOKIE_NAME: &str = "PITOT_RUN";
+use super::cpu_account::{own_groups, remove_groups};
+use super::marks::{cookie_line, group_prefix, sweep};
+use super::private_dir::PrivateDir;
 
 /// How long processes may take to be gone after SIGKILL.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,7 +29,7 @@ const JOURNAL: char = '@';
 pub struct Guardian {
     pipe: Option<PipeWriter>,
     cookie: String,
-    dir: PathBuf,
+    dir: PrivateDir,
 }
 
 impl Guardian {
@@ -42,8 +40,7 @@ impl Guardian {
     /// If the directory, the pipe or the process cannot be made.
     pub fn start() -> std::io::Result<Guardian> {
         let unique = format!("{}-{:x}", std::process::id(), pitot_meter::now().0);
-        let dir = std::env::temp_dir().join(format!("pitot-{unique}"));
-        std::fs::create_dir(&dir)?;
+        let dir = PrivateDir::make(&std::env::temp_dir(), &unique)?;
         let mut guardian = Guardian { pipe: None, cookie: unique, dir };
         if let Some(proof) = SingleThreaded::check() {
             guardian.pipe = Some(fork_guardian(proof, |pipe| watch(pipe, &guardian))?);
@@ -58,10 +55,10 @@ impl Guardian {
 
     /// The run's private directory, which is removed with all that is in it.
     pub fn dir(&self) -> &Path {
-        &self.dir
+        self.dir.path()
     }
 
-    /// The value of [`COOKIE_NAME`] in all processes of the run.
+    /// The value of [`COOKIE_NAME`](super::marks::COOKIE_NAME) in all processes of the run.
     pub(crate) fn cookie(&self) -> &str {
         &self.cookie
     }
@@ -69,10 +66,6 @@ impl Guardian {
     /// The name of a control group of this run.
     pub(super) fn group_name(&self, number: usize) -> String {
         format!("{}{number}", group_prefix(&self.cookie))
-    }
-
-    fn cookie_line(&self) -> String {
-        format!("{COOKIE_NAME}={}", self.cookie)
     }
 
     /// A program was started that leads this session.
@@ -102,13 +95,8 @@ impl Guardian {
 
 impl Drop for Guardian {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.dir);
+        let _ = std::fs::remove_dir_all(self.dir.path());
     }
-}
-
-/// What the names of a run's control groups begin with.
-fn group_prefix(cookie: &str) -> String {
-    format!("pitot-{cookie}-")
 }
 
 /// The guardian's life: keep the list of sessions until the pipe closes, then sweep.
@@ -130,32 +118,17 @@ fn watch(pipe: PipeReader, guardian: &Guardian) {
             _ => sessions.retain(|s| *s != session),
         }
     }
-    sweep(&sessions, &guardian.cookie_line(), SWEEP_TIMEOUT);
+    sweep(&sessions, &cookie_line(&guardian.cookie), SWEEP_TIMEOUT);
     for (batch, journal) in batches {
         // What cannot be undone stays in the journal, and `pitot host status` shows it.
         let _ = journal::undo(&journal, Scope::Later(batch));
     }
-    wait_until(SWEEP_TIMEOUT, || remove_groups(&group_prefix(&guardian.cookie)));
-    let _ = std::fs::remove_dir_all(&guardian.dir);
-}
-
-/// Kills all processes of `sessions` and all that carry the cookie until none is left. Returns those that it found.
-pub(crate) fn sweep(sessions: &[u32], cookie: &str, timeout: Duration) -> Vec<(u32, String)> {
-    let mut all = Vec::new();
-    kill_all(timeout, || {
-        let found = procfs::find(sessions, cookie);
-        let pids = found.iter().map(|(pid, _)| *pid).collect();
-        let new: Vec<_> = found.into_iter().filter(|process| !all.contains(process)).collect();
-        all.extend(new);
-        pids
-    });
-    all
+    wait_until(SWEEP_TIMEOUT, || remove_groups(&own_groups(), &group_prefix(&guardian.cookie)));
+    let _ = std::fs::remove_dir_all(guardian.dir.path());
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
     #[test]
@@ -168,32 +141,12 @@ mod tests {
                      \"by\":\"a plan\",\"at\":\"then\"}\n";
         std::fs::write(&journal, lines).unwrap();
         let (reader, writer) = std::io::pipe().unwrap();
-        let private = dir.path().join("private");
         let cookie = format!("test-journal-{}", std::process::id());
+        let private = PrivateDir::make(dir.path(), &cookie).unwrap();
         let mut lab = Guardian { pipe: Some(writer), cookie, dir: private };
         lab.host_changes(&journal, 1);
         lab.pipe = None;
         watch(reader, &lab);
         assert_eq!(std::fs::read_to_string(&journal).unwrap(), "");
-    }
-
-    #[test]
-    fn a_sweep_reaches_daemons_by_their_cookie() {
-        let cookie = format!("test-{}", std::process::id());
-        // The shell ends at once and leaves a child in a session of its own.
-        let status = std::process::Command::new("sh")
-            .args(["-c", "setsid sleep 60 </dev/null >/dev/null 2>&1 & exit 0"])
-            .env(COOKIE_NAME, &cookie)
-            .status()
-            .unwrap();
-        assert!(status.success());
-        let line = format!("{COOKIE_NAME}={cookie}");
-        let deadline = Instant::now() + SWEEP_TIMEOUT;
-        while procfs::find(&[], &line).iter().all(|(_, name)| name != "sleep") {
-            assert!(Instant::now() < deadline, "the child never came up");
-            std::thread::yield_now();
-        }
-        assert_eq!(sweep(&[], &line, SWEEP_TIMEOUT).len(), 1);
-        assert_eq!(procfs::find(&[], &line), []);
     }
 }

@@ -5,6 +5,8 @@ mod cpu_account;
 mod files;
 mod guardian;
 mod host;
+mod marks;
+mod private_dir;
 mod process;
 
 use std::cell::{Cell, RefCell};
@@ -19,8 +21,9 @@ use pitot_sys::spawn::{self, Stop};
 
 use cpu_account::{Clocks, CpuAccount, Hierarchy};
 pub use guardian::Guardian;
-use guardian::{COOKIE_NAME, sweep};
 use host::HostChanges;
+use marks::{COOKIE_NAME, sweep};
+pub use private_dir::Leftovers;
 use process::{Event, Process};
 
 use crate::monitor::{Monitor, StealReader};
@@ -153,7 +156,8 @@ impl Local<'_> {
         self.programs.iter_mut().find(|p| p.role == role).map(|p| &mut p.process)
     }
 
-    fn cookie_line(&self) -> String {
+    /// The line of the environment by which they are known.
+    fn place_line(&self) -> String {
         format!("{PLACE_NAME}={}", self.cookie)
     }
 
@@ -161,7 +165,7 @@ impl Local<'_> {
     fn orphans(&self, sessions: &[u32]) -> Vec<LeftBehind> {
         let deadline = Instant::now() + ORPHAN_TIMEOUT;
         loop {
-            let left = crate::procfs::find(sessions, &self.cookie_line());
+            let left = crate::procfs::find(sessions, &self.place_line());
             if left.is_empty() || Instant::now() > deadline {
                 return left.into_iter().map(|(pid, name)| LeftBehind { pid, name }).collect();
             }
@@ -294,7 +298,7 @@ impl Executor for Local<'_> {
         let all_ended = self.programs.iter_mut().all(|p| p.process.ending().is_some());
         let left_behind = if all_ended { self.orphans(&sessions) } else { Vec::new() };
         if !all_ended || !left_behind.is_empty() {
-            sweep(&sessions, &self.cookie_line(), ORPHAN_TIMEOUT);
+            sweep(&sessions, &self.place_line(), ORPHAN_TIMEOUT);
         }
         for program in &mut self.programs {
             // Killed or ended: either way it is waited for, so that no zombie stays.

@@ -1,0 +1,136 @@
+//! The private directory of a run, and what is left of runs that are over.
+//!
+//! A file in the directory is locked (flock(2)) as long as the lab or its guardian lives, and says where the run makes its
+//! control groups. So a directory whose file can be locked belongs to a run whose lab and guardian were both killed, and is
+//! one of the [`Leftovers`]. Names are no proof, since a number of a process is given again.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pitot_sys::guardian::wait_until;
+
+use super::cpu_account::{own_groups, remove_groups};
+use super::marks::{cookie_line, group_prefix, sweep};
+
+/// What the names of directories begin with. The cookie of the run follows.
+const PREFIX: &str = "pitot-";
+/// What a directory is called until its file is locked.
+const UNFINISHED_PREFIX: &str = "new-pitot-";
+/// The locked file: the directories of control groups, one on a line.
+const OWNER_FILE: &str = ".run";
+/// How long killed processes and their control groups may take to be gone.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A directory that belongs to one run.
+#[derive(Debug)]
+pub(super) struct PrivateDir {
+    path: PathBuf,
+    /// Holds the lock. A guardian has the same open file, and with it the lock.
+    _owner: Option<File>,
+}
+
+impl PrivateDir {
+    /// Makes the directory of the run with this cookie below `parent`.
+    pub(super) fn make(parent: &Path, cookie: &str) -> std::io::Result<PrivateDir> {
+        let unfinished = parent.join(format!("{UNFINISHED_PREFIX}{cookie}"));
+        let path = parent.join(format!("{PREFIX}{cookie}"));
+        std::fs::create_dir(&unfinished)?;
+        let mut owner = File::create_new(unfinished.join(OWNER_FILE))?;
+        for group in own_groups() {
+            writeln!(owner, "{}", group.display())?;
+        }
+        // A file system without locks: the directory is left alone by everybody else if it cannot be removed here.
+        let is_locked = owner.try_lock().is_ok();
+        std::fs::rename(&unfinished, &path)?;
+        if !is_locked {
+            std::fs::remove_file(path.join(OWNER_FILE))?;
+        }
+        Ok(PrivateDir { path, _owner: is_locked.then_some(owner) })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// What is left of runs whose lab and guardian were both killed.
+#[derive(Debug)]
+pub struct Leftovers(Vec<Leftover>);
+
+/// What is left of one run. No other process can take it for left over meanwhile.
+#[derive(Debug)]
+struct Leftover {
+    path: PathBuf,
+    cookie: String,
+    owner: File,
+}
+
+impl Leftovers {
+    /// Looks below the directory for temporary files, where runs have their directories.
+    pub fn find() -> Leftovers {
+        Leftovers::below(&std::env::temp_dir())
+    }
+
+    fn below(parent: &Path) -> Leftovers {
+        let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+        Leftovers(entries.filter_map(|entry| Leftover::of(entry.path())).collect())
+    }
+
+    /// Kills the processes that are left: they may use what is to be undone.
+    pub fn end_processes(&self) {
+        for leftover in &self.0 {
+            sweep(&[], &cookie_line(&leftover.cookie), TIMEOUT);
+        }
+    }
+
+    /// Removes control groups and directories. Returns the directories that are gone. Call it after the changes of the machine
+    /// are undone: file systems that a run has made are mounted in its directory.
+    pub fn remove(self) -> Vec<PathBuf> {
+        self.0.into_iter().filter_map(Leftover::remove).collect()
+    }
+}
+
+impl Leftover {
+    /// The directory at `path`, if it was that of a run and nobody holds its lock.
+    fn of(path: PathBuf) -> Option<Leftover> {
+        let cookie = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.to_owned();
+        let owner = File::options().read(true).write(true).open(path.join(OWNER_FILE)).ok()?;
+        owner.try_lock().ok()?;
+        Some(Leftover { path, cookie, owner })
+    }
+
+    fn remove(mut self) -> Option<PathBuf> {
+        let mut groups = String::new();
+        self.owner.read_to_string(&mut groups).ok()?;
+        let groups: Vec<PathBuf> = groups.lines().map(PathBuf::from).collect();
+        wait_until(TIMEOUT, || remove_groups(&groups, &group_prefix(&self.cookie)));
+        std::fs::remove_dir_all(&self.path).ok()?;
+        Some(self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_no_run_holds_is_left_over() {
+        let parent = tempfile::tempdir().unwrap();
+        let cookie = format!("test-leftover-{}", std::process::id());
+        let alive = PrivateDir::make(parent.path(), &cookie).unwrap();
+        let dead = PrivateDir::make(parent.path(), &format!("{cookie}-dead")).unwrap();
+        std::fs::write(dead.path().join("server.conf"), "x").unwrap();
+        let path = dead.path().to_owned();
+        // Of another program, or of a run that could not lock.
+        let foreign = parent.path().join(format!("{PREFIX}foreign"));
+        std::fs::create_dir(&foreign).unwrap();
+        drop(dead);
+        assert_eq!(Leftovers::below(parent.path()).remove().len(), 1);
+        assert!(!path.exists());
+        assert!(alive.path().exists() && foreign.exists());
+        drop(alive);
+        assert_eq!(Leftovers::below(parent.path()).remove().len(), 1);
+    }
+}
