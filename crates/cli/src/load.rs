@@ -29,7 +29,7 @@ use pitot_meter::hlog::LogWriter;
 use pitot_meter::{Nanos, units};
 use pitot_proto::client::CLIENTS;
 use pitot_results::Failure;
-use pitot_results::load::Step;
+use pitot_results::load::{ErrorRow, Step};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::load_failure;
@@ -229,6 +229,11 @@ pub(crate) struct Load {
     /// Write one line per second of the run as CSV; with - to standard output, and nothing else is written there.
     #[arg(long, value_name = "PATH|-", help_heading = "Result")]
     csv: Option<PathBuf>,
+    /// Print one line of JSON to standard output for every TIME of the run as it goes on, and nothing else there: counts,
+    /// errors by kind, and the histogram of response times. No second is kept, so that a run of days needs no more memory
+    /// than one of minutes, and the result has no series.
+    #[arg(long, value_name = "TIME", value_parser = whole_seconds, conflicts_with_all = ["csv", "timeline"], help_heading = "Result")]
+    intervals: Option<u64>,
     /// Keep secrets in the JSON. Without this the passwords of URLs and --basic-auth, and the values of headers about
     /// authorization, cookies, tokens, keys and passwords are written as ***.
     #[arg(long, help_heading = "Result")]
@@ -350,6 +355,7 @@ impl Load {
             signals,
             live: screen::live(),
             steps: !self.data_on_stdout(),
+            intervals: self.intervals.map(output::Intervals::new),
             log: files
                 .hlog
                 .take()
@@ -358,6 +364,7 @@ impl Load {
         let result = pitot_load::run(&run, self.respawn()?.as_ref(), &mut watch);
         watch.clear();
         let mut report = result?;
+        watch.end_intervals(&report.result.errors);
         let words = self.words().recorded(self.keep_secrets);
         let asked = &mut report.result.options["asked"];
         (asked["url"], asked["arguments"]) = words.to_json();
@@ -379,7 +386,7 @@ impl Load {
 
     /// Standard output is for a program to read, and holds no text for people.
     fn data_on_stdout(&self) -> bool {
-        is_stdout(self.json.as_ref()) || is_stdout(self.csv.as_ref())
+        is_stdout(self.json.as_ref()) || is_stdout(self.csv.as_ref()) || self.intervals.is_some()
     }
 
     /// The command line that this run stands for.
@@ -555,6 +562,20 @@ fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Prints a line for a program to read. Whoever reads them no more does not want the rest.
+fn print_line(line: &str) {
+    let _ = print(&format!("{line}\n"));
+}
+
+/// Whole seconds, at least one: what the run is cut into is counted by the second.
+fn whole_seconds(text: &str) -> Result<u64, String> {
+    let length = units::duration(text).map_err(|e| e.to_string())?;
+    match length.0.is_multiple_of(1_000_000_000) && length.0 > 0 {
+        true => Ok(length.0 / 1_000_000_000),
+        false => Err("it is not a whole number of seconds".into()),
+    }
+}
+
 /// Shows progress on a terminal, writes the histogram log, and takes Ctrl-C.
 struct Observer {
     signals: SignalFd,
@@ -562,6 +583,7 @@ struct Observer {
     live: Option<output::Live>,
     /// Standard output may hold lines for people.
     steps: bool,
+    intervals: Option<output::Intervals>,
     log: Option<HistogramLog>,
 }
 
@@ -612,9 +634,16 @@ impl HistogramLog {
 impl Watch for Observer {
     fn second(&mut self, progress: &Progress<'_>) {
         self.log = self.log.take().map(|log| log.second(progress));
+        if let Some(line) = self.intervals.as_mut().and_then(|intervals| intervals.second(progress)) {
+            print_line(&line);
+        }
         if let Some(live) = &mut self.live {
             let _ = io::stderr().write_all(live.second(progress).as_bytes());
         }
+    }
+
+    fn keeps_seconds(&self) -> bool {
+        self.intervals.is_none()
     }
 
     fn step(&mut self, step: &Step) {
@@ -631,6 +660,13 @@ impl Watch for Observer {
 }
 
 impl Observer {
+    /// Prints the interval that was under way when the run ended.
+    fn end_intervals(&mut self, kinds: &[ErrorRow]) {
+        if let Some(line) = self.intervals.as_mut().and_then(|intervals| intervals.end(kinds)) {
+            print_line(&line);
+        }
+    }
+
     /// Erases the view.
     fn clear(&mut self) {
         if let Some(live) = &mut self.live {

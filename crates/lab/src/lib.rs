@@ -39,8 +39,8 @@ pub use record::{
 };
 pub use runfile::{RunFileError, RunWriter};
 pub use runner::{
-    Finished, Guardian, Leftovers, OtherRun, Outcome, Prepared, Progress, RunLock, Setting, ShownCell, Ways,
-    prepare, prepare_under, resume, serve_agent,
+    Finished, Ground, Guardian, Leftovers, OtherRun, Outcome, Prepared, Progress, RunLock, Setting,
+    ShownCell, StandingLoad, StandingServer, Ways, prepare, prepare_under, resume, serve_agent,
 };
 pub use self_check::SelfCheck;
 pub use statistics::Statistic;

@@ -7,6 +7,9 @@ use pitot_results::load::{ErrorRow, Second};
 
 use crate::tally::{Interval, Tally, add_errors};
 
+/// Called for each second that all sources have reported, with its response times.
+pub(crate) type Finished<'a> = dyn FnMut(&Collector, &Second, &Histogram) + 'a;
+
 /// Everything collected.
 pub(crate) struct Collector {
     /// For each source the next second that it will report; `None` once it has ended.
@@ -15,7 +18,8 @@ pub(crate) struct Collector {
     partial: BTreeMap<u64, Interval>,
     /// Response times of all finished seconds.
     pub(crate) response: Histogram,
-    series: Vec<Second>,
+    /// The seconds that are over, unless they are not kept.
+    series: Option<Vec<Second>>,
     pub(crate) tally: Tally,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
@@ -30,12 +34,12 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn new(sources: usize) -> Collector {
+    pub(crate) fn new(sources: usize, keeps_seconds: bool) -> Collector {
         Collector {
             next: vec![Some(0); sources],
             partial: BTreeMap::new(),
             response: Histogram::new(),
-            series: Vec::new(),
+            series: keeps_seconds.then(Vec::new),
             tally: Tally::default(),
             completed: 0,
             failed: 0,
@@ -49,13 +53,8 @@ impl Collector {
         }
     }
 
-    /// Takes a second of one source. `finished` is called for each second that all have reported, with its response times.
-    pub(crate) fn interval(
-        &mut self,
-        source: usize,
-        interval: &Interval,
-        finished: &mut dyn FnMut(&Collector, &Second, &Histogram),
-    ) {
+    /// Takes a second of one source.
+    pub(crate) fn interval(&mut self, source: usize, interval: &Interval, finished: &mut Finished<'_>) {
         self.next[source] = Some(interval.second + 1);
         self.partial
             .entry(interval.second)
@@ -65,12 +64,7 @@ impl Collector {
     }
 
     /// Takes the end of one source.
-    pub(crate) fn end(
-        &mut self,
-        source: usize,
-        tally: &Tally,
-        finished: &mut dyn FnMut(&Collector, &Second, &Histogram),
-    ) {
+    pub(crate) fn end(&mut self, source: usize, tally: &Tally, finished: &mut Finished<'_>) {
         self.next[source] = None;
         self.tally.merge(tally);
         self.finish_seconds(finished);
@@ -81,7 +75,7 @@ impl Collector {
         self.next.iter().all(Option::is_none)
     }
 
-    fn finish_seconds(&mut self, finished: &mut dyn FnMut(&Collector, &Second, &Histogram)) {
+    fn finish_seconds(&mut self, finished: &mut Finished<'_>) {
         let reported = self.next.iter().flatten().min().copied().unwrap_or(u64::MAX);
         while let Some(entry) = self.partial.first_entry().filter(|entry| *entry.key() < reported) {
             let interval = entry.remove();
@@ -112,7 +106,9 @@ impl Collector {
             self.sent += interval.sent;
             self.open_ns += u128::from(interval.open_ns);
             self.peak_open = self.peak_open.max(interval.open_peak);
-            self.series.push(second.clone());
+            if let Some(series) = &mut self.series {
+                series.push(second.clone());
+            }
             finished(self, &second, &interval.response);
         }
     }
@@ -120,7 +116,8 @@ impl Collector {
     /// The series with missed arrivals in the seconds in which they were due, as is known at the end only.
     pub(crate) fn series(&self) -> Vec<Second> {
         let missed = |second: u64| self.tally.missed_by_second.get(second as usize).copied().unwrap_or(0);
-        self.series.iter().map(|second| Second { missed: missed(second.t_s), ..second.clone() }).collect()
+        let series = self.series.iter().flatten();
+        series.map(|second| Second { missed: missed(second.t_s), ..second.clone() }).collect()
     }
 
     /// The mean number of connections open over `length`.
@@ -141,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_second_is_finished_when_all_sources_have_reported_it() {
-        let mut collector = Collector::new(2);
+        let mut collector = Collector::new(2, true);
         let mut seen = Vec::new();
         let mut take =
             |_: &Collector, second: &Second, _: &Histogram| seen.push((second.t_s, second.completed));

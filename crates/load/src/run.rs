@@ -10,7 +10,7 @@ use pitot_results::load::{
 use pitot_results::{Failure, Latencies, Printed, VerdictKind, rfc3339};
 use serde_json::Value;
 
-use crate::collect::Collector;
+use crate::collect::{Collector, Finished};
 use crate::condition::{Condition, Figures};
 use crate::gate::Gate;
 use crate::message::Message;
@@ -152,12 +152,13 @@ fn measure(
         (Workers::Threads(Threads::start(run, pace, Share::WHOLE, &sender)), run.threads)
     };
     drop(sender);
+    let collector = Collector::new(sources as usize, watch.keeps_seconds());
     let mut supervisor = Supervisor {
         run,
         rate,
         watch,
         workers,
-        collector: Collector::new(sources as usize),
+        collector,
         ready: 0,
         opened: 0,
         begun,
@@ -229,13 +230,13 @@ impl Supervisor<'_> {
                 }
             }
             Message::Interval { source, interval } => {
-                self.interval(source, &interval);
+                self.collect(|collector, finished| collector.interval(source, &interval, finished));
                 if let Workers::Threads(threads) = &self.workers {
                     threads.give_back(source, interval);
                 }
             }
             Message::Final { source, result } => match result {
-                Ok(tally) => self.collector.end(source, &tally, &mut |_, _, _| ()),
+                Ok(tally) => self.collect(|collector, finished| collector.end(source, &tally, finished)),
                 Err(why) => {
                     self.workers.stop();
                     return Err(stopped(why));
@@ -263,12 +264,13 @@ impl Supervisor<'_> {
         self.workers.open(at);
     }
 
-    fn interval(&mut self, source: usize, interval: &crate::tally::Interval) {
+    /// Has the collector take something, and shows the seconds that are over with it to the observer and the conditions.
+    fn collect(&mut self, take: impl FnOnce(&mut Collector, &mut Finished<'_>)) {
         let (plan, watch) = (&self.run.plan, &mut *self.watch);
         let measured_to = self.start_at.zip(plan.length()).map(|(at, length)| at + length);
         let rate = self.rate;
         let mut abort: Option<String> = None;
-        self.collector.interval(source, interval, &mut |collector, second, response| {
+        take(&mut self.collector, &mut |collector, second, response| {
             watch.second(&Progress {
                 second,
                 response,

@@ -9,6 +9,11 @@ pub trait Watch {
         let _ = progress;
     }
 
+    /// Whether the seconds of the run are kept for its result. A run of days does without.
+    fn keeps_seconds(&self) -> bool {
+        true
+    }
+
     /// A step of a search is over.
     fn step(&mut self, step: &Step) {
         let _ = step;

@@ -14,6 +14,7 @@
 //! | `pitot floor --format json` | `pitot-floor/1` | [`floor::FloorResult`] |
 //! | `pitot mail --json` | `pitot-mail/1` | [`mail::MailResult`] |
 //! | `pitot load --hold` | a line for each command | [`hold::Answer`] |
+//! | `pitot load --intervals` | a line for each interval | [`interval::Interval`] |
 //! | `pitot serve --stats json` | `pitot-serve/1` | [`serve::ServeResult`] |
 //!
 //! [`load::LoadResult::parse`] reads what any of them but the server prints. The crate also holds the one way in which
@@ -24,6 +25,7 @@ pub mod disk;
 mod failure;
 pub mod floor;
 pub mod hold;
+pub mod interval;
 mod latency;
 mod lenient;
 pub mod load;

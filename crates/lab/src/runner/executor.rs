@@ -69,6 +69,11 @@ pub(super) trait Executor {
     /// How a program ended; `None` while it runs, or if it was not started.
     fn ending(&mut self, role: Role) -> Option<Ending>;
 
+    /// The first process of a program. `None` if it was not started, or runs on another machine.
+    fn pid(&mut self, _role: Role) -> Option<u32> {
+        None
+    }
+
     /// Whether a signal such as SIGSTOP has suspended a program.
     fn is_suspended(&mut self, role: Role) -> bool;
 

@@ -23,6 +23,7 @@ mod resume;
 mod schedule;
 mod settling;
 mod slices;
+mod standing;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -35,5 +36,6 @@ pub use local::{Guardian, Leftovers};
 pub use lock::{OtherRun, RunLock};
 pub use prepare::{Prepared, ShownCell, prepare};
 pub use resume::resume;
+pub use standing::{Ground, StandingLoad, StandingServer};
 pub use under::prepare_under;
 pub use way::Ways;

@@ -4,6 +4,7 @@ mod bytes;
 mod chart;
 mod csv;
 mod http2;
+mod intervals;
 mod live;
 mod pages;
 mod progress;
@@ -13,6 +14,7 @@ mod timeline;
 mod tls;
 
 pub use csv::write_csv;
+pub use intervals::Intervals;
 pub use live::{Live, Screen};
 pub use progress::{progress_line, step_line};
 pub use summary::{Detail, summary};

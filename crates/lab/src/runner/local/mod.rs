@@ -252,6 +252,10 @@ impl Executor for Local<'_> {
         self.program(role)?.ending()
     }
 
+    fn pid(&mut self, role: Role) -> Option<u32> {
+        self.program(role).map(|process| process.id())
+    }
+
     fn is_suspended(&mut self, role: Role) -> bool {
         let id = self.program(role).map(|process| process.id());
         let stat = id.and_then(|id| std::fs::read_to_string(format!("/proc/{id}/stat")).ok());

@@ -1,0 +1,225 @@
+//! Servers and loads that stand for as long as their owner wants, outside of repetitions: those of a run of days.
+//!
+//! They are started as repetitions start theirs, by the same commands and with the same signs of readiness, and end with
+//! the lab, whatever ends it (the guardian).
+
+use std::time::Duration;
+
+use pitot_host::CpuSplit;
+use pitot_meter::Nanos;
+use pitot_sys::spawn::Stop;
+
+use crate::plan::{Cell, Placement, Plan};
+
+use super::executor::{Account, AddressChoice, Command, Executor, Machine, Role};
+use super::local::{Guardian, ThisMachine};
+use super::repetition::{Abort, Context, Shared, start, stop};
+
+/// Between two looks whether a program has ended.
+const INTERVAL: Duration = Duration::from_millis(5);
+/// How long a load may take to end when it is asked to.
+const LOAD_STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// This machine, and what stands on it.
+pub struct Ground<'a> {
+    machine: ThisMachine<'a>,
+    cpus: &'a CpuSplit,
+    pitot: &'a str,
+    /// True once the user wants everything to end.
+    stop: &'a dyn Fn() -> bool,
+    begun: std::cell::Cell<usize>,
+}
+
+impl<'a> Ground<'a> {
+    /// Nothing stands yet. `pitot` is the path of the program.
+    pub fn new(
+        guardian: Guardian,
+        cpus: &'a CpuSplit,
+        pitot: &'a str,
+        stop: &'a dyn Fn() -> bool,
+    ) -> Ground<'a> {
+        let machine = ThisMachine::new(guardian, cpus);
+        Ground { machine, cpus, pitot, stop, begun: std::cell::Cell::new(0) }
+    }
+
+    /// The server of a cell, which is not started yet.
+    pub fn server<'g>(&'g self, plan: &'g Plan, cell: &'g Cell) -> StandingServer<'g> {
+        let executor = self.machine.executor();
+        StandingServer { ground: self, plan, cell, executor, at: None, is_up: false }
+    }
+
+    /// Starts a load by its command line, on the CPUs of loads. The error is a sentence.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn load(&self, argv: Vec<String>) -> Result<StandingLoad<'_>, String> {
+        let mut executor = self.machine.executor();
+        executor.begin(self.number(), AddressChoice::Server)?;
+        executor.start(&Command {
+            role: Role::Load,
+            argv,
+            cwd: None,
+            env: Vec::new(),
+            cpus: self.cpus.load.clone(),
+            account: Account::Load,
+            converses: true,
+            cpu_is_counted: false,
+        })?;
+        Ok(StandingLoad { executor })
+    }
+
+    fn number(&self) -> usize {
+        self.begun.set(self.begun.get() + 1);
+        self.begun.get()
+    }
+}
+
+/// A server of a cell.
+pub struct StandingServer<'g> {
+    ground: &'g Ground<'g>,
+    plan: &'g Plan,
+    cell: &'g Cell,
+    executor: Box<dyn Executor + 'g>,
+    /// Where it stands, once it was started.
+    at: Option<Placement>,
+    is_up: bool,
+}
+
+impl StandingServer<'_> {
+    /// Starts it, anew if it was up before, and waits until it is ready. After the first time a server that is given its address
+    /// has the same one. The error is a sentence.
+    ///
+    /// # Errors
+    /// If it cannot be started or is not ready in time.
+    pub fn start(&mut self) -> Result<(), String> {
+        self.finish();
+        let number = self.ground.number();
+        self.with(|context| {
+            start::prepare(context, number)?;
+            start::start_server(context)
+        })?;
+        self.is_up = true;
+        Ok(())
+    }
+
+    /// Where it listens; empty before it was started.
+    pub fn address(&self) -> &str {
+        self.at.as_ref().map_or("", |at| &at.address)
+    }
+
+    /// The command line of the load of its cell, without warm-up.
+    pub fn load_argv(&self) -> Vec<String> {
+        self.at.as_ref().map(|at| self.cell.load_argv(self.plan, 0.0, at)).unwrap_or_default()
+    }
+
+    /// The command line by which it was started.
+    pub fn argv(&self) -> Vec<String> {
+        self.at.as_ref().map(|at| self.cell.server_argv(at)).unwrap_or_default()
+    }
+
+    /// Its first process, which leads a session.
+    pub fn pid(&mut self) -> Option<u32> {
+        self.executor.pid(Role::Server)
+    }
+
+    /// CPU time since it was started, of all its processes.
+    pub fn cpu_time(&mut self) -> Option<Nanos> {
+        self.executor.cpu_time(Role::Server)
+    }
+
+    /// How it ended, if it did: `with code 1`, `by signal 9`.
+    pub fn ended(&mut self) -> Option<String> {
+        self.executor.ending(Role::Server).map(|ending| ending.to_string())
+    }
+
+    /// The end of what it printed.
+    pub fn output_tail(&mut self) -> String {
+        let output = self.executor.output(Role::Server);
+        format!("{}{}", output.stdout, output.stderr)
+    }
+
+    /// Stops it as its target or plan says, or kills it if it does not end. The error is a sentence.
+    ///
+    /// # Errors
+    /// If it had ended before, or did not end in time.
+    pub fn stop(&mut self) -> Result<(), String> {
+        if !self.is_up {
+            return Ok(());
+        }
+        let stopped = self.with(|context| stop::stop(context).map(drop));
+        self.finish();
+        stopped
+    }
+
+    /// Nothing of it is left.
+    fn finish(&mut self) {
+        if std::mem::take(&mut self.is_up) {
+            self.executor.finish();
+        }
+    }
+
+    /// Carries out a stage of a repetition.
+    fn with(&mut self, stage: impl FnOnce(&mut Context<'_>) -> Result<(), Abort>) -> Result<(), String> {
+        let shared = Shared {
+            plan: self.plan,
+            pitot: self.ground.pitot,
+            cpus: self.ground.cpus,
+            stop: self.ground.stop,
+            memory_total_bytes: 0,
+        };
+        let context = Context::new(shared, self.cell, &mut *self.executor);
+        let mut context = Context { counts_cpu: true, ..context };
+        if let Some(at) = &self.at {
+            context.at = at.clone();
+        }
+        let done = stage(&mut context);
+        self.at = Some(context.at);
+        done.map_err(|abort| match abort {
+            Abort::Failed(reason) | Abort::NotStarted(reason) => reason,
+            Abort::Interrupted => "it was interrupted".into(),
+        })
+    }
+}
+
+/// A load under way.
+pub struct StandingLoad<'g> {
+    executor: Box<dyn Executor + 'g>,
+}
+
+impl StandingLoad<'_> {
+    /// A line that it has printed to its standard output and that was not taken yet.
+    pub fn line(&mut self) -> Option<String> {
+        while let Some(line) = self.executor.wait(Duration::ZERO) {
+            if line.on_stdout {
+                return Some(line.text);
+            }
+        }
+        None
+    }
+
+    /// Its process.
+    pub fn pid(&mut self) -> Option<u32> {
+        self.executor.pid(Role::Load)
+    }
+
+    /// How it ended, if it did, and the end of what it said to people.
+    pub fn ended(&mut self) -> Option<(String, String)> {
+        let ending = self.executor.ending(Role::Load)?;
+        Some((ending.to_string(), self.executor.output(Role::Load).stderr))
+    }
+
+    /// Asks it to end and waits until it has; kills it if it does not. Returns what it printed last.
+    pub fn stop(&mut self) -> Vec<String> {
+        self.executor.stop(Role::Load, Stop::Interrupt);
+        let deadline = self.executor.now() + Nanos(LOAD_STOP_TIMEOUT.as_nanos() as u64);
+        let mut lines = Vec::new();
+        while !self.executor.output(Role::Load).stdout_closed && self.executor.now() < deadline {
+            if let Some(line) = self.executor.wait(INTERVAL).filter(|line| line.on_stdout) {
+                lines.push(line.text);
+            }
+        }
+        lines.extend(std::iter::from_fn(|| self.line()));
+        self.executor.finish();
+        lines
+    }
+}

@@ -1,0 +1,88 @@
+//! A run as it goes on, a line for each interval: for runs of days, of which no second is kept.
+
+use pitot_meter::Histogram;
+use pitot_results::interval::Interval;
+use pitot_results::load::ErrorRow;
+
+use crate::watch::Progress;
+
+/// Puts seconds together to intervals.
+#[derive(Debug)]
+pub struct Intervals {
+    length_s: u64,
+    /// The interval under way, if it has a second.
+    open: Option<Interval>,
+    response: Histogram,
+}
+
+impl Intervals {
+    /// Intervals of so many seconds, which is not 0. They begin at its multiples.
+    pub fn new(length_s: u64) -> Intervals {
+        Intervals { length_s, open: None, response: Histogram::new() }
+    }
+
+    /// Takes a second, and returns the line of the interval that is over with it.
+    pub fn second(&mut self, progress: &Progress<'_>) -> Option<String> {
+        let second = progress.second;
+        let interval = self.open.get_or_insert_with(|| Interval { t_s: second.t_s, ..Interval::default() });
+        interval.length_s = second.t_s + 1 - interval.t_s;
+        interval.completed += second.completed;
+        interval.status_2xx += second.status_2xx;
+        interval.status_3xx += second.status_3xx;
+        interval.status_4xx += second.status_4xx;
+        interval.status_5xx += second.status_5xx;
+        interval.errors += second.errors;
+        interval.missed += second.missed;
+        interval.received += second.received;
+        interval.sent += second.sent;
+        interval.open = second.open;
+        self.response.merge(progress.response);
+        if (second.t_s + 1).is_multiple_of(self.length_s) { self.end(progress.kinds) } else { None }
+    }
+
+    /// The line of the interval that was under way when the run ended, if there was one.
+    pub fn end(&mut self, kinds: &[ErrorRow]) -> Option<String> {
+        let mut interval = self.open.take()?;
+        interval.response = self.response.encode();
+        self.response.clear();
+        interval.error_kinds = kinds.to_vec();
+        serde_json::to_string(&interval).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pitot_meter::Nanos;
+    use pitot_results::load::Second;
+
+    use super::*;
+
+    #[test]
+    fn seconds_are_put_together_and_none_is_lost_at_the_end() {
+        let mut intervals = Intervals::new(3);
+        let mut lines = Vec::new();
+        for t_s in 0..5 {
+            let second = Second { t_s, completed: 10 + t_s, errors: 1, open: t_s, ..Second::default() };
+            let mut response = Histogram::new();
+            response.record(Nanos::from_millis(t_s + 1));
+            let kinds = [ErrorRow { kind: "reset".into(), count: t_s + 1, ..ErrorRow::default() }];
+            let progress = Progress {
+                second: &second,
+                response: &response,
+                errors: t_s + 1,
+                kinds: &kinds,
+                left: None,
+                trying_rps: None,
+            };
+            lines.extend(intervals.second(&progress));
+        }
+        lines.extend(intervals.end(&[]));
+        let read: Vec<Interval> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let spans: Vec<_> = read.iter().map(|i| (i.t_s, i.length_s, i.completed, i.errors, i.open)).collect();
+        assert_eq!(spans, [(0, 3, 33, 3, 2), (3, 2, 27, 2, 4)]);
+        assert_eq!(read[0].error_kinds[0].count, 3);
+        let response = Histogram::decode(&read[1].response).unwrap();
+        assert_eq!((response.count(), response.min().0 / 1_000_000), (2, 4));
+        assert_eq!(intervals.end(&[]), None);
+    }
+}

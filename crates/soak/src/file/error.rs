@@ -1,0 +1,28 @@
+use std::path::PathBuf;
+
+/// What is wrong with the file of a soak.
+#[derive(Debug, thiserror::Error)]
+pub enum SoakError {
+    /// It is no file of a soak.
+    #[error("{} is not the file of a soak", .0.display())]
+    Foreign(PathBuf),
+    /// A later version has written it.
+    #[error("{} was written by a later version of pitot (layout {found}; this one reads up to {known})", .path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its layout.
+        found: u32,
+        /// The newest that is known.
+        known: u32,
+    },
+    /// SQLite.
+    #[error(transparent)]
+    Database(#[from] rusqlite::Error),
+    /// What stands in it cannot be read.
+    #[error("it cannot be read: {0}")]
+    Content(#[from] serde_json::Error),
+    /// A histogram cannot be read.
+    #[error("it holds a histogram that cannot be read")]
+    Histogram,
+}

@@ -1,0 +1,136 @@
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::error::SoakError;
+use super::{APPLICATION_ID, LAYOUT};
+use crate::record::{Event, EventKind, Interval, Load, Sample, Soak, Subject};
+
+/// Whether there is the file of a soak at that path.
+pub fn is_soak(path: &Path) -> bool {
+    open(path).and_then(|connection| check(&connection, path)).is_ok_and(|()| true)
+        || matches!(open(path).and_then(|c| check(&c, path)), Err(SoakError::Newer { .. }))
+}
+
+fn open(path: &Path) -> Result<Connection, SoakError> {
+    Ok(Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?)
+}
+
+/// Whether an open file is one of a soak that can be read here.
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), SoakError> {
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let id = pragma("application_id").map_err(|e| match e.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::NotADatabase) => SoakError::Foreign(path.into()),
+        _ => SoakError::Database(e),
+    })?;
+    if id != APPLICATION_ID {
+        return Err(SoakError::Foreign(path.into()));
+    }
+    let found = pragma("user_version")?.try_into().unwrap_or(u32::MAX);
+    match found > LAYOUT {
+        true => Err(SoakError::Newer { path: path.into(), found, known: LAYOUT }),
+        false => Ok(()),
+    }
+}
+
+impl Soak {
+    /// Reads a soak, also while it runs.
+    ///
+    /// # Errors
+    /// If it is no file of a soak, or cannot be read.
+    pub fn open(path: &Path) -> Result<Soak, SoakError> {
+        let connection = open(path)?;
+        check(&connection, path)?;
+        // One moment of a file that is being written.
+        let transaction = connection.unchecked_transaction()?;
+        let (info, state): (String, String) =
+            transaction
+                .query_row("SELECT info, state FROM soak", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let subjects = list(&transaction, "SELECT id, name, command FROM subject ORDER BY id", |row| {
+            Ok(Subject { id: row.get(0)?, name: row.get(1)?, command: row.get(2)? })
+        })?;
+        let mut loads = Vec::new();
+        for (load, totals) in
+            list(&transaction, "SELECT id, subject, name, command, totals FROM load ORDER BY id", |row| {
+                let load = Load {
+                    id: row.get(0)?,
+                    subject: row.get(1)?,
+                    name: row.get(2)?,
+                    command: row.get(3)?,
+                    ..Load::default()
+                };
+                Ok((load, row.get::<_, String>(4)?))
+            })?
+        {
+            loads.push(Load { totals: serde_json::from_str(&totals)?, ..load });
+        }
+        let intervals = list(
+            &transaction,
+            "SELECT load, start_s, length_s, completed, errors, missed, received, open, response
+             FROM interval ORDER BY load, start_s",
+            |row| {
+                Ok(Interval {
+                    load: row.get(0)?,
+                    start_s: row.get(1)?,
+                    length_s: row.get(2)?,
+                    completed: row.get(3)?,
+                    errors: row.get(4)?,
+                    missed: row.get(5)?,
+                    received: row.get(6)?,
+                    open: row.get(7)?,
+                    response: row.get(8)?,
+                })
+            },
+        )?;
+        let samples = list(
+            &transaction,
+            "SELECT subject, figure.name, start_s, length_s, mean, min, max
+             FROM sample JOIN figure ON figure.id = sample.figure ORDER BY subject, figure.name, start_s",
+            |row| {
+                Ok(Sample {
+                    subject: row.get(0)?,
+                    figure: row.get(1)?,
+                    start_s: row.get(2)?,
+                    length_s: row.get(3)?,
+                    mean: row.get(4)?,
+                    min: row.get(5)?,
+                    max: row.get(6)?,
+                })
+            },
+        )?;
+        let events = list(
+            &transaction,
+            "SELECT at_s, until_s, subject, kind, sentence, evidence FROM event ORDER BY at_s, id",
+            |row| {
+                let kind: String = row.get(3)?;
+                Ok(EventKind::of(&kind).map(|kind| Event {
+                    at_s: row.get(0).unwrap_or_default(),
+                    until_s: row.get(1).unwrap_or_default(),
+                    subject: row.get(2).unwrap_or_default(),
+                    kind,
+                    sentence: row.get(4).unwrap_or_default(),
+                    evidence: row.get(5).unwrap_or_default(),
+                }))
+            },
+        )?;
+        Ok(Soak {
+            info: serde_json::from_str(&info)?,
+            state: serde_json::from_value(state.into())?,
+            subjects,
+            loads,
+            intervals,
+            samples,
+            events: events.into_iter().flatten().collect(),
+        })
+    }
+}
+
+fn list<T>(
+    connection: &Connection,
+    query: &str,
+    row: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, SoakError> {
+    let mut statement = connection.prepare(query)?;
+    let rows = statement.query_map([], row)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,136 @@
+use pitot_meter::{Histogram, Nanos};
+
+use super::*;
+use crate::Soak;
+use crate::record::{Event, EventKind, Info, Interval, Kind, Load, Sample, State, Subject, Totals};
+
+const INTERVAL_S: f64 = 30.0;
+/// Of two days.
+const COUNT: u32 = 5760;
+
+fn interval(load: i64, start_s: f64, completed: u64) -> Interval {
+    let mut response = Histogram::new();
+    (0..completed).for_each(|n| response.record(Nanos::from_micros(20 + n)));
+    Interval {
+        load,
+        start_s,
+        length_s: INTERVAL_S,
+        completed,
+        errors: 1,
+        response: response.encode(),
+        ..Interval::default()
+    }
+}
+
+fn sample(start_s: f64, value: f64) -> Sample {
+    Sample {
+        subject: 1,
+        figure: "memory-rss".into(),
+        start_s,
+        length_s: INTERVAL_S,
+        mean: value,
+        min: value,
+        max: value,
+    }
+}
+
+fn file(dir: &std::path::Path) -> (std::path::PathBuf, SoakFile) {
+    let path = dir.join("a.pitot");
+    let info = Info { title: "t".into(), interval_s: 10, ..Info::default() };
+    let file = SoakFile::create(&path, &info).unwrap().unsynchronised();
+    file.put_subject(&Subject { id: 1, name: "loop".into(), command: "x".into() }).unwrap();
+    let load = Load { id: 1, subject: 1, name: "load".into(), ..Load::default() };
+    assert_eq!(file.put_load(&load).unwrap(), Totals::default());
+    (path, file)
+}
+
+#[test]
+fn what_was_written_is_read_and_what_is_old_is_put_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, mut file) = file(dir.path());
+    // Two days, every tenth of which the lab did not run.
+    let mut completed = 0;
+    for n in (0..COUNT).filter(|n| n % (COUNT / 10) >= COUNT / 100) {
+        let start_s = f64::from(n) * INTERVAL_S;
+        completed += 5;
+        let totals = Totals {
+            completed,
+            kinds: vec![Kind { phase: "receive".into(), kind: "reset".into(), count: completed }],
+            ..Totals::default()
+        };
+        file.write(&Moment {
+            now_s: start_s + INTERVAL_S,
+            intervals: vec![interval(1, start_s, 5)],
+            totals: vec![(1, totals)],
+            samples: vec![sample(start_s, f64::from(n))],
+            events: Vec::new(),
+        })
+        .unwrap();
+    }
+    let soak = Soak::open(&path).unwrap();
+    assert_eq!(soak.loads[0].totals.completed, completed);
+    assert_eq!(soak.loads[0].totals.kinds[0].count, completed);
+    assert_eq!(soak.intervals.iter().map(|i| i.completed).sum::<u64>(), completed);
+    let recorded: u64 = soak.intervals.iter().map(|i| Histogram::decode(&i.response).unwrap().count()).sum();
+    assert_eq!(recorded, completed);
+    let length_s: f64 = soak.intervals.iter().map(|i| i.length_s).sum();
+    assert!((length_s - completed as f64 * INTERVAL_S / 5.0).abs() < 1e-6, "{length_s}");
+    assert!(
+        soak.intervals.windows(2).all(|pair| pair[0].start_s + pair[0].length_s <= pair[1].start_s + 1e-6)
+    );
+    // An hour as it was, a day of minutes, and ten minutes before that.
+    let lengths = |at: f64| soak.intervals.iter().find(|i| i.start_s >= at).unwrap().length_s;
+    assert_eq!((lengths(172_500.0), lengths(150_000.0), lengths(30_000.0)), (INTERVAL_S, 60.0, 600.0));
+    assert!(soak.intervals.len() < 2200, "{}", soak.intervals.len());
+    let samples: f64 = soak.samples.iter().map(|s| s.mean * s.length_s).sum();
+    let expected: f64 =
+        (0..COUNT).filter(|n| n % (COUNT / 10) >= COUNT / 100).map(|n| f64::from(n) * INTERVAL_S).sum();
+    assert!((samples / expected - 1.0).abs() < 1e-9, "{samples} {expected}");
+    file.finish(State::Complete).unwrap();
+    assert!(is_soak(&path));
+    assert_eq!(Soak::open(&path).unwrap().state, State::Complete);
+}
+
+#[test]
+fn a_soak_goes_on_with_its_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, mut file) = file(dir.path());
+    let totals = Totals { completed: 7, ..Totals::default() };
+    let open = Event {
+        at_s: 3.0,
+        until_s: None,
+        subject: Some(1),
+        kind: EventKind::HangSilent,
+        sentence: "it answers nothing".into(),
+        evidence: "state S".into(),
+    };
+    file.write(&Moment {
+        now_s: 10.0,
+        intervals: vec![interval(1, 0.0, 7)],
+        totals: vec![(1, totals.clone())],
+        events: vec![open.clone()],
+        ..Moment::default()
+    })
+    .unwrap();
+    drop(file);
+    let mut file = SoakFile::resume(&path).unwrap();
+    let load = Load { id: 1, subject: 1, name: "load".into(), command: "again".into(), ..Load::default() };
+    assert_eq!(file.put_load(&load).unwrap(), totals);
+    let over = Event { until_s: Some(20.0), sentence: "it answered nothing".into(), ..open };
+    file.write(&Moment { now_s: 30.0, events: vec![over.clone()], ..Moment::default() }).unwrap();
+    let soak = Soak::open(&path).unwrap();
+    assert_eq!(soak.events, [over]);
+    assert_eq!((soak.loads[0].command.as_str(), soak.state), ("again", State::Running));
+}
+
+#[test]
+fn other_files_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (text, missing) = (dir.path().join("text"), dir.path().join("missing"));
+    std::fs::write(&text, "no database, but long enough to be taken for one if nobody looked").unwrap();
+    assert!(matches!(Soak::open(&text), Err(SoakError::Foreign(_))));
+    assert!(Soak::open(&missing).is_err());
+    assert!(!is_soak(&text) && !is_soak(&missing));
+    let (path, _file) = file(dir.path());
+    assert!(SoakFile::create(&path, &Info::default()).is_err());
+}

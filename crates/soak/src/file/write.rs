@@ -1,0 +1,212 @@
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+
+use super::age::{Aged, put_together};
+use super::error::SoakError;
+use super::read::check;
+use super::{APPLICATION_ID, LAYOUT};
+use crate::record::{Event, Info, Interval, Load, Sample, State, Subject, Totals};
+
+/// The file of a soak, open for writing.
+#[derive(Debug)]
+pub struct SoakFile {
+    connection: Connection,
+    aged: Aged,
+}
+
+/// What is written at the end of an interval, at once or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct Moment {
+    /// The end of the interval, seconds since the soak began.
+    pub now_s: f64,
+    /// What the loads did.
+    pub intervals: Vec<Interval>,
+    /// The counts of loads so far, by number.
+    pub totals: Vec<(i64, Totals)>,
+    /// What was sampled.
+    pub samples: Vec<Sample>,
+    /// What has happened.
+    pub events: Vec<Event>,
+}
+
+impl SoakFile {
+    /// Makes a new file.
+    ///
+    /// # Errors
+    /// If there is one of that name, or it cannot be written.
+    pub fn create(path: &Path, info: &Info) -> Result<SoakFile, SoakError> {
+        if path.exists() {
+            return Err(rusqlite::Error::SqliteFailure(
+                rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN),
+                Some("there is a file of that name".into()),
+            )
+            .into());
+        }
+        let connection = Connection::open(path)?;
+        // Space that old intervals leave is used again for new ones.
+        connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
+        connection.execute_batch(&format!("BEGIN; {} COMMIT;", include_str!("schema.sql")))?;
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        connection.pragma_update(None, "user_version", LAYOUT)?;
+        connection
+            .execute("INSERT INTO soak VALUES (?1, 'running')", params![serde_json::to_string(info)?])?;
+        Ok(SoakFile { connection, aged: Aged::default() })
+    }
+
+    /// What is written need not survive a power cut.
+    #[cfg(test)]
+    pub(super) fn unsynchronised(self) -> SoakFile {
+        self.connection.pragma_update(None, "synchronous", "OFF").unwrap();
+        self
+    }
+
+    /// Opens the file of a soak that goes on.
+    ///
+    /// # Errors
+    /// If it is no such file, or cannot be written.
+    pub fn resume(path: &Path) -> Result<SoakFile, SoakError> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        check(&connection, path)?;
+        connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
+        let file = SoakFile { connection, aged: Aged::default() };
+        file.set_state(State::Running)?;
+        Ok(file)
+    }
+
+    /// Says whether it is over.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn set_state(&self, state: State) -> Result<(), SoakError> {
+        let word = serde_json::to_value(state)?;
+        self.connection.execute("UPDATE soak SET state = ?1", params![word.as_str()])?;
+        Ok(())
+    }
+
+    /// Notes a server, or what starts it now.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn put_subject(&self, subject: &Subject) -> Result<(), SoakError> {
+        self.connection.execute(
+            "INSERT INTO subject VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET command = excluded.command",
+            params![subject.id, subject.name, subject.command],
+        )?;
+        Ok(())
+    }
+
+    /// Notes a load, or its present command. Returns its counts so far.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn put_load(&self, load: &Load) -> Result<Totals, SoakError> {
+        self.connection.execute(
+            "INSERT INTO load VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE SET command = excluded.command",
+            params![load.id, load.subject, load.name, load.command, serde_json::to_string(&Totals::default())?],
+        )?;
+        let totals: String =
+            self.connection
+                .query_row("SELECT totals FROM load WHERE id = ?1", params![load.id], |r| r.get(0))?;
+        Ok(serde_json::from_str(&totals)?)
+    }
+
+    /// Writes what has come about since the last time.
+    ///
+    /// # Errors
+    /// If the file cannot be written: then nothing of it is.
+    pub fn write(&mut self, moment: &Moment) -> Result<(), SoakError> {
+        let transaction = self.connection.transaction()?;
+        for interval in &moment.intervals {
+            transaction
+                .prepare_cached("INSERT INTO interval VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
+                .execute(params![
+                    interval.load,
+                    interval.start_s,
+                    interval.length_s,
+                    interval.completed,
+                    interval.errors,
+                    interval.missed,
+                    interval.received,
+                    interval.open,
+                    interval.response
+                ])?;
+        }
+        for (load, totals) in &moment.totals {
+            transaction
+                .prepare_cached("UPDATE load SET totals = ?2 WHERE id = ?1")?
+                .execute(params![load, serde_json::to_string(totals)?])?;
+        }
+        for sample in &moment.samples {
+            let known: Option<i64> = transaction
+                .prepare_cached("SELECT id FROM figure WHERE name = ?1")?
+                .query_row(params![sample.figure], |row| row.get(0))
+                .optional()?;
+            let figure = match known {
+                Some(id) => id,
+                None => {
+                    transaction.execute("INSERT INTO figure (name) VALUES (?1)", params![sample.figure])?;
+                    transaction.last_insert_rowid()
+                }
+            };
+            transaction
+                .prepare_cached("INSERT INTO sample VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7)")?
+                .execute(params![
+                    sample.subject,
+                    figure,
+                    sample.start_s,
+                    sample.length_s,
+                    sample.mean,
+                    sample.min,
+                    sample.max
+                ])?;
+        }
+        for event in &moment.events {
+            write_event(&transaction, event)?;
+        }
+        let mut aged = self.aged;
+        put_together(&transaction, moment.now_s, &mut aged)?;
+        transaction.commit()?;
+        self.aged = aged;
+        Ok(())
+    }
+
+    /// Ends the file: it is one plain file again.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(self, state: State) -> Result<(), SoakError> {
+        self.set_state(state)?;
+        self.connection.execute_batch("PRAGMA journal_mode = DELETE;")?;
+        Ok(())
+    }
+}
+
+/// Writes an event, or the end of one that was written while it went on.
+fn write_event(connection: &Connection, event: &Event) -> Result<(), SoakError> {
+    let kind = event.kind.word();
+    let ended = match event.until_s {
+        None => 0,
+        Some(until_s) => connection
+            .prepare_cached(
+                "UPDATE event SET until_s = ?1, sentence = ?5
+                 WHERE at_s = ?2 AND kind = ?3 AND subject IS ?4 AND until_s IS NULL",
+            )?
+            .execute(params![until_s, event.at_s, kind, event.subject, event.sentence])?,
+    };
+    if ended == 0 {
+        connection
+            .prepare_cached(
+                "INSERT INTO event (at_s, until_s, subject, kind, sentence, evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![
+                event.at_s,
+                event.until_s,
+                event.subject,
+                kind,
+                event.sentence,
+                event.evidence
+            ])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! Runs of days: servers that stand, loads on them, what they did and used over time, and what happened.
+//!
+//! A soak has subjects, each a server with its loads, all at the same time. Once a second a load says what it did
+//! (`pitot load --intervals`), and once an interval all of it is written in one transaction: the counts and response times of
+//! each load, what each server used, and the events. Whoever kills the lab loses the interval under way, and no more.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`record`] | what a soak is, as plain data |
+//! | [`file`] | the file, which stays small: old intervals are put together to longer ones |
+//!
+//! Time is seconds since the soak began, on one axis that goes on when a soak is resumed; a gap in it is an event.
+#![forbid(unsafe_code)]
+
+pub mod file;
+pub mod record;
+
+pub use file::{SoakError, SoakFile, is_soak};
+pub use record::Soak;

@@ -1,0 +1,245 @@
+//! What a soak is, as plain data.
+
+use serde::{Deserialize, Serialize};
+
+/// A whole soak, as far as it has come.
+#[derive(Clone, Debug, Default)]
+pub struct Soak {
+    /// What was asked for.
+    pub info: Info,
+    /// Whether it is over.
+    pub state: State,
+    /// The servers.
+    pub subjects: Vec<Subject>,
+    /// The loads, in the order of their numbers.
+    pub loads: Vec<Load>,
+    /// What each load did, by load and time.
+    pub intervals: Vec<Interval>,
+    /// What was sampled, by figure and time.
+    pub samples: Vec<Sample>,
+    /// What happened, oldest first.
+    pub events: Vec<Event>,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Info {
+    /// A line about it.
+    pub title: String,
+    /// The version that began it.
+    pub version: String,
+    /// The command line, which `--resume` repeats.
+    pub arguments: Vec<String>,
+    /// The directory in which it was begun.
+    pub directory: String,
+    /// When it began, seconds since 1970.
+    pub started_unix_s: f64,
+    /// Time under load that was asked for, seconds.
+    pub asked_s: f64,
+    /// Length of the shortest interval that is kept, seconds.
+    pub interval_s: u64,
+}
+
+/// Whether a soak is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It goes on, or was killed.
+    #[default]
+    Running,
+    /// It was stopped, and can be resumed.
+    Stopped,
+    /// All of the time is over.
+    Complete,
+}
+
+/// A server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Subject {
+    /// Its number in the file, from 1.
+    pub id: i64,
+    /// What it is called.
+    pub name: String,
+    /// The command line that started it; empty for one that was running already.
+    pub command: String,
+}
+
+/// A load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Load {
+    /// Its number in the file, from 1.
+    pub id: i64,
+    /// That of its server.
+    pub subject: i64,
+    /// What it is called.
+    pub name: String,
+    /// The command line.
+    pub command: String,
+    /// Counts since the soak began, exact for ever.
+    pub totals: Totals,
+}
+
+/// Counts of a load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Totals {
+    /// Replies completed.
+    pub completed: u64,
+    /// Those with a status from 200 to 299, 300 to 399, 400 to 499 and 500 to 599.
+    pub by_status: [u64; 4],
+    /// Errors of all phases.
+    pub errors: u64,
+    /// Arrivals missed.
+    pub missed: u64,
+    /// Bytes from the server.
+    pub received: u64,
+    /// Bytes to the server.
+    pub sent: u64,
+    /// Errors by phase and kind.
+    pub kinds: Vec<Kind>,
+    /// Seconds that the load was under way.
+    pub loaded_s: f64,
+}
+
+/// Errors of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kind {
+    /// Where it happened: `connect`, `receive` and so on, as in the result of `pitot load`.
+    pub phase: String,
+    /// The name of an errno or a word.
+    pub kind: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// What a load did in a stretch of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// The load.
+    pub load: i64,
+    /// Its begin, seconds since the soak began.
+    pub start_s: f64,
+    /// Its length, seconds. It is shorter than its kind's where a load began or ended in it.
+    pub length_s: f64,
+    /// Replies completed.
+    pub completed: u64,
+    /// Errors of all phases.
+    pub errors: u64,
+    /// Arrivals missed.
+    pub missed: u64,
+    /// Bytes from the server.
+    pub received: u64,
+    /// Connections open at its end.
+    pub open: u64,
+    /// Response times: HdrHistogram V2, deflated, in base64; nanoseconds.
+    pub response: String,
+}
+
+/// A figure over a stretch of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// The server; 0 for the machine.
+    pub subject: i64,
+    /// The name of the figure.
+    pub figure: String,
+    /// Begin of the stretch, seconds since the soak began.
+    pub start_s: f64,
+    /// Its length, seconds.
+    pub length_s: f64,
+    /// The mean of the values in it.
+    pub mean: f64,
+    /// The smallest of them.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// What kind of thing happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// The lab did not run: nothing was loaded and nothing is known. No outage of the server.
+    Gap,
+    /// A server ended by itself, or was killed.
+    ServerEnded,
+    /// A server was started again.
+    ServerRestarted,
+    /// A load ended before its time, and was started again.
+    LoadEnded,
+    /// A server takes connections and answers nothing.
+    HangSilent,
+    /// A server takes no connections: its listen queue is full.
+    HangNotAccepting,
+    /// A server is stopped by a signal.
+    HangStopped,
+    /// Replies have come to an end for a reason that was not found.
+    HangNoReplies,
+    /// A line of the kernel's log.
+    Kernel,
+    /// The wall clock was set.
+    ClockStep,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, seconds since the soak began.
+    pub at_s: f64,
+    /// When it was over, if it has an end and that has come.
+    pub until_s: Option<f64>,
+    /// The server that it is about; none for the machine.
+    pub subject: Option<i64>,
+    /// What kind of thing.
+    pub kind: EventKind,
+    /// What happened, in a sentence.
+    pub sentence: String,
+    /// What shows it: what was printed last, states of threads, queues of sockets.
+    pub evidence: String,
+}
+
+impl EventKind {
+    /// The word for it in the file and in JSON.
+    pub fn word(self) -> String {
+        serde_json::to_value(self).ok().and_then(|word| Some(word.as_str()?.to_owned())).unwrap_or_default()
+    }
+
+    /// The kind with that word.
+    pub fn of(word: &str) -> Option<EventKind> {
+        serde_json::from_value(word.into()).ok()
+    }
+
+    /// Whether it is an outage of a server.
+    pub fn is_hang(self) -> bool {
+        matches!(
+            self,
+            EventKind::HangSilent
+                | EventKind::HangNotAccepting
+                | EventKind::HangStopped
+                | EventKind::HangNoReplies
+        )
+    }
+}
+
+impl Soak {
+    /// Seconds on its axis, with gaps.
+    pub fn reached_s(&self) -> f64 {
+        let intervals = self.intervals.iter().map(|i| i.start_s + i.length_s);
+        let samples = self.samples.iter().map(|s| s.start_s + s.length_s);
+        intervals.chain(samples).fold(0.0, f64::max)
+    }
+
+    /// Seconds in which the lab did not run.
+    pub fn gaps_s(&self) -> f64 {
+        let gaps = self.events.iter().filter(|event| event.kind == EventKind::Gap);
+        gaps.filter_map(|gap| Some(gap.until_s? - gap.at_s)).sum()
+    }
+
+    /// The loads of a server.
+    pub fn loads_of(&self, subject: i64) -> impl Iterator<Item = &Load> {
+        self.loads.iter().filter(move |load| load.subject == subject)
+    }
+}
