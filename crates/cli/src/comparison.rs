@@ -133,6 +133,22 @@ impl Comparison {
         }
     }
 
+    /// These servers, asked for that URL over so many connections.
+    pub(crate) fn of(
+        servers: &[String],
+        url: Option<&str>,
+        connections: u32,
+        rate: Option<&str>,
+    ) -> Comparison {
+        Comparison {
+            servers: servers.to_vec(),
+            url: url.map(str::to_owned),
+            connections: Some(connections.to_string()),
+            rate: rate.map(str::to_owned),
+            ..Comparison::default()
+        }
+    }
+
     /// The plan of one who has not said what to compare: something that runs, to be changed.
     pub(crate) fn example() -> Comparison {
         let servers = ["loop+epoll-et", "thread"].map(str::to_owned).to_vec();

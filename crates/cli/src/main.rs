@@ -36,6 +36,7 @@ mod serve_options;
 mod serve_smtp;
 mod serve_tls;
 mod serve_trade;
+mod soak;
 mod target;
 mod targets;
 mod tune;
@@ -66,6 +67,7 @@ enum Command {
     List(list::List),
     Target(target::TargetCommand),
     Tune(tune::Tune),
+    Soak(Box<soak::Soak>),
     Agent(agent::Agent),
     #[command(hide = true)]
     ServeConnection(serve::ServeConnection),
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::List(command) => command.run(),
         Command::Target(command) => command.run(),
         Command::Tune(command) => command.run(),
+        Command::Soak(command) => command.run(),
         Command::Agent(command) => command.run(),
         Command::ServeConnection(command) => command.run(),
     };

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use pitot_lab::Run;
 use pitot_report::{Format, render};
 use pitot_results::Failure;
+use pitot_soak::{Soak, is_soak};
 
 /// Report the results of a run.
 ///
@@ -56,6 +57,9 @@ enum ReportFormat {
 
 impl Report {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        if is_soak(&self.file) {
+            return self.soak();
+        }
         let mut run = open(&self.file)?;
         if !self.full {
             run.withhold_private_facts();
@@ -68,16 +72,7 @@ impl Report {
                 }
             };
         };
-        let format = match format {
-            ReportFormat::Terminal => Format::Terminal,
-            ReportFormat::Html => Format::Html,
-            ReportFormat::Md => Format::Markdown,
-            ReportFormat::Csv => Format::Csv,
-            ReportFormat::CsvSlices => Format::CsvSlices,
-            ReportFormat::Json => Format::Json,
-            ReportFormat::Github => Format::Github,
-            ReportFormat::Junit => Format::Junit,
-        };
+        let format = format.format();
         if format == Format::Github {
             add_to_job_summary(&render(&run, Format::Markdown))?;
         }
@@ -89,6 +84,60 @@ impl Report {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+impl Report {
+    /// The report of a soak.
+    fn soak(self) -> Result<ExitCode, Failure> {
+        let Some(format) = self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name))
+        else {
+            return soak_summary_and_page(&self.file).map(|()| ExitCode::SUCCESS);
+        };
+        let Some(text) = pitot_report::soak::render(&open_soak(&self.file)?, format) else {
+            return Err(Failure::misuse(
+                "this is the file of a soak, which has no report of that format",
+                "use terminal, html, md or json",
+            ));
+        };
+        let default = (format == Format::Html).then(|| page_path(&self.file));
+        let path = self.output.clone().or(default);
+        write_to(path.as_deref(), &text)?;
+        if let Some(path) = path.filter(|p| self.output.is_none() && !is_stdout(p)) {
+            print(&format!("{}\n", path.display()))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl ReportFormat {
+    fn format(self) -> Format {
+        match self {
+            ReportFormat::Terminal => Format::Terminal,
+            ReportFormat::Html => Format::Html,
+            ReportFormat::Md => Format::Markdown,
+            ReportFormat::Csv => Format::Csv,
+            ReportFormat::CsvSlices => Format::CsvSlices,
+            ReportFormat::Json => Format::Json,
+            ReportFormat::Github => Format::Github,
+            ReportFormat::Junit => Format::Junit,
+        }
+    }
+}
+
+fn open_soak(path: &Path) -> Result<Soak, Failure> {
+    Soak::open(path).map_err(|e| {
+        Failure::misuse(format!("{}: {e}", path.display()), "name the file of a soak (`pitot soak -o FILE`)")
+    })
+}
+
+/// Prints the summary of a soak and writes its page next to its file.
+pub(crate) fn soak_summary_and_page(path: &Path) -> Result<(), Failure> {
+    let soak = open_soak(path)?;
+    let render = |format| pitot_report::soak::render(&soak, format).unwrap_or_default();
+    let page = page_path(path);
+    print(&render(Format::Terminal))?;
+    write_to(Some(&page), &render(Format::Html))?;
+    print(&format!("\nThe full report, with charts: {}\n", page.display()))
 }
 
 /// Prints the summary of a run and writes its page next to the run file.

@@ -308,6 +308,12 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// The name of a plan that a suite or a file is, its text, and the folder of a file.
+pub(crate) fn plan_text(name: &str) -> Result<(String, String, Option<PathBuf>), Failure> {
+    let PlanText { name, text, folder } = PlanText::of(name)?;
+    Ok((name, text, folder))
+}
+
 /// The text of a plan, and where it comes from.
 struct PlanText {
     name: String,

@@ -22,7 +22,7 @@ impl fmt::Display for UnitError {
 
 impl std::error::Error for UnitError {}
 
-const DURATION: &str = "a duration (write it with its unit: 500us, 20ms, 30s, 2m, 24h)";
+const DURATION: &str = "a duration (write it with its unit: 500us, 20ms, 30s, 2m, 24h, 14d)";
 const COUNT: &str = "a count (write a whole number, or thousands and millions as 10k and 1M)";
 const SIZE: &str = "a size (write bytes as 512, or with a binary unit: 4KiB, 1MiB, 2GiB)";
 const RATE: &str = "a rate (write events per second as 500, 10k or 2500rps)";
@@ -39,6 +39,7 @@ pub fn duration(word: &str) -> Result<Nanos, UnitError> {
         "s" => Some(1e9),
         "m" => Some(60e9),
         "h" => Some(3600e9),
+        "d" => Some(86_400e9),
         _ => None,
     };
     scaled(word, scale, DURATION).map(Nanos)
@@ -120,6 +121,19 @@ pub fn grouped(n: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A span of time in words of people, in its two largest units: `3 d 4 h`, `2 min 5 s`, `12 s`.
+pub fn span(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    let units = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")];
+    let first = units.iter().position(|(size, _)| whole >= *size).unwrap_or(units.len() - 1);
+    let (size, name) = units[first];
+    let text = format!("{} {name}", whole / size);
+    match units.get(first + 1) {
+        Some((next, name)) if whole % size / next > 0 => format!("{text} {} {name}", whole % size / next),
+        _ => text,
+    }
 }
 
 /// A count with its noun: `1 thread`, `4,000 addresses`.

@@ -29,6 +29,7 @@ mod phrase;
 mod published;
 pub mod scene;
 mod skips;
+pub mod soak;
 mod svg;
 mod table;
 mod terminal;

@@ -8,12 +8,17 @@
 //! |---|---|
 //! | [`record`] | what a soak is, as plain data |
 //! | [`file`] | the file, which stays small: old intervals are put together to longer ones |
+//! | [`run`] | the run itself |
+//! | [`figure`] | what is sampled of processes and of the machine |
 //!
 //! Time is seconds since the soak began, on one axis that goes on when a soak is resumed; a gap in it is an event.
 #![forbid(unsafe_code)]
 
+pub mod figure;
 pub mod file;
+mod load;
 pub mod record;
+pub mod run;
 
 pub use file::{SoakError, SoakFile, is_soak};
 pub use record::Soak;

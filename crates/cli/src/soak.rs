@@ -1,0 +1,179 @@
+//! `pitot soak`.
+
+mod orders;
+mod resume;
+mod status;
+mod view;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use pitot_host::{CpuSplit, split_cpus};
+use pitot_lab::{Ground, Guardian};
+use pitot_meter::{Nanos, units};
+use pitot_results::Failure;
+use pitot_soak::SoakFile;
+use pitot_soak::record::{Info, State};
+use pitot_soak::run::{OnDeath, Settings};
+use pitot_sys::signal::{Signal, SignalFd};
+
+use crate::output::default_output;
+use crate::run;
+use orders::Target;
+
+/// Run servers under load for hours or days, and say what drifts, leaks, hangs and dies.
+///
+/// What runs is a suite, a plan (each of its cells, all at the same time), the servers that --server names, or a server that is
+/// running already: pitot soak http://127.0.0.1:8080/ --pid 4711 --for 96h -R 500. Every interval is saved at once: after Ctrl-C, a
+/// crash or a power cut `--resume FILE` goes on, and the time between is a gap. `pitot report FILE` works at any time. See
+/// docs/soak.md.
+///
+/// The exit code is 0 if the whole time was run, 1 if the soak ended before, and 2 for a mistake on the command line.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Soak {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// A suite, the path of a plan, or the URL of a server that is running.
+    #[arg(value_name = "SUITE|PLAN.toml|URL", required_unless_present_any = ["resume", "server"], conflicts_with = "server")]
+    target: Option<String>,
+    /// How long, in time under load: 20m, 24h, 14d.
+    #[arg(long = "for", value_name = "TIME", value_parser = units::duration, required_unless_present = "resume")]
+    length: Option<Nanos>,
+    /// Go on with a soak that was stopped or killed, until its time is over.
+    #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["target", "server", "length", "output"])]
+    resume: Option<PathBuf>,
+    /// The file to create. [default: soak and the time, in this directory]
+    #[arg(short, long, value_name = "FILE.pitot")]
+    output: Option<PathBuf>,
+    /// With a URL: the server's first process, whose memory, descriptors, threads and CPU time are watched with those of its
+    /// children.
+    #[arg(long, value_name = "N")]
+    pid: Option<u32>,
+    /// A server to start; give the option once for each. They all run at the same time. As with `pitot run`: a command with
+    /// {address}, a target, or a server of Pitot.
+    #[arg(long = "server", id = "server", value_name = "SERVER")]
+    servers: Vec<String>,
+    /// What each server is asked for, {address} being its own. [default: http://{address}/]
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// Connections of the load. [default: 8]
+    #[arg(short, long, value_name = "N")]
+    connections: Option<u32>,
+    /// Total rate in requests per second; without one each connection sends its next request after the last reply.
+    #[arg(short = 'R', long, value_name = "RATE")]
+    rate: Option<String>,
+    /// Another load at the same time, as options of `pitot load`; may be given several times:
+    /// --load '-c 30 --think 1s' --load '--path /upload -X PUT --body @big -c 2'. With a URL in it that one is asked, and else
+    /// the one above.
+    #[arg(long = "load", value_name = "OPTIONS")]
+    loads: Vec<String>,
+    /// Start a server again that dies, and count it. Without this the soak ends with it.
+    #[arg(long)]
+    restart: bool,
+    /// Length of the shortest intervals that are kept.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10s")]
+    interval: Nanos,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Status(status::Status),
+}
+
+impl Soak {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        if let Some(Command::Status(status)) = self.command {
+            return status.run();
+        }
+        match &self.resume {
+            Some(path) => {
+                let (soak, resumed) = resume::read(path)?;
+                soak.carry_out(path.clone(), Some(resumed))
+            }
+            None => {
+                let output = self.output.clone().unwrap_or_else(|| default_output("soak"));
+                self.carry_out(output, None)
+            }
+        }
+    }
+
+    /// Runs it, or what is left of it.
+    fn carry_out(&self, output: PathBuf, resumed: Option<resume::Resumed>) -> Result<ExitCode, Failure> {
+        // Before anything starts a thread: the guardian is a fork of this process.
+        let guardian = run::guardian()?;
+        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
+            Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
+        })?;
+        let stopped = std::cell::Cell::new(false);
+        let stop = || {
+            stopped.set(stopped.get() || signals.next().is_some());
+            stopped.get()
+        };
+        let length = self.length.unwrap_or_default();
+        let target = self.target()?;
+        let info = Info {
+            title: target.title(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            arguments: std::env::args().skip(2).collect(),
+            directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
+            started_unix_s: resume::unix_s(),
+            asked_s: length.as_secs_f64(),
+            interval_s: (self.interval.0 / 1_000_000_000).max(1),
+        };
+        let file = match &resumed {
+            Some(resumed) => resumed.reopen(&output)?,
+            None => SoakFile::create(&output, &info).map_err(|e| {
+                Failure::misuse(
+                    format!("{} cannot be created: {e}", output.display()),
+                    "name another file with -o",
+                )
+            })?,
+        };
+        let cpus = self.cpus(&target)?;
+        let pitot = run::own_path()?;
+        let state = self.soak(&target, &cpus, &pitot, guardian, &stop, file, resumed.as_ref(), &info)?;
+        crate::report::soak_summary_and_page(&output)?;
+        match state {
+            State::Complete => Ok(ExitCode::SUCCESS),
+            State::Running | State::Stopped => Err(Failure::run(
+                "the soak was stopped before its end; all intervals that were over are kept",
+                format!("go on with: pitot soak --resume {}", output.display()),
+            )),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)] // What a soak needs, each a thing of its own, from one caller.
+    fn soak(
+        &self,
+        target: &Target,
+        cpus: &CpuSplit,
+        pitot: &str,
+        guardian: Guardian,
+        stop: &dyn Fn() -> bool,
+        file: SoakFile,
+        resumed: Option<&resume::Resumed>,
+        info: &Info,
+    ) -> Result<State, Failure> {
+        let ground = Ground::new(guardian, cpus, pitot, stop);
+        let orders = self.orders(target, &ground, pitot, cpus)?;
+        let settings = Settings {
+            left_s: resumed.map_or(info.asked_s, |resumed| resumed.left_s),
+            offset_s: resumed.map_or(0.0, |resumed| resumed.offset_s),
+            interval_s: info.interval_s as f64,
+            on_death: if self.restart { OnDeath::Restart } else { OnDeath::End },
+            directory: &info.directory,
+            stop,
+        };
+        let mut view = view::View::new(&info.title);
+        pitot_soak::run::run(&ground, file, orders, settings, &mut |status| view.show(status))
+    }
+
+    fn cpus(&self, target: &Target) -> Result<CpuSplit, Failure> {
+        match target {
+            Target::Plan(prepared) => Ok(prepared.cpus.clone()),
+            Target::Running { .. } => split_cpus(None, None),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `pitot soak --resume`: the command line of the file is read again, and the axis goes on.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Args, FromArgMatches};
+use pitot_meter::units;
+use pitot_results::Failure;
+use pitot_soak::file::Moment;
+use pitot_soak::record::{Event, EventKind, State};
+use pitot_soak::{Soak as Recorded, SoakFile};
+
+use super::Soak;
+
+/// Where a soak goes on.
+pub(super) struct Resumed {
+    /// Seconds of load that are left.
+    pub(super) left_s: f64,
+    /// Where the axis begins now.
+    pub(super) offset_s: f64,
+    /// Where it ended.
+    reached_s: f64,
+}
+
+/// Seconds since 1970.
+pub(super) fn unix_s() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+/// Reads what was asked for, and how far it came.
+pub(super) fn read(path: &Path) -> Result<(Soak, Resumed), Failure> {
+    let soak = Recorded::open(path).map_err(|e| {
+        Failure::misuse(
+            format!("{}: {e}", path.display()),
+            "name the file of a soak that was stopped or killed",
+        )
+    })?;
+    let reached_s = soak.reached_s();
+    let left_s = soak.info.asked_s - (reached_s - soak.gaps_s());
+    if soak.state == State::Complete || left_s <= 0.0 {
+        return Err(Failure::misuse(
+            "this soak is over: all of its time was run",
+            format!("read it with: pitot report {}", path.display()),
+        ));
+    }
+    std::env::set_current_dir(&soak.info.directory).map_err(|e| {
+        Failure::run(
+            format!("its directory {} cannot be entered: {e}", soak.info.directory),
+            "the soak was begun there, and its plan may stand there; make it again",
+        )
+    })?;
+    let command = Soak::augment_args(clap::Command::new("soak").no_binary_name(true));
+    let words = command.try_get_matches_from(&soak.info.arguments);
+    let asked = words.and_then(|matches| Soak::from_arg_matches(&matches)).map_err(|_| {
+        Failure::misuse(
+            format!("its command line is not known any more: {}", soak.info.arguments.join(" ")),
+            "go on with the version that began it",
+        )
+    })?;
+    // A wall clock that was set back must not turn the axis.
+    let offset_s = (unix_s() - soak.info.started_unix_s).max(reached_s);
+    Ok((asked, Resumed { left_s, offset_s, reached_s }))
+}
+
+impl Resumed {
+    /// Opens the file, and notes the gap.
+    pub(super) fn reopen(&self, path: &Path) -> Result<SoakFile, Failure> {
+        let unwritable = |e| {
+            Failure::run(
+                format!("{} cannot be written: {e}", path.display()),
+                "check its permissions and the space",
+            )
+        };
+        let mut file = SoakFile::resume(path).map_err(unwritable)?;
+        let length_s = self.offset_s - self.reached_s;
+        let gap = Event {
+            at_s: self.reached_s,
+            until_s: Some(self.offset_s),
+            subject: None,
+            kind: EventKind::Gap,
+            sentence: format!("the soak was interrupted for {}", units::span(length_s)),
+            evidence: String::new(),
+        };
+        let moment = Moment { now_s: self.offset_s, events: vec![gap], ..Moment::default() };
+        file.write(&moment).map_err(unwritable)?;
+        Ok(file)
+    }
+}

@@ -1,0 +1,29 @@
+//! `pitot soak status`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use pitot_results::Failure;
+use pitot_soak::Soak;
+
+/// Show how far a soak has come, on one screen: rates, failures by kind, what drifts, and the time that is left.
+#[derive(Debug, Args)]
+pub(super) struct Status {
+    /// The file of the soak, which may be running.
+    #[arg(value_name = "FILE.pitot")]
+    file: PathBuf,
+}
+
+impl Status {
+    pub(super) fn run(self) -> Result<ExitCode, Failure> {
+        let soak = Soak::open(&self.file).map_err(|e| {
+            Failure::misuse(
+                format!("{}: {e}", self.file.display()),
+                "name the file of a soak (`pitot soak -o FILE`)",
+            )
+        })?;
+        crate::report::print(&pitot_report::soak::status(&soak))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,145 @@
+//! What is computed of a soak, once.
+
+use pitot_meter::Histogram;
+use pitot_soak::Soak;
+use pitot_soak::record::{Interval, Load, Sample, Subject};
+
+/// A soak with what its reports say.
+pub(super) struct Analysis<'a> {
+    pub(super) soak: &'a Soak,
+    pub(super) subjects: Vec<SubjectFigures<'a>>,
+    /// Figures of the machine.
+    pub(super) machine: Vec<Series>,
+}
+
+/// A server.
+pub(super) struct SubjectFigures<'a> {
+    pub(super) subject: &'a Subject,
+    pub(super) loads: Vec<LoadFigures<'a>>,
+    /// What was sampled of it, and what follows from its loads.
+    pub(super) series: Vec<Series>,
+}
+
+/// A load.
+pub(super) struct LoadFigures<'a> {
+    pub(super) load: &'a Load,
+    /// Response times of the whole soak.
+    pub(super) response: Histogram,
+    pub(super) points: Vec<Point>,
+}
+
+/// A load in one interval.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    /// The middle of the interval, seconds since the soak began.
+    pub(super) at_s: f64,
+    pub(super) rate: f64,
+    pub(super) errors: u64,
+    pub(super) mean_ns: f64,
+    pub(super) p50_ns: f64,
+    pub(super) p99_ns: f64,
+}
+
+/// A figure over time: (seconds since the soak began, value).
+pub(super) struct Series {
+    pub(super) figure: &'static pitot_soak::figure::Figure,
+    /// The load, where a server has several; empty otherwise.
+    pub(super) of: String,
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+impl<'a> Analysis<'a> {
+    pub(super) fn of(soak: &'a Soak) -> Analysis<'a> {
+        let subjects = soak.subjects.iter().map(|subject| SubjectFigures::of(soak, subject)).collect();
+        Analysis { soak, subjects, machine: sampled(&soak.samples, 0) }
+    }
+
+    /// Seconds under load so far.
+    pub(super) fn loaded_s(&self) -> f64 {
+        (self.soak.reached_s() - self.soak.gaps_s()).max(0.0)
+    }
+}
+
+impl<'a> SubjectFigures<'a> {
+    fn of(soak: &'a Soak, subject: &'a Subject) -> SubjectFigures<'a> {
+        let loads: Vec<_> = soak.loads_of(subject.id).map(|load| LoadFigures::of(soak, load)).collect();
+        let mut series = Vec::new();
+        for load in &loads {
+            let of = if loads.len() > 1 { load.load.name.clone() } else { String::new() };
+            let mut add = |name: &str, value: fn(&Point) -> f64, only_answered: bool| {
+                let points = load.points.iter().filter(|p| !only_answered || p.p99_ns > 0.0);
+                series.extend(pitot_soak::figure::find(name).map(|figure| Series {
+                    figure,
+                    of: of.clone(),
+                    points: points.map(|point| (point.at_s, value(point))).collect(),
+                }));
+            };
+            add("rate", |p| p.rate, false);
+            add("response-mean", |p| p.mean_ns, true);
+            add("response-p50", |p| p.p50_ns, true);
+            add("response-p99", |p| p.p99_ns, true);
+        }
+        series.extend(sampled(&soak.samples, subject.id));
+        SubjectFigures { subject, loads, series }
+    }
+
+    /// The series of that name; of the first load, where there are several.
+    pub(super) fn find(&self, name: &str) -> Option<&Series> {
+        self.series.iter().find(|series| series.figure.name == name)
+    }
+}
+
+impl<'a> LoadFigures<'a> {
+    fn of(soak: &'a Soak, load: &'a Load) -> LoadFigures<'a> {
+        let mut response = Histogram::new();
+        let mut points = Vec::new();
+        for interval in soak.intervals.iter().filter(|interval| interval.load == load.id) {
+            // A histogram that cannot be read is left out: its counts are in the totals.
+            let times = Histogram::decode(&interval.response).unwrap_or_default();
+            response.merge(&times);
+            points.push(Point::of(interval, &times));
+        }
+        LoadFigures { load, response, points }
+    }
+
+    /// Replies a second, over the time that it ran.
+    pub(super) fn rate(&self) -> f64 {
+        let totals = &self.load.totals;
+        if totals.loaded_s > 0.0 { totals.completed as f64 / totals.loaded_s } else { 0.0 }
+    }
+}
+
+impl Point {
+    fn of(interval: &Interval, times: &Histogram) -> Point {
+        let length_s = interval.length_s.max(1e-9);
+        Point {
+            at_s: interval.start_s + length_s / 2.0,
+            rate: interval.completed as f64 / length_s,
+            errors: interval.errors,
+            mean_ns: times.mean().0 as f64,
+            p50_ns: times.at(0.5).0 as f64,
+            p99_ns: times.at(0.99).0 as f64,
+        }
+    }
+}
+
+impl Series {
+    pub(super) fn first(&self) -> Option<f64> {
+        self.points.first().map(|point| point.1)
+    }
+
+    pub(super) fn last(&self) -> Option<f64> {
+        self.points.last().map(|point| point.1)
+    }
+}
+
+/// The figures of a server, or of the machine (0), in the order of the table of figures.
+fn sampled(samples: &[Sample], subject: i64) -> Vec<Series> {
+    let of = |figure: &'static pitot_soak::figure::Figure| {
+        let own = samples.iter().filter(|sample| sample.subject == subject && sample.figure == figure.name);
+        let points: Vec<_> =
+            own.map(|sample| (sample.start_s + sample.length_s / 2.0, sample.mean)).collect();
+        (!points.is_empty()).then_some(Series { figure, of: String::new(), points })
+    };
+    pitot_soak::figure::FIGURES.iter().filter_map(of).collect()
+}

@@ -1,0 +1,146 @@
+//! A server over time: what its loads saw, and what it used.
+
+use pitot_meter::units::span;
+use pitot_soak::figure::Unit;
+use pitot_soak::record::{Event, EventKind};
+
+use super::analysis::{Analysis, Series, SubjectFigures};
+use super::text::shown;
+use crate::axis::{Axis, Scale};
+use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
+
+/// What is drawn together: a title and the figures of one unit.
+const DRAWINGS: [(&str, &[&str]); 8] = [
+    ("Rate, replies a second", &["rate"]),
+    ("Response time", &["response-p50", "response-p99"]),
+    ("CPU time per request", &["cpu-per-request"]),
+    ("Memory", &["memory-rss", "memory-private", "memory-pss"]),
+    ("Descriptors", &["descriptors"]),
+    ("Threads and processes", &["threads", "processes"]),
+    ("Sockets", &["sockets-established", "sockets-close-wait", "sockets-time-wait", "sockets-other"]),
+    ("Kernel memory", &["slab"]),
+];
+/// More points than this could not be told apart.
+const POINTS_MAX: usize = 400;
+const STOPS_MAX: usize = 60;
+/// Room above the lines for the names of stretches.
+const HEADROOM: f64 = 1.15;
+/// A moment is drawn as wide as this share of the axis.
+const MOMENT_SHARE: f64 = 0.004;
+
+pub(super) fn figure(a: &Analysis<'_>) -> Option<Figure> {
+    let panes: Vec<Pane> = a.subjects.iter().rev().map(|subject| pane(a, subject)).collect();
+    let choice = (panes.len() > 1).then(|| "server".to_owned());
+    (!panes.is_empty()).then_some(Figure { choice, panes, caption: String::new() })
+}
+
+fn pane(a: &Analysis<'_>, subject: &SubjectFigures<'_>) -> Pane {
+    let scenes = DRAWINGS.iter().filter_map(|(title, names)| {
+        let all = subject.series.iter().chain(&a.machine);
+        let series: Vec<&Series> =
+            all.filter(|s| names.contains(&s.figure.name) && s.points.iter().any(|p| p.1 > 0.0)).collect();
+        (!series.is_empty()).then(|| scene(a, subject.subject.id, title, &series))
+    });
+    Pane { label: subject.subject.name.clone(), scenes: scenes.collect(), legend: Vec::new() }
+}
+
+fn scene(a: &Analysis<'_>, subject: i64, title: &str, series: &[&Series]) -> Scene {
+    let reached_s = a.soak.reached_s().max(1.0);
+    let (divisor, unit) = match reached_s {
+        s if s < 600.0 => (1.0, "seconds"),
+        s if s < 7200.0 => (60.0, "minutes"),
+        s if s < 172_800.0 => (3600.0, "hours"),
+        _ => (86_400.0, "days"),
+    };
+    let mut x = Axis::between(&format!("{unit} since the soak began"), 0.0, reached_s / divisor, |v| {
+        format!("{v:.2}")
+    });
+    stretch(&mut x, divisor);
+    let high = series.iter().flat_map(|s| &s.points).map(|p| p.1).fold(0.0, f64::max) * HEADROOM;
+    let of = series[0].figure.unit;
+    let base = axis_base(of, high);
+    let mut y = Axis::from_zero("", high / base, |v| shown(of, v * base));
+    stretch(&mut y, base);
+    let mut marks: Vec<Mark> =
+        a.soak.events.iter().filter_map(|event| mark(event, subject, reached_s)).collect();
+    for (index, one) in series.iter().enumerate() {
+        let mut label = one.figure.title.trim_start_matches("the ").to_owned();
+        if !one.of.is_empty() {
+            label = format!("{label}, {}", one.of);
+        }
+        marks.push(Mark::Line {
+            ink: Ink::Part(index % 3),
+            points: thinned(&one.points),
+            label: if series.len() > 1 { label } else { String::new() },
+            dots: false,
+            dashed: index >= 3,
+        });
+    }
+    Scene {
+        title: title.to_owned(),
+        hint: String::new(),
+        x,
+        y,
+        marks,
+        stops: stops(series),
+        size: Size::Half,
+    }
+}
+
+/// The unit in which an axis has round numbers.
+fn axis_base(unit: Unit, high: f64) -> f64 {
+    match unit {
+        Unit::Bytes => [1_073_741_824.0, 1_048_576.0, 1024.0].into_iter().find(|b| high >= *b).unwrap_or(1.0),
+        Unit::Count | Unit::Nanoseconds | Unit::PerSecond | Unit::Share => 1.0,
+    }
+}
+
+/// An axis whose numbers were of another unit.
+fn stretch(axis: &mut Axis, factor: f64) {
+    if let Scale::Linear { low, high } = &mut axis.scale {
+        (*low, *high) = (*low * factor, *high * factor);
+    }
+    axis.ticks.iter_mut().for_each(|(value, _)| *value *= factor);
+}
+
+/// Gaps and outages are stretches; other events are moments.
+fn mark(event: &Event, subject: i64, reached_s: f64) -> Option<Mark> {
+    if event.subject.is_some_and(|of| of != subject) {
+        return None;
+    }
+    let label = match event.kind {
+        EventKind::Gap => "gap",
+        EventKind::ServerEnded => "ended",
+        EventKind::ServerRestarted | EventKind::LoadEnded => return None,
+        EventKind::HangSilent
+        | EventKind::HangNotAccepting
+        | EventKind::HangStopped
+        | EventKind::HangNoReplies => "hang",
+        EventKind::Kernel => "kernel",
+        EventKind::ClockStep => "clock",
+    };
+    let to = event.until_s.unwrap_or(event.at_s).max(event.at_s + reached_s * MOMENT_SHARE);
+    Some(Mark::Stretch { from: event.at_s, to: to.min(reached_s), label: label.into() })
+}
+
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    points.iter().step_by(points.len().div_ceil(POINTS_MAX).max(1)).copied().collect()
+}
+
+fn stops(series: &[&Series]) -> Vec<Stop> {
+    let first = series[0];
+    let step = first.points.len().div_ceil(STOPS_MAX).max(1);
+    let stop = |(index, (at_s, _)): (usize, &(f64, f64))| Stop {
+        at: Anchor::X(*at_s),
+        heading: span(*at_s),
+        rows: series
+            .iter()
+            .enumerate()
+            .filter_map(|(ink, one)| {
+                let value = one.points.get(index)?.1;
+                Some((Some(Ink::Part(ink % 3)), one.figure.title.to_owned(), shown(one.figure.unit, value)))
+            })
+            .collect(),
+    };
+    first.points.iter().enumerate().step_by(step).map(stop).collect()
+}

@@ -1,0 +1,29 @@
+//! The report of a soak: what its loads did, what its servers used over time, what happened, and what drifts.
+
+mod analysis;
+mod charts;
+mod html;
+mod json;
+mod text;
+
+use pitot_soak::Soak;
+
+use crate::format::Format;
+use analysis::Analysis;
+
+/// The report of a soak, also while it runs. The formats for continuous integration are those of runs, and have no
+/// counterpart here: `None`.
+pub fn render(soak: &Soak, format: Format) -> Option<String> {
+    let analysis = Analysis::of(soak);
+    match format {
+        Format::Terminal | Format::Markdown => Some(text::render(&analysis)),
+        Format::Html => Some(html::render(&analysis)),
+        Format::Json => Some(json::render(&analysis)),
+        Format::Csv | Format::CsvSlices | Format::Github | Format::Junit => None,
+    }
+}
+
+/// How far a soak has come, on one screen.
+pub fn status(soak: &Soak) -> String {
+    text::status(&Analysis::of(soak))
+}

@@ -1,0 +1,174 @@
+//! The report as text, and the screen of `pitot soak status`.
+
+use std::fmt::Write as _;
+
+use pitot_lab::Unit as ShownUnit;
+use pitot_meter::units::{grouped, span};
+use pitot_soak::figure::Unit;
+use pitot_soak::record::{EventKind, State};
+
+use super::analysis::{Analysis, LoadFigures, Series, SubjectFigures};
+use crate::number::{figure, percent};
+use crate::terminal::{heading, item};
+
+/// Events on the screen of a status, the latest.
+const STATUS_EVENTS_MAX: usize = 8;
+/// Figures that a summary tells of, where they were sampled.
+const SUMMARY: [&str; 6] =
+    ["cpu-per-request", "memory-rss", "memory-private", "descriptors", "threads", "sockets-established"];
+
+pub(super) fn render(a: &Analysis<'_>) -> String {
+    let mut out = String::new();
+    head(&mut out, a);
+    for subject in &a.subjects {
+        server(&mut out, subject);
+    }
+    events(&mut out, a, usize::MAX);
+    let _ = writeln!(out, "\nTo repeat it: pitot soak {}", a.soak.info.arguments.join(" "));
+    out
+}
+
+pub(super) fn status(a: &Analysis<'_>) -> String {
+    let mut out = String::new();
+    head(&mut out, a);
+    for subject in &a.subjects {
+        let _ = writeln!(out, "\n{}", subject.subject.name);
+        for load in &subject.loads {
+            if let Some(last) = load.points.last() {
+                let _ = writeln!(
+                    out,
+                    "  now {}, p50 {}, p99 {}   {}",
+                    shown_rate(last.rate),
+                    figure(last.p50_ns, ShownUnit::Nanoseconds),
+                    figure(last.p99_ns, ShownUnit::Nanoseconds),
+                    load.load.name
+                );
+            }
+            let _ = writeln!(out, "  {}", counts(load));
+        }
+        changes(&mut out, subject);
+    }
+    events(&mut out, a, STATUS_EVENTS_MAX);
+    out
+}
+
+fn head(out: &mut String, a: &Analysis<'_>) {
+    let info = &a.soak.info;
+    heading(out, &format!("Soak: {}", info.title));
+    let state = match a.soak.state {
+        State::Complete => "complete",
+        State::Stopped => "stopped",
+        State::Running => "running, or killed",
+    };
+    let left_s = info.asked_s - a.loaded_s();
+    let mut line = format!("{} of {} under load, {state}", span(a.loaded_s()), span(info.asked_s));
+    if a.soak.state != State::Complete && left_s > 0.5 {
+        let _ = write!(line, ", {} left", span(left_s));
+    }
+    if a.soak.gaps_s() > 0.0 {
+        let _ = write!(line, "; {} without the lab (gaps)", span(a.soak.gaps_s()));
+    }
+    let _ = writeln!(out, "{line}");
+}
+
+fn server(out: &mut String, subject: &SubjectFigures<'_>) {
+    let _ = writeln!(out, "\n{}", subject.subject.name);
+    for load in &subject.loads {
+        let times = &load.response;
+        let time = |nanos: f64| figure(nanos, ShownUnit::Nanoseconds);
+        let _ = writeln!(out, "  load: {}", load.load.name);
+        let _ = writeln!(out, "    {}", counts(load));
+        if times.count() > 0 {
+            let at = |quantile: f64| time(times.at(quantile).0 as f64);
+            let _ = writeln!(
+                out,
+                "    mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
+                time(times.mean().0 as f64),
+                at(0.5),
+                at(0.99),
+                at(0.999),
+                time(times.max().0 as f64)
+            );
+        }
+    }
+    changes(out, subject);
+}
+
+/// Pages served, and failures by kind.
+fn counts(load: &LoadFigures<'_>) -> String {
+    let totals = &load.load.totals;
+    let mut line = format!("{} replies ({})", grouped(totals.completed), shown_rate(load.rate()));
+    if totals.missed > 0 {
+        let _ = write!(line, ", {} missed", grouped(totals.missed));
+    }
+    let _ = match totals.errors {
+        0 => write!(line, ", no error"),
+        errors => write!(line, ", {} errors", grouped(errors)),
+    };
+    let kinds: Vec<String> =
+        totals.kinds.iter().map(|k| format!("{} {} {}", k.phase, k.kind, grouped(k.count))).collect();
+    if !kinds.is_empty() {
+        let _ = write!(line, " ({})", kinds.join(", "));
+    }
+    line
+}
+
+fn shown_rate(rate: f64) -> String {
+    format!("{} a second", figure(rate, ShownUnit::PerSecond).trim())
+}
+
+/// What the server used at first and at last.
+fn changes(out: &mut String, subject: &SubjectFigures<'_>) {
+    for series in SUMMARY.iter().filter_map(|name| subject.find(name)) {
+        if let (Some(first), Some(last)) = (series.first(), series.last()) {
+            let change =
+                if first > 0.0 { format!(" ({:+.1}%)", (last / first - 1.0) * 100.0) } else { String::new() };
+            let _ = writeln!(
+                out,
+                "  {}: {} at first, {} at last{change}",
+                series.figure.title,
+                value(series, first),
+                value(series, last)
+            );
+        }
+    }
+}
+
+/// A value of a series as people read it.
+pub(super) fn value(series: &Series, value: f64) -> String {
+    shown(series.figure.unit, value)
+}
+
+pub(super) fn shown(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Bytes => figure(value, ShownUnit::Bytes),
+        Unit::Count => figure(value, ShownUnit::Count),
+        Unit::Nanoseconds => figure(value, ShownUnit::Nanoseconds),
+        Unit::PerSecond => figure(value, ShownUnit::PerSecond),
+        Unit::Share => percent(value),
+    }
+}
+
+fn events(out: &mut String, a: &Analysis<'_>, max: usize) {
+    let events = &a.soak.events;
+    if events.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\nWhat happened");
+    let skipped = events.len().saturating_sub(max);
+    if skipped > 0 {
+        let _ = writeln!(out, "  ({skipped} earlier events are in the report)");
+    }
+    for event in &events[skipped..] {
+        let length = match event.until_s {
+            Some(until_s) if event.kind != EventKind::Gap => format!(" (for {})", span(until_s - event.at_s)),
+            _ => String::new(),
+        };
+        item(out, "  ", &format!("{:>10}  {}{length}", span(event.at_s), event.sentence));
+        if max == usize::MAX {
+            for line in event.evidence.lines() {
+                let _ = writeln!(out, "              {line}");
+            }
+        }
+    }
+}

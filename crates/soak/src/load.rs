@@ -1,0 +1,131 @@
+//! From the lines of a load (`pitot load --intervals`) to its intervals and counts.
+
+use pitot_meter::Histogram;
+use pitot_results::interval::Interval as Line;
+use pitot_results::load::ErrorRow;
+
+use crate::record::{Interval, Kind, Totals};
+
+/// What a load has done, over all processes that were started for it.
+#[derive(Debug)]
+pub(crate) struct LoadCounts {
+    load: i64,
+    totals: Totals,
+    /// Errors that the present process has told of.
+    known: Vec<ErrorRow>,
+    open: Interval,
+    response: Histogram,
+}
+
+impl LoadCounts {
+    /// A load with what it did before.
+    pub(crate) fn new(load: i64, totals: Totals) -> LoadCounts {
+        LoadCounts { load, totals, known: Vec::new(), open: Interval::default(), response: Histogram::new() }
+    }
+
+    /// A process is started for it, which counts from 0.
+    pub(crate) fn begin_process(&mut self) {
+        self.known.clear();
+    }
+
+    /// Takes a line. Returns the replies that it tells of; none for anything but such a line.
+    pub(crate) fn line(&mut self, text: &str) -> Option<u64> {
+        let line: Line = serde_json::from_str(text).ok()?;
+        let response = Histogram::decode(&line.response).ok()?;
+        self.response.merge(&response);
+        self.open.completed += line.completed;
+        self.open.errors += line.errors;
+        self.open.missed += line.missed;
+        self.open.received += line.received;
+        self.open.open = line.open;
+        self.open.length_s += line.length_s as f64;
+        let totals = &mut self.totals;
+        totals.completed += line.completed;
+        let by_status = [line.status_2xx, line.status_3xx, line.status_4xx, line.status_5xx];
+        totals.by_status.iter_mut().zip(by_status).for_each(|(sum, n)| *sum += n);
+        totals.errors += line.errors;
+        totals.missed += line.missed;
+        totals.received += line.received;
+        totals.sent += line.sent;
+        for row in &line.error_kinds {
+            let known = self.known.iter().find(|k| k.phase == row.phase && k.kind == row.kind);
+            let new = row.count.saturating_sub(known.map_or(0, |k| k.count));
+            match totals.kinds.iter_mut().find(|k| k.phase == row.phase && k.kind == row.kind) {
+                Some(kind) => kind.count += new,
+                None if new > 0 => {
+                    totals.kinds.push(Kind { phase: row.phase.clone(), kind: row.kind.clone(), count: new });
+                }
+                None => {}
+            }
+        }
+        self.known = line.error_kinds;
+        Some(line.completed)
+    }
+
+    /// The interval from `begin_s` to `end_s`, if the load was under way in it. The load tells of whole seconds, the last of
+    /// which is not over when the load is ended in it: then no more than went by is counted.
+    pub(crate) fn end_interval(&mut self, begin_s: f64, end_s: f64) -> Option<Interval> {
+        let mut interval = std::mem::take(&mut self.open);
+        if interval.length_s <= 0.0 {
+            return None;
+        }
+        let whole_s = end_s - begin_s;
+        if whole_s.fract() > 1e-6 {
+            interval.length_s = interval.length_s.min(whole_s);
+        }
+        self.totals.loaded_s += interval.length_s;
+        let response = self.response.encode();
+        self.response.clear();
+        let start_s = (end_s - interval.length_s).max(begin_s);
+        Some(Interval { load: self.load, start_s, response, ..interval })
+    }
+
+    pub(crate) fn totals(&self) -> &Totals {
+        &self.totals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pitot_meter::Nanos;
+
+    use super::*;
+
+    fn line(t_s: u64, completed: u64, resets: u64) -> String {
+        let mut response = Histogram::new();
+        (0..completed).for_each(|_| response.record(Nanos::from_micros(30)));
+        let row =
+            ErrorRow { phase: "receive".into(), kind: "reset".into(), count: resets, ..ErrorRow::default() };
+        let line = Line {
+            t_s,
+            length_s: 1,
+            completed,
+            status_2xx: completed,
+            errors: 1,
+            response: response.encode(),
+            error_kinds: vec![row],
+            ..Line::default()
+        };
+        serde_json::to_string(&line).unwrap()
+    }
+
+    #[test]
+    fn counts_go_on_over_processes_and_no_error_is_counted_twice() {
+        let mut counts = LoadCounts::new(1, Totals { completed: 100, ..Totals::default() });
+        counts.begin_process();
+        assert_eq!(counts.line(&line(0, 5, 1)), Some(5));
+        assert_eq!(counts.line(&line(1, 6, 2)), Some(6));
+        let interval = counts.end_interval(2.0, 12.0).unwrap();
+        assert_eq!((interval.start_s, interval.length_s, interval.completed), (10.0, 2.0, 11));
+        assert_eq!(Histogram::decode(&interval.response).unwrap().count(), 11);
+        assert_eq!(counts.end_interval(12.0, 13.0), None);
+        counts.begin_process();
+        assert_eq!(counts.line(&line(0, 1, 1)), Some(1));
+        assert_eq!((counts.totals().completed, counts.totals().kinds[0].count), (112, 3));
+        assert_eq!(counts.totals().by_status[0], 12);
+        assert_eq!((counts.line("ready"), counts.totals().errors), (None, 3));
+        // It was ended half-way.
+        assert_eq!(counts.end_interval(12.0, 12.5).unwrap().length_s, 0.5);
+        assert_eq!(counts.totals().loaded_s, 2.5);
+    }
+}
