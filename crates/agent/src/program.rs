@@ -18,6 +18,8 @@ pub enum Role {
     Helper(usize),
     /// The command that stops the server.
     Stop,
+    /// The program that makes the fault with this number in the plan.
+    Fault(usize),
 }
 
 /// Whose figures a program's resources belong to.

@@ -19,6 +19,8 @@ use serde_json::{Value, json};
 
 use crate::targets;
 
+mod fault;
+
 /// List models, mechanisms, protocols, engines, metrics and more, and what of them works on this machine.
 #[derive(Debug, Args)]
 pub(crate) struct List {
@@ -51,6 +53,8 @@ enum What {
     Suites,
     /// Servers of others that Pitot knows: what each is, its settings, whether it is installed and how it is.
     Targets,
+    /// Faults of plans and of `pitot fault`, and which of them can be made on this machine.
+    Faults,
     /// Metrics of plans, reports and gates.
     Metrics,
     /// Charts of a report.
@@ -106,6 +110,7 @@ impl List {
             What::Profiles => PROFILES.iter().map(|p| named(p.name, p.summary, p.source)).collect(),
             What::Suites => suites()?,
             What::Targets => targets()?,
+            What::Faults => fault::rows(),
             What::Metrics => metrics(),
             What::Charts => CHARTS.iter().map(|c| named(c.name, c.title, c.summary)).collect(),
             What::Models => models(),

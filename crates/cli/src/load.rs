@@ -73,6 +73,9 @@ pub(crate) struct Load {
     /// connection before it counts as missed.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "5s", help_heading = "Load")]
     timeout: Nanos,
+    /// The longest pause before a connection that failed is opened again; pauses begin at 10ms and double.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "1s", help_heading = "Load")]
+    back_off: Nanos,
     /// Pause between a reply and the next request on the same connection.
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Load")]
     think: Option<Nanos>,
@@ -223,6 +226,10 @@ pub(crate) struct Load {
     /// Also print the run second by second: replies, errors, missed arrivals, open connections and response times.
     #[arg(long, help_heading = "Result")]
     timeline: bool,
+    /// Count right replies and errors in steps of this length as well, in the JSON (steps): 1ms to 1s, of which so many are a
+    /// second. The line `measured from NS` (CLOCK_MONOTONIC, nanoseconds) says on standard error when the first step begins.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, conflicts_with = "intervals", help_heading = "Result")]
+    steps: Option<Nanos>,
     /// Write the result as one JSON object; with - to standard output, and nothing else is written there.
     #[arg(long, value_name = "PATH|-", help_heading = "Result")]
     json: Option<PathBuf>,
@@ -356,6 +363,7 @@ impl Load {
             live: screen::live(),
             steps: !self.data_on_stdout(),
             intervals: self.intervals.map(output::Intervals::new),
+            tells_start: self.steps.is_some(),
             log: files
                 .hlog
                 .take()
@@ -441,6 +449,7 @@ impl Load {
             requests: self.requests_total,
             warmup: self.warmup,
             timeout: self.timeout,
+            back_off_max: self.back_off,
             engine: self.engine.clone(),
             source: self.source.clone(),
             source_per_user: self.source_per_user,
@@ -472,6 +481,7 @@ impl Load {
             seed: self.seed,
             abort_on: self.abort_on.clone(),
             fail_if: self.fail_if.clone(),
+            step: self.steps,
         }
     }
 }
@@ -584,6 +594,8 @@ struct Observer {
     /// Standard output may hold lines for people.
     steps: bool,
     intervals: Option<output::Intervals>,
+    /// The start of the measured part is said on standard error.
+    tells_start: bool,
     log: Option<HistogramLog>,
 }
 
@@ -632,6 +644,12 @@ impl HistogramLog {
 }
 
 impl Watch for Observer {
+    fn measured_from(&mut self, at: Nanos) {
+        if self.tells_start {
+            eprintln!("measured from {}", at.0);
+        }
+    }
+
     fn second(&mut self, progress: &Progress<'_>) {
         self.log = self.log.take().map(|log| log.second(progress));
         if let Some(line) = self.intervals.as_mut().and_then(|intervals| intervals.second(progress)) {

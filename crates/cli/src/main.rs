@@ -12,6 +12,7 @@ mod compare;
 mod comparison;
 mod disk;
 mod failure;
+mod fault;
 mod floor;
 mod foreign;
 mod host;
@@ -64,6 +65,7 @@ enum Command {
     Disk(disk::Disk),
     Floor(floor::Floor),
     Host(host::Host),
+    Fault(fault::FaultCommand),
     List(list::List),
     Target(target::TargetCommand),
     Tune(tune::Tune),
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         Command::Disk(command) => command.run(),
         Command::Floor(command) => command.run(),
         Command::Host(command) => command.run(),
+        Command::Fault(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Target(command) => command.run(),
         Command::Tune(command) => command.run(),

@@ -25,6 +25,7 @@ mod units;
 
 pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord, TargetWord};
 pub use metric::{Better, METRICS, Metric, Unit};
+pub use pitot_fault as fault;
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
 pub use pitot_results::{Latency, VerdictKind};
 pub use plan::{

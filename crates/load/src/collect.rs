@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pitot_meter::{Histogram, Nanos};
-use pitot_results::load::{ErrorRow, Second};
+use pitot_results::load::{ErrorRow, Second, Steps};
 
 use crate::tally::{Interval, Tally, add_errors};
 
@@ -31,6 +31,8 @@ pub(crate) struct Collector {
     pub(crate) sent: u64,
     pub(crate) open_ns: u128,
     pub(crate) peak_open: u64,
+    /// The measured part by its steps, where they are asked for.
+    pub(crate) steps: Option<Steps>,
 }
 
 impl Collector {
@@ -50,7 +52,14 @@ impl Collector {
             sent: 0,
             open_ns: 0,
             peak_open: 0,
+            steps: None,
         }
+    }
+
+    /// Collects steps of this length too.
+    pub(crate) fn in_steps(mut self, step: Option<Nanos>) -> Collector {
+        self.steps = step.map(|step| Steps { length_ns: step.0, ..Steps::default() });
+        self
     }
 
     /// Takes a second of one source.
@@ -108,6 +117,9 @@ impl Collector {
             self.peak_open = self.peak_open.max(interval.open_peak);
             if let Some(series) = &mut self.series {
                 series.push(second.clone());
+            }
+            if let Some(steps) = &mut self.steps {
+                interval.steps.append_to(steps, interval.second);
             }
             finished(self, &second, &interval.response);
         }

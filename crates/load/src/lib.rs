@@ -46,6 +46,7 @@ mod sessions;
 mod share;
 mod silence;
 mod status_ranges;
+mod steps;
 mod tally;
 mod think;
 mod threads;

@@ -48,6 +48,8 @@ pub struct Options {
     pub warmup: Nanos,
     /// How long to wait for a connection, for a reply, and in an open loop for a free connection.
     pub timeout: Nanos,
+    /// The longest pause before a connection that failed is opened again; pauses begin at 10 ms and double.
+    pub back_off_max: Nanos,
     /// The name of the engine.
     pub engine: Option<String>,
     /// Local addresses: `127.0.0.0/28`.
@@ -98,6 +100,8 @@ pub struct Options {
     pub abort_on: Vec<String>,
     /// Conditions that make the result a failure.
     pub fail_if: Vec<String>,
+    /// Also count right replies and errors in steps of this length.
+    pub step: Option<Nanos>,
 }
 
 impl Options {
@@ -118,6 +122,7 @@ impl Options {
             requests: None,
             warmup: Nanos::ZERO,
             timeout: Nanos::from_secs(5),
+            back_off_max: Nanos::from_secs(1),
             engine: None,
             source: None,
             source_per_user: false,
@@ -143,6 +148,7 @@ impl Options {
             seed: 1,
             abort_on: Vec::new(),
             fail_if: Vec::new(),
+            step: None,
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::protocol::{self, Built};
 use crate::reach::Reach;
 use crate::requests;
 use crate::share::Share;
+use crate::steps;
 use crate::think::ThinkTimes;
 use crate::workload::{self, ConnectAt, Group};
 use pitot_results::Failure;
@@ -68,6 +69,8 @@ pub struct Plan {
     pub(crate) requests: Option<u64>,
     pub(crate) warmup: Nanos,
     pub(crate) timeout: Nanos,
+    /// The longest pause before a connection that failed is opened again.
+    pub(crate) back_off_max: Nanos,
     pub(crate) engine: &'static EngineEntry,
     pub(crate) sources: Option<Sources>,
     /// Each user has a source address of its own.
@@ -75,6 +78,8 @@ pub struct Plan {
     pub(crate) think_times: ThinkTimes,
     pub(crate) seed: u64,
     pub(crate) conditions: Conditions,
+    /// Right replies and errors are counted in steps of this length too.
+    pub(crate) step: Option<Nanos>,
 }
 
 impl Plan {
@@ -139,12 +144,14 @@ impl Plan {
             requests: options.requests,
             warmup: options.warmup,
             timeout: options.timeout,
+            back_off_max: options.back_off_max,
             engine,
             sources: options.source.as_deref().map(sources).transpose()?,
             source_per_user: options.source_per_user,
             think_times: options.think_times,
             seed: options.seed,
             conditions,
+            step: steps::check(options.step)?,
         })
     }
 
@@ -198,6 +205,7 @@ impl Plan {
             pipeline: self.pipeline,
             sessions: self.sessions.clone(),
             timeout: self.timeout,
+            back_off_max: self.back_off_max,
             requests: self.requests.map(|n| share.of(n)),
             warmup: self.warmup,
             duration: self.duration,

@@ -56,6 +56,8 @@ pub(crate) struct Recorder {
     /// Of the present slice, if the load is held.
     beginning: Beginning,
     late_max: Nanos,
+    /// The length of a step, where the seconds are counted in steps too.
+    step: Option<Nanos>,
 }
 
 #[derive(Debug)]
@@ -118,7 +120,14 @@ impl Recorder {
             clocks_at_start: Clocks::default(),
             beginning: Beginning::default(),
             late_max: Nanos::ZERO,
+            step: None,
         }
+    }
+
+    /// Counts right replies and errors in steps of this length as well.
+    pub(crate) fn in_steps(mut self, step: Option<Nanos>) -> Recorder {
+        self.step = step;
+        self
     }
 
     /// The run has started and will be measured from `measure_at` to `end_at`, which is `MAX` if it is not known.
@@ -204,6 +213,9 @@ impl Recorder {
         self.tick(sample.done);
         self.interval.completed += u64::from(self.measuring);
         self.interval.by_class[status_class(sample.status)] += u64::from(self.measuring);
+        if self.step.is_some() && sample.outcome == Outcome::Right {
+            self.step_at(sample.done).inspect(|step| self.interval.steps.right(*step));
+        }
         self.tally.last_reply_ns = sample.done.0;
         if !self.measured(sample.intended) {
             if sample.outcome != Outcome::Right {
@@ -236,6 +248,13 @@ impl Recorder {
         }
     }
 
+    /// The step of the present second in which `now` lies, where there are steps.
+    fn step_at(&self, now: Nanos) -> Option<usize> {
+        let step = self.step.filter(|_| self.measuring)?;
+        let begins = self.measure_at + Nanos(self.interval.second * SECOND.0);
+        Some((now.since(begins).0 / step.0) as usize)
+    }
+
     /// A request has ended without a complete reply.
     pub(crate) fn failed(&mut self, intended: Nanos, now: Nanos, phase: ErrorPhase, kind: ErrorKind) {
         self.tick(now);
@@ -265,6 +284,9 @@ impl Recorder {
     fn count_error(&mut self, phase: ErrorPhase, kind: ErrorKind, now: Nanos) {
         self.interval.errors += 1;
         self.tally.last_error_ns = now.0;
+        if let Some(step) = self.step_at(now) {
+            self.interval.steps.error(step, phase, kind);
+        }
         match self.errors.iter_mut().find(|e| e.phase == phase && e.kind == kind) {
             Some(error) => error.count += 1,
             None => self.errors.push(ErrorCount { phase, kind, count: 1, handed_over: 0, first_at: now }),

@@ -152,7 +152,7 @@ fn measure(
         (Workers::Threads(Threads::start(run, pace, Share::WHOLE, &sender)), run.threads)
     };
     drop(sender);
-    let collector = Collector::new(sources as usize, watch.keeps_seconds());
+    let collector = Collector::new(sources as usize, watch.keeps_seconds()).in_steps(run.plan.step);
     let mut supervisor = Supervisor {
         run,
         rate,
@@ -261,6 +261,7 @@ impl Supervisor<'_> {
         }
         let at = now() + Gate::of(self.run.processes).notice();
         self.start_at = Some(at);
+        self.watch.measured_from(at + self.run.plan.warmup);
         self.workers.open(at);
     }
 
@@ -390,6 +391,7 @@ impl Measured {
             protocol: tally.protocol.clone(),
             unanswered_since_s: silence::at_the_end(tally).map(|silence| silence.since.as_secs_f64()),
             series: collector.series(),
+            steps: collector.steps.clone(),
             client: Client {
                 cpu_user_s: tally.threads.iter().map(|t| t.cpu_user_s).sum(),
                 cpu_system_s: tally.threads.iter().map(|t| t.cpu_system_s).sum(),

@@ -12,6 +12,7 @@ use crate::handshakes::Handshakes;
 use crate::histogram_text as text;
 use crate::pages::PageTally;
 use crate::sessions::SessionTally;
+use crate::steps::StepCounts;
 
 /// First digits that a status may have.
 pub(crate) const STATUS_CLASSES: usize = 10;
@@ -102,6 +103,8 @@ pub(crate) struct Interval {
     /// Response times of the replies completed and of the timeouts in it.
     #[serde(with = "text")]
     pub(crate) response: Histogram,
+    /// The same in parts of the second, where they are asked for.
+    pub(crate) steps: StepCounts,
 }
 
 impl Tally {
@@ -233,6 +236,7 @@ impl Interval {
         self.open = open;
         self.open_peak = open;
         self.open_ns = 0;
+        self.steps.clear();
     }
 
     /// Adds what another source did in the same second. Peaks of one second are added, as if they had come at once.
@@ -249,6 +253,7 @@ impl Interval {
         self.open_peak += other.open_peak;
         self.open_ns += other.open_ns;
         self.response.merge(&other.response);
+        self.steps.merge(&other.steps);
     }
 }
 

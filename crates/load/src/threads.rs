@@ -41,6 +41,7 @@ impl Threads {
             let thread_plan = run.plan.thread(share, pace);
             let route = run.route(share);
             let engine = run.plan.engine;
+            let step = run.plan.step;
             let cpus = &run.plan.cpus;
             let cpu = (!cpus.is_empty()).then(|| cpus[share.index as usize % cpus.len()]);
             let (messages, gate) = (messages.clone(), Arc::clone(&gate));
@@ -53,7 +54,7 @@ impl Threads {
                     sched::wake_precisely();
                     let requested = thread_plan.groups.iter().map(|(_, count)| count).sum();
                     let intervals = Intervals { source, finished: messages.clone(), spare };
-                    let recorder = Recorder::new(requested, intervals);
+                    let recorder = Recorder::new(requested, intervals).in_steps(step);
                     let mut connections = Connections::new(thread_plan, recorder, gate);
                     let mut ready = |connections: &Connections| {
                         let _ = messages.send(Message::Ready { opened: connections.opened() });

@@ -4,6 +4,11 @@ use pitot_results::load::{ErrorRow, Second, Step};
 
 /// Observes a run, and may end it early.
 pub trait Watch {
+    /// All connections have been tried, and the measured part will begin then.
+    fn measured_from(&mut self, at: Nanos) {
+        let _ = at;
+    }
+
     /// A second is over for all threads and processes.
     fn second(&mut self, progress: &Progress<'_>) {
         let _ = progress;

@@ -3,6 +3,7 @@
 use crate::amount::{generations, slice_s};
 use crate::analysis::{Analysis, Standing};
 use crate::control::{controls, steal};
+use crate::faults::effect;
 use crate::findings::{answer, findings};
 use crate::published::published;
 use crate::text::unmarked;
@@ -53,6 +54,7 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
         "control": controls_of(a),
         "steal_share": steal(run),
         "cells": cells(a),
+        "faults": faults_of(a),
         "skipped": skips,
         "published": published_values(a),
         "host": run.host_before,
@@ -61,6 +63,53 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// Every fault of every repetition, with what its clients saw.
+fn faults_of(a: &Analysis<'_>) -> Vec<Value> {
+    let mut all = Vec::new();
+    for cell in &a.run.cells {
+        let factors: Map<String, Value> =
+            cell.factors.iter().map(|f| (f.name.clone(), json!(f.level))).collect();
+        for repetition in &cell.repetitions {
+            let start = repetition.load.as_ref().map_or(0, |load| load.clock_ns.start);
+            let seconds = |at: u64| (at > 0 && start > 0).then(|| (at as f64 - start as f64) / 1e9);
+            for (index, fault) in repetition.faults.iter().enumerate() {
+                let seen = effect(repetition, index);
+                let service = seen.as_ref().and_then(|seen| seen.service.as_ref());
+                let errors = seen.as_ref().map(|seen| {
+                    seen.errors
+                        .iter()
+                        .map(|(phase, kind, count)| json!({"phase": phase, "kind": kind, "count": count}))
+                        .collect::<Vec<_>>()
+                });
+                all.push(json!({
+                    "factors": factors,
+                    "block": repetition.block,
+                    "number": fault.number,
+                    "kind": fault.kind,
+                    "what": fault.what,
+                    "made": fault.was_made(),
+                    "due_s": fault.due_s,
+                    "began_s": seconds(fault.began_ns),
+                    "ended_s": seconds(fault.ended_ns),
+                    "server_died": fault.server_died,
+                    "service": service.map(|service| json!({
+                        "before_rps": service.before_rps,
+                        "during_rps": service.during_rps,
+                        "after_rps": service.after_rps,
+                        "outage_s": service.outage_s,
+                        "first_reply_s": service.first_reply_s,
+                        "full_rate_s": service.full_rate_s,
+                        "stays_slower": service.stays_slower,
+                    })),
+                    "errors": errors,
+                    "errors_before": seen.as_ref().map(|seen| seen.errors_before),
+                }));
+            }
+        }
+    }
+    all
 }
 
 fn cells(a: &Analysis<'_>) -> Vec<Value> {

@@ -15,6 +15,7 @@ mod control;
 mod csv;
 mod csv_slices;
 mod escape;
+mod faults;
 mod findings;
 mod format;
 mod github;

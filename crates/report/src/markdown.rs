@@ -1,6 +1,7 @@
 //! The report as Markdown, for an issue or a wiki.
 
 use crate::analysis::Analysis;
+use crate::faults::{COLUMNS, LEGEND, rows};
 use crate::findings::{answer, findings};
 use crate::method::{facts, method_sentences};
 use crate::published::published;
@@ -27,12 +28,34 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     out.push_str("## Findings\n\n");
     list(&mut out, "1. ", &findings(a));
     results(&mut out, a);
+    faults(&mut out, a);
     published_tables(&mut out, a);
     commands(&mut out, a);
     method(&mut out, a);
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
+}
+
+fn faults(out: &mut String, a: &Analysis<'_>) {
+    let rows = rows(a.run);
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "## Faults\n\n{LEGEND}\n");
+    let heads: Vec<String> = ["cell"]
+        .iter()
+        .chain(&COLUMNS)
+        .chain(&["errors", "stayed worse"])
+        .map(|head| (*head).to_owned())
+        .collect();
+    let rows = rows.iter().map(|row| {
+        let name = format!("{} ({})", row.name(), row.notes().join("; "));
+        let times = [row.first_reply(), row.full_rate(), row.meanwhile(), row.afterwards(), row.errors()];
+        let worse = row.worse().join("; ");
+        [row.cell.label(), name].into_iter().chain(times).chain([worse]).collect()
+    });
+    grid(out, &heads, rows);
 }
 
 fn published_tables(out: &mut String, a: &Analysis<'_>) {

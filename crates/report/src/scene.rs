@@ -170,6 +170,8 @@ pub enum Mark {
         to: f64,
         /// What it is.
         label: String,
+        /// Something was done to the server in it.
+        fault: bool,
     },
 }
 

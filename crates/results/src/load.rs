@@ -77,6 +77,9 @@ pub struct LoadResult {
     pub unanswered_since_s: Option<f64>,
     /// The measured part by the second.
     pub series: Vec<Second>,
+    /// The measured part in steps that are shorter than a second, where they are asked for (`--steps`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Steps>,
     /// The generator's own resources and its verdict.
     pub client: Client,
     /// A storm of connections, where one was asked for.
@@ -330,6 +333,30 @@ pub struct Second {
     pub p99_ns: u64,
     /// The longest of the same, nanoseconds.
     pub max_ns: u64,
+}
+
+/// The measured part in steps of equal length, of which so many are a second.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Steps {
+    /// The length of a step, nanoseconds.
+    pub length_ns: u64,
+    /// Replies that came complete, right and in time, by step, from the start of the measured part to the last that had one.
+    pub right: Vec<u64>,
+    /// Errors by phase and kind.
+    pub errors: Vec<StepErrors>,
+}
+
+/// Errors of one kind by step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StepErrors {
+    /// As in [`ErrorRow`].
+    pub phase: String,
+    /// As in [`ErrorRow`].
+    pub kind: String,
+    /// Steps that had some, ascending, and how many.
+    pub at: Vec<(u64, u64)>,
 }
 
 /// The generator's own resources in the measured part.

@@ -71,7 +71,7 @@ impl Budget {
 /// Watches one repetition.
 #[derive(Debug)]
 pub(crate) struct Monitor {
-    server_session: u32,
+    server_sessions: Vec<u32>,
     load_session: Option<u32>,
     /// Helpers of the load: known processes that count for neither tree.
     helper_sessions: Vec<u32>,
@@ -95,7 +95,7 @@ impl Monitor {
     /// A monitor of the server that leads `server_session`.
     pub(crate) fn new(server_session: u32, server_cpus: &[usize], load_cpus: &[usize]) -> Monitor {
         Monitor {
-            server_session,
+            server_sessions: vec![server_session],
             load_session: None,
             helper_sessions: Vec::new(),
             server_cpus: server_cpus.to_vec(),
@@ -113,6 +113,11 @@ impl Monitor {
             others: Budget::new(200, 200),
             samples: Vec::new(),
         }
+    }
+
+    /// The server was started again, and now leads this session.
+    pub(crate) fn watch_server(&mut self, session: u32) {
+        self.server_sessions.push(session);
     }
 
     /// From now on the load generator that leads this session is watched too.
@@ -148,11 +153,11 @@ impl Monitor {
         let from = thread_cpu();
         self.server.clear();
         self.load.clear();
-        // No process has session 0 but threads of the kernel, which are never the load generator.
-        let mut wanted = vec![self.server_session, self.load_session.unwrap_or(self.server_session)];
+        let mut wanted = self.server_sessions.clone();
+        wanted.extend(self.load_session);
         wanted.extend(&self.helper_sessions);
         self.sessions.walk(&mut self.reader, &wanted, |pid, stat| {
-            if stat.session == self.server_session {
+            if self.server_sessions.contains(&stat.session) {
                 self.server.add(pid, stat);
             } else if Some(stat.session) == self.load_session {
                 self.load.add(pid, stat);

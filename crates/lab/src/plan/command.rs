@@ -10,6 +10,11 @@ use super::value::{Settings, Value};
 /// As the first word of a command, this very program, wherever it is.
 pub(crate) const OWN: &str = "pitot";
 
+/// How finely the load generator counts where faults are made.
+const STEPS: &str = "10ms";
+/// How soon it tries a lost connection again: what a pause of its own adds is no outage of the server.
+const BACK_OFF: &str = "40ms";
+
 /// What the lab chooses for one run of a cell.
 #[derive(Clone, Debug)]
 pub struct Placement {
@@ -108,6 +113,12 @@ impl Cell {
                 argv.extend(["--warmup".into(), show_duration(warmup_s)]);
             }
             argv.extend(["--duration".into(), show_duration(plan.duration_s)]);
+        }
+        if !plan.faults.is_empty() && self.program.is_none() {
+            argv.extend(["--steps".into(), STEPS.into()]);
+            if self.load.get("back-off").is_none() {
+                argv.extend(["--back-off".into(), BACK_OFF.into()]);
+            }
         }
         if self.takes.cpus {
             argv.extend(["--cpus".into(), self.cpus_of_load(at).to_owned()]);

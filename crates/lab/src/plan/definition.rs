@@ -1,5 +1,6 @@
 //! A plan, as plain data.
 
+use pitot_fault::FaultPlan;
 use serde::{Deserialize, Serialize};
 
 use super::host::SettingSet;
@@ -89,6 +90,8 @@ pub struct Plan {
     pub ready_timeout_s: f64,
     /// Seconds that a server may take to stop.
     pub stop_timeout_s: f64,
+    /// What is done to the server while it is under load.
+    pub faults: Vec<FaultPlan>,
     /// CPUs of the servers as a list (`0-3,8`); one half of the cores if none.
     pub server_cpus: Option<String>,
     /// CPUs of the load generator; the other half if none.
@@ -139,6 +142,7 @@ impl Default for Plan {
             published: Vec::new(),
             ready_timeout_s: 10.0,
             stop_timeout_s: 10.0,
+            faults: Vec::new(),
             server_cpus: None,
             load_cpus: None,
             hosts: Vec::new(),

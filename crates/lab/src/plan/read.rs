@@ -1,5 +1,6 @@
 //! From the text of a plan to a checked [`Plan`].
 
+use pitot_fault::At;
 use toml::de::DeTable;
 
 use super::definition::{Measure, Plan};
@@ -11,7 +12,7 @@ use super::source::{PlanError, Section, Source};
 use crate::catalog::Catalog;
 
 /// Keys of fresh runs. A plan that has one and says nothing of `measure` means fresh runs.
-const FRESH_KEYS: [&str; 2] = ["repetitions", "duration"];
+const FRESH_KEYS: [&str; 3] = ["repetitions", "duration", "faults"];
 /// Keys of slices alone.
 const SLICE_KEYS: [&str; 4] = ["generations", "until-decided", "slices", "slice"];
 /// The warm-up of a server that is loaded in slices, where the plan does not say: there is one in every generation.
@@ -57,6 +58,7 @@ impl Plan {
         }
         check_measure(&plan, &root)?;
         check_needs(&known, &plan, &root)?;
+        check_faults(&plan, &root)?;
         placeholders::check(source, table.get_ref())?;
         Ok(plan)
     }
@@ -81,6 +83,34 @@ fn check_measure(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
     {
         let what = "`generations` and `until-decided` both say how many generations there are";
         return Err(root.source.error(&item.key_span, what, "take one of the two out"));
+    }
+    Ok(())
+}
+
+/// Faults are made in fresh runs on this machine, and within the measured part.
+fn check_faults(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    let Some(item) = root.get("faults").filter(|_| !plan.faults.is_empty()) else { return Ok(()) };
+    if plan.measure == Measure::Slices {
+        let what =
+            "faults are made in fresh runs, and `measure` says slices: they would meet all cells of a group";
+        return Err(root.source.error(
+            &item.key_span,
+            what,
+            "write measure = \"fresh\", or take the faults out",
+        ));
+    }
+    if !plan.hosts.is_empty() {
+        let what = "faults are made on the lab's own machine, and this plan has hosts";
+        return Err(root.source.error(&item.key_span, what, "take the hosts out, or the faults"));
+    }
+    for (fault, table) in plan.faults.iter().zip(item.list()?) {
+        if let At::Seconds(at_s) = fault.at
+            && at_s >= plan.duration_s
+        {
+            let section = table.section("a fault")?;
+            let what = format!("the measured part is over after {} s, before this fault", plan.duration_s);
+            return Err(section.need("at", "")?.error(what, "write a longer `duration`, or an earlier `at`"));
+        }
     }
     Ok(())
 }

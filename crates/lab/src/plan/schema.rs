@@ -130,6 +130,7 @@ fn structure(shape: Shape, catalog: &Catalog) -> Value {
                 {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/scalar"}}, {"type": "object"}
             ]}
         }),
+        Shape::Faults => list_with_levels(table(keys::FAULT, catalog)),
         Shape::Exclusions => list_with_levels(table(keys::EXCLUSION, catalog)),
         Shape::Published => json!({"type": "array", "items": table(keys::PUBLISHED, catalog)}),
         Shape::PublishedValues => list_with_levels(table(keys::PUBLISHED_VALUE, catalog)),

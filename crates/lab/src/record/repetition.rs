@@ -1,5 +1,6 @@
 //! One repetition of a cell, as it is recorded.
 
+use pitot_fault::FaultRecord;
 use pitot_results::load::LoadResult;
 use pitot_results::serve::ServeResult;
 
@@ -43,6 +44,8 @@ pub struct Repetition {
     pub samples: Vec<Sample>,
     /// The slices, in the order of their times, of a repetition that is a generation; empty for one that is a fresh run.
     pub slices: Vec<Slice>,
+    /// The faults that were made, in the order of their beginning.
+    pub faults: Vec<FaultRecord>,
 }
 
 impl Repetition {

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use pitot_fault::FaultRecord;
 use pitot_results::VerdictKind;
 use pitot_results::load::LoadResult;
 use rusqlite::{Connection, OpenFlags, Row};
@@ -182,12 +183,14 @@ fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, R
 
     let mut samples = read_samples(connection)?;
     let mut slices = if schema::has_slices(layout) { read_slices(connection)? } else { HashMap::new() };
+    let mut faults = if schema::has_faults(layout) { read_faults(connection)? } else { HashMap::new() };
     let mut query = connection.prepare("SELECT * FROM repetition ORDER BY cell_id, block")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let mut repetition = read_repetition(row, layout)?;
         repetition.samples = samples.remove(&repetition.id).unwrap_or_default();
         repetition.slices = slices.remove(&repetition.id).unwrap_or_default();
+        repetition.faults = faults.remove(&repetition.id).unwrap_or_default();
         cells[index_of(row.get("cell_id")?)?].repetitions.push(repetition);
     }
     Ok(cells)
@@ -221,6 +224,7 @@ fn read_repetition(row: &Row<'_>, layout: u32) -> Result<Repetition, RunFileErro
         output_tail: row.get(schema::output_tail_column(layout))?,
         samples: Vec::new(),
         slices: Vec::new(),
+        faults: Vec::new(),
     })
 }
 
@@ -254,6 +258,27 @@ fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, Ru
             server.private_bytes = columns.take()?;
         }
         all.entry(repetition).or_default().push(sample);
+    }
+    Ok(all)
+}
+
+fn read_faults(connection: &Connection) -> Result<HashMap<i64, Vec<FaultRecord>>, RunFileError> {
+    let mut all: HashMap<i64, Vec<FaultRecord>> = HashMap::new();
+    let mut query = connection.prepare("SELECT * FROM fault ORDER BY repetition_id, due_s, number")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let moment =
+            |name: &str| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(name)?.unwrap_or(0) as u64);
+        all.entry(row.get("repetition_id")?).or_default().push(FaultRecord {
+            number: row.get("number")?,
+            kind: row.get("kind")?,
+            due_s: row.get("due_s")?,
+            began_ns: moment("began_ns")?,
+            ended_ns: moment("ended_ns")?,
+            what: row.get("what")?,
+            command: row.get("command")?,
+            server_died: row.get("server_died")?,
+        });
     }
     Ok(all)
 }

@@ -7,7 +7,7 @@ use super::error::RunFileError;
 /// `PRAGMA application_id`: "Pito". file(1) and others recognise a run file by it.
 pub(super) const APPLICATION_ID: i64 = 0x5069_746F;
 /// `PRAGMA user_version`: the layout that this version writes.
-pub(super) const LAYOUT: u32 = 6;
+pub(super) const LAYOUT: u32 = 7;
 
 pub(super) fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.execute_batch(include_str!("schema.sql"))?;
@@ -35,7 +35,28 @@ pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), rusqlit
             "BEGIN; ALTER TABLE repetition ADD COLUMN warmup_s REAL; PRAGMA user_version = 6; COMMIT;",
         )?;
     }
+    if found < 7 {
+        add_table(connection, "fault", 7)?;
+    }
     Ok(())
+}
+
+/// Adds a table of the schema as it stands there.
+fn add_table(connection: &Connection, name: &str, layout: u32) -> Result<(), rusqlite::Error> {
+    let table = table(name);
+    connection.execute_batch(&format!("BEGIN; {table} PRAGMA user_version = {layout}; COMMIT;"))
+}
+
+/// The statement that creates a table of the schema.
+fn table(name: &str) -> &'static str {
+    let schema = include_str!("schema.sql");
+    let from = schema.find(&format!("CREATE TABLE {name} ")).expect("the schema has the table");
+    schema[from..].split_inclusive(';').next().unwrap_or_default()
+}
+
+/// True if a file of this layout knows of faults.
+pub(super) fn has_faults(layout: u32) -> bool {
+    layout >= 7
 }
 
 /// True if a file of this layout knows how long warm-ups took that ended by themselves.
@@ -45,9 +66,7 @@ pub(super) fn has_warmup(layout: u32) -> bool {
 
 /// Layout 5: cells that are measured in slices.
 fn add_slices(connection: &Connection) -> Result<(), rusqlite::Error> {
-    let schema = include_str!("schema.sql");
-    let from = schema.find("CREATE TABLE slice").expect("the schema has the table");
-    let table = schema[from..].split_inclusive(';').next().unwrap_or_default();
+    let table = table("slice");
     connection.execute_batch(&format!(
         "BEGIN;
          ALTER TABLE cell ADD COLUMN measure TEXT NOT NULL DEFAULT 'fresh';

@@ -141,6 +141,20 @@ CREATE TABLE slice (
     PRIMARY KEY (repetition_id, round, position)
 ) STRICT, WITHOUT ROWID;
 
+-- Faults that were made in a repetition, since layout 7. Times are CLOCK_MONOTONIC, in nanoseconds, as those of samples.
+CREATE TABLE fault (
+    repetition_id    INTEGER NOT NULL REFERENCES repetition (id),
+    number           INTEGER NOT NULL,      -- its position in the plan, from 0
+    kind             TEXT NOT NULL,
+    due_s            REAL NOT NULL,         -- when it was to begin, from the start of the measured part
+    began_ns         INTEGER,               -- NULL: it was not made, and `what` says why
+    ended_ns         INTEGER,               -- when it was taken back
+    what             TEXT NOT NULL,         -- what was done
+    command          TEXT NOT NULL,         -- the command that repeats it, empty if the lab itself has made it
+    server_died      INTEGER NOT NULL,      -- 1: the server as a whole, which was started again at the fault's end
+    PRIMARY KEY (repetition_id, number)
+) STRICT, WITHOUT ROWID;
+
 -- For people with an SQLite shell: a line per repetition.
 CREATE VIEW result AS
 SELECT repetition.id AS repetition_id,

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use pitot_fault::FaultRecord;
 use pitot_results::VerdictKind;
 use pitot_results::load::LoadResult;
 
@@ -104,6 +105,16 @@ fn repetition() -> Repetition {
             Sample { at_ns: 2, load: Some(tree), tcp_retransmits: 4, cost_ns: 8, ..Sample::default() },
         ],
         slices: Vec::new(),
+        faults: vec![FaultRecord {
+            number: 1,
+            kind: "stop".into(),
+            due_s: 0.5,
+            began_ns: 3,
+            ended_ns: 4,
+            what: "SIGSTOP to process 4711 (pitot)".into(),
+            command: "pitot fault stop --pid PID --for 1s".into(),
+            server_died: false,
+        }],
     }
 }
 
@@ -187,6 +198,7 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
             .execute_batch(&format!(
                 "{undo}
                  ALTER TABLE repetition DROP COLUMN warmup_s;
+                 DROP TABLE fault;
                  DROP TABLE slice;
                  ALTER TABLE cell DROP COLUMN measure;
                  ALTER TABLE cell DROP COLUMN fresh_reason;
@@ -212,7 +224,7 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
         drop(writer);
         let run = Run::open(&path).unwrap();
         assert_eq!(run.cells[2].repetitions[0].verdict.kind, VerdictKind::RateMissed);
-        assert_eq!(run.info.schema_version, 6);
+        assert_eq!(run.info.schema_version, 7);
         let warm_ups = [0, 1].map(|cell| run.cells[cell].repetitions[0].warmup_s);
         assert_eq!(warm_ups, [None, Some(4.5)]);
         assert_eq!((of(&run, 0), of(&run, 1)), (kept, (Some(6), "bye".to_owned())));

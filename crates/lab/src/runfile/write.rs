@@ -275,6 +275,23 @@ fn insert_repetition(
     for slice in &repetition.slices {
         insert.execute(rusqlite::params_from_iter(slice_row(id, slice)))?;
     }
+    for fault in &repetition.faults {
+        let moment = |at: u64| (at > 0).then_some(at as i64);
+        transaction.execute(
+            "INSERT INTO fault VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                id,
+                fault.number,
+                fault.kind,
+                fault.due_s,
+                moment(fault.began_ns),
+                moment(fault.ended_ns),
+                fault.what,
+                fault.command,
+                fault.server_died,
+            ],
+        )?;
+    }
     Ok(())
 }
 

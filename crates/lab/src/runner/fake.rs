@@ -75,6 +75,7 @@ pub(super) struct Fake {
     pub(super) load: Script,
     pub(super) helper: Script,
     pub(super) warm_up: Script,
+    pub(super) fault: Script,
     /// Servers of which a word of the command says that they do something else.
     pub(super) other_servers: Vec<(&'static str, Script)>,
     /// The host refuses every change, with this sentence.
@@ -106,6 +107,7 @@ impl Fake {
             load,
             helper: serves,
             warm_up: Script::default(),
+            fault: Script::default(),
             other_servers: Vec::new(),
             refuses_host: None,
             suspended: None,
@@ -135,7 +137,8 @@ impl Fake {
     }
 
     fn program(&mut self, role: Role) -> Option<&mut Program> {
-        self.programs.iter_mut().find(|p| p.role == role)
+        // Of a server that was started again the last one counts.
+        self.programs.iter_mut().rev().find(|p| p.role == role)
     }
 }
 
@@ -146,6 +149,7 @@ impl Machine for Fake {
             load: self.load.clone(),
             helper: self.helper.clone(),
             warm_up: self.warm_up.clone(),
+            fault: self.fault.clone(),
             other_servers: self.other_servers.clone(),
             refuses_host: self.refuses_host,
             suspended: self.suspended,
@@ -227,6 +231,7 @@ impl Executor for Fake {
             }
             Role::Load => &self.load,
             Role::WarmUp => &self.warm_up,
+            Role::Fault(_) => &self.fault,
             Role::Helper(_) | Role::Stop => &self.helper,
         };
         if let Some(error) = script.start_error {

@@ -14,7 +14,6 @@ use crate::workload::{ConnectAt, Usage};
 
 /// The first back-off; it doubles with each failure in a row.
 const BACK_OFF_MIN: Nanos = Nanos::from_millis(10);
-const BACK_OFF_MAX: Nanos = Nanos::from_secs(1);
 /// A connection that ends sooner, without a reply, counts as a failure to open one, so that a server that accepts and
 /// closes is not flooded with connects.
 const SHORT_LIFE: Nanos = Nanos::from_secs(1);
@@ -245,7 +244,7 @@ impl Connections {
     fn recover(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
         let failures = self.slots[slot as usize].failures;
         if failures > 0 {
-            let pause = Nanos(BACK_OFF_MIN.0 << (failures - 1).min(10)).min(BACK_OFF_MAX);
+            let pause = Nanos(BACK_OFF_MIN.0 << (failures - 1).min(10)).min(self.back_off_max);
             self.pause(slot, Pause::BackOff { until: now + pause });
         } else {
             self.reopen(wire, slot, now);

@@ -30,6 +30,8 @@ pub(crate) struct ThreadPlan {
     /// Requests under way on one connection, at most.
     pub(crate) pipeline: u16,
     pub(crate) timeout: Nanos,
+    /// The longest pause before a connection that failed is opened again.
+    pub(crate) back_off_max: Nanos,
     /// What is to be known of sessions, if requests are steps of such.
     pub(crate) sessions: Option<SessionPlan>,
     /// This thread's requests in the measured part, where limited.
@@ -88,6 +90,7 @@ pub(crate) struct Connections {
     pub(super) ready: VecDeque<u32>,
     pub(super) timers: Timers,
     pub(super) timeout: Nanos,
+    pub(super) back_off_max: Nanos,
     pub(super) pace: Pacing,
     pub(super) recorder: Recorder,
     pub(super) random: Random,
@@ -195,6 +198,7 @@ impl Connections {
             ready: VecDeque::with_capacity(slots.len()),
             timers: Timers::new(slots.len()),
             timeout: plan.timeout,
+            back_off_max: plan.back_off_max,
             pace: match plan.pace {
                 ThreadPace::Closed { think } => Pacing::Closed { think },
                 ThreadPace::Open(mut arrivals) => {

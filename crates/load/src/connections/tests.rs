@@ -82,6 +82,7 @@ impl Harness {
         let options = ClientOptions { requests: vec![request], ..ClientOptions::default() };
         let protocol = (pitot_proto::client::find("http").unwrap().build)(&url, &options).unwrap();
         let mut plan = ThreadPlan {
+            back_off_max: Nanos::from_secs(1),
             protocol: protocol.into(),
             groups: vec![(lifecycle(u64::MAX), connections)],
             pace,

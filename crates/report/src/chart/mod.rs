@@ -12,6 +12,7 @@ mod memory;
 mod power_curve;
 mod published;
 mod repetitions;
+mod service;
 mod timeline;
 
 pub use entry::Chart;
@@ -27,6 +28,7 @@ pub static CHARTS: &[Chart] = &[
     cpu_split::CHART,
     memory::CHART,
     published::CHART,
+    service::CHART,
     timeline::CHART,
 ];
 

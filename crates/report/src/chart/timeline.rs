@@ -18,7 +18,7 @@ pub(super) const CHART: Chart = Chart {
 /// More points than this could not be distinguished on a page.
 const POINTS_MAX: usize = 150;
 /// More cells than this would make the file heavy: those with the highest load are shown.
-const CELLS_MAX: usize = 16;
+pub(super) const CELLS_MAX: usize = 16;
 /// Room above the lines for the name of the measured stretch.
 const HEADROOM: f64 = 1.15;
 const SERVER: Ink = Ink::Part(0);
@@ -65,7 +65,14 @@ fn pane(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<Pane> {
         .windows(2)
         .map(|pair| (seconds(pair[1].at_ns), Rates::between(pair[0], pair[1], are_shared)))
         .collect();
-    let stretch = window.map(|w| Mark::Stretch { from: 0.0, to: seconds(w.end), label: "measured".into() });
+    let stretch = window.map(|w| Mark::Stretch {
+        from: 0.0,
+        to: seconds(w.end),
+        label: "measured".into(),
+        fault: false,
+    });
+    let bands = fault_bands(repetition, origin);
+    let stretch: Vec<Mark> = stretch.into_iter().chain(bands).collect();
     let (first, last) = (rates.first()?.0.min(0.0), rates.last()?.0);
     let x = || Axis::between("seconds since the measurement began", first, last, |v| format!("{v:.2}"));
     let memory: Vec<(f64, f64)> = samples
@@ -81,7 +88,20 @@ fn pane(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<Pane> {
     Some(Pane { label: cell.record.label(), scenes, legend })
 }
 
-fn cpu_scene(rates: &[(f64, Rates)], x: Axis, stretch: Option<Mark>) -> Scene {
+/// The faults of a repetition, in seconds from `origin`.
+pub(super) fn fault_bands(repetition: &Repetition, origin: u64) -> Vec<Mark> {
+    let seconds = |at_ns: u64| (at_ns as f64 - origin as f64) / 1e9;
+    let made = repetition.faults.iter().filter(|fault| fault.was_made());
+    made.map(|fault| Mark::Stretch {
+        from: seconds(fault.began_ns),
+        to: seconds(fault.ended_ns.max(fault.began_ns)),
+        label: fault.kind.clone(),
+        fault: true,
+    })
+    .collect()
+}
+
+fn cpu_scene(rates: &[(f64, Rates)], x: Axis, stretch: Vec<Mark>) -> Scene {
     let line = |ink: Ink, label: &str, points: Vec<(f64, f64)>| Mark::Line {
         ink,
         points,
@@ -96,7 +116,7 @@ fn cpu_scene(rates: &[(f64, Rates)], x: Axis, stretch: Option<Mark>) -> Scene {
     let cpu_lines = [(SERVER, "server", of(|r| r.server)), (LOAD, "load generator", of(|r| r.load))];
     let steal = of(|r| Some(r.steal));
     let high = cpu_lines.iter().flat_map(|l| &l.2).chain(&steal).map(|p| p.1).fold(0.0, f64::max);
-    let mut marks: Vec<Mark> = stretch.into_iter().collect();
+    let mut marks = stretch;
     marks.extend(
         cpu_lines.into_iter().filter(|l| !l.2.is_empty()).map(|(ink, name, points)| line(ink, name, points)),
     );
@@ -114,7 +134,7 @@ fn cpu_scene(rates: &[(f64, Rates)], x: Axis, stretch: Option<Mark>) -> Scene {
     }
 }
 
-fn memory_scene(points: &[(f64, f64)], x: Axis, stretch: Option<Mark>) -> Scene {
+fn memory_scene(points: &[(f64, f64)], x: Axis, stretch: Vec<Mark>) -> Scene {
     let show = |v: f64| figure(v, Unit::Bytes);
     let mib = 1_048_576.0;
     let mut y = Axis::from_zero("", points.iter().map(|p| p.1).fold(0.0, f64::max) * HEADROOM / mib, |v| {
@@ -126,7 +146,7 @@ fn memory_scene(points: &[(f64, f64)], x: Axis, stretch: Option<Mark>) -> Scene 
     for (value, _) in &mut y.ticks {
         *value *= mib;
     }
-    let mut marks: Vec<Mark> = stretch.into_iter().collect();
+    let mut marks = stretch;
     marks.push(Mark::Line {
         ink: SERVER,
         points: points.to_vec(),

@@ -33,7 +33,7 @@ fn forest(c: &RunComparison<'_>, table: &MetricTable) -> Option<Pane> {
     let high = rows.iter().map(|(_, x)| ends(x).1).reduce(f64::max)?.max(1.0 + 2.0 * c.tolerance);
     let x = ratio_axis(low, high);
     let (from, to) = (1.0 / (1.0 + c.tolerance), 1.0 + c.tolerance);
-    let mut marks = vec![Mark::Stretch { from, to, label: String::new() }];
+    let mut marks = vec![Mark::Stretch { from, to, label: String::new(), fault: false }];
     let mut stops = Vec::new();
     for (row, (label, comparison)) in rows.iter().enumerate() {
         let (low, high) = ends(comparison);

@@ -6,6 +6,7 @@ mod answer;
 mod cells;
 mod changes;
 mod environment;
+mod faults;
 mod figure;
 mod method;
 mod page;

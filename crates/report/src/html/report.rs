@@ -3,6 +3,7 @@
 use super::answer::{answer_card, findings_list, header};
 use super::cells::cells;
 use super::environment::environment;
+use super::faults::faults;
 use super::figure;
 use super::method::{footer, method};
 use super::page::page;
@@ -30,6 +31,10 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     let after_first = charts.len().min(1);
     charts.insert(after_first, results(a));
     contents.insert(1 + after_first, ("results", "Results"));
+    if let Some(table) = faults(a) {
+        charts.insert(after_first + 1, table);
+        contents.insert(2 + after_first, ("faults", "Faults"));
+    }
     contents.extend([("cells", "Commands"), ("environment", "Environment"), ("method", "Method")]);
     let body = [
         header(a, title, &contents),

@@ -54,17 +54,19 @@ impl Plane<'_> {
 pub(super) fn stretches(svg: &mut String, scene: &Scene, frame: &Frame) {
     let plane = Plane { scene, frame };
     for mark in &scene.marks {
-        let Mark::Stretch { from, to, label } = mark else { continue };
+        let Mark::Stretch { from, to, label, fault } = mark else { continue };
         let (x1, x2) = (plane.x(*from), plane.x(*to));
+        // The name of a fault stands below that of what it lies in, and a moment is a line.
+        let (class, down, width) = if *fault { (" fault", 26.0, 2.0) } else { ("", 12.0, 0.0) };
         let _ = write!(
             svg,
-            "<rect class=\"stretch\" x=\"{x1:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>\
-             <text class=\"stretch\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            "<rect class=\"stretch{class}\" x=\"{x1:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>\
+             <text class=\"stretch{class}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             frame.top,
-            (x2 - x1).max(0.0),
+            (x2 - x1).max(width),
             frame.plot_height(),
             f64::midpoint(x1, x2),
-            frame.top + 12.0,
+            frame.top + down,
             escape(label)
         );
     }

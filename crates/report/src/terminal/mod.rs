@@ -1,5 +1,6 @@
 //! Plain text of at most 100 columns.
 
+mod faults;
 mod report;
 mod table;
 mod wrap;

@@ -1,5 +1,6 @@
 //! The report for a terminal: at most 100 columns, plain text.
 
+use super::faults::faults;
 use super::table::results;
 use super::wrap::{WIDTH, heading, item, paragraph};
 use crate::analysis::Analysis;
@@ -29,6 +30,7 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     paragraph(&mut out, "", &trust.in_short());
     out.push('\n');
     results(&mut out, a);
+    faults(&mut out, a);
     let findings = findings(a);
     if !findings.is_empty() {
         heading(&mut out, "Findings");

@@ -242,6 +242,7 @@ impl Fixture {
             address: "127.0.0.1:40001".into(),
             ready_s: 0.012,
             warmup_s: None,
+            faults: Vec::new(),
             verdict,
             load: (!failed).then(|| self.load(random, &server, connections, throughput)),
             server_stats: None,

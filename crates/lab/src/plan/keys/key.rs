@@ -87,6 +87,8 @@ pub(in crate::plan) enum Shape {
     Hosts,
     /// Factors and their levels.
     Factors,
+    /// A list of tables that are read by `FAULT`, with options of the fault.
+    Faults,
     /// A list of tables that are read by `EXCLUSION`, with levels.
     Exclusions,
     /// A list of tables that are read by `PUBLISHED`.

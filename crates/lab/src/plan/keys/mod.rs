@@ -6,6 +6,7 @@
 
 mod commands;
 mod factors;
+mod faults;
 mod host;
 mod hosts;
 mod key;
@@ -19,6 +20,7 @@ mod targets;
 mod tests;
 mod values;
 
+pub(super) use faults::FAULT;
 pub(super) use hosts::HOST;
 pub(super) use key::{Key, Kind, Presence, Shape, apply};
 pub(super) use known::Known;

@@ -6,7 +6,7 @@ use pitot_host::demand::SUBJECTS;
 
 use super::key::{Key, Kind, Presence, Shape};
 use super::levels::Strict;
-use super::{commands, factors, host, hosts, published, servers, targets};
+use super::{commands, factors, faults, host, hosts, published, servers, targets};
 
 /// At most so many repetitions; more is a mistake of typing.
 const REPETITIONS_MAX: i64 = 10_000;
@@ -273,6 +273,15 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         presence: Presence::Optional,
         doc: "What the machine is checked for before anything runs. `connections`: whether its limits and its memory allow \
               as many connections as the cells open; if they do not, the run is refused with what to mend.",
+    },
+    Key {
+        name: "faults",
+        kind: Kind::Structure(Shape::Faults, |known, item, p| {
+            p.faults = faults::faults(known, item)?;
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "What is done to the server while it is under load (docs/faults.md). Such a plan is measured in fresh runs.",
     },
     Key {
         name: "ready-timeout",

@@ -56,6 +56,7 @@ fn every_field_of_a_plan_has_its_key() {
         servers: _,
         settings: _,
         files: _,
+        faults: _,
         exclude: _,
         published: _,
         ready_timeout_s: _,
@@ -93,6 +94,7 @@ fn keys_are_unique_and_documented_and_old_names_are_gone() {
     check(PLAN);
     check(EXTERNAL);
     check(HOST);
+    check(FAULT);
     check(EXCLUSION);
     check(PUBLISHED);
     check(PUBLISHED_VALUE);
@@ -129,7 +131,9 @@ fn takes<T>(kind: &Kind<T>) -> String {
             Shape::Settings => "a table of options".into(),
             Shape::Helpers | Shape::Servers | Shape::SettingSets | Shape::Hosts => "tables by name".into(),
             Shape::Factors => "a table".into(),
-            Shape::Exclusions | Shape::Published | Shape::PublishedValues => "a list of tables".into(),
+            Shape::Faults | Shape::Exclusions | Shape::Published | Shape::PublishedValues => {
+                "a list of tables".into()
+            }
         },
     }
 }
@@ -150,7 +154,7 @@ fn rendered<T>(keys: &[Key<T>]) -> String {
 
 #[test]
 fn the_page_on_plans_has_the_tables_of_the_keys() {
-    for table in [rendered(PLAN), rendered(EXTERNAL), rendered(PUBLISHED)] {
+    for table in [rendered(PLAN), rendered(EXTERNAL), rendered(FAULT), rendered(PUBLISHED)] {
         assert!(PAGE.contains(&table), "docs/plans.md lacks, or has in another form:\n{table}");
     }
 }

@@ -32,6 +32,7 @@ use crate::runner::executor::{
     Account, AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output,
     Place, Role,
 };
+use crate::runner::repetition::SERVER_PID;
 use pitot_host::{CpuSplit, throttle_count};
 
 /// How long processes may take to end once their parent has.
@@ -153,7 +154,28 @@ struct Started {
 
 impl Local<'_> {
     fn program(&mut self, role: Role) -> Option<&mut Process> {
-        self.programs.iter_mut().find(|p| p.role == role).map(|p| &mut p.process)
+        // Of a server that was started again the last one counts.
+        self.programs.iter_mut().rev().find(|p| p.role == role).map(|p| &mut p.process)
+    }
+
+    /// The command with the server's first process in it.
+    fn aimed(&mut self, command: &Command) -> Command {
+        let server = self.program(Role::Server).map(|server| server.id().to_string());
+        let mut command = command.clone();
+        for word in command.argv.iter_mut().filter(|word| *word == SERVER_PID) {
+            *word = server.clone().unwrap_or_default();
+        }
+        command
+    }
+
+    /// What an earlier server has left behind goes before another one is started: it would hold the address.
+    fn clear_away_server(&mut self) {
+        let earlier = self.programs.iter().filter(|p| p.role == Role::Server).map(|p| p.process.id());
+        let earlier: Vec<u32> = earlier.collect();
+        if !earlier.is_empty() {
+            // No line of an environment is without a name.
+            sweep(&earlier, "=", ORPHAN_TIMEOUT);
+        }
     }
 
     /// The line of the environment by which they are known.
@@ -207,11 +229,18 @@ impl Executor for Local<'_> {
         let members = group.as_ref().and_then(|group| group.members().ok());
         let marks = [(COOKIE_NAME, self.machine.guardian.borrow().cookie().to_owned())];
         let marks = marks.into_iter().chain([(PLACE_NAME, self.cookie.clone())]);
+        // A fault's program is followed by a guardian of its own, which a sweep of this run must not find.
+        let marks = marks.filter(|_| !matches!(command.role, Role::Fault(_)));
+        let command = &self.aimed(command);
+        if command.role == Role::Server {
+            self.clear_away_server();
+        }
         let process = Process::start(command, &self.dir, marks, members, &self.events)?;
         let session = process.id();
         self.machine.guardian.borrow_mut().started(session);
         match (command.account, &mut self.monitor) {
-            (Account::Server, _) => {
+            (Account::Server, Some(monitor)) => monitor.watch_server(session),
+            (Account::Server, None) => {
                 self.monitor =
                     Some(Monitor::new(session, &self.machine.cpus.server, &self.machine.cpus.load));
                 self.measured = Some(command.role);

@@ -127,7 +127,7 @@ impl Context<'_> {
             Role::Server => Account::Server,
             Role::Load if self.cell.server == CellServer::None => Account::Server,
             Role::Load => Account::Load,
-            Role::WarmUp | Role::Helper(_) | Role::Stop => Account::None,
+            Role::WarmUp | Role::Helper(_) | Role::Stop | Role::Fault(_) => Account::None,
         };
         let cpus = match account {
             Account::Server => &self.shared.cpus.server,
@@ -135,7 +135,7 @@ impl Context<'_> {
         };
         let (cwd, env) = match role {
             Role::Server | Role::Stop => (self.cell.server_cwd(&self.at), self.cell.server_env(&self.at)),
-            Role::Load | Role::WarmUp | Role::Helper(_) => (None, Vec::new()),
+            Role::Load | Role::WarmUp | Role::Helper(_) | Role::Fault(_) => (None, Vec::new()),
         };
         Command {
             role,
@@ -190,6 +190,9 @@ impl Context<'_> {
             Role::WarmUp => "the load generator of the warm-up".to_owned(),
             Role::Stop => "the command that stops the server".to_owned(),
             Role::Helper(index) => format!("the helper `{}`", self.cell.helpers[index].name),
+            Role::Fault(number) => {
+                format!("the program of the fault `{}`", self.shared.plan.faults[number].kind)
+            }
         }
     }
 }

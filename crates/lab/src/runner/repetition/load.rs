@@ -6,6 +6,7 @@ use crate::monitor::interval;
 use crate::plan::CellServer;
 
 use super::context::{Abort, Context, nanos};
+use super::faults::Faults;
 use crate::runner::executor::{Ending, Extent, Role};
 
 /// How long a load generator may take beyond warm-up and duration, to connect, to drain and to write its result.
@@ -16,12 +17,13 @@ const CONNECTION_GRACE_S: f64 = 1.0 / 2500.0;
 /// How long a load may take that has no duration but a number of requests or connections.
 const UNTIMED_S: f64 = 300.0;
 
-/// Starts the load and samples until it ends. Its warm-up takes `warmup_s`; `window` becomes the time between the two; the file with its result is
-/// returned.
+/// Starts the load, samples until it ends, and makes the faults that are due meanwhile. Its warm-up takes `warmup_s`; `window`
+/// becomes the time between the two; the file with its result is returned.
 pub(super) fn run_load(
     context: &mut Context<'_>,
     warmup_s: f64,
     window: &mut Window,
+    faults: &mut Faults,
 ) -> Result<String, Abort> {
     let path = format!("{}/result.json", context.at.dir);
     let mut argv = context.cell.load_argv(context.shared.plan, warmup_s, &context.at);
@@ -32,14 +34,16 @@ pub(super) fn run_load(
         // What is measured has only now begun to exist.
         context.executor.sample(Extent::Whole);
     }
-    let outcome = watch(context, warmup_s);
+    let outcome = watch(context, warmup_s, faults);
+    let taken_back = faults.finish(context);
     window.end = context.executor.now().0;
     outcome?;
+    taken_back?;
     context.executor.sample(Extent::Whole);
     Ok(path)
 }
 
-fn watch(context: &mut Context<'_>, warmup_s: f64) -> Result<(), Abort> {
+fn watch(context: &mut Context<'_>, warmup_s: f64, faults: &mut Faults) -> Result<(), Abort> {
     let plan = context.shared.plan;
     let grace_s = LOAD_GRACE_S + context.cell.connections() as f64 * CONNECTION_GRACE_S;
     let limit_s = if context.cell.is_timed() { warmup_s + plan.duration_s + grace_s } else { UNTIMED_S };
@@ -48,17 +52,19 @@ fn watch(context: &mut Context<'_>, warmup_s: f64) -> Result<(), Abort> {
     let mut next = begin + interval;
     loop {
         let now = context.executor.now();
-        let wait = next.since(now);
-        if wait.0 == 0 {
+        let wait = faults.next().map_or(next, |fault| fault.min(next)).since(now);
+        if next <= now {
             context.executor.sample(Extent::Due);
             // After a long stop of this process it does not catch up with what it has missed.
             next = (next + interval).max(context.executor.now());
         } else {
-            context.executor.wait(std::time::Duration::from_nanos(wait.0));
+            let line = context.executor.wait(std::time::Duration::from_nanos(wait.0));
+            line.iter().for_each(|line| faults.heard(line));
         }
         context.check_user()?;
+        faults.turn(context)?;
         let running_s = context.executor.now().since(begin).as_secs_f64();
-        context.check_server(&format!("{running_s:.1} s into the load"))?;
+        faults.check_server(context, &format!("{running_s:.1} s into the load"))?;
         context.check_helpers()?;
         if context.executor.ending(Role::Load).is_some() {
             return Ok(());
@@ -96,7 +102,8 @@ pub(super) fn read_result(
             Abort::Failed(format!("the load generator ended {how}, and its result cannot be read: {e}"))
         }
     })?;
-    let failure = why_failed(&read);
+    // A server that did not come back is what a fault may show.
+    let failure = why_failed(&read).filter(|_| context.shared.plan.faults.is_empty());
     *result = Some(read);
     failure.map_or(Ok(()), |reason| Err(Abort::Failed(reason)))
 }

@@ -4,6 +4,7 @@
 //! was observed until then is recorded.
 
 mod context;
+mod faults;
 mod load;
 mod readiness;
 mod settle;
@@ -14,7 +15,10 @@ mod tail;
 mod tests;
 
 pub(super) use context::{Abort, Context, Shared, nanos};
+use faults::Faults;
+pub(in crate::runner) use faults::SERVER_PID;
 pub(super) use load::most_frequent_error;
+use pitot_fault::FaultRecord;
 use pitot_results::VerdictKind;
 use pitot_results::load::{LoadResult, Window};
 pub(super) use tail::output_tail;
@@ -97,6 +101,7 @@ struct Progress {
     window: Window,
     result: Option<LoadResult>,
     server_stats: Option<serde_json::Value>,
+    faults: Vec<FaultRecord>,
 }
 
 fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> Result<(), Abort> {
@@ -116,7 +121,10 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
         }
         None => context.cell.warmup_s(context.shared.plan),
     };
-    let path = load::run_load(context, warmup_s, &mut progress.window)?;
+    let mut faults = Faults::of(context, number);
+    let outcome = load::run_load(context, warmup_s, &mut progress.window, &mut faults);
+    progress.faults = faults.records();
+    let path = outcome?;
     load::read_result(context, &path, &mut progress.result)?;
     if has_server {
         progress.server_stats = stop::stop(context)?;
@@ -202,6 +210,7 @@ fn record(
         resources: used,
         output_tail,
         samples: observed.samples,
+        faults: progress.faults,
         ..Repetition::default()
     }
 }

@@ -7,7 +7,7 @@ use pitot_sys::spawn::Stop;
 use crate::plan::{CellServer, OWN};
 
 use super::context::{Abort, Context};
-use crate::runner::executor::{Ending, Role};
+use crate::runner::executor::{Ending, Output, Role};
 
 /// Time between checks whether a program has ended.
 const STOP_INTERVAL: Duration = Duration::from_millis(5);
@@ -52,12 +52,16 @@ pub(in crate::runner) fn wait(context: &mut Context<'_>) -> Result<Option<serde_
     if ending != Ending::Code(0) {
         return Err(Abort::Failed(format!("the server ended {ending} when it was asked to stop")));
     }
-    // The reader of its output may be a moment behind its end.
+    Ok(last_object(&whole_output(context, Role::Server).stdout))
+}
+
+/// What a program that has ended has printed. The reader of its output may be a moment behind its end.
+pub(super) fn whole_output(context: &mut Context<'_>, role: Role) -> Output {
     let deadline = context.deadline(context.shared.plan.stop_timeout_s);
-    while !context.executor.output(Role::Server).stdout_closed && context.executor.now() < deadline {
+    while !context.executor.output(role).stdout_closed && context.executor.now() < deadline {
         context.executor.wait(STOP_INTERVAL);
     }
-    Ok(last_object(&context.executor.output(Role::Server).stdout))
+    context.executor.output(role)
 }
 
 pub(super) fn wait_for_end(context: &mut Context<'_>, role: Role) -> Result<Ending, Abort> {

@@ -1,0 +1,110 @@
+//! Faults in runs with the real program: each is made, taken back and recorded, and the times that a report gives agree with
+//! those of the fault.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use pitot_lab::Run;
+use serde_json::Value;
+
+const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Runs a plan with these faults on these servers, and returns the JSON report and the directory of the run.
+fn run(faults: &str, servers: &str, duration: &str) -> (Value, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = format!(
+        "repetitions = 1\nduration = \"{duration}\"\nwarmup = \"100ms\"\n{faults}\n[server]\nprotocol = \"http\"\n\
+         [load]\nsize = \"1KiB\"\nconnections = 8\n[factors]\nserver = [{servers}]\n"
+    );
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let output = pitot(dir.path(), &["run", "plan.toml", "-o", "run.pitot"]);
+    assert!(output.status.success(), "{}", text(&output));
+    let report = pitot(dir.path(), &["report", "run.pitot", "--format", "json"]);
+    (serde_json::from_slice(&report.stdout).unwrap(), dir)
+}
+
+fn pitot(dir: &Path, arguments: &[&str]) -> Output {
+    Command::new(PITOT).args(arguments).current_dir(dir).env("TMPDIR", dir).output().unwrap()
+}
+
+fn seconds(fault: &Value, name: &str) -> f64 {
+    fault[name].as_f64().unwrap_or_else(|| panic!("no {name}: {fault:#}"))
+}
+
+/// The time of the first right reply agrees within 100 ms with the end of the fault that the fault itself has said.
+fn assert_back_with_the_fault(fault: &Value) {
+    let lasted = seconds(fault, "ended_s") - seconds(fault, "began_s");
+    let back = seconds(&fault["service"], "first_reply_s");
+    assert!((lasted - 0.02..lasted + 0.1).contains(&back), "{back} s, not {lasted} s: {fault:#}");
+}
+
+const FOUR: &str = "\"fork\", \"thread\", \"loop+epoll-et\", \"prefork\"";
+
+#[test]
+fn a_stopped_server_answers_again_when_it_is_continued() {
+    let stop = "[[faults]]\nkind = \"stop\"\nprocess = \"all\"\nat = \"800ms\"\nfor = \"700ms\"\n";
+    let (report, dir) = run(stop, FOUR, "2500ms");
+    let faults = report["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 4, "{report:#}");
+    for fault in faults {
+        assert_back_with_the_fault(fault);
+        assert!(fault["what"].as_str().unwrap().starts_with("SIGSTOP to "), "{fault:#}");
+        let lasted = seconds(fault, "ended_s") - seconds(fault, "began_s");
+        assert!(lasted >= 0.7, "{fault:#}");
+    }
+    let run = Run::open(&dir.path().join("run.pitot")).unwrap();
+    assert!(run.cells.iter().all(|cell| cell.failures().next().is_none()), "{report:#}");
+    let shown = pitot(dir.path(), &["report", "run.pitot"]);
+    assert!(text(&shown).contains("first right reply"), "{}", text(&shown));
+    let page = std::fs::read_to_string(dir.path().join("run.html")).unwrap();
+    assert!(page.contains("class=\"stretch fault\"") && page.contains("id=\"faults\""));
+}
+
+#[test]
+fn a_killed_server_is_started_again_and_a_killed_worker_is_replaced_by_its_own() {
+    let kill = "[[faults]]\nkind = \"kill\"\nat = \"800ms\"\nfor = \"400ms\"\n";
+    let (report, _dir) = run(kill, "\"loop+epoll-et\", \"thread\", \"prefork\", \"fork\"", "2500ms");
+    let faults = report["faults"].as_array().unwrap();
+    for fault in faults {
+        let server = fault["factors"]["server"].as_str().unwrap();
+        let is_one_process = ["loop+epoll-et", "thread"].contains(&server);
+        assert_eq!(fault["server_died"].as_bool(), Some(is_one_process), "{fault:#}");
+        let errors = fault["errors"].as_array().unwrap();
+        assert!(!errors.is_empty(), "nobody noticed: {fault:#}");
+        if is_one_process {
+            assert_back_with_the_fault(fault);
+        } else {
+            assert!(seconds(&fault["service"], "first_reply_s") < 0.4, "{fault:#}");
+        }
+    }
+}
+
+#[test]
+fn mistakes_in_faults_are_told_where_they_stand() {
+    let dir = tempfile::tempdir().unwrap();
+    for (fault, said) in [
+        ("kind = \"stpo\"\nat = \"1s\"", "stop"),
+        ("kind = \"stop\"", "say when"),
+        ("kind = \"stop\"\nat = \"soon\"", "soon"),
+        ("kind = \"stop\"\nat = \"1h\"", "the measured part is over"),
+        ("kind = \"stop\"\nat = \"1s\"\nprocess = \"some\"", "worker, main or all"),
+        ("kind = \"stop\"\nat = \"1s\"\nproces = \"all\"", "process"),
+    ] {
+        let plan = format!(
+            "[[faults]]\n{fault}\n[server]\nprotocol = \"http\"\n[factors]\nserver = [\"loop+epoll-et\"]\n"
+        );
+        std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+        let output = pitot(dir.path(), &["run", "plan.toml", "--dry-run"]);
+        assert_eq!(output.status.code(), Some(2), "{fault}: {}", text(&output));
+        assert!(text(&output).contains(said), "{fault}: {}", text(&output));
+    }
+    for arguments in
+        [&["fault", "stop"][..], &["fault", "sotp"], &["fault", "stop", "--pid", "1", "--process"]]
+    {
+        assert_eq!(pitot(dir.path(), arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}

@@ -1,0 +1,30 @@
+//! Processes are killed, as by the kernel when memory is short, or by a crash.
+
+use pitot_sys::spawn::{self, Stop};
+
+use crate::entry::{Aim, Begun, Fault, Means};
+use crate::options::Options;
+use crate::processes::{self, choose};
+use crate::undo::Undo;
+
+pub(super) static FAULT: Fault = Fault {
+    name: "kill",
+    summary: "Kill processes of the server (SIGKILL).",
+    doc: "Connections of the killed process are reset, and requests that it had are lost. What comes back by itself is the \
+          server's own affair: a supervisor starts another worker. Where the whole server has died with it, the lab starts \
+          it again after the fault's length.",
+    aim: Aim::Process,
+    takes: &["process"],
+    lasts_s: 1.0,
+    is_moment: true,
+    may_end_server: true,
+    probe: || Ok(()),
+    means: Means::Program { begin, undo: |_| () },
+};
+
+fn begin(options: &Options, _: &mut Undo) -> Result<Begun, String> {
+    let chosen = choose(options.pid, options.process)?;
+    // Parents first, so that none replaces a child that dies with it.
+    chosen.iter().for_each(|process| spawn::stop(process.pid, Stop::Kill));
+    Ok(Begun::done(format!("SIGKILL to {}", processes::name(&chosen))))
+}

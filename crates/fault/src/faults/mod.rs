@@ -1,0 +1,34 @@
+//! The faults, one file each.
+
+mod kill;
+mod stop;
+
+use crate::entry::Fault;
+
+/// All faults, in the order in which they are listed.
+pub static FAULTS: &[&Fault] = &[&stop::FAULT, &kill::FAULT];
+
+/// The fault of this name.
+pub fn find(name: &str) -> Option<&'static Fault> {
+    FAULTS.iter().copied().find(|fault| fault.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::OPTIONS;
+
+    #[test]
+    fn faults_are_told_apart_documented_and_take_known_options() {
+        for (index, fault) in FAULTS.iter().enumerate() {
+            assert!(FAULTS[..index].iter().all(|other| other.name != fault.name), "{}", fault.name);
+            assert!(fault.summary.len() > 20 && fault.doc.ends_with('.'), "{}", fault.name);
+            for option in fault.takes {
+                assert!(OPTIONS.iter().any(|o| o.name == *option), "{} takes {option}", fault.name);
+            }
+        }
+        for option in OPTIONS {
+            assert!(FAULTS.iter().any(|fault| fault.takes.contains(&option.name)), "{}", option.name);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Processes are suspended, as by a debugger, a frozen container or a machine that is moved.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::entry::{Aim, Begun, Fault, Means};
+use crate::options::Options;
+use crate::processes::{self, choose};
+use crate::undo::Undo;
+
+pub(super) static FAULT: Fault = Fault {
+    name: "stop",
+    summary: "Suspend processes of the server (SIGSTOP), and continue them (SIGCONT).",
+    doc: "The kernel goes on taking connections and bytes for a suspended process, until its queues are full; it answers \
+          nothing. Clients wait, and those with a short timeout give up. Taken back with SIGCONT.",
+    aim: Aim::Process,
+    takes: &["process"],
+    lasts_s: 1.0,
+    is_moment: false,
+    may_end_server: false,
+    probe: || Ok(()),
+    means: Means::Program { begin, undo },
+};
+
+fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
+    let chosen = choose(options.pid, options.process)?;
+    for process in &chosen {
+        undo.note(&process.note())?;
+        signal(process.pid, Signal::STOP)
+            .map_err(|e| format!("process {} cannot be stopped: {e}", process.pid))?;
+    }
+    Ok(Begun::done(format!("SIGSTOP to {}", processes::name(&chosen))))
+}
+
+fn undo(note: &str) {
+    if let Some(pid) = processes::of_note(note) {
+        let _ = signal(pid, Signal::CONT);
+    }
+}
+
+fn signal(pid: u32, signal: Signal) -> Result<(), rustix::io::Errno> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
+    kill_process(pid, signal)
+}

@@ -1,0 +1,30 @@
+//! Faults: what can be done to a server while it is under load, and how it is taken back.
+//!
+//! A fault is an entry of [`FAULTS`]: a name, what it is aimed at, which options it takes, what it needs of the machine, and
+//! how it is made. Most are made by a program of their own, `pitot fault NAME` ([`carry_out`]), which the lab starts as a user
+//! could: it makes the fault, holds it for its time, and takes it back. Before each change it notes how to undo it
+//! ([`Undo`]) with a guardian process, which undoes everything when the program ends, *by whatever means*: there is no other
+//! way back, so that the one that a kill -9 takes is the one that every run takes.
+//!
+//! When faults are made is a [`Schedule`]; what became of one is a [`FaultRecord`], and [`Effect`] is what the clients saw of
+//! it. Both know nothing of the lab, so that runs of hours use them as those of seconds do.
+#![forbid(unsafe_code)]
+
+mod carry_out;
+mod effect;
+mod entry;
+mod faults;
+mod options;
+mod processes;
+mod record;
+mod schedule;
+mod undo;
+
+pub use carry_out::{BEGAN, ENDED, carry_out};
+pub use effect::{Effect, Service, service_around};
+pub use entry::{Aim, Begun, Fault, Means};
+pub use faults::{FAULTS, find};
+pub use options::{Given, OPTIONS, Options, Which};
+pub use record::FaultRecord;
+pub use schedule::{At, FaultPlan, Moment, Schedule, schedule};
+pub use undo::Undo;

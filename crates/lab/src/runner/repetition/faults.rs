@@ -1,0 +1,200 @@
+//! The faults of a repetition: each is begun in its time, ends in its time, and is recorded.
+//!
+//! Most are programs (`pitot fault`), which take back by themselves what they have done; what is left to the lab is the
+//! server as a whole, which it has started and can start again.
+
+use std::collections::VecDeque;
+
+use pitot_fault::{Aim, BEGAN, ENDED, FaultPlan, FaultRecord, Means, Moment, find, schedule};
+use pitot_meter::Nanos;
+use pitot_sys::spawn::Stop;
+
+use super::context::{Abort, Context, nanos};
+use super::start::start_server;
+use super::stop::{wait_for_end, whole_output};
+use crate::runner::executor::{Ending, Line, Role};
+
+/// What the load generator says on its standard error when its measured part is about to begin.
+const MEASURED_FROM: &str = "measured from ";
+/// Stands for the server's first process in commands.
+pub(in crate::runner) const SERVER_PID: &str = "{server-pid}";
+
+/// The faults of one repetition.
+pub(super) struct Faults {
+    due: VecDeque<Moment>,
+    /// Numbers of those whose program runs, and when it is to end.
+    under_way: Vec<(usize, Nanos)>,
+    /// The server has died in one of these.
+    server_died: bool,
+    records: Vec<FaultRecord>,
+    /// The start of the measured part, once the load generator has said it.
+    measured_from: Option<Nanos>,
+}
+
+impl Faults {
+    /// Those of repetition `number`.
+    pub(super) fn of(context: &Context<'_>, number: usize) -> Faults {
+        let plan = context.shared.plan;
+        let seed = plan.seed.unwrap_or_default();
+        let due = schedule(&plan.faults, seed, number as u64, plan.duration_s);
+        Faults {
+            due: due.into(),
+            under_way: Vec::new(),
+            server_died: false,
+            records: Vec::new(),
+            measured_from: None,
+        }
+    }
+
+    /// What was made, in the order of its beginning.
+    pub(super) fn records(self) -> Vec<FaultRecord> {
+        self.records
+    }
+
+    /// Takes a line that a program has printed.
+    pub(super) fn heard(&mut self, line: &Line) {
+        if line.role == Role::Load
+            && let Some(at) = line.text.strip_prefix(MEASURED_FROM)
+        {
+            self.measured_from = at.trim().parse().ok().map(Nanos);
+        }
+    }
+
+    /// When [`turn`](Self::turn) has something to do.
+    pub(super) fn next(&self) -> Option<Nanos> {
+        let due = self.due.front().zip(self.measured_from).map(|(moment, from)| from + nanos(moment.at_s));
+        self.under_way.iter().map(|(_, ends)| *ends).chain(due).min()
+    }
+
+    /// Begins what is due, and ends what is over.
+    pub(super) fn turn(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
+        let now = context.executor.now();
+        while let Some((moment, from)) = self.due.front().copied().zip(self.measured_from)
+            && from + nanos(moment.at_s) <= now
+        {
+            self.due.pop_front();
+            self.begin(context, moment)?;
+        }
+        let over = self.under_way.iter().filter(|(_, ends)| *ends <= now).map(|(number, _)| *number);
+        for number in over.collect::<Vec<_>>() {
+            self.end(context, number)?;
+        }
+        Ok(())
+    }
+
+    /// An error once the server has ended, unless a fault is the reason.
+    pub(super) fn check_server(&mut self, context: &mut Context<'_>, when: &str) -> Result<(), Abort> {
+        context.check_hosts()?;
+        if self.server_died || context.executor.ending(Role::Server).is_none() {
+            return Ok(());
+        }
+        let plan = context.shared.plan;
+        let may_end_it =
+            |number: usize| find(&plan.faults[number].kind).is_some_and(|fault| fault.may_end_server);
+        if self.under_way.iter().any(|(number, _)| may_end_it(*number)) {
+            self.server_died = true;
+            return Ok(());
+        }
+        context.check_server(when)
+    }
+
+    /// Ends all that are under way, also where the repetition has failed.
+    pub(super) fn finish(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
+        let mut outcome = Ok(());
+        for (number, _) in self.under_way.clone() {
+            context.executor.stop(Role::Fault(number), Stop::Terminate);
+            outcome = outcome.and(self.end(context, number));
+        }
+        for moment in self.due.drain(..) {
+            let record = record(context, moment, "the load had ended before".to_owned());
+            self.records.push(record);
+        }
+        outcome
+    }
+
+    fn begin(&mut self, context: &mut Context<'_>, moment: Moment) -> Result<(), Abort> {
+        let fault = &context.shared.plan.faults[moment.number];
+        let mut record = record(context, moment, String::new());
+        match find(&fault.kind).map(|fault| fault.means) {
+            Some(Means::Starter) => restart(context, &mut record)?,
+            _ => {
+                let role = Role::Fault(moment.number);
+                context.start(role, argv(context.shared.pitot, fault, SERVER_PID))?;
+                let ends = context.executor.now() + nanos(fault.length_s());
+                self.under_way.push((moment.number, ends));
+            }
+        }
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// Waits for the end of a fault's program, which ends by itself in its time, reads what it has said, and starts a server
+    /// again that has died.
+    fn end(&mut self, context: &mut Context<'_>, number: usize) -> Result<(), Abort> {
+        let role = Role::Fault(number);
+        self.under_way.retain(|(other, _)| *other != number);
+        let ending = wait_for_end(context, role)?;
+        let output = whole_output(context, role);
+        let Some(record) = self.records.iter_mut().find(|record| record.number == number as u32) else {
+            return Ok(());
+        };
+        for line in output.stdout.lines() {
+            if let Some((at, what)) = line.strip_prefix(BEGAN).and_then(|rest| rest.split_once(' ')) {
+                (record.began_ns, record.what) = (at.parse().unwrap_or_default(), what.to_owned());
+            } else if let Some(at) = line.strip_prefix(ENDED) {
+                record.ended_ns = at.trim().parse().unwrap_or_default();
+            }
+        }
+        let fault = find(&record.kind);
+        if record.was_made() && fault.is_some_and(|fault| fault.is_moment) {
+            record.ended_ns = record.began_ns;
+        }
+        if ending != Ending::Code(0) && !record.was_made() {
+            record.what = output.stderr.lines().next().unwrap_or("it was not made").to_owned();
+        }
+        if self.server_died || context.executor.ending(Role::Server).is_some() {
+            self.server_died = false;
+            record.server_died = true;
+            start_server(context)?;
+            record.ended_ns = context.executor.now().0;
+        }
+        Ok(())
+    }
+}
+
+fn record(context: &Context<'_>, moment: Moment, what: String) -> FaultRecord {
+    let fault = &context.shared.plan.faults[moment.number];
+    let program = matches!(find(&fault.kind).map(|fault| fault.means), Some(Means::Program { .. }));
+    FaultRecord {
+        number: moment.number as u32,
+        kind: fault.kind.clone(),
+        due_s: moment.at_s,
+        what,
+        command: if program { argv("pitot", fault, "PID").join(" ") } else { String::new() },
+        ..FaultRecord::default()
+    }
+}
+
+/// The command that makes a fault, to the first process of a server.
+fn argv(pitot: &str, fault: &FaultPlan, pid: &str) -> Vec<String> {
+    let mut argv = vec![pitot.to_owned(), "fault".into(), fault.kind.clone()];
+    if find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Process) {
+        argv.extend(["--pid".into(), pid.to_owned()]);
+    }
+    for (name, value) in &fault.options {
+        argv.extend([format!("--{name}"), value.clone()]);
+    }
+    argv.extend(["--for".into(), format!("{}ms", (fault.length_s() * 1e3).round())]);
+    argv
+}
+
+/// Stops the server and starts it again.
+fn restart(context: &mut Context<'_>, record: &mut FaultRecord) -> Result<(), Abort> {
+    record.began_ns = context.executor.now().0;
+    context.executor.stop(Role::Server, Stop::Terminate);
+    let ending = wait_for_end(context, Role::Server)?;
+    record.what = format!("SIGTERM to the server, which ended {ending} and was started again");
+    start_server(context)?;
+    record.ended_ns = context.executor.now().0;
+    Ok(())
+}

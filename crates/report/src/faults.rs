@@ -1,0 +1,235 @@
+//! What was done to the servers while they were under load, and what the clients saw of it.
+
+use pitot_lab::fault::{Effect, FaultRecord, Service, service_around};
+use pitot_lab::{CellRecord, Repetition, Run, Sample};
+
+use crate::number::{count, span};
+
+/// A figure of a server from before a fault and from after it must differ by more than this share to be told.
+const TOLERANCE: f64 = 0.05;
+
+/// One fault of one cell, over its repetitions.
+pub(crate) struct Row<'r> {
+    pub(crate) cell: &'r CellRecord,
+    pub(crate) kind: &'r str,
+    /// What was done, or why nothing was.
+    pub(crate) what: &'r str,
+    pub(crate) command: &'r str,
+    /// When it began, seconds from the start of the measured part: the median.
+    pub(crate) at_s: Option<f64>,
+    /// How long it lasted, seconds: the median.
+    pub(crate) lasted_s: Option<f64>,
+    /// In how many repetitions it was made, and of how many.
+    pub(crate) made: (usize, usize),
+    /// In how many of them the whole server died and was started again.
+    pub(crate) died: usize,
+    pub(crate) effects: Vec<Effect>,
+    /// What of the server was other after it than before, in some repetition.
+    pub(crate) left: Vec<String>,
+}
+
+/// The faults of all cells that had any, cell by cell.
+pub(crate) fn rows(run: &Run) -> Vec<Row<'_>> {
+    run.cells.iter().flat_map(of_cell).collect()
+}
+
+fn of_cell(cell: &CellRecord) -> Vec<Row<'_>> {
+    let mut numbers: Vec<u32> = cell.repetitions.iter().flat_map(|r| &r.faults).map(|f| f.number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.into_iter().filter_map(|number| row(cell, number)).collect()
+}
+
+fn row(cell: &CellRecord, number: u32) -> Option<Row<'_>> {
+    let of = |repetition: &'_ Repetition| repetition.faults.iter().position(|fault| fault.number == number);
+    let all: Vec<(&Repetition, usize)> = cell.repetitions.iter().filter_map(|r| Some((r, of(r)?))).collect();
+    let records = || all.iter().map(|(repetition, index)| &repetition.faults[*index]);
+    let made: Vec<&FaultRecord> = records().filter(|fault| fault.was_made()).collect();
+    let shown = made.first().copied().or_else(|| records().next())?;
+    let start = |repetition: &Repetition| repetition.load.as_ref().map_or(0, |load| load.clock_ns.start);
+    let began = all.iter().filter_map(|(repetition, index)| {
+        let fault = repetition.faults[*index].began_ns;
+        (fault > 0 && start(repetition) > 0).then(|| (fault as f64 - start(repetition) as f64) / 1e9)
+    });
+    let lasted =
+        made.iter().filter(|fault| fault.ended_ns > 0).map(|f| (f.ended_ns - f.began_ns) as f64 / 1e9);
+    let mut left: Vec<String> =
+        all.iter().flat_map(|(repetition, index)| left_behind(repetition, *index)).collect();
+    left.sort();
+    left.dedup();
+    Some(Row {
+        cell,
+        kind: &shown.kind,
+        what: &shown.what,
+        command: &shown.command,
+        at_s: median(began.collect()),
+        lasted_s: median(lasted.collect()),
+        made: (made.len(), all.len()),
+        died: made.iter().filter(|fault| fault.server_died).count(),
+        effects: all.iter().filter_map(|(repetition, index)| effect(repetition, *index)).collect(),
+        left,
+    })
+}
+
+/// What clients saw of a fault of a repetition.
+pub(crate) fn effect(repetition: &Repetition, index: usize) -> Option<Effect> {
+    let load = repetition.load.as_ref()?;
+    service_around(load.steps.as_ref()?, load.clock_ns, &repetition.faults, index)
+}
+
+/// A count in a sample, where it was read.
+type Count = fn(&Sample) -> Option<u64>;
+
+/// What of the server is other at the end of the time after a fault than just before it.
+fn left_behind(repetition: &Repetition, index: usize) -> Vec<String> {
+    let fault = &repetition.faults[index];
+    let Some(load) = repetition.load.as_ref().filter(|_| fault.was_made()) else { return Vec::new() };
+    let others = repetition.faults.iter().filter(|other| other.was_made() && other.number != fault.number);
+    let until = others.map(|f| f.began_ns).filter(|at| *at > fault.began_ns).min();
+    let until = until.unwrap_or(load.clock_ns.end);
+    let servers = |from: u64, to: u64| {
+        repetition.samples.iter().filter(move |s| (from..to).contains(&s.at_ns) && s.load.is_some())
+    };
+    let before: Vec<&Sample> = servers(load.clock_ns.start, fault.began_ns).collect();
+    let after: Vec<&Sample> = servers(fault.ended_ns.max(fault.began_ns), until).collect();
+    let figures: [(&str, Count); 3] = [
+        ("processes", |s| Some(s.server?.processes)),
+        ("threads", |s| Some(s.server?.threads)),
+        ("descriptors", |s| s.server?.descriptors),
+    ];
+    let last = |samples: &[&Sample], of: Count| samples.iter().rev().find_map(|s| of(s));
+    figures
+        .into_iter()
+        .filter_map(|(name, of)| {
+            let (before, after) = (last(&before, of)?, last(&after, of)?);
+            let differs = (after as f64 - before as f64).abs() > before as f64 * TOLERANCE;
+            differs.then(|| format!("{name} {} before, {} after", count(before), count(after)))
+        })
+        .collect()
+}
+
+impl Row<'_> {
+    /// `stop at 2 s for 1 s`.
+    pub(crate) fn name(&self) -> String {
+        let at = self.at_s.map(|at_s| format!(" at {}", span(at_s)));
+        let lasted = self.lasted_s.filter(|s| *s > 0.0).map(|s| format!(" for {}", span(s)));
+        format!("{}{}{}", self.kind, at.unwrap_or_default(), lasted.unwrap_or_default())
+    }
+
+    /// When the first right reply came, from its begin.
+    pub(crate) fn first_reply(&self) -> String {
+        self.time(|service| service.first_reply_s, "went on")
+    }
+
+    /// When the rate was back at 95%, from its begin.
+    pub(crate) fn full_rate(&self) -> String {
+        self.time(|service| service.full_rate_s, "never below")
+    }
+
+    /// Replies while it lasted, in percent of those before.
+    pub(crate) fn meanwhile(&self) -> String {
+        self.percent(|service| (service.during_rps, service.before_rps).into())
+    }
+
+    /// Replies once service was back, in percent of those before.
+    pub(crate) fn afterwards(&self) -> String {
+        self.percent(|service| Some((service.after_rps?, service.before_rps)))
+    }
+
+    /// The errors of all repetitions together, by kind: `14 receive ECONNRESET, 2 timeout reply`.
+    pub(crate) fn errors(&self) -> String {
+        let mut all: Vec<(String, u64)> = Vec::new();
+        for (phase, kind, errors) in self.effects.iter().flat_map(|effect| &effect.errors) {
+            let name = format!("{phase} {kind}");
+            match all.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += errors,
+                None => all.push((name, *errors)),
+            }
+        }
+        all.sort_by_key(|(_, errors)| std::cmp::Reverse(*errors));
+        let words: Vec<String> =
+            all.iter().map(|(name, errors)| format!("{} {name}", count(*errors))).collect();
+        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+    }
+
+    /// Whether anything stayed worse, in words.
+    pub(crate) fn worse(&self) -> Vec<String> {
+        let services = || self.effects.iter().filter_map(|effect| effect.service.as_ref());
+        let mut words = Vec::new();
+        let slower = services().filter(|service| service.stays_slower).count();
+        if slower > 0 {
+            words.push(format!("the rate stayed at {} of what it was", self.afterwards()));
+        }
+        let gone = services().filter(|service| service.first_reply_s.is_none()).count();
+        if gone > 0 {
+            words.push("service did not come back".to_owned());
+        }
+        words.extend(self.left.iter().cloned());
+        words
+    }
+
+    /// Sentences that a table has no room for.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let (made, all) = self.made;
+        if made == 0 {
+            notes.push(format!("not made: {}", self.what));
+            return notes;
+        }
+        notes.push(self.what.to_owned());
+        if made < all {
+            notes.push(format!("made in {made} of {all} repetitions"));
+        }
+        if self.died > 0 {
+            let of =
+                if made > 1 { format!(" in {} of {made} repetitions", self.died) } else { String::new() };
+            notes.push(format!("the whole server died{of}, and the lab started it again"));
+        }
+        if self.effects.iter().all(|effect| effect.service.is_none()) {
+            notes.push("too few right replies came before it to say what is usual".to_owned());
+        }
+        notes
+    }
+
+    /// The median over repetitions and the extremes, in words.
+    fn time(&self, of: fn(&Service) -> Option<f64>, none: &str) -> String {
+        let services = || self.effects.iter().filter_map(|effect| effect.service.as_ref());
+        let mut times: Vec<f64> = services().filter_map(of).collect();
+        let (all, back) = (services().count(), times.len());
+        if all == 0 {
+            return "–".to_owned();
+        }
+        if back == 0 {
+            return "not back".to_owned();
+        }
+        times.sort_by(f64::total_cmp);
+        let show = |s: f64| if s == 0.0 { none.to_owned() } else { span(s) };
+        let median = show(times[back / 2]);
+        let (least, most) = (show(times[0]), show(times[back - 1]));
+        let range = if least == most { String::new() } else { format!(" ({least} to {most})") };
+        let missing = if back < all { format!(", {} of {all} not back", all - back) } else { String::new() };
+        format!("{median}{range}{missing}")
+    }
+
+    fn percent(&self, of: fn(&Service) -> Option<(f64, f64)>) -> String {
+        let shares = self.effects.iter().filter_map(|effect| {
+            let (part, whole) = of(effect.service.as_ref()?)?;
+            (whole > 0.0).then(|| part / whole * 100.0)
+        });
+        median(shares.collect()).map_or_else(|| "–".to_owned(), |percent| format!("{percent:.0}%"))
+    }
+}
+
+/// The titles of the columns that all formats show.
+pub(crate) const COLUMNS: [&str; 5] =
+    ["fault", "first right reply", "95% of the rate", "replies meanwhile", "afterwards"];
+
+/// How the columns are to be read.
+pub(crate) const LEGEND: &str = "Times count from the begin of the fault, those of the first right reply after an outage and of the \
+     moment from which the rate was at 95% of what it was before; replies are in percent of those before. Medians of the \
+     repetitions, and their range.";
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}

@@ -1,0 +1,46 @@
+//! The faults of a run as a table.
+
+use std::fmt::Write as _;
+
+use super::text::marked;
+use crate::analysis::Analysis;
+use crate::escape::escape;
+use crate::faults::{COLUMNS, LEGEND, rows};
+
+/// The section; none if no fault was made.
+pub(super) fn faults(a: &Analysis<'_>) -> Option<String> {
+    let rows = rows(a.run);
+    rows.first()?;
+    let mut html = format!(
+        "<section id=\"faults\"><h2>Faults</h2><p class=\"lede\">{}</p><div class=\"scroll\" tabindex=\"0\"><table class=\"wrap\"><thead><tr>",
+        escape(LEGEND)
+    );
+    for column in COLUMNS.iter().chain(&["errors", "what was done, and what stayed worse"]) {
+        let _ = write!(html, "<th class=\"left\">{column}</th>");
+    }
+    html.push_str("</tr></thead>");
+    let mut cell = None;
+    for row in &rows {
+        if cell != Some(row.cell.id) {
+            html.push_str(if cell.is_some() { "</tbody><tbody>" } else { "<tbody>" });
+            cell = Some(row.cell.id);
+            let columns = COLUMNS.len() + 2;
+            let label = escape(&row.cell.label());
+            let _ = write!(html, "<tr class=\"level\"><th colspan=\"{columns}\">{label}</th></tr>");
+        }
+        let mut notes = row.notes();
+        if !row.command.is_empty() {
+            notes.push(format!("`{}`", row.command));
+        }
+        notes.extend(row.worse().into_iter().map(|worse| format!("**stayed worse: {worse}**")));
+        html.push_str("<tr>");
+        for text in
+            [row.name(), row.first_reply(), row.full_rate(), row.meanwhile(), row.afterwards(), row.errors()]
+        {
+            let _ = write!(html, "<td class=\"left\">{}</td>", escape(&text));
+        }
+        let _ = write!(html, "<td class=\"left\">{}</td></tr>", marked(&notes.join("; ")));
+    }
+    html.push_str("</tbody></table></div></section>");
+    Some(html)
+}

@@ -1,0 +1,46 @@
+//! The faults of a run in a terminal.
+
+use std::fmt::Write as _;
+
+use super::wrap::{heading, item, paragraph};
+use crate::analysis::Analysis;
+use crate::faults::{COLUMNS, LEGEND, rows};
+
+/// A table of the faults of each cell, with what a table has no room for below each.
+pub(super) fn faults(out: &mut String, a: &Analysis<'_>) {
+    let rows = rows(a.run);
+    if rows.is_empty() {
+        return;
+    }
+    heading(out, "Faults");
+    paragraph(out, "  ", LEGEND);
+    let fields: Vec<[String; 5]> = rows
+        .iter()
+        .map(|row| [row.name(), row.first_reply(), row.full_rate(), row.meanwhile(), row.afterwards()])
+        .collect();
+    let wide = |column: usize| {
+        let longest = fields.iter().map(|f| f[column].chars().count()).max().unwrap_or(0);
+        longest.max(COLUMNS[column].chars().count())
+    };
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(wide).collect();
+    let line = |texts: [&str; 5]| {
+        let padded = texts.iter().zip(&widths).map(|(text, width)| format!("{text:<width$}"));
+        format!("    {}", padded.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    let _ = writeln!(out, "{}", line(COLUMNS));
+    let mut cell = None;
+    for (row, fields) in rows.iter().zip(&fields) {
+        if cell != Some(row.cell.id) {
+            cell = Some(row.cell.id);
+            let _ = writeln!(out, "  {}", row.cell.label());
+        }
+        let _ = writeln!(out, "{}", line(fields.each_ref().map(String::as_str)));
+        let mut notes = row.notes();
+        notes.push(format!("errors: {}", row.errors()));
+        match row.worse() {
+            worse if worse.is_empty() => {}
+            worse => notes.push(format!("stayed worse: {}", worse.join("; "))),
+        }
+        item(out, "      ", &notes.join("; "));
+    }
+}
