@@ -141,8 +141,9 @@ impl Line<'_> {
         rates
     }
 
-    /// The longest run of steps without a right reply of those that begin in a time: its first step, and the one after it.
-    fn longest_gap(&self, from: u64, to: u64) -> (u64, u64) {
+    /// The longest run of steps without a right reply in a time, of those that begin by `latest`: its first step, and the one
+    /// after it.
+    fn longest_gap(&self, (from, to): (u64, u64), latest: u64) -> (u64, u64) {
         let mut longest = (0, 0);
         let mut begins = None;
         for step in self.step_from(from)..=self.step(to) {
@@ -150,7 +151,7 @@ impl Line<'_> {
             match (begins, is_silent) {
                 (None, true) => begins = Some(step),
                 (Some(first), false) => {
-                    if step - first > longest.1 - longest.0 {
+                    if self.at(first) <= latest && step - first > longest.1 - longest.0 {
                         longest = (first, step);
                     }
                     begins = None;
@@ -173,7 +174,8 @@ fn service(line: &Line<'_>, before: (u64, u64), (ended, until): (u64, u64)) -> O
         return None;
     }
     let threshold = (before_rps * BACK).min(usual[0]);
-    let (gap, usual_gap) = (line.longest_gap(began, until), line.longest_gap(before.0, began));
+    let gap = line.longest_gap((began, until), ended + STRETCH_NS);
+    let usual_gap = line.longest_gap(before, began);
     let length = |(from, to): (u64, u64)| (to - from) * line.steps.length_ns;
     let outage = (length(gap) >= (length(usual_gap) * GAPS_MIN).max(GAP_MIN_NS)).then_some(gap);
     let since = |at: u64| at.saturating_sub(began) as f64 / 1e9;
@@ -316,6 +318,12 @@ mod tests {
         let worse = effect(|ms| if ms < 2000 { 100 } else { 60 }).service.unwrap();
         assert_eq!((worse.first_reply_s, worse.full_rate_s), (Some(0.0), None));
         assert!(worse.stays_slower && worse.after_rps == Some(6000.0), "{worse:?}");
+    }
+
+    #[test]
+    fn a_gap_long_after_the_fault_is_not_its_own() {
+        let late = effect(|ms| if (4000..4500).contains(&ms) { 0 } else { 100 }).service.unwrap();
+        assert_eq!((late.outage_s, late.first_reply_s), (None, Some(0.0)), "{late:?}");
     }
 
     #[test]

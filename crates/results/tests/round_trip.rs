@@ -160,6 +160,11 @@ fn load_result() -> LoadResult {
             p99_ns: 9,
             max_ns: 10,
         }],
+        steps: Some(Steps {
+            length_ns: 10_000_000,
+            right: vec![3, 2, 4],
+            errors: vec![StepErrors { phase: "receive".into(), kind: "closed".into(), at: vec![(1, 2)] }],
+        }),
         client: Client {
             cpu_user_s: 0.25,
             cpu_system_s: 0.5,

@@ -120,7 +120,7 @@ fn mark(event: &Event, subject: i64, reached_s: f64) -> Option<Mark> {
         EventKind::ClockStep => "clock",
     };
     let to = event.until_s.unwrap_or(event.at_s).max(event.at_s + reached_s * MOMENT_SHARE);
-    Some(Mark::Stretch { from: event.at_s, to: to.min(reached_s), label: label.into() })
+    Some(Mark::Stretch { from: event.at_s, to: to.min(reached_s), label: label.into(), fault: false })
 }
 
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
