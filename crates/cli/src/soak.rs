@@ -67,7 +67,7 @@ pub(crate) struct Soak {
     /// Another load at the same time, as options of `pitot load`; may be given several times:
     /// --load '-c 30 --think 1s' --load '--path /upload -X PUT --body @big -c 2'. With a URL in it that one is asked, and else
     /// the one above.
-    #[arg(long = "load", value_name = "OPTIONS")]
+    #[arg(long = "load", value_name = "OPTIONS", allow_hyphen_values = true)]
     loads: Vec<String>,
     /// Start a server again that dies, and count it. Without this the soak ends with it.
     #[arg(long)]

@@ -209,6 +209,11 @@ impl<'g> Run<'g> {
             }
             self.subjects.push(subject);
         }
+        let processes = Processes::read();
+        // What they used before does not count.
+        for subject in &mut self.subjects {
+            subject.values(&processes);
+        }
         self.begun = Instant::now();
         Ok(())
     }
@@ -382,6 +387,11 @@ impl<'g> Run<'g> {
 
     /// Ends loads and servers, and writes what the loads say last.
     fn end(&mut self) -> Result<(), Failure> {
+        // While they run; a shorter interval would weigh as much as a whole one.
+        let mut last = Moment { now_s: self.now_s(), ..Moment::default() };
+        if last.now_s - self.written_s > 0.9 * self.settings.interval_s {
+            self.sample(&mut last);
+        }
         for subject in &mut self.subjects {
             for load in &mut subject.loads {
                 for line in load.process.take().map(|mut process| process.stop()).unwrap_or_default() {
@@ -389,8 +399,8 @@ impl<'g> Run<'g> {
                 }
             }
         }
-        let end_s = self.now_s();
-        let moment = self.moment(end_s);
+        let end_s = last.now_s;
+        let moment = Moment { samples: last.samples, ..self.moment(end_s) };
         self.write(moment)?;
         for subject in &mut self.subjects {
             if let Server::Standing(server) = &mut subject.server

@@ -86,16 +86,16 @@ pub struct StandingServer<'g> {
 }
 
 impl StandingServer<'_> {
-    /// Starts it, anew if it was up before, and waits until it is ready. After the first time a server that is given its address
-    /// has the same one. The error is a sentence.
+    /// Starts it, and waits until it is ready. One that was up before is started at the same address. The error is a sentence.
     ///
     /// # Errors
     /// If it cannot be started or is not ready in time.
     pub fn start(&mut self) -> Result<(), String> {
         self.finish();
         let number = self.ground.number();
+        let former = self.at.as_ref().map(|at| at.address.clone()).filter(|address| !address.ends_with(":0"));
         self.with(|context| {
-            start::prepare(context, number)?;
+            start::prepare_at(context, number, former)?;
             start::start_server(context)
         })?;
         self.is_up = true;
