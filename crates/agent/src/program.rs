@@ -18,6 +18,8 @@ pub enum Role {
     Helper(usize),
     /// The command that stops the server.
     Stop,
+    /// The proxy between load and server.
+    Proxy,
     /// The program that makes the fault with this number in the plan.
     Fault(usize),
 }

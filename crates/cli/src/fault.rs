@@ -1,5 +1,6 @@
 //! `pitot fault`: makes a fault, and takes it back.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -20,6 +21,12 @@ pub(crate) struct FaultCommand {
     /// The first process of the server; those that it has started belong to it.
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
+    /// Of `proxy`: the server's address.
+    #[arg(long, value_name = "ADDRESS")]
+    to: Option<SocketAddr>,
+    /// Of `proxy`: where clients connect. [default: 127.0.0.1:0]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
     /// How long the fault lasts. [default: the fault's own length]
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
     length: Option<Nanos>,
@@ -30,7 +37,10 @@ pub(crate) struct FaultCommand {
 
 fn kinds_help() -> String {
     let names: Vec<&str> = FAULTS.iter().filter(|f| is_program(f.means)).map(|fault| fault.name).collect();
-    format!("Which fault: {}", names.join(", "))
+    format!(
+        "Which fault: {}; or proxy, in which faults on the way between load and server are made",
+        names.join(", ")
+    )
 }
 
 fn options_help() -> String {
@@ -45,8 +55,28 @@ fn is_program(means: Means) -> bool {
     matches!(means, Means::Program { .. })
 }
 
+/// In place of a fault: the proxy in which some are made.
+const PROXY: &str = "proxy";
+
 impl FaultCommand {
+    fn serve_proxy(self) -> Result<ExitCode, Failure> {
+        let to = self.to.ok_or_else(|| {
+            Failure::misuse("the proxy does not know where to lead", "give --to, the server's address")
+        })?;
+        if let Some(word) = self.options.first() {
+            return Err(Failure::misuse(
+                format!("`{word}` has no meaning for the proxy"),
+                "it takes --to and --listen",
+            ));
+        }
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        pitot_fault::proxy::serve(self.listen.unwrap_or(any), to).map(|()| ExitCode::SUCCESS)
+    }
+
     pub(crate) fn run(mut self) -> Result<ExitCode, Failure> {
+        if self.kind == PROXY {
+            return self.serve_proxy();
+        }
         let names = || FAULTS.iter().map(|fault| fault.name).collect::<Vec<_>>().join(", ");
         let fault = find(&self.kind).ok_or_else(|| {
             Failure::misuse(

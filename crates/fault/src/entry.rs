@@ -3,6 +3,7 @@
 use pitot_sys::Unavailable;
 
 use crate::options::Options;
+use crate::proxy::Condition;
 use crate::undo::Undo;
 
 /// A fault.
@@ -36,6 +37,8 @@ pub enum Aim {
     Process,
     /// The server as a whole, which only whoever has started it can start again.
     Server,
+    /// The way between load and server, which leads through a [proxy](crate::proxy).
+    Path,
     /// Nothing that could be aimed at.
     Nothing,
 }
@@ -50,6 +53,8 @@ pub enum Means {
         /// Undoes a change, from its note, in the guardian. What has been undone, or is gone, is left alone.
         undo: fn(&str),
     },
+    /// By the [proxy](crate::proxy) on the way: the condition, and what it does in words.
+    Path(fn(&Options) -> (Condition, String)),
     /// By whoever has started the server: it stops it and starts it again.
     Starter,
     /// Not at all: where it happens it is told.

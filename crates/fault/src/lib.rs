@@ -16,6 +16,7 @@ mod entry;
 mod faults;
 mod options;
 mod processes;
+pub mod proxy;
 mod record;
 mod schedule;
 mod undo;

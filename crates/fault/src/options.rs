@@ -1,5 +1,7 @@
 //! Options of faults: one set for all, of which each takes some.
 
+use pitot_meter::units;
+
 /// An option of faults, as plans and the command line have it.
 pub struct Given {
     /// Its name.
@@ -14,18 +16,67 @@ pub struct Given {
 }
 
 /// Options other than what a fault is aimed at.
-pub static OPTIONS: &[Given] = &[Given {
-    name: "process",
-    value: "worker|main|all",
-    doc: "Which process of the server: `worker`, of those that have no children the one that has used the most CPU time; \
+pub static OPTIONS: &[Given] = &[
+    Given {
+        name: "process",
+        value: "worker|main|all",
+        doc: "Which process of the server: `worker`, of those that have no children the one that has used the most CPU time; \
           `main`, the first; `all` of them.",
-    default: "worker",
-    read: |options, text| {
-        let known = WHICH.iter().find(|(word, _)| *word == text);
-        options.process = known.map(|(_, which)| *which).ok_or("write worker, main or all")?;
-        Ok(())
+        default: "worker",
+        read: |options, text| {
+            let known = WHICH.iter().find(|(word, _)| *word == text);
+            options.process = known.map(|(_, which)| *which).ok_or("write worker, main or all")?;
+            Ok(())
+        },
     },
-}];
+    Given {
+        name: "signal",
+        value: "TERM|KILL",
+        doc: "What stops the server: TERM, or the signal that the plan has for it, lets it finish; KILL does not.",
+        default: "TERM",
+        read: |options, text| {
+            options.is_killed = match text {
+                "TERM" => false,
+                "KILL" => true,
+                _ => return Err("write TERM or KILL".into()),
+            };
+            Ok(())
+        },
+    },
+    Given {
+        name: "delay",
+        value: "TIME",
+        doc: "What is added to every reply.",
+        default: "100ms",
+        read: |options, text| seconds(text).map(|s| options.delay_s = s),
+    },
+    Given {
+        name: "jitter",
+        value: "TIME",
+        doc: "At most so much more is added, drawn anew for each piece of a reply.",
+        default: "0ms",
+        read: |options, text| seconds(text).map(|s| options.jitter_s = s),
+    },
+    Given {
+        name: "rate",
+        value: "SIZE",
+        doc: "Bytes a second in each direction.",
+        default: "1MiB",
+        read: |options, text| match units::size(text) {
+            Ok(bytes @ 1..) => {
+                options.bytes_per_s = bytes as f64;
+                Ok(())
+            }
+            Ok(0) => Err("write at least one byte".into()),
+            Err(e) => Err(e.to_string()),
+        },
+    },
+];
+
+/// Seconds of a text such as `200ms`.
+fn seconds(text: &str) -> Result<f64, String> {
+    units::duration(text).map(|length| length.as_secs_f64()).map_err(|e| e.to_string())
+}
 
 const WHICH: [(&str, Which); 3] = [("worker", Which::Worker), ("main", Which::Main), ("all", Which::All)];
 
@@ -48,6 +99,14 @@ pub struct Options {
     pub pid: u32,
     /// Which of its processes.
     pub process: Which,
+    /// The server is killed, and not asked to end.
+    pub is_killed: bool,
+    /// Added to every reply, seconds.
+    pub delay_s: f64,
+    /// At most so much more, seconds.
+    pub jitter_s: f64,
+    /// Bytes a second in each direction.
+    pub bytes_per_s: f64,
 }
 
 impl Options {

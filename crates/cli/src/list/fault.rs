@@ -31,12 +31,14 @@ pub(super) fn rows() -> Vec<Row> {
                     "aim": match fault.aim {
                         Aim::Process => "process",
                         Aim::Server => "server",
+                        Aim::Path => "path",
                         Aim::Nothing => "nothing",
                     },
                     "options": options,
                     "for_s": fault.lasts_s,
                     "made_by": match fault.means {
                         Means::Program { .. } => Some("pitot fault"),
+                        Means::Path(_) => Some("pitot fault proxy"),
                         Means::Starter => Some("the lab"),
                         Means::Told => None,
                     },

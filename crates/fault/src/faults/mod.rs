@@ -1,12 +1,25 @@
 //! The faults, one file each.
 
+mod bandwidth;
+mod black_hole;
 mod kill;
+mod latency;
+mod reset;
+mod restart;
 mod stop;
 
 use crate::entry::Fault;
 
 /// All faults, in the order in which they are listed.
-pub static FAULTS: &[&Fault] = &[&stop::FAULT, &kill::FAULT];
+pub static FAULTS: &[&Fault] = &[
+    &stop::FAULT,
+    &kill::FAULT,
+    &restart::FAULT,
+    &reset::FAULT,
+    &latency::FAULT,
+    &bandwidth::FAULT,
+    &black_hole::FAULT,
+];
 
 /// The fault of this name.
 pub fn find(name: &str) -> Option<&'static Fault> {

@@ -58,6 +58,8 @@ pub(in crate::runner) struct Context<'a> {
     pub(in crate::runner) cell: &'a Cell,
     pub(in crate::runner) executor: &'a mut dyn Executor,
     pub(in crate::runner) at: Placement,
+    /// Where the load goes, if that is not the server's address.
+    pub(in crate::runner) proxy: Option<String>,
     /// The server's CPU time will be asked for.
     pub(in crate::runner) counts_cpu: bool,
     /// Helpers that were started: the first of the cell's list.
@@ -79,7 +81,7 @@ impl<'a> Context<'a> {
             load_cpus: shared.cpus.load_list(),
             helpers: Vec::new(),
         };
-        Context { shared, cell, executor, at, counts_cpu: false, helpers_started: 0 }
+        Context { shared, cell, executor, at, proxy: None, counts_cpu: false, helpers_started: 0 }
     }
 }
 
@@ -100,6 +102,12 @@ impl Context<'_> {
             _ => None,
         };
         self.shared.plan.stop_timeout_s.max(own.unwrap_or(0.0))
+    }
+
+    /// What the load's command is filled with.
+    pub(in crate::runner) fn at_of_load(&self) -> Placement {
+        let address = self.proxy.clone().unwrap_or_else(|| self.at.address.clone());
+        Placement { address, ..self.at.clone() }
     }
 
     pub(in crate::runner) fn start(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
@@ -127,7 +135,7 @@ impl Context<'_> {
             Role::Server => Account::Server,
             Role::Load if self.cell.server == CellServer::None => Account::Server,
             Role::Load => Account::Load,
-            Role::WarmUp | Role::Helper(_) | Role::Stop | Role::Fault(_) => Account::None,
+            Role::WarmUp | Role::Helper(_) | Role::Stop | Role::Fault(_) | Role::Proxy => Account::None,
         };
         let cpus = match account {
             Account::Server => &self.shared.cpus.server,
@@ -135,7 +143,7 @@ impl Context<'_> {
         };
         let (cwd, env) = match role {
             Role::Server | Role::Stop => (self.cell.server_cwd(&self.at), self.cell.server_env(&self.at)),
-            Role::Load | Role::WarmUp | Role::Helper(_) | Role::Fault(_) => (None, Vec::new()),
+            Role::Load | Role::WarmUp | Role::Helper(_) | Role::Fault(_) | Role::Proxy => (None, Vec::new()),
         };
         Command {
             role,
@@ -190,6 +198,7 @@ impl Context<'_> {
             Role::WarmUp => "the load generator of the warm-up".to_owned(),
             Role::Stop => "the command that stops the server".to_owned(),
             Role::Helper(index) => format!("the helper `{}`", self.cell.helpers[index].name),
+            Role::Proxy => "the proxy on the way".to_owned(),
             Role::Fault(number) => {
                 format!("the program of the fault `{}`", self.shared.plan.faults[number].kind)
             }

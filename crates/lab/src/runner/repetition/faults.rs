@@ -5,19 +5,35 @@
 
 use std::collections::VecDeque;
 
-use pitot_fault::{Aim, BEGAN, ENDED, FaultPlan, FaultRecord, Means, Moment, find, schedule};
+use pitot_fault::proxy::{PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED};
+use pitot_fault::{Aim, BEGAN, ENDED, FaultPlan, FaultRecord, Means, Moment, Options, find, schedule};
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
 use super::context::{Abort, Context, nanos};
+use super::readiness::{Sign, wait_until_ready};
 use super::start::start_server;
-use super::stop::{wait_for_end, whole_output};
+use super::stop::{ask_server, wait_for_end, whole_output};
 use crate::runner::executor::{Ending, Line, Role};
 
 /// What the load generator says on its standard error when its measured part is about to begin.
 const MEASURED_FROM: &str = "measured from ";
 /// Stands for the server's first process in commands.
 pub(in crate::runner) const SERVER_PID: &str = "{server-pid}";
+
+/// Starts the proxy between load and server, if a fault of the plan is made on the way.
+pub(super) fn lead_through_proxy(context: &mut Context<'_>) -> Result<(), Abort> {
+    if context.shared.plan.faults.iter().any(is_on_the_way) {
+        let argv = [context.shared.pitot, "fault", "proxy", "--to", &context.at.address].map(str::to_owned);
+        context.start_conversing(Role::Proxy, argv.to_vec())?;
+        context.proxy = Some(wait_until_ready(context, Role::Proxy, &Sign::ReadyLine)?);
+    }
+    Ok(())
+}
+
+fn is_on_the_way(fault: &FaultPlan) -> bool {
+    find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Path)
+}
 
 /// The faults of one repetition.
 pub(super) struct Faults {
@@ -105,6 +121,10 @@ impl Faults {
             context.executor.stop(Role::Fault(number), Stop::Terminate);
             outcome = outcome.and(self.end(context, number));
         }
+        if context.proxy.take().is_some() {
+            let _ = context.executor.write_line(Role::Proxy, "quit");
+            outcome = outcome.and(self.read_proxy(context));
+        }
         for moment in self.due.drain(..) {
             let record = record(context, moment, "the load had ended before".to_owned());
             self.records.push(record);
@@ -116,7 +136,15 @@ impl Faults {
         let fault = &context.shared.plan.faults[moment.number];
         let mut record = record(context, moment, String::new());
         match find(&fault.kind).map(|fault| fault.means) {
-            Some(Means::Starter) => restart(context, &mut record)?,
+            Some(Means::Starter) => restart(context, fault, &mut record)?,
+            Some(Means::Path(_)) => {
+                let command = format!("begin {} {}", moment.number, words(fault).join(" "));
+                if let Err(why) = context.executor.write_line(Role::Proxy, &command) {
+                    record.what = format!("the proxy is gone: {why}");
+                }
+                let ends = context.executor.now() + nanos(fault.length_s());
+                self.under_way.push((moment.number, ends));
+            }
             _ => {
                 let role = Role::Fault(moment.number);
                 context.start(role, argv(context.shared.pitot, fault, SERVER_PID))?;
@@ -128,11 +156,39 @@ impl Faults {
         Ok(())
     }
 
+    /// Reads what the proxy has said of its faults, once it has ended.
+    fn read_proxy(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
+        wait_for_end(context, Role::Proxy)?;
+        for line in whole_output(context, Role::Proxy).stdout.lines() {
+            let Some((verb, rest)) = line.split_once(' ') else { continue };
+            let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+            let number = number.parse::<u32>().ok();
+            let Some(record) = self.records.iter_mut().find(|record| Some(record.number) == number) else {
+                continue;
+            };
+            match verb {
+                _ if verb == PROXY_BEGAN.trim() => {
+                    let (at, what) = rest.split_once(' ').unwrap_or((rest, ""));
+                    (record.began_ns, record.what) = (at.parse().unwrap_or_default(), what.to_owned());
+                }
+                _ if verb == PROXY_ENDED.trim() => record.ended_ns = rest.parse().unwrap_or_default(),
+                _ if verb == PROXY_REFUSED.trim() => record.what = rest.to_owned(),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Waits for the end of a fault's program, which ends by itself in its time, reads what it has said, and starts a server
     /// again that has died.
     fn end(&mut self, context: &mut Context<'_>, number: usize) -> Result<(), Abort> {
         let role = Role::Fault(number);
         self.under_way.retain(|(other, _)| *other != number);
+        if is_on_the_way(&context.shared.plan.faults[number]) {
+            // What it has said is read at the end; one that is gone has nothing left to take back.
+            let _ = context.executor.write_line(Role::Proxy, &format!("end {number}"));
+            return Ok(());
+        }
         let ending = wait_for_end(context, role)?;
         let output = whole_output(context, role);
         let Some(record) = self.records.iter_mut().find(|record| record.number == number as u32) else {
@@ -177,24 +233,35 @@ fn record(context: &Context<'_>, moment: Moment, what: String) -> FaultRecord {
 
 /// The command that makes a fault, to the first process of a server.
 fn argv(pitot: &str, fault: &FaultPlan, pid: &str) -> Vec<String> {
-    let mut argv = vec![pitot.to_owned(), "fault".into(), fault.kind.clone()];
+    let mut argv = vec![pitot.to_owned(), "fault".into()];
+    argv.extend(words(fault));
     if find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Process) {
         argv.extend(["--pid".into(), pid.to_owned()]);
-    }
-    for (name, value) in &fault.options {
-        argv.extend([format!("--{name}"), value.clone()]);
     }
     argv.extend(["--for".into(), format!("{}ms", (fault.length_s() * 1e3).round())]);
     argv
 }
 
 /// Stops the server and starts it again.
-fn restart(context: &mut Context<'_>, record: &mut FaultRecord) -> Result<(), Abort> {
+fn restart(context: &mut Context<'_>, fault: &FaultPlan, record: &mut FaultRecord) -> Result<(), Abort> {
+    let given = fault.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let takes = find(&fault.kind).map_or(&[][..], |fault| fault.takes);
+    let options = Options::read(takes, given).map_err(|(name, why)| format!("{name}: {why}"))?;
     record.began_ns = context.executor.now().0;
-    context.executor.stop(Role::Server, Stop::Terminate);
+    if options.is_killed {
+        context.executor.stop(Role::Server, Stop::Kill);
+    } else {
+        ask_server(context)?;
+    }
     let ending = wait_for_end(context, Role::Server)?;
-    record.what = format!("SIGTERM to the server, which ended {ending} and was started again");
+    record.what = format!("the server ended {ending} and was started again");
     start_server(context)?;
     record.ended_ns = context.executor.now().0;
     Ok(())
+}
+
+/// A fault and its options, as on a command line.
+fn words(fault: &FaultPlan) -> Vec<String> {
+    let options = fault.options.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
+    std::iter::once(fault.kind.clone()).chain(options).collect()
 }

@@ -26,7 +26,7 @@ pub(super) fn run_load(
     faults: &mut Faults,
 ) -> Result<String, Abort> {
     let path = format!("{}/result.json", context.at.dir);
-    let mut argv = context.cell.load_argv(context.shared.plan, warmup_s, &context.at);
+    let mut argv = context.cell.load_argv(context.shared.plan, warmup_s, &context.at_of_load());
     argv.extend(["--json".to_owned(), path.clone()]);
     context.start(Role::Load, argv)?;
     window.start = context.executor.now().0;

@@ -28,6 +28,11 @@ pub(in crate::runner) fn ask(context: &mut Context<'_>) -> Result<(), Abort> {
         }
         wait_for_end(context, role)?;
     }
+    ask_server(context)
+}
+
+/// Asks the server alone to end, as its plan says.
+pub(super) fn ask_server(context: &mut Context<'_>) -> Result<(), Abort> {
     let stop_command = context.cell.stop_argv(&context.at);
     if !stop_command.is_empty() {
         return context.start(Role::Stop, stop_command);

@@ -1,0 +1,20 @@
+//! The line between load and server is slower.
+
+use crate::entry::{Aim, Fault, Means};
+use crate::proxy::Condition;
+
+pub(super) static FAULT: Fault = Fault {
+    name: "bandwidth",
+    summary: "Let so many bytes a second pass in each direction, of all connections together.",
+    doc: "On the way, in a proxy between load and server: a token bucket of 10 ms for each direction.",
+    aim: Aim::Path,
+    takes: &["rate"],
+    lasts_s: 1.0,
+    is_moment: false,
+    may_end_server: false,
+    probe: || Ok(()),
+    means: Means::Path(|options| {
+        let condition = Condition { bytes_per_s: Some(options.bytes_per_s), ..Condition::default() };
+        (condition, format!("{:.0} bytes a second pass in each direction", options.bytes_per_s))
+    }),
+};

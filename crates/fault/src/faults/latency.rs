@@ -1,0 +1,29 @@
+//! What the server sends arrives later.
+
+use pitot_meter::Nanos;
+
+use crate::entry::{Aim, Fault, Means};
+use crate::proxy::Condition;
+
+pub(super) static FAULT: Fault = Fault {
+    name: "latency",
+    summary: "Delay what the server sends, with jitter if asked for.",
+    doc: "On the way, in a proxy between load and server: every reply takes so much longer. Connections are opened without the \
+          delay. What is delayed keeps its order, and waits in 256 KiB for each connection at most.",
+    aim: Aim::Path,
+    takes: &["delay", "jitter"],
+    lasts_s: 1.0,
+    is_moment: false,
+    may_end_server: false,
+    probe: || Ok(()),
+    means: Means::Path(|options| {
+        let nanos = |seconds: f64| Nanos((seconds * 1e9) as u64);
+        let condition = Condition {
+            delay: nanos(options.delay_s),
+            jitter: nanos(options.jitter_s),
+            ..Condition::default()
+        };
+        let what = format!("replies are delayed by {} and up to {} more", condition.delay, condition.jitter);
+        (condition, what)
+    }),
+};

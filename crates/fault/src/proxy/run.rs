@@ -1,0 +1,336 @@
+//! The loop of the proxy.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use pitot_meter::{Nanos, Random, now};
+use pitot_results::Failure;
+use pitot_sys::readiness::{EpollLevel, Interest, Readiness, Ready};
+use pitot_sys::signal::{Signal, SignalFd};
+use pitot_sys::socket::{self, Listen};
+use pitot_sys::{Token, connect};
+
+use super::bucket::Bucket;
+use super::condition::Condition;
+use super::link::{CLIENT, Link, SERVER, Waits};
+use crate::entry::Means;
+use crate::faults::find;
+use crate::options::Options;
+
+/// What the answer begins with that says when a fault began and what was done.
+pub const PROXY_BEGAN: &str = "began ";
+/// What the answer begins with that says when it was taken back.
+pub const PROXY_ENDED: &str = "ended ";
+/// What the answer begins with that says why it was not made.
+pub const PROXY_REFUSED: &str = "refused ";
+
+const BACKLOG: u32 = 4096;
+const BUFFER_BYTES: usize = 64 * 1024;
+/// Tokens of what is no connection.
+const LISTENER: u32 = u32::MAX;
+const INPUT: u32 = u32::MAX - 1;
+const SIGNALS: u32 = u32::MAX - 2;
+/// Each link has two tokens.
+const LINKS_MAX: usize = 1 << 30;
+
+/// Passes connections on to `to` until a signal or the command `quit` ends it.
+///
+/// # Errors
+/// If the address cannot be listened on, or the kernel refuses what a loop needs.
+pub fn serve(listen: SocketAddr, to: SocketAddr) -> Result<(), Failure> {
+    let failed = |e: std::io::Error| Failure::run(format!("the proxy cannot go on: {e}"), "raise ulimit -n");
+    let _ = pitot_sys::limits::raise_descriptors();
+    let how = Listen { backlog: BACKLOG, reuse_port: false, nonblocking: true, congestion: None };
+    let listener = socket::listen(listen, how).map_err(|e| {
+        Failure::misuse(format!("{listen} cannot be listened on: {e}"), "choose another --listen")
+    })?;
+    let address = socket::local_addr(&listener).map_err(failed)?;
+    Proxy::new(listener, to).and_then(|proxy| proxy.run(address)).map_err(failed)
+}
+
+struct Proxy {
+    epoll: EpollLevel,
+    listener: OwnedFd,
+    listening: Interest,
+    signals: SignalFd,
+    to: SocketAddr,
+    links: Vec<Option<Link>>,
+    free: Vec<u32>,
+    generation: u32,
+    /// When links have something to do.
+    due: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
+    /// Faults under way, by their number.
+    faults: BTreeMap<String, Condition>,
+    condition: Condition,
+    buckets: [Bucket; 2],
+    random: Random,
+    buffer: Vec<u8>,
+    input: Vec<u8>,
+}
+
+impl Proxy {
+    fn new(listener: OwnedFd, to: SocketAddr) -> std::io::Result<Proxy> {
+        let mut epoll = EpollLevel::new()?;
+        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate])?;
+        epoll.watch(listener.as_fd(), Token::new(LISTENER, 0), Interest::Read)?;
+        epoll.watch(signals.as_fd(), Token::new(SIGNALS, 0), Interest::Read)?;
+        // A file or /dev/null cannot be watched, and has no commands.
+        let _ = epoll.watch(std::io::stdin().as_fd(), Token::new(INPUT, 0), Interest::Read);
+        Ok(Proxy {
+            epoll,
+            listener,
+            listening: Interest::Read,
+            signals,
+            to,
+            links: Vec::new(),
+            free: Vec::new(),
+            generation: 0,
+            due: BinaryHeap::new(),
+            faults: BTreeMap::new(),
+            condition: Condition::default(),
+            buckets: Default::default(),
+            random: Random::new(1),
+            buffer: vec![0; BUFFER_BYTES],
+            input: Vec::new(),
+        })
+    }
+
+    fn run(mut self, address: SocketAddr) -> std::io::Result<()> {
+        say(format_args!("ready {address}"));
+        let mut ready = Vec::new();
+        loop {
+            let timeout = self.due.peek().map(|Reverse((at, ..))| Duration::from_nanos(at.since(now()).0));
+            ready.clear();
+            self.epoll.wait(timeout, &mut ready)?;
+            for one in &ready {
+                match one.token.index() {
+                    LISTENER => self.accept(),
+                    SIGNALS if self.signals.next().is_some() => return Ok(()),
+                    SIGNALS => {}
+                    INPUT => {
+                        if self.commands() {
+                            return Ok(());
+                        }
+                    }
+                    index => self.event(index, one),
+                }
+            }
+            let at = now();
+            while let Some(Reverse((due, index, generation))) = self.due.peek().copied()
+                && due <= at
+            {
+                self.due.pop();
+                if self.link(index).is_some_and(|link| link.generation == generation) {
+                    self.pass_on(index);
+                }
+            }
+        }
+    }
+
+    fn link(&mut self, index: u32) -> Option<&mut Link> {
+        self.links.get_mut(index as usize)?.as_mut()
+    }
+
+    fn accept(&mut self) {
+        loop {
+            let client = match socket::accept(&self.listener, true) {
+                Ok(client) => client,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {
+                    continue;
+                }
+                Err(_) => return,
+            };
+            if self.condition.reset || self.links.len() - self.free.len() >= LINKS_MAX {
+                let _ = socket::reset_on_close(&client);
+                continue;
+            }
+            let server = connect::open(self.to, None).and_then(|server| {
+                let connected = connect::start(&server, self.to)?;
+                Ok((server, connected))
+            });
+            let Ok((server, connected)) = server else {
+                let _ = socket::reset_on_close(&client);
+                continue;
+            };
+            self.generation = self.generation.wrapping_add(1);
+            let index = self.free.pop().unwrap_or_else(|| {
+                self.links.push(None);
+                self.links.len() as u32 - 1
+            });
+            let link = Link::new(client, server, connected, self.generation);
+            let watched = [CLIENT, SERVER].iter().all(|&end| {
+                self.epoll.watch(link.ends[end].as_fd(), token(index, end, &link), Interest::Nothing).is_ok()
+            });
+            self.links[index as usize] = Some(link);
+            if watched { self.watch(index, Waits::default()) } else { self.reset(index) }
+        }
+    }
+
+    /// Something happened to an end.
+    fn event(&mut self, bits: u32, ready: &Ready) {
+        let (index, end) = (bits >> 1, (bits & 1) as usize);
+        let (delay, jitter) = (self.condition.delay, self.condition.jitter);
+        let black_hole = self.condition.black_hole;
+        let drawn = Nanos((self.random.unit() * jitter.0 as f64) as u64);
+        let Some(link) = self.links.get_mut(index as usize).and_then(Option::as_mut) else { return };
+        if link.generation % Token::GENERATIONS != ready.token.generation() {
+            return;
+        }
+        let at = now();
+        let outcome = if end == SERVER && !link.is_connected() {
+            link.try_connected()
+        } else if black_hole {
+            // What was readable when the hole opened waits; what is broken is reported of ends that are watched for nothing.
+            if ready.ended { Err(ErrorKind::ConnectionReset.into()) } else { Ok(()) }
+        } else if ready.readable {
+            let due = if end == SERVER { at + delay + drawn } else { at };
+            link.receive(end, &mut self.buffer, due)
+        } else {
+            Ok(())
+        };
+        match outcome {
+            Ok(()) => self.pass_on(index),
+            Err(_) => self.reset(index),
+        }
+    }
+
+    /// Sends on what is due, and watches for what is to come.
+    fn pass_on(&mut self, index: u32) {
+        if self.condition.black_hole {
+            return self.watch(index, Waits::default());
+        }
+        let Some(link) = self.links.get_mut(index as usize).and_then(Option::as_mut) else { return };
+        if !link.is_connected() {
+            return self.watch(index, Waits::default());
+        }
+        let Ok(waits) = link.send(&mut self.buckets, now()) else { return self.reset(index) };
+        if link.is_over() {
+            return self.remove(index, false);
+        }
+        if let Some(at) = waits.until {
+            let generation = link.generation;
+            self.due.push(Reverse((at, index, generation)));
+        }
+        self.watch(index, waits);
+    }
+
+    /// Watches both ends of a link for what they wait for.
+    fn watch(&mut self, index: u32, waits: Waits) {
+        let black_hole = self.condition.black_hole;
+        let Some(link) = self.links.get_mut(index as usize).and_then(Option::as_mut) else { return };
+        for end in [CLIENT, SERVER] {
+            let held = black_hole && link.is_connected();
+            let interest = if held { Interest::Nothing } else { link.interest(end, waits) };
+            if link.interests[end] != interest {
+                link.interests[end] = interest;
+                let _ = self.epoll.rewatch(link.ends[end].as_fd(), token(index, end, link), interest);
+            }
+        }
+    }
+
+    fn reset(&mut self, index: u32) {
+        self.remove(index, true);
+    }
+
+    fn remove(&mut self, index: u32, with_reset: bool) {
+        let Some(link) = self.links.get_mut(index as usize).and_then(Option::take) else { return };
+        for end in &link.ends {
+            self.epoll.unwatch(end.as_fd(), true);
+        }
+        self.free.push(index);
+        if with_reset {
+            link.reset();
+        }
+    }
+
+    /// Reads commands and carries them out. True if the proxy is to end.
+    fn commands(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        match std::io::stdin().read(&mut buffer) {
+            Ok(read @ 1..) => self.input.extend_from_slice(&buffer[..read]),
+            // Nobody commands any more; the connections go on.
+            _ => {
+                self.epoll.unwatch(std::io::stdin().as_fd(), false);
+                return false;
+            }
+        }
+        while let Some(end) = self.input.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.input.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line).trim().to_owned();
+            if line == "quit" {
+                return true;
+            }
+            self.command(&line);
+        }
+        false
+    }
+
+    fn command(&mut self, line: &str) {
+        let mut words = line.split_whitespace();
+        let (verb, number) = (words.next(), words.next().unwrap_or_default().to_owned());
+        match verb {
+            Some("begin") => match condition(words) {
+                Ok((condition, what)) => {
+                    self.faults.insert(number.clone(), condition);
+                    let at = now();
+                    self.apply();
+                    say(format_args!("{PROXY_BEGAN}{number} {} {what}", at.0));
+                }
+                Err(why) => say(format_args!("{PROXY_REFUSED}{number} {why}")),
+            },
+            Some("end") if self.faults.remove(&number).is_some() => {
+                self.apply();
+                say(format_args!("{PROXY_ENDED}{number} {}", now().0));
+            }
+            _ => say(format_args!("{PROXY_REFUSED}{number} `{line}` is no command that has a meaning now")),
+        }
+    }
+
+    /// Puts all connections under the faults that are under way.
+    fn apply(&mut self) {
+        let before = self.condition;
+        self.condition = Condition::of(self.faults.values().copied());
+        if before.bytes_per_s != self.condition.bytes_per_s {
+            let at = now();
+            self.buckets.iter_mut().for_each(|bucket| bucket.set(self.condition.bytes_per_s, at));
+        }
+        // In a black hole nobody is let in either.
+        let listening = if self.condition.black_hole { Interest::Nothing } else { Interest::Read };
+        if listening != self.listening {
+            self.listening = listening;
+            let _ = self.epoll.rewatch(self.listener.as_fd(), Token::new(LISTENER, 0), listening);
+        }
+        for index in 0..self.links.len() as u32 {
+            if self.condition.reset { self.reset(index) } else { self.pass_on(index) }
+        }
+    }
+}
+
+/// The token of an end.
+fn token(index: u32, end: usize, link: &Link) -> Token {
+    Token::new(index << 1 | end as u32, link.generation)
+}
+
+/// The condition that a fault is, and what it does, from its name and options. The error is a sentence.
+fn condition<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<(Condition, String), String> {
+    let name = words.next().ok_or("no fault is named")?;
+    let fault = find(name).ok_or_else(|| format!("there is no fault `{name}`"))?;
+    let Means::Path(of) = fault.means else { return Err(format!("`{name}` is not made on the way")) };
+    let mut given = Vec::new();
+    while let Some(word) = words.next() {
+        let option = word.strip_prefix("--").ok_or_else(|| format!("`{word}` is no option"))?;
+        given.push((option, words.next().ok_or_else(|| format!("{word} has no value"))?));
+    }
+    let options = Options::read(fault.takes, given).map_err(|(name, why)| format!("--{name}: {why}"))?;
+    Ok(of(&options))
+}
+
+fn say(line: std::fmt::Arguments<'_>) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
