@@ -1,0 +1,115 @@
+//! The answer in a sentence.
+
+use crate::change::{Change, Kind};
+use crate::drift::Drift;
+
+impl Drift {
+    /// The answer in one sentence. `amount` writes an amount of the figure with its unit; it is never given a negative one.
+    ///
+    /// ```text
+    /// memory grew 1.2 KiB an hour [0.9 KiB, 1.5 KiB]: 29 KiB a day
+    /// no drift of p99 above 3 ms a day seen
+    /// memory has grown 8 MiB an hour slower since 0:10:00; since then no drift above 40 KiB a day seen
+    /// rate stepped down by 100/s at 0:05:00; since then no drift above 12/s a day seen
+    /// ```
+    pub fn sentence(&self, amount: impl Fn(f64) -> String) -> String {
+        let figure = &self.figure;
+        let slope = self.slope_per_hour.abs();
+        let grows = self.slope_per_hour > 0.0;
+        if self.declared {
+            let [low, high] = if grows { self.interval } else { [-self.interval[1], -self.interval[0]] };
+            return format!(
+                "{figure} {} {} an hour [{}, {}]: {} a day",
+                if grows { "grew" } else { "fell" },
+                amount(slope),
+                amount(low.max(0.0)),
+                amount(high),
+                amount(24.0 * slope),
+            );
+        }
+        if self.p_adjusted < self.level {
+            return format!(
+                "{figure} {} {} a day, within the tolerance of {} a day",
+                if grows { "grew" } else { "fell" },
+                amount(24.0 * slope),
+                amount(24.0 * self.tolerance_per_hour),
+            );
+        }
+        let seen = format!("above {} a day seen", amount(24.0 * self.detectable_per_hour));
+        match self.changes.last() {
+            Some(last) => format!("{figure} {}; since then no drift {seen}", last.words(&amount)),
+            None => format!("no drift of {figure} {seen}"),
+        }
+    }
+
+    /// As [`Drift::sentence`], in shares of the median: `no drift of p99 above 3% a day seen`.
+    pub fn sentence_in_shares(&self) -> String {
+        let median = self.median.abs();
+        self.sentence(|amount| {
+            let percent = if median > 0.0 { 100.0 * amount / median } else { 0.0 };
+            if percent >= 10.0 { format!("{percent:.0}%") } else { format!("{percent:.1}%") }
+        })
+    }
+}
+
+impl Change {
+    /// What happened and when: `stepped up by 4 at 0:05:00`.
+    pub fn words(&self, amount: impl Fn(f64) -> String) -> String {
+        let size = amount(self.size.abs());
+        let more = self.size > 0.0;
+        let at = clock(self.seconds);
+        match self.kind {
+            Kind::Step => format!("stepped {} by {size} at {at}", if more { "up" } else { "down" }),
+            Kind::Bend => {
+                format!("has grown {size} an hour {} since {at}", if more { "faster" } else { "slower" })
+            }
+        }
+    }
+}
+
+/// `0:10:00` of a time since the start.
+fn clock(seconds: f64) -> String {
+    let seconds = seconds.max(0.0).round() as u64;
+    format!("{}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::*;
+
+    fn ask(value: impl Fn(f64) -> f64) -> Drift {
+        let points: Vec<_> = (0..60).map(|i| (f64::from(i) * 60.0, value(f64::from(i)))).collect();
+        drift(&Series { figure: "memory", points: &points }, &Question::default()).unwrap()
+    }
+
+    fn kib(amount: f64) -> String {
+        format!("{amount:.0} KiB")
+    }
+
+    #[test]
+    fn each_answer_has_its_sentence() {
+        let noise = |i: f64| f64::from((i as u32 * 7_919) % 11) - 5.0;
+        assert_eq!(
+            ask(|i| 100.0 + i).sentence(kib),
+            "memory grew 60 KiB an hour [60 KiB, 60 KiB]: 1440 KiB a day"
+        );
+        assert_eq!(
+            ask(|i| 100.0 - i).sentence(kib),
+            "memory fell 60 KiB an hour [60 KiB, 60 KiB]: 1440 KiB a day"
+        );
+        assert_eq!(ask(|_| 5.0).sentence(kib), "no drift of memory above 0 KiB a day seen");
+        let steady = ask(|i| 1_000.0 + noise(i)).sentence_in_shares();
+        assert!(
+            steady.starts_with("no drift of memory above ") && steady.ends_with("% a day seen"),
+            "{steady}"
+        );
+        let settled = ask(|i| 1_000.0 + 50.0 * i.min(20.0) + noise(i)).sentence(kib);
+        assert!(settled.contains(" KiB an hour slower since 0:2"), "{settled}");
+        assert!(settled.contains("; since then no drift above "), "{settled}");
+        let stepped = ask(|i| 1_000.0 + if i < 30.0 { 0.0 } else { 100.0 } + noise(i)).sentence(kib);
+        assert!(
+            stepped.starts_with("memory stepped up by ") && stepped.contains(" at 0:29:30; "),
+            "{stepped}"
+        );
+    }
+}
