@@ -10,6 +10,7 @@
 //! | [`file`] | the file, which stays small: old intervals are put together to longer ones |
 //! | [`run`] | the run itself |
 //! | [`figure`] | what is sampled of processes and of the machine |
+//! | [`hang`] | servers that hang, noticed and told apart |
 //!
 //! Time is seconds since the soak began, on one axis that goes on when a soak is resumed; a gap in it is an event.
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@
 pub mod figure;
 pub mod file;
 mod load;
+pub mod hang;
 pub mod record;
 pub mod run;
 

@@ -1,0 +1,182 @@
+//! When replies have come to an end: a decision from what the loads say once a second, without a clock of its own.
+//!
+//! A load that asks seldom is silent for long although nothing hangs. So what counts is not the time without replies but the
+//! replies that are missing: at the rate of the last minute at least [`MISSING`] of them. Were arrivals random, that many
+//! would be missing by chance once in e^10 windows, 22,000.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// The shortest silence, seconds. A load tells of a second when it is over; so a hang is seen within two seconds more.
+const SHORTEST_S: f64 = 2.0;
+/// The longest window that is looked at, seconds: slower loads show no hang.
+const LONGEST_S: f64 = 120.0;
+/// How many replies must be missing.
+const MISSING: f64 = 10.0;
+/// The share of the rate before at which replies have come to an end.
+const NOTHING: f64 = 0.01;
+/// Time over which the rate before is averaged, seconds.
+const MEMORY_S: f64 = 60.0;
+
+/// What has changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// There are no replies any more; the last second with replies was told at this time, or the loads began then.
+    Began {
+        /// Seconds since the soak began.
+        last_reply_s: f64,
+    },
+    /// Replies are there again.
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Second {
+    told_at_s: f64,
+    load: i64,
+    replies: u64,
+}
+
+/// The replies of one server's loads, over the last seconds.
+#[derive(Debug, Default)]
+pub struct Silence {
+    seconds: VecDeque<Second>,
+    /// Replies a second of each load, averaged; none before a load has had its first reply.
+    usual: BTreeMap<i64, f64>,
+    last_reply_s: Option<f64>,
+    is_silent: bool,
+}
+
+impl Silence {
+    /// Takes what a load says of a second.
+    pub fn second(&mut self, told_at_s: f64, load: i64, replies: u64) {
+        self.last_reply_s.get_or_insert(told_at_s);
+        if replies > 0 {
+            self.last_reply_s = Some(told_at_s);
+        }
+        // What was usual stays what it was while nothing comes.
+        let usual = self.usual.get(&load).copied();
+        if !self.is_silent && (replies > 0 || usual.is_some()) {
+            let replies = replies as f64;
+            let usual = usual.map_or(replies, |before| before + (replies - before) / MEMORY_S);
+            self.usual.insert(load, usual);
+        }
+        self.seconds.push_back(Second { told_at_s, load, replies });
+        while self.seconds.front().is_some_and(|first| told_at_s - first.told_at_s > LONGEST_S) {
+            self.seconds.pop_front();
+        }
+    }
+
+    /// A load has ended, or its server: what it does not say from now on is no silence of the server.
+    pub fn forget(&mut self) {
+        *self = Silence::default();
+    }
+
+    /// Whether replies are missing now.
+    pub fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
+    /// Decides. To be asked after each second that was told.
+    pub fn change(&mut self, now_s: f64) -> Option<Change> {
+        let usual: f64 = self.usual.values().sum();
+        let window_s = if usual > 0.0 { (MISSING / usual).max(SHORTEST_S) } else { SHORTEST_S };
+        if window_s > LONGEST_S {
+            return None;
+        }
+        // Of each load as many seconds: one that says nothing itself does not show that the server is silent.
+        let seconds = window_s.ceil() as usize;
+        let mut told: BTreeMap<i64, (usize, u64)> = BTreeMap::new();
+        for second in self.seconds.iter().rev() {
+            let (count, replies) = told.entry(second.load).or_default();
+            if *count < seconds {
+                *count += 1;
+                *replies += second.replies;
+            }
+        }
+        let is_whole = !told.is_empty() && told.values().all(|(count, _)| *count == seconds);
+        let replies: u64 = told.values().map(|(_, replies)| replies).sum();
+        let is_nothing = replies as f64 <= NOTHING * usual * seconds as f64;
+        match self.is_silent {
+            false if is_whole && is_nothing => {
+                self.is_silent = true;
+                Some(Change::Began { last_reply_s: self.last_reply_s.unwrap_or(now_s) })
+            }
+            // The newest second decides: what came before it belongs to the silence.
+            true => {
+                let newest = self.seconds.back().map_or(0, |second| second.replies);
+                let is_over = newest as f64 > NOTHING * usual;
+                if is_over {
+                    self.is_silent = false;
+                    self.seconds.clear();
+                }
+                is_over.then_some(Change::Ended)
+            }
+            false => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seconds told one after the other by one load, and the changes with the second at whose end they were seen.
+    fn changes(replies: impl IntoIterator<Item = u64>) -> Vec<(usize, Change)> {
+        let mut silence = Silence::default();
+        let mut seen = Vec::new();
+        for (second, replies) in replies.into_iter().enumerate() {
+            let now_s = second as f64 + 1.0;
+            silence.second(now_s, 1, replies);
+            seen.extend(silence.change(now_s).map(|change| (second + 1, change)));
+        }
+        seen
+    }
+
+    #[test]
+    fn silence_is_seen_after_two_seconds_and_its_end_at_once() {
+        let told = changes([900, 1000, 1100, 400, 0, 0, 0, 0, 0, 800, 1000]);
+        assert_eq!(told, [(6, Change::Began { last_reply_s: 4.0 }), (10, Change::Ended)]);
+    }
+
+    #[test]
+    fn a_few_replies_are_silence_too_where_there_were_many() {
+        let told = changes([1000, 1000, 1000, 300, 3, 5, 2, 0, 950]);
+        assert_eq!(told, [(6, Change::Began { last_reply_s: 6.0 }), (9, Change::Ended)]);
+    }
+
+    #[test]
+    fn a_server_that_never_answers_is_silent_from_the_begin() {
+        assert_eq!(changes([0, 0, 0]), [(2, Change::Began { last_reply_s: 1.0 })]);
+    }
+
+    #[test]
+    fn a_load_that_asks_seldom_is_no_silence() {
+        // One reply in ten seconds, and ten in a row that come late.
+        assert_eq!(changes((0..200).map(|second| u64::from(second % 10 == 0))), []);
+        // Two a second, but by chance none for four seconds.
+        assert_eq!(changes([2, 3, 1, 2, 2, 2, 0, 0, 0, 0, 2, 2]), []);
+        let began = changes([2, 3, 1, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(matches!(began[..], [(12, Change::Began { .. })]), "{began:?}");
+    }
+
+    #[test]
+    fn one_load_of_two_is_no_silence_and_a_load_that_says_nothing_neither() {
+        let mut silence = Silence::default();
+        for second in 0..20 {
+            let now_s = f64::from(second);
+            silence.second(now_s, 1, if second < 10 { 500 } else { 0 });
+            assert_eq!(silence.change(now_s), None);
+            // The second load is told late, and then not at all.
+            if second < 12 {
+                silence.second(now_s, 2, 700);
+                assert_eq!(silence.change(now_s), None);
+            }
+        }
+        silence.second(20.0, 2, 0);
+        silence.second(21.0, 2, 0);
+        assert!(matches!(silence.change(21.0), Some(Change::Began { .. })));
+        silence.forget();
+        assert!(!silence.is_silent());
+        assert_eq!(silence.change(30.0), None);
+    }
+}
