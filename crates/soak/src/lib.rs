@@ -6,6 +6,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`kernel_log`] | what the kernel says meanwhile |
 //! | [`record`] | what a soak is, as plain data |
 //! | [`file`] | the file, which stays small: old intervals are put together to longer ones |
 //! | [`run`] | the run itself |
@@ -19,6 +20,7 @@ pub mod figure;
 pub mod file;
 mod load;
 pub mod hang;
+pub mod kernel_log;
 pub mod record;
 pub mod run;
 

@@ -151,7 +151,7 @@ mod tests {
         std::thread::scope(|scope| {
             let wait = || {
                 while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    std::thread::park()
+                    std::thread::park();
                 }
             };
             let handles: Vec<_> = (0..3).map(|_| scope.spawn(wait)).collect();
