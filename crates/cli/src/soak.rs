@@ -8,14 +8,14 @@ mod view;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use pitot_host::{CpuSplit, split_cpus};
 use pitot_lab::{Ground, Guardian};
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
 use pitot_soak::SoakFile;
 use pitot_soak::record::{Info, State};
-use pitot_soak::run::{OnDeath, Settings};
+use pitot_soak::run::{OnDeath, OnHang, Settings};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::output::default_output;
@@ -72,9 +72,23 @@ pub(crate) struct Soak {
     /// Start a server again that dies, and count it. Without this the soak ends with it.
     #[arg(long)]
     restart: bool,
+    /// What becomes of the soak when a server hangs: replies come to an end although it is up. Either way it is recorded, with
+    /// what its threads do and what waits in its sockets.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    on_hang: HangChoice,
     /// Length of the shortest intervals that are kept.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10s")]
     interval: Nanos,
+}
+
+/// Values of `--on-hang`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum HangChoice {
+    /// It goes on.
+    #[default]
+    Continue,
+    /// It ends.
+    End,
 }
 
 #[derive(Debug, Subcommand)]
@@ -163,6 +177,10 @@ impl Soak {
             offset_s: resumed.map_or(0.0, |resumed| resumed.offset_s),
             interval_s: info.interval_s as f64,
             on_death: if self.restart { OnDeath::Restart } else { OnDeath::End },
+            on_hang: match self.on_hang {
+                HangChoice::Continue => OnHang::Continue,
+                HangChoice::End => OnHang::End,
+            },
             directory: &info.directory,
             stop,
         };

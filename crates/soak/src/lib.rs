@@ -18,9 +18,9 @@
 
 pub mod figure;
 pub mod file;
-mod load;
 pub mod hang;
 pub mod kernel_log;
+mod load;
 pub mod record;
 pub mod run;
 

@@ -6,6 +6,14 @@ use pitot_results::load::ErrorRow;
 
 use crate::record::{Interval, Kind, Totals};
 
+/// What a line tells of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) replies: u64,
+    /// Whether something was sent, or no connection was to be had.
+    pub(crate) asked: bool,
+}
+
 /// What a load has done, over all processes that were started for it.
 #[derive(Debug)]
 pub(crate) struct LoadCounts {
@@ -28,8 +36,8 @@ impl LoadCounts {
         self.known.clear();
     }
 
-    /// Takes a line. Returns the replies that it tells of; none for anything but such a line.
-    pub(crate) fn line(&mut self, text: &str) -> Option<u64> {
+    /// Takes a line. Returns what it tells of the server; none for anything but such a line.
+    pub(crate) fn line(&mut self, text: &str) -> Option<Told> {
         let line: Line = serde_json::from_str(text).ok()?;
         let response = Histogram::decode(&line.response).ok()?;
         self.response.merge(&response);
@@ -59,7 +67,7 @@ impl LoadCounts {
             }
         }
         self.known = line.error_kinds;
-        Some(line.completed)
+        Some(Told { replies: line.completed, asked: line.sent > 0 || line.open == 0 })
     }
 
     /// The interval from `begin_s` to `end_s`, if the load was under way in it. The load tells of whole seconds, the last of
@@ -113,14 +121,14 @@ mod tests {
     fn counts_go_on_over_processes_and_no_error_is_counted_twice() {
         let mut counts = LoadCounts::new(1, Totals { completed: 100, ..Totals::default() });
         counts.begin_process();
-        assert_eq!(counts.line(&line(0, 5, 1)), Some(5));
-        assert_eq!(counts.line(&line(1, 6, 2)), Some(6));
+        assert_eq!(counts.line(&line(0, 5, 1)).map(|told| told.replies), Some(5));
+        assert_eq!(counts.line(&line(1, 6, 2)).map(|told| told.replies), Some(6));
         let interval = counts.end_interval(2.0, 12.0).unwrap();
         assert_eq!((interval.start_s, interval.length_s, interval.completed), (10.0, 2.0, 11));
         assert_eq!(Histogram::decode(&interval.response).unwrap().count(), 11);
         assert_eq!(counts.end_interval(12.0, 13.0), None);
         counts.begin_process();
-        assert_eq!(counts.line(&line(0, 1, 1)), Some(1));
+        assert_eq!(counts.line(&line(0, 1, 1)).map(|told| told.replies), Some(1));
         assert_eq!((counts.totals().completed, counts.totals().kinds[0].count), (112, 3));
         assert_eq!(counts.totals().by_status[0], 12);
         assert_eq!((counts.line("ready"), counts.totals().errors), (None, 3));

@@ -9,6 +9,8 @@ use pitot_results::Failure;
 
 use crate::figure::{self, MachineTime, Processes, Values};
 use crate::file::{Moment, SoakError, SoakFile};
+use crate::hang::{HangWatch, Suspect};
+use crate::kernel_log::KernelLog;
 use crate::load::LoadCounts;
 use crate::record::{Event, EventKind, Load, Sample, State, Subject};
 
@@ -24,6 +26,15 @@ pub enum OnDeath {
     End,
     /// It starts the server again, and counts.
     Restart,
+}
+
+/// What a soak does when a server hangs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnHang {
+    /// It goes on: the server may come back.
+    Continue,
+    /// It ends.
+    End,
 }
 
 /// A server of a soak.
@@ -68,6 +79,8 @@ pub struct Settings<'a> {
     pub interval_s: f64,
     /// What a server's death means.
     pub on_death: OnDeath,
+    /// What a server that hangs means.
+    pub on_hang: OnHang,
     /// The directory of the file, whose disk space is sampled.
     pub directory: &'a str,
     /// True once the user wants it to end.
@@ -108,6 +121,7 @@ struct RunningSubject<'g> {
     cpu_ns: Option<u64>,
     /// Replies since then.
     replies: u64,
+    hangs: HangWatch,
 }
 
 /// A soak under way.
@@ -122,6 +136,9 @@ struct Run<'g> {
     written_s: f64,
     machine_time: MachineTime,
     clock: Clock,
+    kernel_log: KernelLog,
+    /// What was shown last.
+    shown: Status,
 }
 
 /// Runs a soak, or what is left of one, into its file.
@@ -144,6 +161,8 @@ pub fn run<'g>(
         written_s: settings.offset_s,
         machine_time: MachineTime::read(),
         clock: Clock::read(),
+        kernel_log: KernelLog::open(),
+        shown: Status { left_s: settings.left_s, ..Status::default() },
         settings,
     };
     run.prepare(orders)?;
@@ -184,6 +203,7 @@ impl<'g> Run<'g> {
                 start_at_s: 0.0,
                 cpu_ns: None,
                 replies: 0,
+                hangs: HangWatch::default(),
             };
             if let Server::Standing(server) = &mut subject.server {
                 server
@@ -229,6 +249,10 @@ impl<'g> Run<'g> {
                 }
             }
             self.events.extend(self.clock.step(now_s));
+            self.events.extend(self.kernel_log.events(now_s));
+            if !self.events.is_empty() {
+                show(&self.tell(now_s)?);
+            }
             if now_s >= interval_end_s {
                 let mut moment = self.moment(interval_end_s);
                 self.sample(&mut moment);
@@ -257,6 +281,7 @@ impl<'g> Run<'g> {
                 subject.is_up = false;
                 subject.cpu_ns = None;
                 subject.start_at_s = now_s;
+                self.events.extend(subject.hangs.interrupt(now_s));
                 let tail = server.output_tail();
                 let sentence = format!("{} ended {ending}", subject.name);
                 self.events.push(of_server(
@@ -297,11 +322,34 @@ impl<'g> Run<'g> {
             && !Path::new(&format!("/proc/{pid}")).exists()
         {
             subject.is_up = false;
+            self.events.extend(subject.hangs.interrupt(now_s));
             let sentence = format!("process {pid} of {} is gone", subject.name);
             self.events.push(of_server(subject.id, now_s, EventKind::ServerEnded, sentence, String::new()));
         }
         self.look_at_loads(index, now_s)?;
-        Ok(None)
+        Ok(self.look_for_hang(index, now_s))
+    }
+
+    /// Whether a server that is up has ceased to answer, or answers again. Returns why the soak ends, if it does.
+    fn look_for_hang(&mut self, index: usize, now_s: f64) -> Option<Failure> {
+        let subject = &mut self.subjects[index];
+        if !subject.is_up {
+            return None;
+        }
+        let change = subject.hangs.change(now_s)?;
+        let pids = subject.server.pid().map(|pid| Processes::read().of(pid)).unwrap_or_default();
+        let port = subject.server.port();
+        let suspect = Suspect { subject: subject.id, name: &subject.name, pids: &pids, port };
+        let event = subject.hangs.event(change, now_s, &suspect)?;
+        let ends = event.until_s.is_none() && self.settings.on_hang == OnHang::End;
+        let failure = ends.then(|| {
+            Failure::run(
+                format!("{}, and the soak ends with it", event.sentence),
+                format!("what was seen of it:\n{}", event.evidence.trim_end()),
+            )
+        });
+        self.events.push(event);
+        failure
     }
 
     fn look_at_loads(&mut self, index: usize, now_s: f64) -> Result<(), Failure> {
@@ -310,11 +358,15 @@ impl<'g> Run<'g> {
             let load = &mut subject.loads[n];
             if let Some(process) = &mut load.process {
                 while let Some(line) = process.line() {
-                    subject.replies += load.counts.line(&line).unwrap_or_default();
+                    if let Some(told) = load.counts.line(&line) {
+                        subject.replies += told.replies;
+                        subject.hangs.second(now_s, load.id, told.replies, told.asked);
+                    }
                 }
                 if let Some((ending, said)) = process.ended() {
                     load.process = None;
                     load.start_at_s = now_s + RETRY_S;
+                    self.events.extend(subject.hangs.interrupt(now_s));
                     let sentence = format!("the load `{}` ended {ending} before its time", load.name);
                     self.events.push(of_server(subject.id, now_s, EventKind::LoadEnded, sentence, said));
                 }
@@ -362,6 +414,13 @@ impl<'g> Run<'g> {
         self.machine_time = machine_time;
     }
 
+    /// Writes what has happened at once: nobody is to wait for the end of an interval to learn of a hang.
+    fn tell(&mut self, now_s: f64) -> Result<Status, Failure> {
+        let moment = Moment { now_s, events: std::mem::take(&mut self.events), ..Moment::default() };
+        self.file.write(&moment).map_err(|e| written(&e))?;
+        Ok(Status { now_s, events: moment.events.iter().map(told).collect(), ..self.shown.clone() })
+    }
+
     /// Writes it, and returns what the user sees of it.
     fn write(&mut self, moment: Moment) -> Result<Status, Failure> {
         self.file.write(&moment).map_err(|e| written(&e))?;
@@ -377,12 +436,14 @@ impl<'g> Run<'g> {
                 interval.and_then(|i| Histogram::decode(&i.response).ok()).map_or(0, |h| h.at(0.99).0);
             (name(*id), rate, p99_ns, totals.errors)
         });
-        Ok(Status {
+        self.shown = Status {
             now_s: moment.now_s,
             left_s: (self.settings.left_s - self.measured_s()).max(0.0),
             loads: loads.collect(),
-            events: moment.events.iter().map(|event| event.sentence.clone()).collect(),
-        })
+            events: Vec::new(),
+        };
+        let events = moment.events.iter().map(told).collect();
+        Ok(Status { events, ..self.shown.clone() })
     }
 
     /// Ends loads and servers, and writes what the loads say last.
@@ -395,11 +456,14 @@ impl<'g> Run<'g> {
         for subject in &mut self.subjects {
             for load in &mut subject.loads {
                 for line in load.process.take().map(|mut process| process.stop()).unwrap_or_default() {
-                    subject.replies += load.counts.line(&line).unwrap_or_default();
+                    subject.replies += load.counts.line(&line).map_or(0, |told| told.replies);
                 }
             }
         }
         let end_s = last.now_s;
+        for subject in &mut self.subjects {
+            self.events.extend(subject.hangs.interrupt(end_s));
+        }
         let moment = Moment { samples: last.samples, ..self.moment(end_s) };
         self.write(moment)?;
         for subject in &mut self.subjects {
@@ -414,6 +478,16 @@ impl<'g> Run<'g> {
             }
         }
         Ok(())
+    }
+}
+
+/// An event as it is shown when it comes about. A hang is told when it begins and when it is over.
+fn told(event: &Event) -> String {
+    match event.until_s {
+        Some(until_s) if event.kind.is_hang() => {
+            format!("{}: over after {:.1} s", event.sentence, until_s - event.at_s)
+        }
+        _ => event.sentence.clone(),
     }
 }
 

@@ -39,9 +39,9 @@ pub struct Suspect<'a> {
 }
 
 impl HangWatch {
-    /// Takes the replies that a load tells of for a second.
-    pub fn second(&mut self, now_s: f64, load: i64, replies: u64) {
-        self.silence.second(now_s, load, replies);
+    /// Takes the replies that a load tells of for a second, and whether it asked for something.
+    pub fn second(&mut self, now_s: f64, load: i64, replies: u64, asked: bool) {
+        self.silence.second(now_s, load, replies, asked);
     }
 
     /// Whether there is something to tell: then `event` is to be called.
@@ -69,8 +69,7 @@ impl HangWatch {
 
     fn close(&mut self, now_s: f64) -> Option<Event> {
         let event = self.open.take()?;
-        let sentence = format!("{}, for {:.1} s", event.sentence, now_s - event.at_s);
-        Some(Event { until_s: Some(now_s), sentence, ..event })
+        Some(Event { until_s: Some(now_s), ..event })
     }
 }
 
@@ -180,7 +179,7 @@ mod tests {
         assert!(event.evidence.contains("is stopped by a signal (T)"), "{}", event.evidence);
         let over = watch.event(Change::Ended, 12.5, &suspect).unwrap();
         assert_eq!((over.at_s, over.until_s), (10.0, Some(12.5)));
-        assert_eq!(over.sentence, "sleep is stopped by a signal, for 2.5 s");
+        assert_eq!(over.sentence, event.sentence);
         assert_eq!(watch.interrupt(13.0), None);
     }
 }

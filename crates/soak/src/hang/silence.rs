@@ -42,13 +42,16 @@ pub struct Silence {
     seconds: VecDeque<Second>,
     /// Replies a second of each load, averaged; none before a load has had its first reply.
     usual: BTreeMap<i64, f64>,
+    /// Whether a load has asked for something.
+    was_asked: bool,
     last_reply_s: Option<f64>,
     is_silent: bool,
 }
 
 impl Silence {
-    /// Takes what a load says of a second.
-    pub fn second(&mut self, told_at_s: f64, load: i64, replies: u64) {
+    /// Takes what a load says of a second. `asked` is false if it neither sent anything nor wanted a connection.
+    pub fn second(&mut self, told_at_s: f64, load: i64, replies: u64, asked: bool) {
+        self.was_asked |= asked;
         self.last_reply_s.get_or_insert(told_at_s);
         if replies > 0 {
             self.last_reply_s = Some(told_at_s);
@@ -80,7 +83,8 @@ impl Silence {
     pub fn change(&mut self, now_s: f64) -> Option<Change> {
         let usual: f64 = self.usual.values().sum();
         let window_s = if usual > 0.0 { (MISSING / usual).max(SHORTEST_S) } else { SHORTEST_S };
-        if window_s > LONGEST_S {
+        // A load that has not begun to ask, as one with a very low rate, waits for nothing.
+        if window_s > LONGEST_S || !self.was_asked {
             return None;
         }
         // Of each load as many seconds: one that says nothing itself does not show that the server is silent.
@@ -126,7 +130,7 @@ mod tests {
         let mut seen = Vec::new();
         for (second, replies) in replies.into_iter().enumerate() {
             let now_s = second as f64 + 1.0;
-            silence.second(now_s, 1, replies);
+            silence.second(now_s, 1, replies, true);
             seen.extend(silence.change(now_s).map(|change| (second + 1, change)));
         }
         seen
@@ -147,6 +151,12 @@ mod tests {
     #[test]
     fn a_server_that_never_answers_is_silent_from_the_begin() {
         assert_eq!(changes([0, 0, 0]), [(2, Change::Began { last_reply_s: 1.0 })]);
+        // One that was not asked is not.
+        let mut silence = Silence::default();
+        for second in 0..5 {
+            silence.second(f64::from(second), 1, 0, false);
+            assert_eq!(silence.change(f64::from(second)), None);
+        }
     }
 
     #[test]
@@ -164,16 +174,16 @@ mod tests {
         let mut silence = Silence::default();
         for second in 0..20 {
             let now_s = f64::from(second);
-            silence.second(now_s, 1, if second < 10 { 500 } else { 0 });
+            silence.second(now_s, 1, if second < 10 { 500 } else { 0 }, true);
             assert_eq!(silence.change(now_s), None);
             // The second load is told late, and then not at all.
             if second < 12 {
-                silence.second(now_s, 2, 700);
+                silence.second(now_s, 2, 700, true);
                 assert_eq!(silence.change(now_s), None);
             }
         }
-        silence.second(20.0, 2, 0);
-        silence.second(21.0, 2, 0);
+        silence.second(20.0, 2, 0, true);
+        silence.second(21.0, 2, 0, true);
         assert!(matches!(silence.change(21.0), Some(Change::Began { .. })));
         silence.forget();
         assert!(!silence.is_silent());

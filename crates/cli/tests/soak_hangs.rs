@@ -1,0 +1,142 @@
+//! `pitot soak` with servers that hang: each kind is told as what it is, with evidence, and the soak goes on or ends.
+
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use pitot_soak::Soak;
+use pitot_soak::record::{Event, EventKind};
+use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
+
+const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+/// Longer than anything here takes on a machine that is busy.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn soak(dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PITOT);
+    command.arg("soak").args(arguments).args(["--for", "1h", "--interval", "1s", "-o", "a.pitot"]);
+    command.current_dir(dir).env("TMPDIR", dir).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The events of the soak, once there is one like this.
+fn with_event(path: &Path, what: &str, is_it: impl Fn(&Event) -> bool) -> Event {
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        let events = Soak::open(path).map(|soak| soak.events).unwrap_or_default();
+        if let Some(event) = events.iter().find(|event| is_it(event)) {
+            return event.clone();
+        }
+        assert!(Instant::now() < deadline, "{what}: {events:#?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn signal(pid: u32, name: &str) {
+    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+}
+
+/// A soak that ends with the hang of a server of this test.
+fn until_it_hangs(port: u16, pid: Option<u32>) -> (Output, Soak) {
+    let dir = tempfile::tempdir().unwrap();
+    let url = format!("http://127.0.0.1:{port}/");
+    let mut command = soak(dir.path(), &[&url, "-c", "4", "--on-hang", "end"]);
+    if let Some(pid) = pid {
+        command.args(["--pid", &pid.to_string()]);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("and the soak ends with it"), "{said}");
+    let soak = Soak::open(&dir.path().join("a.pitot")).unwrap();
+    (output, soak)
+}
+
+fn hang(soak: &Soak) -> &Event {
+    let hangs: Vec<_> = soak.events.iter().filter(|event| event.kind.is_hang()).collect();
+    assert_eq!(hangs.len(), 1, "{:#?}", soak.events);
+    hangs[0]
+}
+
+#[test]
+fn a_server_that_is_stopped_is_told_and_the_soak_goes_on_when_it_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let arguments = ["--server", "loop+epoll-et", "--url", "http://{address}/", "-c", "2", "-R", "200"];
+    let mut command = soak(dir.path(), &arguments);
+    let mut lab = Running(command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    let deadline = Instant::now() + TIMEOUT;
+    let server = loop {
+        let soak = Soak::open(&path).unwrap_or_default();
+        let server = server_of(lab.0.id());
+        if let (true, Some(server)) = (soak.intervals.len() >= 3, server) {
+            break server;
+        }
+        assert!(Instant::now() < deadline, "it does not run");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    signal(server, "-STOP");
+    let began = with_event(&path, "the hang is told", |event| event.kind.is_hang());
+    assert_eq!((began.kind, began.until_s), (EventKind::HangStopped, None), "{began:#?}");
+    assert!(began.sentence.contains("is stopped by a signal"), "{began:#?}");
+    assert!(began.evidence.contains("(T)") && began.evidence.contains("1 listening"), "{began:#?}");
+    signal(server, "-CONT");
+    let over = with_event(&path, "its end is told", |event| event.until_s.is_some());
+    assert_eq!((over.at_s, over.kind), (began.at_s, began.kind));
+    signal(lab.0.id(), "-INT");
+    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    hang(&Soak::open(&path).unwrap());
+}
+
+#[test]
+fn a_server_that_takes_connections_and_answers_nothing_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // It keeps what it takes, until the test is over.
+    std::thread::spawn(move || listener.incoming().flatten().collect::<Vec<TcpStream>>());
+    let (_, soak) = until_it_hangs(port, Some(std::process::id()));
+    let hang = hang(&soak);
+    assert_eq!(hang.kind, EventKind::HangSilent, "{hang:#?}");
+    assert!(hang.sentence.contains("has taken 4 connections and answers nothing"), "{hang:#?}");
+    assert!(hang.sentence.contains("requests of 4 were not read"), "{hang:#?}");
+    assert!(hang.evidence.contains("thread"), "{hang:#?}");
+}
+
+#[test]
+fn a_server_whose_listen_queue_is_full_is_told() {
+    // Room for one connection, and the kernel lets in one more.
+    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listen(&listener, 1).unwrap();
+    let listener = TcpListener::from(listener);
+    let (_, soak) = until_it_hangs(listener.local_addr().unwrap().port(), None);
+    let hang = hang(&soak);
+    assert_eq!(hang.kind, EventKind::HangNotAccepting, "{hang:#?}");
+    assert!(
+        hang.sentence.contains("takes no connections: 2 wait in its listen queue, which is full"),
+        "{hang:#?}"
+    );
+}
+
+/// The process of `pitot serve` that this lab has started.
+fn server_of(lab: u32) -> Option<u32> {
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.find(|pid| {
+        let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let stat = read("stat");
+        let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split(' ').nth(2)?.parse::<u32>().ok());
+        parent == Some(lab) && read("cmdline").split('\0').any(|argument| argument == "serve")
+    })
+}
