@@ -1,8 +1,8 @@
 //! Change points: steps of the level, and bends after which a figure grows at another rate.
 //!
-//! One after the other (binary segmentation; Vostrikova, "Detecting disorder in multidimensional random processes", Soviet
-//! Mathematics Doklady 24, 1981), that step or bend is taken which explains most beside a line and the changes found before, as in the
-//! supremum tests of Andrews, "Tests for parameter instability and structural change with unknown change point",
+//! One after the other (binary segmentation; Vostrikova, "Detecting disorder in multidimensional random
+//! processes", Soviet Mathematics Doklady 24, 1981), that step or bend is taken which explains most beside a line
+//! and the changes found before, as in the supremum tests of Andrews, "Tests for parameter instability and structural change with unknown change point",
 //! Econometrica 61, 1993. Whether it is more than noise is asked of simulated noise (`noise`) that is
 //! searched in the same way, so that neither the search nor the autocorrelation makes changes.
 
@@ -208,8 +208,9 @@ impl Search {
         }
     }
 
-    /// A level that steps once, growth that ends and growth that begins, each with a level at the other side, instead of a line
-    /// through all: where they are true they show more clearly than beside a line, which would take most of it.
+    /// A level that steps once, growth that ends and growth that begins, each with a level at the other side, instead
+    /// of a line through all: where they are true they show more clearly than beside a line, which would take most
+    /// of it.
     fn instead_of_line(hours: &[f64]) -> Option<Search> {
         let design = Design::new(vec![vec![1.0; hours.len()]])?;
         let mut candidates = Vec::new();

@@ -38,7 +38,8 @@ pub struct Question {
     pub level: f64,
     /// Slopes up to it are never declared.
     pub tolerance: Tolerance,
-    /// Simulated series. The least p-value is one by one more than these.
+    /// Simulated series. The least p-value is 1 by one more than these, so that for several figures together
+    /// (Holm) more than their number by [`Question::level`] are needed: 999 do for 50 figures at 5%.
     pub resamples: usize,
     /// The seed of the simulations: the same question has the same answer.
     pub seed: u64,
@@ -69,7 +70,7 @@ pub struct Drift {
     pub figure: String,
     /// The slope as it is at the end (after the last bend, without steps), in units of the figure per hour.
     pub slope_per_hour: f64,
-    /// Where that slope lies with 95% confidence.
+    /// Where that slope lies, with a confidence of 1 less [`Drift::level`].
     pub interval: [f64; 2],
     /// The chance of such a slope, or a steeper one, without a drift.
     pub p: f64,
@@ -137,8 +138,8 @@ pub fn drift(series: &Series<'_>, question: &Question) -> Result<Drift, TooFew> 
         without.get((without.len() as f64 * share) as usize).or(without.last()).copied().unwrap_or(0.0)
     };
     let half = at(1.0 - question.level);
-    // A slope of the half width is seen in half of the runs; in 4 of 5 if it is more by what one side exceeds in one of 5,
-    // which is what both sides exceed in 2 of 5.
+    // A slope of the half width is seen in half of the runs; in 4 of 5 if it is more by what one side exceeds in
+    // one of 5, which is what both sides exceed in 2 of 5.
     let detectable = half + at(0.6);
 
     let level = median(&mut grid.values.clone());

@@ -2,8 +2,8 @@
 
 use crate::slope::median;
 
-/// The most bins of a grid: the slopes of all pairs are looked at for each resampled series, and a trend is so slow that
-/// medians of neighbours lose next to nothing of it.
+/// The most bins of a grid: the slopes of all pairs are looked at for each resampled series, and a trend is so
+/// slow that medians of neighbours lose next to nothing of it.
 pub const BINS: usize = 100;
 
 /// The bins that have points, in their order.
@@ -18,8 +18,8 @@ pub(crate) struct Grid {
 
 /// Puts `points` (seconds, value) in any order on a grid. What is not finite is left out.
 ///
-/// The step is the median distance of neighbours, or what makes [`BINS`] places of the whole where that is more. Times stay
-/// what they are; only the places of a long gap are fewer.
+/// The step is the median distance of neighbours, or what makes [`BINS`] places of the whole where that is more.
+/// Times stay what they are; only the places of a long gap are fewer.
 pub(crate) fn grid(points: &[(f64, f64)]) -> Grid {
     let mut points: Vec<_> = points.iter().copied().filter(|(t, y)| t.is_finite() && y.is_finite()).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -1,7 +1,7 @@
 //! Several questions at once.
 
-/// Holm's adjusted p-values: those below `level` may be declared together with at most that chance of one false alarm
-/// among all. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979.
+/// Holm's adjusted p-values: those below a level may be declared together with at most that chance of one false
+/// alarm among all. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));

@@ -4,7 +4,8 @@ use crate::change::{Change, Kind};
 use crate::drift::Drift;
 
 impl Drift {
-    /// The answer in one sentence. `amount` writes an amount of the figure with its unit; it is never given a negative one.
+    /// The answer in one sentence. `amount` writes an amount of the figure with its unit; it is never given a
+    /// negative one.
     ///
     /// ```text
     /// memory grew 1.2 KiB an hour [0.9 KiB, 1.5 KiB]: 29 KiB a day

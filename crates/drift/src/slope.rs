@@ -1,7 +1,7 @@
 //! The slope of Theil and Sen.
 
-/// The median of the slopes of all pairs of points (time, value) with different times, in values per unit of time; 0 if there
-/// is no such pair.
+/// The median of the slopes of all pairs of points (time, value) with different times, in values per unit of
+/// time; 0 if there is no such pair.
 ///
 /// Theil, "A rank-invariant method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950;
 /// Sen, "Estimates of the regression coefficient based on Kendall's tau", JASA 63, 1968. Up to 29% of the points may be
