@@ -38,8 +38,8 @@ pub(crate) struct Soak {
     /// A suite, the path of a plan, or the URL of a server that is running.
     #[arg(value_name = "SUITE|PLAN.toml|URL", required_unless_present_any = ["resume", "server"], conflicts_with = "server")]
     target: Option<String>,
-    /// How long, in time under load: 20m, 24h, 14d.
-    #[arg(long = "for", value_name = "TIME", value_parser = units::duration, required_unless_present = "resume")]
+    /// How long, in time under load: 20m, 24h, 14d. [default: what the plan says]
+    #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
     length: Option<Nanos>,
     /// Go on with a soak that was stopped or killed, until its time is over.
     #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["target", "server", "length", "output"])]
@@ -125,15 +125,15 @@ impl Soak {
             stopped.set(stopped.get() || signals.next().is_some());
             stopped.get()
         };
-        let length = self.length.unwrap_or_default();
         let target = self.target()?;
+        let length_s = self.length_s(&target)?;
         let info = Info {
             title: target.title(),
             version: env!("CARGO_PKG_VERSION").into(),
             arguments: std::env::args().skip(2).collect(),
             directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
             started_unix_s: resume::unix_s(),
-            asked_s: length.as_secs_f64(),
+            asked_s: length_s,
             interval_s: (self.interval.0 / 1_000_000_000).max(1),
         };
         let file = match &resumed {
@@ -176,7 +176,11 @@ impl Soak {
             left_s: resumed.map_or(info.asked_s, |resumed| resumed.left_s),
             offset_s: resumed.map_or(0.0, |resumed| resumed.offset_s),
             interval_s: info.interval_s as f64,
-            on_death: if self.restart { OnDeath::Restart } else { OnDeath::End },
+            on_death: if self.restart || target.soak().is_some_and(|soak| soak.restart) {
+                OnDeath::Restart
+            } else {
+                OnDeath::End
+            },
             on_hang: match self.on_hang {
                 HangChoice::Continue => OnHang::Continue,
                 HangChoice::End => OnHang::End,
@@ -186,6 +190,15 @@ impl Soak {
         };
         let mut view = view::View::new(&info.title);
         pitot_soak::run::run(&ground, file, orders, settings, &mut |status| view.show(status))
+    }
+
+    /// Time under load that is asked for, seconds.
+    fn length_s(&self, target: &Target) -> Result<f64, Failure> {
+        let planned = || target.soak().and_then(|soak| soak.for_s);
+        self.length
+            .map(Nanos::as_secs_f64)
+            .or_else(planned)
+            .ok_or_else(|| Failure::misuse("how long the soak is to take is not said", "add --for 24h"))
     }
 
     fn cpus(&self, target: &Target) -> Result<CpuSplit, Failure> {

@@ -32,7 +32,7 @@ pub use plan::{
     AS_FOUND, Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Helper, HostLimits,
     Levels, Measure, Order, Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue,
     REPLICATE_FACTOR, Ready, SERVER_FACTOR, SETTINGS_FACTOR, ServerSpec, SettingSet, Settings, SkipRecord,
-    Takes, TargetUse, Value, expand, plan_schema,
+    SoakPlan, Takes, TargetUse, Value, expand, plan_schema,
 };
 pub use record::{
     CellRecord, CpuSample, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample, Slice,

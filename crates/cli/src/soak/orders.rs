@@ -1,7 +1,7 @@
 //! What a soak runs: from the command line to servers and loads.
 
 use pitot_host::CpuSplit;
-use pitot_lab::{Cell, Ground, Plan, Prepared, prepare, suite};
+use pitot_lab::{Cell, Ground, Plan, Prepared, SoakPlan, prepare, suite};
 use pitot_results::Failure;
 use pitot_soak::run::{LoadOrder, Server, SubjectOrder};
 
@@ -13,8 +13,8 @@ use crate::words;
 
 /// All cells of a plan run at the same time; more than these only disturb each other.
 const CELLS_MAX: usize = 12;
-/// A load runs until the soak ends it; this is what it is told, beyond the time that was asked for.
-const MARGIN_S: f64 = 86_400.0;
+/// A load runs until the soak ends it; this is what it is told.
+const LOAD_HOURS: u32 = 10_000;
 const CONNECTIONS: u32 = 8;
 
 /// What is run.
@@ -26,6 +26,14 @@ pub(super) enum Target {
 }
 
 impl Target {
+    /// What a plan says of soaks.
+    pub(super) fn soak(&self) -> Option<&SoakPlan> {
+        match self {
+            Target::Plan(prepared) => Some(&prepared.plan.soak),
+            Target::Running(_) => None,
+        }
+    }
+
     /// A line about it.
     pub(super) fn title(&self) -> String {
         match self {
@@ -44,7 +52,10 @@ impl Soak {
                 Some(_) => Err(Failure::misuse("there are two URLs", "leave --url out")),
             };
         }
-        let prepared = self.prepared()?;
+        let mut prepared = self.prepared()?;
+        if prepared.plan.soak.first {
+            prepared.cells.truncate(1);
+        }
         let foreign = |cell: &&Cell| cell.program.is_some();
         if let Some(cell) = prepared.cells.iter().find(foreign) {
             return Err(Failure::misuse(
@@ -102,7 +113,7 @@ impl Soak {
         if let Some(folder) = folder {
             plan.resolve_paths(&folder);
         }
-        plan.duration_s = self.length.unwrap_or_default().as_secs_f64() + MARGIN_S;
+        plan.duration_s = f64::from(LOAD_HOURS) * 3600.0;
         if self.target.is_none() {
             plan.title = self.servers.join(", ");
         }
@@ -136,14 +147,15 @@ impl Soak {
                     words.extend(self.rate.iter().flat_map(|rate| ["-R".to_owned(), rate.clone()]));
                     loads.push((words.join(" "), self.command(pitot, url, &words, cpus)));
                 }
-                loads.extend(self.further(pitot, url, cpus)?);
+                loads.extend(self.further(self.loads.iter(), pitot, url, cpus)?);
                 let server = Server::Running { pid: self.pid, port: port(url) };
                 Ok(vec![SubjectOrder { name: url.clone(), server, loads }])
             }
             Target::Plan(prepared) => {
                 let order = |cell: &'g Cell| {
                     let mut loads = vec![("the plan's load".to_owned(), LoadOrder::OfCell)];
-                    loads.extend(self.further(pitot, &cell.url, cpus)?);
+                    let lines = prepared.plan.soak.loads.iter().chain(&self.loads);
+                    loads.extend(self.further(lines, pitot, &cell.url, cpus)?);
                     let server = Server::Standing(Box::new(ground.server(&prepared.plan, cell)));
                     Ok(SubjectOrder { name: cell.label(), server, loads })
                 };
@@ -152,8 +164,14 @@ impl Soak {
         }
     }
 
-    /// The loads of --load.
-    fn further(&self, pitot: &str, url: &str, cpus: &CpuSplit) -> Result<Vec<(String, LoadOrder)>, Failure> {
+    /// The loads of these lines.
+    fn further<'l>(
+        &self,
+        lines: impl Iterator<Item = &'l String>,
+        pitot: &str,
+        url: &str,
+        cpus: &CpuSplit,
+    ) -> Result<Vec<(String, LoadOrder)>, Failure> {
         let load = |line: &String| {
             let words = words::split(line, &[]).map_err(|flaw| {
                 Failure::misuse(
@@ -163,7 +181,7 @@ impl Soak {
             })?;
             Ok((line.clone(), self.command(pitot, url, &words, cpus)))
         };
-        self.loads.iter().map(load).collect()
+        lines.map(load).collect()
     }
 
     fn command(&self, pitot: &str, url: &str, words: &[String], cpus: &CpuSplit) -> LoadOrder {
@@ -172,9 +190,8 @@ impl Soak {
             argv.push(url.to_owned());
         }
         argv.extend_from_slice(words);
-        let seconds = self.length.unwrap_or_default().as_secs_f64() + MARGIN_S;
         let more = [
-            ("--duration", format!("{seconds:.0}s")),
+            ("--duration", format!("{LOAD_HOURS}h")),
             ("--intervals", "1s".to_owned()),
             ("--cpus", cpus.load_list()),
         ];

@@ -8,6 +8,7 @@ use super::hosts::Host;
 use super::levels::{Factor, Levels};
 use super::published::{Exclusion, Published};
 use super::server::{Helper, PlanFile, ServerSpec};
+use super::soak::SoakPlan;
 use super::value::Settings;
 use crate::statistics::Statistic;
 use pitot_host::demand::Subject;
@@ -92,6 +93,8 @@ pub struct Plan {
     pub stop_timeout_s: f64,
     /// What is done to the server while it is under load.
     pub faults: Vec<FaultPlan>,
+    /// How `pitot soak` runs it.
+    pub soak: SoakPlan,
     /// CPUs of the servers as a list (`0-3,8`); one half of the cores if none.
     pub server_cpus: Option<String>,
     /// CPUs of the load generator; the other half if none.
@@ -143,6 +146,7 @@ impl Default for Plan {
             ready_timeout_s: 10.0,
             stop_timeout_s: 10.0,
             faults: Vec::new(),
+            soak: SoakPlan::default(),
             server_cpus: None,
             load_cpus: None,
             hosts: Vec::new(),

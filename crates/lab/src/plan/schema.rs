@@ -131,6 +131,7 @@ fn structure(shape: Shape, catalog: &Catalog) -> Value {
             ]}
         }),
         Shape::Faults => list_with_levels(table(keys::FAULT, catalog)),
+        Shape::Soak => table(keys::SOAK, catalog),
         Shape::Exclusions => list_with_levels(table(keys::EXCLUSION, catalog)),
         Shape::Published => json!({"type": "array", "items": table(keys::PUBLISHED, catalog)}),
         Shape::PublishedValues => list_with_levels(table(keys::PUBLISHED_VALUE, catalog)),

@@ -6,6 +6,7 @@
 
 mod age;
 mod error;
+mod layout;
 mod read;
 mod write;
 
@@ -13,11 +14,6 @@ pub use age::LEVELS;
 pub use error::SoakError;
 pub use read::is_soak;
 pub use write::{Moment, SoakFile};
-
-/// `PRAGMA application_id`: "PitS".
-const APPLICATION_ID: i64 = 0x5069_7453;
-/// `PRAGMA user_version`: the layout that this version writes.
-const LAYOUT: u32 = 1;
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::SoakError;
-use super::{APPLICATION_ID, LAYOUT};
+use super::layout::{APPLICATION_ID, LAYOUT};
 use crate::record::{Event, EventKind, Interval, Load, Sample, Soak, Subject};
 
 /// Whether there is the file of a soak at that path.

@@ -4,8 +4,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::age::{Aged, put_together};
 use super::error::SoakError;
+use super::layout::{APPLICATION_ID, LAYOUT};
 use super::read::check;
-use super::{APPLICATION_ID, LAYOUT};
 use crate::record::{Event, Info, Interval, Load, Sample, State, Subject, Totals};
 
 /// The file of a soak, open for writing.

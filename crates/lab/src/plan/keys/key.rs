@@ -89,6 +89,8 @@ pub(in crate::plan) enum Shape {
     Factors,
     /// A list of tables that are read by `FAULT`, with options of the fault.
     Faults,
+    /// A table that is read by `SOAK`.
+    Soak,
     /// A list of tables that are read by `EXCLUSION`, with levels.
     Exclusions,
     /// A list of tables that are read by `PUBLISHED`.

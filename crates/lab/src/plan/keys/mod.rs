@@ -15,6 +15,7 @@ mod levels;
 mod plan;
 mod published;
 mod servers;
+mod soak;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -27,3 +28,4 @@ pub(super) use known::Known;
 pub(super) use plan::{PLAN, RENAMED};
 pub(super) use published::{EXCLUSION, PUBLISHED, PUBLISHED_VALUE};
 pub(super) use servers::EXTERNAL;
+pub(super) use soak::SOAK;

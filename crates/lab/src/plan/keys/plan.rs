@@ -6,7 +6,7 @@ use pitot_host::demand::SUBJECTS;
 
 use super::key::{Key, Kind, Presence, Shape};
 use super::levels::Strict;
-use super::{commands, factors, faults, host, hosts, published, servers, targets};
+use super::{commands, factors, faults, host, hosts, published, servers, soak, targets};
 
 /// At most so many repetitions; more is a mistake of typing.
 const REPETITIONS_MAX: i64 = 10_000;
@@ -282,6 +282,15 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         }),
         presence: Presence::Optional,
         doc: "What is done to the server while it is under load (docs/faults.md). Such a plan is measured in fresh runs.",
+    },
+    Key {
+        name: "soak",
+        kind: Kind::Structure(Shape::Soak, |known, item, p| {
+            p.soak = soak::soak(known, item)?;
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "How `pitot soak` runs the plan (docs/soak.md); `pitot run` does not heed it.",
     },
     Key {
         name: "ready-timeout",

@@ -57,6 +57,7 @@ fn every_field_of_a_plan_has_its_key() {
         settings: _,
         files: _,
         faults: _,
+        soak: _,
         exclude: _,
         published: _,
         ready_timeout_s: _,
@@ -95,6 +96,7 @@ fn keys_are_unique_and_documented_and_old_names_are_gone() {
     check(EXTERNAL);
     check(HOST);
     check(FAULT);
+    check(SOAK);
     check(EXCLUSION);
     check(PUBLISHED);
     check(PUBLISHED_VALUE);
@@ -130,7 +132,7 @@ fn takes<T>(kind: &Kind<T>) -> String {
         Kind::Structure(shape, _) => match shape {
             Shape::Settings => "a table of options".into(),
             Shape::Helpers | Shape::Servers | Shape::SettingSets | Shape::Hosts => "tables by name".into(),
-            Shape::Factors => "a table".into(),
+            Shape::Factors | Shape::Soak => "a table".into(),
             Shape::Faults | Shape::Exclusions | Shape::Published | Shape::PublishedValues => {
                 "a list of tables".into()
             }
@@ -154,7 +156,7 @@ fn rendered<T>(keys: &[Key<T>]) -> String {
 
 #[test]
 fn the_page_on_plans_has_the_tables_of_the_keys() {
-    for table in [rendered(PLAN), rendered(EXTERNAL), rendered(FAULT), rendered(PUBLISHED)] {
+    for table in [rendered(PLAN), rendered(EXTERNAL), rendered(FAULT), rendered(SOAK), rendered(PUBLISHED)] {
         assert!(PAGE.contains(&table), "docs/plans.md lacks, or has in another form:\n{table}");
     }
 }
