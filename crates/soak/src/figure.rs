@@ -34,6 +34,19 @@ pub enum Unit {
     Share,
 }
 
+impl Unit {
+    /// The word for it in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Unit::Bytes => "bytes",
+            Unit::Count => "count",
+            Unit::Nanoseconds => "nanoseconds",
+            Unit::PerSecond => "per-second",
+            Unit::Share => "share",
+        }
+    }
+}
+
 /// All figures: those of servers, and those of the machine.
 pub const FIGURES: &[Figure] = &[
     Figure { name: "rate", unit: Unit::PerSecond, title: "the rate", leaks: false },

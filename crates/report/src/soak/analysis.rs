@@ -4,12 +4,16 @@ use pitot_meter::Histogram;
 use pitot_soak::Soak;
 use pitot_soak::record::{Interval, Load, Sample, Subject};
 
+use super::drifts::{Judged, judge};
+
 /// A soak with what its reports say.
 pub(super) struct Analysis<'a> {
     pub(super) soak: &'a Soak,
     pub(super) subjects: Vec<SubjectFigures<'a>>,
     /// Figures of the machine.
     pub(super) machine: Vec<Series>,
+    /// What of them drifts.
+    pub(super) machine_drifts: Vec<Judged>,
 }
 
 /// A server.
@@ -18,6 +22,8 @@ pub(super) struct SubjectFigures<'a> {
     pub(super) loads: Vec<LoadFigures<'a>>,
     /// What was sampled of it, and what follows from its loads.
     pub(super) series: Vec<Series>,
+    /// What of them drifts.
+    pub(super) drifts: Vec<Judged>,
 }
 
 /// A load.
@@ -51,7 +57,9 @@ pub(super) struct Series {
 impl<'a> Analysis<'a> {
     pub(super) fn of(soak: &'a Soak) -> Analysis<'a> {
         let subjects = soak.subjects.iter().map(|subject| SubjectFigures::of(soak, subject)).collect();
-        Analysis { soak, subjects, machine: sampled(&soak.samples, 0) }
+        let machine = sampled(&soak.samples, 0);
+        let machine_drifts = judge(&machine);
+        Analysis { soak, subjects, machine, machine_drifts }
     }
 
     /// Seconds under load so far.
@@ -80,7 +88,8 @@ impl<'a> SubjectFigures<'a> {
             add("response-p99", |p| p.p99_ns, true);
         }
         series.extend(sampled(&soak.samples, subject.id));
-        SubjectFigures { subject, loads, series }
+        let drifts = judge(&series);
+        SubjectFigures { subject, loads, series, drifts }
     }
 
     /// The series of that name; of the first load, where there are several.

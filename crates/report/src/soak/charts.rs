@@ -63,6 +63,12 @@ fn scene(a: &Analysis<'_>, subject: i64, title: &str, series: &[&Series]) -> Sce
     stretch(&mut y, base);
     let mut marks: Vec<Mark> =
         a.soak.events.iter().filter_map(|event| mark(event, subject, reached_s)).collect();
+    let judged = a.subjects.iter().filter(|of| of.subject.id == subject).flat_map(|of| &of.drifts);
+    let judged = judged.chain(&a.machine_drifts).filter(|judged| series.iter().any(|s| judged.is_of(s)));
+    for at_s in judged.flat_map(|judged| judged.steps()) {
+        let to = (at_s + reached_s * MOMENT_SHARE).min(reached_s);
+        marks.push(Mark::Stretch { from: at_s, to, label: "step".into(), fault: false });
+    }
     for (index, one) in series.iter().enumerate() {
         let mut label = one.figure.title.trim_start_matches("the ").to_owned();
         if !one.of.is_empty() {

@@ -22,9 +22,19 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
         },
         "servers": a.subjects.iter().map(server).collect::<Vec<_>>(),
         "machine": a.machine.iter().map(series).collect::<Vec<_>>(),
+        "drifts": drifts(a),
         "events": a.soak.events,
     });
     format!("{object:#}\n")
+}
+
+/// Of all servers, and of the machine, which has no server.
+fn drifts(a: &Analysis<'_>) -> Vec<Value> {
+    let of_servers = a.subjects.iter().flat_map(|subject| {
+        let name = subject.subject.name.as_str();
+        subject.drifts.iter().map(move |judged| judged.json(Some(name)))
+    });
+    of_servers.chain(a.machine_drifts.iter().map(|judged| judged.json(None))).collect()
 }
 
 fn server(subject: &SubjectFigures<'_>) -> Value {

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod charts;
+mod drifts;
 mod html;
 mod json;
 mod text;

@@ -8,6 +8,7 @@ use pitot_soak::figure::Unit;
 use pitot_soak::record::{EventKind, State};
 
 use super::analysis::{Analysis, LoadFigures, Series, SubjectFigures};
+use super::drifts::Judged;
 use crate::number::{figure, percent};
 use crate::terminal::{heading, item};
 
@@ -22,6 +23,11 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
     head(&mut out, a);
     for subject in &a.subjects {
         server(&mut out, subject);
+        drifts(&mut out, &subject.drifts, true);
+    }
+    if !a.machine_drifts.is_empty() {
+        let _ = writeln!(out, "\nthe machine");
+        drifts(&mut out, &a.machine_drifts, true);
     }
     events(&mut out, a, usize::MAX);
     let _ = writeln!(out, "\nTo repeat it: pitot soak {}", a.soak.info.arguments.join(" "));
@@ -47,6 +53,7 @@ pub(super) fn status(a: &Analysis<'_>) -> String {
             let _ = writeln!(out, "  {}", counts(load));
         }
         changes(&mut out, subject);
+        drifts(&mut out, &subject.drifts, false);
     }
     events(&mut out, a, STATUS_EVENTS_MAX);
     out
@@ -131,6 +138,27 @@ fn changes(out: &mut String, subject: &SubjectFigures<'_>) {
                 value(series, last)
             );
         }
+    }
+}
+
+/// A sentence for each figure: those that drift first, those that changed, and with `all` those in which nothing was seen.
+fn drifts(out: &mut String, judged: &[Judged], all: bool) {
+    if judged.is_empty() {
+        return;
+    }
+    let (drift, rest): (Vec<&Judged>, Vec<&Judged>) = judged.iter().partition(|judged| judged.is_declared());
+    let (changed, steady): (Vec<&Judged>, Vec<&Judged>) =
+        rest.into_iter().partition(|judged| judged.has_changed());
+    for judged in &drift {
+        let what = if judged.is_leak() { "leak? " } else { "drift: " };
+        item(out, "  ", &format!("{what}{}", judged.sentence()));
+    }
+    if all {
+        changed.iter().chain(&steady).for_each(|judged| item(out, "  ", &judged.sentence()));
+    } else {
+        let still = changed.len() + steady.len();
+        let other = if drift.is_empty() { "" } else { "other " };
+        let _ = writeln!(out, "  no drift of {still} {other}figures seen");
     }
 }
 

@@ -1,0 +1,229 @@
+//! What drifts: the trend of each figure of a server (`pitot_drift`), and what would have been seen.
+//!
+//! A drift is worth an alarm only if it moved its figure in the run: by 5% of it where it is a time, a rate or memory of the
+//! machine, by 1% and 64 KiB where it is memory of a server, and by two where it is counted. The figures of a server are
+//! one family (Holm): of a server in which nothing drifts one soak of twenty has a false alarm.
+
+use pitot_drift::{Course, Drift, Question, Series as Asked, Tolerance, drift, holm};
+use pitot_soak::figure::{Figure, Unit};
+use serde_json::{Value, json};
+
+use super::analysis::Series;
+use super::text::shown;
+
+/// The chance of a false alarm for a server.
+const LEVEL: f64 = 0.05;
+/// A drift below this share of the figure, over the whole run, is worth no alarm.
+const SHARE: f64 = 0.05;
+/// The same for memory of a server, ...
+const MEMORY_SHARE: f64 = 0.01;
+/// ... and less than this is not worth one in any case, bytes.
+const MEMORY_BYTES: f64 = 65_536.0;
+/// The same for what is counted: descriptors, threads, sockets.
+const COUNT: f64 = 2.0;
+/// What is told without being judged: they say how busy the machine is.
+const CONTEXT: [&str; 2] = ["steal", "cpu-busy"];
+
+/// The answer for a figure.
+pub(super) struct Judged {
+    figure: &'static Figure,
+    /// The load, where a server has several; empty otherwise.
+    of: String,
+    drift: Drift,
+}
+
+/// Asks the figures of a server, or of the machine.
+pub(super) fn judge(series: &[Series]) -> Vec<Judged> {
+    let asked = series.iter().filter(|series| !CONTEXT.contains(&series.figure.name));
+    let mut judged: Vec<Judged> = asked.filter_map(answer).collect();
+    let p: Vec<f64> = judged.iter().map(|judged| judged.drift.p).collect();
+    for (judged, adjusted) in judged.iter_mut().zip(holm(&p)) {
+        let drift = &mut judged.drift;
+        drift.p_adjusted = adjusted;
+        drift.declared = adjusted < LEVEL && drift.slope_per_hour.abs() > drift.tolerance_per_hour;
+        drift.course = match drift.changes.last() {
+            _ if drift.declared => Course::Drifts,
+            Some(last) => Course::Settled(last.seconds),
+            None => Course::Steady,
+        };
+    }
+    judged
+}
+
+/// None if there are too few intervals, or if it was 0 all the time.
+fn answer(series: &Series) -> Option<Judged> {
+    if series.points.iter().all(|point| point.1 == 0.0) {
+        return None;
+    }
+    let name = match series.of.as_str() {
+        "" => series.figure.title.to_owned(),
+        load => format!("{} of the load `{load}`", series.figure.title),
+    };
+    let asked = Asked { figure: &name, points: &series.points };
+    let question = Question { level: LEVEL, tolerance: tolerance(series), ..Question::default() };
+    Some(Judged { figure: series.figure, of: series.of.clone(), drift: drift(&asked, &question).ok()? })
+}
+
+/// What is worth no alarm, per hour, for a run as long as the series.
+fn tolerance(series: &Series) -> Tolerance {
+    let times = || series.points.iter().map(|point| point.0);
+    let length_s = times().fold(0.0, f64::max) - times().fold(f64::INFINITY, f64::min);
+    let hours = (length_s / 3600.0).max(1.0 / 3600.0);
+    match series.figure.unit {
+        Unit::Count => Tolerance::PerHour(COUNT / hours),
+        Unit::Bytes if series.figure.name.starts_with("memory-") && series.figure.leaks => {
+            let mean = series.points.iter().map(|point| point.1).sum::<f64>() / series.points.len() as f64;
+            Tolerance::PerHour((MEMORY_SHARE * mean).max(MEMORY_BYTES) / hours)
+        }
+        _ => Tolerance::SharePerHour(SHARE / hours),
+    }
+}
+
+impl Judged {
+    pub(super) fn is_declared(&self) -> bool {
+        self.drift.declared
+    }
+
+    /// Whether something is lost: a figure that may not grow for ever grew, and still did at the end.
+    pub(super) fn is_leak(&self) -> bool {
+        self.drift.declared && self.figure.leaks && self.drift.slope_per_hour > 0.0
+    }
+
+    /// Whether it changed on the way.
+    pub(super) fn has_changed(&self) -> bool {
+        !self.drift.changes.is_empty()
+    }
+
+    /// `memory (RSS) grew 1.2 KiB an hour [0.9 KiB, 1.5 KiB]: 29 KiB a day`.
+    pub(super) fn sentence(&self) -> String {
+        match self.figure.unit {
+            Unit::Bytes | Unit::Count => self.drift.sentence(|amount| self.amount(amount)),
+            Unit::Nanoseconds | Unit::PerSecond | Unit::Share => self.drift.sentence_in_shares(),
+        }
+    }
+
+    fn amount(&self, amount: f64) -> String {
+        match self.figure.unit {
+            Unit::Count if amount < 10.0 => format!("{amount:.1}"),
+            Unit::Count => format!("{amount:.0}"),
+            unit => shown(unit, amount),
+        }
+    }
+
+    /// The figure, and the times at which it stepped.
+    pub(super) fn steps(&self) -> impl Iterator<Item = f64> {
+        let steps = self.drift.changes.iter().filter(|change| change.kind == pitot_drift::Kind::Step);
+        steps.map(|step| step.seconds)
+    }
+
+    /// Whether it is the answer for this series.
+    pub(super) fn is_of(&self, series: &Series) -> bool {
+        self.figure.name == series.figure.name && self.of == series.of
+    }
+
+    /// One of `drifts` in JSON.
+    pub(super) fn json(&self, server: Option<&str>) -> Value {
+        let drift = &self.drift;
+        let changes = drift.changes.iter().map(|change| {
+            json!({
+                "kind": match change.kind {
+                    pitot_drift::Kind::Step => "step",
+                    pitot_drift::Kind::Bend => "bend",
+                },
+                "at_s": change.seconds,
+                "between_s": change.between,
+                "size": change.size,
+                "interval": change.interval,
+            })
+        });
+        json!({
+            "server": server,
+            "load": self.of,
+            "figure": self.figure.name,
+            "unit": self.figure.unit.word(),
+            "slope_per_hour": drift.slope_per_hour,
+            "interval": drift.interval,
+            "p": drift.p,
+            "p_adjusted": drift.p_adjusted,
+            "declared": drift.declared,
+            "leak": self.is_leak(),
+            "tolerance_per_hour": drift.tolerance_per_hour,
+            "detectable_per_hour": drift.detectable_per_hour,
+            "course": match drift.course {
+                Course::Steady => "steady",
+                Course::Drifts => "drifts",
+                Course::Settled(_) => "settled",
+            },
+            "changes": changes.collect::<Vec<_>>(),
+            "sentence": self.sentence(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A figure every ten seconds, for ten minutes.
+    fn series(name: &str, value: impl Fn(f64) -> f64) -> Series {
+        let mut random = pitot_meter::Random::new(18);
+        let points = (0..60u32).map(|n| {
+            let at_s = f64::from(n) * 10.0;
+            (at_s, value(at_s) * (1.0 + 0.002 * (random.unit() - 0.5)))
+        });
+        Series {
+            figure: pitot_soak::figure::find(name).unwrap(),
+            of: String::new(),
+            points: points.collect(),
+        }
+    }
+
+    fn declared(judged: &[Judged]) -> Vec<&str> {
+        judged.iter().filter(|judged| judged.is_declared()).map(|judged| judged.figure.name).collect()
+    }
+
+    #[test]
+    fn leaks_are_told_and_what_is_steady_is_not() {
+        let steady = series("memory-private", |_| 5e6);
+        let leak = series("memory-rss", |at_s| 8e6 + 1024.0 * at_s);
+        let descriptors = Series {
+            points: (0..60).map(|n| (f64::from(n) * 10.0, 20.0 + f64::from(n / 2))).collect(),
+            ..series("descriptors", |_| 0.0)
+        };
+        let judged = judge(&[steady, leak, descriptors]);
+        assert_eq!(declared(&judged), ["memory-rss", "descriptors"]);
+        assert!(judged[1].is_leak() && judged[2].is_leak());
+        let said = judged[1].sentence();
+        assert!(said.starts_with("memory (RSS) grew 3.") && said.contains("MiB an hour ["), "{said}");
+        let said = judged[2].sentence();
+        assert!(said.starts_with("the number of descriptors grew 180 an hour ["), "{said}");
+        let said = judged[0].sentence();
+        assert!(said.starts_with("no drift of private memory above "), "{said}");
+        let json = judged[1].json(Some("loop"));
+        assert_eq!((&json["declared"], &json["unit"]), (&Value::from(true), &Value::from("bytes")));
+    }
+
+    #[test]
+    fn small_growth_is_within_the_tolerance_and_little_data_has_no_answer() {
+        // 40 KiB in ten minutes.
+        let small = series("memory-rss", |at_s| 8e4 + 68.0 * at_s);
+        let judged = judge(&[small]);
+        assert_eq!(declared(&judged), [""; 0]);
+        assert!(judged[0].sentence().contains("within the tolerance"), "{}", judged[0].sentence());
+        let short = Series { points: vec![(1.0, 1.0), (2.0, 2.0)], ..series("threads", |_| 1.0) };
+        assert!(judge(&[short, series("sockets-close-wait", |_| 0.0), series("steal", |_| 0.1)]).is_empty());
+    }
+
+    #[test]
+    fn a_p99_that_creeps_is_told_and_a_mean_that_steps_is_marked() {
+        let creeps = series("response-p99", |at_s| 1e6 * (1.0 + 0.02 * at_s / 60.0));
+        let steps = series("response-mean", |at_s| if at_s < 300.0 { 1e5 } else { 1.1e5 });
+        let judged = judge(&[creeps, steps]);
+        assert_eq!(declared(&judged), ["response-p99"]);
+        assert!(judged[0].sentence().starts_with("p99 grew "), "{}", judged[0].sentence());
+        assert!(!judged[0].is_leak());
+        let steps: Vec<f64> = judged[1].steps().collect();
+        assert!(judged[1].has_changed() && steps.len() == 1, "{steps:?}");
+        assert!((steps[0] - 295.0).abs() <= 10.0, "{steps:?}");
+    }
+}
