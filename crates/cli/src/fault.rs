@@ -1,12 +1,15 @@
 //! `pitot fault`: makes a fault, and takes it back.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
-use pitot_fault::{Aim, FAULTS, Means, OPTIONS, Options, carry_out, find};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use pitot_fault::{Aim, FAULTS, Fault, Means, OPTIONS, Options, carry_out, find};
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
+
+use crate::value::{self, Cpus};
 
 /// Do something to a server under load, for a time, and take it back: stop or kill its processes, and more.
 ///
@@ -14,25 +17,29 @@ use pitot_results::Failure;
 /// process sees to that. `pitot list faults` says what each does and what can be made on this machine; a plan asks for
 /// faults with [[faults]]. Two lines on standard output say when it began and when it ended (CLOCK_MONOTONIC, nanoseconds).
 #[derive(Debug, Args)]
-#[command(name = "fault", after_long_help = options_help())]
 pub(crate) struct FaultCommand {
     #[arg(help = kinds_help(), value_name = "FAULT")]
     kind: String,
     /// The first process of the server; those that it has started belong to it.
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
-    /// Of `proxy`: the server's address.
+    /// The server's address.
     #[arg(long, value_name = "ADDRESS")]
     to: Option<SocketAddr>,
+    /// The CPUs of the server: 0,2-3. [default: all]
+    #[arg(long, value_name = "LIST", value_parser = value::cpus)]
+    cpus: Option<Cpus>,
+    /// The server's private directory.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
     /// Of `proxy`: where clients connect. [default: 127.0.0.1:0]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
     /// How long the fault lasts. [default: the fault's own length]
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
     length: Option<Nanos>,
-    /// Options of the fault, as --NAME VALUE; the list is below.
-    #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
-    options: Vec<String>,
+    #[command(flatten)]
+    given: GivenOptions,
 }
 
 fn kinds_help() -> String {
@@ -43,12 +50,37 @@ fn kinds_help() -> String {
     )
 }
 
-fn options_help() -> String {
-    let option = |o: &pitot_fault::Given| {
-        format!("  --{} {}\n      {} [default: {}]", o.name, o.value, o.doc, o.default)
-    };
-    let options: Vec<String> = OPTIONS.iter().map(option).collect();
-    format!("Options of faults:\n{}", options.join("\n"))
+/// Options of faults that were given: each name and its text.
+#[derive(Clone, Debug, Default)]
+struct GivenOptions(Vec<(&'static str, String)>);
+
+impl FromArgMatches for GivenOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<GivenOptions, clap::Error> {
+        let given = |option: &pitot_fault::Given| {
+            Some((option.name, matches.get_one::<String>(option.name)?.clone()))
+        };
+        Ok(GivenOptions(OPTIONS.iter().filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = GivenOptions::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// One option of the command for each of the table.
+impl Args for GivenOptions {
+    fn augment_args(command: Command) -> Command {
+        OPTIONS.iter().fold(command, |command, option| {
+            let help = format!("{} [default: {}]", option.doc.trim_end_matches('.'), option.default);
+            let arg = Arg::new(option.name).long(option.name).value_name(option.value).help(help);
+            command.arg(arg.help_heading("Options of faults"))
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        GivenOptions::augment_args(command)
+    }
 }
 
 fn is_program(means: Means) -> bool {
@@ -63,9 +95,9 @@ impl FaultCommand {
         let to = self.to.ok_or_else(|| {
             Failure::misuse("the proxy does not know where to lead", "give --to, the server's address")
         })?;
-        if let Some(word) = self.options.first() {
+        if let Some((name, _)) = self.given.0.first() {
             return Err(Failure::misuse(
-                format!("`{word}` has no meaning for the proxy"),
+                format!("--{name} has no meaning for the proxy"),
                 "it takes --to and --listen",
             ));
         }
@@ -84,64 +116,45 @@ impl FaultCommand {
                 format!("choose one of {}", names()),
             )
         })?;
-        let given = self.take_options()?;
-        let mut options =
-            Options::read(fault.takes, given.iter().map(|(name, text)| (name.as_str(), text.as_str())))
-                .map_err(|(name, why)| {
-                    Failure::misuse(format!("--{name} is wrong for the fault `{}`", fault.name), why)
-                })?;
-        match (fault.aim, self.pid) {
-            (Aim::Process, Some(pid)) => options.pid = pid,
-            (Aim::Process, None) => {
-                return Err(Failure::misuse(
-                    "which server is not said",
-                    "give --pid, the number of its first process",
-                ));
-            }
-            (_, Some(_)) => {
-                return Err(Failure::misuse(
-                    format!("`{}` is aimed at no process", fault.name),
-                    "leave --pid out",
-                ));
-            }
-            (_, None) => {}
-        }
+        let given = std::mem::take(&mut self.given.0);
+        let mut options = Options::read(fault.takes, given.iter().map(|(name, text)| (*name, text.as_str())))
+            .map_err(|(name, why)| {
+                Failure::misuse(format!("--{name} is wrong for the fault `{}`", fault.name), why)
+            })?;
+        self.aim(fault, &mut options)?;
         let own = Nanos((fault.lasts_s * 1e9) as u64);
         carry_out(fault, &options, self.length.unwrap_or(own)).map(|()| ExitCode::SUCCESS)
     }
 
-    /// The fault's own options, which clap does not know; its own may stand among them.
-    fn take_options(&mut self) -> Result<Vec<(String, String)>, Failure> {
-        let see = "write --NAME VALUE; see pitot fault --help";
-        let mut given = Vec::new();
-        let mut words = std::mem::take(&mut self.options).into_iter();
-        while let Some(word) = words.next() {
-            let Some(name) = word.strip_prefix("--") else {
-                return Err(Failure::misuse(format!("`{word}` is no option"), see));
-            };
-            let (name, value) = match name.split_once('=') {
-                Some((name, value)) => (name.to_owned(), value.to_owned()),
-                None => {
-                    let value =
-                        words.next().ok_or_else(|| Failure::misuse(format!("--{name} has no value"), see))?;
-                    (name.to_owned(), value)
-                }
-            };
-            match name.as_str() {
-                "pid" => {
-                    let pid = value
-                        .parse()
-                        .map_err(|_| Failure::misuse(format!("`{value}` is no process"), see))?;
-                    self.pid = Some(pid);
-                }
-                "for" => {
-                    let length =
-                        units::duration(&value).map_err(|e| Failure::misuse(format!("--for: {e}"), see))?;
-                    self.length = Some(length);
-                }
-                _ => given.push((name, value)),
-            }
+    /// What the fault is aimed at, of which nothing else must be given.
+    fn aim(&mut self, fault: &Fault, options: &mut Options) -> Result<(), Failure> {
+        let missing = |option: &str, what: &str| {
+            Failure::misuse(format!("{what} is not said"), format!("give {option}"))
+        };
+        let others = [
+            ("--pid", self.pid.is_some(), Aim::Process),
+            ("--to", self.to.is_some(), Aim::Address),
+            ("--cpus", self.cpus.is_some(), Aim::Cpus),
+            ("--dir", self.dir.is_some(), Aim::Directory),
+        ];
+        if let Some((option, ..)) = others.iter().find(|(_, is_given, aim)| *is_given && *aim != fault.aim) {
+            let what = format!("{option} has no meaning for the fault `{}`", fault.name);
+            return Err(Failure::misuse(what, format!("leave {option} out")));
         }
-        Ok(given)
+        match fault.aim {
+            Aim::Process => {
+                options.pid = self.pid.ok_or_else(|| missing("--pid", "the first process of the server"))?;
+            }
+            Aim::Address => {
+                options.to = Some(self.to.ok_or_else(|| missing("--to", "the server's address"))?);
+            }
+            Aim::Directory => {
+                options.dir =
+                    Some(self.dir.take().ok_or_else(|| missing("--dir", "the server's directory"))?);
+            }
+            Aim::Cpus => options.cpus = self.cpus.take().unwrap_or_default().0,
+            Aim::Server | Aim::Path | Aim::Nothing => {}
+        }
+        Ok(())
     }
 }

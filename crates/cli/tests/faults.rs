@@ -128,6 +128,47 @@ fn faults_on_the_way_and_restarts_meet_every_architecture() {
 }
 
 #[test]
+fn faults_beside_the_load_and_of_the_machine_meet_every_architecture() {
+    let kinds = ["slow-readers", "half-open", "garbage", "cpu-hog", "descriptors", "memory"];
+    let faults: Vec<String> = kinds
+        .iter()
+        .enumerate()
+        .map(|(index, kind)| {
+            let options = match *kind {
+                "descriptors" => "process = \"all\"\n",
+                "memory" => "bytes = \"64MiB\"\n",
+                _ => "",
+            };
+            format!(
+                "[[faults]]\nkind = \"{kind}\"\nat = \"{}ms\"\nfor = \"200ms\"\n{options}",
+                300 + index * 400
+            )
+        })
+        .collect();
+    let mut runs = (0..3).map(|_| run(&faults.concat(), FOUR, "3s").0);
+    // A machine that does something else may be too late for the last ones.
+    let is_late = |report: &Value| report["faults"].to_string().contains("the load had ended before");
+    let report = runs.find(|report| !is_late(report)).expect("faults were late in three runs");
+    let listed = Command::new(PITOT).args(["list", "faults", "--format", "json"]).output().unwrap();
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let is_possible = |kind: &Value| {
+        let entry = listed.as_array().unwrap().iter().find(|fault| fault["name"] == *kind).unwrap();
+        entry["available"] == true
+    };
+    let faults = report["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 4 * kinds.len());
+    for fault in faults {
+        assert_eq!(fault["made"], is_possible(&fault["kind"]), "{fault:#}");
+        assert_eq!(fault["server_died"], false, "{fault:#}");
+        assert!(fault["made"] == false || fault["ended_s"].as_f64() > fault["began_s"].as_f64(), "{fault:#}");
+    }
+    // Servers go on afterwards.
+    let verdicts: Vec<&Value> =
+        report["cells"].as_array().unwrap().iter().map(|cell| &cell["verdict"]["kind"]).collect();
+    assert!(verdicts.iter().all(|kind| *kind != "failed"), "{verdicts:?}");
+}
+
+#[test]
 fn mistakes_in_faults_are_told_where_they_stand() {
     let dir = tempfile::tempdir().unwrap();
     for (fault, said) in [

@@ -39,6 +39,12 @@ pub enum Aim {
     Server,
     /// The way between load and server, which leads through a [proxy](crate::proxy).
     Path,
+    /// The address of the server: `--to`.
+    Address,
+    /// The CPUs of the server: `--cpus`.
+    Cpus,
+    /// The private directory of the server: `--dir`.
+    Directory,
     /// Nothing that could be aimed at.
     Nothing,
 }

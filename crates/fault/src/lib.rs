@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod carry_out;
+mod clients;
 mod effect;
 mod entry;
 mod faults;

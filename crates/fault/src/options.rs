@@ -1,5 +1,8 @@
 //! Options of faults: one set for all, of which each takes some.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
 use pitot_meter::units;
 
 /// An option of faults, as plans and the command line have it.
@@ -71,6 +74,65 @@ pub static OPTIONS: &[Given] = &[
             Err(e) => Err(e.to_string()),
         },
     },
+    Given {
+        name: "clients",
+        value: "N",
+        doc: "How many clients there are beside the load.",
+        default: "50",
+        read: |options, text| match units::count(text) {
+            Ok(count @ 1..=100_000) => {
+                options.clients = count as usize;
+                Ok(())
+            }
+            _ => Err("write a number from 1 to 100000".into()),
+        },
+    },
+    Given {
+        name: "path",
+        value: "PATH",
+        doc: "What they ask for. In a plan it is that of the load's URL, if it is left out.",
+        default: "/",
+        read: |options, text| {
+            if !text.starts_with('/') {
+                return Err("write a path, which begins with /".into());
+            }
+            text.clone_into(&mut options.path);
+            Ok(())
+        },
+    },
+    Given {
+        name: "seed",
+        value: "N",
+        doc: "What random bytes follow from.",
+        default: "1",
+        read: |options, text| {
+            options.seed = text.parse().map_err(|_| "write a number".to_owned())?;
+            Ok(())
+        },
+    },
+    Given {
+        name: "bytes",
+        value: "SIZE",
+        doc: "How much memory the server may newly use.",
+        default: "4MiB",
+        read: |options, text| {
+            options.bytes = units::size(text).map_err(|e| e.to_string())?;
+            Ok(())
+        },
+    },
+    Given {
+        name: "threads",
+        value: "N",
+        doc: "How many threads compute on each CPU.",
+        default: "1",
+        read: |options, text| match text.parse() {
+            Ok(count @ 1..=64) => {
+                options.threads = count;
+                Ok(())
+            }
+            _ => Err("write a number from 1 to 64".into()),
+        },
+    },
 ];
 
 /// Seconds of a text such as `200ms`.
@@ -99,6 +161,22 @@ pub struct Options {
     pub pid: u32,
     /// Which of its processes.
     pub process: Which,
+    /// Where the server listens.
+    pub to: Option<SocketAddr>,
+    /// The CPUs of the server; empty for all.
+    pub cpus: Vec<usize>,
+    /// The private directory of the server.
+    pub dir: Option<PathBuf>,
+    /// Clients beside the load.
+    pub clients: usize,
+    /// What they ask for.
+    pub path: String,
+    /// What random bytes follow from.
+    pub seed: u64,
+    /// Memory, bytes.
+    pub bytes: u64,
+    /// Threads on each CPU.
+    pub threads: usize,
     /// The server is killed, and not asked to end.
     pub is_killed: bool,
     /// Added to every reply, seconds.

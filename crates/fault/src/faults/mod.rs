@@ -2,10 +2,18 @@
 
 mod bandwidth;
 mod black_hole;
+mod clock_step;
+mod cpu_hog;
+mod descriptors;
+mod disk_full;
+mod garbage;
+mod half_open;
 mod kill;
 mod latency;
+mod memory;
 mod reset;
 mod restart;
+mod slow_readers;
 mod stop;
 
 use crate::entry::Fault;
@@ -19,6 +27,14 @@ pub static FAULTS: &[&Fault] = &[
     &latency::FAULT,
     &bandwidth::FAULT,
     &black_hole::FAULT,
+    &slow_readers::FAULT,
+    &half_open::FAULT,
+    &garbage::FAULT,
+    &descriptors::FAULT,
+    &memory::FAULT,
+    &cpu_hog::FAULT,
+    &disk_full::FAULT,
+    &clock_step::FAULT,
 ];
 
 /// The fault of this name.

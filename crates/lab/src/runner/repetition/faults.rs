@@ -147,7 +147,8 @@ impl Faults {
             }
             _ => {
                 let role = Role::Fault(moment.number);
-                context.start(role, argv(context.shared.pitot, fault, SERVER_PID))?;
+                let aims = Aims::of(context);
+                context.start(role, argv(context.shared.pitot, fault, &aims))?;
                 let ends = context.executor.now() + nanos(fault.length_s());
                 self.under_way.push((moment.number, ends));
             }
@@ -226,17 +227,63 @@ fn record(context: &Context<'_>, moment: Moment, what: String) -> FaultRecord {
         kind: fault.kind.clone(),
         due_s: moment.at_s,
         what,
-        command: if program { argv("pitot", fault, "PID").join(" ") } else { String::new() },
+        command: if program {
+            argv("pitot", fault, &Aims::of_reader(context)).join(" ")
+        } else {
+            String::new()
+        },
         ..FaultRecord::default()
     }
 }
 
-/// The command that makes a fault, to the first process of a server.
-fn argv(pitot: &str, fault: &FaultPlan, pid: &str) -> Vec<String> {
+/// What faults are aimed at, as words of a command.
+struct Aims {
+    pid: String,
+    address: String,
+    cpus: String,
+    dir: String,
+    /// What the load asks for.
+    path: String,
+}
+
+impl Aims {
+    /// The server of a repetition.
+    fn of(context: &Context<'_>) -> Aims {
+        let url = context.at.fill(&context.cell.url);
+        let path = url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| rest[at..].to_owned()));
+        Aims {
+            pid: SERVER_PID.to_owned(),
+            address: context.at.address.clone(),
+            cpus: context.at.server_cpus.clone(),
+            dir: context.at.dir.clone(),
+            path: path.unwrap_or_else(|| "/".to_owned()),
+        }
+    }
+
+    /// Any server, for a reader who fills in their own.
+    fn of_reader(context: &Context<'_>) -> Aims {
+        let [pid, address, dir] = ["PID", "ADDRESS", "DIR"].map(str::to_owned);
+        Aims { pid, address, dir, ..Aims::of(context) }
+    }
+}
+
+/// The command that makes a fault.
+fn argv(pitot: &str, fault: &FaultPlan, aims: &Aims) -> Vec<String> {
     let mut argv = vec![pitot.to_owned(), "fault".into()];
     argv.extend(words(fault));
-    if find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Process) {
-        argv.extend(["--pid".into(), pid.to_owned()]);
+    let entry = find(&fault.kind);
+    let aim = match entry.map(|entry| entry.aim) {
+        Some(Aim::Process) => Some(("--pid", &aims.pid)),
+        Some(Aim::Address) => Some(("--to", &aims.address)),
+        Some(Aim::Cpus) => Some(("--cpus", &aims.cpus)),
+        Some(Aim::Directory) => Some(("--dir", &aims.dir)),
+        Some(Aim::Server | Aim::Path | Aim::Nothing) | None => None,
+    };
+    argv.extend(aim.into_iter().flat_map(|(option, value)| [option.to_owned(), value.clone()]));
+    if entry.is_some_and(|entry| entry.takes.contains(&"path"))
+        && fault.options.iter().all(|(name, _)| name != "path")
+    {
+        argv.extend(["--path".into(), aims.path.clone()]);
     }
     argv.extend(["--for".into(), format!("{}ms", (fault.length_s() * 1e3).round())]);
     argv

@@ -1,0 +1,68 @@
+//! Something else needs the server's CPUs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use crate::entry::{Aim, Begun, Fault, Means};
+
+pub(super) static FAULT: Fault = Fault {
+    name: "cpu-hog",
+    summary: "Let a thread on each of the server's CPUs compute without a pause.",
+    doc: "It has the priority of the server, so that the kernel gives it as much of each CPU as one thread of the server; \
+          `threads` on each CPU take more.",
+    aim: Aim::Cpus,
+    takes: &["threads"],
+    lasts_s: 1.0,
+    is_moment: false,
+    may_end_server: false,
+    probe: || Ok(()),
+    means: Means::Program {
+        begin: |options, _| {
+            let cpus = match &options.cpus[..] {
+                [] => pitot_sys::affinity::allowed().map_err(|e| e.to_string())?,
+                cpus => cpus.to_vec(),
+            };
+            let hogs = Hogs::start(&cpus, options.threads);
+            let what = format!("{} threads compute on each of the CPUs {cpus:?}", options.threads);
+            Ok(Begun { what, held: Some(Box::new(hogs)) })
+        },
+        undo: |_| (),
+    },
+};
+
+/// Threads that compute until this is dropped.
+struct Hogs {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Hogs {
+    fn start(cpus: &[usize], each: usize) -> Hogs {
+        let stop = Arc::new(AtomicBool::new(false));
+        let hog = |cpu: usize| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                // Where it may not run there, it runs where it may.
+                let _ = pitot_sys::affinity::pin(&[cpu]);
+                let mut x = 1_u64;
+                while !stop.load(Ordering::Relaxed) {
+                    for i in 0..10_000 {
+                        x = std::hint::black_box(x.wrapping_mul(i | 1));
+                    }
+                }
+            })
+        };
+        let threads = cpus.iter().flat_map(|cpu| std::iter::repeat_n(*cpu, each)).map(hog).collect();
+        Hogs { stop, threads }
+    }
+}
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Clients begin a request and are gone, or never meant it.
+
+use crate::clients::{Clients, Habit};
+use crate::entry::{Aim, Begun, Fault, Means};
+
+pub(super) static FAULT: Fault = Fault {
+    name: "half-open",
+    summary: "Let clients beside the load begin a request and never end it.",
+    doc: "They keep their connections open, and open another one when the server closes one: a process or thread for each connection is \
+          taken by nobody.",
+    aim: Aim::Address,
+    takes: &["clients"],
+    lasts_s: 1.0,
+    is_moment: false,
+    may_end_server: false,
+    probe: || Ok(()),
+    means: Means::Program {
+        begin: |options, _| {
+            let to = options.to.ok_or("the server's address is not known")?;
+            let clients = Clients::start(to, options.clients, Habit::HalfOpen);
+            let what = format!("{} clients have sent half a request", options.clients);
+            Ok(Begun { what, held: Some(Box::new(clients)) })
+        },
+        undo: |_| (),
+    },
+};

@@ -1,0 +1,176 @@
+//! Memory is short: the server's processes get a control group with little of it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pitot_sys::Unavailable;
+use pitot_sys::guardian::wait_until;
+
+use crate::entry::{Aim, Begun, Fault, Means};
+use crate::options::Options;
+use crate::processes::{self, of_server};
+use crate::undo::Undo;
+
+pub(super) static FAULT: Fault = Fault {
+    name: "memory",
+    summary: "Leave the server little memory: a control group with so much for what it newly needs.",
+    doc: "All its processes are moved to a control group of their own with a limit, and back to their own afterwards; what they \
+          have already stays charged where it was (cgroups(7)). Beyond the limit the kernel takes page cache back, and then \
+          kills one of them (OOM).",
+    aim: Aim::Process,
+    takes: &["bytes"],
+    lasts_s: 1.0,
+    is_moment: false,
+    may_end_server: true,
+    probe,
+    means: Means::Program { begin, undo },
+};
+
+/// How long the group may need to become empty.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A hierarchy of control groups that limits memory.
+struct Hierarchy {
+    /// The group of this process.
+    own: PathBuf,
+    /// The file with the limit.
+    limit: &'static str,
+}
+
+fn hierarchy() -> Option<Hierarchy> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let memberships = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    [true, false].into_iter().find_map(|is_unified| {
+        let own = own_group(&mounts, &memberships, is_unified)?;
+        let limit = if is_unified { "memory.max" } else { "memory.limit_in_bytes" };
+        Some(Hierarchy { own, limit })
+    })
+}
+
+/// The directory of the group in the unified hierarchy, or in that of memory (version 1).
+fn own_group(mounts: &str, memberships: &str, is_unified: bool) -> Option<PathBuf> {
+    // proc_pid_mountinfo(5): ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE SUPEROPTIONS
+    let (root, mount) = mounts.lines().find_map(|line| {
+        let (place, system) = line.split_once(" - ")?;
+        let mut system = system.split(' ');
+        let fits = match is_unified {
+            true => system.next() == Some("cgroup2"),
+            false => system.next() == Some("cgroup") && system.nth(1)?.split(',').any(|o| o == "memory"),
+        };
+        let mut fields = place.split(' ').skip(3);
+        fits.then_some((fields.next()?, fields.next()?))
+    })?;
+    // cgroups(7): ID:CONTROLLERS:PATH
+    let path = memberships.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let controllers = fields.next()?;
+        let fits =
+            if is_unified { controllers.is_empty() } else { controllers.split(',').any(|c| c == "memory") };
+        fits.then(|| fields.next()).flatten()
+    })?;
+    let below = if root == "/" { path } else { path.strip_prefix(root)? };
+    let own = Path::new(mount).join(below.trim_start_matches('/'));
+    let has_memory = |dir: &Path| {
+        let controllers = std::fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
+        controllers.split_whitespace().any(|c| c == "memory")
+    };
+    (!is_unified || has_memory(&own)).then_some(own)
+}
+
+fn probe() -> Result<(), Unavailable> {
+    let missing = |cause: &str| {
+        Unavailable {
+        what: "a limit on memory".into(),
+        cause: cause.into(),
+        cure: "run as root where control groups of memory can be made, such as systemd-run --scope -p Delegate=yes".into(),
+    }
+    };
+    let hierarchy = hierarchy()
+        .ok_or_else(|| missing("no control group here can limit the memory of groups below it"))?;
+    let trial = group_of(&hierarchy, "probe");
+    std::fs::create_dir(&trial).map_err(|e| missing(&format!("{} cannot be made: {e}", trial.display())))?;
+    let limited = trial.join(hierarchy.limit).exists();
+    let _ = std::fs::remove_dir(&trial);
+    if limited { Ok(()) } else { Err(missing("a group that is made has no limit on memory")) }
+}
+
+fn group_of(hierarchy: &Hierarchy, name: &str) -> PathBuf {
+    hierarchy.own.join(format!("pitot-fault-{}-{name}", std::process::id()))
+}
+
+fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
+    let hierarchy = hierarchy().ok_or("no control group can limit memory here")?;
+    let group = group_of(&hierarchy, "memory");
+    let said = |what: &str| {
+        let what = what.to_owned();
+        move |e: std::io::Error| format!("{what}: {e}")
+    };
+    undo.note(&format!("group {}", group.display()))?;
+    std::fs::create_dir(&group).map_err(said("the control group cannot be made"))?;
+    std::fs::write(group.join(hierarchy.limit), options.bytes.to_string())
+        .map_err(said("the limit cannot be set"))?;
+    let processes = of_server(options.pid);
+    if processes.is_empty() {
+        return Err(format!("process {} is not there", options.pid));
+    }
+    for process in &processes {
+        let home = home(process.pid, &hierarchy).ok_or("a process has no control group")?;
+        undo.note(&format!("move {} {}", process.note(), home.display()))?;
+        enter(&group, process.pid).map_err(said("a process cannot be moved"))?;
+    }
+    let name = processes::name(&processes);
+    Ok(Begun::done(format!("{name} may newly use {} bytes of memory", options.bytes)))
+}
+
+/// The group that a process is in.
+fn home(pid: u32, hierarchy: &Hierarchy) -> Option<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let memberships = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let is_unified = hierarchy.limit == "memory.max";
+    own_group(&mounts, &memberships, is_unified).or_else(|| Some(hierarchy.own.clone()))
+}
+
+fn enter(group: &Path, pid: u32) -> std::io::Result<()> {
+    std::fs::write(group.join("cgroup.procs"), pid.to_string())
+}
+
+fn undo(note: &str) {
+    match note.split_once(' ') {
+        Some(("move", rest)) => {
+            let mut words = rest.splitn(3, ' ');
+            let (pid, started, home) = (words.next(), words.next(), words.next());
+            let (Some(pid), Some(started), Some(home)) = (pid, started, home) else { return };
+            if let Some(pid) = processes::of_note(&format!("{pid} {started}")) {
+                let _ = enter(Path::new(home), pid);
+            }
+        }
+        Some(("group", group)) => {
+            let group = Path::new(group);
+            let parent = group.parent().map(Path::to_owned);
+            wait_until(TIMEOUT, || {
+                // What was forked meanwhile goes to the group above.
+                let members = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+                for pid in members.lines().filter_map(|pid| pid.parse().ok()) {
+                    let _ = parent.as_deref().map(|parent| enter(parent, pid));
+                }
+                std::fs::remove_dir(group).is_ok() || !group.exists()
+            });
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_is_found_in_both_kinds_of_hierarchies() {
+        let mounts = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+                      32 30 0:28 / /no/such/mount rw,nosuid - cgroup2 cgroup2 rw\n";
+        let memberships = "4:memory:/lab/one\n0::/user.slice\n";
+        let of = |is_unified| own_group(mounts, memberships, is_unified);
+        assert_eq!(of(false).unwrap(), Path::new("/sys/fs/cgroup/memory/lab/one"));
+        assert_eq!(of(true), None, "it hands memory to no group below it");
+    }
+}
