@@ -151,7 +151,7 @@ impl Advise {
         if let Some(store) = &store {
             store.write()?;
         }
-        let output = self.output.clone().unwrap_or_else(measure::default_output);
+        let output = self.output.clone().unwrap_or_else(|| default_output("advice"));
         let measured = bench.run(prepared, (enough_s, within_s * OVERRUN), &output)?;
         let answer = Answer::of(&measured.run, &case, None).ok_or_else(|| {
             Failure::run(

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use pitot_lab::{Guardian, Prepared, Run, RunLock, RunState, Setting};
 use pitot_results::Failure;
@@ -9,6 +10,25 @@ use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::run::progress::Display;
 use crate::run::{self, minutes};
+
+/// When a run ends before it is whole, as it must on a machine that is slower than foreseen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Seconds after which it ends once there is enough for a decision.
+    pub(crate) enough_s: f64,
+    /// Seconds after which it ends in any case.
+    pub(crate) all_s: f64,
+    /// The share of the run that suffices for a decision; none if no part does.
+    pub(crate) least_share: Option<f64>,
+}
+
+/// A run that is over.
+pub(crate) struct Ran {
+    pub(crate) path: PathBuf,
+    pub(crate) run: Run,
+    /// It came to its end, and was not cut short by its limits.
+    pub(crate) is_whole: bool,
+}
 
 /// What runs need.
 pub(crate) struct Runs {
@@ -32,7 +52,7 @@ impl Runs {
     /// # Errors
     /// As `pitot run`; if the user has stopped it; if there were as many runs before as were foreseen.
     pub(crate) fn run(&mut self, prepared: Prepared, output: &Path) -> Result<(PathBuf, Run), Failure> {
-        self.carry_out(prepared, output, true)
+        self.carry_out(prepared, output, true, None).map(|ran| (ran.path, ran.run))
     }
 
     /// The same, without trying each cell first.
@@ -41,7 +61,17 @@ impl Runs {
         prepared: Prepared,
         output: &Path,
     ) -> Result<(PathBuf, Run), Failure> {
-        self.carry_out(prepared, output, false)
+        self.carry_out(prepared, output, false, None).map(|ran| (ran.path, ran.run))
+    }
+
+    /// The same with limits to its time. What is whole when one is reached counts.
+    pub(crate) fn run_within(
+        &mut self,
+        prepared: Prepared,
+        output: &Path,
+        limits: Limits,
+    ) -> Result<Ran, Failure> {
+        self.carry_out(prepared, output, true, Some(limits))
     }
 
     fn carry_out(
@@ -49,13 +79,20 @@ impl Runs {
         prepared: Prepared,
         output: &Path,
         trial: bool,
-    ) -> Result<(PathBuf, Run), Failure> {
+        limits: Option<Limits>,
+    ) -> Result<Ran, Failure> {
         let Some(guardian) = self.guardians.pop() else {
             return Err(Failure::run("there are more runs than were foreseen", "run the plan by itself"));
         };
+        let begin = Instant::now();
+        let is_enough = Cell::new(false);
         let stop = || {
             self.stopped.set(self.stopped.get() || self.signals.next().is_some());
-            self.stopped.get()
+            let is_over = |limits: Limits| {
+                let seconds = begin.elapsed().as_secs_f64();
+                seconds > limits.all_s || (is_enough.get() && seconds > limits.enough_s)
+            };
+            self.stopped.get() || limits.is_some_and(is_over)
         };
         let lock = RunLock::take(&prepared.plan.name);
         if let Some(other) = lock.other() {
@@ -73,15 +110,24 @@ impl Runs {
         };
         eprintln!("{}: {}, about {}", prepared.plan.title, prepared.times(), minutes(prepared.estimate_s()));
         let mut display = Display::new();
-        let outcome = prepared.run(output, setting, guardian, &mut |news| display.show(news))?;
+        let outcome = prepared.run(output, setting, guardian, &mut |news| {
+            let is_over = !news.trial && news.finished.is_some();
+            // As a number of steps, so that nothing is lost by rounding.
+            let steps =
+                limits.and_then(|limits| limits.least_share).map(|share| (share * news.total as f64).round());
+            let suffices = is_over && steps.is_some_and(|steps| news.number as f64 >= steps);
+            is_enough.set(is_enough.get() || suffices);
+            display.show(news);
+        })?;
         display.clear();
-        if outcome.state != RunState::Complete {
+        let is_whole = outcome.state == RunState::Complete;
+        if !is_whole && (limits.is_none() || self.stopped.get()) {
             return Err(Failure::run(
                 "it was stopped before its end; what was measured is kept",
                 format!("read it with: pitot report {}", outcome.path.display()),
             ));
         }
         let run = crate::report::open(&outcome.path)?;
-        Ok((outcome.path, run))
+        Ok(Ran { path: outcome.path, run, is_whole })
     }
 }

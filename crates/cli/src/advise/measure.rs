@@ -1,20 +1,19 @@
 //! The runs behind an answer: prepared, fitted to the time, and carried out as `pitot run` does.
 
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use pitot_host::split_cpus;
 use pitot_lab::advise::{Case, Contender, Wanted, plan_text};
 use pitot_lab::statistics::generations_needed;
-use pitot_lab::{Catalog, Guardian, Outcome, Plan, Prepared, Run, RunLock, RunState, Setting, prepare};
+use pitot_lab::{Catalog, Guardian, Plan, Prepared, Run, prepare};
 use pitot_meter::Nanos;
-use pitot_results::{Failure, rfc3339};
-use pitot_sys::signal::{Signal, SignalFd};
+use pitot_results::Failure;
 
 use super::files::FileStore;
 use crate::catalog::catalog;
-use crate::run::progress::Display;
 use crate::run::{self, check};
+use crate::runs::{Limits, Ran, Runs};
 
 /// Runs of one answer at most: the description, and the probes.
 const RUNS_MAX: usize = 3;
@@ -22,13 +21,14 @@ const RUNS_MAX: usize = 3;
 const REPETITIONS: [u32; 3] = [10, 8, 6];
 /// A fresh run is at least so long, and at most, seconds.
 const DURATION_S: (f64, f64) = (0.3, 3.0);
+
 /// What runs need.
 pub(super) struct Bench {
     catalog: Catalog,
-    guardians: Vec<Guardian>,
+    /// None if nothing is run.
+    runs: Option<Runs>,
     /// Whose directory has the files.
     files: Option<Guardian>,
-    signals: Option<SignalFd>,
     begin: Instant,
     /// The hard limit on descriptors of a process.
     pub(super) descriptors: u64,
@@ -49,11 +49,7 @@ impl Bench {
     /// For runs. The process must have one thread.
     pub(super) fn new(with_files: bool) -> Result<Bench, Failure> {
         let files = with_files.then(run::guardian).transpose()?;
-        let guardians = (0..RUNS_MAX).map(|_| run::guardian()).collect::<Result<_, _>>()?;
-        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
-            Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
-        })?;
-        Ok(Bench { guardians, files, signals: Some(signals), ..Bench::dry()? })
+        Ok(Bench { runs: Some(Runs::new(RUNS_MAX)?), files, ..Bench::dry()? })
     }
 
     /// For plans that are not run.
@@ -66,9 +62,8 @@ impl Bench {
             pitot_sys::limits::raise_descriptors().unwrap_or_else(|_| pitot_sys::limits::descriptors());
         Ok(Bench {
             catalog: catalog()?,
-            guardians: Vec::new(),
+            runs: None,
             files: None,
-            signals: None,
             begin: Instant::now(),
             descriptors,
             halves: split.server.len(),
@@ -155,55 +150,17 @@ impl Bench {
         (enough_s, all_s): (f64, f64),
         output: &Path,
     ) -> Result<Measured, Failure> {
+        let Some(runs) = &mut self.runs else {
+            return Err(Failure::run("nothing is to be run", "leave --dry-run out"));
+        };
         let begin = Instant::now();
         let mut times = prepared.times();
-        let Some(guardian) = self.guardians.pop() else {
-            return Err(Failure::run("there are more runs than were foreseen", "run the plan by itself"));
-        };
-        let stopped = std::cell::Cell::new(false);
-        let (least, is_enough) = (least_share(&prepared), std::cell::Cell::new(false));
-        let stop = || {
-            let is_asked = self.signals.as_ref().is_some_and(|signals| signals.next().is_some());
-            stopped.set(stopped.get() || is_asked);
-            let seconds = begin.elapsed().as_secs_f64();
-            stopped.get() || seconds > all_s || (is_enough.get() && seconds > enough_s)
-        };
-        let lock = RunLock::take("advise");
-        if let Some(other) = lock.other() {
-            eprintln!("warning: another run of Pitot is under way on this machine ({other})");
-        }
-        let pitot = run::own_path()?;
-        let command_line = std::env::args().collect::<Vec<_>>().join(" ");
-        let setting = Setting {
-            pitot: &pitot,
-            version: env!("CARGO_PKG_VERSION"),
-            command_line: &command_line,
-            trial: true,
-            note: &|| lock.note(),
-            stop: &stop,
-        };
-        eprintln!("{}: {times}, about {}", prepared.plan.title, run::minutes(prepared.estimate_s()));
-        let mut display = Display::new();
-        let outcome: Outcome = prepared.run(output, setting, guardian, &mut |news| {
-            let is_over = !news.trial && news.finished.is_some();
-            // As a number of steps, so that nothing is lost by rounding.
-            let steps = least.map(|least| (least * news.total as f64).round());
-            let suffices = is_over && steps.is_some_and(|steps| news.number as f64 >= steps);
-            is_enough.set(is_enough.get() || suffices);
-            display.show(news);
-        })?;
-        display.clear();
-        if stopped.get() && outcome.state != RunState::Complete {
-            return Err(Failure::run(
-                "it was stopped before its end; what was measured is kept",
-                format!("read it with: pitot report {}", outcome.path.display()),
-            ));
-        }
-        if outcome.state != RunState::Complete {
+        let limits = Limits { enough_s, all_s, least_share: least_share(&prepared) };
+        let Ran { path, run, is_whole } = runs.run_within(prepared, output, limits)?;
+        if !is_whole {
             times = format!("a part of {times}, as this machine is slower than foreseen");
         }
-        let run = crate::report::open(&outcome.path)?;
-        Ok(Measured { path: outcome.path, run, seconds: begin.elapsed().as_secs_f64(), times })
+        Ok(Measured { path, run, seconds: begin.elapsed().as_secs_f64(), times })
     }
 }
 
@@ -248,13 +205,6 @@ fn fit(prepared: &mut Prepared, within_s: f64) -> bool {
 /// `0-3,8`.
 fn list(cpus: &[usize]) -> String {
     cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
-}
-
-/// Where the run is written if nobody says.
-pub(super) fn default_output() -> PathBuf {
-    let time: String =
-        rfc3339(SystemTime::now()).chars().filter(|c| c.is_ascii_digit() || *c == 'T').take(15).collect();
-    PathBuf::from(format!("advice-{time}.pitot"))
 }
 
 /// The file of a probe: `advice-work.pitot` beside `advice.pitot`.
