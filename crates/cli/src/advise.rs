@@ -20,6 +20,7 @@ use pitot_lab::advise::{
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
 
+use crate::output::default_output;
 use asked::Active;
 use files::FileStore;
 use measure::{Bench, Measured};
