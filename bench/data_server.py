@@ -27,7 +27,8 @@ import argparse, contextlib, json, os, pathlib, resource, signal, socket, statis
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import serve
-from serve import CLIENT_CPU, PITOT, Server, cpu_seconds, free_port
+from rig import free_port
+from serve import CLIENT_CPU, PITOT, Server, cpu_seconds
 
 COLD_FILES = 400
 MIB = 1 << 20

@@ -16,6 +16,7 @@ priority (`nice -n -10`).
 """
 import os, pathlib, shutil, socket, statistics, subprocess, sys, tempfile, time
 
+from rig import certificate, free_port
 from rivals import found
 
 PITOT = pathlib.Path(__file__).resolve().parent.parent / "target/release/pitot"
@@ -32,12 +33,6 @@ server {{ listen 127.0.0.1:{1} http2; }}
 server {{ listen 127.0.0.1:{2} ssl http2; ssl_certificate {0}/cert.pem; ssl_certificate_key {0}/key.pem;
 ssl_protocols TLSv1.3; }} }}
 """
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def pinned(command, cpu, **more):
@@ -72,9 +67,7 @@ def main():
         folder.chmod(0o755)
         (folder / "www").mkdir()
         (folder / "www/1k").write_bytes(b"x" * 1024)
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                        "-keyout", folder / "key.pem", "-out", folder / "cert.pem", "-days", "2", "-subj", "/CN=localhost"],
-                       check=True, capture_output=True)
+        certificate(folder)
         plain, tls = free_port(), free_port()
         (folder / "nginx.conf").write_text(CONF.format(folder, plain, tls))
         server = pinned(["nginx", "-c", folder / "nginx.conf", "-p", folder, "-e", "stderr"], SERVER_CPU,

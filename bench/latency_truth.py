@@ -21,6 +21,8 @@ truth is the way through the kernel and, with TLS, nginx. Needs h2load (nghttp2-
 import argparse, contextlib, heapq, http.client, itertools, json, math, os, pathlib, random, selectors, signal, socket, statistics
 import subprocess, sys, tempfile, time
 
+from rig import certificate
+
 PITOT = str(pathlib.Path(__file__).resolve().parent.parent / "target/release/pitot")
 CPUS = sorted(os.sched_getaffinity(0))
 SERVER_CPU, CLIENT_CPU = CPUS[0], CPUS[-1]
@@ -166,9 +168,7 @@ def servers(folder):
             os._exit(1)
     with socket.create_server(("127.0.0.1", 0)) as probe:
         tls = probe.getsockname()[1]
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                    "-subj", "/CN=localhost", "-keyout", folder / "key.pem", "-out", folder / "cert.pem"],
-                   check=True, capture_output=True)
+    certificate(folder)
     (folder / "nginx.conf").write_text(NGINX.format(folder, port, tls))
     nginx = subprocess.Popen(["nginx", "-e", folder / "error.log", "-c", folder / "nginx.conf"],
                              env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin"}, preexec_fn=pinned(SERVER_CPU))

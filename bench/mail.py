@@ -19,6 +19,8 @@ apt-get install postfix. Traffic stays on 127.0.0.1.
 """
 import argparse, contextlib, json, os, pathlib, pwd, random, resource, socket, statistics, subprocess, sys, tempfile, time
 
+from rig import free_port
+
 PITOT = str(pathlib.Path(__file__).resolve().parent.parent / "target/release/pitot")
 CPUS = sorted(os.sched_getaffinity(0))
 SERVER_CPU, CLIENT_CPU = CPUS[0], CPUS[-1]
@@ -27,12 +29,6 @@ CURVE = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 1500, 2000, 2500, 4000]
 
 def pinned(cpu):
     return lambda: os.sched_setaffinity(0, {cpu})
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -13,6 +13,8 @@ nginx and wrk are Debian packages: apt-get install nginx-light wrk. Traffic stay
 """
 import argparse, contextlib, json, os, pathlib, resource, signal, socket, statistics, subprocess, sys, tempfile, time
 
+from rig import free_port
+
 PITOT = pathlib.Path(__file__).resolve().parent.parent / "target/release/pitot"
 CPUS = sorted(os.sched_getaffinity(0))
 SERVER_CPU, CLIENT_CPU = CPUS[0], CPUS[-1]
@@ -29,12 +31,6 @@ http {{
   server {{ listen 127.0.0.1:{port} backlog=4096; root {site}; }}
 }}
 """
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def processes_of(pid):

@@ -13,22 +13,15 @@ runs of one round. Needs nginx, h2load (nghttp2-client), openssl and taskset; oh
 """
 import os, pathlib, resource, shutil, signal, socket, statistics, subprocess, sys, tempfile, time
 
+from rig import certificate, free_port
 from rivals import found
 
 PITOT = pathlib.Path(__file__).resolve().parent.parent / "target/release/pitot"
 ROUNDS, REQUESTS, CONNECTIONS, NGINX_CPU = (int(a) for a in (sys.argv[1:] + ["7", "50000", "32", "1"][len(sys.argv) - 1:])[:4])
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def start_nginx(folder, plain, port):
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                    "-subj", "/CN=localhost", "-keyout", folder / "key.pem", "-out", folder / "cert.pem"],
-                   check=True, capture_output=True)
+    certificate(folder)
     (folder / "1k").write_bytes(b"x" * 1024)
     temporary = "".join(f"{k}_temp_path {folder}/{k};" for k in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     (folder / "nginx.conf").write_text(f"""

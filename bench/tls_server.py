@@ -23,7 +23,8 @@ import argparse, contextlib, os, pathlib, re, resource, socket, ssl, statistics,
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from held import Held, alternate, told
-from serve import CLIENT_CPU, PITOT, SERVER_CPU, Server, cpu_seconds, free_port, processes_of, rss_bytes
+from rig import certificate, free_port
+from serve import CLIENT_CPU, PITOT, SERVER_CPU, Server, cpu_seconds, processes_of, rss_bytes
 
 CONNECTIONS = 64
 NGINX = """
@@ -41,13 +42,6 @@ http {{
   server {{ listen 127.0.0.1:{port} ssl backlog=4096; root {site}; }}
 }}
 """
-
-
-def certificate(directory):
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
-         "-subj", "/CN=localhost", "-keyout", f"{directory}/key.pem", "-out", f"{directory}/cert.pem"],
-        check=True, stderr=subprocess.DEVNULL)
 
 
 def nginx(site, directory, version):
