@@ -3,13 +3,17 @@
 use crate::change::{Change, Kind};
 use crate::drift::Drift;
 
+/// What a series of so many seconds did not show is told for an hour, and from then on for a day: a bound for a time many
+/// times as long as the series says nothing.
+const DAY_FROM_S: f64 = 6.0 * 3600.0;
+
 impl Drift {
     /// The answer in one sentence. `amount` writes an amount of the figure with its unit; it is never given a
     /// negative one.
     ///
     /// ```text
     /// memory grew 1.2 KiB an hour [0.9 KiB, 1.5 KiB]: 29 KiB a day
-    /// no drift of p99 above 3 ms a day seen
+    /// no drift of p99 above 3 ms a day seen        (an hour, of less than six hours)
     /// memory has grown 8 MiB an hour slower since 0:10:00; since then no drift above 40 KiB a day seen
     /// rate stepped down by 100/s at 0:05:00; since then no drift above 12/s a day seen
     /// ```
@@ -28,15 +32,16 @@ impl Drift {
                 amount(24.0 * slope),
             );
         }
+        let (hours, span) = if self.seconds < DAY_FROM_S { (1.0, "an hour") } else { (24.0, "a day") };
         if self.p_adjusted < self.level {
             return format!(
-                "{figure} {} {} a day, within the tolerance of {} a day",
+                "{figure} {} {} {span}, within the tolerance of {} {span}",
                 if grows { "grew" } else { "fell" },
-                amount(24.0 * slope),
-                amount(24.0 * self.tolerance_per_hour),
+                amount(hours * slope),
+                amount(hours * self.tolerance_per_hour),
             );
         }
-        let seen = format!("above {} a day seen", amount(24.0 * self.detectable_per_hour));
+        let seen = format!("above {} {span} seen", amount(hours * self.detectable_per_hour));
         match self.changes.last() {
             Some(last) => format!("{figure} {}; since then no drift {seen}", last.words(&amount)),
             None => format!("no drift of {figure} {seen}"),
@@ -98,10 +103,13 @@ mod tests {
             ask(|i| 100.0 - i).sentence(kib),
             "memory fell 60 KiB an hour [60 KiB, 60 KiB]: 1440 KiB a day"
         );
-        assert_eq!(ask(|_| 5.0).sentence(kib), "no drift of memory above 0 KiB a day seen");
+        assert_eq!(ask(|_| 5.0).sentence(kib), "no drift of memory above 0 KiB an hour seen");
+        let points: Vec<_> = (0..60).map(|i| (f64::from(i) * 3600.0, 5.0)).collect();
+        let days = drift(&Series { figure: "memory", points: &points }, &Question::default()).unwrap();
+        assert_eq!(days.sentence(kib), "no drift of memory above 0 KiB a day seen");
         let steady = ask(|i| 1_000.0 + noise(i)).sentence_in_shares();
         assert!(
-            steady.starts_with("no drift of memory above ") && steady.ends_with("% a day seen"),
+            steady.starts_with("no drift of memory above ") && steady.ends_with("% an hour seen"),
             "{steady}"
         );
         let settled = ask(|i| 1_000.0 + 50.0 * i.min(20.0) + noise(i)).sentence(kib);
