@@ -15,7 +15,7 @@ use crate::value::{self, Cpus};
 ///
 /// The fault is taken back after its time, on Ctrl-C, on SIGTERM, and also if this program is killed (SIGKILL): a guardian
 /// process sees to that. `pitot list faults` says what each does and what can be made on this machine; a plan asks for
-/// faults with [[faults]]. Two lines on standard output say when it began and when it ended (CLOCK_MONOTONIC, nanoseconds).
+/// faults with the tables `faults`. Two lines on standard output say when it began and when it ended (CLOCK_MONOTONIC, nanoseconds).
 #[derive(Debug, Args)]
 pub(crate) struct FaultCommand {
     #[arg(help = kinds_help(), value_name = "FAULT")]

@@ -1,7 +1,7 @@
 //! Lines of the kernel's log that matter to a run of days (/dev/kmsg, Documentation/ABI/testing/dev-kmsg).
 //!
 //! Told are warnings and worse, and lines of lower priority about what a run may suffer from. A machine that logs without end
-//! must not fill the file: there is room for [`BURST`] events, and one more every [`REFILL_S`]; what is left out is counted.
+//! must not fill the file: there is room for `BURST` events, and one more every `REFILL_S`; what is left out is counted.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`kernel_log`] | what the kernel says meanwhile |
 //! | [`record`] | what a soak is, as plain data |
-//! | [`file`] | the file, which stays small: old intervals are put together to longer ones |
+//! | [`mod@file`] | the file, which stays small: old intervals are put together to longer ones |
 //! | [`run`] | the run itself |
 //! | [`figure`] | what is sampled of processes and of the machine |
 //! | [`hang`] | servers that hang, noticed and told apart |

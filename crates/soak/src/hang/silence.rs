@@ -1,7 +1,7 @@
 //! When replies have come to an end: a decision from what the loads say once a second, without a clock of its own.
 //!
 //! A load that asks seldom is silent for long although nothing hangs. So what counts is not the time without replies but the
-//! replies that are missing: at the rate of the last minute at least [`MISSING`] of them. Were arrivals random, that many
+//! replies that are missing: at the rate of the last minute at least `MISSING` of them. Were arrivals random, that many
 //! would be missing by chance once in e^10 windows, 22,000.
 
 use std::collections::{BTreeMap, VecDeque};
