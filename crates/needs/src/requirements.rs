@@ -33,8 +33,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "apt-get install ca-certificates",
         probe: Probe::File("/etc/ssl/certs/ca-certificates.crt"),
     },
-    // Debian 12 does not have it.
-    Requirement { name: "caddy", cure: "install Caddy from caddyserver.com", probe: Probe::Program },
+    program("caddy", "apt-get install caddy"),
     Requirement {
         name: "control-groups",
         cure: "run as root where /sys/fs/cgroup can be written",
@@ -75,6 +74,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "apt-get install util-linux; sysctl user.max_user_namespaces=1000",
         probe: Probe::Kernel(has_user_namespaces),
     },
+    program("varnishd", "apt-get install varnish"),
 ];
 
 const fn program(name: &'static str, cure: &'static str) -> Requirement {

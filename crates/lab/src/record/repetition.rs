@@ -68,9 +68,12 @@ pub(crate) fn looks_like_error(line: &str) -> bool {
     // A single word is a place, such as `node:internal/errors:541`.
     let is_sentence = line.trim().contains(' ');
     is_sentence
-        && ["error", "panic", "fatal", "cannot", "could not", "failed", "no such file", "in use"]
-            .iter()
-            .any(|word| line.contains(word))
+        && [
+            "error", "panic", "fatal", "cannot", "could not", "failed", "no such file", "in use", "[alert]",
+            "[crit]", "[emerg]",
+        ]
+        .iter()
+        .any(|word| line.contains(word))
 }
 
 #[cfg(test)]
@@ -78,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_found_in_what_node_clap_and_python_print() {
+    fn an_error_is_found_in_what_programs_print() {
         for (line, is_error) in [
             ("Error: Cannot find module '/srv/app.js'", true),
             ("error: unexpected argument '--prot' found", true),
@@ -86,6 +89,9 @@ mod tests {
             ("thread 'main' panicked at src/main.rs:3:5:", true),
             ("RangeError [ERR_SOCKET_BAD_PORT]: options.port should be >= 0", true),
             ("node:internal/errors:541", false),
+            ("[ALERT] (1) : config : parsing [a.cfg:2] : nbproc is not supported any more", true),
+            ("[NOTICE] (1) : haproxy version is 2.6.12", false),
+            ("nginx: [emerg] unknown directive \"spdy\" in /srv/nginx.conf:4", true),
             ("Node.js v20.11.1", false),
             ("For more information, try '--help'.", false),
             ("    at Module._load (node:internal/modules/cjs/loader:1023:12)", false),

@@ -1,25 +1,23 @@
-//! What targets serve is the same for all of them, byte by byte. Each is started by the commands that `--dry-run` shows, so
-//! that these are tried as well.
+//! A target that a test starts as its user would by hand.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pitot_needs::needs;
+use crate::PITOT;
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 /// Where the commands that are shown listen.
 const SHOWN: &str = "127.0.0.1:18080";
 /// Far more than a server of Java takes to start, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A server, which ends with the test.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    address: String,
-    dir: tempfile::TempDir,
+    pub(crate) address: String,
+    pub(crate) dir: tempfile::TempDir,
 }
 
 impl Drop for Server {
@@ -35,15 +33,36 @@ impl Drop for Server {
     }
 }
 
-/// Starts a target as its user would by hand.
-fn start(target: &str) -> Server {
-    let output = Command::new(PITOT)
-        .args(["run", "--server", target, "--server", "loop", "--url", "http://{address}/dynamic", "-c", "1"])
-        .arg("--dry-run")
-        .output()
-        .unwrap();
+impl Server {
+    /// How many threads of it and of its children have a name that contains this, which the kernel cuts to 15 bytes.
+    pub(crate) fn threads(&self, name: &str) -> usize {
+        let mut count = 0;
+        let mut left = vec![self.child.id()];
+        while let Some(process) = left.pop() {
+            for task in std::fs::read_dir(format!("/proc/{process}/task")).unwrap() {
+                let read = |file| std::fs::read_to_string(task.as_ref().unwrap().path().join(file));
+                count += usize::from(read("comm").unwrap_or_default().contains(name));
+                let children = read("children").unwrap_or_default();
+                left.extend(children.split_whitespace().map(|child| child.parse::<u32>().unwrap()));
+            }
+        }
+        count
+    }
+}
+
+/// Starts a target with these lines of a plan's table `[target]`.
+pub(crate) fn start(target: &str, settings: &str) -> Server {
+    let plans = tempfile::tempdir().unwrap();
+    let plan = plans.path().join("plan.toml");
+    let text = format!(
+        "[server]\nprotocol = \"http\"\n[load]\nurl = \"http://{{address}}/dynamic\"\nconnections = 1\n\
+         [target]\n{settings}\n[factors]\nserver = [\"{target}\"]\n"
+    );
+    std::fs::write(&plan, text).unwrap();
+    let output = Command::new(PITOT).arg("run").arg(&plan).arg("--dry-run").output().unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
-    let (start, _) = shown.split_once(&format!(" load http://{SHOWN}")).expect(&shown);
+    let told = String::from_utf8_lossy(&output.stderr);
+    let (start, _) = shown.split_once(&format!(" load http://{SHOWN}")).unwrap_or_else(|| panic!("{told}"));
     // The last line begins with the path of Pitot and makes the load; the server's command is the one before.
     let (script, _) = start.rsplit_once('\n').unwrap();
     let (files, command) = script.rsplit_once('\n').unwrap();
@@ -54,7 +73,7 @@ fn start(target: &str) -> Server {
     std::fs::set_permissions(dir.path(), all).unwrap();
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let (_, port) = address.rsplit_once(':').unwrap();
-    let place = format!("{}/pitot-comparison-1", std::env::temp_dir().display());
+    let place = format!("{}/pitot-plan-1", std::env::temp_dir().display());
     let script = format!("{files}\nexec {command}\n")
         .replace(&place, &dir.path().to_string_lossy())
         .replace(SHOWN, &address)
@@ -79,7 +98,7 @@ fn start(target: &str) -> Server {
 }
 
 /// The status and the content of a reply; none if there was none.
-fn ask(address: &str, method: &str, path: &str, body: &[u8]) -> Option<(u16, Vec<u8>)> {
+pub(crate) fn ask(address: &str, method: &str, path: &str, body: &[u8]) -> Option<(u16, Vec<u8>)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
     let length = body.len();
@@ -99,6 +118,33 @@ fn ask(address: &str, method: &str, path: &str, body: &[u8]) -> Option<(u16, Vec
     Some((status, content))
 }
 
+/// Whether a connection is kept for a second request.
+pub(crate) fn keeps(address: &str) -> bool {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut replies = BufReader::new(&stream);
+    for _ in 0..2 {
+        // What the other side has closed may also refuse the request.
+        let request = format!("GET /dynamic HTTP/1.1\r\nHost: {address}\r\n\r\n");
+        if (&stream).write_all(request.as_bytes()).is_err() || !whole_reply(&mut replies) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Reads a page, whose last line is known.
+fn whole_reply(replies: &mut impl BufRead) -> bool {
+    let mut line = String::new();
+    while !line.ends_with("</p>\n") {
+        line.clear();
+        if !replies.read_line(&mut line).is_ok_and(|length| length > 0) {
+            return false;
+        }
+    }
+    true
+}
+
 /// The content of chunks.
 fn whole(mut chunks: &[u8]) -> Option<Vec<u8>> {
     let mut content = Vec::new();
@@ -113,76 +159,3 @@ fn whole(mut chunks: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The entry of a target in the list.
-fn listed() -> Vec<serde_json::Value> {
-    let output = Command::new(PITOT).args(["list", "targets", "--format", "json"]).output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-/// Every page of a target is what all serve, but for those that its entry says it cannot serve.
-fn conforms(target: &str) {
-    let listed = listed();
-    let entry = listed.iter().find(|entry| entry["name"] == target).unwrap();
-    let can = |page: &str| !entry["cannot"].to_string().contains(&format!("\"{page}\""));
-    let server = start(target);
-    for (page, bytes) in [("1k", 1 << 10), ("16k", 16 << 10), ("1m", 1 << 20)] {
-        let has_file = server.dir.path().join("html").join(page).is_file();
-        if can(page) && has_file {
-            let reply = ask(&server.address, "GET", &format!("/{page}"), b"").unwrap();
-            assert!(reply == (200, vec![b'x'; bytes]), "{target} /{page}: {} {}", reply.0, reply.1.len());
-        }
-    }
-    let (status, page) = ask(&server.address, "GET", "/dynamic", b"").unwrap();
-    let page = String::from_utf8(page).unwrap();
-    let time = page.strip_prefix("<!DOCTYPE html>\n<title>A page made for this request</title>\n<p>");
-    let time =
-        time.and_then(|rest| rest.strip_suffix("</p>\n")).unwrap_or_else(|| panic!("{target}: {page:?}"));
-    assert_eq!(
-        (status, time.len(), &time[10..11], &time[19..]),
-        (200, 25, "T", "+00:00"),
-        "{target}: {page}"
-    );
-    if can("echo") {
-        // All bytes, and twice, so that nothing of the first is left.
-        for sent in [(0..=255).collect::<Vec<u8>>(), b"again".to_vec()] {
-            let reply = ask(&server.address, "POST", "/echo", &sent).unwrap();
-            assert_eq!(reply, (200, sent), "{target} /echo");
-        }
-    }
-}
-
-#[needs("nginx")]
-#[test]
-fn nginx_serves_what_all_serve() {
-    conforms("nginx");
-}
-
-#[needs("apache2")]
-#[test]
-fn apache_serves_what_all_serve() {
-    ["apache-event", "apache-worker", "apache-prefork"].into_iter().for_each(conforms);
-}
-
-#[needs("haproxy")]
-#[test]
-fn haproxy_serves_what_all_serve() {
-    conforms("haproxy");
-}
-
-#[needs("lighttpd")]
-#[test]
-fn lighttpd_serves_what_all_serve() {
-    conforms("lighttpd");
-}
-
-/// Those that `pitot target install` has installed, none on a fresh machine, and Node.
-#[test]
-fn what_pitot_has_installed_serves_what_all_serve() {
-    let installed = listed().into_iter().filter(|entry| {
-        let by_debian = entry["install"].to_string().contains("apt-get") && entry["name"] != "node";
-        entry["protocol"] == "http" && entry["installed"] == true && !by_debian
-    });
-    for entry in installed {
-        conforms(entry["name"].as_str().unwrap());
-    }
-}
