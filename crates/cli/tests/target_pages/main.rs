@@ -5,6 +5,7 @@ mod server;
 mod settings;
 
 use std::process::Command;
+use std::sync::OnceLock;
 
 use pitot_needs::needs;
 
@@ -12,16 +13,18 @@ use server::{ask, keeps, start};
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 
-/// The entry of a target in the list.
-fn listed() -> Vec<serde_json::Value> {
-    let output = Command::new(PITOT).args(["list", "targets", "--format", "json"]).output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap()
+/// All targets, as the list has them. It is made once: each of those that are installed is asked for its version.
+fn listed() -> &'static [serde_json::Value] {
+    static LIST: OnceLock<Vec<serde_json::Value>> = OnceLock::new();
+    LIST.get_or_init(|| {
+        let output = Command::new(PITOT).args(["list", "targets", "--format", "json"]).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    })
 }
 
 /// Every page of a target is what all serve, but for those that its entry says it cannot serve.
 fn conforms(target: &str) {
-    let listed = listed();
-    let entry = listed.iter().find(|entry| entry["name"] == target).unwrap();
+    let entry = listed().iter().find(|entry| entry["name"] == target).unwrap();
     let can = |page: &str| !entry["cannot"].to_string().contains(&format!("\"{page}\""));
     let server = start(target, "");
     assert!(keeps(&server.address), "{target}");
@@ -90,7 +93,7 @@ fn varnish_serves_what_all_serve() {
 /// Those that `pitot target install` has installed, none on a fresh machine, and Node.
 #[test]
 fn what_pitot_has_installed_serves_what_all_serve() {
-    let installed = listed().into_iter().filter(|entry| {
+    let installed = listed().iter().filter(|entry| {
         let by_debian = entry["install"].to_string().contains("apt-get") && entry["name"] != "node";
         entry["protocol"] == "http" && entry["installed"] == true && !by_debian
     });

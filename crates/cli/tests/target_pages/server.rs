@@ -158,4 +158,3 @@ fn whole(mut chunks: &[u8]) -> Option<Vec<u8>> {
         chunks = chunks.get(line + 2 + length + 2..)?;
     }
 }
-

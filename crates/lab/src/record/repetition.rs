@@ -69,8 +69,17 @@ pub(crate) fn looks_like_error(line: &str) -> bool {
     let is_sentence = line.trim().contains(' ');
     is_sentence
         && [
-            "error", "panic", "fatal", "cannot", "could not", "failed", "no such file", "in use", "[alert]",
-            "[crit]", "[emerg]",
+            "error",
+            "panic",
+            "fatal",
+            "cannot",
+            "could not",
+            "failed",
+            "no such file",
+            "in use",
+            "[alert]",
+            "[crit]",
+            "[emerg]",
         ]
         .iter()
         .any(|word| line.contains(word))
