@@ -2,6 +2,7 @@
 
 mod amount;
 pub(crate) mod check;
+mod faults;
 pub(crate) mod progress;
 mod self_check;
 mod summary;
@@ -257,6 +258,7 @@ impl Run {
                 let _ = writeln!(text, "#   to mend it: {}", finding.mend);
             }
         }
+        text.push_str(&faults::shown(&prepared.plan));
         let _ = writeln!(text, "# {}", extent(&prepared));
         // A closed pipe (`| head`) is no failure.
         let _ = io::stdout().write_all(text.as_bytes());

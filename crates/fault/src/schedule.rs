@@ -25,7 +25,7 @@ pub struct FaultPlan {
 pub enum At {
     /// So many seconds after the start of the measured part.
     Seconds(f64),
-    /// At a moment that is drawn anew for every repetition.
+    /// At a moment that is drawn anew for every block, and the same for all its cells.
     Random,
 }
 
@@ -48,11 +48,11 @@ pub struct Moment {
 /// The faults of one repetition in the order of their times.
 pub type Schedule = Vec<Moment>;
 
-/// When the faults are made in repetition `repetition` of a run of this seed, whose measured part takes `duration_s`. Random
+/// When the faults are made in the repetitions of block `block` of a run of this seed, whose measured part takes `duration_s`. Random
 /// moments lie where the fault ends before the measured part does, if it is short enough. A pure function, so that a dry run
 /// tells what a run will do.
-pub fn schedule(faults: &[FaultPlan], seed: u64, repetition: u64, duration_s: f64) -> Schedule {
-    let mut random = Random::new(seed ^ repetition.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+pub fn schedule(faults: &[FaultPlan], seed: u64, block: u64, duration_s: f64) -> Schedule {
+    let mut random = Random::new(seed ^ block.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let mut moments: Schedule = (0..)
         .zip(faults)
         .map(|(number, fault)| {

@@ -186,6 +186,7 @@ impl Prepared {
             cpus: &cpus,
             stop: setting.stop,
             memory_total_bytes: machine.memory_total_bytes(),
+            block: 0,
         };
         // A control that cannot be started is given up with the cell whose twin it is.
         given_up.resize(self.cells.len() + self.ways.controls.len(), None);
@@ -316,7 +317,12 @@ fn fresh_runs(prepared: &Prepared, run: &mut UnderWay<'_>) -> Result<RunState, F
                 repetition::not_tried(given_up)
             }
             None => {
-                let Some(done) = repetition::run(run.shared, &mut *executor, cell, first + position) else {
+                let Some(done) = repetition::run(
+                    Shared { block: turn.block, ..run.shared },
+                    &mut *executor,
+                    cell,
+                    first + position,
+                ) else {
                     return Ok(RunState::Interrupted);
                 };
                 if done.not_started {

@@ -166,6 +166,7 @@ impl StandingServer<'_> {
             cpus: self.ground.cpus,
             stop: self.ground.stop,
             memory_total_bytes: 0,
+            block: 0,
         };
         let context = Context::new(shared, self.cell, &mut *self.executor);
         let mut context = Context { counts_cpu: true, ..context };

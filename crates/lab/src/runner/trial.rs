@@ -46,9 +46,11 @@ impl Prepared {
         setting: Setting<'_>,
         progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Tried {
+        // Faults come when a server has shown that it works.
+        let unharmed = Plan { faults: Vec::new(), ..self.plan.clone() };
         let short =
-            Plan { warmup_s: 0.0, duration_s: self.plan.duration_s.min(MOMENT_S), ..self.plan.clone() };
-        let longer = Plan { duration_s: self.plan.duration_s.min(SECOND_S), ..self.plan.clone() };
+            Plan { warmup_s: 0.0, duration_s: self.plan.duration_s.min(MOMENT_S), ..unharmed.clone() };
+        let longer = Plan { duration_s: self.plan.duration_s.min(SECOND_S), ..unharmed };
         let mut tried = Tried { given_up: vec![None; self.cells.len()], unlike_replies: None };
         if !setting.trial {
             return tried;
@@ -87,6 +89,7 @@ impl Prepared {
                     cpus: &self.cpus,
                     stop: setting.stop,
                     memory_total_bytes: memory_total_bytes(),
+                    block: 0,
                 };
                 number += 1;
                 let Some(done) = repetition::run(shared, &mut *executor, &with_few_idle(cell), number) else {

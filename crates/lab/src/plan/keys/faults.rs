@@ -26,8 +26,8 @@ pub(in crate::plan) static FAULT: &[Key<Description>] = &[
         name: "at",
         kind: Kind::Text(|d, text| d.at = text),
         presence: Presence::Required("say when: at = \"2s\", or at = \"random\""),
-        doc: "When it begins, from the start of the measured part: a duration, or `random`, which is drawn by the seed for \
-              every repetition.",
+        doc: "When it begins, from the start of the measured part: a duration, or `random`, which is drawn by the seed, for \
+              all cells of a block alike.",
     },
     Key {
         name: "for",

@@ -21,6 +21,8 @@ pub(in crate::runner) struct Shared<'a> {
     pub(in crate::runner) stop: &'a dyn Fn() -> bool,
     /// Physical memory of the machine.
     pub(in crate::runner) memory_total_bytes: u64,
+    /// The block of the repetition: the random moments of faults are the same for all its cells.
+    pub(in crate::runner) block: u32,
 }
 
 impl Shared<'_> {

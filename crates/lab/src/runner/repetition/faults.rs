@@ -48,11 +48,11 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Those of repetition `number`.
-    pub(super) fn of(context: &Context<'_>, number: usize) -> Faults {
+    /// Those of a repetition.
+    pub(super) fn of(context: &Context<'_>) -> Faults {
         let plan = context.shared.plan;
         let seed = plan.seed.unwrap_or_default();
-        let due = schedule(&plan.faults, seed, number as u64, plan.duration_s);
+        let due = schedule(&plan.faults, seed, context.shared.block.into(), plan.duration_s);
         Faults {
             due: due.into(),
             under_way: Vec::new(),

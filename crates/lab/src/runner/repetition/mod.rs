@@ -122,7 +122,7 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
         None => context.cell.warmup_s(context.shared.plan),
     };
     faults::lead_through_proxy(context)?;
-    let mut faults = Faults::of(context, number);
+    let mut faults = Faults::of(context);
     let outcome = load::run_load(context, warmup_s, &mut progress.window, &mut faults);
     progress.faults = faults.records();
     let path = outcome?;

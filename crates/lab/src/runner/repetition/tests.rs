@@ -14,7 +14,7 @@ const GOOD: &str = "server = [\"good\"]";
 fn run_plan(plan: &Plan, fake: &mut Fake, stop: &dyn Fn() -> bool) -> Option<Repetition> {
     let (cells, _) = expand(plan, &catalog(), &HostLimits { descriptors: 20_000, missing: Vec::new() });
     let cpus = CpuSplit { server: vec![0], load: vec![1] };
-    let shared = Shared { plan, pitot: "pitot", cpus: &cpus, stop, memory_total_bytes: 1 << 30 };
+    let shared = Shared { plan, pitot: "pitot", cpus: &cpus, stop, memory_total_bytes: 1 << 30, block: 0 };
     run(shared, fake, &cells[0], 7).map(|done| done.repetition)
 }
 
@@ -82,8 +82,14 @@ fn settling(within_s: f64) -> (Plan, Cell) {
 fn run_settling(fake: &mut Fake, within_s: f64) -> Repetition {
     let (plan, cell) = settling(within_s);
     let cpus = CpuSplit { server: vec![0], load: vec![1] };
-    let shared =
-        Shared { plan: &plan, pitot: "pitot", cpus: &cpus, stop: &|| false, memory_total_bytes: 1 << 30 };
+    let shared = Shared {
+        plan: &plan,
+        pitot: "pitot",
+        cpus: &cpus,
+        stop: &|| false,
+        memory_total_bytes: 1 << 30,
+        block: 0,
+    };
     fake.server.accepts_from = Some(3);
     run(shared, fake, &cell, 7).unwrap().repetition
 }
