@@ -80,7 +80,7 @@ pub(crate) fn effect(repetition: &Repetition, index: usize) -> Option<Effect> {
 /// A count in a sample, where it was read.
 type Count = fn(&Sample) -> Option<u64>;
 
-/// What of the server is other at the end of the time after a fault than just before it.
+/// What of the server is other after a fault, in the median, than it ever was before.
 fn left_behind(repetition: &Repetition, index: usize) -> Vec<String> {
     let fault = &repetition.faults[index];
     let Some(load) = repetition.load.as_ref().filter(|_| fault.was_made()) else { return Vec::new() };
@@ -97,13 +97,21 @@ fn left_behind(repetition: &Repetition, index: usize) -> Vec<String> {
         ("threads", |s| Some(s.server?.threads)),
         ("descriptors", |s| s.server?.descriptors),
     ];
-    let last = |samples: &[&Sample], of: Count| samples.iter().rev().find_map(|s| of(s));
+    let counts = |samples: &[&Sample], of: Count| {
+        let mut counts: Vec<u64> = samples.iter().filter_map(|s| of(s)).collect();
+        counts.sort_unstable();
+        counts
+    };
     figures
         .into_iter()
         .filter_map(|(name, of)| {
-            let (before, after) = (last(&before, of)?, last(&after, of)?);
-            let differs = (after as f64 - before as f64).abs() > before as f64 * TOLERANCE;
-            differs.then(|| format!("{name} {} before, {} after", count(before), count(after)))
+            let (before, after) = (counts(&before, of), counts(&after, of));
+            let (least, most) = (*before.first()?, *before.last()?);
+            let (usual, now) = (before[before.len() / 2], *after.get(after.len() / 2)?);
+            // Where there is a process for each connection, their number is never the same for long.
+            let differs = (now as f64 - usual as f64).abs() > usual as f64 * TOLERANCE
+                && !(least..=most).contains(&now);
+            differs.then(|| format!("{name} {} before, {} after", count(usual), count(now)))
         })
         .collect()
 }
