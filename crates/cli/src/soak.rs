@@ -73,19 +73,18 @@ pub(crate) struct Soak {
     #[arg(long)]
     restart: bool,
     /// What becomes of the soak when a server hangs: replies come to an end although it is up. Either way it is recorded, with
-    /// what its threads do and what waits in its sockets.
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
-    on_hang: HangChoice,
+    /// what its threads do and what waits in its sockets. [default: what the plan says, or continue]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    on_hang: Option<HangChoice>,
     /// Length of the shortest intervals that are kept.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10s")]
     interval: Nanos,
 }
 
 /// Values of `--on-hang`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HangChoice {
     /// It goes on.
-    #[default]
     Continue,
     /// It ends.
     End,
@@ -182,8 +181,10 @@ impl Soak {
                 OnDeath::End
             },
             on_hang: match self.on_hang {
-                HangChoice::Continue => OnHang::Continue,
-                HangChoice::End => OnHang::End,
+                Some(HangChoice::Continue) => OnHang::Continue,
+                Some(HangChoice::End) => OnHang::End,
+                None if target.soak().is_some_and(|soak| soak.ends_on_hang) => OnHang::End,
+                None => OnHang::Continue,
             },
             directory: &info.directory,
             stop,

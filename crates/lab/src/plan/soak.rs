@@ -10,6 +10,8 @@ pub struct SoakPlan {
     pub for_s: Option<f64>,
     /// A server that dies is started again.
     pub restart: bool,
+    /// A server that hangs ends the soak.
+    pub ends_on_hang: bool,
     /// Only the first cell that can be run here is, in place of all of them.
     pub first: bool,
     /// Loads besides that of the plan, as options of `pitot load`.

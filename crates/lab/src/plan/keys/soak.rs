@@ -25,6 +25,16 @@ pub(in crate::plan) static SOAK: &[Key<SoakPlan>] = &[
         doc: "`yes`: a server that dies is started again, and counted. `no`: the soak ends with it.",
     },
     Key {
+        name: "on-hang",
+        kind: Kind::Choice {
+            what: "a thing to do when a server hangs",
+            words: &["continue", "end"],
+            set: |s, index| s.ends_on_hang = index == 1,
+        },
+        presence: Presence::Default("\"continue\""),
+        doc: "What becomes of the soak when a server is up and answers nothing, unless `--on-hang` says otherwise.",
+    },
+    Key {
         name: "cells",
         kind: Kind::Choice {
             what: "a choice of cells",
