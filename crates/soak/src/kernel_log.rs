@@ -1,6 +1,7 @@
 //! Lines of the kernel's log that matter to a run of days (/dev/kmsg, Documentation/ABI/testing/dev-kmsg).
 //!
-//! Told are warnings and worse, and lines of lower priority about what a run may suffer from. A machine that logs without end
+//! Told are warnings and worse, and lines of lower priority about what a run may suffer from. Lines that come together, as the
+//! registers and the stack of an oops, are one event, whose sentence is the line that says most. A machine that logs without end
 //! must not fill the file: there is room for `BURST` events, and one more every `REFILL_S`; what is left out is counted.
 
 use std::fs::File;
@@ -13,6 +14,8 @@ use crate::record::{Event, EventKind};
 const BURST: f64 = 100.0;
 /// Seconds until there is room for another one: 2016 in 14 days.
 const REFILL_S: f64 = 600.0;
+/// Lines that an event shows at most.
+const EVIDENCE_LINES: usize = 60;
 /// Records that one look takes at most.
 const MOST_AT_ONCE: usize = 1000;
 /// The longest record is 8 KiB; a shorter buffer is EINVAL.
@@ -21,6 +24,7 @@ const RECORD_BYTES: usize = 8192;
 const WARNING: u64 = 4;
 
 /// What is told also of lower priority.
+/// The first of them says most.
 const TELLING: [&str; 14] = [
     "out of memory",
     "oom-kill",
@@ -44,7 +48,7 @@ pub struct KernelLog {
     log: Option<File>,
     room: f64,
     refilled_at_s: f64,
-    left_out: u64,
+    left_out: usize,
 }
 
 impl KernelLog {
@@ -62,7 +66,7 @@ impl KernelLog {
     }
 
     /// What it has said since the last look.
-    pub fn events(&mut self, now_s: f64) -> Vec<Event> {
+    pub fn event(&mut self, now_s: f64) -> Option<Event> {
         let mut lines = Vec::new();
         let mut record = [0; RECORD_BYTES];
         for _ in 0..MOST_AT_ONCE {
@@ -78,31 +82,35 @@ impl KernelLog {
         self.admit(lines, now_s)
     }
 
-    fn admit(&mut self, lines: Vec<String>, now_s: f64) -> Vec<Event> {
+    /// At most one event of the lines of one look.
+    fn admit(&mut self, lines: Vec<String>, now_s: f64) -> Option<Event> {
         self.room = (self.room + (now_s - self.refilled_at_s) / REFILL_S).min(BURST);
         self.refilled_at_s = now_s;
-        let mut events = Vec::new();
-        for line in lines {
-            if self.room < 1.0 {
-                self.left_out += 1;
-                continue;
-            }
-            self.room -= 1.0;
-            let evidence = match std::mem::take(&mut self.left_out) {
-                0 => String::new(),
-                count => format!("{count} lines before it were left out"),
-            };
-            events.push(Event {
-                at_s: now_s,
-                until_s: None,
-                subject: None,
-                kind: EventKind::Kernel,
-                sentence: line,
-                evidence,
-            });
+        let sentence = lines.iter().min_by_key(|line| rank(line))?.clone();
+        if self.room < 1.0 {
+            self.left_out += lines.len();
+            return None;
         }
-        events
+        self.room -= 1.0;
+        let mut evidence = match std::mem::take(&mut self.left_out) {
+            0 => String::new(),
+            count => format!("{count} lines before it were left out\n"),
+        };
+        if lines.len() > 1 {
+            evidence += &lines[..lines.len().min(EVIDENCE_LINES)].join("\n");
+        }
+        if lines.len() > EVIDENCE_LINES {
+            evidence += &format!("\nand {} more lines", lines.len() - EVIDENCE_LINES);
+        }
+        let kind = EventKind::Kernel;
+        Some(Event { at_s: now_s, until_s: None, subject: None, kind, sentence, evidence })
     }
+}
+
+/// How little a line says: its place among those that are telling.
+fn rank(line: &str) -> usize {
+    let lower = line.to_ascii_lowercase();
+    TELLING.iter().position(|telling| lower.contains(telling)).unwrap_or(TELLING.len())
 }
 
 /// The message of a record, if it is one that is told: `priority,sequence,microseconds,flags;message`, and lines about the device.
@@ -112,8 +120,7 @@ fn message(record: &str) -> Option<String> {
     let priority: u64 = header.split(',').next()?.parse().ok()?;
     // The lower three bits are the level, the rest is the facility: 0 is the kernel, others are programs.
     let (level, facility) = (priority & 7, priority >> 3);
-    let lower = text.to_ascii_lowercase();
-    let is_telling = level <= WARNING || TELLING.iter().any(|telling| lower.contains(telling));
+    let is_telling = level <= WARNING || rank(text) < TELLING.len();
     (facility == 0 && is_telling && !text.is_empty()).then(|| text.to_owned())
 }
 
@@ -137,17 +144,31 @@ mod tests {
     #[test]
     fn a_log_without_end_is_cut_and_what_is_left_out_is_counted() {
         let mut log = KernelLog { log: None, room: BURST, refilled_at_s: 0.0, left_out: 0 };
-        assert_eq!(log.admit(vec!["x".into(); 500], 0.0).len(), 100);
-        assert_eq!(log.admit(vec!["x".into(); 3], 10.0).len(), 0);
-        let later = log.admit(vec!["x".into(); 3], 1300.0);
-        assert_eq!(later.len(), 2);
-        assert_eq!(later[0].evidence, "403 lines before it were left out");
+        let told = (0..150).filter_map(|_| log.admit(vec!["x".into(); 5], 0.0)).count();
+        assert_eq!(told, 100);
+        assert_eq!(log.admit(vec!["x".into(); 3], 10.0), None);
+        let later = log.admit(vec!["x".into()], 1300.0).unwrap();
+        assert_eq!(later.evidence, "253 lines before it were left out\n");
+    }
+
+    #[test]
+    fn lines_that_come_together_are_one_event_whose_sentence_says_most() {
+        let mut log = KernelLog { log: None, room: BURST, refilled_at_s: 0.0, left_out: 0 };
+        assert_eq!(log.admit(Vec::new(), 1.0), None);
+        let lines = ["nginx invoked oom-killer", "RAX: 0", "Out of memory: Killed process 7 (nginx)"];
+        let mut lines: Vec<String> = lines.map(str::to_owned).into();
+        let event = log.admit(lines.clone(), 1.0).unwrap();
+        assert_eq!(event.sentence, lines[2]);
+        assert_eq!(event.evidence.lines().count(), 3);
+        lines.resize(100, "RBX: 0".into());
+        let event = log.admit(lines, 2.0).unwrap();
+        assert!(event.evidence.ends_with("\nand 40 more lines"), "{}", event.evidence);
     }
 
     #[test]
     fn the_log_of_this_machine_can_be_looked_at() {
         let mut log = KernelLog::open();
-        log.events(0.0);
-        assert!(log.events(1.0).len() <= MOST_AT_ONCE);
+        log.event(0.0);
+        assert!(log.event(1.0).is_none_or(|event| event.kind == EventKind::Kernel));
     }
 }

@@ -249,7 +249,7 @@ impl<'g> Run<'g> {
                 }
             }
             self.events.extend(self.clock.step(now_s));
-            self.events.extend(self.kernel_log.events(now_s));
+            self.events.extend(self.kernel_log.event(now_s));
             if !self.events.is_empty() {
                 show(&self.tell(now_s)?);
             }
