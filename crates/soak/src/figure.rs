@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 
+use crate::hang::sockets::{LISTEN, by_diag};
+
 /// A figure that is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figure {
@@ -206,14 +208,34 @@ fn descriptors(pid: u32) -> Option<u64> {
 /// The sockets of a port, in the network namespace of a process.
 pub fn sockets(pid: u32, port: u16) -> Option<Values> {
     let mut found = [0u64; 4];
+    if let Some(asked) = by_diag(Some(pid), port, u32::MAX) {
+        asked.iter().for_each(|socket| count_state(socket.state, &mut found));
+        return Some(named(found));
+    }
     let mut any = false;
     for table in ["tcp", "tcp6"] {
         let Ok(text) = fs::read_to_string(format!("/proc/{pid}/net/{table}")) else { continue };
         any = true;
         count_sockets(&text, port, &mut found);
     }
+    any.then(|| named(found))
+}
+
+fn named(found: [u64; 4]) -> Values {
     let names = ["sockets-established", "sockets-close-wait", "sockets-time-wait", "sockets-other"];
-    any.then(|| names.into_iter().zip(found.map(|n| n as f64)).collect())
+    names.into_iter().zip(found.map(|n| n as f64)).collect()
+}
+
+/// By the numbers of include/net/tcp_states.h.
+fn count_state(state: u8, found: &mut [u64; 4]) {
+    match state {
+        1 => found[0] += 1,
+        8 => found[1] += 1,
+        6 => found[2] += 1,
+        // Listening is no connection.
+        LISTEN => {}
+        _ => found[3] += 1,
+    }
 }
 
 /// Lines as proc_pid_net(5) has them; states are those of include/net/tcp_states.h.
@@ -225,13 +247,8 @@ fn count_sockets(text: &str, port: u16, found: &mut [u64; 4]) {
         if local.is_none_or(|(_, port)| port != wanted) {
             continue;
         }
-        match fields.nth(1) {
-            Some("01") => found[0] += 1,
-            Some("08") => found[1] += 1,
-            Some("06") => found[2] += 1,
-            // Listening is no connection.
-            Some("0A") | None => {}
-            Some(_) => found[3] += 1,
+        if let Some(state) = fields.nth(1).and_then(|state| u8::from_str_radix(state, 16).ok()) {
+            count_state(state, found);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The sockets of a port: how many connections wait to be accepted, and what was sent to the server and not read by it.
 //!
-//! /proc/PID/net/tcp tells it for the network namespace of any process; how long the listen queue may become only sock_diag(7)
-//! tells, and only of the lab's own namespace.
+//! sock_diag(7) tells it of the lab's own network namespace, with how long the listen queue may become; for a process in another
+//! one there is /proc/PID/net/tcp.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, netlink, recv
 /// include/net/tcp_states.h.
 const ESTABLISHED: u8 = 1;
 const CLOSE_WAIT: u8 = 8;
-const LISTEN: u8 = 10;
+pub(crate) const LISTEN: u8 = 10;
 
 /// What is known of a port's sockets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,19 +39,39 @@ pub struct PortSockets {
 impl PortSockets {
     /// Reads them; none if there are no tables. Without a process those of the lab's namespace.
     pub fn read(pid: Option<u32>, port: u16) -> Option<PortSockets> {
-        let process = pid.map_or("self".to_owned(), |pid| pid.to_string());
         let mut sockets = PortSockets::default();
-        let mut any = false;
-        for table in ["tcp", "tcp6"] {
-            let Ok(text) = fs::read_to_string(format!("/proc/{process}/net/{table}")) else { continue };
-            any = true;
-            sockets.add(&text, port);
+        if let Some(found) = by_diag(pid, port, 1 << ESTABLISHED | 1 << CLOSE_WAIT | 1 << LISTEN) {
+            let backlog =
+                found.iter().filter(|socket| socket.state == LISTEN).map(|socket| socket.sending).sum();
+            sockets.backlog = Some(backlog);
+            found.iter().for_each(|socket| sockets.count(socket));
+            return Some(sockets);
         }
-        let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
-        if namespace(&process) == namespace("self") {
-            sockets.backlog = backlog(port);
+        let process = pid.map_or("self".to_owned(), |pid| pid.to_string());
+        let tables = ["tcp", "tcp6"].iter();
+        let tables: Vec<_> = tables
+            .filter_map(|name| fs::read_to_string(format!("/proc/{process}/net/{name}")).ok())
+            .collect();
+        tables.iter().for_each(|text| sockets.add(text, port));
+        (!tables.is_empty()).then_some(sockets)
+    }
+
+    fn count(&mut self, socket: &Socket) {
+        match socket.state {
+            // Of a socket that listens the receive queue is that of connections.
+            LISTEN => {
+                self.listening += 1;
+                self.waiting += socket.received;
+                return;
+            }
+            ESTABLISHED => self.established += 1,
+            CLOSE_WAIT => self.close_wait += 1,
+            _ => return,
         }
-        any.then_some(sockets)
+        self.unread += u64::from(socket.received > 0);
+        self.unread_bytes += socket.received;
+        self.unsent += u64::from(socket.sending > 0);
+        self.unsent_bytes += socket.sending;
     }
 
     /// Lines as proc_pid_net(5) has them.
@@ -65,22 +85,9 @@ impl PortSockets {
             }
             let queues =
                 queues.split_once(':').and_then(|(sent, received)| Some((hex(sent)?, hex(received)?)));
-            let Some((unsent, unread)) = queues else { continue };
-            match hex(state).map(|state| state as u8) {
-                // Of a socket that listens the receive queue is that of connections.
-                Some(LISTEN) => {
-                    self.listening += 1;
-                    self.waiting += unread;
-                    continue;
-                }
-                Some(ESTABLISHED) => self.established += 1,
-                Some(CLOSE_WAIT) => self.close_wait += 1,
-                _ => continue,
+            if let (Some(state), Some((sending, received))) = (hex(state), queues) {
+                self.count(&Socket { state: state as u8, received, sending });
             }
-            self.unread += u64::from(unread > 0);
-            self.unread_bytes += unread;
-            self.unsent += u64::from(unsent > 0);
-            self.unsent_bytes += unsent;
         }
     }
 
@@ -107,12 +114,32 @@ impl PortSockets {
     }
 }
 
-/// How many connections may wait in the listen queues of a port, all sockets together; none if the kernel does not say.
-fn backlog(port: u16) -> Option<u64> {
+/// A socket of the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Socket {
+    /// As in include/net/tcp_states.h.
+    pub(crate) state: u8,
+    /// Bytes that were not read; of a socket that listens, connections that wait.
+    received: u64,
+    /// Bytes that were not acknowledged; of a socket that listens, how many connections may wait.
+    sending: u64,
+}
+
+/// The sockets of the port in these states (a bit for each), as sock_diag(7) tells: of a machine with 50,000 sockets the tables
+/// in /proc take seconds to read, and what they say is not of one moment. None for a process in another network namespace,
+/// and where the kernel does not tell.
+pub(crate) fn by_diag(pid: Option<u32>, port: u16, states: u32) -> Option<Vec<Socket>> {
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
+    if let Some(pid) = pid
+        && namespace(&pid.to_string()) != namespace("self")
+    {
+        return None;
+    }
     let kernel = socket(AddressFamily::NETLINK, SocketType::DGRAM, Some(netlink::SOCK_DIAG)).ok()?;
-    let found: Vec<u64> =
-        [AF_INET, AF_INET6].iter().filter_map(|&family| ask(&kernel, family, port)).collect();
-    (!found.is_empty()).then(|| found.iter().sum())
+    let mut found = ask(&kernel, AF_INET, port, states)?;
+    // A kernel may be without IPv6.
+    found.extend(ask(&kernel, AF_INET6, port, states).into_iter().flatten());
+    Some(found)
 }
 
 /// Linux's uapi/linux/netlink.h, sock_diag.h and inet_diag.h.
@@ -123,12 +150,15 @@ const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
 const REQUEST_BYTES: u32 = 72;
 const HEADER_BYTES: usize = 16;
-/// Of an answer: where its socket's port and its send queue stand, which is the greatest length of the listen queue.
+const NLMSG_DONE: u16 = 3;
+/// Of an answer: where its socket's state, its port and the lengths of its queues stand.
+const STATE_AT: usize = HEADER_BYTES + 1;
 const PORT_AT: usize = HEADER_BYTES + 4;
+const RECEIVE_QUEUE_AT: usize = HEADER_BYTES + 56;
 const SEND_QUEUE_AT: usize = HEADER_BYTES + 60;
 
-/// The sum over the sockets of a family that listen on the port; none if there are none.
-fn ask(kernel: &OwnedFd, family: u8, port: u16) -> Option<u64> {
+/// The sockets of a family; none if the kernel refuses.
+fn ask(kernel: &OwnedFd, family: u8, port: u16, states: u32) -> Option<Vec<Socket>> {
     let mut request = Vec::with_capacity(REQUEST_BYTES as usize);
     request.extend(REQUEST_BYTES.to_ne_bytes());
     request.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
@@ -136,13 +166,13 @@ fn ask(kernel: &OwnedFd, family: u8, port: u16) -> Option<u64> {
     // Sequence number and port of netlink.
     request.extend([0; 8]);
     request.extend([family, IPPROTO_TCP, 0, 0]);
-    request.extend((1u32 << LISTEN).to_ne_bytes());
+    request.extend(states.to_ne_bytes());
     request.extend(port.to_be_bytes());
     request.resize(REQUEST_BYTES as usize, 0);
     send(kernel, &request, SendFlags::empty()).ok()?;
-    let mut sum = None;
+    let mut found = Vec::new();
+    let mut answer = vec![0; 32 * 1024];
     loop {
-        let mut answer = vec![0; 32 * 1024];
         let (len, _) = recv(kernel, &mut answer[..], RecvFlags::empty()).ok()?;
         let mut rest = &answer[..len.min(answer.len())];
         if rest.is_empty() {
@@ -150,15 +180,19 @@ fn ask(kernel: &OwnedFd, family: u8, port: u16) -> Option<u64> {
         }
         while let Some(header) = rest.get(..HEADER_BYTES) {
             let length = u32::from_ne_bytes(header[..4].try_into().ok()?) as usize;
-            if u16::from_ne_bytes([header[4], header[5]]) != SOCK_DIAG_BY_FAMILY {
-                // The end of the answers, or an error.
-                return sum;
+            match u16::from_ne_bytes([header[4], header[5]]) {
+                SOCK_DIAG_BY_FAMILY => {}
+                NLMSG_DONE => return Some(found),
+                _ => return None,
             }
             let message = rest.get(..length.max(HEADER_BYTES))?;
-            let at = |from: usize, to: usize| message.get(from..to);
-            if at(PORT_AT, PORT_AT + 2) == Some(&port.to_be_bytes()[..]) {
-                let queue = at(SEND_QUEUE_AT, SEND_QUEUE_AT + 4)?;
-                *sum.get_or_insert(0) += u64::from(u32::from_ne_bytes(queue.try_into().ok()?));
+            let word = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
+            if message.get(PORT_AT..PORT_AT + 2)? == port.to_be_bytes() {
+                found.push(Socket {
+                    state: *message.get(STATE_AT)?,
+                    received: word(RECEIVE_QUEUE_AT)?.into(),
+                    sending: word(SEND_QUEUE_AT)?.into(),
+                });
             }
             rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         }
