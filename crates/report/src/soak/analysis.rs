@@ -5,6 +5,7 @@ use pitot_soak::Soak;
 use pitot_soak::record::{Interval, Load, Sample, Subject};
 
 use super::drifts::{Judged, judge};
+use super::series::Series;
 
 /// A soak with what its reports say.
 pub(super) struct Analysis<'a> {
@@ -44,14 +45,6 @@ pub(super) struct Point {
     pub(super) mean_ns: f64,
     pub(super) p50_ns: f64,
     pub(super) p99_ns: f64,
-}
-
-/// A figure over time: (seconds since the soak began, value).
-pub(super) struct Series {
-    pub(super) figure: &'static pitot_soak::figure::Figure,
-    /// The load, where a server has several; empty otherwise.
-    pub(super) of: String,
-    pub(super) points: Vec<(f64, f64)>,
 }
 
 impl<'a> Analysis<'a> {
@@ -129,16 +122,6 @@ impl Point {
             p50_ns: times.at(0.5).0 as f64,
             p99_ns: times.at(0.99).0 as f64,
         }
-    }
-}
-
-impl Series {
-    pub(super) fn first(&self) -> Option<f64> {
-        self.points.first().map(|point| point.1)
-    }
-
-    pub(super) fn last(&self) -> Option<f64> {
-        self.points.last().map(|point| point.1)
     }
 }
 

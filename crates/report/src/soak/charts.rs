@@ -4,8 +4,8 @@ use pitot_meter::units::span;
 use pitot_soak::figure::Unit;
 use pitot_soak::record::{Event, EventKind};
 
-use super::analysis::{Analysis, Series, SubjectFigures};
-use super::text::shown;
+use super::analysis::{Analysis, SubjectFigures};
+use super::series::{Series, shown};
 use crate::axis::{Axis, Scale};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 

@@ -8,8 +8,7 @@ use pitot_drift::{Course, Drift, Question, Series as Asked, Tolerance, drift, ho
 use pitot_soak::figure::{Figure, Unit};
 use serde_json::{Value, json};
 
-use super::analysis::Series;
-use super::text::shown;
+use super::series::{Series, shown};
 
 /// The chance of a false alarm for a server.
 const LEVEL: f64 = 0.05;

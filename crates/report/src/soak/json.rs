@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::analysis::{Analysis, LoadFigures, Series, SubjectFigures};
+use super::analysis::{Analysis, LoadFigures, SubjectFigures};
+use super::series::Series;
 
 /// Fields may be added; these keep their meaning.
 pub(super) fn render(a: &Analysis<'_>) -> String {

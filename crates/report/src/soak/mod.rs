@@ -5,6 +5,7 @@ mod charts;
 mod drifts;
 mod html;
 mod json;
+mod series;
 mod text;
 
 use pitot_soak::Soak;

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use pitot_lab::Unit as ShownUnit;
 use pitot_meter::units::{grouped, span};
-use pitot_soak::figure::Unit;
 use pitot_soak::record::{EventKind, State};
 
-use super::analysis::{Analysis, LoadFigures, Series, SubjectFigures};
+use super::analysis::{Analysis, LoadFigures, SubjectFigures};
 use super::drifts::Judged;
-use crate::number::{figure, percent};
+use super::series::{Series, shown};
+use crate::number::figure;
 use crate::terminal::{heading, item};
 
 /// Events on the screen of a status, the latest.
@@ -165,16 +165,6 @@ fn drifts(out: &mut String, judged: &[Judged], all: bool) {
 /// A value of a series as people read it.
 pub(super) fn value(series: &Series, value: f64) -> String {
     shown(series.figure.unit, value)
-}
-
-pub(super) fn shown(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::Bytes => figure(value, ShownUnit::Bytes),
-        Unit::Count => figure(value, ShownUnit::Count),
-        Unit::Nanoseconds => figure(value, ShownUnit::Nanoseconds),
-        Unit::PerSecond => figure(value, ShownUnit::PerSecond),
-        Unit::Share => percent(value),
-    }
 }
 
 fn events(out: &mut String, a: &Analysis<'_>, max: usize) {

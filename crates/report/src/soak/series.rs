@@ -1,0 +1,35 @@
+//! A figure over time, and its values as people read them.
+
+use pitot_lab::Unit as ShownUnit;
+use pitot_soak::figure::Unit;
+
+use crate::number::{figure, percent};
+
+/// A figure over time: (seconds since the soak began, value).
+pub(super) struct Series {
+    pub(super) figure: &'static pitot_soak::figure::Figure,
+    /// The load, where a server has several; empty otherwise.
+    pub(super) of: String,
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+impl Series {
+    pub(super) fn first(&self) -> Option<f64> {
+        self.points.first().map(|point| point.1)
+    }
+
+    pub(super) fn last(&self) -> Option<f64> {
+        self.points.last().map(|point| point.1)
+    }
+}
+
+/// A value of that unit.
+pub(super) fn shown(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Bytes => figure(value, ShownUnit::Bytes),
+        Unit::Count => figure(value, ShownUnit::Count),
+        Unit::Nanoseconds => figure(value, ShownUnit::Nanoseconds),
+        Unit::PerSecond => figure(value, ShownUnit::PerSecond),
+        Unit::Share => percent(value),
+    }
+}
