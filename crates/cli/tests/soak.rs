@@ -222,7 +222,7 @@ fn mistakes_are_told_with_their_cure() {
     std::fs::write(dir.path().join("text"), "no soak").unwrap();
     let file: PathBuf = dir.path().join("text");
     for (arguments, part) in [
-        (vec!["quick"], "--for"),
+        (vec!["--server", "loop+epoll-et"], "--for 24h"),
         (vec!["--server", "loop+epoll-et", "--for", "5"], "--for"),
         (vec!["nothing.toml", "--for", "5s"], "nothing.toml"),
         (vec!["quick", "--for", "5s"], "at the same time"),
