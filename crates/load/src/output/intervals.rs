@@ -82,7 +82,8 @@ mod tests {
         assert_eq!(spans, [(0, 3, 33, 3, 2), (3, 2, 27, 2, 4)]);
         assert_eq!(read[0].error_kinds[0].count, 3);
         let response = Histogram::decode(&read[1].response).unwrap();
-        assert_eq!((response.count(), response.min().0 / 1_000_000), (2, 4));
+        // To the resolution of a histogram.
+        assert_eq!((response.count(), (response.min().0 + 500_000) / 1_000_000), (2, 4));
         assert_eq!(intervals.end(&[]), None);
     }
 }
