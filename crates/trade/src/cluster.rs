@@ -189,6 +189,8 @@ fn postmaster(
         format!("max_connections={most}"),
         // A scan of a whole table locks all of it under serializable (PostgreSQL documentation, 13.2.3).
         "max_pred_locks_per_transaction=256".to_owned(),
+        // Shared memory that it makes as it goes is files in its own directory: what a killed one leaves in /dev/shm stays there.
+        "dynamic_shared_memory_type=mmap".to_owned(),
         "random_page_cost=1.0".to_owned(),
         "cpu_tuple_cost=0.1".to_owned(),
     ] {
