@@ -1,32 +1,20 @@
-//! `pitot soak` with servers that hang: each kind is told as what it is, with evidence, and the soak goes on or ends.
+//! Soaks with servers that hang: each kind is told as what it is, with evidence, and the soak goes on or ends.
 
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use pitot_soak::Soak;
 use pitot_soak::record::{Event, EventKind};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
-/// Longer than anything here takes on a machine that is busy.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use super::{Running, TIMEOUT, children, signal, until};
 
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
+/// A soak that goes on until the test or a hang ends it.
 fn soak(dir: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(PITOT);
-    command.arg("soak").args(arguments).args(["--for", "1h", "--interval", "1s", "-o", "a.pitot"]);
-    command.current_dir(dir).env("TMPDIR", dir).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = super::soak(dir, arguments);
+    command.args(["--for", "1h", "--interval", "1s", "-o", "a.pitot"]);
     command
 }
 
@@ -41,10 +29,6 @@ fn with_event(path: &Path, what: &str, is_it: impl Fn(&Event) -> bool) -> Event 
         assert!(Instant::now() < deadline, "{what}: {events:#?}");
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-fn signal(pid: u32, name: &str) {
-    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
 }
 
 /// A soak that ends with the hang of a server of this test.
@@ -76,16 +60,10 @@ fn a_server_that_is_stopped_is_told_and_the_soak_goes_on_when_it_does() {
     let arguments = ["--server", "loop+epoll-et", "--url", "http://{address}/", "-c", "2", "-R", "200"];
     let mut command = soak(dir.path(), &arguments);
     let mut lab = Running(command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
-    let deadline = Instant::now() + TIMEOUT;
-    let server = loop {
-        let soak = Soak::open(&path).unwrap_or_default();
-        let server = server_of(lab.0.id());
-        if let (true, Some(server)) = (soak.intervals.len() >= 3, server) {
-            break server;
-        }
-        assert!(Instant::now() < deadline, "it does not run");
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let server = until("it runs", || {
+        let soak = Soak::open(&path).ok()?;
+        children(lab.0.id(), "serve").first().copied().filter(|_| soak.intervals.len() >= 3)
+    });
     signal(server, "-STOP");
     let began = with_event(&path, "the hang is told", |event| event.kind.is_hang());
     assert_eq!((began.kind, began.until_s), (EventKind::HangStopped, None), "{began:#?}");
@@ -127,16 +105,4 @@ fn a_server_whose_listen_queue_is_full_is_told() {
         hang.sentence.contains("takes no connections: 2 wait in its listen queue, which is full"),
         "{hang:#?}"
     );
-}
-
-/// The process of `pitot serve` that this lab has started.
-fn server_of(lab: u32) -> Option<u32> {
-    let pids = std::fs::read_dir("/proc").unwrap().flatten();
-    let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.find(|pid| {
-        let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-        let stat = read("stat");
-        let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split(' ').nth(2)?.parse::<u32>().ok());
-        parent == Some(lab) && read("cmdline").split('\0').any(|argument| argument == "serve")
-    })
 }

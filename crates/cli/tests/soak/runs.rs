@@ -1,70 +1,17 @@
-//! `pitot soak` as a user runs it: killed and resumed, with servers that die, and against one that was running already.
+//! Soaks that are killed and resumed, with servers that die, and against one that was running already.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
 
 use pitot_soak::Soak;
 use pitot_soak::record::{EventKind, State};
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
-/// Longer than anything here takes on a machine that is busy.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn soak(dir: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(PITOT);
-    command.arg("soak").args(arguments).current_dir(dir).env("TMPDIR", dir);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// Waits for something.
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+use super::{PITOT, Running, children, said, signal, soak, until};
 
 /// The soak once this many intervals are saved.
 fn with_intervals(path: &Path, count: usize) -> Soak {
     until("intervals are saved", || Soak::open(path).ok().filter(|soak| soak.intervals.len() >= count))
-}
-
-/// Processes whose parent is this one, and whose command line has the word.
-fn children(parent: u32, word: &str) -> Vec<u32> {
-    let pids = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| {
-        let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-        let of =
-            read("stat").rsplit_once(')').and_then(|(_, rest)| rest.split(' ').nth(2)?.parse::<u32>().ok());
-        of == Some(parent) && read("cmdline").split('\0').any(|argument| argument == word)
-    })
-    .collect()
-}
-
-fn kill(pid: u32) {
-    assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
 }
 
 fn is_gone(pid: u32) -> bool {
@@ -112,7 +59,7 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
 
     let mut lab = Running(soak(dir.path(), &["--resume", "a.pitot"]).spawn().unwrap());
     with_intervals(&path, killed.intervals.len() + 4);
-    assert!(Command::new("kill").args(["-INT", &lab.0.id().to_string()]).status().unwrap().success());
+    signal(lab.0.id(), "-INT");
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
     let whole = Soak::open(&path).unwrap();
     assert_eq!(whole.state, State::Stopped);
@@ -157,7 +104,7 @@ fn with_a_killed_server(dir: &Path, more: &[&str]) -> (Output, Soak) {
     let mut lab = Running(soak(dir, &arguments).spawn().unwrap());
     let path = dir.join("a.pitot");
     with_intervals(&path, 2);
-    kill(children(lab.0.id(), "serve")[0]);
+    signal(children(lab.0.id(), "serve")[0], "-9");
     let mut output = Output { status: lab.0.wait().unwrap(), stdout: Vec::new(), stderr: Vec::new() };
     std::io::Read::read_to_end(lab.0.stderr.as_mut().unwrap(), &mut output.stderr).unwrap();
     (output, Soak::open(&path).unwrap())

@@ -1,15 +1,16 @@
-//! `pitot soak` with servers that leak: what grows is told, with its rate, and what does not is not.
+//! Soaks with servers that leak: what grows is told, with its rate, and what does not is not.
 
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+use super::{PITOT, Running};
+
 /// Set for the process that is the server; it says what leaks.
 const SERVER: &str = "PITOT_TEST_SERVER";
 /// Requests a second, which it is asked for whatever else the machine does.
@@ -20,16 +21,6 @@ const REQUESTS_PER_LEAK: u64 = 50;
 const LEAK_BYTES: usize = 4096;
 /// Twelve intervals are needed for an answer.
 const LENGTH: &str = "14s";
-
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Not a test: the server that the tests start, which is this program once more.
 #[test]
@@ -64,7 +55,7 @@ fn serve(mut stream: TcpStream, leaks: bool, served: &AtomicU64) {
 
 fn start(leaks: &str) -> (Running, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "server", "--nocapture"]).env(SERVER, leaks);
+    command.args(["--exact", "leaks::server", "--nocapture"]).env(SERVER, leaks);
     let mut server = Running(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
     let mut said = std::io::BufReader::new(server.0.stderr.take().unwrap());
     let mut line = String::new();
@@ -76,13 +67,10 @@ fn start(leaks: &str) -> (Running, String) {
 }
 
 fn soak(dir: &Path, server: &Running, address: &str) -> Output {
-    let url = format!("http://{address}/");
-    let pid = server.0.id().to_string();
-    let rate = RATE.to_string();
-    let mut command = Command::new(PITOT);
-    command.args(["soak", &url, "--pid", &pid, "-c", "2", "-R", &rate, "--for", LENGTH]);
-    command.args(["--interval", "1s", "-o", "a.pitot"]).current_dir(dir).env("TMPDIR", dir);
-    command.output().unwrap()
+    let (url, pid, rate) = (format!("http://{address}/"), server.0.id().to_string(), RATE.to_string());
+    let arguments =
+        [&url, "--pid", &pid, "-c", "2", "-R", &rate, "--for", LENGTH, "--interval", "1s", "-o", "a.pitot"];
+    super::soak(dir, &arguments).output().unwrap()
 }
 
 /// The drifts of a soak against a server that leaks or does not.
