@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use rustix::process::{self, Pid, WaitOptions};
+use rustix::process::{self, Pid, WaitId, WaitIdOptions, WaitOptions};
 
 /// Proof that the process had one thread when it was made. A process with several threads must not fork and go on:
 /// the child would hold locks whose owners do not exist in it.
@@ -157,6 +157,26 @@ pub fn terminate_group() {
 /// Waits until this process has no child any more.
 pub fn wait_for_children() {
     while !matches!(process::wait(WaitOptions::empty()), Err(e) if e != rustix::io::Errno::INTR) {}
+}
+
+/// Whether this process has a child, be it one that has ended and is not reaped yet.
+pub fn has_children() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    loop {
+        match process::waitid(WaitId::All, options) {
+            Err(rustix::io::Errno::INTR) => {}
+            result => return result.is_ok(),
+        }
+    }
+}
+
+/// From now on the descendants whose parents end become children of this process, before it can see those parents'
+/// ends (prctl(2), PR_SET_CHILD_SUBREAPER); it has to reap them.
+///
+/// # Errors
+/// None that a Linux since 3.4 is known to give.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(process::set_child_subreaper(Some(process::getpid()))?)
 }
 
 /// Lets programs that this process executes inherit the descriptor.

@@ -51,6 +51,8 @@ impl Processes {
         let single_threaded = SingleThreaded::check().ok_or_else(|| {
             Failure::run("a process model must fork before any thread is started", "please report this")
         })?;
+        // Those of an acceptor that is killed die with it, but later: the server has ended when they have.
+        process::adopt_orphans().map_err(|e| starting("cannot become the parent of orphans", &e))?;
         let mut this = Processes {
             single_threaded,
             counters: counters.clone(),
@@ -110,7 +112,7 @@ impl Workers for Processes {
     }
 
     fn done(&self) -> bool {
-        self.children.is_empty()
+        self.children.is_empty() && !process::has_children()
     }
 
     fn kill(&mut self) {
