@@ -1,6 +1,6 @@
 //! Soaks with servers that hang: each kind is told as what it is, with evidence, and the soak goes on or ends.
 
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use pitot_soak::Soak;
 use pitot_soak::record::{Event, EventKind};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 
+use super::server::start;
 use super::{Running, TIMEOUT, children, signal, until};
 
 /// A soak that goes on until the test or a hang ends it.
@@ -79,11 +80,9 @@ fn a_server_that_is_stopped_is_told_and_the_soak_goes_on_when_it_does() {
 
 #[test]
 fn a_server_that_takes_connections_and_answers_nothing_is_told() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    // It keeps what it takes, until the test is over.
-    std::thread::spawn(move || listener.incoming().flatten().collect::<Vec<TcpStream>>());
-    let (_, soak) = until_it_hangs(port, Some(std::process::id()));
+    let (server, address) = start("silent");
+    let port = address.rsplit_once(':').unwrap().1.parse().unwrap();
+    let (_, soak) = until_it_hangs(port, Some(server.0.id()));
     let hang = hang(&soak);
     assert_eq!(hang.kind, EventKind::HangSilent, "{hang:#?}");
     assert!(hang.sentence.contains("has taken 4 connections and answers nothing"), "{hang:#?}");

@@ -1,70 +1,17 @@
 //! Soaks with servers that leak: what grows is told, with its rate, and what does not is not.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use super::server::{LEAK_BYTES, REQUESTS_PER_LEAK, start};
 use super::{PITOT, Running};
 
-/// Set for the process that is the server; it says what leaks.
-const SERVER: &str = "PITOT_TEST_SERVER";
 /// Requests a second, which it is asked for whatever else the machine does.
 const RATE: u64 = 200;
-/// A descriptor and a thread are lost for every so many requests.
-const REQUESTS_PER_LEAK: u64 = 50;
-/// Bytes that are lost for every request.
-const LEAK_BYTES: usize = 4096;
 /// Twelve intervals are needed for an answer.
 const LENGTH: &str = "14s";
-
-/// Not a test: the server that the tests start, which is this program once more.
-#[test]
-fn server() {
-    let Ok(leaks) = std::env::var(SERVER) else { return };
-    let leaks = leaks == "leaks";
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    eprintln!("ready {}", listener.local_addr().unwrap());
-    static SERVED: AtomicU64 = AtomicU64::new(0);
-    for stream in listener.incoming().flatten() {
-        std::thread::spawn(move || serve(stream, leaks, &SERVED));
-    }
-}
-
-fn serve(mut stream: TcpStream, leaks: bool, served: &AtomicU64) {
-    let mut request = [0; 4096];
-    // A request of the load is one packet on the loopback.
-    while stream.read(&mut request).is_ok_and(|length| length > 0) {
-        if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_err() {
-            return;
-        }
-        let count = served.fetch_add(1, Ordering::Relaxed);
-        if leaks {
-            std::mem::forget(vec![count as u8; LEAK_BYTES]);
-            if count.is_multiple_of(REQUESTS_PER_LEAK) {
-                std::mem::forget(File::open("/dev/null").unwrap());
-                std::thread::spawn(std::thread::park);
-            }
-        }
-    }
-}
-
-fn start(leaks: &str) -> (Running, String) {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "leaks::server", "--nocapture"]).env(SERVER, leaks);
-    let mut server = Running(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut said = std::io::BufReader::new(server.0.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.starts_with("ready ") {
-        line.clear();
-        assert!(std::io::BufRead::read_line(&mut said, &mut line).unwrap() > 0, "the server has ended");
-    }
-    (server, line["ready ".len()..].trim().to_owned())
-}
 
 fn soak(dir: &Path, server: &Running, address: &str) -> Output {
     let (url, pid, rate) = (format!("http://{address}/"), server.0.id().to_string(), RATE.to_string());

@@ -3,6 +3,7 @@
 mod hangs;
 mod leaks;
 mod runs;
+mod server;
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
