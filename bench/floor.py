@@ -52,16 +52,19 @@ def lmbench(directory, program, pattern, scale, *arguments):
 
 def pairs(directory):
     if shutil.which("perf"):
-        yield "system-call", "perf bench syscall basic", perf(200_000, ("syscall", "basic"))
+        yield "system-call-libc", "perf bench syscall basic", perf(200_000, ("syscall", "basic"))
         yield "pipe-switch", "perf bench sched pipe -T, half", lambda: perf(20_000, ("sched", "pipe"), "-T")() / 2
-        yield "copy", "perf bench mem memcpy -f default", lambda: perf(20, ("mem", "memcpy"), "-s", "16MB", "-f", "default")() / 16
+        yield "copy", "perf bench mem memcpy -f default", lambda: perf(10, ("mem", "memcpy"), "-s", "64MB", "-f", "default")() / 64
     else:
         print("perf is not installed: apt-get install linux-perf")
     if directory:
         us = r"([\d.]+) microseconds"
-        yield "system-call", "lat_syscall null", lmbench(directory, "lat_syscall", us, 1000, "-N", "3", "null")
-        yield "socketpair-round-trip", "lat_unix", lmbench(directory, "lat_unix", us, 1000, "-N", "3")
+        yield "system-call-libc", "lat_syscall null", lmbench(directory, "lat_syscall", us, 1000, "-N", "3", "null")
         yield "file-open", "lat_syscall open /tmp", lmbench(directory, "lat_syscall", us, 1000, "-N", "3", "open", "/tmp")
+        yield "pipe-switch", "lat_pipe, half", lmbench(directory, "lat_pipe", us, 1000 / 2, "-N", "3")
+        # It prints megabytes and megabytes a second.
+        bcopy = lmbench(directory, "bw_mem", r"[\d.]+ ([\d.]+)", 1, "-N", "3", "64m", "bcopy")
+        yield "copy", "bw_mem 64m bcopy", lambda: 1.048576 / bcopy() * 1e9
 
 
 def main():

@@ -12,9 +12,15 @@ pub(super) static TOPIC: Topic = Topic {
     primitives: &[
         Primitive {
             name: "system-call",
-            summary: "the smallest system call: getppid(2)",
+            summary: "the smallest system call, made in place as Pitot's servers make theirs: getppid(2)",
             operation: Operation::Call,
             make: |_| repeated(rustix::process::getppid),
+        },
+        Primitive {
+            name: "system-call-libc",
+            summary: "the same through the function of the C library, as most programs make it",
+            operation: Operation::Call,
+            make: |_| repeated(std::os::unix::process::parent_id),
         },
         Primitive {
             name: "clock-read",

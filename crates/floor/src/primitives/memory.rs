@@ -9,8 +9,9 @@ use crate::{Operation, Primitive, Topic, Work};
 const PAGE_BYTES: usize = 4096;
 /// Pages touched in one mapping.
 const PAGES: u64 = 512;
-/// Copied at once: more than the caches next to a core hold, so that it is the speed of memory or of the last cache.
-const COPY_BYTES: usize = 16 << 20;
+/// Copied at once. With 16 MiB, source and target together are as large as many a last cache, and the figure says how
+/// much of that cache the neighbours leave.
+const COPY_BYTES: usize = 64 << 20;
 const MEBIBYTE: usize = 1 << 20;
 
 pub(super) static TOPIC: Topic = Topic {
@@ -43,7 +44,7 @@ pub(super) static TOPIC: Topic = Topic {
         },
         Primitive {
             name: "copy",
-            summary: "memory copied, 16 MiB at once, so that no cache next to a core holds it",
+            summary: "memory copied, 64 MiB at once, so that hardly a cache holds it",
             operation: Operation::Mebibyte,
             make: |_| copies(),
         },
