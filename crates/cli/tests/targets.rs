@@ -1,6 +1,7 @@
 //! Targets with the real program: what `pitot list` and `pitot target` say of them, whether a server is what its
 //! configuration in the report says, and what becomes of a run when a target does not do what it should.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -276,4 +277,25 @@ fn haproxy_keeps_the_connections_that_its_settings_say() {
 fn lighttpd_has_the_workers_and_keeps_the_connections_that_its_settings_say() {
     assert_eq!(replies("lighttpd", ""), "kept 1");
     assert_eq!(replies("lighttpd", "[target]\nworkers = 2\nkeepalive = false"), "closed 3");
+}
+
+#[needs("postfix", "root")]
+#[test]
+fn postfix_takes_mail_and_ends_with_its_daemons() {
+    let bed = Bed::new();
+    // Its daemons are another user.
+    std::fs::set_permissions(bed.dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let plan = "duration = \"200ms\"\nwarmup = \"0s\"\nmeasure = \"fresh\"\nrepetitions = 1\n[server]\nprotocol = \"smtp\"\n\
+                [load]\nurl = \"smtp://{address}/\"\nconnections = 2\n[factors]\nserver = [\"postfix\"]\n";
+    std::fs::write(bed.dir.path().join("plan.toml"), plan).unwrap();
+    let told = text(&bed.command(&["run", "plan.toml", "-o", "run.pitot"]));
+    let run = Run::open(&bed.dir.path().join("run.pitot")).unwrap();
+    let repetition = &cell(&run, "postfix").repetitions[0];
+    let load = repetition.load.as_ref().expect(&told);
+    assert!(load.requests.ok > 0 && load.errors.is_empty(), "{told}");
+    // smtpd, cleanup, qmgr and the others count as its processes, and none of them is left.
+    let processes = repetition.samples.iter().filter_map(|s| s.server.as_ref()).map(|t| t.processes);
+    assert!(processes.max() > Some(4), "{told}");
+    let left = bed.processes();
+    assert!(left.is_empty(), "{left:?}");
 }

@@ -4,6 +4,7 @@
 
 use std::env;
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -61,8 +62,10 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("nghttpd", "apt-get install nghttp2-server"),
     program("nginx", "apt-get install nginx-light"),
     program("openssl", "apt-get install openssl"),
+    program("postfix", "apt-get install postfix"),
     program("postgres", "apt-get install postgresql"),
     program("python3", "apt-get install python3"),
+    Requirement { name: "root", cure: "run as root", probe: Probe::Kernel(is_root) },
     program("script", "apt-get install bsdutils"),
     program("setpriv", "apt-get install util-linux"),
     program("smtp-sink", "apt-get install postfix"),
@@ -105,6 +108,10 @@ pub(crate) fn program_directories() -> impl Iterator<Item = PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let versions = versions.map(|version| version.path().join("bin"));
     directories.into_iter().chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from)).chain(versions)
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
 fn has_ipv6() -> bool {
