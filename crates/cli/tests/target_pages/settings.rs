@@ -58,5 +58,6 @@ fn open_liberty_closes_the_connections_that_its_settings_say() {
 fn programs_of_rust_and_go_have_the_threads_and_close_the_connections_that_their_settings_say() {
     if_installed("rust-hyper", "threads = 3", "tokio-rt-worker", 3);
     if_installed("rust-actix", "workers = 3", "actix-rt|system", 3);
+    if_installed("rust-compio", "", "", 0);
     if_installed("go-http", "", "", 0);
 }
