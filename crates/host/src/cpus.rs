@@ -33,6 +33,9 @@ impl CpuSplit {
     }
 }
 
+/// The word of a plan for all CPUs that this process may use.
+pub const ALL_CPUS: &str = "all";
+
 /// Splits the CPUs that this process may use: one half of the cores to each side, threads of a core staying together,
 /// unless the plan names them.
 ///
@@ -43,6 +46,9 @@ pub fn split_cpus(server: Option<&str>, load: Option<&str>) -> Result<CpuSplit, 
         Failure::run(format!("the allowed CPUs cannot be read: {e}"), "see whether /proc is mounted")
     })?;
     let named = |key: &str, list: Option<&str>| -> Result<Option<Vec<usize>>, Failure> {
+        if list == Some(ALL_CPUS) {
+            return Ok(Some(allowed.clone()));
+        }
         let Some(cpus) = list.and_then(parse_cpu_list) else { return Ok(None) };
         match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
             Some(cpu) => Err(Failure::misuse(
@@ -132,6 +138,9 @@ mod tests {
         assert_eq!(named.load, [0]);
         let named = split(&[0, 1, 2], alone, None, Some(vec![2]));
         assert_eq!(named.server, [0, 1]);
+        let all = split_cpus(Some(ALL_CPUS), Some(ALL_CPUS)).unwrap();
+        assert!(all.is_shared());
+        assert_eq!(all.server, pitot_sys::affinity::allowed().unwrap());
         assert!(split_cpus(Some("60000"), None).unwrap_err().what.contains("CPU 60000"));
     }
 }

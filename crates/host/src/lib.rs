@@ -21,7 +21,7 @@ mod throttle;
 
 pub use collect::memory_total_bytes;
 pub use cpu_list::parse_cpu_list;
-pub use cpus::{CpuSplit, split_cpus};
+pub use cpus::{ALL_CPUS, CpuSplit, split_cpus};
 pub use fingerprint::{Fact, Fingerprint, HostChange};
 pub use machine::Machine;
 pub use throttle::throttle_count;

@@ -73,7 +73,7 @@ fn property<T>(key: &Key<T>, catalog: &Catalog) -> Value {
 
 fn kind<T>(kind: &Kind<T>, catalog: &Catalog) -> Value {
     match kind {
-        Kind::Text(_) | Kind::Cpus(_) => json!({"type": "string"}),
+        Kind::Text(_) | Kind::Cpus(_) | Kind::CpusOrAll(_) => json!({"type": "string"}),
         Kind::Texts(_) | Kind::Command(_) => {
             json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
         }

@@ -64,6 +64,8 @@ pub(in crate::plan) enum Kind<T: 'static> {
     Charts(fn(&mut T, Vec<String>)),
     /// A list of CPUs such as `0-3,8`.
     Cpus(fn(&mut T, String)),
+    /// The same, or `all`.
+    CpusOrAll(fn(&mut T, String)),
     /// A table of levels.
     Levels(Strict, fn(&mut T, Levels)),
     Files(fn(&mut T, Vec<PlanFile>)),
@@ -155,6 +157,7 @@ impl<T> Kind<T> {
                 set(target, charts.iter().map(name).collect::<Result<_, _>>()?);
             }
             Kind::Cpus(set) => set(target, values::cpu_list(item)?),
+            Kind::CpusOrAll(set) => set(target, values::cpu_list_or_all(item)?),
             Kind::Levels(strict, set) => {
                 let section = item.section(format!("`{}`", item.key))?;
                 set(target, levels(&section, &[], &known.factors, *strict)?);

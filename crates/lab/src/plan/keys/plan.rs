@@ -306,13 +306,13 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
     },
     Key {
         name: "server-cpus",
-        kind: Kind::Cpus(|p, list| p.server_cpus = Some(list)),
+        kind: Kind::CpusOrAll(|p, list| p.server_cpus = Some(list)),
         presence: Presence::Optional,
-        doc: "The CPUs of the servers; one half of the cores if it is left out.",
+        doc: "The CPUs of the servers; one half of the cores if it is left out. `\"all\"` are those of the load generator too.",
     },
     Key {
         name: "load-cpus",
-        kind: Kind::Cpus(|p, list| p.load_cpus = Some(list)),
+        kind: Kind::CpusOrAll(|p, list| p.load_cpus = Some(list)),
         presence: Presence::Optional,
         doc: "The CPUs of the load generator; the other half if it is left out.",
     },

@@ -126,6 +126,7 @@ fn takes<T>(kind: &Kind<T>) -> String {
         Kind::Metrics(_) => "a list of metrics".into(),
         Kind::Charts(_) => "a list of charts".into(),
         Kind::Cpus(_) => "CPUs: `\"0-3,8\"`".into(),
+        Kind::CpusOrAll(_) => "CPUs: `\"0-3,8\"`, or `\"all\"`".into(),
         Kind::Levels(..) => "levels".into(),
         Kind::Files(_) => "contents by path".into(),
         Kind::Ready(_) => "`\"port\"`, `{ get = \"/\" }`, `{ line = \"...\" }`".into(),

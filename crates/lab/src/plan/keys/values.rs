@@ -45,6 +45,14 @@ pub(super) fn cpu_list(item: &Item<'_>) -> Result<String, PlanError> {
     Err(item.error(format!("`{text}` is not a list of CPUs"), "write numbers and ranges: \"0-3,8\""))
 }
 
+/// A list of CPUs, or [`ALL_CPUS`](pitot_host::ALL_CPUS).
+pub(super) fn cpu_list_or_all(item: &Item<'_>) -> Result<String, PlanError> {
+    match item.text()? {
+        all if all == pitot_host::ALL_CPUS => Ok(all),
+        _ => cpu_list(item),
+    }
+}
+
 /// A command as a list of arguments, or as one text that is split at blanks.
 pub(super) fn command(item: &Item<'_>) -> Result<Vec<String>, PlanError> {
     let words = match item.text() {

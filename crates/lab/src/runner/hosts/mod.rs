@@ -20,12 +20,16 @@ use super::prepare::Prepared;
 use crate::plan::Plan;
 use crate::record::HostRecord;
 use pitot_host::setting::Change;
-use pitot_host::{CpuSplit, memory_total_bytes, parse_cpu_list};
+use pitot_host::{ALL_CPUS, CpuSplit, memory_total_bytes, parse_cpu_list};
 
 /// The CPUs of a plan's hosts, in place of those of this machine where a side is on another.
 pub(super) fn cpus(plan: &Plan, here: CpuSplit) -> CpuSplit {
     let of = |host: &Option<String>, named: &Option<String>, here: Vec<usize>| match plan.host(host) {
-        Some(host) => parse_cpu_list(named.as_ref().unwrap_or(&host.cpus)).unwrap_or_default(),
+        Some(host) => {
+            // All of a host are those that the plan names for it.
+            let named = named.as_ref().filter(|list| *list != ALL_CPUS);
+            parse_cpu_list(named.unwrap_or(&host.cpus)).unwrap_or_default()
+        }
         None => here,
     };
     CpuSplit {
