@@ -131,10 +131,15 @@ fn a_killed_postgresql_is_started_again_and_has_lost_nothing() {
             && postmaster_is_another(&server, pid)
     });
     for (n, order) in confirmed.iter().enumerate() {
-        let again = client.act("buy", &format!("symbol=s:1&quantity=1&key=k{n}"));
-        assert_eq!(&again["orders"][0]["id"], order);
+        // A connection of the pool whose end is not known yet still fails one action.
+        until("an order asked for again", || {
+            let again = client.try_act("buy", &format!("symbol=s:1&quantity=1&key=k{n}"));
+            let Ok(reply) = again else { return false };
+            assert!(reply["ok"] != true || &reply["orders"][0]["id"] == order, "{reply}");
+            reply["ok"] == true
+        });
     }
-    assert_eq!(client.audit()["holds"], true);
+    until("an audit", || client.audit()["holds"] == true);
     let stats = server.stop();
     assert_eq!((&stats["audit"]["holds"], &stats["database_restarts"]), (&true.into(), &1.into()));
 }
