@@ -92,18 +92,27 @@ fn lay_out(table: &Results, layout: &Layout, name_max: usize) -> Vec<String> {
         if !group.heading.is_empty() {
             lines.push(group.heading.clone());
         }
-        lines.extend(group.rows.iter().map(|row| row_line(row, name_width, &widths, &cell)));
+        let names: Vec<&str> = group.rows.iter().map(|row| row.name.as_str()).collect();
+        let names = shortened_apart(&names, name_width);
+        let named = group.rows.iter().zip(&names);
+        lines.extend(named.map(|(row, name)| row_line(row, name, name_width, &widths, &cell)));
     }
     lines
 }
 
-fn row_line(row: &Row, name_width: usize, widths: &[usize], cell: &dyn Fn(usize, &Row) -> String) -> String {
+fn row_line(
+    row: &Row,
+    name: &str,
+    name_width: usize,
+    widths: &[usize],
+    cell: &dyn Fn(usize, &Row) -> String,
+) -> String {
     let mark = match row.mark {
         Mark::Best => "★",
         Mark::Level => "≈",
         Mark::None => " ",
     };
-    let mut line = format!("{mark} {:<name_width$}", shortened(&row.name, name_width));
+    let mut line = format!("{mark} {name:<name_width$}");
     for (i, width) in widths.iter().enumerate() {
         let _ = write!(line, "  {:>width$}", cell(i, row));
     }
@@ -122,9 +131,46 @@ fn shortened(name: &str, width: usize) -> String {
     chars[..start].iter().chain(&['…']).chain(&chars[chars.len() - end..]).collect()
 }
 
+/// Names of at most `width` characters that stay distinct, if those whose cuts are alike can be told apart by as much as
+/// fits of what follows their common beginning.
+fn shortened_apart(names: &[&str], width: usize) -> Vec<String> {
+    let cut: Vec<String> = names.iter().map(|name| shortened(name, width)).collect();
+    let apart = |index: usize| {
+        let alike: Vec<&str> = (0..names.len()).filter(|&i| cut[i] == cut[index]).map(|i| names[i]).collect();
+        let common = alike.iter().map(|name| common_chars(names[index], name)).min().unwrap_or(0);
+        let chars: Vec<char> = names[index].chars().collect();
+        if common == chars.len() {
+            return cut[index].clone();
+        }
+        // From the beginning of the word that differs.
+        let common = chars[..common].iter().rposition(|&c| c == ' ').map_or(0, |space| space + 1);
+        let rest = &chars[common..];
+        // At least a third of the width is for the beginning.
+        let shown = rest.len().min(width.saturating_sub(2) * 2 / 3);
+        let end: &[char] = if shown < rest.len() { &['…'] } else { &[] };
+        let start = width.saturating_sub(1 + shown + end.len()).min(common);
+        chars[..start].iter().chain(&['…']).chain(&rest[..shown]).chain(end).collect()
+    };
+    (0..names.len()).map(apart).collect()
+}
+
+fn common_chars(a: &str, b: &str) -> usize {
+    a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_whose_cuts_are_alike_are_told_apart_by_what_differs() {
+        let names = ["apache-event, 1000, on, /1k", "apache-event, 1000, off, /1k", "nginx, 64"];
+        assert_eq!(shortened_apart(&names, 12), ["apac…on, /1…", "apac…off, /…", "nginx, 64"]);
+        assert_eq!(shortened_apart(&["one and one", "one and one"], 6), ["one…ne", "one…ne"]);
+        let long =
+            ["a name that begins like the other and goes on", "a name that begins like no other and goes on"];
+        assert_eq!(shortened_apart(&long, 10), ["a n…the o…", "a n…no ot…"]);
+    }
 
     #[test]
     fn names_that_start_alike_stay_distinct_when_they_are_cut() {
