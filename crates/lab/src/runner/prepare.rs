@@ -126,17 +126,24 @@ fn those_that_can_be_set(cells: Vec<Cell>, skips: &mut Vec<SkipRecord>) -> Vec<C
     settable
 }
 
-/// A sentence for each target that is loaded until its rate has settled.
+/// What is said of targets that are loaded until their rates have settled: a sentence for those of one rule.
 fn settling_targets(cells: &[Cell]) -> Vec<String> {
-    let mut sentences = Vec::new();
+    let mut rules: Vec<(f64, Vec<&str>)> = Vec::new();
     for target in cells.iter().filter_map(Cell::target) {
         let Some(within_s) = target.settles_within_s else { continue };
-        let sentence = format!("{} warms up: {}.", target.name, settling_rule(within_s));
-        if !sentences.contains(&sentence) {
-            sentences.push(sentence);
+        let at = rules.iter().position(|(rule, _)| *rule == within_s).unwrap_or_else(|| {
+            rules.push((within_s, Vec::new()));
+            rules.len() - 1
+        });
+        let names = &mut rules[at].1;
+        if !names.contains(&target.name.as_str()) {
+            names.push(&target.name);
         }
     }
-    sentences
+    let sentence = |(within_s, names): &(f64, Vec<&str>)| {
+        format!("Servers that warm up ({}): {}.", names.join(", "), settling_rule(*within_s))
+    };
+    rules.iter().map(sentence).collect()
 }
 
 /// What the rules say of this machine for the cells of a plan.
