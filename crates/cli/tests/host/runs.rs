@@ -137,6 +137,23 @@ fn each_cell_has_its_settings_and_all_are_set_back() {
 
 #[needs("user-namespaces", "ip")]
 #[test]
+fn the_commands_of_a_cell_begin_with_its_settings() {
+    in_namespaces("runs::the_commands_of_a_cell_begin_with_its_settings", |place| {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = plan(dir.path(), 2);
+        let output = place.pitot(&["run", "--dry-run"]).arg(plan).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let (found, tried) = text.split_once("# cell 2").expect(&text);
+        assert!(!found.contains("host apply"), "{text}");
+        let settings = format!(
+            " host apply net.core.somaxconn={BACKLOG} net.ipv4.tcp_timestamps=0 nic.lo.gso=off filesystem=tmpfs\n"
+        );
+        assert!(tried.contains(&settings), "{text}");
+    });
+}
+
+#[needs("user-namespaces", "ip")]
+#[test]
 fn a_lab_that_is_killed_leaves_the_host_as_it_was() {
     in_namespaces("runs::a_lab_that_is_killed_leaves_the_host_as_it_was", |place| {
         let before = snapshot();

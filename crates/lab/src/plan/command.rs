@@ -161,9 +161,16 @@ impl Cell {
         self.takes.duration && !ending_options().any(given)
     }
 
-    /// The server's command as a user could paste it, files and CPU binding included.
+    /// The server's command as a user could paste it, settings of the host, files and CPU binding included. (`pitot host undo`
+    /// sets the host back.)
     pub fn server_line(&self, at: &Placement) -> String {
-        let mut line: String = self.files.iter().map(|file| file_line(file, at)).collect();
+        let mut line = String::new();
+        if !self.settings.is_empty() {
+            let words = self.settings.iter().map(|(key, value)| format!("{key}={value}"));
+            let argv = [at.pitot.clone(), "host".into(), "apply".into()].into_iter().chain(words);
+            line.push_str(&format!("{}\n", shell_line(&argv.collect::<Vec<_>>())));
+        }
+        line.extend(self.files.iter().map(|file| file_line(file, at)));
         if self.server == CellServer::None {
             return line.trim_end().to_owned();
         }

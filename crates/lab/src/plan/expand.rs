@@ -47,7 +47,9 @@ pub struct Cell {
     pub takes: Takes,
     /// Helpers of the load.
     pub helpers: Vec<Helper>,
-    /// Settings of the host that it is measured under.
+    /// Settings of the host that it is measured under, as `pitot host apply` takes them.
+    pub settings: Vec<(String, String)>,
+    /// What they change on this machine.
     pub host: Vec<Change>,
     /// What is measured writes files, so that kernel threads work for it.
     pub writes_files: bool,
@@ -164,13 +166,13 @@ fn build(
     let mut files = plan.files.clone();
     let mut external = None;
     let mut varied = Settings::default();
-    let mut changed = Vec::new();
+    let mut settings = Vec::new();
     for (name, level) in choice {
         match name.split_once('.') {
             Some(("server", option)) => server.set(option, plan.placed(level)),
             Some(("target", setting)) => varied.set(setting, (*level).clone()),
             Some(("load", option)) => load.set(option, plan.placed(level)),
-            _ if changes_host(name) => changed.extend(host::changes(plan, name, &level.to_string())?),
+            _ if changes_host(name) => settings.extend(host::settings(plan, name, &level.to_string())),
             _ => debug_assert!([SERVER_FACTOR, REPLICATE_FACTOR].contains(name), "factors are checked"),
         }
     }
@@ -266,7 +268,8 @@ fn build(
         program: plan.program.clone(),
         takes: program.map_or(Takes::ALL, Takes::of),
         helpers: plan.helpers.clone(),
-        host: changed,
+        host: host::changes(&settings)?,
+        settings,
         writes_files: program.is_some_and(|p| p.writes_files),
     })
 }

@@ -32,19 +32,18 @@ pub(crate) fn changes_host(factor: &str) -> bool {
     factor == SETTINGS_FACTOR || setting_of(factor).is_some()
 }
 
-/// What a level of a factor changes on this machine. The error is a sentence.
-pub(super) fn changes(plan: &Plan, factor: &str, level: &str) -> Result<Vec<Change>, String> {
-    if level == AS_FOUND {
-        return Ok(Vec::new());
+/// The settings that a level of a factor stands for, as `pitot host apply` takes them.
+pub(super) fn settings(plan: &Plan, factor: &str, level: &str) -> Vec<(String, String)> {
+    let of_set = || plan.settings.iter().find(|set| set.name == level).map(|set| set.settings.clone());
+    match setting_of(factor) {
+        _ if level == AS_FOUND => Vec::new(),
+        Some(key) => vec![(key.to_owned(), level.to_owned())],
+        None => of_set().unwrap_or_default(),
     }
-    let one;
-    let settings = match setting_of(factor) {
-        Some(key) => {
-            one = [(key.to_owned(), level.to_owned())];
-            &one[..]
-        }
-        None => plan.settings.iter().find(|set| set.name == level).map_or(&[][..], |set| &set.settings),
-    };
+}
+
+/// What settings change on this machine. The error is a sentence.
+pub(super) fn changes(settings: &[(String, String)]) -> Result<Vec<Change>, String> {
     let machine = Machine::here();
     let expanded = settings.iter().map(|(key, value)| expand(&machine, key, value).map_err(|e| e.what));
     Ok(expanded.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())

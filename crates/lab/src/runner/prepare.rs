@@ -9,7 +9,7 @@ use crate::plan::{
 };
 use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
 use pitot_host::journal::{self, Wanted};
-use pitot_host::setting::Change;
+use pitot_host::setting::{Change, file_system_of};
 use pitot_host::{CpuSplit, Machine, split_cpus};
 
 use super::demand::demand;
@@ -266,7 +266,9 @@ impl Prepared {
     }
 
     fn shown_placement(&self, pitot: &str, number: usize) -> Placement {
-        let dir = std::env::temp_dir().join(format!("pitot-{}-{}", self.plan.name, number + 1));
+        let file_system = file_system_of(&self.cells[number].host);
+        let dir = file_system.unwrap_or_else(std::env::temp_dir);
+        let dir = dir.join(format!("pitot-{}-{}", self.plan.name, number + 1));
         Placement {
             pitot: pitot.to_owned(),
             address: format!("127.0.0.1:{SHOWN_PORT}"),
