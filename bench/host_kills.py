@@ -155,6 +155,34 @@ def differences(before, after):
     return {k: (before.get(k), after.get(k)) for k in before.keys() | after.keys() if before.get(k) != after.get(k)}
 
 
+class Tally:
+    """How often `pitot host undo` has restored everything, and kept what another hand had changed."""
+
+    def __init__(self, journal):
+        self.journal = journal
+        self.restored = self.kept = self.foreign = 0
+
+    def hand(self, is_kept):
+        self.foreign += 1
+        self.kept += is_kept
+
+    def judge(self, kill, done, wrong, hand):
+        """`wrong` is what differs after the undo that is `done`; with another hand in it, that may say that it is not all."""
+        if wrong or (done.returncode != 0 and not hand):
+            print(f"{kill}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+            for path, (was, is_now) in sorted(wrong.items()):
+                print(f"  {path}: {was} -> {is_now}")
+        else:
+            self.restored += 1
+        if os.path.getsize(self.journal):
+            sys.exit(f"the journal is not empty after {kill}")
+
+    def end(self, kills):
+        print(f"restored byte for byte: {self.restored} of {kills}; "
+              f"kept what another hand changed: {self.kept} of {self.foreign}")
+        sys.exit(0 if self.restored == kills and self.kept == self.foreign else 1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
@@ -189,7 +217,7 @@ def main():
           + ", ".join(f"{name} takes {seconds * 1000:.0f} ms" for name, seconds in times.items()))
 
     alive = {"apply": 0, "undo": 0}
-    midway = restored = kept = foreign = 0
+    midway, tally = 0, Tally(journal)
     for number in range(options.kills):
         what = chance.choice(["apply", "undo"])
         # Only a kill that meets the command at work counts.
@@ -206,27 +234,17 @@ def main():
         done = subprocess.run([*undo, "--format", "json"], capture_output=True, text=True)
         after = snapshot()
         if hand:
-            foreign += 1
             entries = json.loads(done.stdout)["changes"]
             mine = [e["outcome"] for e in entries if e["key"] == "net.ipv4.tcp_fin_timeout"]
             is_kept = read("/proc/sys/net/ipv4/tcp_fin_timeout") == b"33\n"
             # Where the journal knew of the change it is told; where it did not, nothing was to be told.
-            kept += is_kept and mine in ([], ["kept"])
+            tally.hand(is_kept and mine in ([], ["kept"]))
             write("/proc/sys/net/ipv4/tcp_fin_timeout", before["/proc/sys/net/ipv4/tcp_fin_timeout"])
             after = snapshot()
-        wrong = differences(before, after)
-        if wrong or (done.returncode != 0 and not hand):
-            print(f"kill {number} of {what}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-            for path, (was, is_now) in sorted(wrong.items()):
-                print(f"  {path}: {was} -> {is_now}")
-        else:
-            restored += 1
-        if os.path.getsize(journal):
-            sys.exit(f"the journal is not empty after kill {number}")
+        tally.judge(f"kill {number} of {what}", done, differences(before, after), hand)
     print(f"seed {options.seed}: {alive['apply']} kills of apply and {alive['undo']} of undo at work; "
           f"{midway} left something changed")
-    print(f"restored byte for byte: {restored} of {options.kills}; kept what another hand changed: {kept} of {foreign}")
-    sys.exit(0 if restored == options.kills and kept == foreign else 1)
+    tally.end(options.kills)
 
 
 if __name__ == "__main__":

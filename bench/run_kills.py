@@ -21,7 +21,7 @@ import tempfile
 import time
 
 import host_kills
-from host_kills import INSIDE, differences, enter, prepare, read, shell, write
+from host_kills import INSIDE, Tally, differences, enter, prepare, read, shell, write
 
 FIN_TIMEOUT = "/proc/sys/net/ipv4/tcp_fin_timeout"
 
@@ -125,7 +125,7 @@ def main():
     pitot = os.path.abspath(options.pitot)
     before = host_kills.snapshot()
     before.update({"mounts": mounts(), "loop devices": [], "control groups": [], "private directories": []})
-    restored = kept = foreign = midway = mounted = 0
+    tally, midway, mounted = Tally(journal), 0, 0
     for number in range(options.kills):
         lab, output = start(pitot, directory.name, number)
         guardian = guardian_of(lab.pid)
@@ -146,27 +146,17 @@ def main():
             wait_until(lambda: not os.path.exists(f"/proc/{guardian}"))
         done = subprocess.run([pitot, "host", "undo"], capture_output=True, text=True)
         if hand:
-            foreign += 1
-            kept += read(FIN_TIMEOUT) == b"33\n"
+            tally.hand(read(FIN_TIMEOUT) == b"33\n")
             write(FIN_TIMEOUT, before[FIN_TIMEOUT])
         # A device lets go of its file a moment after it is unmounted.
         wait_until(lambda: not loops(directory.name))
         after = snapshot(directory.name, lab.pid)
-        wrong = differences(before, after)
-        if wrong or (done.returncode != 0 and not hand):
-            print(f"kill {number}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-            for path, (was, is_now) in sorted(wrong.items()):
-                print(f"  {path}: {was} -> {is_now}")
-        else:
-            restored += 1
-        if os.path.getsize(journal):
-            sys.exit(f"the journal is not empty after kill {number}")
+        tally.judge(f"kill {number}", done, differences(before, after), hand)
         if os.path.exists(output):
             os.remove(output)
     print(f"seed {options.seed}: {options.kills} kills, {options.kills // 2} of them with the guardian; after {midway} of these "
           f"something was changed, after {mounted} a file system was mounted")
-    print(f"restored byte for byte: {restored} of {options.kills}; kept what another hand changed: {kept} of {foreign}")
-    sys.exit(0 if restored == options.kills and kept == foreign else 1)
+    tally.end(options.kills)
 
 
 if __name__ == "__main__":
