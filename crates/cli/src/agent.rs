@@ -1,5 +1,7 @@
 //! `pitot agent`.
 
+mod bus;
+
 use std::io::{self, BufReader};
 use std::process::ExitCode;
 
@@ -13,9 +15,13 @@ use crate::run::own_path;
 ///
 /// `pitot run` starts it by the command that a plan gives under hosts, such as ssh HOST pitot agent, and speaks with it
 /// over its standard input and output. It runs any program that it is told to, so whoever can write to its input can do
-/// what its user can (docs/agent.md). When the input ends, everything ends that it has started.
+/// what its user can (docs/agent.md). When the input ends, everything ends that it has started. With --bus it takes parts of
+/// runs from a bus instead, those alone that a trusted key has signed (docs/bus.md).
 #[derive(Debug, Args)]
-pub(crate) struct Agent {}
+pub(crate) struct Agent {
+    #[command(flatten)]
+    on_bus: bus::OnBus,
+}
 
 impl Agent {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
@@ -27,6 +33,9 @@ impl Agent {
             )
         })?;
         let _ = pitot_sys::limits::raise_descriptors();
+        if self.on_bus.options.bus.is_some() {
+            return self.on_bus.run(&guardian);
+        }
         let input = BufReader::new(io::stdin());
         serve_agent(input, io::stdout().lock(), guardian, &own_path()?, env!("CARGO_PKG_VERSION"))?;
         Ok(ExitCode::SUCCESS)

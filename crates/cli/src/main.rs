@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 mod advise;
 mod agent;
+mod bus;
 mod catalog;
 mod compare;
 mod comparison;
@@ -71,6 +72,7 @@ enum Command {
     Tune(tune::Tune),
     Soak(Box<soak::Soak>),
     Agent(agent::Agent),
+    BusKey(bus::BusKey),
     #[command(hide = true)]
     ServeConnection(serve::ServeConnection),
 }
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Command::Tune(command) => command.run(),
         Command::Soak(command) => command.run(),
         Command::Agent(command) => command.run(),
+        Command::BusKey(command) => command.run(),
         Command::ServeConnection(command) => command.run(),
     };
     result.unwrap_or_else(|failure| failure::print(&failure))

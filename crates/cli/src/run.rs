@@ -3,7 +3,9 @@
 mod amount;
 pub(crate) mod check;
 mod faults;
+mod part;
 pub(crate) mod progress;
+mod scattered;
 mod self_check;
 mod summary;
 
@@ -21,6 +23,7 @@ use pitot_lab::{
 use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
 
+use crate::bus::BusOptions;
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::failure::nearest;
@@ -41,7 +44,7 @@ use progress::Display;
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// A suite, or the path of a plan.
-    #[arg(value_name = "SUITE|PLAN.toml", required_unless_present_any = ["resume", "self_check", "server"],
+    #[arg(value_name = "SUITE|PLAN.toml", required_unless_present_any = ["resume", "self_check", "server", "part"],
           conflicts_with = "server")]
     plan: Option<String>,
     /// The run file to create. [default: the plan's name and the time, in this directory]
@@ -70,6 +73,14 @@ pub(crate) struct Run {
     #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
     #[command(flatten)]
+    bus: BusOptions,
+    /// With --bus: sign jobs with the key of this file, which agents trust. `pitot bus-key` makes one.
+    #[arg(long, value_name = "FILE", requires = "bus")]
+    sign: Option<PathBuf>,
+    /// For agents: carry out the part of a run that a file describes.
+    #[arg(long, value_name = "FILE", hide = true, requires = "output")]
+    part: Option<PathBuf>,
+    #[command(flatten)]
     comparison: Comparison,
 }
 
@@ -81,7 +92,7 @@ impl Run {
         }
         // Before anything starts a thread: a guardian is a fork of this process, and each run needs its own.
         let count = if self.self_check && self.resume.is_none() { 2 } else { 1 };
-        let guardians: Vec<Guardian> = (0..count).map(|_| guardian()).collect::<Result<_, _>>()?;
+        let mut guardians: Vec<Guardian> = (0..count).map(|_| guardian()).collect::<Result<_, _>>()?;
         let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
             Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
         })?;
@@ -92,6 +103,13 @@ impl Run {
         };
         let mut check = SelfCheck::default();
         let mut plain_cpu_ns = None;
+        if let (Some(part), Some(output)) = (&self.part, &self.output) {
+            return part::run(part, output, guardians.swap_remove(0), &stop);
+        }
+        if let (Some(_), [guardian]) = (&self.bus.bus, &guardians[..]) {
+            self.conclude(&self.scatter(guardian, &stop)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         for (guardian, suite) in guardians.into_iter().zip([self_check::SAME, self_check::POWER]) {
             let outcome = self.carry_out(suite, plain_cpu_ns, guardian, &stop)?;
             let run = self.conclude(&outcome)?;
@@ -403,6 +421,20 @@ fn announce(prepared: &Prepared) {
     for warning in &prepared.warnings {
         eprintln!("note: {warning}");
     }
+    note(prepared);
+    for (reason, cells) in by_reason(&prepared.skips, shown) {
+        eprintln!("skipped: {cells}: {reason}");
+    }
+}
+
+/// Prints to stderr what others will run.
+fn announce_scattered(prepared: &Prepared) {
+    let plan = &prepared.plan;
+    eprintln!(
+        "{}\n{} on one host",
+        if plan.title.is_empty() { &plan.name } else { &plan.title },
+        extent(prepared)
+    );
     note(prepared);
     for (reason, cells) in by_reason(&prepared.skips, shown) {
         eprintln!("skipped: {cells}: {reason}");

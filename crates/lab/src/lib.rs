@@ -40,8 +40,9 @@ pub use record::{
 };
 pub use runfile::{RunFileError, RunWriter};
 pub use runner::{
-    Finished, Ground, Guardian, Leftovers, OtherRun, Outcome, Prepared, Progress, RunLock, Setting,
-    ShownCell, StandingLoad, StandingServer, Ways, prepare, prepare_under, resume, serve_agent,
+    Arrival, Carrier, Finished, Ground, Guardian, Leftovers, OtherRun, Outcome, Part, PartCell, Prepared,
+    Progress, RunLock, Setting, ShownCell, StandingLoad, StandingServer, Ways, prepare, prepare_elsewhere,
+    prepare_under, resume, resume_scattered, run_part, serve_agent,
 };
 pub use self_check::SelfCheck;
 pub use statistics::Statistic;

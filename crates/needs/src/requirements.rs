@@ -22,6 +22,8 @@ enum Probe {
     Program,
     /// A file that exists.
     File(&'static str),
+    /// What `pitot target install` has made of a target of the requirement's name.
+    Target,
     /// A property of the running kernel.
     Kernel(fn() -> bool),
 }
@@ -59,6 +61,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "run as root where they can be made; apt-get install iproute2",
         probe: Probe::Kernel(has_network_namespaces),
     },
+    Requirement { name: "nats-server", cure: "pitot target install nats-server --yes", probe: Probe::Target },
     program("nghttpd", "apt-get install nghttp2-server"),
     program("nginx", "apt-get install nginx-light"),
     program("openssl", "apt-get install openssl"),
@@ -90,14 +93,22 @@ impl Requirement {
         match self.probe {
             Probe::Program => program_directories().any(|directory| directory.join(self.name).is_file()),
             Probe::File(path) => Path::new(path).exists(),
+            Probe::Target => target_program(self.name).is_file(),
             Probe::Kernel(probe) => probe(),
         }
     }
 
     /// Whether a file appears when it is installed.
     pub(crate) fn is_watchable(&self) -> bool {
-        !matches!(self.probe, Probe::Kernel(_))
+        !matches!(self.probe, Probe::Kernel(_) | Probe::Target)
     }
+}
+
+/// The program of a target that Pitot itself has built.
+pub(crate) fn target_program(name: &str) -> PathBuf {
+    let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
+    let cache = env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from);
+    cache.join("pitot/targets").join(name).join("bin").join(name)
 }
 
 /// Where programs are looked for: `PATH`, and the directories of daemons, which Debian leaves out of a user's `PATH`.

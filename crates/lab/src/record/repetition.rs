@@ -19,6 +19,8 @@ pub struct Repetition {
     pub block: u32,
     /// Its position in the order of the whole run, from 0.
     pub position: u32,
+    /// The host that carried it out, of a run that was scattered over several; else empty.
+    pub host: String,
     /// When it started, RFC 3339.
     pub started_at: String,
     /// How long it took in all, start and stop included.

@@ -26,6 +26,7 @@
 //! The layout is documented in `docs/run-file.md` and in `schema.sql`, and is versioned by `PRAGMA user_version`;
 //! readers open every older layout, and say so where a file is newer than they are.
 
+mod carried;
 mod error;
 mod read;
 mod schema;

@@ -183,6 +183,7 @@ fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, R
 
     let mut samples = read_samples(connection)?;
     let mut slices = if schema::has_slices(layout) { read_slices(connection)? } else { HashMap::new() };
+    let mut hosts = super::carried::read(connection)?;
     let mut faults = if schema::has_faults(layout) { read_faults(connection)? } else { HashMap::new() };
     let mut query = connection.prepare("SELECT * FROM repetition ORDER BY cell_id, block")?;
     let mut rows = query.query([])?;
@@ -191,6 +192,7 @@ fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, R
         repetition.samples = samples.remove(&repetition.id).unwrap_or_default();
         repetition.slices = slices.remove(&repetition.id).unwrap_or_default();
         repetition.faults = faults.remove(&repetition.id).unwrap_or_default();
+        repetition.host = hosts.remove(&repetition.id).unwrap_or_default();
         cells[index_of(row.get("cell_id")?)?].repetitions.push(repetition);
     }
     Ok(cells)
@@ -208,6 +210,7 @@ fn read_repetition(row: &Row<'_>, layout: u32) -> Result<Repetition, RunFileErro
         id: row.get("id")?,
         block: row.get("block")?,
         position: row.get("position")?,
+        host: String::new(),
         started_at: row.get("started_at")?,
         elapsed_s: row.get("elapsed_s")?,
         address: row.get("address")?,

@@ -79,6 +79,7 @@ fn repetition() -> Repetition {
         ..TreeSample::default()
     };
     Repetition {
+        host: String::new(),
         id: 0,
         block: 2,
         position: 5,

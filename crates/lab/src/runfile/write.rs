@@ -181,6 +181,14 @@ impl RunWriter {
         Ok(())
     }
 
+    /// Writes down a host that carried out a part of the run, once.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn record_host(&mut self, host: &HostRecord) -> Result<(), RunFileError> {
+        Ok(super::carried::write_host(&self.connection, host)?)
+    }
+
     /// Writes the plan anew: what was left to the lab to choose is chosen by now.
     ///
     /// # Errors
@@ -275,6 +283,7 @@ fn insert_repetition(
     for slice in &repetition.slices {
         insert.execute(rusqlite::params_from_iter(slice_row(id, slice)))?;
     }
+    super::carried::write(transaction, id, &repetition.host)?;
     for fault in &repetition.faults {
         let moment = |at: u64| (at > 0).then_some(at as i64);
         transaction.execute(

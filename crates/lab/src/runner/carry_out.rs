@@ -247,7 +247,7 @@ impl UnderWay<'_> {
 }
 
 /// The cells as they are written into a new file: those of the plan, and after them their controls.
-fn new_cells(prepared: &Prepared, pitot: &str) -> Vec<NewCell> {
+pub(super) fn new_cells(prepared: &Prepared, pitot: &str) -> Vec<NewCell> {
     let shown = prepared.commands(pitot);
     let cell = |index: usize, (measure, reason): &(Measure, String), control_of| NewCell {
         factors: prepared.cells[index].factors.clone(),
@@ -375,7 +375,7 @@ impl TimeLeft {
     }
 }
 
-fn draw_seed() -> u64 {
+pub(super) fn draw_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     // A positive signed number, so that the seed can be written into a plan.
     std::hash::RandomState::new().build_hasher().finish() >> 1

@@ -63,12 +63,29 @@ pub struct ShownCell {
 ///
 /// # Errors
 /// If nothing can be run, or the CPUs that the plan names are not there.
-pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared, Failure> {
+pub fn prepare(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared, Failure> {
+    prepare_at(plan, source, catalog, true)
+}
+
+/// Makes a plan ready for machines that are not known yet: programs and settings are not looked for here.
+///
+/// # Errors
+/// If nothing can be run.
+pub fn prepare_elsewhere(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared, Failure> {
+    let mut prepared = prepare_at(plan, source, catalog, false)?;
+    // Those who carry it out have their own CPUs, and see for themselves.
+    prepared.warnings.clear();
+    prepared.warnings.extend(settling_targets(&prepared.cells));
+    prepared.needs.clear();
+    Ok(prepared)
+}
+
+fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) -> Result<Prepared, Failure> {
     let descriptors =
         pitot_sys::limits::raise_descriptors().unwrap_or_else(|_| pitot_sys::limits::descriptors());
-    let host = HostLimits { descriptors, missing: missing(&plan) };
+    let host = HostLimits { descriptors, missing: if is_here { missing(&plan) } else { Vec::new() } };
     let (cells, mut skips) = expand(&plan, catalog, &host);
-    let cells = those_that_can_be_set(cells, &mut skips);
+    let cells = if is_here { those_that_can_be_set(cells, &mut skips) } else { cells };
     if cells.is_empty() {
         let first = skips.first().map_or("it has no cells", |s| s.reason.as_str());
         return Err(Failure::misuse(
@@ -78,7 +95,8 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog) -> Result<Prep
     }
     let cpus = {
         // CPUs of other hosts are not looked for here.
-        let here = |host: &Option<String>, list: &Option<String>| list.clone().filter(|_| host.is_none());
+        let here =
+            |host: &Option<String>, list: &Option<String>| list.clone().filter(|_| is_here && host.is_none());
         let server = here(&plan.server_host, &plan.server_cpus);
         split_cpus(server.as_deref(), here(&plan.load_host, &plan.load_cpus).as_deref())
     }

@@ -13,7 +13,7 @@ use pitot_host::Fingerprint;
 use super::carry_out::{Outcome, Progress, Setting};
 use super::hosts;
 use super::local::Guardian;
-use super::prepare::prepare;
+use super::prepare::{Prepared, prepare};
 use super::way::Ways;
 
 /// Continues a run that was interrupted or killed: the repetitions that are not in its file are run, in the order
@@ -31,27 +31,7 @@ pub fn resume(
     let run = Run::open(path)?;
     let mut prepared = prepare(run.plan.clone(), run.info.plan_source.clone(), catalog)?;
     prepared.check_needs()?;
-    for (index, record) in run.cells.iter().enumerate() {
-        let known = prepared.cells.iter().position(|cell| cell.factors == record.factors);
-        let Some(at) = known else {
-            let skip = prepared.skips.iter().find(|s| s.factors == record.factors);
-            let reason = skip.map_or("this version does not know it", |s| s.reason.as_str());
-            let cell = label(&record.factors);
-            return Err(Failure::misuse(
-                format!("the cell `{cell}` of {} can no longer be run: {reason}", path.display()),
-                "restore what it needs, or start a new run",
-            ));
-        };
-        prepared.cells.swap(index, at);
-    }
-    // Cells that have become possible since stay out: they were not part of this run.
-    prepared.cells.truncate(run.cells.len());
-    // What was chosen when the run began holds, whatever the machine allows by now.
-    prepared.ways = Ways {
-        cells: run.cells.iter().map(|c| (c.measure, c.fresh_reason.clone())).collect(),
-        controls: run.controls.iter().filter_map(|control| twin_of(&run, control)).collect(),
-        slow_starts_s: prepared.ways.slow_starts_s,
-    };
+    prepared.narrow_to(&run)?;
     let mut writer = RunWriter::resume(path)?;
     for (name, before, now) in [
         ("server CPUs", &run.info.server_cpus, prepared.cpus.server_list()),
@@ -78,6 +58,34 @@ pub fn resume(
         let known = run.cells.iter().chain(&run.controls).cloned().collect();
         prepared.carry_out(machine, writer, known, tried.given_up, run.info.seed, setting, progress)
     })
+}
+
+impl Prepared {
+    /// Leaves the cells of a run that was begun earlier, in its order.
+    pub(super) fn narrow_to(&mut self, run: &Run) -> Result<(), Failure> {
+        for (index, record) in run.cells.iter().enumerate() {
+            let known = self.cells.iter().position(|cell| cell.factors == record.factors);
+            let Some(at) = known else {
+                let skip = self.skips.iter().find(|s| s.factors == record.factors);
+                let reason = skip.map_or("this version does not know it", |s| s.reason.as_str());
+                let cell = label(&record.factors);
+                return Err(Failure::misuse(
+                    format!("the cell `{cell}` of {} can no longer be run: {reason}", run.path.display()),
+                    "restore what it needs, or start a new run",
+                ));
+            };
+            self.cells.swap(index, at);
+        }
+        // Cells that have become possible since stay out: they were not part of this run.
+        self.cells.truncate(run.cells.len());
+        // What was chosen when the run began holds, whatever the machine allows by now.
+        self.ways = Ways {
+            cells: run.cells.iter().map(|c| (c.measure, c.fresh_reason.clone())).collect(),
+            controls: run.controls.iter().filter_map(|control| twin_of(run, control)).collect(),
+            slow_starts_s: self.ways.slow_starts_s,
+        };
+        Ok(())
+    }
 }
 
 /// The index of the cell whose twin `control` is.

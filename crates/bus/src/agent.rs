@@ -1,0 +1,348 @@
+//! The side that carries out jobs: one at a time.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use async_nats::jetstream::AckKind;
+use async_nats::jetstream::Message;
+use async_nats::jetstream::kv::{Operation, UpdateErrorKind};
+use futures_util::StreamExt;
+use pitot_results::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::connection::{ANSWER_MAX, Connection};
+use crate::entry::{Entry, State};
+use crate::job::Job;
+use crate::keys::TrustedKey;
+use crate::places::{DELIVERIES_MAX, INLINE_BYTES_MAX, PROGRESS, Places, hints, of_subject};
+
+/// The work that jobs ask for.
+pub trait Work {
+    /// Begins it.
+    ///
+    /// # Errors
+    /// Why it cannot be done here: a sentence.
+    fn start(&mut self, text: &str) -> Result<Box<dyn Running>, String>;
+}
+
+/// Work under way. Dropping it ends it.
+pub trait Running {
+    /// The result or what went wrong, once it is over.
+    fn poll(&mut self) -> Option<Result<Vec<u8>, String>>;
+}
+
+/// How often work under way is asked whether it is over.
+const POLL: Duration = Duration::from_millis(20);
+/// How long an agent waits for a job before it looks around.
+const PULL: Duration = Duration::from_secs(1);
+/// Between two tries of what the bus did not take.
+const RETRY: Duration = Duration::from_millis(500);
+/// Deliveries of a job that was handed out anew count from here.
+pub(crate) const EPOCH: u64 = 1000;
+
+/// An agent.
+#[derive(Debug)]
+pub struct Agent<'a> {
+    /// Its bus.
+    pub connection: &'a Connection,
+    /// Its name: one agent of a name takes jobs at a time.
+    pub name: &'a str,
+    /// What it tells of its host.
+    pub about: serde_json::Value,
+    /// Whose jobs it takes.
+    pub trusted: &'a [TrustedKey],
+    /// Gets sentences on what happens.
+    pub tell: fn(&str),
+}
+
+/// What lies in the bucket of agents.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Announcement {
+    /// Of the process, so that two of one name know each other apart.
+    pub(crate) instance: String,
+    /// `RUN.JOB`, while one is carried out.
+    pub(crate) running: Option<String>,
+    /// The host.
+    pub(crate) about: serde_json::Value,
+}
+
+impl Agent<'_> {
+    /// Takes jobs until `stop` says so.
+    ///
+    /// # Errors
+    /// None yet: what the bus refuses is tried again.
+    pub fn serve(&self, work: &mut dyn Work, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
+        self.connection.block_on(async {
+            let mut lease = Lease::new(self);
+            while !stop() {
+                if !lease.keep(None).await {
+                    tokio::time::sleep(RETRY).await;
+                    continue;
+                }
+                match self.pull().await {
+                    Ok(Some(message)) if stop() => give_back(&message).await,
+                    Ok(Some(message)) => self.carry_out(&message, &mut lease, work, stop).await,
+                    Ok(None) => {}
+                    Err(_) => tokio::time::sleep(RETRY).await,
+                }
+            }
+            lease.give_up().await;
+            let _ = self.connection.client.flush().await;
+            Ok(())
+        })
+    }
+
+    async fn pull(&self) -> Result<Option<Message>, async_nats::Error> {
+        let one = async {
+            let mut messages = self.places().jobs.fetch().max_messages(1).expires(PULL).messages().await?;
+            messages.next().await.transpose()
+        };
+        tokio::time::timeout(PULL + ANSWER_MAX, one).await?
+    }
+
+    fn places(&self) -> &Places {
+        &self.connection.places
+    }
+
+    async fn carry_out(
+        &self,
+        message: &Message,
+        lease: &mut Lease<'_>,
+        work: &mut dyn Work,
+        stop: &dyn Fn() -> bool,
+    ) {
+        let Some((run, job)) = of_subject(&message.subject) else { return };
+        let Ok(delivered) = message.info().map(|info| info.delivered) else { return };
+        let key = format!("{run}.{job}");
+        let Ok((known, revision)) = self.entry(&key).await else { return };
+        if known.as_ref().is_some_and(Entry::is_over) {
+            let _ = message.double_ack().await;
+            return;
+        }
+        let opened = Job::open(&message.payload, self.trusted, (run, job), now_unix_s());
+        let epoch = opened.as_ref().map_or(0, |job| job.epoch);
+        let attempt = epoch * EPOCH + delivered.unsigned_abs();
+        if known.is_some_and(|known| known.attempt >= attempt) {
+            // Whoever holds it has a later delivery than this one.
+            return;
+        }
+        let entry = Entry {
+            agent: self.name.to_owned(),
+            attempt,
+            is_last: delivered >= DELIVERIES_MAX,
+            state: State::Claimed,
+        };
+        let mut claim = Claim { agent: self, key, run, revision, entry };
+        let job = match opened {
+            Ok(job) => job,
+            Err(why) => {
+                (self.tell)(&format!("refused the job {}: {why}", claim.key));
+                return claim.end(message, Err(format!("it was refused: {why}")), stop).await;
+            }
+        };
+        if !claim.put(State::Claimed, b"").await {
+            return;
+        }
+        (self.tell)(&format!("begin {}", claim.key));
+        let _ = lease.keep(Some(&claim.key)).await;
+        let mut running = match work.start(&job.text) {
+            Ok(running) => running,
+            Err(why) => return claim.end(message, Err(why), stop).await,
+        };
+        let mut said = Instant::now();
+        let outcome = loop {
+            if let Some(outcome) = running.poll() {
+                break outcome;
+            }
+            if stop() {
+                drop(running);
+                give_back(message).await;
+                return;
+            }
+            if said.elapsed() >= PROGRESS {
+                said = Instant::now();
+                let _ = message.ack_with(AckKind::Progress).await;
+                let _ = lease.keep(Some(&claim.key)).await;
+                if claim.is_lost().await {
+                    (self.tell)(&format!(
+                        "{} was given to another agent; its result here does not count",
+                        claim.key
+                    ));
+                    return;
+                }
+            }
+            tokio::time::sleep(POLL).await;
+        };
+        drop(running);
+        claim.end(message, outcome, stop).await;
+    }
+
+    /// The entry of a job, and the revision from which it can be changed.
+    async fn entry(&self, key: &str) -> Result<(Option<Entry>, u64), async_nats::Error> {
+        Ok(match self.places().states.entry(key).await? {
+            None => (None, 0),
+            Some(found) if found.operation != Operation::Put => (None, found.revision),
+            Some(found) => (Entry::read(&found.value).map(|(entry, _)| entry), found.revision),
+        })
+    }
+}
+
+/// A job that this agent holds, as long as nobody has changed its entry since.
+struct Claim<'a> {
+    agent: &'a Agent<'a>,
+    key: String,
+    run: &'a str,
+    revision: u64,
+    entry: Entry,
+}
+
+impl Claim<'_> {
+    /// Changes the entry from the revision that is known. False if somebody else has, or the bus does not answer.
+    async fn put(&mut self, state: State, result: &[u8]) -> bool {
+        self.try_put(state, result).await.unwrap_or(false)
+    }
+
+    async fn try_put(&mut self, state: State, result: &[u8]) -> Result<bool, async_nats::Error> {
+        self.entry.state = state;
+        let bytes = self.entry.to_bytes(result).into();
+        match self.agent.places().states.update(&self.key, bytes, self.revision).await {
+            Ok(revision) => self.revision = revision,
+            Err(e) if e.kind() == UpdateErrorKind::WrongLastRevision => {
+                // An update whose answer was lost was made all the same.
+                let (entry, revision) = self.agent.entry(&self.key).await?;
+                if entry.as_ref() != Some(&self.entry) {
+                    return Ok(false);
+                }
+                self.revision = revision;
+            }
+            Err(e) => return Err(e.into()),
+        }
+        let job = self.key.rsplit('.').next().unwrap_or_default().to_owned();
+        let _ = self.agent.connection.client.publish(hints(self.run), job.into()).await;
+        Ok(true)
+    }
+
+    /// Whether somebody else has changed the entry. False if the bus does not answer.
+    async fn is_lost(&self) -> bool {
+        let entry = self.agent.entry(&self.key).await;
+        entry.is_ok_and(|(entry, _)| entry.as_ref() != Some(&self.entry))
+    }
+
+    /// Puts what came of the job into its entry, and only then acknowledges it. Tried until the bus takes it.
+    async fn end(&mut self, message: &Message, outcome: Result<Vec<u8>, String>, stop: &dyn Fn() -> bool) {
+        let tell = self.agent.tell;
+        match &outcome {
+            Ok(_) => tell(&format!("end {}", self.key)),
+            Err(why) => tell(&format!("failed {}: {why}", self.key)),
+        }
+        while !stop() {
+            let put = match &outcome {
+                Ok(result) if result.len() <= INLINE_BYTES_MAX => self.try_put(State::Done, result).await,
+                Ok(result) => self.put_object(result).await,
+                Err(why) => self.try_put(State::Failed(why.clone()), b"").await,
+            };
+            match put {
+                Ok(true) if outcome.is_ok() => {
+                    let _ = message.double_ack().await;
+                    return;
+                }
+                Ok(true) => {
+                    let _ = message.ack_with(AckKind::Nak(Some(Duration::from_secs(1)))).await;
+                    return;
+                }
+                Ok(false) => {
+                    tell(&format!("{} was given to another agent; its result here does not count", self.key));
+                    return;
+                }
+                Err(_) => {
+                    let _ = message.ack_with(AckKind::Progress).await;
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    async fn put_object(&mut self, mut result: &[u8]) -> Result<bool, async_nats::Error> {
+        let name = format!("{}.{}", self.key, self.entry.attempt);
+        self.agent.places().results.put(name.as_str(), &mut result).await?;
+        self.try_put(State::Object(name), b"").await
+    }
+}
+
+/// Its next holder has it at once.
+async fn give_back(message: &Message) {
+    let _ = message.ack_with(AckKind::Nak(None)).await;
+}
+
+/// The entry of an agent: as long as it is renewed, nobody else of its name takes jobs.
+struct Lease<'a> {
+    agent: &'a Agent<'a>,
+    instance: String,
+    revision: u64,
+    is_held: bool,
+    /// When it was renewed, and with which job.
+    renewed: Option<(Instant, Option<String>)>,
+    has_told: bool,
+}
+
+impl<'a> Lease<'a> {
+    fn new(agent: &'a Agent<'a>) -> Lease<'a> {
+        use std::hash::{BuildHasher, Hasher};
+        let instance = format!("{:016x}", std::hash::RandomState::new().build_hasher().finish());
+        Lease { agent, instance, revision: 0, is_held: false, renewed: None, has_told: false }
+    }
+
+    /// Renews it where that is due. False if another agent has the name.
+    async fn keep(&mut self, running: Option<&str>) -> bool {
+        let is_fresh =
+            |(at, with): &(Instant, Option<String>)| at.elapsed() < PROGRESS && with.as_deref() == running;
+        if self.is_held && self.renewed.as_ref().is_some_and(is_fresh) {
+            return true;
+        }
+        let announcement = Announcement {
+            instance: self.instance.clone(),
+            running: running.map(str::to_owned),
+            about: self.agent.about.clone(),
+        };
+        let bytes: Vec<u8> = serde_json::to_vec(&announcement).expect("plain data has a JSON form");
+        let agents = &self.agent.places().agents;
+        if let Ok(revision) = agents.update(self.agent.name, bytes.into(), self.revision).await {
+            (self.revision, self.is_held) = (revision, true);
+            self.renewed = Some((Instant::now(), running.map(str::to_owned)));
+            return true;
+        }
+        // It lapsed, somebody has the name, or the bus does not answer, which takes nothing from anybody.
+        let Ok(found) = agents.entry(self.agent.name).await else { return self.is_held };
+        let Some(found) = found else {
+            self.revision = 0;
+            return self.is_held;
+        };
+        let holder = serde_json::from_slice::<Announcement>(&found.value).ok();
+        let is_other = found.operation == Operation::Put
+            && holder.is_some_and(|holder| holder.instance != self.instance);
+        if is_other {
+            if !self.has_told {
+                (self.agent.tell)(&format!(
+                    "another agent is there by the name `{}`; waiting until it is gone (--name gives this one its own)",
+                    self.agent.name
+                ));
+                self.has_told = true;
+            }
+            // Not its revision: when it lapses, nothing is there.
+            (self.revision, self.is_held) = (0, false);
+        } else {
+            self.revision = found.revision;
+        }
+        self.is_held
+    }
+
+    async fn give_up(&self) {
+        if self.is_held {
+            let _ = self.agent.places().agents.purge(self.agent.name).await;
+        }
+    }
+}
+
+pub(crate) fn now_unix_s() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,301 @@
+//! The side that hands out jobs and gathers their results.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::kv::Operation;
+use async_nats::jetstream::stream::LastRawMessageErrorKind;
+use futures_util::{StreamExt, TryStreamExt};
+use pitot_results::Failure;
+use tokio::io::AsyncReadExt;
+
+use crate::agent::{Announcement, now_unix_s};
+use crate::connection::{ANSWER_MAX, Connection};
+use crate::entry::{Entry, State};
+use crate::job::Job;
+use crate::keys::SigningKey;
+use crate::places::{AGE_MAX, AGENT_AGE_MAX, PROGRESS, Places, STATES, hints, subject};
+
+/// What comes of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Its result.
+    Done {
+        /// The job.
+        job: String,
+        /// Who carried it out.
+        agent: String,
+        /// What came of it.
+        result: Vec<u8>,
+    },
+    /// Nobody tries it any more.
+    Failed {
+        /// The job.
+        job: String,
+        /// Who tried last.
+        agent: String,
+        /// Why not: a sentence.
+        reason: String,
+    },
+}
+
+/// How long one looks for something new.
+const MOMENT: Duration = Duration::from_millis(200);
+/// How often all jobs are looked at, whether or not a hint has come.
+const SWEEP: Duration = Duration::from_secs(10);
+/// An agent whose last try was not heard of for so long is dead: its announcement has lapsed, and was looked for again.
+const GONE: Duration = Duration::from_secs(AGENT_AGE_MAX.as_secs() + PROGRESS.as_secs());
+
+/// The coordinator of a run.
+pub struct Coordinator<'a> {
+    connection: &'a Connection,
+    key: &'a SigningKey,
+    run: String,
+    tell: fn(&str),
+    jobs: BTreeMap<String, Open>,
+    arrived: VecDeque<Event>,
+    hints: Option<async_nats::Subscriber>,
+    swept: Instant,
+}
+
+impl std::fmt::Debug for Coordinator<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Coordinator({})", self.run)
+    }
+}
+
+/// A job without a result.
+struct Open {
+    text: String,
+    epoch: u64,
+    is_on_bus: bool,
+    /// Since when its last holder was not seen at work.
+    gone: Option<Instant>,
+}
+
+impl<'a> Coordinator<'a> {
+    /// Of a run with this name ([`is_name`](crate::is_name)). `tell` gets sentences on what happens.
+    pub fn new(
+        connection: &'a Connection,
+        key: &'a SigningKey,
+        run: &str,
+        tell: fn(&str),
+    ) -> Coordinator<'a> {
+        let hints = connection.block_on(connection.client.subscribe(hints(run))).ok();
+        Coordinator {
+            connection,
+            key,
+            run: run.to_owned(),
+            tell,
+            jobs: BTreeMap::new(),
+            arrived: VecDeque::new(),
+            hints,
+            swept: Instant::now(),
+        }
+    }
+
+    /// Names of the agents that are there.
+    pub fn agents(&self) -> Vec<String> {
+        let names = async { self.places().agents.keys().await.ok()?.try_collect().await.ok() };
+        let within = async { tokio::time::timeout(ANSWER_MAX, names).await };
+        self.connection.block_on(within).ok().flatten().unwrap_or_default()
+    }
+
+    /// Takes a job. It may be on the bus already, or have a result there, of a coordinator that is gone.
+    ///
+    /// # Errors
+    /// If it is larger than the bus allows.
+    pub fn offer(&mut self, job: &str, text: String) -> Result<(), Failure> {
+        let open = Open { text, epoch: 0, is_on_bus: false, gone: None };
+        let bytes = self.sealed(job, &open).len();
+        let bytes_max = self.connection.client.server_info().max_payload;
+        if bytes_max > 0 && bytes + 1024 > bytes_max {
+            return Err(Failure::misuse(
+                format!("a job of {bytes} bytes is larger than what the bus takes, {bytes_max}"),
+                "make the files of the plan smaller, or raise max_payload of nats-server",
+            ));
+        }
+        self.jobs.insert(job.to_owned(), open);
+        Ok(())
+    }
+
+    /// What has come, within a moment. A bus that does not answer is waited for.
+    pub fn arrival(&mut self) -> Option<Event> {
+        let connection = self.connection;
+        connection.block_on(async {
+            if self.arrived.is_empty() && self.look_around().await.is_err() {
+                tokio::time::sleep(MOMENT).await;
+            }
+        });
+        self.arrived.pop_front()
+    }
+
+    async fn look_around(&mut self) -> Result<(), async_nats::Error> {
+        self.hand_out().await?;
+        if !self.arrived.is_empty() {
+            return Ok(());
+        }
+        match &mut self.hints {
+            Some(hints) => {
+                if let Ok(Some(hint)) = tokio::time::timeout(MOMENT, hints.next()).await
+                    && let Ok(job) = str::from_utf8(&hint.payload)
+                {
+                    self.look_at(job).await?;
+                }
+            }
+            None => tokio::time::sleep(MOMENT).await,
+        }
+        if self.swept.elapsed() >= SWEEP {
+            self.sweep().await?;
+            self.swept = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Puts jobs on the bus that are not there.
+    async fn hand_out(&mut self) -> Result<(), async_nats::Error> {
+        let missing: Vec<String> =
+            self.jobs.iter().filter(|(_, open)| !open.is_on_bus).map(|(job, _)| job.clone()).collect();
+        for job in missing {
+            self.look_at(&job).await?;
+            let Some(open) = self.jobs.get(&job) else { continue };
+            if !self.is_in_queue(&job).await? {
+                let mut headers = HeaderMap::new();
+                // A second message of this name is dropped.
+                headers.insert("Nats-Msg-Id", format!("{}.{job}.{}", self.run, open.epoch).as_str());
+                let payload = self.sealed(&job, open).into();
+                let context = &self.connection.context;
+                context.publish_with_headers(subject(&self.run, &job), headers, payload).await?.await?;
+            }
+            self.jobs.entry(job).and_modify(|open| open.is_on_bus = true);
+        }
+        Ok(())
+    }
+
+    async fn is_in_queue(&self, job: &str) -> Result<bool, async_nats::Error> {
+        match self.places().stream.get_last_raw_message_by_subject(&subject(&self.run, job)).await {
+            Ok(_) => Ok(true),
+            Err(e) if e.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(false),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Looks at all jobs, for what no hint has told.
+    async fn sweep(&mut self) -> Result<(), async_nats::Error> {
+        let all: Vec<String> =
+            self.jobs.iter().filter(|(_, open)| open.is_on_bus).map(|(job, _)| job.clone()).collect();
+        for job in all {
+            let holder = self.look_at(&job).await?;
+            if !self.jobs.contains_key(&job) {
+                continue;
+            }
+            if !self.is_in_queue(&job).await? {
+                // It was acknowledged just now, or the bus has lost it.
+                self.look_at(&job).await?;
+                if let Some(open) = self.jobs.get_mut(&job) {
+                    (self.tell)(&format!("the bus has lost the job {job}; it is handed out anew"));
+                    (open.epoch, open.is_on_bus) = (open.epoch + 1, false);
+                }
+                continue;
+            }
+            let is_gone = match &holder {
+                Some(holder) if holder.is_last => !self.is_at_work(&holder.agent, &job).await?,
+                _ => false,
+            };
+            let Some(open) = self.jobs.get_mut(&job) else { continue };
+            open.gone = if is_gone { open.gone.or(Some(Instant::now())) } else { None };
+            if let (Some(holder), true) = (holder, open.gone.is_some_and(|since| since.elapsed() >= GONE)) {
+                let reason = "it was begun again and again, and the agent was lost each time".into();
+                self.jobs.remove(&job);
+                self.arrived.push_back(Event::Failed { job, agent: holder.agent, reason });
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_at_work(&self, agent: &str, job: &str) -> Result<bool, async_nats::Error> {
+        let found = self.places().agents.get(agent).await?;
+        let found = found.and_then(|bytes| serde_json::from_slice::<Announcement>(&bytes).ok());
+        Ok(found.is_some_and(|a| a.running == Some(format!("{}.{job}", self.run))))
+    }
+
+    /// Looks at the entry of a job. The entry, if nothing has come of it yet.
+    async fn look_at(&mut self, job: &str) -> Result<Option<Entry>, async_nats::Error> {
+        if !self.jobs.contains_key(job) {
+            return Ok(None);
+        }
+        let found = self.places().states.entry(format!("{}.{job}", self.run)).await?;
+        let Some(found) = found.filter(|found| found.operation == Operation::Put) else { return Ok(None) };
+        let Some((entry, result)) = Entry::read(&found.value) else { return Ok(None) };
+        if !entry.is_over() {
+            return Ok(Some(entry));
+        }
+        let job = job.to_owned();
+        let agent = entry.agent;
+        let event = match entry.state {
+            State::Done => Event::Done { job, agent, result: result.to_vec() },
+            State::Object(name) => Event::Done { job, agent, result: self.object(&name).await? },
+            State::Failed(reason) => Event::Failed { job, agent, reason },
+            State::Claimed => return Ok(None),
+        };
+        let (Event::Done { job, .. } | Event::Failed { job, .. }) = &event;
+        self.jobs.remove(job);
+        self.arrived.push_back(event);
+        Ok(None)
+    }
+
+    async fn object(&self, name: &str) -> Result<Vec<u8>, async_nats::Error> {
+        let mut bytes = Vec::new();
+        self.places().results.get(name).await?.read_to_end(&mut bytes).await?;
+        Ok(bytes)
+    }
+
+    /// The result of a job is safe elsewhere: the bus may forget it.
+    pub fn settle(&mut self, job: &str) {
+        self.jobs.remove(job);
+        let (run, places) = (&self.run, self.places());
+        let forget = async {
+            let key = format!("{run}.{job}");
+            if let Ok(Some(found)) = places.states.entry(&key).await
+                && let Some((Entry { state: State::Object(name), .. }, _)) = Entry::read(&found.value)
+            {
+                let _ = places.results.delete(name).await;
+            }
+            let _ = places.stream.purge().filter(subject(run, job)).await;
+            let _ = places.states.purge(&key).await;
+        };
+        // What is not forgotten now is when the run ends.
+        let _ = self.connection.block_on(async { tokio::time::timeout(ANSWER_MAX, forget).await });
+    }
+
+    /// The run has ended: nothing of it stays on the bus. Agents that still work on it are not listened to.
+    pub fn end(&mut self) {
+        let (run, places) = (&self.run, self.places());
+        let forget = async {
+            let _ = places.stream.purge().filter(subject(run, ">")).await;
+            let context = &self.connection.context;
+            if let Ok(states) = context.get_stream(format!("KV_{STATES}")).await {
+                let _ = states.purge().filter(format!("$KV.{STATES}.{run}.>")).await;
+            }
+            let _ = self.connection.client.flush().await;
+        };
+        let _ = self.connection.block_on(async { tokio::time::timeout(ANSWER_MAX, forget).await });
+    }
+
+    fn sealed(&self, job: &str, open: &Open) -> Vec<u8> {
+        let until_unix_s = now_unix_s() + AGE_MAX.as_secs();
+        Job {
+            run: self.run.clone(),
+            job: job.to_owned(),
+            epoch: open.epoch,
+            until_unix_s,
+            text: open.text.clone(),
+        }
+        .sealed(self.key)
+    }
+
+    fn places(&self) -> &'a Places {
+        &self.connection.places
+    }
+}

@@ -1,0 +1,114 @@
+//! What lies on the bus, by name: docs/bus.md lists it with the permissions that each side needs.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, Consumer, pull};
+use async_nats::jetstream::object_store::ObjectStore;
+use async_nats::jetstream::stream::{self, RetentionPolicy, Stream};
+use async_nats::jetstream::{Context, kv, object_store};
+
+/// The work queue.
+const JOBS: &str = "PITOT_JOBS";
+/// Its one consumer, which all agents share.
+const CONSUMER: &str = "agents";
+/// Who is there.
+const AGENTS: &str = "pitot_agents";
+/// The entries of jobs.
+pub(crate) const STATES: &str = "pitot_states";
+/// Results that are too large for an entry.
+const RESULTS: &str = "pitot_results";
+
+/// A job of which nothing was heard for so long is delivered again.
+const ACK_WAIT: Duration = Duration::from_secs(30);
+/// An agent says so often that it works on a job, and that it is there.
+pub(crate) const PROGRESS: Duration = Duration::from_secs(10);
+/// A job is delivered so often at most.
+pub(crate) const DELIVERIES_MAX: i64 = 3;
+/// An agent that was silent for so long is gone.
+pub(crate) const AGENT_AGE_MAX: Duration = Duration::from_secs(30);
+/// What nobody has fetched is forgotten after so long, jobs included.
+pub(crate) const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+/// A larger result is an object. The server takes messages of 1 MiB where it is not told otherwise.
+pub(crate) const INLINE_BYTES_MAX: usize = 512 << 10;
+
+/// All of it.
+#[derive(Clone)]
+pub(crate) struct Places {
+    pub(crate) stream: Stream,
+    pub(crate) jobs: Consumer<pull::Config>,
+    pub(crate) agents: kv::Store,
+    pub(crate) states: kv::Store,
+    pub(crate) results: ObjectStore,
+}
+
+impl Places {
+    /// Finds it, and makes what is not there: whoever comes first does.
+    pub(crate) async fn reach(context: &Context) -> Result<Places, async_nats::Error> {
+        let stream = match context.get_stream(JOBS).await {
+            Ok(stream) => stream,
+            Err(_) => {
+                let config = stream::Config {
+                    name: JOBS.into(),
+                    subjects: vec!["pitot.job.>".into()],
+                    retention: RetentionPolicy::WorkQueue,
+                    max_age: AGE_MAX,
+                    ..stream::Config::default()
+                };
+                context.get_or_create_stream(config).await?
+            }
+        };
+        let jobs = match stream.get_consumer(CONSUMER).await {
+            Ok(consumer) => consumer,
+            Err(_) => {
+                let config = pull::Config {
+                    durable_name: Some(CONSUMER.into()),
+                    ack_policy: AckPolicy::Explicit,
+                    ack_wait: ACK_WAIT,
+                    max_deliver: DELIVERIES_MAX,
+                    ..pull::Config::default()
+                };
+                stream.get_or_create_consumer(CONSUMER, config).await?
+            }
+        };
+        Ok(Places {
+            stream,
+            jobs,
+            agents: bucket(context, AGENTS, AGENT_AGE_MAX).await?,
+            states: bucket(context, STATES, AGE_MAX).await?,
+            results: match context.get_object_store(RESULTS).await {
+                Ok(store) => store,
+                Err(_) => {
+                    let config = object_store::Config {
+                        bucket: RESULTS.into(),
+                        max_age: AGE_MAX,
+                        ..object_store::Config::default()
+                    };
+                    context.create_object_store(config).await?
+                }
+            },
+        })
+    }
+}
+
+async fn bucket(context: &Context, name: &str, max_age: Duration) -> Result<kv::Store, async_nats::Error> {
+    if let Ok(store) = context.get_key_value(name).await {
+        return Ok(store);
+    }
+    let config = kv::Config { bucket: name.into(), max_age, history: 1, ..kv::Config::default() };
+    Ok(context.create_key_value(config).await?)
+}
+
+/// The subject of a job.
+pub(crate) fn subject(run: &str, job: &str) -> String {
+    format!("pitot.job.{run}.{job}")
+}
+
+/// Run and job of a subject.
+pub(crate) fn of_subject(subject: &str) -> Option<(&str, &str)> {
+    subject.strip_prefix("pitot.job.")?.split_once('.').filter(|(_, job)| !job.contains('.'))
+}
+
+/// Where it is said that the entry of a job of a run has changed. A hint: what counts is the entry.
+pub(crate) fn hints(run: &str) -> String {
+    format!("pitot.hint.{run}")
+}

@@ -1,0 +1,150 @@
+//! `pitot agent --bus`: takes parts of runs from a bus, and carries each out as `pitot run` would.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use clap::Args;
+use pitot_bus::{Agent, Running, TrustedKey, Work, is_name};
+use pitot_host::Fingerprint;
+use pitot_lab::Guardian;
+use pitot_results::Failure;
+use pitot_sys::signal::{Signal, SignalFd};
+use pitot_sys::spawn;
+
+use crate::bus::{BusOptions, tell};
+use crate::run::own_path;
+
+/// How an agent takes part in a bus.
+#[derive(Debug, Args)]
+pub(super) struct OnBus {
+    #[command(flatten)]
+    pub(super) options: BusOptions,
+    /// Take jobs that this key has signed, and no others; give the option once for each key. `pitot bus-key` prints it.
+    #[arg(long, value_name = "KEY", requires = "bus")]
+    trust: Vec<String>,
+    /// The name of this host on the bus: letters, digits, - and _. [default: its host name]
+    #[arg(long, value_name = "NAME", requires = "bus")]
+    name: Option<String>,
+}
+
+impl OnBus {
+    pub(super) fn run(&self, guardian: &Guardian) -> Result<ExitCode, Failure> {
+        let trusted = self.trust.iter().map(|key| TrustedKey::parse(key)).collect::<Result<Vec<_>, _>>()?;
+        if trusted.is_empty() {
+            return Err(Failure::misuse(
+                "an agent on a bus runs the programs of others, and nobody is trusted",
+                "name the key whose jobs it takes: --trust KEY (pitot bus-key FILE makes one)",
+            ));
+        }
+        let host = Fingerprint::collect();
+        let name = self.name.clone().unwrap_or_else(|| {
+            // The part before the first dot.
+            let full = host.facts.iter().find(|fact| fact.name == "host name").map(|fact| &*fact.value);
+            full.and_then(|full| full.split('.').next()).unwrap_or_default().to_owned()
+        });
+        if !is_name(&name) {
+            return Err(Failure::misuse(
+                format!("`{name}` cannot be the name of an agent"),
+                "give one of letters, digits, - and _: --name NAME",
+            ));
+        }
+        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
+            Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
+        })?;
+        let stopped = std::cell::Cell::new(false);
+        let stop = || {
+            stopped.set(stopped.get() || signals.next().is_some());
+            stopped.get()
+        };
+        let Some(connection) = self.options.connect()? else { return Ok(ExitCode::SUCCESS) };
+        let about = serde_json::json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "cpus": pitot_sys::affinity::allowed().map(|cpus| cpus.len()).unwrap_or(0),
+            "memory-bytes": pitot_host::memory_total_bytes(),
+            "holds": held(),
+            "fingerprint": digest(&host),
+        });
+        let agent = Agent { connection: &connection, name: &name, about, trusted: &trusted, tell };
+        eprintln!("the agent `{name}` waits for jobs");
+        let mut parts = Parts { pitot: own_path()?, dir: guardian.dir().to_owned(), number: 0 };
+        agent.serve(&mut parts, &stop)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Two hosts whose facts are the same have the same; the facts themselves come with results.
+fn digest(host: &Fingerprint) -> String {
+    let lines = host.facts.iter().map(|fact| format!("{} {} {}\n", fact.group, fact.name, fact.value));
+    let text: String = lines.collect();
+    // FNV-1a.
+    let hash =
+        text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+    format!("{hash:016x}")
+}
+
+/// Names of the targets that this host has.
+fn held() -> Vec<String> {
+    let Ok(registry) = pitot_target::Registry::load() else { return Vec::new() };
+    let places = pitot_target::Places::of_this_machine();
+    let is_there = |known: &&pitot_target::Known| places.find(&known.target).is_ok();
+    registry.targets.iter().filter(is_there).map(|known| known.target.name.clone()).collect()
+}
+
+/// Carries out parts, each in a process of its own.
+struct Parts {
+    pitot: String,
+    dir: PathBuf,
+    number: usize,
+}
+
+impl Work for Parts {
+    fn start(&mut self, text: &str) -> Result<Box<dyn Running>, String> {
+        self.number += 1;
+        let at = |ending: &str| self.dir.join(format!("part-{}.{ending}", self.number));
+        let (part, result, said) = (at("json"), at("pitot"), at("log"));
+        let cannot = |e: std::io::Error| format!("its files cannot be written: {e}");
+        fs::write(&part, text).map_err(cannot)?;
+        let mut command = Command::new(&self.pitot);
+        command.args(["run", "--part"]).arg(&part).arg("--output").arg(&result);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&said).map_err(cannot)?);
+        // It dies with this process, and its guardian ends what it has started.
+        spawn::isolate(&mut command, &[]);
+        let child = command.spawn().map_err(|e| format!("pitot run cannot be started: {e}"))?;
+        Ok(Box::new(UnderWay { child, files: [part, result, said] }))
+    }
+}
+
+struct UnderWay {
+    child: Child,
+    /// The part, its result, and what the process says.
+    files: [PathBuf; 3],
+}
+
+impl Running for UnderWay {
+    fn poll(&mut self) -> Option<Result<Vec<u8>, String>> {
+        let status = match self.child.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => status,
+            Err(e) => return Some(Err(format!("pitot run cannot be waited for: {e}"))),
+        };
+        let [_, result, said] = &self.files;
+        if status.success() {
+            return Some(fs::read(result).map_err(|e| format!("its result cannot be read: {e}")));
+        }
+        let said = fs::read(said).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let line = said.lines().find(|line| line.starts_with("error")).or_else(|| said.lines().last());
+        Some(Err(line.map_or_else(|| format!("pitot run ended with {status}"), str::to_owned)))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for file in &self.files {
+            let _ = fs::remove_file(file);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! `pitot run --part`: one part of a run, for an agent on a bus.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use pitot_lab::{Guardian, Part, RunLock, RunState, Setting, run_part};
+use pitot_results::Failure;
+
+use crate::catalog::catalog;
+
+use super::own_path;
+
+/// Carries out the part that a file describes, into a new run file.
+pub(super) fn run(
+    part: &Path,
+    output: &Path,
+    guardian: Guardian,
+    stop: &dyn Fn() -> bool,
+) -> Result<ExitCode, Failure> {
+    let wrong = |why: String| {
+        let cure = "use the same version of Pitot on all hosts";
+        Failure::misuse(format!("{} is no part of a run: {why}", part.display()), cure)
+    };
+    let text = std::fs::read_to_string(part).map_err(|e| wrong(e.to_string()))?;
+    let part: Part = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let lock = RunLock::take(&part.name);
+    let setting = Setting {
+        pitot: &own_path()?,
+        version: env!("CARGO_PKG_VERSION"),
+        command_line: "a part of a run",
+        trial: false,
+        note: &|| lock.note(),
+        stop,
+    };
+    let outcome = run_part(&part, output, &catalog()?, setting, guardian, &mut |_| {})?;
+    match outcome.state {
+        RunState::Complete => Ok(ExitCode::SUCCESS),
+        _ => Err(Failure::run("the part was stopped before its end", "it is carried out again")),
+    }
+}

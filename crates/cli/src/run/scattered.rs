@@ -1,0 +1,145 @@
+//! `pitot run --bus`: agents carry out the parts of a run, and their results become one file.
+
+use std::path::{Path, PathBuf};
+
+use pitot_bus::{Connection, Coordinator, Event, SigningKey};
+use pitot_lab::{Arrival, Carrier, Guardian, Outcome, Part, Plan, Prepared, RunState, Setting};
+use pitot_lab::{prepare_elsewhere, resume_scattered};
+use pitot_results::Failure;
+
+use crate::bus::tell;
+use crate::catalog::catalog;
+
+use super::progress::Display;
+use super::{PlanText, Run, announce_scattered, check, own_path};
+
+impl Run {
+    /// Runs a plan on the agents of a bus, or continues such a run.
+    pub(super) fn scatter(&self, guardian: &Guardian, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
+        let Some(sign) = &self.sign else {
+            return Err(Failure::misuse(
+                "agents take signed jobs alone, and there is no key to sign with",
+                "pitot bus-key FILE makes one; then add --sign FILE",
+            ));
+        };
+        let key = SigningKey::read(sign)?;
+        self.bus.check_apart(&key)?;
+        // Mistakes in the plan are told before anything is connected.
+        let prepared = self.resume.is_none().then(|| self.prepared_elsewhere()).transpose()?;
+        let Some(connection) = self.bus.connect()? else {
+            return Err(Failure::misuse("there is no bus", "name one: --bus URL"));
+        };
+        let mut bus = OnBus { connection: &connection, key: &key, dir: guardian.dir(), coordinator: None };
+        let command_line = std::env::args().collect::<Vec<_>>().join(" ");
+        let setting = Setting {
+            pitot: &own_path()?,
+            version: env!("CARGO_PKG_VERSION"),
+            command_line: &command_line,
+            trial: false,
+            note: &|| None,
+            stop,
+        };
+        let mut display = Display::new();
+        let mut show = |news: &pitot_lab::Progress<'_>| display.show(news);
+        let outcome = match (prepared, &self.resume) {
+            (Some(prepared), _) => {
+                announce_scattered(&prepared);
+                let output = self.output_of(&prepared.plan);
+                prepared.run_scattered(&output, setting, &mut bus, &mut show)?
+            }
+            (None, path) => {
+                let path = path.as_deref().unwrap_or(Path::new(""));
+                resume_scattered(path, &catalog()?, setting, &mut bus, &mut show)?
+            }
+        };
+        display.clear();
+        Ok(outcome)
+    }
+
+    fn prepared_elsewhere(&self) -> Result<Prepared, Failure> {
+        let catalog = catalog()?;
+        let name = self.plan.as_deref().unwrap_or_default();
+        let PlanText { name, text, folder } = PlanText::of(name)?;
+        let mut plan = Plan::parse(&name, &text, &catalog)?;
+        if let Some(folder) = folder {
+            plan.resolve_paths(&folder);
+        }
+        if self.seed.is_some() {
+            plan.seed = self.seed;
+        }
+        self.amount.change(&mut plan)?;
+        let mut prepared = prepare_elsewhere(plan, text, &catalog)?;
+        self.amount.fit(&mut prepared)?;
+        check::check(&prepared, Some(&name))?;
+        Ok(prepared)
+    }
+}
+
+/// Carries parts over a bus.
+struct OnBus<'a> {
+    connection: &'a Connection,
+    key: &'a SigningKey,
+    /// Where results lie until they are recorded.
+    dir: &'a Path,
+    coordinator: Option<Coordinator<'a>>,
+}
+
+impl OnBus<'_> {
+    fn file(&self, part: &str) -> PathBuf {
+        self.dir.join(format!("{part}.pitot"))
+    }
+}
+
+impl Carrier for OnBus<'_> {
+    fn begin(&mut self, run: &str) -> Result<(), Failure> {
+        let coordinator = Coordinator::new(self.connection, self.key, run, tell);
+        match &coordinator.agents()[..] {
+            [] => eprintln!(
+                "no agent is on the bus; waiting for the first: pitot agent --bus URL --trust {}",
+                self.key.public()
+            ),
+            agents => eprintln!("agents on the bus: {}", agents.join(", ")),
+        }
+        self.coordinator = Some(coordinator);
+        Ok(())
+    }
+
+    fn offer(&mut self, part: &Part) -> Result<(), Failure> {
+        let text = serde_json::to_string(part)
+            .map_err(|e| Failure::run(format!("a part cannot be written: {e}"), "simplify the plan"))?;
+        self.coordinator.as_mut().map_or(Ok(()), |coordinator| coordinator.offer(&part.name, text))
+    }
+
+    fn next(&mut self) -> Result<Option<Arrival>, Failure> {
+        let event = self.coordinator.as_mut().and_then(Coordinator::arrival);
+        Ok(match event {
+            None => None,
+            Some(Event::Failed { job, agent, reason }) => {
+                Some(Arrival::Failed { part: job, host: agent, reason })
+            }
+            Some(Event::Done { job, agent, result }) => {
+                let file = self.file(&job);
+                std::fs::write(&file, result).map_err(|e| {
+                    Failure::run(
+                        format!("{} cannot be written: {e}", file.display()),
+                        "check the free space of TMPDIR",
+                    )
+                })?;
+                Some(Arrival::Done { part: job, host: agent, file })
+            }
+        })
+    }
+
+    fn settle(&mut self, part: &str) {
+        let _ = std::fs::remove_file(self.file(part));
+        if let Some(coordinator) = &mut self.coordinator {
+            coordinator.settle(part);
+        }
+    }
+
+    fn end(&mut self, _state: RunState) {
+        if let Some(coordinator) = &mut self.coordinator {
+            coordinator.end();
+        }
+    }
+}

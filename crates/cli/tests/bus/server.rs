@@ -1,0 +1,178 @@
+//! A private bus with its agents, which leaves nothing behind.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+pub(crate) const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+
+/// Nothing here takes so long, on however slow a machine.
+const LONG: Duration = Duration::from_secs(120);
+
+/// A process that is killed when it is forgotten.
+pub(crate) struct Process(pub(crate) Child);
+
+impl Process {
+    pub(crate) fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+pub(crate) struct Bus {
+    dir: tempfile::TempDir,
+    server: Option<Process>,
+    pub(crate) url: String,
+    /// The public half of the key that signs.
+    pub(crate) key: String,
+}
+
+pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+impl Bus {
+    /// A server with these lines in its configuration.
+    pub(crate) fn start(config: &str) -> Bus {
+        let dir = tempfile::tempdir().unwrap();
+        let mut bus = Bus { dir, server: None, url: String::new(), key: String::new() };
+        fs::write(bus.path("bus.conf"), config).unwrap();
+        bus.start_server("-1");
+        let made = bus.pitot(&["bus-key", "sign.nk"]).output().unwrap();
+        bus.key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+        bus
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn start_server(&mut self, port: &str) {
+        let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache");
+        let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from);
+        let mut command = Command::new(cache.join("pitot/targets/nats-server/bin/nats-server"));
+        command.args(["-c", "bus.conf", "-a", "127.0.0.1", "-p", port, "-js", "-sd", "js"]);
+        command.args(["--ports_file_dir", ".", "-l", "bus.log"]);
+        let child = command.current_dir(self.dir.path()).stderr(Stdio::null()).spawn().unwrap();
+        let ports = self.path(&format!("nats-server_{}.ports", child.id()));
+        self.server = Some(Process(child));
+        wait_for("the bus tells its port", || {
+            let text = fs::read_to_string(&ports).unwrap_or_default();
+            let urls = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
+            let url = urls["nats"][0].as_str().or(urls["tls"][0].as_str()).map(str::to_owned);
+            self.url = url.clone().unwrap_or_default();
+            url.is_some()
+        });
+    }
+
+    /// Kills the server.
+    pub(crate) fn kill_server(&mut self) {
+        self.server = None;
+    }
+
+    /// Starts it again, at its address and with what it has on its disk.
+    pub(crate) fn restart_server(&mut self) {
+        let port = self.url.rsplit(':').next().unwrap().to_owned();
+        self.start_server(&port);
+    }
+
+    pub(crate) fn pitot(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PITOT);
+        command.args(arguments).current_dir(self.dir.path()).env("TMPDIR", self.dir.path());
+        command
+    }
+
+    /// A file that nobody else can read.
+    pub(crate) fn secret(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    pub(crate) fn agent(&self, name: &str) -> Process {
+        self.agent_with(name, &["--trust", &self.key])
+    }
+
+    /// Its log is `NAME.log`.
+    pub(crate) fn agent_with(&self, name: &str, arguments: &[&str]) -> Process {
+        let log = fs::File::create(self.path(&format!("{name}.log"))).unwrap();
+        let mut command = self.pitot(&["agent", "--bus", &self.url, "--name", name]);
+        let mut agent = Process(command.args(arguments).stderr(log).spawn().unwrap());
+        wait_for("the agent is there", || {
+            let ended = agent.0.try_wait().unwrap();
+            assert!(ended.is_none(), "{}", self.log(name));
+            self.log(name).contains("waits for jobs")
+        });
+        agent
+    }
+
+    pub(crate) fn log(&self, name: &str) -> String {
+        fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default()
+    }
+
+    /// What an agent says that does not start.
+    pub(crate) fn refused_agent(&self, url: &str, arguments: &[&str]) -> (Option<i32>, String) {
+        let output = self.pitot(&["agent", "--bus", url, "--name", "x"]).args(arguments).output().unwrap();
+        said(&output)
+    }
+
+    /// Four cells: two servers, which are compared, at each of two rates.
+    pub(crate) fn plan(&self, rest: &str) -> PathBuf {
+        self.plan_at("[20, 40]", rest)
+    }
+
+    /// Two cells: one job for each repetition.
+    pub(crate) fn small_plan(&self, rest: &str) -> PathBuf {
+        self.plan_at("[20]", rest)
+    }
+
+    fn plan_at(&self, rates: &str, rest: &str) -> PathBuf {
+        let plan = format!(
+            "{rest}\n[server]\nprotocol = \"http\"\n[load]\nconnections = 1\n[factors]\n\
+             server.model = [\"loop\", \"thread\"]\nload.rate = {rates}\n"
+        );
+        fs::write(self.path("plan.toml"), plan).unwrap();
+        self.path("plan.toml")
+    }
+
+    /// The coordinator.
+    pub(crate) fn run(&self, plan: &Path) -> Command {
+        let mut command = self.pitot(&["run", "--bus", &self.url, "--sign", "sign.nk", "-o", "run.pitot"]);
+        command.arg(plan);
+        command
+    }
+
+    /// No process but the server has this bus's directory in its environment.
+    pub(crate) fn assert_nothing_is_left(&self) {
+        let needle = format!("TMPDIR={}", self.dir.path().display());
+        let mut left = Vec::new();
+        wait_for("a process was left", || {
+            left = fs::read_dir("/proc")
+                .unwrap()
+                .flatten()
+                .filter(|entry| {
+                    let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+                    String::from_utf8_lossy(&environment).split('\0').any(|variable| variable == needle)
+                })
+                .map(|entry| entry.path())
+                .collect();
+            left.is_empty()
+        });
+    }
+}
+
+/// Exit code, and what was said.
+pub(crate) fn said(output: &Output) -> (Option<i32>, String) {
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
