@@ -28,6 +28,13 @@ impl BusOptions {
         Connection::open(&Address::parse(bus)?, credentials.as_ref(), tell).map(Some)
     }
 
+    /// The options as they were given.
+    pub(crate) fn words(&self) -> String {
+        let bus = self.bus.as_ref().map(|bus| format!(" --bus {bus}"));
+        let file = self.bus_creds.as_ref().map(|path| format!(" --bus-creds {}", path.display()));
+        [bus, file].into_iter().flatten().collect()
+    }
+
     fn credentials(&self) -> Result<Option<Credentials>, Failure> {
         self.bus_creds.as_deref().map(Credentials::read).transpose()
     }

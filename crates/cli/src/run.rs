@@ -252,6 +252,12 @@ impl Run {
         }
     }
 
+    /// The options of a bus, as they were given.
+    fn bus_words(&self) -> String {
+        let sign = self.sign.as_ref().map(|path| format!(" --sign {}", path.display()));
+        self.bus.words() + &sign.unwrap_or_default()
+    }
+
     fn dry(&self) -> Result<ExitCode, Failure> {
         let prepared = self.prepared(self_check::SAME, None)?;
         if self.summary {
@@ -295,7 +301,7 @@ impl Run {
         if outcome.state != RunState::Complete {
             return Err(Failure::run(
                 "the run was stopped before its end; finished repetitions are kept",
-                format!("continue with: pitot run --resume {}", outcome.path.display()),
+                format!("continue with: pitot run{} --resume {}", self.bus_words(), outcome.path.display()),
             ));
         }
         // Those of earlier parts of a run that was resumed count, and those of its controls do not.

@@ -234,6 +234,7 @@ impl Fixture {
         let requests = throughput * window_s;
         let cpu_s = requests * cpu_ns / 1e9;
         Repetition {
+            host: String::new(),
             id: 0,
             block,
             position,
