@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Kills the lab with SIGKILL while a fault of its plan holds, and looks whether anything of the fault, or of the run, is left.
+
+    sudo bench/fault_kills.py [--kills 4] [--seed 1] [--pitot target/release/pitot] [--fault NAME...]
+
+Each kind of fault that can be made here is tried `--kills` times, the kill at a random moment after it began. Nobody is asked to clean
+up: the run's guardian has to. In the namespaces of bench/host_kills.py, where compared with before are the mounts, the loop devices,
+the control groups, the files in /dev/shm and the private directories; and no process may be left that the run has started, stopped ones
+included. Exits with 1 if anything is.
+"""
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+import run_kills
+from host_kills import INSIDE, enter, prepare, read, shell, write
+
+PLAN = """
+repetitions = 1
+duration = "60s"
+warmup = "50ms"
+[[faults]]
+kind = "{fault}"
+at = "100ms"
+{length}
+[server]
+protocol = "http"
+[load]
+size = "1KiB"
+connections = 4
+[factors]
+server = ["prefork"]
+{factors}
+"""
+# They are over at once.
+MOMENTS = {"kill", "restart"}
+# Only a file system made for the purpose is filled.
+FILE_SYSTEM = 'host.filesystem = ["ext2"]'
+
+# After the load is seen: the fault begins 150 ms after the load does.
+BEGUN_AFTER_S = 0.5
+
+
+def processes(directory):
+    """The processes that name a directory in their environment, with their states."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if directory.encode() in (read(f"/proc/{pid}/environ") or b""):
+            command = (read(f"/proc/{pid}/cmdline") or b"").replace(b"\0", b" ").decode()
+            stat = (read(f"/proc/{pid}/stat") or b") ?").decode()
+            if command:
+                found[pid] = f"{stat.rsplit(') ', 1)[1][0]} {command}"
+    return found
+
+
+def left(directory, lab):
+    """What is there of a run, by kind."""
+    return {
+        "processes": processes(directory),
+        "mounts": run_kills.mounts(),
+        "loop devices": run_kills.loops(directory),
+        "control groups": run_kills.groups(lab),
+        "shared memory": sorted(os.listdir("/dev/shm")),
+        "private directories": sorted(name for name in os.listdir(directory) if name.startswith("pitot-")),
+    }
+
+
+def is_loaded(directory):
+    return any(" load http://" in command for command in processes(directory).values())
+
+
+def kill(pitot, fault, chance):
+    """Kills a run during a fault; what it has left that was not there before."""
+    with tempfile.TemporaryDirectory(prefix="pitot-fault-kills-") as directory:
+        os.chmod(directory, 0o755)
+        length = "" if fault in MOMENTS else 'for = "50s"'
+        factors = FILE_SYSTEM if fault == "disk-full" else ""
+        write(os.path.join(directory, "plan.toml"), PLAN.format(fault=fault, length=length, factors=factors))
+        before = left(directory, 0)
+        env = {**os.environ, "TMPDIR": directory}
+        with open(os.path.join(directory, "stderr"), "wb") as log:
+            command = [pitot, "run", "plan.toml", "-o", "run.pitot"]
+            lab = subprocess.Popen(command, cwd=directory, env=env, stdout=subprocess.DEVNULL, stderr=log)
+        run_kills.wait_until(lambda: is_loaded(directory) or lab.poll() is not None)
+        time.sleep(BEGUN_AFTER_S + chance.uniform(0, 1))
+        ended = lab.poll()
+        lab.kill()
+        lab.wait()
+        if ended is not None:
+            sys.exit(f"{fault}: the run ended by itself: {read(os.path.join(directory, 'stderr')).decode()}")
+        run_kills.wait_until(lambda: left(directory, lab.pid) == before)
+        after = left(directory, lab.pid)
+        return {kind: after[kind] for kind in before if after[kind] != before[kind]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--pitot", default="target/release/pitot")
+    parser.add_argument("--fault", nargs="*")
+    options = parser.parse_args()
+    if os.getuid() != 0:
+        sys.exit("only root may make all kinds of faults")
+    if INSIDE not in os.environ:
+        enter()
+    prepare()
+    if os.path.isdir("/sys/fs/cgroup"):
+        shell("mount", "-t", "cgroup2", "cgroup2", "/sys/fs/cgroup")
+    pitot = os.path.abspath(options.pitot)
+    chance = random.Random(options.seed)
+    listed = json.loads(subprocess.run([pitot, "list", "faults", "--format", "json"], check=True, capture_output=True).stdout)
+    kills = clean = 0
+    for fault in listed:
+        name = fault["name"]
+        if not fault["available"] or options.fault and name not in options.fault:
+            print(f"{name:14} not tried: {fault.get('cause') or 'not asked for'}")
+            continue
+        for number in range(options.kills):
+            wrong = kill(pitot, name, chance)
+            kills += 1
+            clean += not wrong
+            for kind, what in wrong.items():
+                print(f"{name:14} kill {number} has left {kind}: {what}")
+        print(f"{name:14} {options.kills} kills", flush=True)
+    print(f"seed {options.seed}: nothing left after {clean} of {kills} kills")
+    sys.exit(0 if kills == clean else 1)
+
+
+if __name__ == "__main__":
+    main()
