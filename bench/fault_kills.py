@@ -40,7 +40,7 @@ server = ["prefork"]
 # They are over at once.
 MOMENTS = {"kill", "restart"}
 # Only a file system made for the purpose is filled.
-FILE_SYSTEM = 'host.filesystem = ["ext2"]'
+FILE_SYSTEM = 'host.filesystem = ["ext4"]'
 
 # After the load is seen: the fault begins 150 ms after the load does.
 BEGUN_AFTER_S = 0.5

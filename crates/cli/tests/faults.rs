@@ -1,10 +1,12 @@
 //! Faults in runs with the real program: each is made, taken back and recorded, and the times that a report gives agree with
 //! those of the fault.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use pitot_lab::Run;
+use pitot_needs::needs;
 use serde_json::Value;
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
@@ -42,24 +44,34 @@ fn late_s(fault: &Value) -> f64 {
     seconds(&fault["service"], "first_reply_s") - lasted
 }
 
-/// A run in which the first right replies come within 100 ms of the ends of the faults. A machine on which something else
-/// runs may stop everybody for so long: then the run is made again, and three in succession show that it is not the machine.
+/// A run after which the first right replies to each server have once come within 100 ms of the ends of each of the faults. A
+/// machine on which something else runs may stop anybody for so long: then the run is made again, and those who are late in
+/// five of five show that it is not the machine.
 fn run_in_time(
     faults: &str,
     servers: &str,
     duration: &str,
     is_timed: fn(&Value) -> bool,
 ) -> (Value, tempfile::TempDir) {
-    let mut late = Vec::new();
-    for _ in 0..3 {
+    let mut in_time = HashSet::new();
+    for attempt in 1.. {
         let (report, dir) = run(faults, servers, duration);
-        let all = report["faults"].as_array().unwrap();
-        late = all.iter().filter(|f| is_timed(f) && late_s(f).abs() > 0.1).cloned().collect();
+        let id = |fault: &Value| format!("{} of {}", fault["number"], fault["factors"]["server"]);
+        let timed = report["faults"].as_array().unwrap().iter().filter(|fault| is_timed(fault));
+        let late: Vec<_> = timed
+            .filter(|fault| {
+                if late_s(fault).abs() <= 0.1 {
+                    in_time.insert(id(fault));
+                }
+                !in_time.contains(&id(fault))
+            })
+            .collect();
         if late.is_empty() {
             return (report, dir);
         }
+        assert!(attempt < 5, "{late:#?}");
     }
-    panic!("{late:#?}");
+    unreachable!()
 }
 
 const FOUR: &str = "\"fork\", \"thread\", \"loop+epoll-et\", \"prefork\"";
@@ -124,6 +136,55 @@ fn faults_on_the_way_and_restarts_meet_every_architecture() {
             "restart" => assert!(fault["what"].as_str().unwrap().contains("started again"), "{fault:#}"),
             other => panic!("{other}"),
         }
+    }
+}
+
+#[test]
+fn a_narrow_way_lets_through_what_its_rate_allows() {
+    let narrow = "[[faults]]\nkind = \"bandwidth\"\nrate = \"32KiB\"\nat = \"600ms\"\nfor = \"1s\"\n";
+    let (report, _dir) = run(narrow, FOUR, "2500ms");
+    let faults = report["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 4);
+    for fault in faults {
+        // A reply is more than 1 KiB, and those under way may use what had not been used before.
+        assert!(seconds(&fault["service"], "during_rps") < 64.0, "{fault:#}");
+        assert_eq!(fault["errors"].to_string(), "[]", "{fault:#}");
+        seconds(&fault["service"], "first_reply_s");
+    }
+}
+
+#[needs("root")]
+#[test]
+fn a_full_disk_is_told_to_those_who_upload_and_has_room_again_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("body"), "x".repeat(16 << 10)).unwrap();
+    let plan = format!(
+        "repetitions = 1\nduration = \"2500ms\"\nwarmup = \"100ms\"\n\
+         [[faults]]\nkind = \"disk-full\"\nat = \"800ms\"\nfor = \"700ms\"\n\
+         [server]\nprotocol = \"http\"\nroot = \"{{dir}}/up\"\nwritable = true\n\
+         [load]\nurl = \"http://{{address}}/{{0..99}}\"\nchoice = \"turn\"\nmethod = \"PUT\"\nconnections = 4\nbody = \"@{}\"\n\
+         [files]\n\"up/x\" = \"x\"\n[factors]\nserver = [{FOUR}]\nhost.filesystem = [\"ext4\"]\n",
+        dir.path().join("body").display()
+    );
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    // The file system is mounted where nobody else sees it.
+    let output = Command::new("unshare")
+        .args(["--mount", PITOT, "run", "plan.toml", "-o", "run.pitot"])
+        .current_dir(dir.path())
+        .env("TMPDIR", dir.path())
+        .env("PITOT_HOST_JOURNAL", dir.path().join("journal"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = pitot(dir.path(), &["report", "run.pitot", "--format", "json"]);
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let faults = report["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 4, "{}", text(&output));
+    for fault in faults {
+        assert_eq!((&fault["made"], &fault["server_died"]), (&true.into(), &false.into()), "{fault:#}");
+        // Insufficient Storage (RFC 4918 section 11.5).
+        assert!(fault["errors"].to_string().contains("status-507"), "{fault:#}");
+        seconds(&fault["service"], "first_reply_s");
     }
 }
 

@@ -3,8 +3,12 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
+use rustix::io::{Errno, pwrite};
 
 use crate::entry::{Aim, Begun, Fault, Means};
 use crate::options::Options;
@@ -15,7 +19,7 @@ pub(super) static FAULT: Fault = Fault {
     summary: "Fill the file system on which the server's private directory lies.",
     doc: "Writes fail with ENOSPC. Only a small file system that others do not need is ever filled: not that of / or of /tmp, and \
           none with more than 5 GiB free, so a plan makes one for its servers (`host.filesystem = [\"ext4\"]`, as root). The \
-          space is reserved by a file (fallocate(2)) and given back with it.",
+          space is taken by a file (fallocate(2)), with what becomes free meanwhile, and given back with it.",
     aim: Aim::Directory,
     takes: &[],
     lasts_s: 1.0,
@@ -36,6 +40,11 @@ const FREE_BYTES_MAX: u64 = 5 << 30;
 const NAME: &str = ".pitot-disk-full";
 /// What is reserved at once, from the largest to the smallest.
 const PARTS: [u64; 4] = [256 << 20, 16 << 20, 1 << 20, 4096];
+/// What is written at once, at most and at least.
+static PIECE: [u8; 64 << 10] = [0; 64 << 10];
+const PIECE_MIN: usize = 4096;
+/// How often it is looked for space that has become free.
+const FILL_INTERVAL: Duration = Duration::from_millis(20);
 
 fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     let dir = options.dir.as_deref().ok_or("the directory is not known")?;
@@ -48,11 +57,43 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
         .mode(0o600)
         .open(&path)
         .map_err(|e| format!("{} cannot be made: {e}", path.display()))?;
-    let filled = fill(&file).map_err(|e| format!("{} cannot be filled: {e}", dir.display()))?;
-    Ok(Begun::done(format!(
-        "{filled} of {free} free bytes are taken on the file system of {}",
-        dir.display()
-    )))
+    let mut filled = 0;
+    fill(&file, &mut filled).map_err(|e| match e {
+        Errno::OPNOTSUPP => format!(
+            "the file system of {} reserves no space (fallocate(2)); ext4, xfs, btrfs and tmpfs do",
+            dir.display()
+        ),
+        e => format!("{} cannot be filled: {e}", dir.display()),
+    })?;
+    let what = format!("{filled} of {free} free bytes are taken on the file system of {}", dir.display());
+    Ok(Begun { what, held: Some(Box::new(Filler::start(file, filled))) })
+}
+
+/// Takes what becomes free meanwhile, such as that of files that were replaced before, until this is dropped.
+struct Filler {
+    stop: Sender<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Filler {
+    fn start(file: File, mut filled: u64) -> Filler {
+        let (stop, stopped) = channel();
+        let thread = std::thread::spawn(move || {
+            while stopped.recv_timeout(FILL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                let _ = fill(&file, &mut filled);
+            }
+        });
+        Filler { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Filler {
+    fn drop(&mut self) {
+        let _ = self.stop.send(());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 /// How much is free, if the file system may be filled.
@@ -78,20 +119,28 @@ fn check(dir: &Path) -> Result<u64, String> {
     Ok(free)
 }
 
-/// Reserves all that is there; returns how much that was.
-fn fill(file: &File) -> Result<u64, rustix::io::Errno> {
-    let mut filled = 0;
+/// Reserves all that is there behind the first `filled` bytes of a file, and moves these on. What a file system keeps from
+/// reservations it still gives to writers, so that the last of it is written.
+fn fill(file: &File, filled: &mut u64) -> Result<(), Errno> {
     for part in PARTS {
-        loop {
-            match fallocate(file, FallocateFlags::empty(), filled, part) {
-                Ok(()) => filled += part,
-                Err(rustix::io::Errno::NOSPC) => break,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(e) => return Err(e),
-            }
+        take(filled, |at| fallocate(file, FallocateFlags::empty(), at, part).map(|()| part))?;
+    }
+    for piece in [&PIECE[..], &PIECE[..PIECE_MIN]] {
+        take(filled, |at| pwrite(file, piece, at).map(|written| written as u64))?;
+    }
+    Ok(())
+}
+
+/// Takes space again and again until there is none.
+fn take(filled: &mut u64, some: impl Fn(u64) -> Result<u64, Errno>) -> Result<(), Errno> {
+    loop {
+        match some(*filled) {
+            Ok(taken) => *filled += taken,
+            Err(Errno::NOSPC) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e),
         }
     }
-    Ok(filled)
 }
 
 #[cfg(test)]
