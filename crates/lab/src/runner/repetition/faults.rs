@@ -18,6 +18,8 @@ use crate::runner::executor::{Ending, Line, Role};
 
 /// What the load generator says on its standard error when its measured part is about to begin.
 const MEASURED_FROM: &str = "measured from ";
+/// How long after its end a fault may be the reason of a death.
+const AFTERMATH: Nanos = Nanos::from_secs(1);
 /// Stands for the server's first process in commands.
 pub(in crate::runner) const SERVER_PID: &str = "{server-pid}";
 
@@ -42,6 +44,9 @@ pub(super) struct Faults {
     under_way: Vec<(usize, Nanos)>,
     /// The server has died in one of these.
     server_died: bool,
+    /// One that is over, and until when a death of the server is still its work: a process that is killed ends a while later
+    /// where the CPU is busy.
+    aftermath: Option<(usize, Nanos)>,
     records: Vec<FaultRecord>,
     /// The start of the measured part, once the load generator has said it.
     measured_from: Option<Nanos>,
@@ -59,6 +64,7 @@ impl Faults {
             server_died: false,
             records: Vec::new(),
             measured_from: None,
+            aftermath: None,
         }
     }
 
@@ -110,6 +116,9 @@ impl Faults {
         if self.under_way.iter().any(|(number, _)| may_end_it(*number)) {
             self.server_died = true;
             return Ok(());
+        }
+        if let Some((number, _)) = self.aftermath.take_if(|(_, until)| context.executor.now() <= *until) {
+            return self.revive(context, number);
         }
         context.check_server(when)
     }
@@ -209,10 +218,20 @@ impl Faults {
         if ending != Ending::Code(0) && !record.was_made() {
             record.what = output.stderr.lines().next().unwrap_or("it was not made").to_owned();
         }
+        let may_have_ended_it = record.was_made() && fault.is_some_and(|fault| fault.may_end_server);
         if self.server_died || context.executor.ending(Role::Server).is_some() {
-            self.server_died = false;
+            return self.revive(context, number);
+        }
+        self.aftermath = may_have_ended_it.then(|| (number, context.executor.now() + AFTERMATH));
+        Ok(())
+    }
+
+    /// Starts a server again that a fault has ended.
+    fn revive(&mut self, context: &mut Context<'_>, number: usize) -> Result<(), Abort> {
+        self.server_died = false;
+        start_server(context)?;
+        if let Some(record) = self.records.iter_mut().find(|record| record.number == number as u32) {
             record.server_died = true;
-            start_server(context)?;
             record.ended_ns = context.executor.now().0;
         }
         Ok(())
