@@ -56,6 +56,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     program("lighttpd", "apt-get install lighttpd"),
     program("memcached", "apt-get install memcached"),
+    Requirement { name: "nats-server", cure: "pitot target install nats-server --yes", probe: Probe::Target },
     Requirement {
         name: "network-namespaces",
         cure: "run as root where they can be made; apt-get install iproute2",
