@@ -62,7 +62,6 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "run as root where they can be made; apt-get install iproute2",
         probe: Probe::Kernel(has_network_namespaces),
     },
-    Requirement { name: "nats-server", cure: "pitot target install nats-server --yes", probe: Probe::Target },
     program("nghttpd", "apt-get install nghttp2-server"),
     program("nginx", "apt-get install nginx-light"),
     program("openssl", "apt-get install openssl"),
