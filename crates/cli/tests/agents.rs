@@ -87,7 +87,7 @@ fn command(dir: &Path, plan: &str) -> Command {
 #[test]
 fn a_server_and_its_load_are_measured_on_two_hosts() {
     for (test, measure) in [
-        ("f", "repetitions = 1\nwarmup = \"50ms\"\nduration = \"200ms\""),
+        ("f", "repetitions = 1\nwarmup = \"50ms\"\nduration = \"1s\""),
         ("s", "generations = 1\nslices = 2\nslice = \"40ms\"\nwarmup = \"50ms\""),
     ] {
         let (network, dir) = (Network::new(test), tempfile::tempdir().unwrap());

@@ -39,8 +39,13 @@ fn seconds(fault: &Value, name: &str) -> f64 {
 
 /// How far the time of the first right reply is from the end of the fault, which the fault itself has said, in seconds.
 fn off_s(fault: &Value) -> f64 {
-    let lasted = seconds(fault, "ended_s") - seconds(fault, "began_s");
-    let late_s = seconds(&fault["service"], "first_reply_s") - lasted;
+    // On a machine that has no time for it, it may not have been made, or there were too few replies to judge by.
+    let [Some(began), Some(ended), Some(first_reply)] =
+        [&fault["began_s"], &fault["ended_s"], &fault["service"]["first_reply_s"]].map(Value::as_f64)
+    else {
+        return f64::INFINITY;
+    };
+    let late_s = first_reply - (ended - began);
     // A server that is started again may answer others before it answers the lab, which says then that it is there.
     if fault["kind"] == "restart" || fault["server_died"] == true { late_s.max(0.0) } else { late_s.abs() }
 }
