@@ -94,7 +94,7 @@ fn with_a_killed_server(dir: &Path, more: &[&str]) -> (Output, Soak) {
         "-c",
         "2",
         "--for",
-        "5s",
+        "8s",
         "--interval",
         "1s",
         "-o",
