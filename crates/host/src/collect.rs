@@ -91,8 +91,8 @@ fn cpu(print: &mut Fingerprint) {
     group.add("online", read(format!("{base}/online")));
     group.add("isolated", read(format!("{base}/isolated")));
     group.add("nohz_full", read(format!("{base}/nohz_full")).filter(|v| v != "(null)"));
-    let allowed = pitot_sys::affinity::allowed().ok();
-    group.add("allowed", allowed.map(|cpus| show_cpu_list(&cpus)));
+    let given = pitot_sys::affinity::given().ok();
+    group.add("allowed", given.map(|cpus| show_cpu_list(&cpus)));
     group.add("threads on cores", read(format!("{base}/smt/control")));
     let cpus: Vec<String> = names(base)
         .into_iter()

@@ -45,6 +45,12 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("curl", "apt-get install curl"),
     // A compiler of another language is much for one test: where it is missing, nothing is installed.
     Requirement { name: "go", cure: "install Go from go.dev", probe: Probe::Program },
+    // A kernel and an emulator are much for one test: where they are missing, nothing is installed.
+    Requirement {
+        name: "guest-kernel",
+        cure: "pitot kernel install debian:6.12-cloud --yes; apt-get install qemu-system-x86",
+        probe: Probe::Kernel(has_guest_kernel),
+    },
     program("gzip", "apt-get install gzip"),
     program("h2load", "apt-get install nghttp2-client"),
     program("haproxy", "apt-get install haproxy"),
@@ -73,6 +79,8 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("setpriv", "apt-get install util-linux"),
     program("smtp-sink", "apt-get install postfix"),
     program("smtp-source", "apt-get install postfix"),
+    program("ssh", "apt-get install openssh-client"),
+    program("sshd", "apt-get install openssh-server"),
     program("strace", "apt-get install strace"),
     program("swaks", "apt-get install swaks"),
     Requirement {
@@ -106,9 +114,13 @@ impl Requirement {
 
 /// The program of a target that Pitot itself has built.
 pub(crate) fn target_program(name: &str) -> PathBuf {
+    cache().join("pitot/targets").join(name).join("bin").join(name)
+}
+
+/// The user's cache directory.
+fn cache() -> PathBuf {
     let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
-    let cache = env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from);
-    cache.join("pitot/targets").join(name).join("bin").join(name)
+    env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from)
 }
 
 /// Where programs are looked for: `PATH`, and the directories of daemons, which Debian leaves out of a user's `PATH`.
@@ -119,6 +131,13 @@ pub(crate) fn program_directories() -> impl Iterator<Item = PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let versions = versions.map(|version| version.path().join("bin"));
     directories.into_iter().chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from)).chain(versions)
+}
+
+/// Whether guests can be started: QEMU, and a kernel that this user has.
+fn has_guest_kernel() -> bool {
+    let has_kernel = |entry: std::fs::DirEntry| entry.path().join("vmlinuz").is_file();
+    let kernels = std::fs::read_dir(cache().join("pitot/kernels")).into_iter().flatten().flatten();
+    program("qemu-system-x86_64", "").is_met() && kernels.into_iter().any(has_kernel)
 }
 
 fn is_root() -> bool {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::load::ErrorRow;
+use crate::load::{ErrorRow, Steps};
 
 /// One interval. Counts are of the interval alone, but for the errors, which are of the run so far: whoever misses a line
 /// still knows how many there were.
@@ -37,4 +37,7 @@ pub struct Interval {
     pub response: String,
     /// Errors of the run so far by phase and kind.
     pub error_kinds: Vec<ErrorRow>,
+    /// The interval in steps (`--steps`), the first of which begins with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Steps>,
 }

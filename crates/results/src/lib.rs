@@ -30,6 +30,7 @@ mod latency;
 mod lenient;
 pub mod load;
 pub mod mail;
+pub mod merge;
 mod parse;
 mod printed;
 pub mod serve;

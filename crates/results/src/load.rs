@@ -91,6 +91,9 @@ pub struct LoadResult {
     /// A search for the highest rate, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchResult>,
+    /// What each host did of the load, where several did parts of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// Conditions that were to be checked.
     pub gates: Vec<Gate>,
     /// Why the run ended before its time, if it did.
@@ -297,6 +300,35 @@ pub struct OwnCpu {
     pub user: f64,
     /// In the kernel.
     pub system: f64,
+}
+
+/// What one of several hosts did of a load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Part {
+    /// The plan's name for it.
+    pub host: String,
+    /// Its measured part, on the clock of the whole: in what the starts differ is known to the error of the hosts' clocks.
+    pub clock_ns: Window,
+    /// Replies completed per second.
+    pub throughput_rps: f64,
+    /// Requests answered in full, rightly and in time.
+    pub requests_ok: u64,
+    /// Errors of all phases.
+    pub errors: u64,
+    /// Arrivals missed.
+    pub missed: u64,
+    /// Median response time, nanoseconds.
+    pub p50_ns: u64,
+    /// 99th percentile of the response times, nanoseconds.
+    pub p99_ns: u64,
+    /// Share of its busiest thread's time that was spent on a CPU, 0 to 1.
+    pub cpu_utilisation: f64,
+    /// The verdict of its generator.
+    #[serde(deserialize_with = "known_word")]
+    pub verdict: Option<VerdictKind>,
+    /// The sentence behind the verdict.
+    pub reason: String,
 }
 
 /// One second of the measured part.

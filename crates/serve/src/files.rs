@@ -1,7 +1,7 @@
 //! The open-file cache of a worker.
 //!
-//! Paths are resolved by the kernel below the root's descriptor (openat2(2) with RESOLVE_BENEATH), so neither `..`
-//! nor a symbolic link leads out of it, even if the tree changes meanwhile. An entry older than a second (or what
+//! Paths are resolved below the root's descriptor ([`beneath`]), so neither `..` nor a symbolic link leads out of it, even
+//! if the tree changes meanwhile. An entry older than a second (or what
 //! `--file-cache-time` says) is revalidated. Small files are cached with their content, and then need no descriptor.
 //!
 //! A directory that is to be listed is read at once by the worker that needs it, as files are opened: up to 10,000 names
@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use pitot_disk::{DiskFile, FileOptions};
 use pitot_proto::{Derived, FileHandle, FileMeta, OpenError, Opened, Tick};
-use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{self, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::beneath;
 use crate::listing;
 use crate::relay::frame::Stat;
 use crate::relay::remote::RemoteFile;
@@ -272,9 +273,8 @@ fn leave_page_cache(opened: &Opened) {
 fn look(root: &Root, path: &[u8]) -> Result<(OwnedFd, FileMeta), OpenError> {
     // NONBLOCK: opening a fifo must not block the worker; it is refused below.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let path = if path.is_empty() { b"." } else { path };
-    let file = fs::openat2(&*root.directory, path, flags, Mode::empty(), resolve).map_err(explain)?;
+    let file = beneath::open(&root.directory, path, flags).map_err(explain)?;
     let stat = fs::fstat(&file).map_err(explain)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {}

@@ -9,6 +9,7 @@
 mod access_log;
 mod address;
 mod admission;
+mod beneath;
 mod check;
 mod clock;
 mod counters;

@@ -4,8 +4,10 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use pitot_proto::FileMeta;
 use pitot_proto::http::listing::Entries;
-use rustix::fs::{self, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{self, FileType, OFlags, RawDir};
 use rustix::io::Errno;
+
+use crate::beneath;
 
 /// Size of the buffer for getdents64(2).
 const BUFFER_BYTES: usize = 32 << 10;
@@ -17,9 +19,8 @@ const BUFFER_BYTES: usize = 32 << 10;
 /// Those of openat2(2) and getdents64(2).
 pub fn read(root: &OwnedFd, path: &[u8]) -> Result<FileMeta, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let path = if path.is_empty() { b"." } else { path };
-    let directory = fs::openat2(root, path, flags, Mode::empty(), resolve)?;
+    let directory = beneath::open(root, path, flags)?;
     let stat = fs::fstat(&directory)?;
     let mut entries = Entries::default();
     let mut buffer = Vec::with_capacity(BUFFER_BYTES);

@@ -7,6 +7,9 @@ use crate::definition::Target;
 /// Where Debian has daemons, and leaves them out of a user's `PATH`.
 const DAEMONS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
+/// Where Debian has PostgreSQL: a folder for each version, with its programs in `bin`.
+const VERSIONS: &str = "/usr/lib/postgresql";
+
 /// The file that a folder has once all steps of its installation have succeeded.
 pub(crate) const DONE: &str = ".pitot-installed";
 
@@ -73,8 +76,19 @@ impl Places {
         if self.path.iter().any(|folder| is_there(folder)) {
             return Some(name.to_owned());
         }
-        DAEMONS.iter().map(Path::new).find(|folder| is_there(folder)).map(whole)
+        let mut daemons = DAEMONS.iter().map(PathBuf::from).chain(versions());
+        daemons.find(|folder| is_there(folder)).map(|folder| whole(&folder))
     }
+}
+
+/// The folders of programs of which Debian has one for each version of a server, the newest first.
+pub fn versions() -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(VERSIONS).into_iter().flatten().flatten();
+    let mut versions: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .collect();
+    versions.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+    versions.into_iter().map(|(_, folder)| folder)
 }
 
 /// The folder that holds `file`: this one, or one in it, as archives have their content in a folder of their own.

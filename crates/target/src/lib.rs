@@ -20,7 +20,7 @@ mod registry;
 
 pub use definition::{Ready, Recipe, Setting, Stop, Target, TargetFile};
 pub use error::TargetError;
-pub use find::{Found, Missing, Places};
+pub use find::{Found, Missing, Places, versions};
 pub use install::{Installation, Step};
 pub use pages::{DYNAMIC, FILES, PAGES, Page};
 pub use registry::{Known, Registry};

@@ -12,8 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pitot_proto::{StoreError, StoreStep, Upload};
 use pitot_sys::process;
-use rustix::fs::{self, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+
+use crate::beneath;
 
 use super::pending_file::PendingFile;
 use super::stored::Stored;
@@ -76,8 +78,7 @@ impl Uploads {
             None => b".",
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        let directory = Arc::new(fs::openat2(&*self.root, directory, flags, Mode::empty(), resolve)?);
+        let directory = Arc::new(beneath::open(&self.root, directory, flags)?);
         // Names that start with a dot are never served.
         let hidden_name = format!(".upload-{}-{}", process::id(), BEGUN.fetch_add(1, Relaxed));
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;

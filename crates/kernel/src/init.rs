@@ -1,0 +1,128 @@
+//! The first process of a guest: it mounts what programs expect, carries out the job, and sends back what came of it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
+use rustix::system::RebootCommand;
+use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
+
+use crate::cpio::{Writer, content};
+use crate::job::{JOB, Job, OUTCOME, OUTPUT_BYTES_MAX, RESULT, RESULT_BYTES_MAX, STDERR, STDOUT, Summary};
+
+/// The serial line that leads out; the first one is the console.
+const LINE: &str = "/dev/ttyS1";
+
+/// Type and place of what is mounted. What this kernel does not have is left out.
+const MOUNTS: [(&str, &str); 8] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("devpts", "/dev/pts"),
+    ("tmpfs", "/dev/shm"),
+    ("tmpfs", "/tmp"),
+    ("tmpfs", "/run"),
+    ("cgroup2", "/sys/fs/cgroup"),
+];
+
+/// Is the first process of a guest, from its start to its end. It returns only where it is not in one.
+///
+/// # Errors
+/// If this is not the first process of a guest.
+pub fn first_process() -> io::Result<()> {
+    if std::process::id() != 1 || !Path::new(JOB).exists() {
+        return Err(io::Error::other("this is not the first process of a guest"));
+    }
+    if let Err(e) = carry_out() {
+        // It goes to the console, of which the host shows the end.
+        eprintln!("pitot: the job could not be carried out: {e}");
+    }
+    rustix::fs::sync();
+    // QEMU ends in place of starting the machine anew.
+    Ok(rustix::system::reboot(RebootCommand::Restart)?)
+}
+
+fn carry_out() -> io::Result<()> {
+    for (kind, place) in MOUNTS {
+        let _ = fs::create_dir_all(place);
+        let _ = mount(kind, place, kind, MountFlags::NOSUID, None);
+    }
+    for (link, target) in [("/dev/fd", "/proc/self/fd"), ("/dev/stdin", "/proc/self/fd/0")] {
+        let _ = std::os::unix::fs::symlink(target, link);
+    }
+    let mut summary = Summary {
+        release: rustix::system::uname().release().to_string_lossy().into_owned(),
+        ..Summary::default()
+    };
+    if let Err(e) = pitot_sys::loopback::raise() {
+        eprintln!("pitot: the loopback interface is down: {e}");
+    }
+    let job: Job = serde_json::from_slice(&fs::read(JOB)?)?;
+    let began = Instant::now();
+    match run(&job) {
+        Ok(code) => summary.code = Some(code),
+        Err(e) => summary.reason = e.to_string(),
+    }
+    summary.elapsed_ns = began.elapsed().as_nanos() as u64;
+    send(&job, &summary)
+}
+
+/// Runs the program. Meanwhile this process takes in the orphans, as the first one does.
+fn run(job: &Job) -> io::Result<i32> {
+    let (program, arguments) = job.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    command.stdout(File::create(output(STDOUT))?).stderr(File::create(output(STDERR))?);
+    command.env_clear().current_dir("/tmp");
+    command.envs([
+        ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("HOME", "/root"),
+        ("TMPDIR", "/tmp"),
+        ("LC_ALL", "C"),
+    ]);
+    let child = command.spawn()?;
+    let pid = Pid::from_raw(child.id() as i32);
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if Some(ended) == pid => return Ok(code(status)),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+fn code(status: WaitStatus) -> i32 {
+    let status = std::process::ExitStatus::from_raw(status.as_raw());
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+fn output(name: &str) -> String {
+    format!("/run/{name}")
+}
+
+fn send(job: &Job, summary: &Summary) -> io::Result<()> {
+    let mut line = OpenOptions::new().read(true).write(true).open(LINE)?;
+    let mut mode = tcgetattr(&line)?;
+    // Bytes go through as they are.
+    mode.make_raw();
+    tcsetattr(&line, OptionalActions::Now, &mode)?;
+    let mut archive = Writer::new(Vec::new());
+    archive.file(OUTCOME, 0o644, &serde_json::to_vec(summary)?)?;
+    for name in [STDOUT, STDERR] {
+        let mut printed = fs::read(output(name)).unwrap_or_default();
+        printed.truncate(OUTPUT_BYTES_MAX as usize);
+        archive.file(name, 0o644, &printed)?;
+    }
+    if let Some(path) = &job.result
+        && let Ok(result) = content(Path::new(path), RESULT_BYTES_MAX)
+    {
+        archive.file(RESULT, 0o644, &result)?;
+    }
+    line.write_all(&archive.finish()?)?;
+    Ok(tcdrain(&line)?)
+}

@@ -1,0 +1,55 @@
+//! What a guest is to do, and what comes back of it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Where the job stands in a guest.
+pub(crate) const JOB: &str = "/pitot/job.json";
+/// The names of what comes back, in the archive.
+pub(crate) const OUTCOME: &str = "outcome.json";
+pub(crate) const STDOUT: &str = "stdout";
+pub(crate) const STDERR: &str = "stderr";
+pub(crate) const RESULT: &str = "result";
+
+/// At most so much of each output comes back: its beginning.
+pub(crate) const OUTPUT_BYTES_MAX: u64 = 1 << 20;
+/// A larger result does not come back.
+pub(crate) const RESULT_BYTES_MAX: u64 = 256 << 20;
+
+/// What a guest is to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// A file that the program writes and that comes back.
+    pub result: Option<String>,
+}
+
+/// What came of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobOutcome {
+    /// The exit code; 128 and the number of the signal that ended it, as a shell has it; none if it could not be started.
+    pub code: Option<i32>,
+    /// Why it could not be started; else empty.
+    pub reason: String,
+    /// The beginning of what it printed on its standard output.
+    pub stdout: Vec<u8>,
+    /// The same of its standard error.
+    pub stderr: Vec<u8>,
+    /// The file that it was to write, if it did.
+    pub result: Option<Vec<u8>>,
+    /// How long it took, by the guest's clock.
+    pub elapsed: Duration,
+    /// The guest's kernel, as uname(1) prints it.
+    pub release: String,
+}
+
+/// The small part of it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Summary {
+    pub(crate) code: Option<i32>,
+    pub(crate) reason: String,
+    pub(crate) elapsed_ns: u64,
+    pub(crate) release: String,
+}

@@ -1,0 +1,180 @@
+//! The kernels that are there: a folder for each, below the user's cache directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pitot_results::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::vmlinuz;
+
+const IMAGE: &str = "vmlinuz";
+const ABOUT: &str = "kernel.json";
+/// No kernel is larger.
+const IMAGE_BYTES_MAX: u64 = 256 << 20;
+
+/// A kernel that is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Its name, which plans use.
+    pub name: String,
+    /// As uname(1) prints it.
+    pub release: String,
+    /// Where it is from: a package with its version, or a file.
+    pub from: String,
+    /// The SHA-256 of its image, in hexadecimal digits.
+    pub sha256: String,
+    /// Its image.
+    #[serde(skip)]
+    pub image: PathBuf,
+}
+
+/// Where kernels are.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// Whether a name can be that of a kernel: letters, digits, `.`, `-`, `_` and `+`, and no dot at its beginning.
+pub fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+    !name.is_empty() && name.len() <= 64 && !name.starts_with(['.', '-']) && name.chars().all(is_plain)
+}
+
+impl Store {
+    /// The kernels below a folder.
+    pub fn at(folder: PathBuf) -> Store {
+        Store { folder }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// All of them, by name.
+    pub fn list(&self) -> Vec<Kernel> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut kernels: Vec<Kernel> =
+            entries.filter_map(|entry| self.find(entry.file_name().to_str()?)).collect();
+        kernels.sort_by(|a, b| a.name.cmp(&b.name));
+        kernels
+    }
+
+    /// One of them.
+    pub fn find(&self, name: &str) -> Option<Kernel> {
+        let folder = self.folder.join(is_name(name).then_some(name)?);
+        let about = fs::read_to_string(folder.join(ABOUT)).ok()?;
+        let kernel: Kernel = serde_json::from_str(&about).ok()?;
+        let image = folder.join(IMAGE);
+        image.is_file().then(|| Kernel { name: name.to_owned(), image, ..kernel })
+    }
+
+    /// One of them, or what to say where it is not there.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub fn get(&self, name: &str) -> Result<Kernel, Failure> {
+        self.find(name).ok_or_else(|| {
+            let known: Vec<String> = self.list().into_iter().map(|kernel| kernel.name).collect();
+            let cure = match &known[..] {
+                [] => format!("install one: pitot kernel install debian:{name}-cloud --yes"),
+                known => format!("there are {}; pitot kernel add FILE adds one", known.join(", ")),
+            };
+            Failure::misuse(format!("there is no kernel `{name}`"), cure)
+        })
+    }
+
+    /// Puts an image among them. Without a name it has the first two numbers of its release.
+    ///
+    /// # Errors
+    /// If the file is no kernel, or cannot be read or written.
+    pub fn add(&self, image: &Path, from: &str, name: Option<&str>) -> Result<Kernel, Failure> {
+        let shown = image.display();
+        let content = crate::cpio::content(image, IMAGE_BYTES_MAX).map_err(|e| {
+            Failure::misuse(format!("{shown} cannot be read: {e}"), "check its path and permissions")
+        })?;
+        let release = vmlinuz::release(&content).ok_or_else(|| {
+            Failure::misuse(
+                format!("{shown} is no kernel for x86-64"),
+                "give a bzImage (/boot/vmlinuz-...) or a package that has one (linux-image-....deb)",
+            )
+        })?;
+        let name = name.map_or_else(|| vmlinuz::short(&release), str::to_owned);
+        if !is_name(&name) {
+            return Err(Failure::misuse(
+                format!("`{name}` cannot be the name of a kernel"),
+                "give one of letters, digits, ., -, _ and +: --name NAME",
+            ));
+        }
+        let kernel = Kernel {
+            release,
+            from: from.to_owned(),
+            sha256: hex(&content),
+            image: self.folder.join(&name).join(IMAGE),
+            name,
+        };
+        self.write(&kernel, &content).map_err(|e| {
+            let what = format!("{} cannot be written: {e}", kernel.image.display());
+            Failure::run(what, "check its permissions and the free space, or set XDG_CACHE_HOME")
+        })?;
+        Ok(kernel)
+    }
+
+    fn write(&self, kernel: &Kernel, content: &[u8]) -> std::io::Result<()> {
+        let folder = self.folder.join(&kernel.name);
+        // What says that it is there comes last.
+        let _ = fs::remove_file(folder.join(ABOUT));
+        fs::create_dir_all(&folder)?;
+        fs::write(&kernel.image, content)?;
+        fs::write(folder.join(ABOUT), serde_json::to_vec_pretty(kernel)?)
+    }
+
+    /// Removes one of them.
+    ///
+    /// # Errors
+    /// If it is not there or cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<Kernel, Failure> {
+        let kernel = self.get(name)?;
+        let folder = self.folder.join(name);
+        fs::remove_dir_all(&folder).map_err(|e| {
+            Failure::run(format!("{} cannot be removed: {e}", folder.display()), "check its permissions")
+        })?;
+        Ok(kernel)
+    }
+}
+
+/// The SHA-256 in hexadecimal digits.
+pub(crate) fn hex(content: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, content);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_added_found_and_removed_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path().join("kernels"));
+        assert!(store.list().is_empty());
+        assert!(store.get("6.1").unwrap_err().cure.contains("pitot kernel install debian:6.1-cloud"));
+        let mut image = vec![0; 0x400];
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+        image[0x300..0x30c].copy_from_slice(b"6.1.0-56 (x)");
+        let path = folder.path().join("vmlinuz-x");
+        std::fs::write(&path, &image).unwrap();
+        let added = store.add(&path, "a file", None).unwrap();
+        assert_eq!((added.name.as_str(), added.release.as_str()), ("6.1", "6.1.0-56"));
+        assert_eq!(store.get("6.1").unwrap(), added);
+        store.add(&path, "a file", Some("mine")).unwrap();
+        assert_eq!(store.list().len(), 2);
+        assert!(store.add(&path, "a file", Some("../mine")).is_err());
+        std::fs::write(&path, "#!/bin/sh\n").unwrap();
+        assert!(store.add(&path, "a file", None).unwrap_err().what.contains("is no kernel"));
+        store.remove("6.1").unwrap();
+        assert!(store.find("6.1").is_none() && store.remove("..").is_err());
+    }
+}
