@@ -9,6 +9,9 @@ use pitot_proto::client::{
     RequestSpec, Url,
 };
 
+/// What a server of PostgreSQL says before the first query: that no password is needed, and that it is ready.
+const GREETING: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+
 static CLIENT_PROTOCOLS: LazyLock<Vec<Box<dyn ClientProtocol>>> = LazyLock::new(|| {
     let build = |entry: &ClientEntry| {
         let url = Url::parse(entry.example).expect("an example is a URL");
@@ -73,7 +76,10 @@ fn judge<'a>(
 
 fuzz_target!(|data: &[u8]| {
     let [which, cut, input @ ..] = data else { return };
-    let protocol = &*CLIENT_PROTOCOLS[usize::from(*which) % CLIENT_PROTOCOLS.len()];
-    let whole = judge(protocol, [input].into_iter());
+    let which = usize::from(*which) % CLIENT_PROTOCOLS.len();
+    let protocol = &*CLIENT_PROTOCOLS[which];
+    let greeting = if CLIENTS[which].scheme == "postgres" && cut % 2 == 0 { GREETING } else { b"" };
+    let input = [greeting, input].concat();
+    let whole = judge(protocol, [&*input].into_iter());
     assert_eq!(judge(protocol, input.chunks(usize::from(*cut) + 1)), whole);
 });

@@ -31,8 +31,8 @@ pub(crate) struct Collector {
     pub(crate) sent: u64,
     pub(crate) open_ns: u128,
     pub(crate) peak_open: u64,
-    /// The measured part by its steps, where they are asked for.
-    pub(crate) steps: Option<Steps>,
+    /// The measured part by its steps, where they are asked for; where its seconds are not kept, the last one.
+    steps: Option<Steps>,
 }
 
 impl Collector {
@@ -118,11 +118,26 @@ impl Collector {
             if let Some(series) = &mut self.series {
                 series.push(second.clone());
             }
-            if let Some(steps) = &mut self.steps {
-                interval.steps.append_to(steps, interval.second);
+            match (&mut self.steps, &self.series) {
+                (Some(steps), Some(_)) => interval.steps.append_to(steps, interval.second),
+                (Some(steps), None) => {
+                    *steps = Steps { length_ns: steps.length_ns, ..Steps::default() };
+                    interval.steps.append_to(steps, 0);
+                }
+                (None, _) => {}
             }
             finished(self, &second, &interval.response);
         }
+    }
+
+    /// The measured part by its steps, if its seconds are kept.
+    pub(crate) fn whole_steps(&self) -> Option<&Steps> {
+        self.steps.as_ref().filter(|_| self.series.is_some())
+    }
+
+    /// The steps of the second that was finished last, if seconds are not kept.
+    pub(crate) fn steps_of_second(&self) -> Option<&Steps> {
+        self.steps.as_ref().filter(|_| self.series.is_none())
     }
 
     /// The series with missed arrivals in the seconds in which they were due, as is known at the end only.
@@ -146,6 +161,25 @@ mod tests {
         let mut interval = Interval { second, completed, open_peak: completed, ..Interval::default() };
         interval.response.record(Nanos::from_millis(completed));
         interval
+    }
+
+    #[test]
+    fn where_seconds_are_not_kept_each_has_its_own_steps() {
+        let mut collector = Collector::new(1, false).in_steps(Some(Nanos::from_millis(100)));
+        let mut seen = Vec::new();
+        for second in 0..3 {
+            let mut interval = interval(second, 1);
+            interval.steps.right(second as usize);
+            let mut take = |collector: &Collector, _: &Second, _: &Histogram| {
+                seen.push(collector.steps_of_second().unwrap().right.clone());
+            };
+            collector.interval(0, &interval, &mut take);
+        }
+        collector.end(0, &Tally::default(), &mut |collector, _, _| {
+            assert!(collector.whole_steps().is_none());
+            seen.push(collector.steps_of_second().unwrap().right.clone());
+        });
+        assert_eq!(seen, [vec![1], vec![0, 1], vec![0, 0, 1]]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Resul
     let given = [
         ("--method", options.method.is_some()),
         ("-H", !options.headers.is_empty()),
-        ("--body-file", options.content.body_file.is_some() && client.scheme != "smtp"),
+        ("--body-file", options.content.body_file.is_some() && !matches!(client.scheme, "smtp" | "postgres")),
         ("--form", !options.content.form.is_empty()),
         ("--basic-auth", options.content.basic_auth.is_some()),
         ("--user-agent", options.content.user_agent.is_some()),
@@ -24,7 +24,7 @@ pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Resul
             "leave it out; pitot load --help has the options of each scheme",
         ));
     }
-    if url.user_info.is_some() && !client.has_methods {
+    if url.user_info.is_some() && !client.logs_in {
         return Err(Failure::misuse(
             format!("the URL holds a user name, and {}:// does not log in here", client.scheme),
             "leave it out",
@@ -74,10 +74,11 @@ mod tests {
     }
 
     #[test]
-    fn only_http_logs_in() {
+    fn only_some_protocols_log_in() {
         let options = Options::new("");
         assert!(check(&options, &url("http://me@h"), find("http").unwrap()).is_ok());
         assert!(check(&options, &url("redis://:p@h"), find("redis").unwrap()).is_err());
+        assert!(check(&options, &url("postgres://me:p@h"), find("postgres").unwrap()).is_ok());
     }
 
     #[test]

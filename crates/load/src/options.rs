@@ -11,6 +11,7 @@ use pitot_tls::client::TlsOptions;
 
 use crate::pace::PaceOptions;
 use crate::requests::SessionOptions;
+use crate::share::Share;
 use crate::think::ThinkTimes;
 use crate::workload::WorkloadOptions;
 
@@ -102,6 +103,8 @@ pub struct Options {
     pub fail_if: Vec<String>,
     /// Also count right replies and errors in steps of this length.
     pub step: Option<Nanos>,
+    /// The part of this load that is this run's own.
+    pub share: Share,
 }
 
 impl Options {
@@ -149,6 +152,7 @@ impl Options {
             abort_on: Vec::new(),
             fail_if: Vec::new(),
             step: None,
+            share: Share::WHOLE,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::growth::Growth;
 use crate::http_version;
 use crate::options::Options;
 use crate::pace::{self, PACES, Pace, PaceEntry, PaceOptions};
+use crate::parts;
 use crate::protocol::{self, Built};
 use crate::reach::Reach;
 use crate::requests;
@@ -80,6 +81,8 @@ pub struct Plan {
     pub(crate) conditions: Conditions,
     /// Right replies and errors are counted in steps of this length too.
     pub(crate) step: Option<Nanos>,
+    /// The part of all this that is this run's own.
+    pub(crate) share: Share,
 }
 
 impl Plan {
@@ -107,6 +110,7 @@ impl Plan {
         if let Some(sessions) = &sessions {
             check_sessions(options, sessions)?;
         }
+        parts::check(options, &pace, sessions.is_some())?;
         let thinks = sessions.is_some() || matches!(pace, Pace::Closed { think } if think > Nanos::ZERO);
         if options.think_times != ThinkTimes::Constant && !thinks {
             return Err(Failure::misuse(
@@ -152,6 +156,7 @@ impl Plan {
             seed: options.seed,
             conditions,
             step: steps::check(options.step)?,
+            share: options.share,
         })
     }
 
@@ -160,9 +165,14 @@ impl Plan {
         self.duration.map(|duration| self.warmup + duration)
     }
 
+    /// Connections of all groups together, of all parts of the load.
+    pub(crate) fn connections_of_all(&self) -> u64 {
+        self.groups.iter().map(|(_, group)| group.connections).sum()
+    }
+
     /// Connections of all groups together.
     pub(crate) fn connections(&self) -> u64 {
-        self.groups.iter().map(|(_, group)| group.connections).sum()
+        self.groups.iter().map(|(_, group)| group.part(self.share)).sum()
     }
 
     /// Streams in use at once on a connection of HTTP/2.
@@ -178,7 +188,7 @@ impl Plan {
     /// Connections that must be open before the run can start.
     pub(crate) fn opened_before_start(&self) -> u64 {
         let early = |group: &Group| group.lifecycle.connect_at == ConnectAt::BeforeStart;
-        self.groups.iter().filter(|(_, g)| early(g)).map(|(_, g)| g.connections).sum()
+        self.groups.iter().filter(|(_, g)| early(g)).map(|(_, g)| g.part(self.share)).sum()
     }
 
     /// Whether there are requests to be answered, other than those that keep idle connections alive.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::engine::{Route, Sources};
 use crate::pace::{Pace, STEPS_MAX};
+use crate::parts;
 use crate::plan::{PROCESSES_MAX, Plan};
 use crate::share::Share;
 use crate::workload::Usage;
@@ -58,7 +59,8 @@ impl Plan {
         }
         let processes = processes(self.processes, connections)?;
         // A thread without a connection would have a share of the rate that nobody sends.
-        let to_share = self.active().map_or(connections, |group| group.connections / group.unit);
+        let to_share = self.active().map_or(connections, |group| group.part(self.share) / group.unit);
+        parts::check_connections(to_share, self.connections_of_all(), self.share)?;
         let needed = needed_processes(connections, limits::descriptors());
         if to_share < needed {
             return Err(Failure::misuse(
@@ -127,7 +129,7 @@ impl PreparedRun {
         let idle = groups().filter(|g| matches!(g.lifecycle.usage, Usage::Idle { .. }));
         json!({
             "workload": plan.groups.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-            "connections": plan.connections(),
+            "connections": plan.connections_of_all(),
             "users": groups().find(|g| matches!(g.lifecycle.usage, Usage::Pages { .. })).map(|g| g.connections / g.unit),
             "idle": idle.map(|g| g.connections).sum::<u64>(),
             "requests_per_connection": groups().map(|g| g.lifecycle.requests_max).find(|&n| n != u64::MAX),

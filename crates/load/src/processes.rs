@@ -20,7 +20,6 @@ use crate::message::Message;
 use crate::pace::Pace;
 use crate::pace::constant_at;
 use crate::prepared::PreparedRun;
-use crate::share::Share;
 use crate::tally::{Interval, Tally};
 use crate::threads::Threads;
 
@@ -169,7 +168,7 @@ pub fn work(run: &PreparedRun, spec: &WorkerSpec) -> Result<(), String> {
     process::die_with_parent(spec.parent);
     let step = spec.rate.map(constant_at);
     let pace: &Pace = step.as_ref().unwrap_or(&run.plan.pace);
-    let share = Share { index: spec.index, count: spec.count };
+    let share = run.plan.share.part(spec.index, spec.count);
     let (sender, receiver) = channel();
     let threads = Threads::start(run, pace, share, &sender);
     let gate = Arc::clone(&threads.gate);

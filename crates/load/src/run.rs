@@ -20,7 +20,6 @@ use crate::preload::preload;
 use crate::prepared::PreparedRun;
 use crate::processes::{Processes, Respawn};
 use crate::report::{self, INTERRUPTED, Report};
-use crate::share::Share;
 use crate::silence;
 use crate::threads::Threads;
 use crate::verdict;
@@ -149,7 +148,7 @@ fn measure(
         let processes = Processes::start(respawn, run.processes, rate, &sender).map_err(stopped)?;
         (Workers::Processes(processes), run.processes)
     } else {
-        (Workers::Threads(Threads::start(run, pace, Share::WHOLE, &sender)), run.threads)
+        (Workers::Threads(Threads::start(run, pace, run.plan.share, &sender)), run.threads)
     };
     drop(sender);
     let collector = Collector::new(sources as usize, watch.keeps_seconds()).in_steps(run.plan.step);
@@ -259,7 +258,9 @@ impl Supervisor<'_> {
         if self.run.plan.opened_before_start() > 0 && self.opened == 0 {
             return self.end("no connection could be opened");
         }
-        let at = now() + Gate::of(self.run.processes).notice();
+        let Some(at) = self.watch.start(now() + Gate::of(self.run.processes).notice()) else {
+            return self.end("nobody said when to start");
+        };
         self.start_at = Some(at);
         self.watch.measured_from(at + self.run.plan.warmup);
         self.workers.open(at);
@@ -273,6 +274,7 @@ impl Supervisor<'_> {
         let mut abort: Option<String> = None;
         take(&mut self.collector, &mut |collector, second, response| {
             watch.second(&Progress {
+                steps: collector.steps_of_second(),
                 second,
                 response,
                 errors: collector.errors,
@@ -324,7 +326,7 @@ impl Measured {
         match pace {
             Pace::Open(open) if self.length() > Nanos::ZERO => {
                 let due = open.expected(plan.warmup + self.length()) - open.expected(plan.warmup);
-                Some(due / self.length().as_secs_f64())
+                Some(due / self.length().as_secs_f64() / plan.share.count as f64)
             }
             Pace::Open(_) | Pace::Closed { .. } | Pace::Search(_) => None,
         }
@@ -391,7 +393,7 @@ impl Measured {
             protocol: tally.protocol.clone(),
             unanswered_since_s: silence::at_the_end(tally).map(|silence| silence.since.as_secs_f64()),
             series: collector.series(),
-            steps: collector.steps.clone(),
+            steps: collector.whole_steps().cloned(),
             client: Client {
                 cpu_user_s: tally.threads.iter().map(|t| t.cpu_user_s).sum(),
                 cpu_system_s: tally.threads.iter().map(|t| t.cpu_system_s).sum(),
@@ -408,6 +410,7 @@ impl Measured {
             }),
             pages: tally.pages.as_ref().map(|pages| pages.figures(length, self.asked(plan, pace))),
             search: None,
+            parts: Vec::new(),
             gates: plan.conditions.fail_if.iter().map(|condition| gate(condition, &figures)).collect(),
             ended_early: self.ended_early.clone(),
             histograms: report::encode(&recorded),

@@ -1,8 +1,11 @@
+/// At most so many parts can be asked for.
+const PARTS_MAX: u64 = 1024;
+
 /// One part of a whole that is split evenly: the threads of all processes share connections, requests and rate.
 ///
 /// What the user gives are totals. A remainder is given to the first parts, one each, and never dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Share {
+pub struct Share {
     /// Which part, from 0.
     pub(crate) index: u64,
     /// How many parts there are.
@@ -11,7 +14,22 @@ pub(crate) struct Share {
 
 impl Share {
     /// The only part.
-    pub(crate) const WHOLE: Share = Share { index: 0, count: 1 };
+    pub const WHOLE: Share = Share { index: 0, count: 1 };
+
+    /// Reads `2/3`: the second of three parts.
+    ///
+    /// # Errors
+    /// One line if it is no such text.
+    pub fn parse(text: &str) -> Result<Share, String> {
+        let numbers =
+            text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((part @ 1.., count)) if part <= count && count <= PARTS_MAX => {
+                Ok(Share { index: part - 1, count })
+            }
+            _ => Err(format!("write it like 2/3, the second of three parts; {PARTS_MAX} are the most")),
+        }
+    }
 
     /// How much of `total` this part gets.
     pub(crate) fn of(self, total: u64) -> u64 {
@@ -43,6 +61,14 @@ mod tests {
                 assert_eq!(Share { index, count }.before(total), before);
             }
             assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
+        }
+    }
+
+    #[test]
+    fn a_part_is_written_as_a_fraction() {
+        assert_eq!(Share::parse("2/3"), Ok(Share { index: 1, count: 3 }));
+        for wrong in ["", "2", "0/3", "4/3", "1/0", "-1/2", "1/2/3", "1/9999999"] {
+            assert!(Share::parse(wrong).unwrap_err().contains("2/3"), "{wrong}");
         }
     }
 

@@ -1,9 +1,14 @@
 use pitot_meter::{Histogram, Nanos};
 
-use pitot_results::load::{ErrorRow, Second, Step};
+use pitot_results::load::{ErrorRow, Second, Step, Steps};
 
 /// Observes a run, and may end it early.
 pub trait Watch {
+    /// All connections have been tried. When to start, which must not be before `earliest`; `None` ends the run.
+    fn start(&mut self, earliest: Nanos) -> Option<Nanos> {
+        Some(earliest)
+    }
+
     /// All connections have been tried, and the measured part will begin then.
     fn measured_from(&mut self, at: Nanos) {
         let _ = at;
@@ -37,6 +42,8 @@ pub struct Progress<'a> {
     pub second: &'a Second,
     /// The response times of that second.
     pub response: &'a Histogram,
+    /// That second in its steps, where they are asked for and the seconds are not kept.
+    pub steps: Option<&'a Steps>,
     /// Errors so far, of all phases.
     pub errors: u64,
     /// The same by phase and kind.

@@ -11,7 +11,6 @@ use crate::engine::{Engine, EngineEntry, Route};
 use crate::gate::Gate;
 use crate::prepared::PreparedRun;
 use crate::recorder::{Intervals, Recorder, SliceRecord};
-use crate::share::Share;
 use crate::tally::Interval;
 
 /// What a lane needs to be opened, on the thread that will have it.
@@ -25,7 +24,7 @@ pub(super) struct LanePlan {
 impl LanePlan {
     /// The part of thread `index`.
     pub(super) fn new(run: &PreparedRun, index: u64) -> LanePlan {
-        let share = Share::WHOLE.part(index, run.threads);
+        let share = run.plan.share.part(index, run.threads);
         let cpus = &run.plan.cpus;
         LanePlan {
             thread: run.plan.thread(share, &run.plan.pace),

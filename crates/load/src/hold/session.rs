@@ -20,6 +20,8 @@ use crate::watch::Watch;
 
 /// A slice may not be longer than this: response times beyond it are not distinguished either.
 const LENGTH_MAX: Nanos = Nanos::from_secs(3600);
+/// A slice that is to begin later than this begins after it: the clock that was meant is another one.
+const NOTICE_MAX: Nanos = Nanos::from_secs(1);
 
 /// Groups of connections that are held, on the calling thread and its helpers.
 pub struct Session {
@@ -142,26 +144,35 @@ impl Session {
     }
 
     /// Runs a slice of a group: requests begin for as long as `length`, and then those under way are answered. `read_at` is
-    /// when the command was read.
+    /// when the command was read; `at` when the slice is to begin, if that is agreed on.
     ///
     /// # Errors
     /// There is no such group, or the load generator itself could not go on; the group is closed then. A server that does
     /// not answer is no such error: that is in the slice.
-    pub fn run(&mut self, name: &str, length: Nanos, read_at: Nanos) -> Result<Slice, Failure> {
+    pub fn run(
+        &mut self,
+        name: &str,
+        length: Nanos,
+        read_at: Nanos,
+        at: Option<Nanos>,
+    ) -> Result<Slice, Failure> {
         if length == Nanos::ZERO || length > LENGTH_MAX {
             return Err(Failure::misuse(
                 format!("a slice of {length}"),
                 "write a time from 1us to 1h: run 50ms",
             ));
         }
-        let at = self.find(name)?;
-        let group = &mut self.groups[at];
+        let found = self.find(name)?;
+        let group = &mut self.groups[found];
         let helpers = group.helpers;
         let mut records = self.empty.split_off(self.empty.len() - (helpers + 1));
         let next = records.pop().unwrap_or_default();
         let start = Arc::new(Start::new(helpers + 1));
         self.helpers.run(group.number, length, &start, records);
         let prepared = self.seat.take(group.lane.cpu).and_then(|()| group.lane.prepare());
+        // The helpers wait for this thread.
+        let wait = at.map_or(Nanos::ZERO, |at| at.since(now())).min(NOTICE_MAX);
+        std::thread::sleep(wait.into());
         let begin = start.arrive();
         let own = prepared.and_then(|()| group.lane.run(begin, length, next)).map(Box::new);
         let others = self.helpers.done(helpers);
@@ -174,7 +185,7 @@ impl Session {
         });
         match lanes {
             Ok(lanes) => {
-                let slice = sum::slice(name, read_at, &lanes);
+                let slice = sum::slice(name, at.map_or(read_at, |at| at.max(read_at)), &lanes);
                 self.used.extend(lanes.into_iter().map(|lane| lane.record.interval));
                 Ok(slice)
             }

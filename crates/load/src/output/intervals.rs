@@ -2,9 +2,11 @@
 
 use pitot_meter::Histogram;
 use pitot_results::interval::Interval;
-use pitot_results::load::ErrorRow;
+use pitot_results::load::{ErrorRow, StepErrors, Steps};
 
 use crate::watch::Progress;
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// Puts seconds together to intervals.
 #[derive(Debug)]
@@ -37,6 +39,9 @@ impl Intervals {
         interval.sent += second.sent;
         interval.open = second.open;
         self.response.merge(progress.response);
+        if let Some(steps) = progress.steps {
+            append(interval.steps.get_or_insert_default(), steps, second.t_s - interval.t_s);
+        }
         if (second.t_s + 1).is_multiple_of(self.length_s) { self.end(progress.kinds) } else { None }
     }
 
@@ -50,10 +55,25 @@ impl Intervals {
     }
 }
 
+/// Adds the steps of a second to those of its interval, in which it is the one of that number.
+fn append(all: &mut Steps, steps: &Steps, second: u64) {
+    all.length_ns = steps.length_ns;
+    let first = second * SECOND_NS / steps.length_ns.max(1);
+    all.right.resize(first as usize, 0);
+    all.right.extend(&steps.right);
+    for row in &steps.errors {
+        let at = row.at.iter().map(|(step, count)| (first + step, *count));
+        match all.errors.iter_mut().find(|known| known.phase == row.phase && known.kind == row.kind) {
+            Some(known) => known.at.extend(at),
+            None => all.errors.push(StepErrors { at: at.collect(), ..row.clone() }),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use pitot_meter::Nanos;
-    use pitot_results::load::Second;
+    use pitot_results::load::{Second, StepErrors, Steps};
 
     use super::*;
 
@@ -66,9 +86,12 @@ mod tests {
             let mut response = Histogram::new();
             response.record(Nanos::from_millis(t_s + 1));
             let kinds = [ErrorRow { kind: "reset".into(), count: t_s + 1, ..ErrorRow::default() }];
+            let row = StepErrors { phase: "receive".into(), kind: "reset".into(), at: vec![(1, t_s)] };
+            let steps = Steps { length_ns: SECOND_NS / 4, right: vec![t_s, 2], errors: vec![row] };
             let progress = Progress {
                 second: &second,
                 response: &response,
+                steps: Some(&steps),
                 errors: t_s + 1,
                 kinds: &kinds,
                 left: None,
@@ -81,6 +104,9 @@ mod tests {
         let spans: Vec<_> = read.iter().map(|i| (i.t_s, i.length_s, i.completed, i.errors, i.open)).collect();
         assert_eq!(spans, [(0, 3, 33, 3, 2), (3, 2, 27, 2, 4)]);
         assert_eq!(read[0].error_kinds[0].count, 3);
+        let steps = read[1].steps.as_ref().unwrap();
+        assert_eq!(steps.right, [3, 2, 0, 0, 4, 2]);
+        assert_eq!((steps.errors.len(), &steps.errors[0].at), (1, &vec![(1, 3), (5, 4)]));
         let response = Histogram::decode(&read[1].response).unwrap();
         // To the resolution of a histogram.
         assert_eq!((response.count(), (response.min().0 + 500_000) / 1_000_000), (2, 4));

@@ -227,6 +227,7 @@ mod tests {
         live.second(&Progress {
             second: &second,
             response: &response,
+            steps: None,
             errors: 3,
             kinds,
             left,
@@ -266,6 +267,7 @@ mod tests {
         let progress = Progress {
             second: &Second::default(),
             response: &Histogram::new(),
+            steps: None,
             errors: 1,
             kinds: &kinds,
             left: None,

@@ -22,6 +22,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     requests_per_connection_max: None,
     url_options: &[],
     has_methods: false,
+    logs_in: false,
     example: "blob://127.0.0.1:8080/1024",
     build,
 };

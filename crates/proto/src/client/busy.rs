@@ -18,6 +18,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     requests_per_connection_max: Some(1),
     url_options: &[],
     has_methods: false,
+    logs_in: false,
     example: "busy://127.0.0.1:8080",
     build,
 };

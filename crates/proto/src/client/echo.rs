@@ -28,6 +28,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     requests_per_connection_max: None,
     url_options: &[],
     has_methods: false,
+    logs_in: false,
     example: "echo://127.0.0.1:7007/64",
     build,
 };

@@ -43,6 +43,8 @@ pub struct ClientEntry {
     pub url_options: &'static [UrlOption],
     /// Requests have a method, which is `POST` for one with a body if none is named.
     pub has_methods: bool,
+    /// A URL may hold the name and the password of a user.
+    pub logs_in: bool,
     /// A URL to show.
     pub example: &'static str,
     /// Builds the requests, or says in one line what is wrong with the URL or the options.

@@ -21,6 +21,7 @@ mod judgement;
 mod memcache;
 mod outgoing;
 pub mod page;
+mod postgres;
 mod protocol;
 mod redis;
 mod registry;

@@ -1,7 +1,7 @@
 //! The URL schemes, as data.
 
 use super::entry::ClientEntry;
-use super::{blob, busy, echo, http, memcache, redis, smtp, trade};
+use super::{blob, busy, echo, http, memcache, postgres, redis, smtp, trade};
 
 /// All schemes, in the order in which lists show them; the first is the example of a URL.
 pub static CLIENTS: &[ClientEntry] = &[
@@ -10,6 +10,7 @@ pub static CLIENTS: &[ClientEntry] = &[
     busy::ENTRY,
     echo::ENTRY,
     memcache::ENTRY,
+    postgres::ENTRY,
     redis::ENTRY,
     smtp::ENTRY,
     trade::ENTRY,

@@ -37,6 +37,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     requests_per_connection_max: None,
     url_options: &[],
     has_methods: true,
+    logs_in: true,
     example: "http://127.0.0.1:8080/bytes/1024",
     build: of_version,
 };

@@ -28,6 +28,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     requests_per_connection_max: None,
     url_options: URL_OPTIONS,
     has_methods: false,
+    logs_in: false,
     example: "memcache://127.0.0.1:11211/?keys=100k&get=0.9",
     build,
 };

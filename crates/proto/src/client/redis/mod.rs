@@ -29,6 +29,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     requests_per_connection_max: None,
     url_options: URL_OPTIONS,
     has_methods: false,
+    logs_in: false,
     example: "redis://127.0.0.1:6379/?keys=100k&get=0.9",
     build,
 };

@@ -34,6 +34,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     requests_per_connection_max: None,
     url_options: URL_OPTIONS,
     has_methods: false,
+    logs_in: false,
     example: "smtp://127.0.0.1:2525/?recipients=5&size=1KiB",
     build,
 };

@@ -28,6 +28,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     requests_per_connection_max: None,
     url_options: options::URL_OPTIONS,
     has_methods: false,
+    logs_in: false,
     example: "trade://127.0.0.1:8080",
     build: conn::build,
 };

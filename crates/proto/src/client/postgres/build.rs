@@ -1,0 +1,131 @@
+//! From a URL and its options to the queries of a run.
+
+use std::sync::Arc;
+
+use super::conn::PostgresConn;
+use super::login::Account;
+use super::options::{Options, Protocol, decoded};
+use super::query::Query;
+use super::write;
+use crate::client::choice::RequestChoice;
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};
+use crate::client::url::Url;
+
+/// Whom a URL without a name logs in as.
+const USER: &str = "postgres";
+/// What is asked if nothing else is.
+const QUERY: &str = "SELECT 1";
+
+/// What all connections share.
+#[derive(Debug)]
+pub(super) struct Postgres {
+    pub(super) account: Account,
+    /// The first message of a connection.
+    pub(super) startup: &'static [u8],
+    /// What prepares all statements; nothing if they are not prepared.
+    pub(super) prepare: &'static [u8],
+    pub(super) is_simple: bool,
+    pub(super) requests: Vec<Request>,
+    pub(super) choice: RequestChoice,
+}
+
+/// A query, and what a right reply to it is.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) query: Query,
+    pub(super) rows: Option<u64>,
+    /// The first column of each row.
+    pub(super) value: Option<&'static [u8]>,
+}
+
+/// Builds the queries of a URL.
+///
+/// # Errors
+/// A query that is not understood; options that mean nothing here.
+pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
+    let account = account(url)?;
+    let parsed =
+        options.requests.iter().map(|spec| Options::parse(&spec.path)).collect::<Result<Vec<_>, _>>()?;
+    let Some(first) = parsed.first() else { return Err("there is no query to send".into()) };
+    if parsed.iter().any(|other| other.database != first.database || other.protocol != first.protocol) {
+        return Err(
+            "all queries of a run are sent on the same connections: give them the same database and protocol"
+                .into(),
+        );
+    }
+    let database = first.database.clone().unwrap_or_else(|| account.user.clone());
+    let protocol = first.protocol;
+    let mut startup = Vec::new();
+    write::startup(&mut startup, &account.user, &database);
+    let (mut prepare, mut requests) = (Vec::new(), Vec::new());
+    for (n, (parsed, spec)) in parsed.into_iter().zip(&options.requests).enumerate() {
+        let text = text(parsed.query, spec)?;
+        let statement = format!("q{n}");
+        if protocol == Protocol::Prepared {
+            write::parse(&mut prepare, &statement, &text);
+        }
+        let value = parsed.value.map(String::into_bytes).or_else(|| options.expect_body.clone());
+        requests.push(Request {
+            query: Query::new(&text, protocol, parsed.parameters, statement),
+            rows: parsed.rows,
+            value: value.map(|value| &*value.leak()),
+        });
+    }
+    if !prepare.is_empty() {
+        write::sync(&mut prepare);
+    }
+    Ok(Box::new(Run(Arc::new(Postgres {
+        account,
+        startup: startup.leak(),
+        prepare: prepare.leak(),
+        is_simple: protocol == Protocol::Simple,
+        requests,
+        choice: RequestChoice::of(options)?,
+    }))))
+}
+
+/// Whom a URL logs in as.
+fn account(url: &Url) -> Result<Account, String> {
+    let (user, password) =
+        match url.user_info.as_deref().map(|info| info.split_once(':').unwrap_or((info, ""))) {
+            None => (USER, ""),
+            Some(("", password)) => (USER, password),
+            Some(account) => account,
+        };
+    let password = decoded(password)?;
+    Ok(Account { user: decoded(user)?, password: Some(password).filter(|password| !password.is_empty()) })
+}
+
+/// The query of a request: that of the URL, or the body.
+fn text(query: Option<String>, spec: &RequestSpec) -> Result<String, String> {
+    match (query, spec.body.is_empty()) {
+        (query, true) => Ok(query.unwrap_or_else(|| QUERY.to_owned())),
+        (Some(_), false) => {
+            Err("the query stands in the URL, and the body is another one: leave one of them out".into())
+        }
+        (None, false) if spec.body.contains(&0) => {
+            Err("the query holds a byte of zero, which PostgreSQL takes for its end".into())
+        }
+        (None, false) => {
+            String::from_utf8(spec.body.clone()).map_err(|_| "the query is not UTF-8".to_owned())
+        }
+    }
+}
+
+struct Run(Arc<Postgres>);
+
+impl ClientProtocol for Run {
+    fn connect(&self) -> Box<dyn ClientConn> {
+        Box::new(PostgresConn::new(Arc::clone(&self.0)))
+    }
+
+    fn request_bytes_max(&self) -> Option<usize> {
+        let greeting = self.0.startup.len().max(self.0.prepare.len());
+        let mut requests = self.0.requests.iter().map(|request| request.query.bytes());
+        requests.try_fold(greeting, |max, bytes| Some(max.max(bytes?)))
+    }
+
+    fn preload(&self) -> Option<Box<dyn Preload>> {
+        None
+    }
+}

@@ -1,0 +1,76 @@
+//! Writing messages (PostgreSQL documentation, "Message Formats").
+
+/// Appends a message of a kind whose content `write` appends.
+pub(super) fn message(out: &mut Vec<u8>, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
+    out.push(kind);
+    counted(out, write);
+}
+
+/// Appends what `write` appends, behind its length, which includes itself.
+fn counted(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    write(out);
+    let length = (out.len() - at) as u32;
+    out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Appends a string and its end.
+pub(super) fn string(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
+    out.push(0);
+}
+
+/// The first message of a connection.
+pub(super) fn startup(out: &mut Vec<u8>, user: &str, database: &str) {
+    counted(out, |out| {
+        out.extend_from_slice(&[0, 3, 0, 0]);
+        for text in
+            ["user", user, "database", database, "application_name", "pitot", "client_encoding", "UTF8"]
+        {
+            string(out, text);
+        }
+        out.push(0);
+    });
+}
+
+/// `Parse`: the types of parameters are left to the server.
+pub(super) fn parse(out: &mut Vec<u8>, statement: &str, query: &str) {
+    message(out, b'P', |out| {
+        string(out, statement);
+        string(out, query);
+        out.extend_from_slice(&[0, 0]);
+    });
+}
+
+/// `Bind` to the unnamed portal; parameters and results are texts.
+pub(super) fn bind<T: AsRef<[u8]>>(
+    out: &mut Vec<u8>,
+    statement: &str,
+    parameters: impl ExactSizeIterator<Item = T>,
+) {
+    message(out, b'B', |out| {
+        out.push(0);
+        string(out, statement);
+        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
+        for parameter in parameters {
+            let text = parameter.as_ref();
+            out.extend_from_slice(&(text.len() as u32).to_be_bytes());
+            out.extend_from_slice(text);
+        }
+        out.extend_from_slice(&[0, 0]);
+    });
+}
+
+/// `Describe` and `Execute` of the unnamed portal, all its rows, and `Sync`.
+pub(super) fn run(out: &mut Vec<u8>) {
+    message(out, b'D', |out| out.extend_from_slice(b"P\0"));
+    message(out, b'E', |out| out.extend_from_slice(&[0; 5]));
+    sync(out);
+}
+
+/// `Sync`.
+pub(super) fn sync(out: &mut Vec<u8>) {
+    message(out, b'S', |_| {});
+}
