@@ -1,4 +1,4 @@
-//! The table of false alarms and of detection: `cargo run --release -p pitot-drift --example levels [SERIES]`.
+//! The table of false alarms and of detection: `cargo run --release -p pitot-drift --example levels [SERIES] [SEED]`.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -9,6 +9,7 @@ use support::{DRIFTS, SETTLED, autoregression, every_ten_seconds};
 
 fn main() {
     let series: usize = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1_000);
+    let seed: u64 = std::env::args().nth(2).and_then(|n| n.parse().ok()).unwrap_or(7);
     let question = Question { resamples: 399, ..Question::default() };
     println!("false alarms at 5%, of {series} series without a drift");
     println!(
@@ -17,7 +18,7 @@ fn main() {
     );
     for n in [30, 60, 720] {
         for persistence in [0.0, 0.3, 0.6, 0.9] {
-            let mut random = Random::new(7);
+            let mut random = Random::new(seed);
             let mut alarms = [0; 5];
             for _ in 0..series {
                 let values = autoregression(persistence, n, &mut random);

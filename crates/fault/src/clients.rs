@@ -12,6 +12,9 @@ use pitot_meter::{Nanos, Random, now};
 use pitot_sys::{connect, socket};
 use rustix::net::sockopt;
 
+use crate::entry::Begun;
+use crate::options::Options;
+
 /// Between two looks at all clients.
 const TICK: Duration = Duration::from_millis(10);
 /// What a slow reader takes at once, and how often: 640 bytes a second.
@@ -42,15 +45,22 @@ pub(crate) enum Habit {
     },
 }
 
+/// Makes the fault that is so many clients of the server with this habit. `what` they do ends a sentence.
+pub(crate) fn begin(options: &Options, habit: Habit, what: &str) -> Result<Begun, String> {
+    let to = options.to.ok_or("the server's address is not known")?;
+    let clients = Clients::start(to, options.clients, habit);
+    Ok(Begun { what: format!("{} clients {what}", options.clients), held: Some(Box::new(clients)) })
+}
+
 /// Clients at work; they leave when this is dropped.
-pub(crate) struct Clients {
+struct Clients {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Clients {
     /// Starts `count` clients of the server at `to`.
-    pub(crate) fn start(to: SocketAddr, count: usize, habit: Habit) -> Clients {
+    fn start(to: SocketAddr, count: usize, habit: Habit) -> Clients {
         let _ = pitot_sys::limits::raise_descriptors();
         let stop = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&stop);

@@ -5,6 +5,7 @@
 //! the fault: the longest gap between replies, and the rate of stretches of [`STRETCH_NS`].
 
 use pitot_results::load::{Steps, Window};
+use serde::{Deserialize, Serialize};
 
 use crate::record::FaultRecord;
 
@@ -12,8 +13,10 @@ use crate::record::FaultRecord;
 const STRETCH_NS: u64 = 100_000_000;
 /// A rate is back when it has been for this long, the first stretch included.
 const SUSTAINED_STRETCHES: usize = 4;
+/// How finely replies are to be counted (`pitot load --steps`).
+pub const STEP_NS: u64 = 10_000_000;
 /// What came earlier before the fault than this says little about it.
-const BEFORE_NS: u64 = 3_000_000_000;
+pub const BEFORE_NS: u64 = 3_000_000_000;
 /// Fewer stretches than these say nothing of what is usual.
 const STRETCHES_MIN: usize = 5;
 /// The rate is back at this share of what it was.
@@ -24,7 +27,7 @@ const GAPS_MIN: u64 = 3;
 const GAP_MIN_NS: u64 = 50_000_000;
 
 /// Replies around a fault.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Service {
     /// Right replies per second before it: the median of stretches.
     pub before_rps: f64,
@@ -47,7 +50,7 @@ pub struct Service {
 }
 
 /// What clients saw of a fault.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// How long it lasted, seconds.
     pub lasted_s: f64,

@@ -23,10 +23,10 @@ mod schedule;
 mod undo;
 
 pub use carry_out::{BEGAN, ENDED, carry_out};
-pub use effect::{Effect, Service, service_around};
+pub use effect::{BEFORE_NS, Effect, STEP_NS, Service, service_around};
 pub use entry::{Aim, Begun, Fault, Means};
 pub use faults::{FAULTS, find};
 pub use options::{Given, OPTIONS, Options, Which};
 pub use record::FaultRecord;
-pub use schedule::{At, FaultPlan, Moment, Schedule, schedule};
+pub use schedule::{At, FaultPlan, Moment, Schedule, schedule, schedule_of_soak};
 pub use undo::Undo;

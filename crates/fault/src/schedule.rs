@@ -13,6 +13,9 @@ pub struct FaultPlan {
     pub kind: String,
     /// When it begins.
     pub at: At,
+    /// In a soak it is made anew after every so many seconds, in a run once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every_s: Option<f64>,
     /// How long it lasts, seconds; the fault's own length if none.
     pub for_s: Option<f64>,
     /// Options by name, as the plan spells them.
@@ -36,16 +39,16 @@ impl FaultPlan {
     }
 }
 
-/// One fault of one repetition.
+/// One fault of one repetition, or of a soak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
     /// Its position in the plan.
     pub number: usize,
-    /// When it begins, seconds from the start of the measured part.
+    /// When it begins, seconds from the start of the measured part; of a soak, seconds under load.
     pub at_s: f64,
 }
 
-/// The faults of one repetition in the order of their times.
+/// The faults of one repetition, or of a soak, in the order of their times.
 pub type Schedule = Vec<Moment>;
 
 /// When the faults are made in the repetitions of block `block` of a run of this seed, whose measured part takes `duration_s`. Random
@@ -70,12 +73,40 @@ pub fn schedule(faults: &[FaultPlan], seed: u64, block: u64, duration_s: f64) ->
     moments
 }
 
+/// When the faults are made in a soak of this seed that takes `length_s` under load. One with `every` is made at its time and
+/// then as often, or, at random, at one moment of every such stretch; none begins that would not end in time. A pure function: a
+/// soak that is resumed goes on with the same moments.
+pub fn schedule_of_soak(faults: &[FaultPlan], seed: u64, length_s: f64) -> Schedule {
+    let mut moments = Schedule::new();
+    for (number, fault) in faults.iter().enumerate() {
+        // Each draws for itself, so that a fault that is added does not move the others.
+        let mut random = Random::new(seed ^ (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let stretch_s = fault.every_s.unwrap_or(length_s).max(fault.length_s()).max(SHORTEST_S);
+        let room_s = (stretch_s.min(length_s) - fault.length_s()).max(0.0);
+        let stretches = fault.every_s.map_or(1, |_| (length_s / stretch_s).ceil() as usize);
+        for stretch in 0..stretches {
+            let at_s = match fault.at {
+                At::Seconds(at_s) => at_s,
+                At::Random => random.unit() * room_s,
+            } + stretch as f64 * stretch_s;
+            if at_s + fault.length_s() <= length_s || stretches == 1 {
+                moments.push(Moment { number, at_s });
+            }
+        }
+    }
+    moments.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+    moments
+}
+
+/// Faults do not come more often than this, seconds, which bounds the schedule of a soak.
+const SHORTEST_S: f64 = 1.0;
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn fault(at: At) -> FaultPlan {
-        FaultPlan { kind: "stop".into(), at, for_s: Some(0.5), options: Vec::new() }
+        FaultPlan { kind: "stop".into(), at, every_s: None, for_s: Some(0.5), options: Vec::new() }
     }
 
     #[test]
@@ -88,5 +119,25 @@ mod tests {
         assert!(drawn.iter().all(|moment| (0.0..=9.5).contains(&moment.at_s)), "{drawn:?}");
         assert_eq!(drawn.iter().find(|moment| moment.number == 1).unwrap().at_s, 1.0);
         assert_eq!(schedule(&[fault(At::Random)], 7, 3, 0.2)[0].at_s, 0.0);
+    }
+
+    #[test]
+    fn faults_of_a_soak_come_back_and_a_longer_soak_moves_none_of_them() {
+        let every = |at: At| FaultPlan { every_s: Some(10.0), ..fault(at) };
+        let faults = [every(At::Seconds(4.0)), fault(At::Seconds(1.0)), every(At::Random)];
+        let soak = schedule_of_soak(&faults, 7, 35.0);
+        let of = |number: usize| -> Vec<f64> {
+            soak.iter().filter(|moment| moment.number == number).map(|moment| moment.at_s).collect()
+        };
+        assert_eq!((of(0), of(1)), (vec![4.0, 14.0, 24.0, 34.0], vec![1.0]));
+        let random = of(2);
+        assert!(
+            random.iter().zip(0..).all(|(at, n)| (10 * n..10 * n + 10).contains(&(*at as i32))),
+            "{random:?}"
+        );
+        assert!(random.iter().all(|at| at % 10.0 <= 9.5) && random.len() >= 3, "{random:?}");
+        let longer = schedule_of_soak(&faults, 7, 100.0);
+        assert!(soak.iter().all(|moment| longer.contains(moment)));
+        assert_eq!(longer.iter().filter(|moment| moment.number == 0).count(), 10);
     }
 }

@@ -81,7 +81,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             samples: (0..=SUBJECTS)
                 .flat_map(|subject| figures().map(move |name| sample(subject, name)))
                 .collect(),
-            events: Vec::new(),
+            ..Moment::default()
         })?;
         if (n + 1) % (86_400 / INTERVAL_S) == 0 {
             let (most, now) = memory();

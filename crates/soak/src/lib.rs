@@ -16,11 +16,13 @@
 //! Time is seconds since the soak began, on one axis that goes on when a soak is resumed; a gap in it is an event.
 #![forbid(unsafe_code)]
 
+mod clock;
+mod fault;
 pub mod figure;
 pub mod file;
 pub mod hang;
 pub mod kernel_log;
-mod load;
+mod neighbours;
 pub mod record;
 pub mod run;
 

@@ -1,5 +1,6 @@
 //! What a soak is, as plain data.
 
+use pitot_lab::fault::Effect;
 use serde::{Deserialize, Serialize};
 
 /// A whole soak, as far as it has come.
@@ -19,6 +20,8 @@ pub struct Soak {
     pub samples: Vec<Sample>,
     /// What happened, oldest first.
     pub events: Vec<Event>,
+    /// Faults that were made, oldest first.
+    pub faults: Vec<Fault>,
 }
 
 /// What was asked for.
@@ -182,6 +185,10 @@ pub enum EventKind {
     Kernel,
     /// The wall clock was set.
     ClockStep,
+    /// Processes that are no part of the soak used the CPUs.
+    Neighbours,
+    /// A fault could not be made or taken back, or a server not be started again after it.
+    FaultFailed,
 }
 
 /// Something that happened.
@@ -199,6 +206,34 @@ pub struct Event {
     pub sentence: String,
     /// What shows it: what was printed last, states of threads, queues of sockets.
     pub evidence: String,
+}
+
+/// A fault that was made to a server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fault {
+    /// The server.
+    pub subject: i64,
+    /// Its position in the plan, from 0.
+    pub number: u32,
+    /// Its name among the faults.
+    pub kind: String,
+    /// When it was to begin, seconds under load. With server and number it names the fault.
+    pub due_s: f64,
+    /// When it began, seconds since the soak began.
+    pub at_s: f64,
+    /// When it was taken back; none while it goes on.
+    pub until_s: Option<f64>,
+    /// What was done, or why nothing was.
+    pub what: String,
+    /// The command that repeats it; empty if there is none.
+    pub command: String,
+    /// Whether it was made.
+    pub was_made: bool,
+    /// The whole server had died of it, and was started again at its end.
+    pub server_died: bool,
+    /// What the clients saw of it, once that is known. Never, if the lab was killed before.
+    pub effect: Option<Effect>,
 }
 
 impl EventKind {

@@ -1,5 +1,6 @@
 //! No descriptors are left: the server can accept nothing and open nothing.
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::entry::{Aim, Begun, Fault, Means};
@@ -33,10 +34,12 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
         // A worker may have ended since.
         let Ok(open) = std::fs::read_dir(format!("/proc/{}/fd", process.pid)) else { continue };
         let (open, Some(limits)) = (open.count() as u64, limits(process.pid)) else { continue };
-        undo.note(&format!("own {} {}", limits.current.unwrap_or(u64::MAX), process.note()))?;
-        set(process.pid, open, limits.maximum)
-            .map_err(|e| format!("the limits of process {} cannot be set: {e}", process.pid))?;
-        open_all += open;
+        undo.note(&format!("own {} {}", limits.current.unwrap_or(u64::MAX), processes::note(process)))?;
+        match set(process.pid, open, limits.maximum) {
+            Ok(()) => open_all += open,
+            Err(Errno::SRCH) => {}
+            Err(e) => return Err(format!("the limits of process {} cannot be set: {e}", process.pid)),
+        }
     }
     Ok(Begun::done(format!(
         "{} may open no more than the {open_all} descriptors that are open",
@@ -82,8 +85,8 @@ fn limits(pid: u32) -> Option<Rlimit> {
     Some(Rlimit { current: limit()?, maximum: limit()? })
 }
 
-fn set(pid: u32, soft: u64, maximum: Option<u64>) -> Result<(), rustix::io::Errno> {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
+fn set(pid: u32, soft: u64, maximum: Option<u64>) -> Result<(), Errno> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
     prlimit(Some(pid), Resource::Nofile, Rlimit { current: Some(soft), maximum }).map(drop)
 }
 

@@ -1,7 +1,7 @@
 //! Clients speak no protocol at all.
 
-use crate::clients::{Clients, Habit};
-use crate::entry::{Aim, Begun, Fault, Means};
+use crate::clients::{Habit, begin};
+use crate::entry::{Aim, Fault, Means};
 
 pub(super) static FAULT: Fault = Fault {
     name: "garbage",
@@ -14,12 +14,7 @@ pub(super) static FAULT: Fault = Fault {
     may_end_server: false,
     probe: || Ok(()),
     means: Means::Program {
-        begin: |options, _| {
-            let to = options.to.ok_or("the server's address is not known")?;
-            let clients = Clients::start(to, options.clients, Habit::Garbage { seed: options.seed });
-            let what = format!("{} clients send random bytes", options.clients);
-            Ok(Begun { what, held: Some(Box::new(clients)) })
-        },
+        begin: |options, _| begin(options, Habit::Garbage { seed: options.seed }, "send random bytes"),
         undo: |_| (),
     },
 };

@@ -1,7 +1,7 @@
 //! Clients begin a request and are gone, or never meant it.
 
-use crate::clients::{Clients, Habit};
-use crate::entry::{Aim, Begun, Fault, Means};
+use crate::clients::{Habit, begin};
+use crate::entry::{Aim, Fault, Means};
 
 pub(super) static FAULT: Fault = Fault {
     name: "half-open",
@@ -15,12 +15,7 @@ pub(super) static FAULT: Fault = Fault {
     may_end_server: false,
     probe: || Ok(()),
     means: Means::Program {
-        begin: |options, _| {
-            let to = options.to.ok_or("the server's address is not known")?;
-            let clients = Clients::start(to, options.clients, Habit::HalfOpen);
-            let what = format!("{} clients have sent half a request", options.clients);
-            Ok(Begun { what, held: Some(Box::new(clients)) })
-        },
+        begin: |options, _| begin(options, Habit::HalfOpen, "have sent half a request"),
         undo: |_| (),
     },
 };

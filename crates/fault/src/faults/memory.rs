@@ -114,9 +114,13 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
         return Err(format!("process {} is not there", options.pid));
     }
     for process in &processes {
-        let home = home(process.pid, &hierarchy).ok_or("a process has no control group")?;
-        undo.note(&format!("move {} {}", process.note(), home.display()))?;
-        enter(&group, process.pid).map_err(said("a process cannot be moved"))?;
+        // A worker may have ended since.
+        let Some(home) = home(process.pid, &hierarchy) else { continue };
+        undo.note(&format!("move {} {}", processes::note(process), home.display()))?;
+        match enter(&group, process.pid) {
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {}
+            moved => moved.map_err(said("a process cannot be moved"))?,
+        }
     }
     let name = processes::name(&processes);
     Ok(Begun::done(format!("{name} may newly use {} bytes of memory", options.bytes)))

@@ -1,7 +1,7 @@
 //! Clients read slowly, as over a bad line, or as an attack does.
 
-use crate::clients::{Clients, Habit};
-use crate::entry::{Aim, Begun, Fault, Means};
+use crate::clients::{Habit, begin};
+use crate::entry::{Aim, Fault, Means};
 
 pub(super) static FAULT: Fault = Fault {
     name: "slow-readers",
@@ -16,11 +16,7 @@ pub(super) static FAULT: Fault = Fault {
     probe: || Ok(()),
     means: Means::Program {
         begin: |options, _| {
-            let to = options.to.ok_or("the server's address is not known")?;
-            let clients =
-                Clients::start(to, options.clients, Habit::SlowReader { path: options.path.clone() });
-            let what = format!("{} clients read 640 bytes a second", options.clients);
-            Ok(Begun { what, held: Some(Box::new(clients)) })
+            begin(options, Habit::SlowReader { path: options.path.clone() }, "read 640 bytes a second")
         },
         undo: |_| (),
     },

@@ -1,5 +1,6 @@
 //! Processes are suspended, as by a debugger, a frozen container or a machine that is moved.
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::entry::{Aim, Begun, Fault, Means};
@@ -24,9 +25,12 @@ pub(super) static FAULT: Fault = Fault {
 fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     let chosen = choose(options.pid, options.process)?;
     for process in &chosen {
-        undo.note(&process.note())?;
-        signal(process.pid, Signal::STOP)
-            .map_err(|e| format!("process {} cannot be stopped: {e}", process.pid))?;
+        undo.note(&processes::note(process))?;
+        match signal(process.pid, Signal::STOP) {
+            // Of several one may have ended since.
+            Err(Errno::SRCH) if chosen.len() > 1 => {}
+            stopped => stopped.map_err(|e| format!("process {} cannot be stopped: {e}", process.pid))?,
+        }
     }
     Ok(Begun::done(format!("SIGSTOP to {}", processes::name(&chosen))))
 }
@@ -37,7 +41,7 @@ fn undo(note: &str) {
     }
 }
 
-fn signal(pid: u32, signal: Signal) -> Result<(), rustix::io::Errno> {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
+fn signal(pid: u32, signal: Signal) -> Result<(), Errno> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
     kill_process(pid, signal)
 }

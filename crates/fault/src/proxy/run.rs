@@ -27,6 +27,8 @@ pub const PROXY_BEGAN: &str = "began ";
 pub const PROXY_ENDED: &str = "ended ";
 /// What the answer begins with that says why it was not made.
 pub const PROXY_REFUSED: &str = "refused ";
+/// What its last line begins with, which says what became of the connections of clients.
+const PROXY_COUNTS: &str = "accepted ";
 
 const BACKLOG: u32 = 4096;
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -49,7 +51,13 @@ pub fn serve(listen: SocketAddr, to: SocketAddr) -> Result<(), Failure> {
         Failure::misuse(format!("{listen} cannot be listened on: {e}"), "choose another --listen")
     })?;
     let address = socket::local_addr(&listener).map_err(failed)?;
-    Proxy::new(listener, to).and_then(|proxy| proxy.run(address)).map_err(failed)
+    let counts = Proxy::new(listener, to).and_then(|proxy| proxy.run(address)).map_err(failed)?;
+    let Counts { accepted, refused, reset, broken } = counts;
+    let resets = refused + reset + broken;
+    say(format_args!(
+        "{PROXY_COUNTS}{accepted} refused {refused} reset {reset} broken {broken} resets {resets}"
+    ));
+    Ok(())
 }
 
 struct Proxy {
@@ -63,6 +71,7 @@ struct Proxy {
     generation: u32,
     /// When links have something to do.
     due: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
+    counts: Counts,
     /// Faults under way, by their number.
     faults: BTreeMap<String, Condition>,
     condition: Condition,
@@ -70,6 +79,19 @@ struct Proxy {
     random: Random,
     buffer: Vec<u8>,
     input: Vec<u8>,
+}
+
+/// What became of the connections of clients.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Taken.
+    accepted: u64,
+    /// Of these, reset at once: a fault resets connections, or the server cannot be reached.
+    refused: u64,
+    /// Reset by a fault, once they led to the server.
+    reset: u64,
+    /// Reset because one of their ends was.
+    broken: u64,
 }
 
 impl Proxy {
@@ -90,6 +112,7 @@ impl Proxy {
             free: Vec::new(),
             generation: 0,
             due: BinaryHeap::new(),
+            counts: Counts::default(),
             faults: BTreeMap::new(),
             condition: Condition::default(),
             buckets: Default::default(),
@@ -99,7 +122,8 @@ impl Proxy {
         })
     }
 
-    fn run(mut self, address: SocketAddr) -> std::io::Result<()> {
+    /// Passes on until it is told to end; what became of the connections of clients meanwhile.
+    fn run(mut self, address: SocketAddr) -> std::io::Result<Counts> {
         say(format_args!("ready {address}"));
         let mut ready = Vec::new();
         loop {
@@ -109,11 +133,11 @@ impl Proxy {
             for one in &ready {
                 match one.token.index() {
                     LISTENER => self.accept(),
-                    SIGNALS if self.signals.next().is_some() => return Ok(()),
+                    SIGNALS if self.signals.next().is_some() => return Ok(self.counts),
                     SIGNALS => {}
                     INPUT => {
                         if self.commands() {
-                            return Ok(());
+                            return Ok(self.counts);
                         }
                     }
                     index => self.event(index, one),
@@ -145,8 +169,9 @@ impl Proxy {
                 }
                 Err(_) => return,
             };
+            self.counts.accepted += 1;
             if self.condition.reset || self.links.len() - self.free.len() >= LINKS_MAX {
-                let _ = socket::reset_on_close(&client);
+                self.refuse(&client);
                 continue;
             }
             let server = connect::open(self.to, None).and_then(|server| {
@@ -154,7 +179,7 @@ impl Proxy {
                 Ok((server, connected))
             });
             let Ok((server, connected)) = server else {
-                let _ = socket::reset_on_close(&client);
+                self.refuse(&client);
                 continue;
             };
             self.generation = self.generation.wrapping_add(1);
@@ -169,6 +194,12 @@ impl Proxy {
             self.links[index as usize] = Some(link);
             if watched { self.watch(index, Waits::default()) } else { self.reset(index) }
         }
+    }
+
+    /// Resets the connection of a client that cannot be led on.
+    fn refuse(&mut self, client: &OwnedFd) {
+        let _ = socket::reset_on_close(client);
+        self.counts.refused += 1;
     }
 
     /// Something happened to an end.
@@ -233,8 +264,22 @@ impl Proxy {
         }
     }
 
+    /// Resets a link of which an end is gone, or cannot be reached.
     fn reset(&mut self, index: u32) {
+        match self.link(index).map(|link| link.is_connected()) {
+            Some(true) => self.counts.broken += 1,
+            Some(false) => self.counts.refused += 1,
+            None => return,
+        }
         self.remove(index, true);
+    }
+
+    /// Resets a link because a fault says so.
+    fn reset_by_fault(&mut self, index: u32) {
+        if self.link(index).is_some() {
+            self.counts.reset += 1;
+            self.remove(index, true);
+        }
     }
 
     fn remove(&mut self, index: u32, with_reset: bool) {
@@ -306,7 +351,7 @@ impl Proxy {
             let _ = self.epoll.rewatch(self.listener.as_fd(), Token::new(LISTENER, 0), listening);
         }
         for index in 0..self.links.len() as u32 {
-            if self.condition.reset { self.reset(index) } else { self.pass_on(index) }
+            if self.condition.reset { self.reset_by_fault(index) } else { self.pass_on(index) }
         }
     }
 }

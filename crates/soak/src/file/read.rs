@@ -4,12 +4,12 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::error::SoakError;
 use super::layout::{APPLICATION_ID, LAYOUT};
-use crate::record::{Event, EventKind, Interval, Load, Sample, Soak, Subject};
+use crate::record::{Event, EventKind, Fault, Interval, Load, Sample, Soak, Subject};
 
 /// Whether there is the file of a soak at that path.
 pub fn is_soak(path: &Path) -> bool {
-    open(path).and_then(|connection| check(&connection, path)).is_ok_and(|()| true)
-        || matches!(open(path).and_then(|c| check(&c, path)), Err(SoakError::Newer { .. }))
+    let checked = open(path).and_then(|connection| check(&connection, path));
+    matches!(checked, Ok(()) | Err(SoakError::Newer { .. }))
 }
 
 fn open(path: &Path) -> Result<Connection, SoakError> {
@@ -113,7 +113,9 @@ impl Soak {
                 }))
             },
         )?;
+        let faults = if table_exists(&transaction, "fault")? { faults(&transaction)? } else { Vec::new() };
         Ok(Soak {
+            faults,
             info: serde_json::from_str(&info)?,
             state: serde_json::from_value(state.into())?,
             subjects,
@@ -123,6 +125,39 @@ impl Soak {
             events: events.into_iter().flatten().collect(),
         })
     }
+}
+
+/// A file of layout 1 has none.
+fn table_exists(connection: &Connection, name: &str) -> Result<bool, SoakError> {
+    let query = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+    Ok(connection.query_row(query, [name], |row| row.get::<_, i64>(0))? > 0)
+}
+
+fn faults(connection: &Connection) -> Result<Vec<Fault>, SoakError> {
+    let query =
+        "SELECT subject, number, due_s, at_s, until_s, kind, what, command, was_made, server_died, effect
+                 FROM fault ORDER BY at_s, subject, number";
+    let rows = list(connection, query, |row| {
+        let fault = Fault {
+            subject: row.get(0)?,
+            number: row.get(1)?,
+            due_s: row.get(2)?,
+            at_s: row.get(3)?,
+            until_s: row.get(4)?,
+            kind: row.get(5)?,
+            what: row.get(6)?,
+            command: row.get(7)?,
+            was_made: row.get(8)?,
+            server_died: row.get(9)?,
+            effect: None,
+        };
+        Ok((fault, row.get::<_, Option<String>>(10)?))
+    })?;
+    let fault = |(fault, effect): (Fault, Option<String>)| {
+        let effect = effect.map(|text| serde_json::from_str(&text)).transpose()?;
+        Ok(Fault { effect, ..fault })
+    };
+    rows.into_iter().map(fault).collect()
 }
 
 fn list<T>(

@@ -63,7 +63,7 @@ fn what_was_written_is_read_and_what_is_old_is_put_together() {
             intervals: vec![interval(1, start_s, 5)],
             totals: vec![(1, totals)],
             samples: vec![sample(start_s, f64::from(n))],
-            events: Vec::new(),
+            ..Moment::default()
         })
         .unwrap();
     }

@@ -6,7 +6,9 @@ use super::age::{Aged, put_together};
 use super::error::SoakError;
 use super::layout::{APPLICATION_ID, LAYOUT};
 use super::read::check;
-use crate::record::{Event, Info, Interval, Load, Sample, State, Subject, Totals};
+use crate::record::{Event, Fault, Info, Interval, Load, Sample, State, Subject, Totals};
+
+const FAULT_TABLE: &str = include_str!("fault.sql");
 
 /// The file of a soak, open for writing.
 #[derive(Debug)]
@@ -28,6 +30,8 @@ pub struct Moment {
     pub samples: Vec<Sample>,
     /// What has happened.
     pub events: Vec<Event>,
+    /// Faults that have begun, were taken back, or are known better than before.
+    pub faults: Vec<Fault>,
 }
 
 impl SoakFile {
@@ -46,7 +50,7 @@ impl SoakFile {
         let connection = Connection::open(path)?;
         // Space that old intervals leave is used again for new ones.
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
-        connection.execute_batch(&format!("BEGIN; {} COMMIT;", include_str!("schema.sql")))?;
+        connection.execute_batch(&format!("BEGIN; {} {FAULT_TABLE} COMMIT;", include_str!("schema.sql")))?;
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         connection.pragma_update(None, "user_version", LAYOUT)?;
         connection
@@ -69,9 +73,23 @@ impl SoakFile {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         check(&connection, path)?;
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
+        connection.execute_batch(FAULT_TABLE)?;
+        connection.pragma_update(None, "user_version", LAYOUT)?;
         let file = SoakFile { connection, aged: Aged::default() };
         file.set_state(State::Running)?;
         Ok(file)
+    }
+
+    /// Faults that went on when the lab was killed were taken back then.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn end_faults(&self, at_s: f64) -> Result<(), SoakError> {
+        let end =
+            "UPDATE fault SET until_s = max(at_s, ?1), what = 'it was taken back when the lab was killed'
+                   WHERE until_s IS NULL";
+        self.connection.execute(end, params![at_s])?;
+        Ok(())
     }
 
     /// Says whether it is over.
@@ -164,6 +182,9 @@ impl SoakFile {
         for event in &moment.events {
             write_event(&transaction, event)?;
         }
+        for fault in &moment.faults {
+            write_fault(&transaction, fault)?;
+        }
         let mut aged = self.aged;
         put_together(&transaction, moment.now_s, &mut aged)?;
         transaction.commit()?;
@@ -180,6 +201,27 @@ impl SoakFile {
         self.connection.execute_batch("PRAGMA journal_mode = DELETE;")?;
         Ok(())
     }
+}
+
+/// Writes a fault as it is known now.
+fn write_fault(connection: &Connection, fault: &Fault) -> Result<(), SoakError> {
+    let effect = fault.effect.as_ref().map(serde_json::to_string).transpose()?;
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO fault VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?
+        .execute(params![
+            fault.subject,
+            fault.number,
+            fault.due_s,
+            fault.at_s,
+            fault.until_s,
+            fault.kind,
+            fault.what,
+            fault.command,
+            fault.was_made,
+            fault.server_died,
+            effect
+        ])?;
+    Ok(())
 }
 
 /// Writes an event, or the end of one that was written while it went on.

@@ -1,17 +1,6 @@
 //! The sockets of a port: how many connections wait to be accepted, and what was sent to the server and not read by it.
-//!
-//! sock_diag(7) tells it of the lab's own network namespace, with how long the listen queue may become; for a process in another
-//! one there is /proc/PID/net/tcp.
 
-use std::fs;
-
-use rustix::fd::OwnedFd;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, netlink, recv, send, socket};
-
-/// include/net/tcp_states.h.
-const ESTABLISHED: u8 = 1;
-const CLOSE_WAIT: u8 = 8;
-pub(crate) const LISTEN: u8 = 10;
+use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, LISTEN, TcpSocket, of_port};
 
 /// What is known of a port's sockets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,58 +26,30 @@ pub struct PortSockets {
 }
 
 impl PortSockets {
-    /// Reads them; none if there are no tables. Without a process those of the lab's namespace.
+    /// Reads them; none if the kernel does not tell. Without a process those of the lab's namespace.
     pub fn read(pid: Option<u32>, port: u16) -> Option<PortSockets> {
-        let mut sockets = PortSockets::default();
-        if let Some(found) = by_diag(pid, port, 1 << ESTABLISHED | 1 << CLOSE_WAIT | 1 << LISTEN) {
-            let backlog =
-                found.iter().filter(|socket| socket.state == LISTEN).map(|socket| socket.sending).sum();
-            sockets.backlog = Some(backlog);
-            found.iter().for_each(|socket| sockets.count(socket));
-            return Some(sockets);
-        }
-        let process = pid.map_or("self".to_owned(), |pid| pid.to_string());
-        let tables = ["tcp", "tcp6"].iter();
-        let tables: Vec<_> = tables
-            .filter_map(|name| fs::read_to_string(format!("/proc/{process}/net/{name}")).ok())
-            .collect();
-        tables.iter().for_each(|text| sockets.add(text, port));
-        (!tables.is_empty()).then_some(sockets)
+        let found = of_port(pid, port, 1 << ESTABLISHED | 1 << CLOSE_WAIT | 1 << LISTEN)?;
+        let mut sockets = PortSockets { backlog: found.backlog(), ..PortSockets::default() };
+        found.all.iter().for_each(|socket| sockets.count(socket));
+        Some(sockets)
     }
 
-    fn count(&mut self, socket: &Socket) {
+    fn count(&mut self, socket: &TcpSocket) {
         match socket.state {
             // Of a socket that listens the receive queue is that of connections.
             LISTEN => {
                 self.listening += 1;
-                self.waiting += socket.received;
+                self.waiting += socket.unread;
                 return;
             }
             ESTABLISHED => self.established += 1,
             CLOSE_WAIT => self.close_wait += 1,
             _ => return,
         }
-        self.unread += u64::from(socket.received > 0);
-        self.unread_bytes += socket.received;
-        self.unsent += u64::from(socket.sending > 0);
-        self.unsent_bytes += socket.sending;
-    }
-
-    /// Lines as proc_pid_net(5) has them.
-    fn add(&mut self, text: &str, port: u16) {
-        for line in text.lines().skip(1) {
-            let fields: Vec<&str> = line.split_ascii_whitespace().take(5).collect();
-            let [_, local, _, state, queues] = fields[..] else { continue };
-            let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-            if local.rsplit_once(':').and_then(|(_, text)| hex(text)) != Some(u64::from(port)) {
-                continue;
-            }
-            let queues =
-                queues.split_once(':').and_then(|(sent, received)| Some((hex(sent)?, hex(received)?)));
-            if let (Some(state), Some((sending, received))) = (hex(state), queues) {
-                self.count(&Socket { state: state as u8, received, sending });
-            }
-        }
+        self.unread += u64::from(socket.unread > 0);
+        self.unread_bytes += socket.unread;
+        self.unsent += u64::from(socket.unacknowledged > 0);
+        self.unsent_bytes += socket.unacknowledged;
     }
 
     /// Whether no further connection is let in.
@@ -111,91 +72,6 @@ impl PortSockets {
             self.unsent,
             self.unsent_bytes,
         )
-    }
-}
-
-/// A socket of the port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Socket {
-    /// As in include/net/tcp_states.h.
-    pub(crate) state: u8,
-    /// Bytes that were not read; of a socket that listens, connections that wait.
-    received: u64,
-    /// Bytes that were not acknowledged; of a socket that listens, how many connections may wait.
-    sending: u64,
-}
-
-/// The sockets of the port in these states (a bit for each), as sock_diag(7) tells: of a machine with 50,000 sockets the tables
-/// in /proc take seconds to read, and what they say is not of one moment. None for a process in another network namespace,
-/// and where the kernel does not tell.
-pub(crate) fn by_diag(pid: Option<u32>, port: u16, states: u32) -> Option<Vec<Socket>> {
-    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
-    if let Some(pid) = pid
-        && namespace(&pid.to_string()) != namespace("self")
-    {
-        return None;
-    }
-    let kernel = socket(AddressFamily::NETLINK, SocketType::DGRAM, Some(netlink::SOCK_DIAG)).ok()?;
-    let mut found = ask(&kernel, AF_INET, port, states)?;
-    // A kernel may be without IPv6.
-    found.extend(ask(&kernel, AF_INET6, port, states).into_iter().flatten());
-    Some(found)
-}
-
-/// Linux's uapi/linux/netlink.h, sock_diag.h and inet_diag.h.
-const SOCK_DIAG_BY_FAMILY: u16 = 20;
-const NLM_F_REQUEST_DUMP: u16 = 0x301;
-const AF_INET: u8 = 2;
-const AF_INET6: u8 = 10;
-const IPPROTO_TCP: u8 = 6;
-const REQUEST_BYTES: u32 = 72;
-const HEADER_BYTES: usize = 16;
-const NLMSG_DONE: u16 = 3;
-/// Of an answer: where its socket's state, its port and the lengths of its queues stand.
-const STATE_AT: usize = HEADER_BYTES + 1;
-const PORT_AT: usize = HEADER_BYTES + 4;
-const RECEIVE_QUEUE_AT: usize = HEADER_BYTES + 56;
-const SEND_QUEUE_AT: usize = HEADER_BYTES + 60;
-
-/// The sockets of a family; none if the kernel refuses.
-fn ask(kernel: &OwnedFd, family: u8, port: u16, states: u32) -> Option<Vec<Socket>> {
-    let mut request = Vec::with_capacity(REQUEST_BYTES as usize);
-    request.extend(REQUEST_BYTES.to_ne_bytes());
-    request.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    request.extend(NLM_F_REQUEST_DUMP.to_ne_bytes());
-    // Sequence number and port of netlink.
-    request.extend([0; 8]);
-    request.extend([family, IPPROTO_TCP, 0, 0]);
-    request.extend(states.to_ne_bytes());
-    request.extend(port.to_be_bytes());
-    request.resize(REQUEST_BYTES as usize, 0);
-    send(kernel, &request, SendFlags::empty()).ok()?;
-    let mut found = Vec::new();
-    let mut answer = vec![0; 32 * 1024];
-    loop {
-        let (len, _) = recv(kernel, &mut answer[..], RecvFlags::empty()).ok()?;
-        let mut rest = &answer[..len.min(answer.len())];
-        if rest.is_empty() {
-            return None;
-        }
-        while let Some(header) = rest.get(..HEADER_BYTES) {
-            let length = u32::from_ne_bytes(header[..4].try_into().ok()?) as usize;
-            match u16::from_ne_bytes([header[4], header[5]]) {
-                SOCK_DIAG_BY_FAMILY => {}
-                NLMSG_DONE => return Some(found),
-                _ => return None,
-            }
-            let message = rest.get(..length.max(HEADER_BYTES))?;
-            let word = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
-            if message.get(PORT_AT..PORT_AT + 2)? == port.to_be_bytes() {
-                found.push(Socket {
-                    state: *message.get(STATE_AT)?,
-                    received: word(RECEIVE_QUEUE_AT)?.into(),
-                    sending: word(SEND_QUEUE_AT)?.into(),
-                });
-            }
-            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        }
     }
 }
 

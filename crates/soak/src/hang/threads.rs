@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use pitot_sys::processes::Stat;
+
 /// More processes and threads than these are counted, not shown.
 const MOST_PROCESSES: usize = 64;
 const MOST_THREADS: usize = 256;
@@ -88,13 +90,14 @@ impl Threads {
 impl Doing {
     fn of(pid: u32, tid: u32) -> Option<Doing> {
         let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}"));
-        let (name, state) = state(&read("stat").ok()?)?;
+        let line = fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+        let (stat, name) = Stat::parse(&line)?;
         let wchan = read("wchan").unwrap_or_default();
         let syscall = read("syscall").unwrap_or_default();
         let stack = read("stack").unwrap_or_default();
         Some(Doing {
-            name,
-            state,
+            name: String::from_utf8_lossy(name).into_owned(),
+            state: stat.state,
             wchan: if wchan == "0" { String::new() } else { wchan },
             // Its number and arguments; what follows are the stack pointer and the instruction pointer.
             syscall: syscall.split_ascii_whitespace().take(4).collect::<Vec<_>>().join(" "),
@@ -128,13 +131,6 @@ impl Doing {
     }
 }
 
-/// The name and the state in a line of proc_pid_stat(5). The name stands in parentheses and may hold anything.
-fn state(line: &str) -> Option<(String, char)> {
-    let (front, rest) = line.rsplit_once(')')?;
-    let name = front.split_once('(')?.1;
-    Some((name.to_owned(), rest.trim_start().chars().next()?))
-}
-
 /// `[<0>] ep_poll+0x2f1/0x3a0` without its address.
 fn frame(line: &str) -> &str {
     let line = line.split_once("] ").map_or(line, |(_, rest)| rest);
@@ -166,7 +162,6 @@ mod tests {
 
     #[test]
     fn what_the_kernel_says_is_read() {
-        assert_eq!(state("7 (a) b) T 1 7"), Some(("a) b".into(), 'T')));
         assert_eq!(frame("[<0>] ep_poll+0x2f1/0x3a0"), "ep_poll");
         let none = Threads::read(&[u32::MAX]);
         assert_eq!((none.processes(), none.describe().as_str()), (0, ""));

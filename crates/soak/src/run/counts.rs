@@ -2,13 +2,17 @@
 
 use pitot_meter::Histogram;
 use pitot_results::interval::Interval as Line;
-use pitot_results::load::ErrorRow;
+use pitot_results::load::{ErrorRow, Steps};
 
 use crate::record::{Interval, Kind, Totals};
 
 /// What a line tells of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
+    /// Its begin, whole seconds from the start of the load's measured part.
+    pub(crate) t_s: u64,
+    /// The same in steps, if the load counts in such.
+    pub(crate) steps: Option<Steps>,
     pub(crate) replies: u64,
     /// Whether something was sent, or no connection was to be had.
     pub(crate) asked: bool,
@@ -23,17 +27,40 @@ pub(crate) struct LoadCounts {
     known: Vec<ErrorRow>,
     open: Interval,
     response: Histogram,
+    /// When the present process was started, seconds since the soak began, and how much of its time is in intervals.
+    begun_s: f64,
+    counted_s: f64,
 }
 
 impl LoadCounts {
     /// A load with what it did before.
     pub(crate) fn new(load: i64, totals: Totals) -> LoadCounts {
-        LoadCounts { load, totals, known: Vec::new(), open: Interval::default(), response: Histogram::new() }
+        LoadCounts {
+            load,
+            totals,
+            known: Vec::new(),
+            open: Interval::default(),
+            response: Histogram::new(),
+            begun_s: 0.0,
+            counted_s: 0.0,
+        }
+    }
+
+    /// The load.
+    pub(crate) fn load(&self) -> i64 {
+        self.load
+    }
+
+    /// The 99th percentile of response times in the interval under way, nanoseconds.
+    pub(crate) fn p99_ns(&self) -> u64 {
+        self.response.at(0.99).0
     }
 
     /// A process is started for it, which counts from 0.
-    pub(crate) fn begin_process(&mut self) {
+    pub(crate) fn begin_process(&mut self, now_s: f64) {
         self.known.clear();
+        // What an earlier process said in the interval under way comes on top.
+        (self.begun_s, self.counted_s) = (now_s, -self.open.length_s);
     }
 
     /// Takes a line. Returns what it tells of the server; none for anything but such a line.
@@ -67,20 +94,23 @@ impl LoadCounts {
             }
         }
         self.known = line.error_kinds;
-        Some(Told { replies: line.completed, asked: line.sent > 0 || line.open == 0 })
+        let asked = line.sent > 0 || line.open == 0;
+        Some(Told { t_s: line.t_s, steps: line.steps, replies: line.completed, asked })
     }
 
-    /// The interval from `begin_s` to `end_s`, if the load was under way in it. The load tells of whole seconds, the last of
-    /// which is not over when the load is ended in it: then no more than went by is counted.
+    /// The interval from `begin_s` to `end_s`, if the load was under way in it. The load tells of a second when it is over, so what
+    /// is told is up to a second older; the last second is cut short when the load is ended in it, and then no more is counted than
+    /// has gone by since the load was started.
     pub(crate) fn end_interval(&mut self, begin_s: f64, end_s: f64) -> Option<Interval> {
         let mut interval = std::mem::take(&mut self.open);
         if interval.length_s <= 0.0 {
             return None;
         }
-        let whole_s = end_s - begin_s;
-        if whole_s.fract() > 1e-6 {
-            interval.length_s = interval.length_s.min(whole_s);
+        let left_s = end_s - self.begun_s - self.counted_s;
+        if left_s > 0.0 {
+            interval.length_s = interval.length_s.min(left_s);
         }
+        self.counted_s += interval.length_s;
         self.totals.loaded_s += interval.length_s;
         let response = self.response.encode();
         self.response.clear();
@@ -120,14 +150,14 @@ mod tests {
     #[test]
     fn counts_go_on_over_processes_and_no_error_is_counted_twice() {
         let mut counts = LoadCounts::new(1, Totals { completed: 100, ..Totals::default() });
-        counts.begin_process();
+        counts.begin_process(9.5);
         assert_eq!(counts.line(&line(0, 5, 1)).map(|told| told.replies), Some(5));
         assert_eq!(counts.line(&line(1, 6, 2)).map(|told| told.replies), Some(6));
         let interval = counts.end_interval(2.0, 12.0).unwrap();
         assert_eq!((interval.start_s, interval.length_s, interval.completed), (10.0, 2.0, 11));
         assert_eq!(Histogram::decode(&interval.response).unwrap().count(), 11);
         assert_eq!(counts.end_interval(12.0, 13.0), None);
-        counts.begin_process();
+        counts.begin_process(12.0);
         assert_eq!(counts.line(&line(0, 1, 1)).map(|told| told.replies), Some(1));
         assert_eq!((counts.totals().completed, counts.totals().kinds[0].count), (112, 3));
         assert_eq!(counts.totals().by_status[0], 12);
@@ -135,5 +165,11 @@ mod tests {
         // It was ended half-way.
         assert_eq!(counts.end_interval(12.0, 12.5).unwrap().length_s, 0.5);
         assert_eq!(counts.totals().loaded_s, 2.5);
+        // Two processes in one interval, and seconds that were over before the last one began.
+        counts.line(&line(1, 1, 1));
+        counts.begin_process(13.5);
+        (0..2).for_each(|second| drop(counts.line(&line(second, 1, 1))));
+        let last = counts.end_interval(13.0, 15.2).unwrap();
+        assert_eq!((last.completed, (last.length_s * 10.0).round()), (3, 27.0));
     }
 }

@@ -1,0 +1,242 @@
+//! The faults of one server: told when they begin and end, and judged when what came after them is known.
+
+use pitot_lab::FaultNews;
+use pitot_lab::fault::{BEFORE_NS, FaultRecord, service_around};
+use pitot_results::load::{Steps, Window};
+
+use super::recent::Recent;
+use crate::record::Fault;
+
+/// What comes so long after the end of a fault still belongs to it, unless another one begins before.
+const AFTER_NS: u64 = 60_000_000_000;
+/// Loads tell of a second when it is over: after this what came before is known.
+const TOLD_NS: u64 = 3_000_000_000;
+/// For so long after a fault a silence is still its work.
+const GRACE_NS: u64 = 3_000_000_000;
+
+/// The time axis of a soak: a moment of `CLOCK_MONOTONIC`, and where on the axis it lies.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Origin {
+    pub(crate) ns: u64,
+    pub(crate) at_s: f64,
+}
+
+impl Origin {
+    fn axis_s(self, ns: u64) -> f64 {
+        self.at_s + (ns as f64 - self.ns as f64) / 1e9
+    }
+}
+
+/// A fault that was begun, and is not judged.
+#[derive(Debug)]
+struct Open {
+    fault: Fault,
+    began_ns: u64,
+    /// When it was taken back, or given up.
+    ended_ns: Option<u64>,
+}
+
+/// The faults of one server.
+#[derive(Debug)]
+pub(crate) struct FaultWatch {
+    subject: i64,
+    origin: Origin,
+    recent: Recent,
+    /// By their begin.
+    open: Vec<Open>,
+    /// When the last one ended that was judged, or was not made.
+    earlier_ns: u64,
+}
+
+impl FaultWatch {
+    pub(crate) fn new(subject: i64) -> FaultWatch {
+        let (origin, recent) = (Origin::default(), Recent::default());
+        FaultWatch { subject, origin, recent, open: Vec::new(), earlier_ns: 0 }
+    }
+
+    /// Says where the axis of the soak lies.
+    pub(crate) fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
+    }
+
+    /// Takes what a load says of a second.
+    pub(crate) fn steps(&mut self, begins_ns: u64, steps: &Steps) {
+        self.recent.add(begins_ns, steps);
+    }
+
+    /// Takes what has come of a fault, and returns it as it is written.
+    pub(crate) fn take(&mut self, news: FaultNews) -> Fault {
+        match news {
+            FaultNews::Began(record) => {
+                let began_ns = record.began_ns;
+                let at_s = self.origin.axis_s(began_ns);
+                let fault = Fault { subject: self.subject, at_s, ..fault(record) };
+                self.open.push(Open { fault: fault.clone(), began_ns, ended_ns: None });
+                fault
+            }
+            FaultNews::Ended(record) => {
+                let found = self.open.iter().position(|open| {
+                    open.ended_ns.is_none()
+                        && open.fault.number == record.number
+                        && open.fault.due_s == record.due_s
+                });
+                let (began_ns, ended_ns) = (record.began_ns, record.ended_ns.max(record.began_ns));
+                let mut fault = Fault { subject: self.subject, ..fault(record) };
+                let asked_s = found.map_or(self.origin.at_s, |index| self.open[index].fault.at_s);
+                if began_ns > 0 {
+                    fault.at_s = self.origin.axis_s(began_ns);
+                    fault.until_s = Some(self.origin.axis_s(ended_ns));
+                } else {
+                    (fault.at_s, fault.until_s, fault.was_made) = (asked_s, Some(asked_s), false);
+                }
+                let Some(index) = found else { return fault };
+                if fault.was_made {
+                    self.open[index] = Open { fault: fault.clone(), began_ns, ended_ns: Some(ended_ns) };
+                } else {
+                    self.open.remove(index);
+                }
+                fault
+            }
+        }
+    }
+
+    /// Whether silence is the work of a fault now.
+    pub(crate) fn explains_silence(&self, now_ns: u64) -> bool {
+        self.open.iter().any(|open| open.ended_ns.is_none_or(|ended_ns| now_ns < ended_ns + GRACE_NS))
+    }
+
+    /// The faults of which all is known that will be, with what their clients saw; at the end of a soak, all of them.
+    pub(crate) fn judged(&mut self, now_ns: u64, is_end: bool) -> Vec<Fault> {
+        let mut judged = Vec::new();
+        while let Some(first) = self.open.first()
+            && let Some(ended_ns) = first.ended_ns
+        {
+            let next = self.open.get(1).map(|next| next.began_ns);
+            let until = next.unwrap_or(ended_ns + AFTER_NS).min(ended_ns.max(first.began_ns) + AFTER_NS);
+            if now_ns < until + TOLD_NS && !is_end {
+                break;
+            }
+            let effect = self.effect(until.min(now_ns));
+            let Open { mut fault, .. } = self.open.remove(0);
+            fault.effect = effect;
+            self.earlier_ns = ended_ns;
+            judged.push(fault);
+        }
+        let needed_ns = self.open.first().map_or(now_ns, |first| first.began_ns);
+        self.recent.forget_before(needed_ns.saturating_sub(BEFORE_NS + TOLD_NS));
+        judged
+    }
+
+    /// What was seen of the first of the open faults up to a time.
+    fn effect(&self, until: u64) -> Option<pitot_lab::fault::Effect> {
+        let record = |number: u32, began_ns: u64, ended_ns: u64| FaultRecord {
+            number,
+            began_ns,
+            ended_ns,
+            ..FaultRecord::default()
+        };
+        let open = self
+            .open
+            .iter()
+            .zip(1..)
+            .map(|(open, number)| record(number, open.began_ns, open.ended_ns.unwrap_or(open.began_ns)));
+        let earlier = (self.earlier_ns > 0).then(|| record(0, self.earlier_ns, self.earlier_ns));
+        let index = usize::from(earlier.is_some());
+        let faults: Vec<FaultRecord> = earlier.into_iter().chain(open).collect();
+        let window = Window { start: self.recent.begins_ns(), end: until };
+        service_around(&self.recent.steps_until(until), window, &faults, index)
+    }
+}
+
+/// A record without its times on the axis.
+fn fault(record: FaultRecord) -> Fault {
+    Fault {
+        number: record.number,
+        kind: record.kind,
+        due_s: record.due_s,
+        what: record.what,
+        command: record.command,
+        was_made: true,
+        server_died: record.server_died,
+        ..Fault::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    /// Where the axis of the tests begins.
+    const START: u64 = 50_000_000_000;
+
+    fn record(due_s: f64, began_s: f64, ended_s: f64) -> FaultRecord {
+        let ns = |s: f64| if s > 0.0 { START + (s * 1e9) as u64 } else { 0 };
+        FaultRecord {
+            kind: "stop".into(),
+            due_s,
+            began_ns: ns(began_s),
+            ended_ns: ns(ended_s),
+            ..FaultRecord::default()
+        }
+    }
+
+    /// A watch to whose loads so many seconds were told, at 1000 replies a second but for two outages: 10 to 11 s and 20 to 22 s.
+    fn told(watch: &mut FaultWatch, seconds: std::ops::Range<u64>) {
+        for second in seconds {
+            let is_silent = second == 10 || (20..22).contains(&second);
+            let steps = Steps {
+                length_ns: 10 * MS,
+                right: vec![if is_silent { 0 } else { 10 }; 100],
+                errors: Vec::new(),
+            };
+            watch.steps(START + second * 1000 * MS, &steps);
+        }
+    }
+
+    #[test]
+    fn a_fault_is_judged_when_the_next_one_has_begun_or_a_minute_is_over() {
+        let mut watch = FaultWatch::new(1);
+        watch.set_origin(Origin { ns: START, at_s: 100.0 });
+        let at = |s: u64| START + s * 1000 * MS;
+        told(&mut watch, 0..10);
+        let began = watch.take(FaultNews::Began(record(10.0, 9.99, 0.0)));
+        assert_eq!((began.subject, began.until_s, began.was_made), (1, None, true));
+        assert!((began.at_s - 109.99).abs() < 1e-6);
+        assert!(watch.explains_silence(at(11)) && watch.judged(at(11), false).is_empty());
+        let ended = watch.take(FaultNews::Ended(record(10.0, 10.0, 11.0)));
+        assert_eq!((ended.at_s, ended.until_s), (110.0, Some(111.0)));
+        assert!(watch.explains_silence(at(12)) && !watch.explains_silence(at(15)));
+        told(&mut watch, 10..20);
+        // The same fault once more.
+        watch.take(FaultNews::Began(record(20.0, 20.0, 0.0)));
+        watch.take(FaultNews::Ended(record(20.0, 20.0, 22.0)));
+        told(&mut watch, 20..25);
+        let judged = watch.judged(at(25), false);
+        assert_eq!(judged.len(), 1);
+        let service = judged[0].effect.as_ref().unwrap().service.as_ref().unwrap();
+        assert!((service.first_reply_s.unwrap() - 1.01).abs() < 0.02, "{service:?}");
+        assert_eq!(service.after_rps, Some(1000.0));
+        told(&mut watch, 25..90);
+        assert!(watch.judged(at(80), false).is_empty());
+        let judged = watch.judged(at(86), false);
+        let service = judged[0].effect.as_ref().unwrap().service.as_ref().unwrap();
+        assert!((service.first_reply_s.unwrap() - 2.01).abs() < 0.02, "{service:?}");
+        assert!(!service.stays_slower);
+        assert!(watch.recent.steps_until(u64::MAX).right.len() <= 1000, "what is judged is not kept");
+    }
+
+    #[test]
+    fn a_fault_that_was_not_made_is_told_and_not_judged() {
+        let mut watch = FaultWatch::new(1);
+        watch.set_origin(Origin { ns: START, at_s: 0.0 });
+        watch.take(FaultNews::Began(record(5.0, 5.0, 0.0)));
+        let refused = FaultRecord { what: "no".into(), ..record(5.0, 0.0, 0.0) };
+        let fault = watch.take(FaultNews::Ended(refused));
+        assert_eq!(
+            (fault.was_made, fault.at_s, fault.until_s, fault.what.as_str()),
+            (false, 5.0, Some(5.0), "no")
+        );
+        assert!(watch.judged(u64::MAX / 2, true).is_empty());
+    }
+}

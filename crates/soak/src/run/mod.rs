@@ -1,0 +1,338 @@
+//! The run itself: servers stand, loads run, and what comes about is written interval by interval.
+//!
+//! | module | what |
+//! |---|---|
+//! | `order` | what is run |
+//! | `subject` | a server with its loads, while they run |
+//! | `counts` | from the lines of a load to its intervals and counts |
+//! | `status` | what the user sees |
+
+mod counts;
+mod order;
+mod status;
+mod subject;
+
+use std::time::{Duration, Instant};
+
+use pitot_lab::Ground;
+use pitot_meter::now;
+use pitot_results::Failure;
+use pitot_sys::processes::ProcessTable;
+
+use crate::clock::Clock;
+use crate::fault::Origin;
+use crate::figure::{self, MachineTime};
+use crate::file::{Moment, SoakError, SoakFile};
+use crate::kernel_log::KernelLog;
+use crate::neighbours::Neighbours;
+use crate::record::{Event, Fault, Load, Sample, State, Subject};
+use counts::LoadCounts;
+pub use order::{LoadOrder, Server, SubjectOrder};
+pub use status::{LoadStatus, Status};
+use status::{told, told_of_fault};
+use subject::{RunningLoad, RunningSubject};
+
+/// Between two looks at what goes on.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What a soak does when a server dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDeath {
+    /// It ends.
+    End,
+    /// It starts the server again, and counts.
+    Restart,
+}
+
+/// What a soak does when a server hangs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnHang {
+    /// It goes on: the server may come back.
+    Continue,
+    /// It ends.
+    End,
+}
+
+/// How a soak goes on.
+pub struct Settings<'a> {
+    /// Time under load that is left, seconds.
+    pub left_s: f64,
+    /// Time under load that was run before, seconds.
+    pub done_s: f64,
+    /// Where its axis begins now, seconds: 0, or where it is resumed.
+    pub offset_s: f64,
+    /// Length of the intervals that are written, seconds.
+    pub interval_s: f64,
+    /// What a server's death means.
+    pub on_death: OnDeath,
+    /// What a server that hangs means.
+    pub on_hang: OnHang,
+    /// The directory of the file, whose disk space is sampled.
+    pub directory: &'a str,
+    /// True once the user wants it to end.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// A soak under way.
+struct Run<'g> {
+    ground: &'g Ground<'g>,
+    settings: Settings<'g>,
+    file: SoakFile,
+    subjects: Vec<RunningSubject<'g>>,
+    begun: Instant,
+    events: Vec<Event>,
+    faults: Vec<Fault>,
+    /// Everything up to then is in the file.
+    written_s: f64,
+    machine_time: MachineTime,
+    clock: Clock,
+    kernel_log: KernelLog,
+    neighbours: Neighbours,
+    /// What was shown last.
+    shown: Status,
+}
+
+/// Runs a soak, or what is left of one, into its file.
+///
+/// # Errors
+/// If the file cannot be written, no load can be started, or a server cannot be started at first.
+pub fn run<'g>(
+    ground: &'g Ground<'g>,
+    file: SoakFile,
+    orders: Vec<SubjectOrder<'g>>,
+    settings: Settings<'g>,
+    show: &mut dyn FnMut(&Status),
+) -> Result<State, Failure> {
+    let mut run = Run {
+        ground,
+        file,
+        subjects: Vec::new(),
+        begun: Instant::now(),
+        events: Vec::new(),
+        faults: Vec::new(),
+        written_s: settings.offset_s,
+        machine_time: MachineTime::read(),
+        clock: Clock::read(),
+        kernel_log: KernelLog::open(),
+        neighbours: Neighbours::default(),
+        shown: Status { left_s: settings.left_s, ..Status::default() },
+        settings,
+    };
+    run.prepare(orders)?;
+    let ended = run.carry_on(show)?;
+    run.end()?;
+    let over = run.measured_s() >= run.settings.left_s;
+    let state = if over { State::Complete } else { State::Stopped };
+    run.file.finish(state).map_err(|e| unwritten(&e))?;
+    ended.map_or(Ok(state), Err)
+}
+
+fn unwritten(e: &SoakError) -> Failure {
+    Failure::run(
+        format!("the file of the soak cannot be written: {e}"),
+        "see to it that there is space and that nothing else writes it, and go on with --resume",
+    )
+}
+
+impl<'g> Run<'g> {
+    fn measured_s(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    fn now_s(&self) -> f64 {
+        self.settings.offset_s + self.measured_s()
+    }
+
+    /// Notes servers and loads, and starts the servers.
+    fn prepare(&mut self, orders: Vec<SubjectOrder<'g>>) -> Result<(), Failure> {
+        let (mut load_id, mut schedules) = (0, Vec::new());
+        for (id, order) in (1..).zip(orders) {
+            let mut subject = RunningSubject::new(id, order.name, order.server);
+            if let Server::Standing(server) = &mut subject.server {
+                server
+                    .start()
+                    .map_err(|reason| not_started(&subject.name, &reason, &server.output_tail()))?;
+            }
+            let row = Subject { id, name: subject.name.clone(), command: subject.server.command() };
+            self.file.put_subject(&row).map_err(|e| unwritten(&e))?;
+            for (name, order) in order.loads {
+                load_id += 1;
+                let command = subject.server.load_argv(&order).join(" ");
+                let row = Load { id: load_id, subject: id, name: name.clone(), command, ..Load::default() };
+                let totals = self.file.put_load(&row).map_err(|e| unwritten(&e))?;
+                subject.loads.push(RunningLoad::new(name, order, LoadCounts::new(load_id, totals)));
+            }
+            self.subjects.push(subject);
+            schedules.push(order.faults);
+        }
+        let processes = ProcessTable::read();
+        let own = self.own_processes();
+        self.neighbours.look(&processes, &own, (0.0, 0.0));
+        // What they used before does not count.
+        for subject in &mut self.subjects {
+            subject.values(&processes);
+        }
+        self.begun = Instant::now();
+        let origin = Origin { ns: now().0, at_s: self.settings.offset_s };
+        for (subject, faults) in self.subjects.iter_mut().zip(schedules) {
+            subject.faults.set_origin(origin);
+            if let Server::Standing(server) = &mut subject.server {
+                server.begin_faults(faults, self.settings.done_s);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on until the time is over, the user ends it, or a server dies that is not to be started again, which is returned.
+    fn carry_on(&mut self, show: &mut dyn FnMut(&Status)) -> Result<Option<Failure>, Failure> {
+        let mut interval_end_s = self.next_interval_s();
+        while self.measured_s() < self.settings.left_s && !(self.settings.stop)() {
+            let now_s = self.now_s();
+            for subject in &mut self.subjects {
+                let events = &mut self.events;
+                self.faults.extend(subject.look_at_faults(now_s, events));
+                let mut failure = subject.look_at_server(now_s, self.settings.on_death, events);
+                if failure.is_none() {
+                    subject.look_at_loads(self.ground, now_s, events)?;
+                    failure = subject.look_for_hang(now_s, self.settings.on_hang, events);
+                }
+                if failure.is_some() {
+                    return Ok(failure);
+                }
+            }
+            self.events.extend(self.clock.step(now_s));
+            self.events.extend(self.kernel_log.event(now_s));
+            if !self.events.is_empty() || !self.faults.is_empty() {
+                show(&self.tell(now_s)?);
+            }
+            if now_s >= interval_end_s {
+                let samples = self.sample(interval_end_s);
+                let status = self.end_interval(interval_end_s, samples)?;
+                show(&status);
+                interval_end_s = self.next_interval_s();
+            }
+            std::thread::sleep(TICK);
+        }
+        Ok(None)
+    }
+
+    /// Intervals end at multiples of their length, so that those before and after a gap lie on one grid.
+    fn next_interval_s(&self) -> f64 {
+        let length_s = self.settings.interval_s;
+        ((self.now_s() / length_s).floor() + 1.0) * length_s
+    }
+
+    /// What servers and machine used in the interval that is over, and hold at its end.
+    fn sample(&mut self, end_s: f64) -> Vec<Sample> {
+        let length_s = self.settings.interval_s;
+        let processes = ProcessTable::read();
+        let mut samples = Vec::new();
+        for subject in &mut self.subjects {
+            let values = subject.values(&processes).into_iter();
+            samples.extend(values.map(|(name, value)| sample(subject.id, name, end_s, length_s, value)));
+        }
+        let machine_time = MachineTime::read();
+        let own = self.own_processes();
+        let stretch = (end_s - length_s, end_s);
+        let (neighbours, event) = self.neighbours.look(&processes, &own, stretch);
+        self.events.extend(event);
+        let machine = figure::machine(self.settings.directory).into_iter();
+        let machine = machine.chain(machine_time.since(&self.machine_time, neighbours));
+        samples.extend(machine.map(|(name, value)| sample(0, name, end_s, length_s, value)));
+        self.machine_time = machine_time;
+        samples
+    }
+
+    /// The first processes of everything that belongs to the soak: this one, whose descendants the loads are, and the servers.
+    fn own_processes(&mut self) -> Vec<u32> {
+        let servers = self.subjects.iter_mut().filter_map(|subject| subject.server.pid());
+        servers.chain([std::process::id()]).collect()
+    }
+
+    /// Writes what has happened at once: nobody is to wait for the end of an interval to learn of a hang.
+    fn tell(&mut self, now_s: f64) -> Result<Status, Failure> {
+        let events = std::mem::take(&mut self.events);
+        let faults = std::mem::take(&mut self.faults);
+        let moment = Moment { now_s, events, faults, ..Moment::default() };
+        self.file.write(&moment).map_err(|e| unwritten(&e))?;
+        Ok(Status { now_s, events: self.told(&moment), ..self.shown.clone() })
+    }
+
+    /// Writes the interval that is over, and returns what the user sees of it.
+    fn end_interval(&mut self, end_s: f64, samples: Vec<Sample>) -> Result<Status, Failure> {
+        let mut moment = Moment {
+            now_s: end_s,
+            samples,
+            events: std::mem::take(&mut self.events),
+            faults: std::mem::take(&mut self.faults),
+            ..Moment::default()
+        };
+        let mut loads = Vec::new();
+        for load in self.subjects.iter_mut().flat_map(|subject| &mut subject.loads) {
+            let p99_ns = load.counts.p99_ns();
+            let interval = load.counts.end_interval(self.written_s, end_s);
+            let totals = load.counts.totals().clone();
+            loads.push(LoadStatus {
+                name: load.name.clone(),
+                rate: interval.as_ref().map_or(0.0, |i| i.completed as f64 / i.length_s),
+                p99_ns,
+                errors: totals.errors,
+            });
+            moment.intervals.extend(interval);
+            moment.totals.push((load.id, totals));
+        }
+        self.file.write(&moment).map_err(|e| unwritten(&e))?;
+        self.written_s = end_s;
+        let left_s = (self.settings.left_s - self.measured_s()).max(0.0);
+        self.shown = Status { now_s: end_s, left_s, loads, events: Vec::new() };
+        Ok(Status { events: self.told(&moment), ..self.shown.clone() })
+    }
+
+    /// What has happened, in a sentence each.
+    fn told(&self, moment: &Moment) -> Vec<String> {
+        let name = |id: i64| self.subjects.iter().find(|s| s.id == id).map_or("", |s| s.name.as_str());
+        let faults = moment.faults.iter().map(|fault| told_of_fault(fault, name(fault.subject)));
+        moment.events.iter().map(told).chain(faults).collect()
+    }
+
+    /// Ends loads and servers, and writes what the loads say last.
+    fn end(&mut self) -> Result<(), Failure> {
+        let end_s = self.now_s();
+        // While they run; a shorter interval would weigh as much as a whole one.
+        let is_whole = end_s - self.written_s > 0.9 * self.settings.interval_s;
+        let samples = if is_whole { self.sample(end_s) } else { Vec::new() };
+        for subject in &mut self.subjects {
+            self.faults.extend(subject.end_faults(end_s, &mut self.events));
+        }
+        for subject in &mut self.subjects {
+            self.faults.extend(subject.stop_loads());
+            self.events.extend(subject.hangs.interrupt(end_s));
+        }
+        self.events.extend(self.neighbours.end());
+        self.end_interval(end_s, samples)?;
+        let events: Vec<Event> =
+            self.subjects.iter_mut().filter_map(|subject| subject.stop_server(end_s)).collect();
+        let last = Moment { now_s: end_s, events, ..Moment::default() };
+        self.file.write(&last).map_err(|e| unwritten(&e))
+    }
+}
+
+fn not_started(name: &str, reason: &str, tail: &str) -> Failure {
+    let cure = match tail.trim_end() {
+        "" => "try its command by hand".to_owned(),
+        printed => format!("it printed:\n{printed}"),
+    };
+    Failure::run(format!("{name} cannot be started: {reason}"), cure)
+}
+
+fn sample(subject: i64, name: &str, end_s: f64, length_s: f64, value: f64) -> Sample {
+    Sample {
+        subject,
+        figure: name.to_owned(),
+        start_s: (end_s - length_s).max(0.0),
+        length_s,
+        mean: value,
+        min: value,
+        max: value,
+    }
+}

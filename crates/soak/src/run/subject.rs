@@ -1,0 +1,273 @@
+//! A server of a soak with its loads, while they run.
+
+use std::path::Path;
+
+use pitot_lab::{FaultNews, Ground, StandingLoad, StandingServer};
+use pitot_meter::{Nanos, now};
+use pitot_results::Failure;
+use pitot_sys::processes::ProcessTable;
+
+use super::counts::LoadCounts;
+use super::order::{LoadOrder, Server};
+use super::{OnDeath, OnHang};
+use crate::fault::FaultWatch;
+use crate::figure::{self, Values};
+use crate::hang::{HangWatch, Suspect};
+use crate::record::{Event, EventKind, Fault};
+
+/// Before a load that ended is started again, and a server that could not be.
+const RETRY_S: f64 = 1.0;
+
+pub(super) struct RunningLoad<'g> {
+    pub(super) id: i64,
+    pub(super) name: String,
+    order: LoadOrder,
+    pub(super) counts: LoadCounts,
+    process: Option<StandingLoad<'g>>,
+    /// When it is started, if it is not running.
+    start_at_s: f64,
+}
+
+pub(super) struct RunningSubject<'g> {
+    pub(super) id: i64,
+    pub(super) name: String,
+    pub(super) server: Server<'g>,
+    pub(super) loads: Vec<RunningLoad<'g>>,
+    pub(super) is_up: bool,
+    start_at_s: f64,
+    /// Its first process and CPU time at the end of the last interval, nanoseconds.
+    cpu_ns: Option<(u32, u64)>,
+    /// Replies since then.
+    replies: u64,
+    pub(super) hangs: HangWatch,
+    pub(super) faults: FaultWatch,
+}
+
+impl<'g> RunningLoad<'g> {
+    /// A load that was not started yet.
+    pub(super) fn new(name: String, order: LoadOrder, counts: LoadCounts) -> RunningLoad<'g> {
+        RunningLoad { id: counts.load(), name, order, counts, process: None, start_at_s: 0.0 }
+    }
+}
+
+impl<'g> RunningSubject<'g> {
+    /// A server that is up, without loads.
+    pub(super) fn new(id: i64, name: String, server: Server<'g>) -> RunningSubject<'g> {
+        RunningSubject {
+            id,
+            name,
+            server,
+            loads: Vec::new(),
+            is_up: true,
+            start_at_s: 0.0,
+            cpu_ns: None,
+            replies: 0,
+            hangs: HangWatch::default(),
+            faults: FaultWatch::new(id),
+        }
+    }
+
+    /// Makes faults that are due, takes back those that are over, and judges those of which all is known.
+    pub(super) fn look_at_faults(&mut self, now_s: f64, events: &mut Vec<Event>) -> Vec<Fault> {
+        self.turn_faults(now_s, events, StandingServer::turn_faults)
+    }
+
+    /// Takes back all faults that are under way.
+    pub(super) fn end_faults(&mut self, now_s: f64, events: &mut Vec<Event>) -> Vec<Fault> {
+        self.turn_faults(now_s, events, StandingServer::end_faults)
+    }
+
+    fn turn_faults(
+        &mut self,
+        now_s: f64,
+        events: &mut Vec<Event>,
+        turn: fn(&mut StandingServer<'g>, &mut Vec<FaultNews>) -> Result<(), String>,
+    ) -> Vec<Fault> {
+        let Server::Standing(server) = &mut self.server else { return Vec::new() };
+        let mut news = Vec::new();
+        if let Err(reason) = turn(server, &mut news) {
+            let sentence = format!("a fault of {}: {reason}", self.name);
+            events.push(self.event(now_s, EventKind::FaultFailed, sentence, String::new()));
+        }
+        let mut faults: Vec<Fault> = news.into_iter().map(|news| self.faults.take(news)).collect();
+        faults.extend(self.faults.judged(now().0, false));
+        faults
+    }
+
+    /// Looks whether the server has ended, and starts it again if it is to be. Returns why the soak ends, if it does.
+    pub(super) fn look_at_server(
+        &mut self,
+        now_s: f64,
+        on_death: OnDeath,
+        events: &mut Vec<Event>,
+    ) -> Option<Failure> {
+        if self.is_up
+            && let Some((sentence, tail)) = self.death()
+        {
+            self.is_up = false;
+            self.cpu_ns = None;
+            self.start_at_s = now_s;
+            events.extend(self.hangs.interrupt(now_s));
+            events.push(self.event(now_s, EventKind::ServerEnded, sentence.clone(), tail.clone()));
+            // One that the soak has not started is not started again either, and may come back by itself.
+            if on_death == OnDeath::End && matches!(self.server, Server::Standing(_)) {
+                return Some(ended_with_its_server(&sentence, &tail));
+            }
+        }
+        if !self.is_up && now_s >= self.start_at_s {
+            events.extend(self.start_again(now_s));
+        }
+        None
+    }
+
+    /// What is said of a server that has ended, and the end of what it printed.
+    fn death(&mut self) -> Option<(String, String)> {
+        match &mut self.server {
+            Server::Standing(server) => {
+                let ending = server.ended()?;
+                Some((format!("{} ended {ending}", self.name), server.output_tail()))
+            }
+            Server::Running { pid, .. } => {
+                let gone = pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists())?;
+                Some((format!("process {gone} of {} is gone", self.name), String::new()))
+            }
+        }
+    }
+
+    /// Starts a server that is to be started again; if it fails, once more after a while.
+    fn start_again(&mut self, now_s: f64) -> Option<Event> {
+        let Server::Standing(server) = &mut self.server else { return None };
+        if server.start().is_err() {
+            self.start_at_s = now_s + RETRY_S;
+            return None;
+        }
+        self.is_up = true;
+        let sentence = format!("{} was started again", self.name);
+        Some(self.event(now_s, EventKind::ServerRestarted, sentence, String::new()))
+    }
+
+    /// Takes what the loads say, and starts those that are not running.
+    pub(super) fn look_at_loads(
+        &mut self,
+        ground: &'g Ground<'g>,
+        now_s: f64,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Failure> {
+        for load in &mut self.loads {
+            if let Some(process) = &mut load.process {
+                while let Some(line) = process.line() {
+                    if let Some(told) = load.counts.line(&line) {
+                        self.replies += told.replies;
+                        self.hangs.second(now_s, load.id, told.replies, told.asked);
+                        if let Some((steps, from)) = told.steps.zip(process.measured_from()) {
+                            self.faults.steps((from + Nanos::from_secs(told.t_s)).0, &steps);
+                        }
+                    }
+                }
+                if let Some((ending, evidence)) = process.ended() {
+                    load.process = None;
+                    load.start_at_s = now_s + RETRY_S;
+                    events.extend(self.hangs.interrupt(now_s));
+                    let sentence = format!("the load `{}` ended {ending} before its time", load.name);
+                    let kind = EventKind::LoadEnded;
+                    let subject = Some(self.id);
+                    events.push(Event { at_s: now_s, until_s: None, subject, kind, sentence, evidence });
+                }
+            } else if self.is_up && now_s >= load.start_at_s {
+                let argv = self.server.load_argv(&load.order);
+                let process = ground.load(argv).map_err(|reason| {
+                    Failure::run(
+                        format!("the load `{}` cannot be started: {reason}", load.name),
+                        "check the limits on processes and descriptors",
+                    )
+                })?;
+                load.counts.begin_process(now_s);
+                load.process = Some(process);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a server that is up has ceased to answer, or answers again. Returns why the soak ends, if it does.
+    pub(super) fn look_for_hang(
+        &mut self,
+        now_s: f64,
+        on_hang: OnHang,
+        events: &mut Vec<Event>,
+    ) -> Option<Failure> {
+        if !self.is_up {
+            return None;
+        }
+        if self.faults.explains_silence(now().0) {
+            events.extend(self.hangs.interrupt(now_s));
+            return None;
+        }
+        let change = self.hangs.change(now_s)?;
+        let table = ProcessTable::read();
+        let server = self.server.pid().map(|pid| table.of(pid)).unwrap_or_default();
+        let pids: Vec<u32> = server.iter().map(|process| process.pid).collect();
+        let suspect = Suspect { subject: self.id, name: &self.name, pids: &pids, port: self.server.port() };
+        let event = self.hangs.event(change, now_s, &suspect)?;
+        let ends = event.until_s.is_none() && on_hang == OnHang::End;
+        let failure = ends.then(|| {
+            Failure::run(
+                format!("{}, and the soak ends with it", event.sentence),
+                format!("what was seen of it:\n{}", event.evidence.trim_end()),
+            )
+        });
+        events.push(event);
+        failure
+    }
+
+    /// Ends the loads, takes what they say last, and judges the faults that are left by it.
+    pub(super) fn stop_loads(&mut self) -> Vec<Fault> {
+        for load in &mut self.loads {
+            let Some(mut process) = load.process.take() else { continue };
+            for line in process.stop() {
+                let Some(told) = load.counts.line(&line) else { continue };
+                self.replies += told.replies;
+                if let Some((steps, from)) = told.steps.zip(process.measured_from()) {
+                    self.faults.steps((from + Nanos::from_secs(told.t_s)).0, &steps);
+                }
+            }
+        }
+        self.faults.judged(now().0, true)
+    }
+
+    /// Ends a server that the soak has started. The event, if it could not be ended as it should.
+    pub(super) fn stop_server(&mut self, now_s: f64) -> Option<Event> {
+        let Server::Standing(server) = &mut self.server else { return None };
+        let reason = server.stop().err().filter(|_| self.is_up)?;
+        Some(self.event(now_s, EventKind::ServerEnded, reason, String::new()))
+    }
+
+    /// What it has used since the last interval, and holds.
+    pub(super) fn values(&mut self, processes: &ProcessTable) -> Values {
+        let replies = std::mem::take(&mut self.replies);
+        let Some(pid) = self.server.pid().filter(|_| self.is_up) else { return Values::new() };
+        let own = processes.of(pid);
+        if own.is_empty() {
+            return Values::new();
+        }
+        let mut values = figure::held(&own);
+        let cpu_ns = self.server.cpu_ns().unwrap_or_else(|| figure::cpu_ns(&own));
+        if let Some((of, before)) = self.cpu_ns.replace((pid, cpu_ns))
+            && (of, replies > 0) == (pid, true)
+        {
+            values.insert("cpu-per-request", cpu_ns.saturating_sub(before) as f64 / replies as f64);
+        }
+        values.extend(self.server.port().and_then(|port| figure::sockets(pid, port)).into_iter().flatten());
+        values
+    }
+
+    fn event(&self, at_s: f64, kind: EventKind, sentence: String, evidence: String) -> Event {
+        Event { at_s, until_s: None, subject: Some(self.id), kind, sentence, evidence }
+    }
+}
+
+fn ended_with_its_server(sentence: &str, tail: &str) -> Failure {
+    Failure::run(
+        format!("{sentence}, and the soak with it"),
+        format!("its last words were:\n{}\nwith --restart it would be started again", tail.trim_end()),
+    )
+}
