@@ -11,7 +11,7 @@ impl CellRecord {
     /// The figures of a metric (see [`METRICS`](crate::METRICS)) with their blocks, from all repetitions that did
     /// not fail and have one.
     pub fn figures(&self, metric: &Metric) -> Vec<(u32, f64)> {
-        self.good().filter_map(|r| Some((r.block, (metric.read)(r)?))).collect()
+        self.good().filter_map(|r| Some((r.block, metric.of(r)?))).collect()
     }
 
     /// What a comparison of this cell with `baseline` in a metric is drawn from: one log ratio for each generation that
@@ -54,7 +54,7 @@ impl CellRecord {
                     }
                 }
                 None => {
-                    let ratio = ((metric.read)(candidate)? / (metric.read)(other)?).ln();
+                    let ratio = (metric.of(candidate)? / metric.of(other)?).ln();
                     ratio.is_finite().then_some(ratio)?
                 }
             };

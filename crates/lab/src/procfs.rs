@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Nanoseconds of a clock tick: /proc counts CPU time in hundredths of a second on every architecture (USER_HZ).
-pub(crate) const TICK_NS: u64 = 10_000_000;
+use pitot_sys::processes;
+pub(crate) use pitot_sys::processes::{Stat, TICK_NS};
 
 /// A reader of small files with one buffer.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Reader {
 
     /// The line about a process.
     pub(crate) fn stat(&mut self, pid: u32) -> Option<Stat> {
-        Stat::parse(self.read(format_args!("{pid}/stat"))?)
+        Stat::parse(self.read(format_args!("{pid}/stat"))?).map(|(stat, _)| stat)
     }
 
     /// The name of a process.
@@ -39,88 +39,73 @@ impl Reader {
     }
 }
 
-/// The fields of /proc/PID/stat that matter here (proc_pid_stat(5)). Times are in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stat {
-    pub(crate) zombie: bool,
-    pub(crate) session: u32,
-    pub(crate) user: u64,
-    pub(crate) system: u64,
-    /// Of children that have ended and were waited for.
-    pub(crate) children_user: u64,
-    pub(crate) children_system: u64,
-    pub(crate) threads: u64,
-    pub(crate) rss_pages: u64,
-    /// The CPU it ran on last.
-    pub(crate) processor: usize,
-    pub(crate) kernel_thread: bool,
-}
-
-/// `PF_KTHREAD` of include/linux/sched.h.
-const KERNEL_THREAD: u64 = 0x0020_0000;
-
-impl Stat {
-    fn parse(line: &[u8]) -> Option<Stat> {
-        // The name stands in parentheses and may hold anything, parentheses too: count from the last one.
-        let after = line.iter().rposition(|&b| b == b')')? + 1;
-        let text = std::str::from_utf8(&line[after..]).ok()?;
-        let mut stat = Stat::default();
-        for (field, word) in (3..).zip(text.split_ascii_whitespace()) {
-            let number = || word.parse().unwrap_or(0);
-            match field {
-                3 => stat.zombie = matches!(word, "Z" | "X"),
-                6 => stat.session = number() as u32,
-                9 => stat.kernel_thread = number() & KERNEL_THREAD != 0,
-                14 => stat.user = number(),
-                15 => stat.system = number(),
-                16 => stat.children_user = number(),
-                17 => stat.children_system = number(),
-                20 => stat.threads = number(),
-                24 => stat.rss_pages = number(),
-                39 => {
-                    stat.processor = number() as usize;
-                    return Some(stat);
-                }
-                _ => {}
-            }
-        }
-        None
-    }
-}
-
-/// The processes there are.
-pub(crate) fn pids(into: &mut Vec<u32>) {
-    into.clear();
-    let Ok(entries) = std::fs::read_dir("/proc") else { return };
-    into.extend(entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok()));
-}
-
-/// Sorts processes into sessions, and remembers those of other sessions, so that it does not read them
-/// again and again.
+/// Sorts processes into sessions, and remembers those of other sessions, so that it does not read them again and again. A
+/// process that leaves its session, as each of PostgreSQL does, still belongs to it: it is known by its parent.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     pids: Vec<u32>,
+    /// The processes of the sessions that were found by the present walk, in ascending order, with their sessions.
+    members: Vec<(u32, u32)>,
+    /// Processes that have left these sessions, and which.
+    left: HashMap<u32, u32>,
+    /// Processes whose parents may be found later in the same walk, as numbers are given again.
+    unknown: Vec<(u32, Stat)>,
     /// Processes outside the sessions; true for threads of the kernel.
     others: HashMap<u32, bool>,
 }
 
 impl Sessions {
-    /// Calls `visit` with every process of `sessions` and what is known of it.
+    /// Calls `visit` with every process of `sessions` and what is known of it; of one that has left its session, the session
+    /// is that which it has left.
     pub(crate) fn walk(&mut self, reader: &mut Reader, sessions: &[u32], mut visit: impl FnMut(u32, Stat)) {
-        pids(&mut self.pids);
+        self.pids.clear();
+        self.pids.extend(processes::pids());
         self.pids.sort_unstable();
-        self.others.retain(|pid, _| self.pids.binary_search(pid).is_ok());
-        for &pid in &self.pids {
+        let exists = |pid: &u32| self.pids.binary_search(pid).is_ok();
+        self.others.retain(|pid, _| exists(pid));
+        self.left.retain(|pid, _| exists(pid));
+        self.members.clear();
+        self.unknown.clear();
+        for at in 0..self.pids.len() {
+            let pid = self.pids[at];
             if self.others.contains_key(&pid) {
                 continue;
             }
             let Some(stat) = reader.stat(pid) else { continue };
             if sessions.contains(&stat.session) {
+                self.members.push((pid, stat.session));
                 visit(pid, stat);
+            } else if let Some(session) = self.session_left(pid, &stat) {
+                self.left.insert(pid, session);
+                visit(pid, Stat { session, ..stat });
             } else {
-                self.others.insert(pid, stat.kernel_thread);
+                self.unknown.push((pid, stat));
             }
         }
+        let mut unknown = std::mem::take(&mut self.unknown);
+        loop {
+            let before = unknown.len();
+            unknown.retain(|&(pid, stat)| {
+                let Some(session) = self.session_left(pid, &stat) else { return true };
+                self.left.insert(pid, session);
+                visit(pid, Stat { session, ..stat });
+                false
+            });
+            if unknown.len() == before {
+                break;
+            }
+        }
+        self.others.extend(unknown.drain(..).map(|(pid, stat)| (pid, stat.kernel_thread)));
+        self.unknown = unknown;
+    }
+
+    /// The session that a process has left, by itself or by an ancestor.
+    fn session_left(&self, pid: u32, stat: &Stat) -> Option<u32> {
+        let of_parent = || {
+            let at = self.members.binary_search_by_key(&stat.parent, |(pid, _)| *pid).ok()?;
+            Some(self.members[at].1)
+        };
+        self.left.get(&pid).or_else(|| self.left.get(&stat.parent)).copied().or_else(of_parent)
     }
 
     /// The processes outside the sessions, as of the last walk, without threads of the kernel.
@@ -133,13 +118,11 @@ impl Sessions {
 /// takes its environment along), zombies left out: pid and name.
 pub(crate) fn find(sessions: &[u32], cookie: &str) -> Vec<(u32, String)> {
     let mut reader = Reader::default();
-    let mut all = Vec::new();
-    pids(&mut all);
     let own = std::process::id();
     let mut found = Vec::new();
-    for pid in all {
+    for pid in processes::pids() {
         let Some(stat) = reader.stat(pid) else { continue };
-        if stat.zombie || stat.kernel_thread || pid == own {
+        if stat.is_over() || stat.kernel_thread || pid == own {
             continue;
         }
         let marked = |reader: &mut Reader| {
@@ -158,20 +141,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_parentheses_does_not_shift_the_fields() {
-        let mut line =
-            b"42 (a) b (c)) Z 1 7 77 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 9 0 100 4096 55".to_vec();
-        for field in 25..=38 {
-            line.extend(format!(" {field}").bytes());
+    fn a_process_that_leaves_its_session_is_still_counted_in_it() {
+        let mut command = std::process::Command::new("sh");
+        // The first child leads a session of its own, and has a child in another one.
+        command.args(["-c", "setsid sh -c 'setsid sleep 60 & wait' & read line; wait"]);
+        command.stdin(std::process::Stdio::piped());
+        pitot_sys::spawn::isolate(&mut command, &[]);
+        let mut child = command.spawn().unwrap();
+        let (mut reader, mut sessions) = (Reader::default(), Sessions::default());
+        let mut walk = || {
+            let mut seen = Vec::new();
+            sessions.walk(&mut reader, &[child.id()], |pid, stat| {
+                assert_eq!(stat.session, child.id());
+                seen.push((pid, stat.parent, stat.is_over()));
+            });
+            seen
+        };
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let (middle, last) = loop {
+            assert!(std::time::Instant::now() < deadline, "the shell never had its descendants");
+            let seen = walk();
+            let child_of = |of: u32| seen.iter().find(|(_, parent, _)| *parent == of).map(|(pid, ..)| *pid);
+            let Some(middle) = child_of(child.id()) else { continue };
+            let Some(last) = child_of(middle) else { continue };
+            break (middle, last);
+        };
+        // Who is left behind goes on being counted.
+        pitot_sys::spawn::stop(middle, pitot_sys::spawn::Stop::Kill);
+        while walk().iter().any(|(pid, _, zombie)| *pid == middle && !zombie) {
+            assert!(std::time::Instant::now() < deadline, "the process never ended");
         }
-        line.extend(b" 3 0 0\n");
-        let stat = Stat::parse(&line).unwrap();
-        assert!(stat.zombie && !stat.kernel_thread);
-        assert_eq!((stat.session, stat.user, stat.system), (77, 10, 20));
-        assert_eq!((stat.children_user, stat.children_system), (30, 40));
-        assert_eq!((stat.threads, stat.rss_pages, stat.processor), (9, 55, 3));
-        assert_eq!(Stat::parse(b"42 (short) S 1"), None);
-        assert_eq!(Stat::parse(b""), None);
+        assert!(walk().iter().any(|(pid, ..)| *pid == last));
+        pitot_sys::spawn::stop(last, pitot_sys::spawn::Stop::Kill);
+        drop(child.stdin.take());
+        child.wait().unwrap();
     }
 
     #[test]

@@ -214,15 +214,9 @@ fn run_as(command: &mut Command, user: Option<User>, guardian: &Guardian) {
 
 /// Where initdb and postgres are: the newest version of Debian's, or a directory of `PATH`.
 fn programs() -> Option<PathBuf> {
-    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let mut versions: Vec<(u32, PathBuf)> = versions
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
-        .collect();
-    versions.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let of_path = std::env::split_paths(&path).collect::<Vec<_>>();
-    let all =
-        versions.into_iter().map(|(_, dir)| dir).chain([PathBuf::from("/usr/local/bin")]).chain(of_path);
+    let all = pitot_target::versions().chain([PathBuf::from("/usr/local/bin")]).chain(of_path);
     // What is linked from elsewhere finds its other files beside the link's target.
     all.map(|dir| {
         fs::canonicalize(dir.join("postgres"))

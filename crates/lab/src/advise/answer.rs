@@ -298,6 +298,7 @@ pub(super) mod tests {
             host_before: pitot_host::Fingerprint::default(),
             host_after: None,
             host_changes: Vec::new(),
+            hosts: Vec::new(),
             cells: (1..).zip(cells).map(cell).collect(),
             controls: Vec::new(),
             skips: Vec::new(),

@@ -110,6 +110,17 @@ pub enum Column {
 }
 
 impl Metric {
+    /// The value of a repetition, in `unit`; none if the repetition did not record what it needs. Where the clock counted
+    /// instructions, nothing that is measured in time has a value.
+    pub fn of(&self, repetition: &Repetition) -> Option<f64> {
+        let is_of_time =
+            matches!(self.unit, Unit::PerSecond | Unit::Nanoseconds | Unit::Seconds | Unit::BytesPerSecond);
+        if is_of_time && repetition.counts_instructions() {
+            return None;
+        }
+        (self.read)(repetition)
+    }
+
     /// Whether `section` shows it whatever the plan's own metric is.
     pub fn is_shown_in(&self, section: Section) -> bool {
         self.shown_in.contains(&section)

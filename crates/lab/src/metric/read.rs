@@ -21,6 +21,16 @@ pub(super) fn per_request(r: &Repetition, sum: impl Fn(&Resources) -> f64) -> Op
     (requests >= 1.0).then(|| sum(used) / requests)
 }
 
+/// Instructions per request, where they were counted.
+pub(super) fn instructions_per_request(
+    r: &Repetition,
+    of: impl Fn(&Resources) -> Option<f64>,
+) -> Option<f64> {
+    r.instructions()?;
+    let instructions = of(r.resources.as_ref()?)?;
+    per_request(r, |_| instructions)
+}
+
 /// Nanoseconds of CPU time per request: as the program itself counted them, where it did (`own`), or else as the monitor
 /// saw them (`seen`, in seconds).
 pub(super) fn cpu_ns_per_request(

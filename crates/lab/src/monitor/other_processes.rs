@@ -34,7 +34,7 @@ impl OtherProcesses {
         let mut now = HashMap::with_capacity(self.known.len());
         for pid in pids.filter(|&pid| pid != own) {
             let Some(stat) = reader.stat(pid) else { continue };
-            let ticks = stat.user + stat.system + stat.children_user + stat.children_system;
+            let ticks = stat.ticks();
             if let Some(&(from, before)) = self.known.get(&pid)
                 && ticks > before
             {

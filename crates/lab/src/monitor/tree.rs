@@ -42,7 +42,7 @@ impl Tree {
         let mut now = TreeSample::default();
         let (mut user, mut system) = (0, 0);
         for (pid, stat) in &self.members {
-            if !stat.zombie {
+            if !stat.is_over() {
                 now.processes += 1;
                 now.threads += stat.threads;
             }

@@ -1,7 +1,10 @@
 //! From a cell to the commands that run it.
 
+use pitot_fault::STEP_NS;
+
 use super::definition::Plan;
 use super::expand::{Cell, CellServer};
+use super::foreign::Foreign;
 use super::options::ending_options;
 use super::server::{FileContent, Helper, PlanFile};
 use super::template::{Part, line_template};
@@ -10,9 +13,7 @@ use super::value::{Settings, Value};
 /// As the first word of a command, this very program, wherever it is.
 pub(crate) const OWN: &str = "pitot";
 
-/// How finely the load generator counts where faults are made.
-const STEPS: &str = "10ms";
-/// How soon it tries a lost connection again: what a pause of its own adds is no outage of the server.
+/// How soon a load generator tries a lost connection again: where faults are made, what a pause of its own adds is no outage of the server.
 const BACK_OFF: &str = "40ms";
 
 /// What the lab chooses for one run of a cell.
@@ -52,6 +53,16 @@ impl Placement {
     }
 }
 
+impl Plan {
+    /// What a load is told so that faults can be judged by it.
+    pub(crate) fn load_options_for_faults(&self) -> Vec<String> {
+        match self.faults[..] {
+            [] => Vec::new(),
+            _ => vec!["--steps".into(), format!("{}ms", STEP_NS / 1_000_000)],
+        }
+    }
+}
+
 impl Cell {
     /// The server's command. Another program is bound to its CPUs by the lab itself.
     pub fn server_argv(&self, at: &Placement) -> Vec<String> {
@@ -71,6 +82,14 @@ impl Cell {
                 argv.extend(["--cpus".into(), at.server_cpus.clone(), "--stats".into(), "json".into()]);
                 argv
             }
+        }
+    }
+
+    /// Where the server is, if that is a system without an agent.
+    pub(crate) fn foreign(&self) -> Option<&Foreign> {
+        match &self.server {
+            CellServer::External(program) => program.foreign.as_ref(),
+            CellServer::Pitot { .. } | CellServer::None => None,
         }
     }
 
@@ -114,9 +133,9 @@ impl Cell {
             }
             argv.extend(["--duration".into(), show_duration(plan.duration_s)]);
         }
-        if !plan.faults.is_empty() && self.program.is_none() {
-            argv.extend(["--steps".into(), STEPS.into()]);
-            if self.load.get("back-off").is_none() {
+        if self.program.is_none() {
+            argv.extend(plan.load_options_for_faults());
+            if !plan.faults.is_empty() && self.load.get("back-off").is_none() {
                 argv.extend(["--back-off".into(), BACK_OFF.into()]);
             }
         }
@@ -201,10 +220,21 @@ impl Cell {
                 shell_line(&self.helper_argv(helper, address, at))
             ));
         }
+        let mut command = String::new();
         if !self.takes.cpus {
-            line.push_str(&bind(self.cpus_of_load(at)));
+            command.push_str(&bind(self.cpus_of_load(at)));
         }
-        line.push_str(&shell_line(&self.load_argv(plan, self.warmup_s(plan), at)));
+        command.push_str(&shell_line(&self.load_argv(plan, self.warmup_s(plan), at)));
+        match &plan.load_hosts[..] {
+            [] | [_] => line.push_str(&command),
+            hosts => {
+                // Started by hand each part begins at once; the lab says when.
+                let part = |(at, host): (usize, &String)| {
+                    format!("echo start 0 | {command} --share {}/{} # on {host}", at + 1, hosts.len())
+                };
+                line.push_str(&hosts.iter().enumerate().map(part).collect::<Vec<_>>().join("\n"));
+            }
+        }
         line
     }
 }

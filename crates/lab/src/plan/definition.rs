@@ -4,7 +4,8 @@ use pitot_fault::FaultPlan;
 use serde::{Deserialize, Serialize};
 
 use super::host::SettingSet;
-use super::hosts::Host;
+use super::hosts::{self, Host};
+use super::kernels::KernelUse;
 use super::levels::{Factor, Levels};
 use super::published::{Exclusion, Published};
 use super::server::{Helper, PlanFile, ServerSpec};
@@ -81,6 +82,8 @@ pub struct Plan {
     pub servers: Vec<ServerSpec>,
     /// Settings of the host, by the names that levels use.
     pub settings: Vec<SettingSet>,
+    /// Kernels, by the names that levels use.
+    pub kernels: Vec<KernelUse>,
     /// Files written to each server's private directory before it starts.
     pub files: Vec<PlanFile>,
     /// Combinations that are left out on purpose.
@@ -103,8 +106,9 @@ pub struct Plan {
     pub hosts: Vec<Host>,
     /// Where the servers are, by the name of a host; here if none.
     pub server_host: Option<String>,
-    /// Where the load is.
-    pub load_host: Option<String>,
+    /// Where the load is: on several hosts each does an equal part. Here if none.
+    #[serde(alias = "load-host", deserialize_with = "hosts::one_or_many")] // Once it was one at most.
+    pub load_hosts: Vec<String>,
 }
 
 impl Default for Plan {
@@ -140,6 +144,7 @@ impl Default for Plan {
             helpers: Vec::new(),
             servers: Vec::new(),
             settings: Vec::new(),
+            kernels: Vec::new(),
             files: Vec::new(),
             exclude: Vec::new(),
             published: Vec::new(),
@@ -151,16 +156,41 @@ impl Default for Plan {
             load_cpus: None,
             hosts: Vec::new(),
             server_host: None,
-            load_host: None,
+            load_hosts: Vec::new(),
         }
     }
 }
 
 impl Plan {
-    /// The host of a side; none if it is the lab's own.
-    pub fn host(&self, name: &Option<String>) -> Option<&Host> {
-        let name = name.as_ref()?;
-        self.hosts.iter().find(|host| host.name == *name)
+    /// The host of that name; none if it is the lab's own.
+    pub fn host(&self, name: Option<&str>) -> Option<&Host> {
+        self.hosts.iter().find(|host| Some(host.name.as_str()) == name)
+    }
+
+    /// The hosts of the load; none if it is on the lab's own.
+    pub fn load_hosts(&self) -> impl Iterator<Item = &Host> {
+        self.load_hosts.iter().filter_map(|name| self.host(Some(name)))
+    }
+
+    /// The CPUs of the load on each of its hosts.
+    pub fn cpus_of_load(&self) -> Vec<Vec<usize>> {
+        self.load_hosts().map(|host| host.cpus_named(self.load_cpus.as_deref())).collect()
+    }
+
+    /// The CPUs of the load by numbers that no CPU of the server's host has, if the load is on other hosts. `here` are those on
+    /// the lab's own machine.
+    pub(crate) fn cpus_apart(&self, here: &[usize]) -> Vec<usize> {
+        let of_hosts = self.cpus_of_load();
+        let lists = if of_hosts.is_empty() { vec![here.to_vec()] } else { of_hosts };
+        let apart = |(host, list): (usize, Vec<usize>)| {
+            list.into_iter().map(move |cpu| cpu + (host + 1) * hosts::CPUS_APART).collect::<Vec<_>>()
+        };
+        lists.into_iter().enumerate().flat_map(apart).collect()
+    }
+
+    /// Whether server and load are on the same host, the lab's own or another.
+    pub fn is_on_one_host(&self) -> bool {
+        self.load_hosts.iter().map(String::as_str).eq(self.server_host.as_deref())
     }
 }
 

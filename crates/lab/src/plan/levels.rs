@@ -11,6 +11,9 @@ pub const SERVER_FACTOR: &str = "server";
 /// run one after the other, each with blocks of its own.
 pub const REPLICATE_FACTOR: &str = "replicate";
 
+/// The factor whose levels are kernels, of guests in which server and load are both.
+pub const KERNEL_FACTOR: &str = "kernel";
+
 /// What is varied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
@@ -49,7 +52,9 @@ pub struct FactorLevel {
 impl FactorLevel {
     /// A level, with its number if it has one.
     pub fn new(name: &str, level: &str) -> FactorLevel {
-        FactorLevel { name: name.into(), level: level.into(), number: crate::units::number(level) }
+        // Versions are no numbers: 6.12 is not less than 6.2.
+        let number = if name == KERNEL_FACTOR { None } else { crate::units::number(level) };
+        FactorLevel { name: name.into(), level: level.into(), number }
     }
 }
 

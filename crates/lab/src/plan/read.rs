@@ -7,7 +7,7 @@ use super::definition::{Measure, Plan};
 use super::keys::{self, Known};
 use super::levels::{Factor, SERVER_FACTOR};
 use super::placeholders;
-use super::server::Program;
+use super::server::{Program, ServerSpec};
 use super::source::{PlanError, Section, Source};
 use crate::catalog::Catalog;
 
@@ -59,6 +59,9 @@ impl Plan {
         check_measure(&plan, &root)?;
         check_needs(&known, &plan, &root)?;
         check_faults(&plan, &root)?;
+        check_helpers(&plan, &root)?;
+        check_foreign(&plan, &root)?;
+        check_machine(&plan, &root)?;
         placeholders::check(source, table.get_ref())?;
         Ok(plan)
     }
@@ -87,7 +90,7 @@ fn check_measure(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Faults are made in fresh runs on this machine, and within the measured part.
+/// Faults are made in fresh runs on this machine, and within the measured part if the plan is not for soaks.
 fn check_faults(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
     let Some(item) = root.get("faults").filter(|_| !plan.faults.is_empty()) else { return Ok(()) };
     if plan.measure == Measure::Slices {
@@ -104,7 +107,9 @@ fn check_faults(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
         return Err(root.source.error(&item.key_span, what, "take the hosts out, or the faults"));
     }
     for (fault, table) in plan.faults.iter().zip(item.list()?) {
-        if let At::Seconds(at_s) = fault.at
+        // Those of a soak have its whole length.
+        if root.get("soak").is_none()
+            && let At::Seconds(at_s) = fault.at
             && at_s >= plan.duration_s
         {
             let section = table.section("a fault")?;
@@ -113,6 +118,50 @@ fn check_faults(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
         }
     }
     Ok(())
+}
+
+/// `needs` is looked for on the lab's own machine.
+fn check_machine(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    match root.get("needs").filter(|_| !plan.hosts.is_empty()) {
+        Some(item) => {
+            let what = "`needs` is checked on the lab's own machine, and this plan has hosts";
+            Err(root.source.error(
+                &item.key_span,
+                what,
+                "take it out, and run `pitot host check` on each of them",
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A server on a system without an agent is not on a host with one.
+fn check_foreign(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    let is_foreign =
+        |server: &ServerSpec| matches!(&server.program, Program::External(p) if p.foreign.is_some());
+    match (root.get("servers"), plan.servers.iter().find(|server| is_foreign(server))) {
+        (Some(item), Some(server)) if plan.server_host.is_some() => {
+            let what =
+                format!("`servers.{}` has an `address`, and `server.host` puts it on a host", server.name);
+            Err(root.source.error(&item.key_span, what, "take one of the two out"))
+        }
+        (Some(item), Some(_)) if !plan.faults.is_empty() => {
+            let what = "faults are made on the lab's own machine, and a server of this plan has an `address`";
+            Err(root.source.error(&item.key_span, what, "take the faults out"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Helpers of a load on several hosts would have to be reached from all of them.
+fn check_helpers(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    match root.get("helpers").filter(|_| plan.load_hosts.len() > 1 && !plan.helpers.is_empty()) {
+        Some(item) => {
+            let what = "helpers are beside the load, and this plan's load is on several hosts";
+            Err(root.source.error(&item.key_span, what, "name one host: load.host = \"...\""))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What holds between keys.

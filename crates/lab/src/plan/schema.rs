@@ -123,6 +123,7 @@ fn structure(shape: Shape, catalog: &Catalog) -> Value {
             "additionalProperties": {"type": "object", "additionalProperties": {"$ref": "#/$defs/scalar"}}
         }),
         Shape::Hosts => json!({"type": "object", "additionalProperties": table(keys::HOST, catalog)}),
+        Shape::Kernels => json!({"type": "object", "additionalProperties": table(keys::KERNEL, catalog)}),
         Shape::Factors => json!({
             "type": "object",
             "minProperties": 1,

@@ -1,5 +1,6 @@
 //! What a plan says of servers, of the load's helpers, and of the files that they find.
 
+use super::foreign::Foreign;
 use serde::{Deserialize, Serialize};
 
 use pitot_target::Setting;
@@ -72,6 +73,9 @@ pub struct External {
     /// Seconds that it may take to stop; what the plan says if none, or if that is more.
     #[serde(default)]
     pub stop_timeout_s: Option<f64>,
+    /// Where it is, if that is a system without an agent.
+    #[serde(default)]
+    pub foreign: Option<Foreign>,
     /// What is known of it besides, if it is a target.
     #[serde(default)]
     pub target: Option<Box<TargetUse>>,

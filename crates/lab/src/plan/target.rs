@@ -40,6 +40,7 @@ pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings) -> Serv
         version: all(&target.version),
         ready_timeout_s: Some(target.ready_timeout.as_secs_f64()),
         stop_timeout_s: target.stop_timeout.map(|timeout| timeout.as_secs_f64()),
+        foreign: None,
         target: Some(Box::new(TargetUse {
             name: target.name.clone(),
             protocol: target.protocol.clone(),

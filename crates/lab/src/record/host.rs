@@ -17,4 +17,6 @@ pub struct HostRecord {
     pub round_trip_ns: u64,
     /// What it is and how it was set before the first repetition.
     pub facts: Fingerprint,
+    /// The same after the last one; none while the run is under way, after a crash, or if the host was lost by then.
+    pub facts_after: Option<Fingerprint>,
 }

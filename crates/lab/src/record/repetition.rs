@@ -50,7 +50,40 @@ pub struct Repetition {
     pub faults: Vec<FaultRecord>,
 }
 
+/// The figure of a verdict that says how many instructions were carried out in the measured part, by server, load and kernel.
+const INSTRUCTIONS: &str = "instructions";
+/// In a second of a clock that counts instructions.
+const INSTRUCTIONS_PER_S: f64 = 1e9;
+/// CPUs that were busy for more than this share of the measured part were busy all the time: ticks do not say it better.
+const BUSY: f64 = 0.98;
+
 impl Repetition {
+    /// Makes a repetition whose clock counted instructions, one to a nanosecond, one that says so, and nothing of time.
+    pub fn count_instructions(&mut self) {
+        if let Some(used) = &self.resources {
+            let busy_s = if used.server_cpus_busy_s > used.window_s * BUSY {
+                used.window_s
+            } else {
+                used.server_cpus_busy_s
+            };
+            self.verdict.figures.push((INSTRUCTIONS.to_owned(), busy_s * INSTRUCTIONS_PER_S));
+        }
+        if let Some(load) = &mut self.load {
+            load.latency_ns = Default::default();
+        }
+    }
+
+    /// Instructions in the measured part, of server, load and kernel, where the clock counted them.
+    pub fn instructions(&self) -> Option<f64> {
+        let figure = self.verdict.figures.iter().find(|(name, _)| name == INSTRUCTIONS);
+        figure.map(|(_, instructions)| *instructions)
+    }
+
+    /// Whether its clock counted instructions, so that none of its times is a time.
+    pub fn counts_instructions(&self) -> bool {
+        self.instructions().is_some()
+    }
+
     /// The counters that a server of Pitot printed when it stopped; `None` of any other server.
     pub fn serve_result(&self) -> Option<ServeResult> {
         ServeResult::read(self.server_stats.as_ref()?)

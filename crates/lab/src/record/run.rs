@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::cell::CellRecord;
+use super::host::HostRecord;
 use crate::plan::{Levels, Measure, Plan, SkipRecord};
 use pitot_host::{Fingerprint, HostChange};
 
@@ -24,6 +25,8 @@ pub struct Run {
     pub host_after: Option<Fingerprint>,
     /// What changed in between; empty if nothing did or if there is no `host_after`.
     pub host_changes: Vec<HostChange>,
+    /// The hosts other than the lab's own.
+    pub hosts: Vec<HostRecord>,
     /// The cells in the order of the plan, those without a repetition yet included.
     pub cells: Vec<CellRecord>,
     /// Twins of baseline cells, which are measured like any cell: what the lab calls the difference of two equal servers.
@@ -60,7 +63,11 @@ impl Run {
     /// Takes out what a person who passes a report on would give away unasked: the host's name and the kernel's command
     /// line. The file keeps them.
     pub fn withhold_private_facts(&mut self) {
-        for print in std::iter::once(&mut self.host_before).chain(&mut self.host_after) {
+        let of_hosts = self
+            .hosts
+            .iter_mut()
+            .flat_map(|host| std::iter::once(&mut host.facts).chain(&mut host.facts_after));
+        for print in std::iter::once(&mut self.host_before).chain(&mut self.host_after).chain(of_hosts) {
             print.facts.retain(|fact| !PRIVATE_FACTS.contains(&fact.name.as_str()));
         }
         self.host_changes.retain(|change| !PRIVATE_FACTS.contains(&change.name.as_str()));

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
+use super::hosts::exists;
 use super::schema;
 use crate::record::HostRecord;
 
@@ -49,11 +50,4 @@ pub(super) fn write_host(connection: &Connection, host: &HostRecord) -> Result<(
         ],
     )?;
     Ok(())
-}
-
-fn exists(connection: &Connection, table: &str) -> Result<bool, rusqlite::Error> {
-    let found = connection
-        .query_row("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1", [table], |_| Ok(()))
-        .optional()?;
-    Ok(found.is_some())
 }

@@ -28,6 +28,7 @@
 
 mod carried;
 mod error;
+mod hosts;
 mod read;
 mod schema;
 mod write;

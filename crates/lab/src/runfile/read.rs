@@ -37,6 +37,7 @@ impl Run {
         let (controls, cells) =
             read_cells(&transaction, schema_version)?.into_iter().partition(|c| c.control_of.is_some());
         let skips = read_skips(&transaction)?;
+        let hosts = super::hosts::read(&transaction)?;
         Ok(Run {
             path: path.into(),
             info,
@@ -44,6 +45,7 @@ impl Run {
             host_before,
             host_after,
             host_changes,
+            hosts,
             cells,
             controls,
             skips,

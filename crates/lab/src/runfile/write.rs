@@ -181,6 +181,14 @@ impl RunWriter {
         Ok(())
     }
 
+    /// Writes down what those hosts are after the last repetition.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn record_hosts_after(&mut self, hosts: &[HostRecord]) -> Result<(), RunFileError> {
+        Ok(super::hosts::write_after(&self.connection, hosts)?)
+    }
+
     /// Writes down a host that carried out a part of the run, once.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use super::generations;
 use super::hosts;
 use super::local::Guardian;
 use super::prepare::{Prepared, nominal_s};
+use super::printed::Asked;
 use super::repetition::{self, GivenUp, Shared};
 use super::schedule::{Turn, schedule};
 
@@ -87,6 +88,7 @@ impl Prepared {
         progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<Outcome, Failure> {
         self.check_needs()?;
+        self.plan.needs_no_guests("a run on this machine's own kernel")?;
         if !guardian.is_there() {
             self.warnings.push(
                 "No guardian process could be started: had the run been killed, children of servers could have \
@@ -129,7 +131,7 @@ impl Prepared {
                 server_cpus: &self.cpus.server_list(),
                 load_cpus: &self.cpus.load_list(),
                 warnings: &self.warnings,
-                server_versions: &server_versions(&self.plan, setting.version),
+                server_versions: &server_versions(machine, &self.plan, setting.version),
                 plan_source: &self.source,
                 plan: &self.plan,
                 host: &host,
@@ -216,6 +218,7 @@ impl Prepared {
         if let Some(note) = (setting.note)() {
             writer.warn(&note)?;
         }
+        writer.record_hosts_after(&machine.hosts())?;
         let path = writer.path().to_owned();
         writer.finish(state, &rfc3339(SystemTime::now()), &Fingerprint::collect())?;
         Ok(Outcome { path, state, failed })
@@ -381,30 +384,25 @@ pub(super) fn draw_seed() -> u64 {
     std::hash::RandomState::new().build_hasher().finish() >> 1
 }
 
-/// The version of each server, as it reports it.
-fn server_versions(plan: &Plan, pitot: &str) -> Vec<(String, String)> {
+/// The version of each server, as it reports it where it runs.
+fn server_versions(machine: &dyn Machine, plan: &Plan, pitot: &str) -> Vec<(String, String)> {
     let mut versions = vec![("pitot".to_owned(), pitot.to_owned())];
     for server in &plan.servers {
         let Program::External(program) = &server.program else { continue };
-        if program.target.as_ref().is_some_and(|target| target.unavailable.is_some()) {
+        if program.target.as_ref().is_some_and(|target| target.unavailable.is_some())
+            || program.version.is_empty()
+        {
             continue;
         }
-        let Some((name, arguments)) = program.version.split_first() else { continue };
-        let mut command = std::process::Command::new(name);
-        command.args(arguments).stdin(std::process::Stdio::null());
         // A folder or a value that depends on the repetition is not known here.
         let is_fixed = |text: &str| !text.contains('{');
-        if let Some(cwd) = program.cwd.as_deref().filter(|cwd| is_fixed(cwd)) {
-            command.current_dir(cwd);
-        }
-        command
-            .envs(program.env.iter().filter(|(_, value)| is_fixed(value)).map(|(name, value)| (name, value)));
-        let output = command.output();
-        let text = match output {
-            Ok(output) => [output.stdout, output.stderr].concat(),
-            Err(e) => e.to_string().into_bytes(),
+        let env = program.env.iter().filter(|(_, value)| is_fixed(value)).cloned();
+        let asked = Asked {
+            argv: &program.version,
+            cwd: program.cwd.as_deref().filter(|cwd| is_fixed(cwd)),
+            env: env.collect(),
         };
-        let text = String::from_utf8_lossy(&text);
+        let text = machine.printed_by(&asked).unwrap_or_else(|e| e);
         let line = text.lines().find(|l| !l.trim().is_empty()).unwrap_or("nothing");
         versions.push((server.name.clone(), line.trim().to_owned()));
     }

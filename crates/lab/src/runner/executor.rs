@@ -14,6 +14,7 @@ use pitot_meter::Nanos;
 use pitot_results::load::Window;
 use pitot_sys::spawn::Stop;
 
+use super::printed::{self, Asked};
 use crate::monitor::OtherProcessUse;
 use crate::plan::PlanFile;
 use crate::record::{HostRecord, Lifetime, Sample};
@@ -30,6 +31,11 @@ pub(super) trait Machine {
     /// Physical memory where servers run, bytes.
     fn memory_total_bytes(&self) -> u64 {
         pitot_host::memory_total_bytes()
+    }
+
+    /// What a command prints where servers run. The error is a sentence.
+    fn printed_by(&self, command: &Asked<'_>) -> Result<String, String> {
+        printed::here(command)
     }
 
     /// The other hosts of the run, as they are now.
@@ -98,6 +104,11 @@ pub(super) trait Executor {
     /// A window of the load generator's clock in that of [`now`](Self::now).
     fn window(&mut self, of_load: Window) -> Window {
         of_load
+    }
+
+    /// What a command prints on the lab's own machine. The error is a sentence.
+    fn printed_by(&mut self, command: &Asked<'_>) -> Result<String, String> {
+        printed::here(command)
     }
 
     /// Why nothing can be asked any more, if a host of the repetition was lost: a sentence.

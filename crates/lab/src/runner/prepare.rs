@@ -5,7 +5,7 @@ use pitot_results::Failure;
 use crate::catalog::Catalog;
 use crate::plan::{
     Cell, CellServer, HostLimits, Measure, OWN, Placement, Plan, Program, REPLICATE_FACTOR, SERVER_FACTOR,
-    SkipRecord, expand,
+    ServerSpec, SkipRecord, expand,
 };
 use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
 use pitot_host::journal::{self, Wanted};
@@ -96,14 +96,15 @@ fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) 
     let cpus = {
         // CPUs of other hosts are not looked for here.
         let here =
-            |host: &Option<String>, list: &Option<String>| list.clone().filter(|_| is_here && host.is_none());
-        let server = here(&plan.server_host, &plan.server_cpus);
-        split_cpus(server.as_deref(), here(&plan.load_host, &plan.load_cpus).as_deref())
+            |list: &Option<String>, side_is_here: bool| list.clone().filter(|_| is_here && side_is_here);
+        let server = here(&plan.server_cpus, plan.server_host.is_none());
+        split_cpus(server.as_deref(), here(&plan.load_cpus, plan.load_hosts.is_empty()).as_deref())
     }
     .map_err(|failure| with_line(failure, &plan.name, &source))?;
     let cpus = hosts::cpus(&plan, cpus);
     let mut warnings = Vec::new();
-    if cpus.is_shared() && plan.server_host == plan.load_host {
+    // In a guest they always do.
+    if cpus.is_shared() && plan.is_on_one_host() && !plan.is_in_guests() {
         warnings.push(format!(
             "Servers and load generator share CPU {}: throughput is that of both together. Compare cells with each \
              other and by CPU per request, not with figures of other machines.",
@@ -111,6 +112,7 @@ fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) 
         ));
     }
     warnings.extend(settling_targets(&cells));
+    warnings.extend(foreign_servers(&plan));
     let ways = Ways::of(&plan, &cells, &host);
     if ways.sliced() > 0 && plan.generations.is_none() {
         plan.generations = Some(ways.generations());
@@ -162,6 +164,27 @@ fn settling_targets(cells: &[Cell]) -> Vec<String> {
         format!("Servers that warm up ({}): {}.", names.join(", "), settling_rule(*within_s))
     };
     rules.iter().map(sentence).collect()
+}
+
+/// What is said of servers on systems without an agent.
+fn foreign_servers(plan: &Plan) -> Vec<String> {
+    let sentence = |server: &ServerSpec| {
+        let Program::External(program) = &server.program else { return None };
+        let foreign = program.foreign.as_ref()?;
+        let cpu = match &foreign.cpu_time[..] {
+            [] => "Its CPU time was not seen, nor".to_owned(),
+            command => format!(
+                "Its CPU time is what `{}` said before and after the load, warm-up included. Not seen were",
+                command.join(" ")
+            ),
+        };
+        Some(format!(
+            "The server `{}` was at {}, on a system without an agent. {cpu} its memory, processes, threads, context switches \
+             and interrupts, and what else ran there.",
+            server.name, foreign.address
+        ))
+    };
+    plan.servers.iter().filter_map(sentence).collect()
 }
 
 /// What the rules say of this machine for the cells of a plan.
@@ -289,7 +312,10 @@ impl Prepared {
         let dir = dir.join(format!("pitot-{}-{}", self.plan.name, number + 1));
         Placement {
             pitot: pitot.to_owned(),
-            address: format!("127.0.0.1:{SHOWN_PORT}"),
+            address: match self.cells[number].foreign() {
+                Some(foreign) => foreign.address.clone(),
+                None => format!("127.0.0.1:{SHOWN_PORT}"),
+            },
             dir: dir.to_string_lossy().into_owned(),
             server_cpus: self.cpus.server_list(),
             load_cpus: self.cpus.load_list(),

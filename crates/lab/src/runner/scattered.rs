@@ -41,6 +41,9 @@ pub trait Carrier {
     /// If nothing will arrive any more.
     fn next(&mut self) -> Result<Option<Arrival>, Failure>;
 
+    /// What the carrier knows of a repetition that it has brought, and those who carried it out do not.
+    fn complete(&self, _repetition: &mut Repetition) {}
+
     /// The result of a part is recorded: it may be forgotten.
     fn settle(&mut self, part: &str);
 
@@ -192,12 +195,13 @@ impl Scattered {
                 carrier.settle(&name);
                 continue;
             };
-            let done = match arrival {
+            let mut done = match arrival {
                 Arrival::Done { host, file, .. } => self
                     .take(&part, &belongs, &host, &file, &mut sentences)?
                     .unwrap_or_else(|reason| failed(&belongs, &host, &reason)),
                 Arrival::Failed { host, reason, .. } => failed(&belongs, &host, &reason),
             };
+            done.iter_mut().for_each(|(_, repetition)| carrier.complete(repetition));
             self.record(&done)?;
             carrier.settle(&name);
             // Several hosts work at a time: what counts is how fast parts come.
@@ -207,7 +211,8 @@ impl Scattered {
         }
         carrier.end(state);
         if state == RunState::Complete {
-            sentences.extend(self.shares());
+            // The host of a guest is its kernel, which is a level of the plan.
+            sentences.extend(self.shares().into_iter().filter(|_| !self.prepared.plan.is_in_guests()));
             sentences.iter().try_for_each(|sentence| self.writer.warn(sentence))?;
         }
         if let Some(note) = (setting.note)() {

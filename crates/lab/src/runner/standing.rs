@@ -9,11 +9,15 @@ use pitot_host::CpuSplit;
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
+use pitot_fault::Schedule;
+
 use crate::plan::{Cell, Placement, Plan};
 
 use super::executor::{Account, AddressChoice, Command, Executor, Machine, Role};
 use super::local::{Guardian, ThisMachine};
-use super::repetition::{Abort, Context, Shared, start, stop};
+use super::repetition::{
+    Abort, Context, FaultNews, Faults, MEASURED_FROM, Shared, lead_through_proxy, start, stop,
+};
 
 /// Between two looks whether a program has ended.
 const INTERVAL: Duration = Duration::from_millis(5);
@@ -45,7 +49,17 @@ impl<'a> Ground<'a> {
     /// The server of a cell, which is not started yet.
     pub fn server<'g>(&'g self, plan: &'g Plan, cell: &'g Cell) -> StandingServer<'g> {
         let executor = self.machine.executor();
-        StandingServer { ground: self, plan, cell, executor, at: None, is_up: false }
+        StandingServer {
+            ground: self,
+            plan,
+            cell,
+            executor,
+            at: None,
+            proxy: None,
+            faults: None,
+            is_prepared: false,
+            is_up: false,
+        }
     }
 
     /// Starts a load by its command line, on the CPUs of loads. The error is a sentence.
@@ -65,7 +79,7 @@ impl<'a> Ground<'a> {
             converses: true,
             cpu_is_counted: false,
         })?;
-        Ok(StandingLoad { executor })
+        Ok(StandingLoad { executor, measured_from: None })
     }
 
     fn number(&self) -> usize {
@@ -82,24 +96,73 @@ pub struct StandingServer<'g> {
     executor: Box<dyn Executor + 'g>,
     /// Where it stands, once it was started.
     at: Option<Placement>,
+    /// Where loads go, if faults are made on the way.
+    proxy: Option<String>,
+    /// Those of the plan, once they have begun.
+    faults: Option<Faults>,
+    /// Its directory and address are its own.
+    is_prepared: bool,
     is_up: bool,
 }
 
 impl StandingServer<'_> {
-    /// Starts it, and waits until it is ready. One that was up before is started at the same address. The error is a sentence.
+    /// Starts it, and waits until it is ready. One that was up before is started at the same address and in the same
+    /// directory. The error is a sentence.
     ///
     /// # Errors
     /// If it cannot be started or is not ready in time.
     pub fn start(&mut self) -> Result<(), String> {
-        self.finish();
-        let number = self.ground.number();
-        let former = self.at.as_ref().map(|at| at.address.clone()).filter(|address| !address.ends_with(":0"));
+        let number = (!self.is_prepared).then(|| self.ground.number());
         self.with(|context| {
-            start::prepare_at(context, number, former)?;
-            start::start_server(context)
+            number.map_or(Ok(()), |number| start::prepare(context, number))?;
+            start::start_server(context)?;
+            if number.is_some() { lead_through_proxy(context) } else { Ok(()) }
         })?;
-        self.is_up = true;
+        (self.is_prepared, self.is_up) = (true, true);
         Ok(())
+    }
+
+    /// From now on the faults of the plan are made that are `due`, where times count `at_s` now, seconds.
+    pub fn begin_faults(&mut self, due: Schedule, at_s: f64) {
+        self.faults = Some(Faults::from_now(due, self.executor.now(), at_s));
+    }
+
+    /// Begins faults that are due and ends those that are over. What has come about is added to `news`. The error is a sentence.
+    ///
+    /// # Errors
+    /// If a fault could not be made or taken back, or the server not be started again.
+    pub fn turn_faults(&mut self, news: &mut Vec<FaultNews>) -> Result<(), String> {
+        self.with_faults(news, Faults::turn)
+    }
+
+    /// Takes back the faults that are under way, and makes no more. As [`turn_faults`](Self::turn_faults).
+    ///
+    /// # Errors
+    /// If one could not be taken back.
+    pub fn end_faults(&mut self, news: &mut Vec<FaultNews>) -> Result<(), String> {
+        self.with_faults(news, |faults, context| {
+            faults.forget_due();
+            faults.finish(context)
+        })
+    }
+
+    /// Whether what it does now may be the work of a fault.
+    pub fn is_in_fault(&self) -> bool {
+        self.faults.as_ref().is_some_and(Faults::are_under_way)
+    }
+
+    fn with_faults(
+        &mut self,
+        news: &mut Vec<FaultNews>,
+        turn: impl FnOnce(&mut Faults, &mut Context<'_>) -> Result<(), Abort>,
+    ) -> Result<(), String> {
+        let Some(mut faults) = self.faults.take() else { return Ok(()) };
+        let done = self.with(|context| turn(&mut faults, context));
+        // What programs print is in their output; as events nobody waits for it, and it would pile up.
+        while self.executor.wait(Duration::ZERO).is_some() {}
+        news.extend(faults.news());
+        self.faults = Some(faults);
+        done
     }
 
     /// Where it listens; empty before it was started.
@@ -107,9 +170,21 @@ impl StandingServer<'_> {
         self.at.as_ref().map_or("", |at| &at.address)
     }
 
+    /// Where loads go: to it, or to the proxy before it if faults are made on the way.
+    pub fn load_address(&self) -> &str {
+        self.proxy.as_deref().unwrap_or_else(|| self.address())
+    }
+
     /// The command line of the load of its cell, without warm-up.
     pub fn load_argv(&self) -> Vec<String> {
-        self.at.as_ref().map(|at| self.cell.load_argv(self.plan, 0.0, at)).unwrap_or_default()
+        let Some(at) = &self.at else { return Vec::new() };
+        let at = Placement { address: self.load_address().to_owned(), ..at.clone() };
+        self.cell.load_argv(self.plan, 0.0, &at)
+    }
+
+    /// What other loads of it are told beside their own options, so that faults can be judged by them.
+    pub fn load_options_for_faults(&self) -> Vec<String> {
+        self.plan.load_options_for_faults()
     }
 
     /// The command line by which it was started.
@@ -127,9 +202,21 @@ impl StandingServer<'_> {
         self.executor.cpu_time(Role::Server)
     }
 
-    /// How it ended, if it did: `with code 1`, `by signal 9`.
+    /// How it ended, if it did: `with code 1`, `by signal 9`. One that has died of a fault has not ended: it is started again
+    /// when the fault is over.
     pub fn ended(&mut self) -> Option<String> {
-        self.executor.ending(Role::Server).map(|ending| ending.to_string())
+        let ending = self.executor.ending(Role::Server)?.to_string();
+        let Some(mut faults) = self.faults.take() else { return Some(ending) };
+        let mut is_of_fault = false;
+        let looked = self.with(|context| {
+            is_of_fault = faults.account_for_server(context)?;
+            Ok(())
+        });
+        self.faults = Some(faults);
+        match looked {
+            Ok(()) => (!is_of_fault).then_some(ending),
+            Err(reason) => Some(format!("{ending} in a fault, and could not be started again: {reason}")),
+        }
     }
 
     /// The end of what it printed.
@@ -155,6 +242,7 @@ impl StandingServer<'_> {
     fn finish(&mut self) {
         if std::mem::take(&mut self.is_up) {
             self.executor.finish();
+            self.is_prepared = false;
         }
     }
 
@@ -169,12 +257,12 @@ impl StandingServer<'_> {
             block: 0,
         };
         let context = Context::new(shared, self.cell, &mut *self.executor);
-        let mut context = Context { counts_cpu: true, ..context };
+        let mut context = Context { counts_cpu: true, proxy: self.proxy.take(), ..context };
         if let Some(at) = &self.at {
             context.at = at.clone();
         }
         let done = stage(&mut context);
-        self.at = Some(context.at);
+        (self.at, self.proxy) = (Some(context.at), context.proxy);
         done.map_err(|abort| match abort {
             Abort::Failed(reason) | Abort::NotStarted(reason) => reason,
             Abort::Interrupted => "it was interrupted".into(),
@@ -185,6 +273,7 @@ impl StandingServer<'_> {
 /// A load under way.
 pub struct StandingLoad<'g> {
     executor: Box<dyn Executor + 'g>,
+    measured_from: Option<Nanos>,
 }
 
 impl StandingLoad<'_> {
@@ -194,8 +283,16 @@ impl StandingLoad<'_> {
             if line.on_stdout {
                 return Some(line.text);
             }
+            if let Some(at) = line.text.strip_prefix(MEASURED_FROM) {
+                self.measured_from = at.trim().parse().ok().map(Nanos);
+            }
         }
         None
+    }
+
+    /// When its measured part began (`CLOCK_MONOTONIC`), once it has said so; it does where it counts in steps.
+    pub fn measured_from(&self) -> Option<Nanos> {
+        self.measured_from
     }
 
     /// Its process.

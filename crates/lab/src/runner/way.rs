@@ -28,6 +28,9 @@ const GENERATION_OVERHEAD_S: f64 = 0.1;
 /// Descriptors that the load generator and the lab need besides those of connections.
 const DESCRIPTORS_SPARE: u64 = 200;
 
+/// Why no cell of a plan that varies the kernel is measured in slices.
+const IN_GUESTS: &str = "it is in a guest, with a kernel that no other cell is measured on at the same time";
+
 /// How the cells of a plan are measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ways {
@@ -45,6 +48,7 @@ impl Ways {
         let mut ways: Vec<(Measure, String)> = cells
             .iter()
             .map(|cell| match (plan.measure, why_not_in_slices(cell)) {
+                (Measure::Slices, None) if plan.is_in_guests() => (Measure::Fresh, IN_GUESTS.to_owned()),
                 (Measure::Slices, None) => (Measure::Slices, String::new()),
                 (Measure::Slices, Some(reason)) => (Measure::Fresh, reason),
                 (Measure::Fresh, _) => (Measure::Fresh, String::new()),
@@ -183,6 +187,9 @@ fn why_not_in_slices(cell: &Cell) -> Option<String> {
             Some("its load ends with a number of requests or connections, not after a time".to_owned())
         }
         None if !cell.helpers.is_empty() => Some("its load needs helpers".to_owned()),
+        None if cell.foreign().is_some() => Some(
+            "its server is on a system whose CPU time is read by a command, too slowly for slices".to_owned(),
+        ),
         None => None,
     }
 }

@@ -35,7 +35,7 @@ fn of_cell(cell: &CellRecord, metric: &Metric, generation: u32) -> Option<f64> {
             let figures: Vec<f64> = repetition.slices.iter().filter_map(read).collect();
             trimmed_mean(&figures, figures.len() as u32 / 4)?.ln()
         }
-        None => (metric.read)(repetition)?.ln(),
+        None => metric.of(repetition)?.ln(),
     };
     let turned = match metric.better {
         Better::Higher => log,

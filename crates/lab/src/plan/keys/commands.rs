@@ -26,7 +26,7 @@ pub(super) fn settings(known: &Known<'_>, item: &Item<'_>, side: Side<'_>) -> Re
 
 /// Whether an option says on which host a side is, and is none of a command.
 fn is_placement(table: &Item<'_>, option: &str) -> bool {
-    option == "host" && matches!(table.key.as_str(), "server" | "load")
+    matches!((table.key.as_str(), option), ("server" | "load", "host") | ("load", "hosts"))
 }
 
 /// Reads options of the load, and the program that runs in its place, which decides which options there are.

@@ -1,13 +1,13 @@
 //! Factors and their levels.
 
 use crate::plan::host::SETTINGS_FACTOR;
-use crate::plan::levels::{Factor, REPLICATE_FACTOR, SERVER_FACTOR};
+use crate::plan::levels::{Factor, KERNEL_FACTOR, REPLICATE_FACTOR, SERVER_FACTOR};
 use crate::plan::options::{Side, check_option};
 use crate::plan::source::{Item, PlanError, did_you_mean};
 use crate::plan::value::Value;
 
 use super::known::Known;
-use super::{host, targets};
+use super::{host, kernels, targets};
 
 /// Reads the factors.
 pub(super) fn factors(known: &Known<'_>, item: &Item<'_>) -> Result<Vec<Factor>, PlanError> {
@@ -51,9 +51,11 @@ fn check_level(
         None if item.key == SERVER_FACTOR => check_server_level(known, element, value),
         None if item.key == REPLICATE_FACTOR => Ok(()),
         None if item.key == SETTINGS_FACTOR => host::check_set(&known.settings, element, value),
+        None if item.key == KERNEL_FACTOR => kernels::check_level(element, value),
         Some(("host", setting)) => host::check_setting(item, setting, value),
         _ => {
-            let mut words = [SERVER_FACTOR, REPLICATE_FACTOR, SETTINGS_FACTOR].map(str::to_owned).to_vec();
+            let mut words =
+                [SERVER_FACTOR, REPLICATE_FACTOR, SETTINGS_FACTOR, KERNEL_FACTOR].map(str::to_owned).to_vec();
             for (side, options) in
                 [("server", &known.catalog.serve_options), ("load", &known.catalog.load_options)]
             {
@@ -63,7 +65,7 @@ fn check_level(
             let near = did_you_mean(&item.key, &words.iter().map(String::as_str).collect::<Vec<_>>());
             let cure = if near.starts_with("known") {
                 "factors are `server`, `replicate`, `server.OPTION`, `target.SETTING`, `load.OPTION`, \
-                 `host.SETTING` and `settings`"
+                 `host.SETTING`, `settings` and `kernel`"
                     .to_owned()
             } else {
                 near

@@ -11,6 +11,7 @@ use super::known::Known;
 pub(in crate::plan) struct Description {
     kind: String,
     at: String,
+    every_s: Option<f64>,
     for_s: Option<f64>,
 }
 
@@ -27,7 +28,14 @@ pub(in crate::plan) static FAULT: &[Key<Description>] = &[
         kind: Kind::Text(|d, text| d.at = text),
         presence: Presence::Required("say when: at = \"2s\", or at = \"random\""),
         doc: "When it begins, from the start of the measured part: a duration, or `random`, which is drawn by the seed, for \
-              all cells of a block alike.",
+              all cells of a block alike. In a soak it counts time under load, and `random` is drawn over its whole length.",
+    },
+    Key {
+        name: "every",
+        kind: Kind::Duration { positive: true, set: |d, s| d.every_s = Some(s) },
+        presence: Presence::Optional,
+        doc: "In a soak it is made again and again: so long after it began the last time, or at a random moment of every such \
+              stretch. In an ordinary run it is made once.",
     },
     Key {
         name: "for",
@@ -43,7 +51,7 @@ pub(super) fn faults(known: &mut Known<'_>, item: &Item<'_>) -> Result<Vec<Fault
 }
 
 fn fault(known: &mut Known<'_>, section: &Section<'_>) -> Result<FaultPlan, PlanError> {
-    let mut read = Description { kind: String::new(), at: String::new(), for_s: None };
+    let mut read = Description { kind: String::new(), at: String::new(), every_s: None, for_s: None };
     apply(FAULT, known, section, &mut read)?;
     let kind = section.need("kind", "")?;
     let names: Vec<&str> = FAULTS.iter().map(|fault| fault.name).collect();
@@ -67,5 +75,11 @@ fn fault(known: &mut Known<'_>, section: &Section<'_>) -> Result<FaultPlan, Plan
         })?;
         options.push((option.key.clone(), value));
     }
-    Ok(FaultPlan { kind: read.kind, at, for_s: read.for_s, options })
+    let plan = FaultPlan { kind: read.kind, at, every_s: read.every_s, for_s: read.for_s, options };
+    if let Some(every_s) = plan.every_s.filter(|every_s| *every_s <= plan.length_s()) {
+        let what =
+            format!("every {every_s} s is more often than this fault of {} s can end", plan.length_s());
+        return Err(section.need("every", "")?.error(what, "write a longer `every`, or a shorter `for`"));
+    }
+    Ok(plan)
 }

@@ -63,13 +63,101 @@ fn host(known: &mut Known<'_>, item: &Item<'_>) -> Result<Host, PlanError> {
     Ok(Host { name: item.key.clone(), agent: read.agent, address, cpus: read.cpus })
 }
 
-/// The host that `server` or `load` names, if it names one.
+/// The host that `server` names, if it names one.
 pub(super) fn of_side(known: &Known<'_>, item: &Item<'_>) -> Result<Option<String>, PlanError> {
     let Some(host) = item.section(format!("`{}`", item.key))?.get("host") else { return Ok(None) };
-    let name = host.text()?;
-    if !known.hosts.contains(&name) {
-        let names: Vec<&str> = known.hosts.iter().map(String::as_str).collect();
-        return Err(host.unknown_value("a host of the plan, which [hosts] describes", &names));
+    named(known, &host).map(Some)
+}
+
+/// The hosts that `load` names: one as `host`, or several as `hosts`.
+pub(super) fn of_load(
+    known: &Known<'_>,
+    item: &Item<'_>,
+    server: Option<&str>,
+) -> Result<Vec<String>, PlanError> {
+    let section = item.section("`load`")?;
+    let Some(list) = section.get("hosts") else { return Ok(of_side(known, item)?.into_iter().collect()) };
+    if section.get("host").is_some() {
+        let what = "both `host` and `hosts` say where the load is";
+        return Err(list.source.error(&list.key_span, what, "take one of the two out"));
     }
-    Ok(Some(name))
+    let names = list.list()?.iter().map(|host| named(known, host)).collect::<Result<Vec<String>, _>>()?;
+    let wrong = |what: String, cure: &str| Err(list.error(what, cure));
+    match &names[..] {
+        [] => return wrong("the load is on no host".into(), "name one at least: hosts = [\"b\", \"c\"]"),
+        [_] => return Ok(names),
+        _ => {}
+    }
+    if let Some((_, twice)) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        return wrong(format!("the host `{twice}` is named twice"), "name each host once");
+    }
+    if let Some(both) = names.iter().find(|name| Some(name.as_str()) == server) {
+        let what = format!("`{both}` is the server's host, and one of several of the load");
+        return wrong(what, "leave it to the server alone, or put the whole load there: host = \"...\"");
+    }
+    if let Some(program) = section.get("program") {
+        let what = "only `pitot load` divides its work among several hosts, and `program` is another";
+        return Err(program.error(what, "name one host: host = \"...\""));
+    }
+    Ok(names)
+}
+
+/// The name of a host that the plan has.
+fn named(known: &Known<'_>, host: &Item<'_>) -> Result<String, PlanError> {
+    let name = host.text()?;
+    if known.hosts.contains(&name) {
+        return Ok(name);
+    }
+    let names: Vec<&str> = known.hosts.iter().map(String::as_str).collect();
+    Err(host.unknown_value("a host of the plan, which [hosts] describes", &names))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::tests::catalog;
+    use crate::plan::{Plan, PlanError};
+
+    /// A plan with three hosts, the server on `a`, and these keys of the load.
+    fn plan(load: &str) -> Result<Plan, PlanError> {
+        let host =
+            |name: &str| format!("[hosts.{name}]\nagent = [\"x\"]\naddress = \"10.0.0.1\"\ncpus = \"0\"\n");
+        let hosts: String = ["a", "b", "c"].map(host).concat();
+        let text = format!(
+            "{hosts}[server]\nprotocol = \"http\"\nhost = \"a\"\n[load]\n{load}\n[factors]\nserver = [\"loop\"]\n"
+        );
+        Plan::parse("p.toml", &text, &catalog())
+    }
+
+    #[test]
+    fn the_load_is_on_one_host_or_on_several() {
+        for (load, names) in
+            [("", vec![]), ("host = \"b\"", vec!["b"]), ("hosts = [\"b\", \"c\"]", vec!["b", "c"])]
+        {
+            let plan = plan(load).unwrap();
+            assert_eq!(plan.load_hosts, names);
+            let text = serde_json::to_string(&plan).unwrap();
+            assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+        }
+        assert!(plan("host = \"a\"").unwrap().is_on_one_host());
+        let of_old =
+            |word: &str| serde_json::from_str::<Plan>(&format!("{{\"load-host\": {word}}}")).unwrap();
+        assert_eq!(of_old("\"b\"").load_hosts, ["b"]);
+        assert!(of_old("null").load_hosts.is_empty());
+    }
+
+    #[test]
+    fn what_several_hosts_cannot_do_is_refused() {
+        for (load, what) in [
+            ("hosts = [\"b\", \"d\"]", "`d` is not a host of the plan"),
+            ("hosts = [\"b\", \"b\"]", "named twice"),
+            ("hosts = []", "on no host"),
+            ("hosts = [\"a\", \"b\"]", "is the server's host"),
+            ("host = \"b\"\nhosts = [\"c\"]", "both `host` and `hosts`"),
+            ("hosts = [\"b\", \"c\"]\nprogram = \"floor\"", "only `pitot load`"),
+            ("hosts = [\"b\", \"c\"]\n[helpers.x]\nprotocol = \"http\"", "helpers are beside the load"),
+        ] {
+            let error = plan(load).map(|_| ()).unwrap_err();
+            assert!(error.to_string().contains(what) && !error.cure.is_empty(), "{load}: {error}");
+        }
+    }
 }

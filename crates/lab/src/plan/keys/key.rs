@@ -87,6 +87,8 @@ pub(in crate::plan) enum Shape {
     SettingSets,
     /// Hosts by name, each read by `HOST`.
     Hosts,
+    /// Kernels by name, each read by `KERNEL`.
+    Kernels,
     /// Factors and their levels.
     Factors,
     /// A list of tables that are read by `FAULT`, with options of the fault.

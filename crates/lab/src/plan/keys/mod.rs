@@ -9,6 +9,7 @@ mod factors;
 mod faults;
 mod host;
 mod hosts;
+mod kernels;
 mod key;
 mod known;
 mod levels;
@@ -23,6 +24,7 @@ mod values;
 
 pub(super) use faults::FAULT;
 pub(super) use hosts::HOST;
+pub(super) use kernels::KERNEL;
 pub(super) use key::{Key, Kind, Presence, Shape, apply};
 pub(super) use known::Known;
 pub(super) use plan::{PLAN, RENAMED};

@@ -6,7 +6,7 @@ use pitot_host::demand::SUBJECTS;
 
 use super::key::{Key, Kind, Presence, Shape};
 use super::levels::Strict;
-use super::{commands, factors, faults, host, hosts, published, servers, soak, targets};
+use super::{commands, factors, faults, host, hosts, kernels, published, servers, soak, targets};
 
 /// At most so many repetitions; more is a mistake of typing.
 const REPETITIONS_MAX: i64 = 10_000;
@@ -181,13 +181,13 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
     Key {
         name: "load",
         kind: Kind::Structure(Shape::Settings, |known, item, p| {
-            p.load_host = hosts::of_side(known, item)?;
+            p.load_hosts = hosts::of_load(known, item, p.server_host.as_deref())?;
             (p.load, p.program) = commands::load(known, item)?;
             Ok(())
         }),
         presence: Presence::Optional,
         doc: "`url`, `size`, and options of `pitot load` that all cells share; or `program`, and options of what runs \
-              in its place; `host`: where the load is.",
+              in its place; `host`: where the load is, or `hosts`: several that each do an equal part of it.",
     },
     Key {
         name: "helpers",
@@ -225,6 +225,15 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         doc: "Settings of the host (docs/host.md) by the names that levels of the factor `settings` use.",
     },
     Key {
+        name: "kernels",
+        kind: Kind::Structure(Shape::Kernels, |known, item, p| {
+            p.kernels = kernels::kernels(known, item)?;
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "Kernels with parameters (docs/kernels.md) by the names that levels of the factor `kernel` use.",
+    },
+    Key {
         name: "factors",
         kind: Kind::Structure(Shape::Factors, |known, item, p| {
             p.factors = factors::factors(known, item)?;
@@ -235,7 +244,7 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Required("say what is varied: [factors] with a line such as server = [\"loop\"]"),
-        doc: "What is varied: `server`, `server.OPTION`, `target.SETTING`, `load.OPTION`, `host.SETTING`, `settings`, `replicate`. The last one varies \
+        doc: "What is varied: `server`, `server.OPTION`, `target.SETTING`, `load.OPTION`, `host.SETTING`, `settings`, `kernel`, `replicate`. The last one varies \
               fastest. `found` is the level at which a setting of the host is left as it is.",
     },
     Key {

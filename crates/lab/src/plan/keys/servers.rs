@@ -1,9 +1,11 @@
 //! Servers that a plan describes.
 
+use std::net::SocketAddr;
+
 use crate::plan::options::Side;
 use crate::plan::options::check_option;
 use crate::plan::server::{External, PlanFile, Program, Ready, ServerSpec};
-use crate::plan::source::{Item, PlanError};
+use crate::plan::source::{Item, PlanError, Section};
 use crate::plan::value::Settings;
 
 use super::key::{Key, Kind, Presence, apply};
@@ -80,6 +82,25 @@ pub(in crate::plan) static EXTERNAL: &[Key<Description>] = &[
         doc: "The signal that stops it.",
     },
     Key {
+        name: "stop-command",
+        kind: Kind::Command(|d, argv| d.external.stop_command = argv),
+        presence: Presence::Optional,
+        doc: "A command that stops it, in place of the signal.",
+    },
+    Key {
+        name: "address",
+        kind: Kind::Text(|d, text| d.external.foreign.get_or_insert_default().address = text),
+        presence: Presence::Optional,
+        doc: "Where it listens, if the lab does not choose that: `\"10.0.0.9:8080\"`, on a system that has no agent (docs/agent.md).",
+    },
+    Key {
+        name: "cpu-time",
+        kind: Kind::Command(|d, argv| d.external.foreign.get_or_insert_default().cpu_time = argv),
+        presence: Presence::Optional,
+        doc: "For a server with an `address`: a command that prints the CPU time that it has used so far, as `ps -o time=` or \
+              `kstat -p` do.",
+    },
+    Key {
         name: "url",
         kind: Kind::Text(|d, text| d.external.url = Some(text)),
         presence: Presence::Optional,
@@ -117,6 +138,7 @@ fn server(known: &mut Known<'_>, item: &Item<'_>) -> Result<ServerSpec, PlanErro
             version: Vec::new(),
             ready_timeout_s: None,
             stop_timeout_s: None,
+            foreign: None,
             target: None,
         },
     };
@@ -147,7 +169,25 @@ fn server(known: &mut Known<'_>, item: &Item<'_>) -> Result<ServerSpec, PlanErro
         }
     }
     apply(EXTERNAL, known, &section, &mut description)?;
+    check_foreign(&section, &description.external)?;
     let Description { summary, files, external } = description;
     let program = if is_external { Program::External(Box::new(external)) } else { Program::Pitot(options) };
     Ok(ServerSpec { name: item.key.clone(), summary, files, program })
+}
+
+/// What is seen from the outside has an address.
+fn check_foreign(section: &Section<'_>, external: &External) -> Result<(), PlanError> {
+    let Some(foreign) = &external.foreign else { return Ok(()) };
+    match (section.get("address"), section.get("cpu-time")) {
+        (Some(item), _) if foreign.address.parse::<SocketAddr>().is_err() => {
+            let what = format!("`{}` is no address with a port", foreign.address);
+            Err(item.error(what, "write address = \"10.0.0.9:8080\", for example"))
+        }
+        (None, Some(item)) => {
+            let what = "`cpu-time` is for a server on another system, and this one has no `address`";
+            Err(item
+                .error(what, "take it out, or write where the server listens: address = \"10.0.0.9:8080\""))
+        }
+        _ => Ok(()),
+    }
 }

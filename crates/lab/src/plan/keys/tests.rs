@@ -55,6 +55,7 @@ fn every_field_of_a_plan_has_its_key() {
         helpers: _,
         servers: _,
         settings: _,
+        kernels: _,
         files: _,
         faults: _,
         soak: _,
@@ -66,10 +67,10 @@ fn every_field_of_a_plan_has_its_key() {
         load_cpus: _,
         hosts: _,
         server_host: _,
-        load_host: _,
+        load_hosts: _,
     } = Plan::default();
     let fields = serde_json::to_value(Plan::default()).unwrap();
-    let of_no_key = ["name", "folder", "program", "server-host", "load-host"];
+    let of_no_key = ["name", "folder", "program", "server-host", "load-hosts"];
     let without_unit = |field: &str| field.strip_suffix("-s").unwrap_or(field).to_owned();
     let mut fields: Vec<String> = fields
         .as_object()
@@ -95,6 +96,7 @@ fn keys_are_unique_and_documented_and_old_names_are_gone() {
     check(PLAN);
     check(EXTERNAL);
     check(HOST);
+    check(KERNEL);
     check(FAULT);
     check(SOAK);
     check(EXCLUSION);
@@ -132,7 +134,9 @@ fn takes<T>(kind: &Kind<T>) -> String {
         Kind::Ready(_) => "`\"port\"`, `{ get = \"/\" }`, `{ line = \"...\" }`".into(),
         Kind::Structure(shape, _) => match shape {
             Shape::Settings => "a table of options".into(),
-            Shape::Helpers | Shape::Servers | Shape::SettingSets | Shape::Hosts => "tables by name".into(),
+            Shape::Helpers | Shape::Servers | Shape::SettingSets | Shape::Hosts | Shape::Kernels => {
+                "tables by name".into()
+            }
             Shape::Factors | Shape::Soak => "a table".into(),
             Shape::Faults | Shape::Exclusions | Shape::Published | Shape::PublishedValues => {
                 "a list of tables".into()

@@ -139,6 +139,7 @@ impl Link {
             clock_error_ns: clock.round_trip_ns / 2,
             round_trip_ns: clock.round_trip_ns,
             facts,
+            facts_after: None,
         }
     }
 

@@ -1,8 +1,14 @@
 //! Where the programs of a run are: on this machine, or on hosts that a plan names.
 
+mod answers;
 mod link;
 mod placed;
+mod printed;
+mod push;
 mod remote;
+mod samples;
+mod several;
+mod side;
 mod wire;
 
 use std::cell::RefCell;
@@ -10,31 +16,29 @@ use std::cell::RefCell;
 use pitot_results::Failure;
 
 use link::Link;
-use placed::{Folders, Placed, Side};
+use placed::{Folders, Placed};
+pub use push::push;
 use remote::Remote;
+use several::{Copies, Several};
+use side::Side;
 pub(super) use wire::to_reply;
 
 use super::executor::{Executor, Machine};
 use super::local::{Guardian, ThisMachine};
 use super::prepare::Prepared;
-use crate::plan::Plan;
+use super::printed::Asked;
+use crate::plan::{Host, Plan};
 use crate::record::HostRecord;
 use pitot_host::setting::Change;
-use pitot_host::{ALL_CPUS, CpuSplit, memory_total_bytes, parse_cpu_list};
+use pitot_host::{CpuSplit, memory_total_bytes, side_by_side};
 
-/// The CPUs of a plan's hosts, in place of those of this machine where a side is on another.
+/// The CPUs of a plan's hosts, in place of those of this machine where a side is on another. Of several load hosts they are
+/// those of the first.
 pub(super) fn cpus(plan: &Plan, here: CpuSplit) -> CpuSplit {
-    let of = |host: &Option<String>, named: &Option<String>, here: Vec<usize>| match plan.host(host) {
-        Some(host) => {
-            // All of a host are those that the plan names for it.
-            let named = named.as_ref().filter(|list| *list != ALL_CPUS);
-            parse_cpu_list(named.unwrap_or(&host.cpus)).unwrap_or_default()
-        }
-        None => here,
-    };
+    let server = plan.host(plan.server_host.as_deref());
     CpuSplit {
-        server: of(&plan.server_host, &plan.server_cpus, here.server),
-        load: of(&plan.load_host, &plan.load_cpus, here.load),
+        server: server.map_or(here.server, |host| host.cpus_named(plan.server_cpus.as_deref())),
+        load: plan.cpus_of_load().into_iter().next().unwrap_or(here.load),
     }
 }
 
@@ -52,9 +56,9 @@ pub(super) fn with_machine<T>(
     let here = CpuSplit {
         server: cpus.server.clone(),
         // What this process itself runs on, where nothing else of the run may be.
-        load: match prepared.plan.load_host {
-            Some(_) => pitot_sys::affinity::allowed().unwrap_or_default(),
-            None => cpus.load.clone(),
+        load: match prepared.plan.load_hosts.is_empty() {
+            false => pitot_sys::affinity::allowed().unwrap_or_default(),
+            true => cpus.load.clone(),
         },
     };
     let hosts = Hosts::reach(&prepared.plan, ThisMachine::new(guardian, &here), &cpus, pitot)?;
@@ -65,9 +69,12 @@ pub(super) fn with_machine<T>(
 struct Hosts<'a> {
     here: ThisMachine<'a>,
     links: Vec<Link>,
-    /// Of the server and of the load; none is here.
-    at: [Option<usize>; 2],
+    /// The server's; none is here.
+    server: Option<usize>,
+    /// Those of the load, with its CPUs there; none are here.
+    load: Vec<(usize, Vec<usize>)>,
     folders: Folders,
+    copies: Copies,
     pitot: &'a str,
 }
 
@@ -78,28 +85,38 @@ impl<'a> Hosts<'a> {
         cpus: &CpuSplit,
         pitot: &'a str,
     ) -> Result<Hosts<'a>, Failure> {
-        let mut links: Vec<Link> = Vec::new();
-        let mut at = [None, None];
-        let both = plan.server_host == plan.load_host;
-        let sides = [(&plan.server_host, &cpus.server), (&plan.load_host, &cpus.load)];
-        for (side, (name, own)) in sides.into_iter().enumerate() {
-            let Some(host) = plan.host(name) else { continue };
-            if side == 1 && both {
-                at[1] = at[0];
-                continue;
-            }
+        let mut hosts = Hosts {
+            here,
+            links: Vec::new(),
+            server: None,
+            load: Vec::new(),
+            folders: RefCell::default(),
+            copies: RefCell::default(),
+            pitot,
+        };
+        let both = plan.is_on_one_host();
+        if let Some(host) = plan.host(plan.server_host.as_deref()) {
             let others = if both { cpus.load.clone() } else { Vec::new() };
-            let link = Link::new(&host.name, &host.agent, host.address, [own.clone(), others]);
-            link.connect().map_err(|why| {
-                Failure::run(
-                    why,
-                    "try the command of its `agent` by hand: it waits in silence (docs/agent.md)",
-                )
-            })?;
-            at[side] = Some(links.len());
-            links.push(link);
+            hosts.server = Some(hosts.link(host, [cpus.server.clone(), others])?);
         }
-        Ok(Hosts { here, links, at, folders: RefCell::default(), pitot })
+        for (host, own) in plan.load_hosts().zip(plan.cpus_of_load()) {
+            let link = match hosts.server.filter(|_| both) {
+                Some(link) => link,
+                None => hosts.link(host, [own.clone(), Vec::new()])?,
+            };
+            hosts.load.push((link, own));
+        }
+        Ok(hosts)
+    }
+
+    /// Reaches a host. Returns the number of its link.
+    fn link(&mut self, host: &Host, cpus: [Vec<usize>; 2]) -> Result<usize, Failure> {
+        let link = Link::new(&host.name, &host.agent, host.address, cpus);
+        link.connect().map_err(|why| {
+            Failure::run(why, "try the command of its `agent` by hand: it waits in silence (docs/agent.md)")
+        })?;
+        self.links.push(link);
+        Ok(self.links.len() - 1)
     }
 
     fn side(&self, at: Option<usize>) -> Side<'_> {
@@ -108,19 +125,37 @@ impl<'a> Hosts<'a> {
             None => Side { executor: self.here.executor(), link: None },
         }
     }
+
+    /// Where the load is.
+    fn load_side(&self) -> Side<'_> {
+        match &self.load[..] {
+            [] => self.side(None),
+            [(only, _)] => self.side(Some(*only)),
+            hosts => {
+                let sides = hosts.iter().map(|(at, cpus)| (self.side(Some(*at)), cpus.clone()));
+                let several = Several::new(sides.collect(), &self.copies);
+                // It speaks of all moments in the time of the lab's clock.
+                Side { executor: Box::new(several), link: None }
+            }
+        }
+    }
 }
 
 impl Machine for Hosts<'_> {
     fn executor(&self) -> Box<dyn Executor + '_> {
-        let [server, load] = self.at;
-        if server == load {
-            return self.side(server).executor;
+        let is_on_one = match &self.load[..] {
+            [] => self.server.is_none(),
+            [(only, _)] => self.server == Some(*only),
+            _ => false,
+        };
+        if is_on_one {
+            return self.side(self.server).executor;
         }
-        Box::new(Placed::new(self.side(server), self.side(load), &self.folders))
+        Box::new(Placed::new(self.side(self.server), self.load_side(), &self.folders))
     }
 
     fn set_host(&self, changes: &[Change]) -> Result<(), String> {
-        match self.at[0] {
+        match self.server {
             Some(_) if !changes.is_empty() => {
                 Err("settings of a host are changed only where the lab itself runs beside the server".into())
             }
@@ -130,29 +165,26 @@ impl Machine for Hosts<'_> {
     }
 
     fn memory_total_bytes(&self) -> u64 {
-        let server = self.at[0].and_then(|at| self.links[at].memory_total_bytes());
+        let server = self.server.and_then(|at| self.links[at].memory_total_bytes());
         server.unwrap_or_else(memory_total_bytes)
     }
 
+    fn printed_by(&self, command: &Asked<'_>) -> Result<String, String> {
+        match self.server {
+            Some(at) => printed::printed_by(&mut Remote::new(&self.links[at], self.pitot), command),
+            None => self.here.printed_by(command),
+        }
+    }
+
     fn hosts(&self) -> Vec<HostRecord> {
-        let does = |at: usize| match self.at.map(|side| side == Some(at)) {
-            [true, true] => "server and load",
-            [true, false] => "server",
-            _ => "load",
+        let does = |at: usize| match (self.server == Some(at), self.load.iter().any(|(load, _)| *load == at))
+        {
+            (true, true) => "server and load",
+            (true, false) => "server",
+            (false, _) => "load",
         };
         self.links.iter().enumerate().map(|(at, link)| link.record(does(at))).collect()
     }
-}
-
-/// The run file has them all.
-const DIFFERENCES_SHOWN: usize = 12;
-
-/// Whether a fact says which machine it is, or belongs to one of its network interfaces by name: it differs between any two.
-fn is_of_one_host(name: &str) -> bool {
-    let interface =
-        [".conf.", ".neigh."].iter().find_map(|table| name.split_once(table)).map(|(_, rest)| rest);
-    ["host name", "kernel command line"].contains(&name)
-        || interface.is_some_and(|rest| !rest.starts_with("all.") && !rest.starts_with("default."))
 }
 
 /// What the reader of a report should know of the hosts: their clocks, and in what they differ.
@@ -169,31 +201,24 @@ pub(super) fn sentences(hosts: &[HostRecord]) -> Vec<String> {
         )
     };
     let mut all: Vec<String> = hosts.iter().map(one).collect();
-    if let [first, second] = hosts {
-        let differences: Vec<String> = first
-            .facts
-            .changes_to(&second.facts)
-            .iter()
-            .filter(|change| !is_of_one_host(&change.name))
-            .map(|change| {
-                let of = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".into());
-                format!("{} {}: {} and {}", change.group, change.name, of(&change.before), of(&change.after))
-            })
-            .collect();
-        all.push(match differences.is_empty() {
-            true => format!("The hosts `{}` and `{}` are set alike.", first.name, second.name),
-            false => {
-                let more = differences.len().saturating_sub(DIFFERENCES_SHOWN);
-                let more = if more == 0 { String::new() } else { format!("; and {more} facts more") };
-                let shown = &differences[..differences.len().min(DIFFERENCES_SHOWN)];
-                format!(
-                    "The hosts `{}` and `{}` differ in {}{more}.",
-                    first.name,
-                    second.name,
-                    shown.join("; ")
-                )
-            }
-        });
+    if let [first, others @ ..] = hosts {
+        all.extend(others.iter().map(|other| difference(first, other)));
     }
     all
+}
+
+/// In how much a host differs from the first; the report has a table of all facts in which hosts differ.
+fn difference(first: &HostRecord, other: &HostRecord) -> String {
+    let rows = side_by_side(&[&first.facts, &other.facts]);
+    let (first, other) = (&first.name, &other.name);
+    match &rows[..] {
+        [] => format!("The hosts `{first}` and `{other}` are set alike."),
+        [one] => format!("The hosts `{first}` and `{other}` differ in one fact: {} {}.", one.group, one.name),
+        [one, ..] => format!(
+            "The hosts `{first}` and `{other}` differ in {} facts, such as {} {}.",
+            rows.len(),
+            one.group,
+            one.name
+        ),
+    }
 }

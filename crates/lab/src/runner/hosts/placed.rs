@@ -10,8 +10,10 @@ use pitot_meter::Nanos;
 use pitot_results::load::Window;
 use pitot_sys::spawn::Stop;
 
-use super::link::Link;
-use crate::plan::{FileContent, PlanFile};
+use super::samples::join_load;
+use super::side::Side;
+use crate::monitor::OtherProcessUse;
+use crate::plan::{CPUS_APART, FileContent, PlanFile};
 use crate::record::Sample;
 use crate::runner::executor::{
     Account, AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Role,
@@ -19,21 +21,6 @@ use crate::runner::executor::{
 
 /// Private directories of repetitions under way: on the server's host, and what they are called on the load's.
 pub(super) type Folders = RefCell<Vec<(String, String)>>;
-
-/// One side.
-pub(super) struct Side<'m> {
-    pub(super) executor: Box<dyn Executor + 'm>,
-    /// None on the lab's own machine.
-    pub(super) link: Option<&'m Link>,
-}
-
-impl Side<'_> {
-    /// A moment of this side's clock in that of the lab.
-    fn here(&self, at_ns: u64) -> u64 {
-        let offset = self.link.map_or(0, |link| link.clock().offset_ns);
-        at_ns.wrapping_sub(offset as u64)
-    }
-}
 
 pub(super) struct Placed<'m> {
     server: Side<'m>,
@@ -191,52 +178,20 @@ impl Executor for Placed<'_> {
         }
         let of_load: Vec<Sample> =
             load.samples.iter().map(|s| Sample { at_ns: self.load.here(s.at_ns), ..*s }).collect();
-        join(&mut server.samples, &of_load);
+        join_load(&mut server.samples, &of_load);
         for other in &mut server.other_processes {
             other.from = Nanos(self.server.here(other.from.0));
             other.to = Nanos(self.server.here(other.to.0));
         }
+        server.other_processes.extend(load.other_processes.into_iter().map(|other| OtherProcessUse {
+            from: Nanos(self.load.here(other.from.0)),
+            to: Nanos(self.load.here(other.to.0)),
+            cpu: other.cpu + CPUS_APART,
+            ..other
+        }));
         server.throttled += load.throttled;
         server.left_behind.extend(load.left_behind);
         self.forget_folder();
         server
-    }
-}
-
-/// Adds to each sample of the server's host what that of the load's host saw nearest to it. Both are taken within one
-/// round trip of each other.
-fn join(samples: &mut [Sample], of_load: &[Sample]) {
-    for sample in samples {
-        let after = of_load.partition_point(|l| l.at_ns < sample.at_ns);
-        let candidates = [after.checked_sub(1), Some(after)].into_iter().flatten();
-        let nearest =
-            candidates.filter_map(|at| of_load.get(at)).min_by_key(|l| l.at_ns.abs_diff(sample.at_ns));
-        let Some(nearest) = nearest else { continue };
-        // Before the load starts nothing is seen of it.
-        sample.load = nearest.server.filter(|_| nearest.at_ns.abs_diff(sample.at_ns) < APART_MAX_NS);
-        sample.load_cpus = nearest.server_cpus;
-        sample.tcp_retransmits += nearest.tcp_retransmits;
-    }
-}
-
-/// Samples of two hosts that are further apart are none of the same moment.
-const APART_MAX_NS: u64 = 40_000_000;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::TreeSample;
-
-    #[test]
-    fn samples_of_two_hosts_are_joined_by_their_moment() {
-        let at = |at_ms: u64, cpu_ns| Sample {
-            at_ns: at_ms * 1_000_000,
-            server: Some(TreeSample { cpu_ns, ..TreeSample::default() }),
-            ..Sample::default()
-        };
-        let mut samples = [at(1000, 1), at(2000, 2), at(2080, 3)];
-        join(&mut samples, &[at(2001, 20), at(2081, 30)]);
-        let load: Vec<_> = samples.iter().map(|s| s.load.map(|l| l.cpu_ns)).collect();
-        assert_eq!(load, [None, Some(20), Some(30)]);
     }
 }

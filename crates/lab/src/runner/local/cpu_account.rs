@@ -155,7 +155,7 @@ pub(super) enum CpuAccount {
     /// By its control group.
     Group(Group),
     /// By the clocks of its processes.
-    Clocks(Clocks),
+    Clocks(Box<Clocks>),
 }
 
 impl CpuAccount {
@@ -194,7 +194,7 @@ impl Clocks {
     fn cpu_time(&mut self) -> Option<Nanos> {
         let mut members = Vec::new();
         self.sessions.walk(&mut self.reader, &[self.session], |pid, stat| {
-            if !stat.zombie {
+            if !stat.is_over() {
                 members.push(pid);
             }
         });

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use pitot_host::setting::Change;
 use pitot_meter::{Nanos, now};
+use pitot_sys::processes;
 use pitot_sys::spawn::{self, Stop};
 
 use cpu_account::{Clocks, CpuAccount, Hierarchy};
@@ -178,6 +179,15 @@ impl Local<'_> {
         }
     }
 
+    /// Of a program that is started again and again only the last one is kept: a server that stands for days may have a fault
+    /// every minute.
+    fn forget_ended(&mut self, role: Role) {
+        let has_ended = |program: &mut Started| program.role == role && program.process.ending().is_some();
+        for program in self.programs.extract_if(.., has_ended) {
+            self.machine.guardian.borrow_mut().ended(program.process.id());
+        }
+    }
+
     /// The line of the environment by which they are known.
     fn place_line(&self) -> String {
         format!("{PLACE_NAME}={}", self.cookie)
@@ -235,6 +245,7 @@ impl Executor for Local<'_> {
         if command.role == Role::Server {
             self.clear_away_server();
         }
+        self.forget_ended(command.role);
         let process = Process::start(command, &self.dir, marks, members, &self.events)?;
         let session = process.id();
         self.machine.guardian.borrow_mut().started(session);
@@ -251,7 +262,7 @@ impl Executor for Local<'_> {
         }
         let cpu = command.cpu_is_counted.then(|| match group {
             Some(group) => CpuAccount::Group(group),
-            None => CpuAccount::Clocks(Clocks::new(session)),
+            None => CpuAccount::Clocks(Box::new(Clocks::new(session))),
         });
         self.programs.push(Started { role: command.role, process, cpu });
         Ok(())
@@ -263,7 +274,8 @@ impl Executor for Local<'_> {
     }
 
     fn cpu_time(&mut self, role: Role) -> Option<Nanos> {
-        self.programs.iter_mut().find(|p| p.role == role)?.cpu.as_mut()?.cpu_time()
+        // As of its output, of one that was started again the last counts.
+        self.programs.iter_mut().rev().find(|p| p.role == role)?.cpu.as_mut()?.cpu_time()
     }
 
     fn steal(&mut self) -> Nanos {
@@ -286,11 +298,8 @@ impl Executor for Local<'_> {
     }
 
     fn is_suspended(&mut self, role: Role) -> bool {
-        let id = self.program(role).map(|process| process.id());
-        let stat = id.and_then(|id| std::fs::read_to_string(format!("/proc/{id}/stat")).ok());
-        // The state follows the name, which is in parentheses and may hold anything (proc_pid_stat(5)).
-        let state = stat.as_deref().and_then(|line| line.rsplit_once(')')?.1.trim_start().chars().next());
-        state == Some('T')
+        let process = self.program(role).and_then(|program| processes::Process::read(program.id()));
+        process.is_some_and(|process| process.stat.state == 'T')
     }
 
     fn accepts(&mut self, address: &str) -> bool {

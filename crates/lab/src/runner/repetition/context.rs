@@ -28,9 +28,10 @@ pub(in crate::runner) struct Shared<'a> {
 impl Shared<'_> {
     /// What was used, with what the machine had to give.
     pub(in crate::runner) fn on_machine(&self, used: Resources) -> Resources {
+        let on_other_hosts = self.plan.cpus_of_load().iter().skip(1).map(Vec::len).sum::<usize>();
         Resources {
             server_cpus: self.cpus.server.len() as u32,
-            load_cpus: self.cpus.load.len() as u32,
+            load_cpus: (self.cpus.load.len() + on_other_hosts) as u32,
             memory_total_bytes: self.memory_total_bytes,
             ..used
         }

@@ -4,9 +4,12 @@
 //! server as a whole, which it has started and can start again.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use pitot_fault::proxy::{PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED};
-use pitot_fault::{Aim, BEGAN, ENDED, FaultPlan, FaultRecord, Means, Moment, Options, find, schedule};
+use pitot_fault::{
+    Aim, BEGAN, ENDED, FaultPlan, FaultRecord, Means, Moment, Options, Schedule, find, schedule,
+};
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
@@ -17,14 +20,17 @@ use super::stop::{ask_server, wait_for_end, whole_output};
 use crate::runner::executor::{Ending, Line, Role};
 
 /// What the load generator says on its standard error when its measured part is about to begin.
-const MEASURED_FROM: &str = "measured from ";
+pub(in crate::runner) const MEASURED_FROM: &str = "measured from ";
 /// How long after its end a fault may be the reason of a death.
 const AFTERMATH: Nanos = Nanos::from_secs(1);
+/// How long the proxy may take to say that a fault is over, seconds, and time between looks whether it has.
+const PROXY_TIMEOUT_S: f64 = 5.0;
+const PROXY_INTERVAL: Duration = Duration::from_millis(5);
 /// Stands for the server's first process in commands.
 pub(in crate::runner) const SERVER_PID: &str = "{server-pid}";
 
 /// Starts the proxy between load and server, if a fault of the plan is made on the way.
-pub(super) fn lead_through_proxy(context: &mut Context<'_>) -> Result<(), Abort> {
+pub(in crate::runner) fn lead_through_proxy(context: &mut Context<'_>) -> Result<(), Abort> {
     if context.shared.plan.faults.iter().any(is_on_the_way) {
         let argv = [context.shared.pitot, "fault", "proxy", "--to", &context.at.address].map(str::to_owned);
         context.start_conversing(Role::Proxy, argv.to_vec())?;
@@ -37,19 +43,39 @@ fn is_on_the_way(fault: &FaultPlan) -> bool {
     find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Path)
 }
 
-/// The faults of one repetition.
-pub(super) struct Faults {
+/// What has come of a fault.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FaultNews {
+    /// It is being made: its begin is when that was asked for.
+    Began(FaultRecord),
+    /// It is over, or was not made.
+    Ended(FaultRecord),
+}
+
+/// The faults of one repetition, or of a server that stands.
+pub(in crate::runner) struct Faults {
     due: VecDeque<Moment>,
-    /// Numbers of those whose program runs, and when it is to end.
-    under_way: Vec<(usize, Nanos)>,
+    under_way: Vec<UnderWay>,
     /// The server has died in one of these.
     server_died: bool,
     /// One that is over, and until when a death of the server is still its work: a process that is killed ends a while later
     /// where the CPU is busy.
-    aftermath: Option<(usize, Nanos)>,
-    records: Vec<FaultRecord>,
+    aftermath: Option<(FaultRecord, Nanos)>,
+    news: Vec<FaultNews>,
     /// The start of the measured part, once the load generator has said it.
     measured_from: Option<Nanos>,
+    /// What the times of moments count then, seconds.
+    measured_from_s: f64,
+}
+
+/// A fault that is made, or will be in a moment.
+struct UnderWay {
+    /// Its position in the plan.
+    number: usize,
+    asked: Nanos,
+    /// When it is to end.
+    ends: Nanos,
+    record: FaultRecord,
 }
 
 impl Faults {
@@ -57,20 +83,50 @@ impl Faults {
     pub(super) fn of(context: &Context<'_>) -> Faults {
         let plan = context.shared.plan;
         let seed = plan.seed.unwrap_or_default();
-        let due = schedule(&plan.faults, seed, context.shared.block.into(), plan.duration_s);
+        Faults::new(schedule(&plan.faults, seed, context.shared.block.into(), plan.duration_s))
+    }
+
+    /// Those of a server that stands, where the times of moments count `at_s` now.
+    pub(in crate::runner) fn from_now(due: Schedule, now: Nanos, at_s: f64) -> Faults {
+        Faults { measured_from: Some(now), measured_from_s: at_s, ..Faults::new(due) }
+    }
+
+    fn new(due: Schedule) -> Faults {
         Faults {
             due: due.into(),
             under_way: Vec::new(),
             server_died: false,
-            records: Vec::new(),
-            measured_from: None,
             aftermath: None,
+            news: Vec::new(),
+            measured_from: None,
+            measured_from_s: 0.0,
         }
     }
 
     /// What was made, in the order of its beginning.
     pub(super) fn records(self) -> Vec<FaultRecord> {
-        self.records
+        let ended = self.news.into_iter().filter_map(|news| match news {
+            FaultNews::Ended(record) => Some(record),
+            FaultNews::Began(_) => None,
+        });
+        let mut records: Vec<FaultRecord> = ended.collect();
+        records.sort_by(|a, b| a.due_s.total_cmp(&b.due_s));
+        records
+    }
+
+    /// What has come about since this was asked last.
+    pub(in crate::runner) fn news(&mut self) -> Vec<FaultNews> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Whether what the server does now may be the work of a fault.
+    pub(in crate::runner) fn are_under_way(&self) -> bool {
+        !self.under_way.is_empty() || self.server_died || self.aftermath.is_some()
+    }
+
+    /// None will be made any more.
+    pub(in crate::runner) fn forget_due(&mut self) {
+        self.due.clear();
     }
 
     /// Takes a line that a program has printed.
@@ -84,22 +140,29 @@ impl Faults {
 
     /// When [`turn`](Self::turn) has something to do.
     pub(super) fn next(&self) -> Option<Nanos> {
-        let due = self.due.front().zip(self.measured_from).map(|(moment, from)| from + nanos(moment.at_s));
-        self.under_way.iter().map(|(_, ends)| *ends).chain(due).min()
+        let due = self.due.front().and_then(|moment| self.due_at(moment));
+        self.under_way.iter().map(|fault| fault.ends).chain(due).min()
+    }
+
+    fn due_at(&self, moment: &Moment) -> Option<Nanos> {
+        Some(self.measured_from? + nanos((moment.at_s - self.measured_from_s).max(0.0)))
     }
 
     /// Begins what is due, and ends what is over.
-    pub(super) fn turn(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
+    pub(in crate::runner) fn turn(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
         let now = context.executor.now();
-        while let Some((moment, from)) = self.due.front().copied().zip(self.measured_from)
-            && from + nanos(moment.at_s) <= now
+        while let Some(moment) = self.due.front().copied()
+            && self.due_at(&moment).is_some_and(|due| due <= now)
         {
             self.due.pop_front();
             self.begin(context, moment)?;
         }
-        let over = self.under_way.iter().filter(|(_, ends)| *ends <= now).map(|(number, _)| *number);
-        for number in over.collect::<Vec<_>>() {
-            self.end(context, number)?;
+        while let Some(position) = self.under_way.iter().position(|fault| fault.ends <= now) {
+            let fault = self.under_way.remove(position);
+            self.end(context, fault)?;
+        }
+        if let Some((record, _)) = self.aftermath.take_if(|(_, until)| *until < now) {
+            self.news.push(FaultNews::Ended(record));
         }
         Ok(())
     }
@@ -107,103 +170,100 @@ impl Faults {
     /// An error once the server has ended, unless a fault is the reason.
     pub(super) fn check_server(&mut self, context: &mut Context<'_>, when: &str) -> Result<(), Abort> {
         context.check_hosts()?;
+        if self.account_for_server(context)? { Ok(()) } else { context.check_server(when) }
+    }
+
+    /// Whether the server is up, or has died of a fault: then it is started again when that is over.
+    pub(in crate::runner) fn account_for_server(&mut self, context: &mut Context<'_>) -> Result<bool, Abort> {
         if self.server_died || context.executor.ending(Role::Server).is_none() {
-            return Ok(());
+            return Ok(true);
         }
-        let plan = context.shared.plan;
-        let may_end_it =
-            |number: usize| find(&plan.faults[number].kind).is_some_and(|fault| fault.may_end_server);
-        if self.under_way.iter().any(|(number, _)| may_end_it(*number)) {
+        if self.under_way.iter().any(|fault| may_end_server(&fault.record)) {
             self.server_died = true;
-            return Ok(());
+            return Ok(true);
         }
-        if let Some((number, _)) = self.aftermath.take_if(|(_, until)| context.executor.now() <= *until) {
-            return self.revive(context, number);
+        let now = context.executor.now();
+        match self.aftermath.take() {
+            Some((record, until)) if now <= until => self.revive(context, record).map(|()| true),
+            Some((record, _)) => {
+                self.news.push(FaultNews::Ended(record));
+                Ok(false)
+            }
+            None => Ok(false),
         }
-        context.check_server(when)
     }
 
     /// Ends all that are under way, also where the repetition has failed.
-    pub(super) fn finish(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
+    pub(in crate::runner) fn finish(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
         let mut outcome = Ok(());
-        for (number, _) in self.under_way.clone() {
-            context.executor.stop(Role::Fault(number), Stop::Terminate);
-            outcome = outcome.and(self.end(context, number));
+        for fault in std::mem::take(&mut self.under_way) {
+            context.executor.stop(Role::Fault(fault.number), Stop::Terminate);
+            outcome = outcome.and(self.end(context, fault));
         }
         if context.proxy.take().is_some() {
             let _ = context.executor.write_line(Role::Proxy, "quit");
-            outcome = outcome.and(self.read_proxy(context));
+            outcome = outcome.and(wait_for_end(context, Role::Proxy).map(drop));
         }
-        for moment in self.due.drain(..) {
-            let record = record(context, moment, "the load had ended before".to_owned());
-            self.records.push(record);
-        }
+        let aftermath = self.aftermath.take().map(|(record, _)| record);
+        let late =
+            self.due.drain(..).map(|moment| record(context, moment, "the load had ended before".to_owned()));
+        self.news.extend(aftermath.into_iter().chain(late).map(FaultNews::Ended));
         outcome
     }
 
     fn begin(&mut self, context: &mut Context<'_>, moment: Moment) -> Result<(), Abort> {
-        let fault = &context.shared.plan.faults[moment.number];
+        let plan = &context.shared.plan.faults[moment.number];
         let mut record = record(context, moment, String::new());
-        match find(&fault.kind).map(|fault| fault.means) {
-            Some(Means::Starter) => restart(context, fault, &mut record)?,
+        let asked = context.executor.now();
+        self.news.push(FaultNews::Began(FaultRecord { began_ns: asked.0, ..record.clone() }));
+        let begun = match find(&plan.kind).map(|fault| fault.means) {
+            Some(Means::Starter) => {
+                let restarted = restart(context, plan, &mut record);
+                self.news.push(FaultNews::Ended(record));
+                return restarted;
+            }
             Some(Means::Path(_)) => {
-                let command = format!("begin {} {}", moment.number, words(fault).join(" "));
+                let command = format!("begin {} {}", moment.number, words(plan).join(" "));
                 if let Err(why) = context.executor.write_line(Role::Proxy, &command) {
                     record.what = format!("the proxy is gone: {why}");
                 }
-                let ends = context.executor.now() + nanos(fault.length_s());
-                self.under_way.push((moment.number, ends));
+                Ok(())
             }
             _ => {
-                let role = Role::Fault(moment.number);
                 let aims = Aims::of(context);
-                context.start(role, argv(context.shared.pitot, fault, &aims))?;
-                let ends = context.executor.now() + nanos(fault.length_s());
-                self.under_way.push((moment.number, ends));
+                context.start(Role::Fault(moment.number), argv(context.shared.pitot, plan, &aims))
             }
-        }
-        self.records.push(record);
-        Ok(())
-    }
-
-    /// Reads what the proxy has said of its faults, once it has ended.
-    fn read_proxy(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
-        wait_for_end(context, Role::Proxy)?;
-        for line in whole_output(context, Role::Proxy).stdout.lines() {
-            let Some((verb, rest)) = line.split_once(' ') else { continue };
-            let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-            let number = number.parse::<u32>().ok();
-            let Some(record) = self.records.iter_mut().find(|record| Some(record.number) == number) else {
-                continue;
-            };
-            match verb {
-                _ if verb == PROXY_BEGAN.trim() => {
-                    let (at, what) = rest.split_once(' ').unwrap_or((rest, ""));
-                    (record.began_ns, record.what) = (at.parse().unwrap_or_default(), what.to_owned());
-                }
-                _ if verb == PROXY_ENDED.trim() => record.ended_ns = rest.parse().unwrap_or_default(),
-                _ if verb == PROXY_REFUSED.trim() => record.what = rest.to_owned(),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits for the end of a fault's program, which ends by itself in its time, reads what it has said, and starts a server
-    /// again that has died.
-    fn end(&mut self, context: &mut Context<'_>, number: usize) -> Result<(), Abort> {
-        let role = Role::Fault(number);
-        self.under_way.retain(|(other, _)| *other != number);
-        if is_on_the_way(&context.shared.plan.faults[number]) {
-            // What it has said is read at the end; one that is gone has nothing left to take back.
-            let _ = context.executor.write_line(Role::Proxy, &format!("end {number}"));
-            return Ok(());
-        }
-        let ending = wait_for_end(context, role)?;
-        let output = whole_output(context, role);
-        let Some(record) = self.records.iter_mut().find(|record| record.number == number as u32) else {
-            return Ok(());
         };
+        match begun {
+            Ok(()) => {
+                let ends = context.executor.now() + nanos(plan.length_s());
+                self.under_way.push(UnderWay { number: moment.number, asked, ends, record });
+            }
+            Err(_) => self.news.push(FaultNews::Ended(FaultRecord {
+                what: "its program could not be started".into(),
+                ..record
+            })),
+        }
+        begun
+    }
+
+    /// Waits for the end of a fault, reads what has become of it, and starts a server again that has died.
+    fn end(&mut self, context: &mut Context<'_>, fault: UnderWay) -> Result<(), Abort> {
+        let UnderWay { number, asked, mut record, .. } = fault;
+        if is_on_the_way(&context.shared.plan.faults[number]) {
+            end_on_the_way(context, number, asked, &mut record);
+            self.news.push(FaultNews::Ended(record));
+            return Ok(());
+        }
+        let role = Role::Fault(number);
+        let ending = match wait_for_end(context, role) {
+            Ok(ending) => ending,
+            Err(abort) => {
+                self.news.push(FaultNews::Ended(record));
+                return Err(abort);
+            }
+        };
+        let output = whole_output(context, role);
         for line in output.stdout.lines() {
             if let Some((at, what)) = line.strip_prefix(BEGAN).and_then(|rest| rest.split_once(' ')) {
                 (record.began_ns, record.what) = (at.parse().unwrap_or_default(), what.to_owned());
@@ -211,30 +271,72 @@ impl Faults {
                 record.ended_ns = at.trim().parse().unwrap_or_default();
             }
         }
-        let fault = find(&record.kind);
-        if record.was_made() && fault.is_some_and(|fault| fault.is_moment) {
+        if record.was_made() && find(&record.kind).is_some_and(|fault| fault.is_moment) {
             record.ended_ns = record.began_ns;
         }
         if ending != Ending::Code(0) && !record.was_made() {
             record.what = output.stderr.lines().next().unwrap_or("it was not made").to_owned();
         }
-        let may_have_ended_it = record.was_made() && fault.is_some_and(|fault| fault.may_end_server);
         if self.server_died || context.executor.ending(Role::Server).is_some() {
-            return self.revive(context, number);
+            return self.revive(context, record);
         }
-        self.aftermath = may_have_ended_it.then(|| (number, context.executor.now() + AFTERMATH));
+        if record.was_made() && may_end_server(&record) {
+            let until = context.executor.now() + AFTERMATH;
+            let earlier = self.aftermath.replace((record, until));
+            self.news.extend(earlier.map(|(record, _)| FaultNews::Ended(record)));
+        } else {
+            self.news.push(FaultNews::Ended(record));
+        }
         Ok(())
     }
 
     /// Starts a server again that a fault has ended.
-    fn revive(&mut self, context: &mut Context<'_>, number: usize) -> Result<(), Abort> {
+    fn revive(&mut self, context: &mut Context<'_>, record: FaultRecord) -> Result<(), Abort> {
         self.server_died = false;
-        start_server(context)?;
-        if let Some(record) = self.records.iter_mut().find(|record| record.number == number as u32) {
-            record.server_died = true;
-            record.ended_ns = context.executor.now().0;
+        let started = start_server(context);
+        let ended_ns = context.executor.now().0;
+        self.news.push(FaultNews::Ended(FaultRecord { server_died: true, ended_ns, ..record }));
+        started
+    }
+}
+
+fn may_end_server(record: &FaultRecord) -> bool {
+    find(&record.kind).is_some_and(|fault| fault.may_end_server)
+}
+
+/// Has the proxy take a fault back, and reads what it says of it. One that is gone has nothing left to take back.
+fn end_on_the_way(context: &mut Context<'_>, number: usize, asked: Nanos, record: &mut FaultRecord) {
+    let _ = context.executor.write_line(Role::Proxy, &format!("end {number}"));
+    let deadline = context.deadline(PROXY_TIMEOUT_S);
+    loop {
+        let output = context.executor.output(Role::Proxy).stdout;
+        // The fault may have been made before, and then said the same.
+        let said = |verb: &str| {
+            let lines = output.lines().rev().filter_map(|line| line.strip_prefix(verb)?.split_once(' '));
+            let rest = lines.filter(|(of, _)| of.parse() == Ok(number)).map(|(_, rest)| rest).next()?;
+            let (at, what) = rest.split_once(' ').unwrap_or((rest, ""));
+            Some((at.parse().ok().filter(|at| *at >= asked.0)?, what.to_owned()))
+        };
+        if let Some(began) = said(PROXY_BEGAN) {
+            (record.began_ns, record.what) = began;
         }
-        Ok(())
+        if let Some((ended_ns, _)) = said(PROXY_ENDED) {
+            record.ended_ns = ended_ns;
+        }
+        let refused = format!("{PROXY_REFUSED}{number} ");
+        if let Some(why) = output.lines().rev().find_map(|line| line.strip_prefix(&refused))
+            && !record.was_made()
+        {
+            why.clone_into(&mut record.what);
+            return;
+        }
+        let is_over = record.ended_ns > 0
+            || context.executor.ending(Role::Proxy).is_some()
+            || context.executor.now() > deadline;
+        if is_over {
+            return;
+        }
+        context.executor.wait(PROXY_INTERVAL);
     }
 }
 

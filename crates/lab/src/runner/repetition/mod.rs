@@ -5,6 +5,7 @@
 
 mod context;
 mod faults;
+mod foreign;
 mod load;
 mod readiness;
 mod settle;
@@ -15,8 +16,8 @@ mod tail;
 mod tests;
 
 pub(super) use context::{Abort, Context, Shared, nanos};
-use faults::Faults;
-pub(in crate::runner) use faults::SERVER_PID;
+pub use faults::FaultNews;
+pub(in crate::runner) use faults::{Faults, MEASURED_FROM, SERVER_PID, lead_through_proxy};
 pub(super) use load::most_frequent_error;
 use pitot_fault::FaultRecord;
 use pitot_results::VerdictKind;
@@ -102,6 +103,8 @@ struct Progress {
     result: Option<LoadResult>,
     server_stats: Option<serde_json::Value>,
     faults: Vec<FaultRecord>,
+    /// CPU time of a server on another system, before the load and after it.
+    readings: [Option<foreign::Reading>; 2],
 }
 
 fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> Result<(), Abort> {
@@ -121,11 +124,13 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
         }
         None => context.cell.warmup_s(context.shared.plan),
     };
-    faults::lead_through_proxy(context)?;
+    lead_through_proxy(context)?;
     let mut faults = Faults::of(context);
+    progress.readings[0] = foreign::read(context)?;
     let outcome = load::run_load(context, warmup_s, &mut progress.window, &mut faults);
     progress.faults = faults.records();
     let path = outcome?;
+    progress.readings[1] = foreign::read(context)?;
     load::read_result(context, &path, &mut progress.result)?;
     if has_server {
         progress.server_stats = stop::stop(context)?;
@@ -178,11 +183,19 @@ fn record(
     let reported = progress.result.as_ref().map_or_else(Window::default, |r| r.clock_ns);
     let reported = context.executor.window(reported);
     let window = if reported.end > reported.start { reported } else { progress.window };
-    let used = resources(&observed.samples, window, observed.lifetime).map(|used| shared.on_machine(used));
-    // On a host of its own nothing disturbs the load that the server's host could see.
-    let is_apart = shared.plan.server_host != shared.plan.load_host;
-    let load_cpus = if is_apart { Vec::new() } else { shared.cpus.load.clone() };
-    let cpus = CpuSplit { server: shared.cpus.server.clone(), load: load_cpus };
+    let is_foreign = context.cell.foreign().is_some();
+    let used = resources(&observed.samples, window, observed.lifetime).map(|used| {
+        let used = shared.on_machine(used);
+        let [from, to] = progress.readings;
+        if is_foreign { foreign::seen(used, from, to) } else { used }
+    });
+    let load_cpus = match shared.plan.is_on_one_host() {
+        true => shared.cpus.load.clone(),
+        false => shared.plan.cpus_apart(&shared.cpus.load),
+    };
+    // What runs here where servers would run disturbs no server that is elsewhere.
+    let server_cpus = if is_foreign { Vec::new() } else { shared.cpus.server.clone() };
+    let cpus = CpuSplit { server: server_cpus, load: load_cpus };
     let verdict = match (failure, &progress.result, &used) {
         (Some(reason), _, _) => failed(reason),
         (None, Some(load), Some(used)) => settled(

@@ -11,22 +11,14 @@ const ANY_PORT: &str = "127.0.0.1:0";
 
 /// Makes the private directory of repetition `number`, with the files of the cell.
 pub(in crate::runner) fn prepare(context: &mut Context<'_>, number: usize) -> Result<(), Abort> {
-    prepare_at(context, number, None)
-}
-
-/// The same, for a server that is to have the address that it had before.
-pub(in crate::runner) fn prepare_at(
-    context: &mut Context<'_>,
-    number: usize,
-    former: Option<String>,
-) -> Result<(), Abort> {
     let choice = match context.cell.server {
         CellServer::Pitot { .. } | CellServer::None => AddressChoice::Server,
         CellServer::External(_) => AddressChoice::Executor,
     };
     let place = context.executor.begin(number, choice)?;
     context.at.dir = place.dir;
-    context.at.address = former.unwrap_or(place.address);
+    let elsewhere = context.cell.foreign().map(|foreign| foreign.address.clone());
+    context.at.address = elsewhere.unwrap_or(place.address);
     let fill = |file: &PlanFile| match &file.content {
         FileContent::Text(text) => {
             PlanFile { path: file.path.clone(), content: FileContent::Text(context.at.fill(text)) }

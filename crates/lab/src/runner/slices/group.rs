@@ -1,6 +1,8 @@
 //! Which cells are measured together.
 
-use crate::plan::{Cell, FactorLevel, Levels, Measure, REPLICATE_FACTOR, SERVER_FACTOR, changes_host};
+use crate::plan::{
+    Cell, FactorLevel, KERNEL_FACTOR, Levels, Measure, REPLICATE_FACTOR, SERVER_FACTOR, changes_host,
+};
 
 /// Cells that are measured together, as indices into the cells of the run, controls included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +39,9 @@ fn is_compared(factor: &str, baseline: Option<&Levels>) -> bool {
 /// Cells in slices that differ in no factors but those that `is_varied`.
 fn by_levels(members: &[Member<'_>], is_varied: impl Fn(&str) -> bool) -> Vec<Group> {
     let key = |cell: &Cell| -> Vec<FactorLevel> {
-        cell.factors.iter().filter(|f| f.name == REPLICATE_FACTOR || !is_varied(&f.name)).cloned().collect()
+        // Replicates are apart by design, and kernels are in guests of their own.
+        let is_apart = |name: &str| [REPLICATE_FACTOR, KERNEL_FACTOR].contains(&name) || !is_varied(name);
+        cell.factors.iter().filter(|f| is_apart(&f.name)).cloned().collect()
     };
     let mut groups: Vec<(Vec<FactorLevel>, Group)> = Vec::new();
     for (index, member) in members.iter().enumerate().filter(|(_, m)| m.measure == Measure::Slices) {

@@ -1,0 +1,50 @@
+//! What a command prints on another host that is over in a moment, such as `nginx -v`.
+
+use std::time::Duration;
+
+use pitot_meter::Nanos;
+
+use crate::runner::executor::{Account, AddressChoice, Command, Executor, Role};
+use crate::runner::printed::Asked;
+
+/// How long such a command may take.
+const TIMEOUT: Nanos = Nanos::from_secs(10);
+const INTERVAL: Duration = Duration::from_millis(20);
+/// The number of its private directory, which no repetition has.
+const NUMBER: usize = usize::MAX;
+
+/// What a command prints there: to its standard output, then to its standard error. The error is a sentence.
+pub(super) fn printed_by(executor: &mut dyn Executor, asked: &Asked<'_>) -> Result<String, String> {
+    executor.begin(NUMBER, AddressChoice::Server)?;
+    let outcome = run(executor, asked);
+    executor.finish();
+    outcome
+}
+
+fn run(executor: &mut dyn Executor, asked: &Asked<'_>) -> Result<String, String> {
+    let role = Role::Stop;
+    executor.start(&Command {
+        role,
+        argv: asked.argv.to_vec(),
+        cwd: asked.cwd.map(str::to_owned),
+        env: asked.env.clone(),
+        cpus: Vec::new(),
+        account: Account::None,
+        converses: false,
+        cpu_is_counted: false,
+    })?;
+    let deadline = executor.now() + TIMEOUT;
+    loop {
+        executor.wait(INTERVAL);
+        if let Some(lost) = executor.lost() {
+            return Err(lost);
+        }
+        let is_late = executor.now() > deadline;
+        if executor.ending(role).is_some() || is_late {
+            let output = executor.output(role);
+            if output.stdout_closed || is_late {
+                return Ok(output.stdout + &output.stderr);
+            }
+        }
+    }
+}

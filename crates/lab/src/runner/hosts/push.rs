@@ -1,0 +1,143 @@
+//! Copies the lab's own program to the hosts of a plan, by the commands that start their agents.
+//!
+//! Such a command is a way to a host, then the program there, then `agent`: `ssh a ./pitot agent`. What stands before the
+//! program runs others there too: `mkdir`, `dd`, `chmod` and `mv`, without a shell, so that the way may have one or none.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use pitot_results::Failure;
+
+use crate::plan::{Host, Plan};
+
+/// What the name of a copy under way ends in: a program that runs cannot be written, only replaced.
+const PARTIAL: &str = ".new";
+
+/// Copies `program` to each host that has a side of the plan, to the path that its `agent` names.
+///
+/// # Errors
+/// If that names no path, or a command fails there.
+pub fn push(plan: &Plan, program: &Path) -> Result<(), Failure> {
+    if plan.hosts.is_empty() {
+        return Err(Failure::misuse(
+            "--push copies Pitot to the hosts of a plan, and this plan has none",
+            "leave it out, or describe hosts under [hosts] (docs/agent.md)",
+        ));
+    }
+    let server = plan.host(plan.server_host.as_deref());
+    let mut done: Vec<&str> = Vec::new();
+    for host in server.into_iter().chain(plan.load_hosts()) {
+        if !done.contains(&host.name.as_str()) {
+            push_to(host, program)?;
+            done.push(&host.name);
+        }
+    }
+    Ok(())
+}
+
+fn push_to(host: &Host, program: &Path) -> Result<(), Failure> {
+    let (way, path) = destination(&host.agent).ok_or_else(|| {
+        Failure::misuse(
+            format!("--push does not know where to copy Pitot on the host `{}`", host.name),
+            "let its command end in a path and `agent`: agent = [\"ssh\", \"a\", \"./pitot\", \"agent\"]",
+        )
+    })?;
+    let partial = format!("{path}{PARTIAL}");
+    let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+    let folder = if folder.is_empty() { "/" } else { folder };
+    let target = format!("of={partial}");
+    let content = File::open(program).map(Stdio::from).map_err(|e| {
+        Failure::run(format!("{} cannot be read: {e}", program.display()), "check its permissions")
+    })?;
+    let steps: [(&[&str], Stdio); 4] = [
+        (&["mkdir", "-p", folder], Stdio::null()),
+        (&["dd", &target, "bs=1M"], content),
+        (&["chmod", "700", &partial], Stdio::null()),
+        (&["mv", "-f", &partial, path], Stdio::null()),
+    ];
+    for (step, input) in steps {
+        run(way, step, input).map_err(|why| {
+            Failure::run(
+                format!("Pitot could not be copied to the host `{}`: `{}` {why}", host.name, step.join(" ")),
+                "try the command of its `agent` by hand with this one at its end (docs/agent.md)",
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// The way to a host, and the path of the program there.
+fn destination(agent: &[String]) -> Option<(&[String], &str)> {
+    let [way @ .., path, word] = agent else { return None };
+    // A shell may be on the way: it must take the path as it is.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    let is_path =
+        path.contains('/') && !path.ends_with('/') && !path.starts_with('-') && path.chars().all(plain);
+    (word == "agent" && !way.is_empty() && is_path).then_some((way, path))
+}
+
+/// Runs a command at the end of the way. The error is the end of a sentence.
+fn run(way: &[String], step: &[&str], input: Stdio) -> Result<(), String> {
+    let [program, arguments @ ..] = way else { return Err("has no way to the host".into()) };
+    let output = Command::new(program)
+        .args(arguments)
+        .args(step)
+        .stdin(input)
+        .output()
+        .map_err(|e| format!("could not be started: {e}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
+    Err(format!("failed ({}): {}", output.status, last.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_way_ends_where_the_program_begins() {
+        let agent = words("ssh -p 22 a ./bin/pitot agent");
+        let (way, path) = destination(&agent).unwrap();
+        assert_eq!((way.join(" ").as_str(), path), ("ssh -p 22 a", "./bin/pitot"));
+        for unknown in
+            ["ssh a pitot agent", "./pitot agent", "ssh a ./pi;tot agent", "ssh a ./x/ agent", "ssh a ./p go"]
+        {
+            assert!(destination(&words(unknown)).is_none(), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_copied_whole_and_may_be_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("program");
+        std::fs::write(&program, vec![7; 3_000_001]).unwrap();
+        let copy = dir.path().join("far/away/pitot");
+        let host = |agent: &str| Host {
+            name: "a".into(),
+            agent: words(agent),
+            address: [127, 0, 0, 1].into(),
+            cpus: "0".into(),
+        };
+        // Twice: the second replaces the first.
+        for _ in 0..2 {
+            push_to(&host(&format!("env {} agent", copy.display())), &program).unwrap();
+        }
+        assert_eq!(std::fs::read(&copy).unwrap().len(), 3_000_001);
+        assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(std::fs::read_dir(copy.parent().unwrap()).unwrap().count(), 1);
+        let failed = push_to(&host("env ./none/x/pitot/agent agent"), Path::new("/nonexistent")).unwrap_err();
+        assert!(failed.what.contains("/nonexistent"), "{}", failed.what);
+        let failed = push_to(&host("env /proc/x/pitot agent"), &program).unwrap_err();
+        assert!(failed.what.contains("`mkdir -p /proc/x` failed"), "{}", failed.what);
+    }
+}
