@@ -11,6 +11,9 @@ use std::fmt::Write as _;
 
 const CPU: &Metric = named("cpu-per-request");
 
+/// Up to so many baselines and their twins have a sentence each.
+const EACH_MAX: usize = 4;
+
 /// A baseline and its twin in one metric.
 #[derive(Debug)]
 pub(crate) struct Control<'r> {
@@ -85,7 +88,8 @@ pub(crate) fn control_sentences(a: &Analysis<'_>) -> Vec<String> {
     let of_one = |of_one: &&[Control<'_>]| {
         format!("The baseline and its twin, a second copy of **{}**: {}.", of_one[0].name, figures(of_one))
     };
-    let mut sentences: Vec<String> = equal.iter().map(of_one).collect();
+    let mut sentences: Vec<String> =
+        if equal.len() > EACH_MAX { vec![of_many(a, &equal)] } else { equal.iter().map(of_one).collect() };
     if let (Some(last), Some(first)) = (sentences.last_mut(), equal.first()) {
         last.push_str(" Two equal servers may look as different as that here.");
         if let Decision::TooFewRepetitions { needed } = first[0].comparison.decision {
@@ -95,6 +99,32 @@ pub(crate) fn control_sentences(a: &Analysis<'_>) -> Vec<String> {
     let steal = steal(a.run).map(|share| format!("Steal over the run: {} of the CPU time.", percent(share)));
     sentences.extend(steal);
     sentences
+}
+
+/// Many baselines that were not told from their twins, in one sentence: `The baseline and its twin, a second copy of **nginx**, 7
+/// times: 0.96 to 1.04, within [0.88, 1.20], in CPU time per request.`
+fn of_many(a: &Analysis<'_>, equal: &[&[Control<'_>]]) -> String {
+    let of_metric = |metric: &'static Metric| {
+        let ratios =
+            || equal.iter().flat_map(|of_one| of_one.iter()).filter(|c| c.metric.name == metric.name);
+        let least =
+            |of: fn(&Comparison) -> f64| ratios().map(|c| of(&c.comparison)).fold(f64::INFINITY, f64::min);
+        let most = |of: fn(&Comparison) -> f64| ratios().map(|c| of(&c.comparison)).fold(0.0, f64::max);
+        let low = least(|c| c.interval.map_or(c.ratio_min, |i| i.low));
+        let high = most(|c| c.interval.map_or(c.ratio_max, |i| i.high));
+        let (from, to) = (least(|c| c.ratio), most(|c| c.ratio));
+        format!("{from:.2} to {to:.2}, within [{low:.2}, {high:.2}], in {}", metric.words.noun)
+    };
+    let is_of = |metric: &&'static Metric| {
+        equal.iter().any(|of_one| of_one.iter().any(|c| c.metric.name == metric.name))
+    };
+    let figures: Vec<String> = control_metrics(a).into_iter().filter(is_of).map(of_metric).collect();
+    let name = a.baseline_words().unwrap_or_default();
+    let times = equal.len();
+    format!(
+        "The baseline and its twin, a second copy of **{name}**, {times} times: {}.",
+        figures.join(" and ")
+    )
 }
 
 fn by_baseline<'a, 'r>(controls: &'a [Control<'r>]) -> impl Iterator<Item = &'a [Control<'r>]> {

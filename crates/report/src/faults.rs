@@ -6,11 +6,12 @@ use pitot_lab::{CellRecord, Repetition, Run, Sample};
 use crate::number::{count, span};
 
 /// A figure of a server from before a fault and from after it must differ by more than this share to be told.
-const TOLERANCE: f64 = 0.05;
+pub(crate) const TOLERANCE: f64 = 0.05;
 
-/// One fault of one cell, over its repetitions.
+/// One fault of one cell, over its repetitions, or of a server of a soak, over all times that it was made.
 pub(crate) struct Row<'r> {
-    pub(crate) cell: &'r CellRecord,
+    /// The name of the cell or server.
+    pub(crate) of: String,
     pub(crate) kind: &'r str,
     /// What was done, or why nothing was.
     pub(crate) what: &'r str,
@@ -19,8 +20,10 @@ pub(crate) struct Row<'r> {
     pub(crate) at_s: Option<f64>,
     /// How long it lasted, seconds: the median.
     pub(crate) lasted_s: Option<f64>,
-    /// In how many repetitions it was made, and of how many.
+    /// How many times it was made, and of how many.
     pub(crate) made: (usize, usize),
+    /// What these are, as `repetitions`.
+    pub(crate) times: &'static str,
     /// In how many of them the whole server died and was started again.
     pub(crate) died: usize,
     pub(crate) effects: Vec<Effect>,
@@ -58,13 +61,14 @@ fn row(cell: &CellRecord, number: u32) -> Option<Row<'_>> {
     left.sort();
     left.dedup();
     Some(Row {
-        cell,
+        of: cell.label(),
         kind: &shown.kind,
         what: &shown.what,
         command: &shown.command,
         at_s: median(began.collect()),
         lasted_s: median(lasted.collect()),
         made: (made.len(), all.len()),
+        times: "repetitions",
         died: made.iter().filter(|fault| fault.server_died).count(),
         effects: all.iter().filter_map(|(repetition, index)| effect(repetition, *index)).collect(),
         left,
@@ -179,18 +183,17 @@ impl Row<'_> {
     /// Sentences that a table has no room for.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let (made, all) = self.made;
+        let ((made, all), times) = (self.made, self.times);
         if made == 0 {
             notes.push(format!("not made: {}", self.what));
             return notes;
         }
         notes.push(self.what.to_owned());
         if made < all {
-            notes.push(format!("made in {made} of {all} repetitions"));
+            notes.push(format!("made in {made} of {all} {times}"));
         }
         if self.died > 0 {
-            let of =
-                if made > 1 { format!(" in {} of {made} repetitions", self.died) } else { String::new() };
+            let of = if made > 1 { format!(" in {} of {made} {times}", self.died) } else { String::new() };
             notes.push(format!("the whole server died{of}, and the lab started it again"));
         }
         if self.effects.iter().all(|effect| effect.service.is_none()) {
@@ -237,7 +240,7 @@ pub(crate) const LEGEND: &str = "Times count from the begin of the fault, those 
      moment from which the rate was at 95% of what it was before; replies are in percent of those before. Medians of the \
      repetitions, and their range.";
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }

@@ -2,6 +2,7 @@
 //!
 //! The form is `::error title=...::message`; see "Workflow commands for GitHub Actions" in its documentation.
 
+use crate::Question;
 use crate::analysis::Analysis;
 use crate::findings::answer;
 use crate::text::unmarked;
@@ -32,16 +33,20 @@ pub(crate) fn annotation(out: &mut String, level: Level, title: &str, message: &
     let _ = writeln!(out, "::{word} title={title}::{}", escaped(message));
 }
 
-/// The annotations of a run: its cells that failed are errors, others that are not valid warnings, and its answer a notice.
-pub(crate) fn render(a: &Analysis<'_>) -> String {
+/// The annotations of a run: its cells that failed are errors, others that are not valid warnings, and each answer a notice.
+pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
     let mut out = String::new();
     for cell in a.cells.iter().filter(|c| c.verdict.kind != VerdictKind::Valid) {
         let level = if cell.failed() { Level::Error } else { Level::Warning };
         let title = format!("{} {}", unmarked(&a.name_of(cell)), cell.verdict.kind.name());
         annotation(&mut out, level, &title, &cell.verdict.reason);
     }
-    let message = format!("{} {}.", unmarked(&answer(a).headline), trust(a).grade.title());
-    annotation(&mut out, Level::Notice, &a.run.plan.name, &message);
+    let grade = trust(a).grade.title();
+    for question in questions {
+        let asked = if question.asked.is_empty() { String::new() } else { format!("{}: ", question.asked) };
+        let message = format!("{asked}{} {grade}.", unmarked(&answer(question.analysis).headline));
+        annotation(&mut out, Level::Notice, &a.run.plan.name, &message);
+    }
     out
 }
 

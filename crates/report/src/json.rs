@@ -1,20 +1,26 @@
 //! The report as one JSON object, `pitot-report/1`, for programs.
 
+use crate::Question;
 use crate::amount::{generations, slice_s};
 use crate::analysis::{Analysis, Standing};
 use crate::control::{controls, steal};
 use crate::faults::effect;
-use crate::findings::{answer, findings};
+use crate::findings::{Answer, answer, findings};
 use crate::published::published;
 use crate::text::unmarked;
 use crate::trust::{Grade, trust};
 use pitot_lab::METRICS;
+use pitot_lab::fault::Effect;
 use serde_json::{Map, Value, json};
 
 /// The report of a run. Fields may be added; these keep their meaning.
-pub(crate) fn render(a: &Analysis<'_>) -> String {
+pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
     let run = a.run;
-    let answer = answer(a);
+    let answers: Vec<Answer> = questions.iter().map(|q| answer(q.analysis)).collect();
+    let said = |index: usize| match questions[index].asked {
+        "" => unmarked(&answers[index].headline),
+        asked => format!("{asked}: {}", unmarked(&answers[index].headline)),
+    };
     let trust = trust(a);
     let plain = |sentences: &[String]| sentences.iter().map(|s| unmarked(s)).collect::<Vec<_>>();
     let skips: Vec<Value> =
@@ -42,9 +48,9 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
             "statistic": run.plan.statistic.to_string(),
             "tolerance": run.plan.tolerance,
         },
-        "answer": unmarked(&answer.headline),
-        "details": plain(&answer.details),
-        "findings": plain(&findings(a)),
+        "answer": (0..answers.len()).map(said).collect::<Vec<_>>().join(" "),
+        "details": answers.iter().flat_map(|answer| plain(&answer.details)).collect::<Vec<_>>(),
+        "findings": questions.iter().flat_map(|q| plain(&findings(q.analysis))).collect::<Vec<_>>(),
         "trust": {
             "grade": trust.grade.name(),
             "trusted": trust.grade != Grade::Untrusted,
@@ -53,7 +59,8 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
         },
         "control": controls_of(a),
         "steal_share": steal(run),
-        "cells": cells(a),
+        "parts": parts(questions, &answers),
+        "cells": questions.iter().flat_map(|q| cells(q.analysis)).collect::<Vec<_>>(),
         "faults": faults_of(a),
         "skipped": skips,
         "published": published_values(a),
@@ -63,6 +70,20 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// The parts of a run that asks more than one thing: what each asks and found.
+fn parts(questions: &[Question<'_>], answers: &[Answer]) -> Vec<Value> {
+    let plain = |sentences: &[String]| sentences.iter().map(|s| unmarked(s)).collect::<Vec<_>>();
+    let part = |(question, answer): (&Question<'_>, &Answer)| {
+        json!({
+            "asked": question.asked,
+            "answer": unmarked(&answer.headline),
+            "details": plain(&answer.details),
+            "findings": plain(&findings(question.analysis)),
+        })
+    };
+    questions.iter().zip(answers).filter(|(question, _)| !question.asked.is_empty()).map(part).collect()
 }
 
 /// Every fault of every repetition, with what its clients saw.
@@ -76,13 +97,6 @@ fn faults_of(a: &Analysis<'_>) -> Vec<Value> {
             let seconds = |at: u64| (at > 0 && start > 0).then(|| (at as f64 - start as f64) / 1e9);
             for (index, fault) in repetition.faults.iter().enumerate() {
                 let seen = effect(repetition, index);
-                let service = seen.as_ref().and_then(|seen| seen.service.as_ref());
-                let errors = seen.as_ref().map(|seen| {
-                    seen.errors
-                        .iter()
-                        .map(|(phase, kind, count)| json!({"phase": phase, "kind": kind, "count": count}))
-                        .collect::<Vec<_>>()
-                });
                 all.push(json!({
                     "factors": factors,
                     "block": repetition.block,
@@ -94,22 +108,21 @@ fn faults_of(a: &Analysis<'_>) -> Vec<Value> {
                     "began_s": seconds(fault.began_ns),
                     "ended_s": seconds(fault.ended_ns),
                     "server_died": fault.server_died,
-                    "service": service.map(|service| json!({
-                        "before_rps": service.before_rps,
-                        "during_rps": service.during_rps,
-                        "after_rps": service.after_rps,
-                        "outage_s": service.outage_s,
-                        "first_reply_s": service.first_reply_s,
-                        "full_rate_s": service.full_rate_s,
-                        "stays_slower": service.stays_slower,
-                    })),
-                    "errors": errors,
+                    "service": seen.as_ref().map(|seen| json!(seen.service)),
+                    "errors": seen.as_ref().map(errors_of),
                     "errors_before": seen.as_ref().map(|seen| seen.errors_before),
                 }));
             }
         }
     }
     all
+}
+
+/// The errors that clients saw of a fault, by phase and kind.
+pub(crate) fn errors_of(effect: &Effect) -> Value {
+    let error =
+        |(phase, kind, count): &(String, String, u64)| json!({"phase": phase, "kind": kind, "count": count});
+    effect.errors.iter().map(error).collect()
 }
 
 fn cells(a: &Analysis<'_>) -> Vec<Value> {

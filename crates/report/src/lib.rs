@@ -39,7 +39,7 @@ mod tried;
 mod trust;
 mod warm_up;
 
-pub use analysis::{Analysis, Cell, LoadAxis, Series, Standing};
+pub use analysis::{Analysis, Cell, LoadAxis, Part, Series, Standing, parts};
 pub use axis::{Axis, Scale};
 pub use compare::{Gate, GateOutcome, RunComparison, compare, render_comparison};
 pub use findings::{Answer, Tile, answer, findings};
@@ -51,15 +51,30 @@ use pitot_lab::Run;
 
 /// The report of a run.
 pub fn render(run: &Run, format: Format) -> String {
-    let analysis = Analysis::of(run);
-    match format {
-        Format::Terminal => terminal::render(&analysis),
-        Format::Html => html::render(&analysis),
-        Format::Markdown => markdown::render(&analysis),
-        Format::Csv => csv::render(&analysis),
-        Format::CsvSlices => csv_slices::render(run),
-        Format::Json => json::render(&analysis),
-        Format::Github => github::render(&analysis),
-        Format::Junit => junit::render(&analysis),
+    let whole = Analysis::of(run);
+    let parts = parts(run);
+    let analyses: Vec<Analysis<'_>> = parts.iter().map(|part| Analysis::of(&part.run)).collect();
+    let mut questions: Vec<Question<'_>> =
+        parts.iter().zip(&analyses).map(|(part, a)| Question { asked: &part.title, analysis: a }).collect();
+    if questions.is_empty() {
+        questions.push(Question { asked: "", analysis: &whole });
     }
+    match format {
+        Format::Terminal => terminal::render(&whole, &questions),
+        Format::Html => html::render(&whole, &questions),
+        Format::Markdown => markdown::render(&whole, &questions),
+        Format::Csv => csv::render(&whole),
+        Format::CsvSlices => csv_slices::render(run),
+        Format::Json => json::render(&whole, &questions),
+        Format::Github => github::render(&whole, &questions),
+        Format::Junit => junit::render(&whole),
+    }
+}
+
+/// What a run was asked: one question, or one for each of its [parts](Part).
+struct Question<'a> {
+    /// What the load asks of the servers there; empty if the run asks one question.
+    asked: &'a str,
+    /// The part analysed, or the whole run.
+    analysis: &'a Analysis<'a>,
 }

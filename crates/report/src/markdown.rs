@@ -1,5 +1,6 @@
 //! The report as Markdown, for an issue or a wiki.
 
+use crate::Question;
 use crate::analysis::Analysis;
 use crate::faults::{COLUMNS, LEGEND, rows};
 use crate::findings::{answer, findings};
@@ -10,7 +11,7 @@ use crate::trust::{outliers, trust};
 use std::fmt::Write as _;
 
 /// The report of a run.
-pub(crate) fn render(a: &Analysis<'_>) -> String {
+pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
     let plan = &a.run.plan;
     let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
     let mut out = format!("# {title}\n\n");
@@ -19,15 +20,25 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     }
     let facts: Vec<String> = facts(a).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
     let _ = writeln!(out, "{}\n\n## Answer\n", facts.join(" · "));
-    let answer = answer(a);
-    let _ = writeln!(out, "{}\n", answer.headline);
-    list(&mut out, "- ", &answer.details);
+    for question in questions {
+        let answer = answer(question.analysis);
+        asked(&mut out, question);
+        let _ = writeln!(out, "{}\n", answer.headline);
+        list(&mut out, "- ", &answer.details);
+    }
     let trust = trust(a);
     let _ = writeln!(out, "**{}.**\n", trust.grade.title());
     list(&mut out, "- ", &[trust.reasons, trust.notes].concat());
     out.push_str("## Findings\n\n");
-    list(&mut out, "1. ", &findings(a));
-    results(&mut out, a);
+    for question in questions {
+        asked(&mut out, question);
+        list(&mut out, "1. ", &findings(question.analysis));
+    }
+    out.push_str("## Results\n\n");
+    for question in questions {
+        asked(&mut out, question);
+        results(&mut out, question.analysis);
+    }
     faults(&mut out, a);
     published_tables(&mut out, a);
     commands(&mut out, a);
@@ -35,6 +46,13 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
+}
+
+/// What was asked, above what is said of it, if the run asks more than one thing.
+fn asked(out: &mut String, question: &Question<'_>) {
+    if !question.asked.is_empty() {
+        let _ = writeln!(out, "### {}\n", question.asked);
+    }
 }
 
 fn faults(out: &mut String, a: &Analysis<'_>) {
@@ -53,7 +71,7 @@ fn faults(out: &mut String, a: &Analysis<'_>) {
         let name = format!("{} ({})", row.name(), row.notes().join("; "));
         let times = [row.first_reply(), row.full_rate(), row.meanwhile(), row.afterwards(), row.errors()];
         let worse = row.worse().join("; ");
-        [row.cell.label(), name].into_iter().chain(times).chain([worse]).collect()
+        [row.of.clone(), name].into_iter().chain(times).chain([worse]).collect()
     });
     grid(out, &heads, rows);
 }
@@ -111,7 +129,7 @@ fn list(out: &mut String, bullet: &str, items: &[String]) {
 
 fn results(out: &mut String, a: &Analysis<'_>) {
     let table = Results::of(a);
-    let _ = writeln!(out, "## Results\n\n{}\n", table.legend);
+    let _ = writeln!(out, "{}\n", table.legend);
     let load = a.load.factor.as_ref().filter(|_| a.series.len() > 1).map(|_| a.load.title.clone());
     let mut heads: Vec<String> = load.iter().cloned().chain([table.corner.clone()]).collect();
     heads.extend(

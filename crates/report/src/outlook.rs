@@ -1,7 +1,7 @@
 //! What a run would take to show what it does not.
 
 use crate::amount::{generation_s, generations};
-use crate::analysis::{Analysis, Cell, Standing, within_run};
+use crate::analysis::{Analysis, Cell, Standing, parts, within_run};
 use crate::number::{percent, span};
 use crate::text::s;
 use pitot_lab::statistics::{Decision, more_generations};
@@ -28,6 +28,10 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
     let mut watched = true;
     let mut size = a.against_baseline(a.headline).iter().flatten().count();
     if undecided.is_empty() {
+        // Which is the best is asked for each part of a run by itself.
+        if !parts(a.run).is_empty() {
+            return None;
+        }
         // Every server is told from the baseline; what is left is which of the first is the best.
         let level = a.top_level()?;
         let best = a.best_at(level, a.headline)?.record;

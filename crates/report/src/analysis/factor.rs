@@ -18,6 +18,7 @@ const FACTORS: &[FactorWords] = &[
     FactorWords { name: "sizes", title: "size", counted: false },
     FactorWords { name: "block", title: "block", counted: false },
     FactorWords { name: "depth", title: "depth", counted: false },
+    FactorWords { name: "requests-per-connection", title: "requests per connection", counted: true },
 ];
 
 fn last_word(factor: &str) -> &str {
@@ -37,15 +38,29 @@ pub(crate) fn factor_title(factor: &str) -> &str {
 pub(crate) fn level_words(factor: &str, level: &str) -> String {
     let title = factor_title(factor);
     let is_number = level.starts_with(|c: char| c.is_ascii_digit());
-    let is_switch = level == "true" || level == "false";
+    let is_switch = ["true", "false", "on", "off"].contains(&level);
+    if last_word(factor) == "url" {
+        return path_of(level).to_owned();
+    }
     if is_switch || (is_number && words(factor).is_some_and(|f| !f.counted)) {
         format!("{title} {level}")
     } else if is_number {
-        let things = if level == "1" { title.strip_suffix('s').unwrap_or(title) } else { title };
-        format!("{level} {things}")
+        format!("{level} {}", if level == "1" { one_of(title) } else { title.to_owned() })
     } else {
         level.to_owned()
     }
+}
+
+/// One of the things that a title names: `request per connection` of `requests per connection`.
+fn one_of(title: &str) -> String {
+    let (things, of) =
+        title.split_once(" per ").map_or((title, ""), |(things, _)| title.split_at(things.len()));
+    format!("{}{of}", things.strip_suffix('s').unwrap_or(things))
+}
+
+/// A URL without what all URLs of a plan have: `/1k` of `http://{address}/1k`.
+pub(super) fn path_of(url: &str) -> &str {
+    url.split_once("{address}").map(|(_, path)| path).filter(|path| !path.is_empty()).unwrap_or(url)
 }
 
 /// The levels of several factors in words: `fork or spawn, 1000 connections`.
@@ -62,6 +77,11 @@ mod tests {
     fn numbers_of_things_are_counted_and_properties_are_named() {
         assert_eq!(level_words("load.connections", "1000"), "1000 connections");
         assert_eq!(level_words("load.connections", "1"), "1 connection");
+        assert_eq!(level_words("load.requests-per-connection", "1"), "1 request per connection");
+        assert_eq!(level_words("load.requests-per-connection", "20"), "20 requests per connection");
+        assert_eq!(level_words("load.url", "http://{address}/1k"), "/1k");
+        assert_eq!(level_words("load.url", "tcp://{address}"), "tcp://{address}");
+        assert_eq!(level_words("load.tls-resume", "on"), "tls-resume on");
         assert_eq!(level_words("load.idle", "0"), "0 idle connections");
         assert_eq!(level_words("disk.sizes", "4KiB"), "size 4KiB");
         assert_eq!(level_words("disk.direct", "true"), "direct true");

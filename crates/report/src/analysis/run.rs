@@ -5,6 +5,7 @@ use super::comparisons::{Comparisons, Pair};
 use super::factor::{factor_title, levels_words};
 use super::groups::groups;
 use super::load_axis::LoadAxis;
+use super::parts::part_of_each;
 use super::series::Series;
 use pitot_lab::metric::{named, recorded};
 use pitot_lab::statistics::{Comparison, Decision, Estimate};
@@ -194,7 +195,8 @@ impl<'r> Analysis<'r> {
     /// process or a thread for each connection.
     fn families(&self, metric: &Metric) -> Vec<Vec<Pair<'r>>> {
         let usable = || self.cells.iter().filter(|c| !c.failed());
-        let baseline = usable().filter_map(|c| Some((c.record, self.run.baseline_of(c.record)?))).collect();
+        let baseline =
+            self.by_part(usable().filter_map(|c| Some((c.record, self.run.baseline_of(c.record)?))));
         let best: Vec<Option<&'r CellRecord>> =
             (0..self.load.levels.len()).map(|level| self.best_at(level, metric).map(|c| c.record)).collect();
         let best = usable().filter_map(|c| Some((c.record, best[c.level]?))).collect();
@@ -220,7 +222,19 @@ impl<'r> Analysis<'r> {
             };
             Some(groups.loops.iter().flat_map(with_each).collect())
         });
-        [baseline, best, falls, published].into_iter().chain(between_groups).collect()
+        baseline.into_iter().chain([best, falls, published]).chain(between_groups).collect()
+    }
+
+    /// Pairs of which each belongs to one part, part by part: the whole run makes the comparisons that its parts make.
+    fn by_part(&self, pairs: impl Iterator<Item = Pair<'r>>) -> Vec<Vec<Pair<'r>>> {
+        let parts = part_of_each(self.run);
+        let mut families = vec![Vec::new(); parts.iter().max().map_or(0, |last| last + 1)];
+        for pair in pairs {
+            if let Some(cell) = self.run.cells.iter().position(|c| c.id == pair.0.id) {
+                families[parts[cell]].push(pair);
+            }
+        }
+        families
     }
 
     /// Ranks the cells of each load level by how they compare with its best.

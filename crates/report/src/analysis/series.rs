@@ -1,6 +1,6 @@
 //! The lines of the charts: combinations of all factors but the one on the x axis.
 
-use super::factor::factor_title;
+use super::factor::{factor_title, level_words};
 use super::load_axis::LoadAxis;
 use pitot_lab::{CellRecord, Run};
 
@@ -38,7 +38,11 @@ fn name(run: &Run, record: &CellRecord, load_factor: Option<&str>) -> String {
         .filter(|f| Some(f.name.as_str()) != load_factor && varies(&f.name))
         .map(|f| {
             let is_word = f.number.is_none() && f.level != "true" && f.level != "false";
-            if is_word { f.level.clone() } else { format!("{} {}", factor_title(&f.name), f.level) }
+            if is_word {
+                level_words(&f.name, &f.level)
+            } else {
+                format!("{} {}", factor_title(&f.name), f.level)
+            }
         })
         .collect();
     if words.is_empty() {

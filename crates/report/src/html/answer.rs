@@ -2,9 +2,10 @@
 
 use super::page::BRAND;
 use super::text::marked;
+use crate::Question;
 use crate::analysis::Analysis;
 use crate::escape::escape;
-use crate::findings::Answer;
+use crate::findings::{Answer, answer, findings};
 use crate::method::facts;
 use crate::trust::Trust;
 use pitot_lab::VerdictKind;
@@ -38,16 +39,26 @@ pub(super) fn header(a: &Analysis<'_>, title: &str, contents: &[(&str, &str)]) -
     html
 }
 
-pub(super) fn answer_card(a: &Analysis<'_>, answer: &Answer, trust: &Trust) -> String {
-    let mut html =
-        String::from("<div class=\"answer\"><div class=\"card\"><p class=\"kicker\">The answer</p>");
-    let _ = write!(html, "<p class=\"verdict-line\">{}</p><ul class=\"plain\">", marked(&answer.headline));
-    for detail in &answer.details {
-        let _ = write!(html, "<li>{}</li>", marked(detail));
+pub(super) fn answer_card(a: &Analysis<'_>, questions: &[Question<'_>], trust: &Trust) -> String {
+    let kicker = if questions.len() == 1 { "The answer" } else { "The answers" };
+    let mut html = format!("<div class=\"answer\"><div class=\"card\"><p class=\"kicker\">{kicker}</p>");
+    let answers: Vec<Answer> = questions.iter().map(|question| answer(question.analysis)).collect();
+    for (question, answer) in questions.iter().zip(&answers) {
+        if !question.asked.is_empty() {
+            let _ = write!(html, "<h3>{}</h3>", escape(question.asked));
+        }
+        let class = if questions.len() == 1 { "verdict-line" } else { "verdict-line one-of-several" };
+        let _ = write!(html, "<p class=\"{class}\">{}</p><ul class=\"plain\">", marked(&answer.headline));
+        for detail in &answer.details {
+            let _ = write!(html, "<li>{}</li>", marked(detail));
+        }
+        html.push_str("</ul>");
     }
-    html.push_str("</ul></div>");
+    html.push_str("</div>");
     html.push_str(&trust_card(a, trust));
-    html.push_str(&tiles(a, answer));
+    if let ([only], [answer]) = (questions, &answers[..]) {
+        html.push_str(&tiles(only.analysis, answer));
+    }
     html.push_str("</div>");
     html
 }
@@ -100,11 +111,22 @@ fn trust_card(a: &Analysis<'_>, trust: &Trust) -> String {
     html
 }
 
-pub(super) fn findings_list(findings: &[String]) -> String {
-    let mut html = String::from("<section id=\"findings\"><h2>Findings</h2><ol class=\"findings\">");
-    for finding in findings {
-        let _ = write!(html, "<li>{}</li>", marked(finding));
+pub(super) fn findings_section(questions: &[Question<'_>]) -> String {
+    let mut html = String::from("<section id=\"findings\"><h2>Findings</h2>");
+    let empty = html.len();
+    for question in questions {
+        let findings = findings(question.analysis);
+        if findings.is_empty() {
+            continue;
+        }
+        if !question.asked.is_empty() {
+            let _ = write!(html, "<h3>{}</h3>", escape(question.asked));
+        }
+        html.push_str("<ol class=\"findings\">");
+        for finding in findings {
+            let _ = write!(html, "<li>{}</li>", marked(&finding));
+        }
+        html.push_str("</ol>");
     }
-    html.push_str("</ol></section>");
-    if findings.is_empty() { String::new() } else { html }
+    if html.len() == empty { String::new() } else { html + "</section>" }
 }

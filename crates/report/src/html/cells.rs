@@ -108,7 +108,7 @@ fn repetitions(a: &Analysis<'_>, cell: &Cell<'_>) -> String {
 fn repetition(repetition: &Repetition, metrics: &[&Metric]) -> String {
     let mut html = format!("<tr><td>{}</td>", repetition.block + 1);
     for metric in metrics {
-        let value = (metric.read)(repetition).map_or_else(|| "–".into(), |v| figure_of(metric, v));
+        let value = metric.of(repetition).map_or_else(|| "–".into(), |v| figure_of(metric, v));
         let _ = write!(html, "<td>{}</td>", escape(&value));
     }
     let _ = write!(

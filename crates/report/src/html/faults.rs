@@ -5,27 +5,31 @@ use std::fmt::Write as _;
 use super::text::marked;
 use crate::analysis::Analysis;
 use crate::escape::escape;
-use crate::faults::{COLUMNS, LEGEND, rows};
+use crate::faults::{COLUMNS, LEGEND, Row, rows};
 
-/// The section; none if no fault was made.
+/// The section of a run; none if no fault was made.
 pub(super) fn faults(a: &Analysis<'_>) -> Option<String> {
-    let rows = rows(a.run);
+    faults_section(&rows(a.run), LEGEND)
+}
+
+/// The section; none if there are no rows.
+pub(crate) fn faults_section(rows: &[Row<'_>], legend: &str) -> Option<String> {
     rows.first()?;
     let mut html = format!(
         "<section id=\"faults\"><h2>Faults</h2><p class=\"lede\">{}</p><div class=\"scroll\" tabindex=\"0\"><table class=\"wrap\"><thead><tr>",
-        escape(LEGEND)
+        escape(legend)
     );
     for column in COLUMNS.iter().chain(&["errors", "what was done, and what stayed worse"]) {
         let _ = write!(html, "<th class=\"left\">{column}</th>");
     }
     html.push_str("</tr></thead>");
-    let mut cell = None;
-    for row in &rows {
-        if cell != Some(row.cell.id) {
-            html.push_str(if cell.is_some() { "</tbody><tbody>" } else { "<tbody>" });
-            cell = Some(row.cell.id);
+    let mut of = None;
+    for row in rows {
+        if of != Some(&row.of) {
+            html.push_str(if of.is_some() { "</tbody><tbody>" } else { "<tbody>" });
+            of = Some(&row.of);
             let columns = COLUMNS.len() + 2;
-            let label = escape(&row.cell.label());
+            let label = escape(&row.of);
             let _ = write!(html, "<tr class=\"level\"><th colspan=\"{columns}\">{label}</th></tr>");
         }
         let mut notes = row.notes();

@@ -8,6 +8,7 @@ mod changes;
 mod environment;
 mod faults;
 mod figure;
+mod hosts;
 mod method;
 mod page;
 mod report;
@@ -16,6 +17,7 @@ mod text;
 mod verdict;
 
 pub(crate) use changes::changes_table;
+pub(crate) use faults::faults_section;
 pub(crate) use figure::render as render_figure;
 pub(crate) use page::{BRAND, page};
 pub(crate) use report::render;

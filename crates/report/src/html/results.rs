@@ -2,6 +2,7 @@
 
 use super::text::marked;
 use super::verdict::chips;
+use crate::Question;
 use crate::analysis::Analysis;
 use crate::escape::escape;
 use crate::phrase::Tone;
@@ -12,9 +13,21 @@ use crate::table::{Entry, Mark, Results, Row};
 use crate::text::s;
 use std::fmt::Write as _;
 
-pub(super) fn results(a: &Analysis<'_>) -> String {
-    let table = Results::of(a);
+pub(super) fn results(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
     let mut html = String::from("<section id=\"results\"><h2>Results</h2>");
+    for question in questions {
+        if !question.asked.is_empty() {
+            let _ = write!(html, "<h3>{}</h3>", escape(question.asked));
+        }
+        table(&mut html, question.analysis);
+    }
+    html.push_str(&skips(a));
+    html.push_str("</section>");
+    html
+}
+
+fn table(html: &mut String, a: &Analysis<'_>) {
+    let table = Results::of(a);
     let _ = write!(html, "<p class=\"lede\">{}</p>", escape(&table.legend));
     let _ = write!(
         html,
@@ -42,9 +55,6 @@ pub(super) fn results(a: &Analysis<'_>) -> String {
         html.push_str("</tbody>");
     }
     html.push_str("</table></div>");
-    html.push_str(&skips(a));
-    html.push_str("</section>");
-    html
 }
 
 fn row(row: &Row) -> String {

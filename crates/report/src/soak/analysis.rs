@@ -6,6 +6,7 @@ use pitot_soak::record::{Interval, Load, Sample, Subject};
 
 use super::drifts::{Judged, judge};
 use super::series::Series;
+use super::untouched::untouched;
 
 /// A soak with what its reports say.
 pub(super) struct Analysis<'a> {
@@ -55,9 +56,9 @@ impl<'a> Analysis<'a> {
         Analysis { soak, subjects, machine, machine_drifts }
     }
 
-    /// Seconds under load so far.
+    /// Seconds under load so far. The last interval may hold what was told late of the one before.
     pub(super) fn loaded_s(&self) -> f64 {
-        (self.soak.reached_s() - self.soak.gaps_s()).max(0.0)
+        (self.soak.reached_s() - self.soak.gaps_s()).max(0.0).min(self.soak.info.asked_s)
     }
 }
 
@@ -81,7 +82,7 @@ impl<'a> SubjectFigures<'a> {
             add("response-p99", |p| p.p99_ns, true);
         }
         series.extend(sampled(&soak.samples, subject.id));
-        let drifts = judge(&series);
+        let drifts = judge(&untouched(&series, &soak.faults, subject.id));
         SubjectFigures { subject, loads, series, drifts }
     }
 

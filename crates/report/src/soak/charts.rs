@@ -2,7 +2,7 @@
 
 use pitot_meter::units::span;
 use pitot_soak::figure::Unit;
-use pitot_soak::record::{Event, EventKind};
+use pitot_soak::record::{Event, EventKind, Fault};
 
 use super::analysis::{Analysis, SubjectFigures};
 use super::series::{Series, shown};
@@ -10,7 +10,7 @@ use crate::axis::{Axis, Scale};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 
 /// What is drawn together: a title and the figures of one unit.
-const DRAWINGS: [(&str, &[&str]); 8] = [
+const DRAWINGS: [(&str, &[&str]); 9] = [
     ("Rate, replies a second", &["rate"]),
     ("Response time", &["response-p50", "response-p99"]),
     ("CPU time per request", &["cpu-per-request"]),
@@ -19,10 +19,12 @@ const DRAWINGS: [(&str, &[&str]); 8] = [
     ("Threads and processes", &["threads", "processes"]),
     ("Sockets", &["sockets-established", "sockets-close-wait", "sockets-time-wait", "sockets-other"]),
     ("Kernel memory", &["slab"]),
+    ("The machine's CPUs", &["cpu-busy", "neighbours", "steal"]),
 ];
 /// More points than this could not be told apart.
 const POINTS_MAX: usize = 400;
 const STOPS_MAX: usize = 60;
+const NAMED_FAULTS_MAX: usize = 8;
 /// Room above the lines for the names of stretches.
 const HEADROOM: f64 = 1.15;
 /// A moment is drawn as wide as this share of the axis.
@@ -63,6 +65,9 @@ fn scene(a: &Analysis<'_>, subject: i64, title: &str, series: &[&Series]) -> Sce
     stretch(&mut y, base);
     let mut marks: Vec<Mark> =
         a.soak.events.iter().filter_map(|event| mark(event, subject, reached_s)).collect();
+    let own_faults: Vec<&Fault> =
+        a.soak.faults.iter().filter(|f| f.subject == subject && f.was_made).collect();
+    marks.extend(fault_bands(&own_faults, reached_s));
     let judged = a.subjects.iter().filter(|of| of.subject.id == subject).flat_map(|of| &of.drifts);
     let judged = judged.chain(&a.machine_drifts).filter(|judged| series.iter().any(|s| judged.is_of(s)));
     for at_s in judged.flat_map(|judged| judged.steps()) {
@@ -88,7 +93,7 @@ fn scene(a: &Analysis<'_>, subject: i64, title: &str, series: &[&Series]) -> Sce
         x,
         y,
         marks,
-        stops: stops(series),
+        stops: stops(series, &own_faults),
         size: Size::Half,
     }
 }
@@ -124,29 +129,44 @@ fn mark(event: &Event, subject: i64, reached_s: f64) -> Option<Mark> {
         | EventKind::HangNoReplies => "hang",
         EventKind::Kernel => "kernel",
         EventKind::ClockStep => "clock",
+        EventKind::Neighbours => "others",
+        EventKind::FaultFailed => "fault failed",
     };
     let to = event.until_s.unwrap_or(event.at_s).max(event.at_s + reached_s * MOMENT_SHARE);
     Some(Mark::Stretch { from: event.at_s, to: to.min(reached_s), label: label.into(), fault: false })
+}
+
+/// The faults of a server. Where there are many their names would lie upon each other; they stand where a reader points at.
+fn fault_bands(made: &[&Fault], reached_s: f64) -> Vec<Mark> {
+    let are_named = made.len() <= NAMED_FAULTS_MAX;
+    let band = |fault: &&Fault| Mark::Stretch {
+        from: fault.at_s.min(reached_s),
+        to: fault.until_s.unwrap_or(reached_s).min(reached_s).max(fault.at_s.min(reached_s)),
+        label: if are_named { fault.kind.clone() } else { String::new() },
+        fault: true,
+    };
+    made.iter().map(band).collect()
 }
 
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.iter().step_by(points.len().div_ceil(POINTS_MAX).max(1)).copied().collect()
 }
 
-fn stops(series: &[&Series]) -> Vec<Stop> {
+fn stops(series: &[&Series], faults: &[&Fault]) -> Vec<Stop> {
     let first = series[0];
     let step = first.points.len().div_ceil(STOPS_MAX).max(1);
-    let stop = |(index, (at_s, _)): (usize, &(f64, f64))| Stop {
-        at: Anchor::X(*at_s),
-        heading: span(*at_s),
-        rows: series
-            .iter()
-            .enumerate()
-            .filter_map(|(ink, one)| {
-                let value = one.points.get(index)?.1;
-                Some((Some(Ink::Part(ink % 3)), one.figure.title.to_owned(), shown(one.figure.unit, value)))
-            })
-            .collect(),
+    let stop = |(index, (at_s, _)): (usize, &(f64, f64))| {
+        let values = series.iter().enumerate().filter_map(|(ink, one)| {
+            let value = one.points.get(index)?.1;
+            Some((Some(Ink::Part(ink % 3)), one.figure.title.to_owned(), shown(one.figure.unit, value)))
+        });
+        // Those from here to the next stop.
+        let from = first.stretch_s(index).0;
+        let to = first.stretch_s((index + step - 1).min(first.points.len() - 1)).1;
+        let meanwhile =
+            faults.iter().filter(|f| f.at_s < to && f.until_s.is_none_or(|until_s| until_s >= from));
+        let made = meanwhile.map(|fault| (None, "fault".to_owned(), fault.kind.clone()));
+        Stop { at: Anchor::X(*at_s), heading: span(*at_s), rows: values.chain(made).collect() }
     };
     first.points.iter().enumerate().step_by(step).map(stop).collect()
 }

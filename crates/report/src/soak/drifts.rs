@@ -21,7 +21,7 @@ const MEMORY_BYTES: f64 = 65_536.0;
 /// The same for what is counted: descriptors, threads, sockets.
 const COUNT: f64 = 2.0;
 /// What is told without being judged: they say how busy the machine is.
-const CONTEXT: [&str; 2] = ["steal", "cpu-busy"];
+const CONTEXT: [&str; 3] = ["steal", "cpu-busy", "neighbours"];
 
 /// The answer for a figure.
 pub(super) struct Judged {

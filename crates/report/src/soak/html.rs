@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::analysis::Analysis;
-use super::{charts, text};
+use super::{charts, faults, text};
 use crate::escape::escape;
-use crate::html::{BRAND, page, render_figure};
+use crate::html::{BRAND, faults_section, page, render_figure};
 
 pub(super) fn render(a: &Analysis<'_>) -> String {
     let title = &a.soak.info.title;
@@ -14,10 +14,11 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
         let _ = write!(
             body,
             "<section id=\"timeline\"><h2>Over time</h2><p class=\"lede\">What the loads saw and what the server used. Set off \
-             are gaps, in which the lab did not run, and outages of the server.</p>{}</section>",
+             are gaps, in which the lab did not run, outages of the server, and faults that were made to it.</p>{}</section>",
             render_figure(&figure)
         );
     }
+    body.extend(faults_section(&faults::rows(a), faults::LEGEND));
     let _ = write!(
         body,
         "<section id=\"results\"><h2>Results</h2><pre>{}</pre></section></main>",

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
+use super::faults;
 use super::series::Series;
 
 /// Fields may be added; these keep their meaning.
@@ -24,6 +25,7 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
         "servers": a.subjects.iter().map(server).collect::<Vec<_>>(),
         "machine": a.machine.iter().map(series).collect::<Vec<_>>(),
         "drifts": drifts(a),
+        "faults": faults::json(a),
         "events": a.soak.events,
     });
     format!("{object:#}\n")

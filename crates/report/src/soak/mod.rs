@@ -3,10 +3,12 @@
 mod analysis;
 mod charts;
 mod drifts;
+mod faults;
 mod html;
 mod json;
 mod series;
 mod text;
+mod untouched;
 
 use pitot_soak::Soak;
 

@@ -18,6 +18,17 @@ impl Series {
         self.points.first().map(|point| point.1)
     }
 
+    /// The interval of a point, which is its middle.
+    pub(super) fn stretch_s(&self, index: usize) -> (f64, f64) {
+        let at = |index: usize| self.points.get(index).map(|point| point.0);
+        let at_s = at(index).unwrap_or_default();
+        let before = index.checked_sub(1).and_then(at).map(|before| at_s - before);
+        let after = at(index + 1).map(|after| after - at_s);
+        // A gap beside it makes it no longer.
+        let half_s = before.into_iter().chain(after).fold(f64::INFINITY, f64::min) / 2.0;
+        (at_s - half_s, at_s + half_s)
+    }
+
     pub(super) fn last(&self) -> Option<f64> {
         self.points.last().map(|point| point.1)
     }

@@ -8,9 +8,10 @@ use pitot_soak::record::{EventKind, State};
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
 use super::drifts::Judged;
+use super::faults;
 use super::series::{Series, shown};
 use crate::number::figure;
-use crate::terminal::{heading, item};
+use crate::terminal::{faults_table, heading, item};
 
 /// Events on the screen of a status, the latest.
 const STATUS_EVENTS_MAX: usize = 8;
@@ -29,9 +30,20 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
         let _ = writeln!(out, "\nthe machine");
         drifts(&mut out, &a.machine_drifts, true);
     }
+    faults_table(&mut out, &faults::rows(a), faults::LEGEND);
     events(&mut out, a, usize::MAX);
-    let _ = writeln!(out, "\nTo repeat it: pitot soak {}", a.soak.info.arguments.join(" "));
+    let _ = writeln!(out, "\nTo repeat it: pitot soak {}", as_typed(&a.soak.info.arguments));
     out
+}
+
+/// Words of a command line as a shell reads them.
+fn as_typed(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%{}".contains(c);
+    let typed = words.iter().map(|word| match word.is_empty() || !word.chars().all(plain) {
+        true => format!("'{}'", word.replace('\'', "'\\''")),
+        false => word.clone(),
+    });
+    typed.collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn status(a: &Analysis<'_>) -> String {
@@ -55,6 +67,7 @@ pub(super) fn status(a: &Analysis<'_>) -> String {
         changes(&mut out, subject);
         drifts(&mut out, &subject.drifts, false);
     }
+    recent_fault(&mut out, a);
     events(&mut out, a, STATUS_EVENTS_MAX);
     out
 }
@@ -167,6 +180,19 @@ pub(super) fn value(series: &Series, value: f64) -> String {
     shown(series.figure.unit, value)
 }
 
+/// How many faults there were, and the one that goes on.
+fn recent_fault(out: &mut String, a: &Analysis<'_>) {
+    let faults = &a.soak.faults;
+    if faults.is_empty() {
+        return;
+    }
+    let under_way: Vec<&str> =
+        faults.iter().filter(|fault| fault.until_s.is_none()).map(|fault| fault.kind.as_str()).collect();
+    let now =
+        if under_way.is_empty() { String::new() } else { format!("; under way: {}", under_way.join(", ")) };
+    let _ = writeln!(out, "\n{} faults so far{now}", faults.len());
+}
+
 fn events(out: &mut String, a: &Analysis<'_>, max: usize) {
     let events = &a.soak.events;
     if events.is_empty() {
@@ -188,5 +214,16 @@ fn events(out: &mut String, a: &Analysis<'_>, max: usize) {
                 let _ = writeln!(out, "              {line}");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_typed_again() {
+        let words = ["--server", "loop", "--fault", "kill --every 1h", "it's", ""].map(String::from);
+        assert_eq!(as_typed(&words), r"--server loop --fault 'kill --every 1h' 'it'\''s' ''");
     }
 }

@@ -4,16 +4,20 @@ use std::fmt::Write as _;
 
 use super::wrap::{heading, item, paragraph};
 use crate::analysis::Analysis;
-use crate::faults::{COLUMNS, LEGEND, rows};
+use crate::faults::{COLUMNS, LEGEND, Row, rows};
 
-/// A table of the faults of each cell, with what a table has no room for below each.
+/// The faults of a run, if there are any.
 pub(super) fn faults(out: &mut String, a: &Analysis<'_>) {
-    let rows = rows(a.run);
+    faults_table(out, &rows(a.run), LEGEND);
+}
+
+/// A table of the faults of each cell or server, with what a table has no room for below each.
+pub(crate) fn faults_table(out: &mut String, rows: &[Row<'_>], legend: &str) {
     if rows.is_empty() {
         return;
     }
     heading(out, "Faults");
-    paragraph(out, "  ", LEGEND);
+    paragraph(out, "  ", legend);
     let fields: Vec<[String; 5]> = rows
         .iter()
         .map(|row| [row.name(), row.first_reply(), row.full_rate(), row.meanwhile(), row.afterwards()])
@@ -28,11 +32,11 @@ pub(super) fn faults(out: &mut String, a: &Analysis<'_>) {
         format!("    {}", padded.collect::<Vec<_>>().join("  ").trim_end())
     };
     let _ = writeln!(out, "{}", line(COLUMNS));
-    let mut cell = None;
+    let mut of = None;
     for (row, fields) in rows.iter().zip(&fields) {
-        if cell != Some(row.cell.id) {
-            cell = Some(row.cell.id);
-            let _ = writeln!(out, "  {}", row.cell.label());
+        if of != Some(&row.of) {
+            of = Some(&row.of);
+            let _ = writeln!(out, "  {}", row.of);
         }
         let _ = writeln!(out, "{}", line(fields.each_ref().map(String::as_str)));
         let mut notes = row.notes();

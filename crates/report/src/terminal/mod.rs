@@ -5,5 +5,6 @@ mod report;
 mod table;
 mod wrap;
 
+pub(crate) use faults::faults_table;
 pub(crate) use report::render;
 pub(crate) use wrap::{WIDTH, heading, item, paragraph};

@@ -3,6 +3,7 @@
 use super::faults::faults;
 use super::table::results;
 use super::wrap::{WIDTH, heading, item, paragraph};
+use crate::Question;
 use crate::analysis::Analysis;
 use crate::findings::{answer, findings};
 use crate::published::published;
@@ -12,31 +13,44 @@ use pitot_lab::Repetition;
 use std::fmt::Write as _;
 
 /// The report of a run.
-pub(crate) fn render(a: &Analysis<'_>) -> String {
+pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
     let plan = &a.run.plan;
     let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
     let mut out = format!("\n{title}\n{}\n", "─".repeat(title.chars().count().min(WIDTH)));
     let facts: Vec<String> =
         crate::method::facts(a).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
     paragraph(&mut out, "", &facts.join(" · "));
-    let answer = answer(a);
-    out.push('\n');
-    paragraph(&mut out, "", &answer.headline);
-    for detail in &answer.details {
-        paragraph(&mut out, "  ", detail);
+    for question in questions {
+        let answer = answer(question.analysis);
+        out.push('\n');
+        let headline = match question.asked {
+            "" => answer.headline,
+            asked => format!("{asked}: {}", answer.headline),
+        };
+        paragraph(&mut out, "", &headline);
+        for detail in &answer.details {
+            paragraph(&mut out, "  ", detail);
+        }
     }
     let trust = trust(a);
     out.push('\n');
     paragraph(&mut out, "", &trust.in_short());
-    out.push('\n');
-    results(&mut out, a);
-    faults(&mut out, a);
-    let findings = findings(a);
-    if !findings.is_empty() {
-        heading(&mut out, "Findings");
+    for question in questions {
+        match question.asked {
+            "" => out.push('\n'),
+            asked => heading(&mut out, asked),
+        }
+        results(&mut out, question.analysis);
     }
-    for (i, finding) in findings.iter().enumerate() {
-        item(&mut out, &format!("{}. ", i + 1), finding);
+    faults(&mut out, a);
+    for question in questions {
+        let findings = findings(question.analysis);
+        if !findings.is_empty() {
+            heading(&mut out, &titled("Findings", question.asked));
+        }
+        for (i, finding) in findings.iter().enumerate() {
+            item(&mut out, &format!("{}. ", i + 1), finding);
+        }
     }
     published_tables(&mut out, a);
     heading(&mut out, trust.grade.title());
@@ -62,6 +76,11 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
         }
     }
     out
+}
+
+/// A heading with what was asked, if the run asks more than one thing: `Findings: /1k`.
+fn titled(title: &str, asked: &str) -> String {
+    if asked.is_empty() { title.to_owned() } else { format!("{title}: {asked}") }
 }
 
 fn published_tables(out: &mut String, a: &Analysis<'_>) {

@@ -1,0 +1,86 @@
+//! The hosts of a run other than the lab's own, side by side.
+
+use std::fmt::Write as _;
+
+use pitot_host::side_by_side;
+use pitot_lab::HostRecord;
+
+use super::changes::changes_table;
+use crate::escape::escape;
+
+/// A table of the facts in which hosts differ, what changed on each during the run; nothing if there are no hosts.
+pub(super) fn hosts(hosts: &[HostRecord]) -> String {
+    if hosts.is_empty() {
+        return String::new();
+    }
+    let mut html = String::from(
+        "<h3>The hosts</h3><div class=\"scroll\"><table class=\"wrap\"><thead><tr><th>fact</th>",
+    );
+    for host in hosts {
+        let _ = write!(html, "<th>{}</th>", escape(&host.name));
+    }
+    html.push_str("</tr></thead><tbody>");
+    row(&mut html, "does", hosts.iter().map(|host| host.does.clone()));
+    let clock = |host: &HostRecord| {
+        let ms = |ns: f64| ns / 1e6;
+        format!("{:+.3} ms ± {:.3}", ms(host.clock_offset_ns as f64), ms(host.clock_error_ns as f64))
+    };
+    row(&mut html, "clock, from the lab's", hosts.iter().map(clock));
+    let facts: Vec<_> = hosts.iter().map(|host| &host.facts).collect();
+    let differences = side_by_side(&facts);
+    for fact in &differences {
+        let values = fact.values.iter().map(|value| value.clone().unwrap_or_else(|| "–".into()));
+        row(&mut html, &format!("{} {}", fact.group, fact.name), values);
+    }
+    html.push_str("</tbody></table></div>");
+    if hosts.len() > 1 && differences.is_empty() {
+        html.push_str("<p class=\"under\">In all other facts they are alike.</p>");
+    }
+    for host in hosts {
+        let changes = host.facts_after.as_ref().map(|after| host.facts.changes_to(after)).unwrap_or_default();
+        if !changes.is_empty() {
+            let _ = write!(html, "<h3>Changed on {} during the run</h3>", escape(&host.name));
+            html.push_str(&changes_table(&changes, "before", "after"));
+        }
+    }
+    html
+}
+
+fn row(html: &mut String, name: &str, values: impl Iterator<Item = String>) {
+    let _ = write!(html, "<tr><td>{}</td>", escape(name));
+    for value in values {
+        let _ = write!(html, "<td>{}</td>", escape(&value));
+    }
+    html.push_str("</tr>");
+}
+
+#[cfg(test)]
+mod tests {
+    use pitot_host::Fingerprint;
+
+    use super::*;
+
+    #[test]
+    fn hosts_stand_side_by_side_where_they_differ() {
+        let host = |name: &str, governor: &str, after: &str| {
+            let print = |governor: &str| {
+                let mut print = Fingerprint::default();
+                print.push("cpu", "governor", governor);
+                print.push("cpu", "model", "same");
+                print
+            };
+            HostRecord {
+                name: name.into(),
+                does: "load".into(),
+                facts: print(governor),
+                facts_after: Some(print(after)),
+                ..HostRecord::default()
+            }
+        };
+        assert_eq!(hosts(&[]), "");
+        let html = hosts(&[host("b", "performance", "performance"), host("c<", "powersave", "ondemand")]);
+        assert!(html.contains("<td>cpu governor</td><td>performance</td><td>powersave</td>"), "{html}");
+        assert!(!html.contains("same") && html.contains("c&lt;"), "{html}");
+        assert!(html.contains("Changed on c&lt;") && !html.contains("Changed on b"), "{html}");
+    }
+}

@@ -1,0 +1,119 @@
+//! The faults of a soak: what its clients saw of them, over all times that each was made.
+
+use pitot_soak::record::Fault;
+use serde_json::{Value, json};
+
+use super::analysis::{Analysis, SubjectFigures};
+use super::series::shown;
+use crate::faults::{Row, TOLERANCE, median};
+use crate::json::errors_of;
+
+/// What was so long before a fault, and so long after it, is compared, seconds.
+const STRETCH_S: f64 = 600.0;
+/// A reading so close to the begin or the end of a fault is of neither side, seconds.
+const MARGIN_S: f64 = 0.1;
+/// Fewer readings than these say nothing of what is usual.
+const READINGS_MIN: usize = 3;
+/// Figures of a server that a fault must not leave other than they were, and whether it is worse only if they are higher.
+const STANDING: [(&str, bool); 4] =
+    [("processes", false), ("threads", false), ("descriptors", false), ("memory-private", true)];
+
+/// How the columns are to be read.
+pub(super) const LEGEND: &str = "Times count from the begin of the fault, those of the first right reply after an outage and of the \
+     moment from which the rate was at 95% of what it was before; replies are in percent of those before. What comes after a \
+     fault is its own until the next one begins, for at most a minute; what the server holds is compared over ten minutes. Of \
+     faults that came again: medians of all times, and their range.";
+
+/// The faults of all servers.
+pub(super) fn rows<'a>(a: &'a Analysis<'_>) -> Vec<Row<'a>> {
+    a.subjects.iter().flat_map(|subject| of_server(&a.soak.faults, subject)).collect()
+}
+
+fn of_server<'a>(faults: &'a [Fault], server: &'a SubjectFigures<'_>) -> Vec<Row<'a>> {
+    let own: Vec<&Fault> = faults.iter().filter(|fault| fault.subject == server.subject.id).collect();
+    let mut numbers: Vec<u32> = own.iter().map(|fault| fault.number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.into_iter().filter_map(|number| row(&own, server, number)).collect()
+}
+
+fn row<'a>(own: &[&'a Fault], server: &'a SubjectFigures<'_>, number: u32) -> Option<Row<'a>> {
+    let all = || own.iter().filter(|fault| fault.number == number).copied();
+    let made: Vec<&Fault> = all().filter(|fault| fault.was_made).collect();
+    let shown = made.last().copied().or_else(|| all().next())?;
+    let lasted = made.iter().filter_map(|fault| Some(fault.until_s? - fault.at_s));
+    Some(Row {
+        of: server.subject.name.clone(),
+        kind: &shown.kind,
+        what: &shown.what,
+        command: &shown.command,
+        at_s: made.first().filter(|_| made.len() == 1).map(|fault| fault.at_s),
+        lasted_s: median(lasted.collect()),
+        made: (made.len(), all().count()),
+        times: "times",
+        died: made.iter().filter(|fault| fault.server_died).count(),
+        effects: made.iter().filter_map(|fault| fault.effect.clone()).collect(),
+        left: left_behind(own, server, &made),
+    })
+}
+
+/// What of the server was other after a fault, in the median, than it ever was before: for each figure how often, and the last.
+fn left_behind(own: &[&Fault], server: &SubjectFigures<'_>, made: &[&Fault]) -> Vec<String> {
+    let told = STANDING.iter().filter_map(|(name, only_higher)| {
+        let series = server.find(name)?;
+        let within = |from: f64, to: f64| {
+            let is_within = |index: &usize| {
+                let (begins, ends) = series.stretch_s(*index);
+                begins >= from + MARGIN_S && ends <= to - MARGIN_S
+            };
+            let mut values: Vec<f64> =
+                (0..series.points.len()).filter(is_within).map(|index| series.points[index].1).collect();
+            values.sort_by(f64::total_cmp);
+            (values.len() >= READINGS_MIN).then_some(values)
+        };
+        let differs = |fault: &&Fault| {
+            let until_s = fault.until_s?;
+            let others = || own.iter().filter(|other| other.was_made && other.due_s != fault.due_s);
+            let earlier = others().filter_map(|other| other.until_s).filter(|at_s| *at_s <= fault.at_s);
+            let next = others().map(|other| other.at_s).filter(|at_s| *at_s >= fault.at_s);
+            let before = within(earlier.fold(fault.at_s - STRETCH_S, f64::max), fault.at_s)?;
+            let after = within(until_s, next.fold(until_s + STRETCH_S, f64::min))?;
+            let (least, most) = (*before.first()?, *before.last()?);
+            let (usual, now) = (before[before.len() / 2], *after.get(after.len() / 2)?);
+            let is_other = (now - usual).abs() > usual * TOLERANCE && !(least..=most).contains(&now);
+            (is_other && (!only_higher || now > usual)).then_some((usual, now))
+        };
+        let all: Vec<(f64, f64)> = made.iter().filter_map(differs).collect();
+        let (before, after) = *all.last()?;
+        let value = |value: f64| shown(series.figure.unit, value);
+        let times =
+            if made.len() > 1 { format!(" ({} of {} times)", all.len(), made.len()) } else { String::new() };
+        let title = series.figure.title.trim_start_matches("the number of ");
+        Some(format!("{title} {} before, {} after{times}", value(before), value(after)))
+    });
+    told.collect()
+}
+
+/// Each fault, with what its clients saw.
+pub(super) fn json(a: &Analysis<'_>) -> Vec<Value> {
+    let name = |id: i64| a.subjects.iter().find(|s| s.subject.id == id).map(|s| s.subject.name.as_str());
+    let fault = |fault: &Fault| {
+        let seen = fault.effect.as_ref();
+        json!({
+            "server": name(fault.subject),
+            "number": fault.number,
+            "kind": fault.kind,
+            "what": fault.what,
+            "command": fault.command,
+            "made": fault.was_made,
+            "due_s": fault.due_s,
+            "began_s": fault.at_s,
+            "ended_s": fault.until_s,
+            "server_died": fault.server_died,
+            "service": seen.map(|seen| json!(seen.service)),
+            "errors": seen.map(errors_of),
+            "errors_before": seen.map(|seen| seen.errors_before),
+        })
+    };
+    a.soak.faults.iter().map(fault).collect()
+}
