@@ -8,6 +8,7 @@ mod hold;
 mod proxy;
 mod reach;
 mod screen;
+mod share;
 mod tls;
 mod visit;
 
@@ -22,8 +23,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pitot_load::requests::{FORMATS, SessionOptions};
 use pitot_load::{
-    ENGINES, Options, PACES, PaceOptions, Plan, Progress, Report, Respawn, ThinkTimes, Watch, WorkerSpec,
-    WorkloadOptions, output,
+    ENGINES, Options, PACES, PaceOptions, Plan, Progress, Report, Respawn, Share, ThinkTimes, Watch,
+    WorkerSpec, WorkloadOptions, output,
 };
 use pitot_meter::hlog::LogWriter;
 use pitot_meter::{Nanos, units};
@@ -226,9 +227,9 @@ pub(crate) struct Load {
     /// Also print the run second by second: replies, errors, missed arrivals, open connections and response times.
     #[arg(long, help_heading = "Result")]
     timeline: bool,
-    /// Count right replies and errors in steps of this length as well, in the JSON (steps): 1ms to 1s, of which so many are a
-    /// second. The line `measured from NS` (CLOCK_MONOTONIC, nanoseconds) says on standard error when the first step begins.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, conflicts_with = "intervals", help_heading = "Result")]
+    /// Count right replies and errors in steps of this length as well, in the JSON or the lines of --intervals (steps): 1ms to 1s, of
+    /// which so many are a second. The line `measured from NS` (CLOCK_MONOTONIC, nanoseconds) says on standard error when the first step begins.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Result")]
     steps: Option<Nanos>,
     /// Write the result as one JSON object; with - to standard output, and nothing else is written there.
     #[arg(long, value_name = "PATH|-", help_heading = "Result")]
@@ -254,6 +255,12 @@ pub(crate) struct Load {
     /// Write an HdrHistogram log: response times per second, all other latencies for the whole run.
     #[arg(long, value_name = "PATH", help_heading = "Result")]
     hlog: Option<PathBuf>,
+
+    /// Do one part of this load of so many, such as 2/3, the second of three: connections, requests and rates are divided so
+    /// that the parts are the whole. It prints `ready` when its connections are open, and starts at the moment that
+    /// the line `start NS` on standard input says (CLOCK_MONOTONIC, nanoseconds). See docs/agent.md.
+    #[arg(long, value_name = "PART/OF", value_parser = Share::parse, help_heading = "Machine")]
+    share: Option<Share>,
 
     /// Check the options and the files that they name, and send nothing.
     #[arg(long, help_heading = "Result")]
@@ -364,6 +371,7 @@ impl Load {
             steps: !self.data_on_stdout(),
             intervals: self.intervals.map(output::Intervals::new),
             tells_start: self.steps.is_some(),
+            is_part: self.share.is_some(),
             log: files
                 .hlog
                 .take()
@@ -482,6 +490,7 @@ impl Load {
             abort_on: self.abort_on.clone(),
             fail_if: self.fail_if.clone(),
             step: self.steps,
+            share: self.share.unwrap_or(Share::WHOLE),
         }
     }
 }
@@ -596,6 +605,8 @@ struct Observer {
     intervals: Option<output::Intervals>,
     /// The start of the measured part is said on standard error.
     tells_start: bool,
+    /// The start is agreed on with other parts of the load.
+    is_part: bool,
     log: Option<HistogramLog>,
 }
 
@@ -644,6 +655,10 @@ impl HistogramLog {
 }
 
 impl Watch for Observer {
+    fn start(&mut self, earliest: Nanos) -> Option<Nanos> {
+        if self.is_part { share::agreed_start(earliest) } else { Some(earliest) }
+    }
+
     fn measured_from(&mut self, at: Nanos) {
         if self.tells_start {
             eprintln!("measured from {}", at.0);

@@ -18,6 +18,8 @@ mod floor;
 mod foreign;
 mod host;
 mod init;
+mod kernel;
+mod kernel_store;
 mod list;
 mod load;
 mod load_failure;
@@ -71,33 +73,39 @@ enum Command {
     Target(target::TargetCommand),
     Tune(tune::Tune),
     Soak(Box<soak::Soak>),
+    Kernel(kernel::KernelCommand),
     Agent(agent::Agent),
     BusKey(bus::BusKey),
     #[command(hide = true)]
     ServeConnection(serve::ServeConnection),
+    #[command(hide = true)]
+    Guest(kernel::Guest),
 }
 
 fn main() -> ExitCode {
-    let result = match Pitot::try_parse().unwrap_or_else(|e| foreign::advise(e).exit()).command {
-        Command::Run(command) => command.run(),
-        Command::Init(command) => command.run(),
-        Command::Advise(command) => command.run(),
-        Command::Serve(command) => command.run(),
-        Command::Load(command) => command.run(),
-        Command::Mail(command) => command.run(),
-        Command::Report(command) => command.run(),
-        Command::Compare(command) => command.run(),
-        Command::Disk(command) => command.run(),
-        Command::Floor(command) => command.run(),
-        Command::Host(command) => command.run(),
-        Command::Fault(command) => command.run(),
-        Command::List(command) => command.run(),
-        Command::Target(command) => command.run(),
-        Command::Tune(command) => command.run(),
-        Command::Soak(command) => command.run(),
-        Command::Agent(command) => command.run(),
-        Command::BusKey(command) => command.run(),
-        Command::ServeConnection(command) => command.run(),
-    };
+    let result =
+        match Pitot::try_parse_from(kernel::words()).unwrap_or_else(|e| foreign::advise(e).exit()).command {
+            Command::Run(command) => command.run(),
+            Command::Init(command) => command.run(),
+            Command::Advise(command) => command.run(),
+            Command::Serve(command) => command.run(),
+            Command::Load(command) => command.run(),
+            Command::Mail(command) => command.run(),
+            Command::Report(command) => command.run(),
+            Command::Compare(command) => command.run(),
+            Command::Disk(command) => command.run(),
+            Command::Floor(command) => command.run(),
+            Command::Host(command) => command.run(),
+            Command::Fault(command) => command.run(),
+            Command::List(command) => command.run(),
+            Command::Target(command) => command.run(),
+            Command::Tune(command) => command.run(),
+            Command::Soak(command) => command.run(),
+            Command::Kernel(command) => command.run(),
+            Command::Agent(command) => command.run(),
+            Command::BusKey(command) => command.run(),
+            Command::ServeConnection(command) => command.run(),
+            Command::Guest(command) => command.run(),
+        };
     result.unwrap_or_else(|failure| failure::print(&failure))
 }

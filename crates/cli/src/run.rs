@@ -3,6 +3,7 @@
 mod amount;
 pub(crate) mod check;
 mod faults;
+mod guests;
 mod part;
 pub(crate) mod progress;
 mod scattered;
@@ -72,6 +73,9 @@ pub(crate) struct Run {
     /// Wait until no other run of Pitot is under way on this machine; without it there is a warning, also in the report.
     #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
+    /// Copy this program to the hosts of the plan before it is run there, to the path that each host's `agent` names (docs/agent.md).
+    #[arg(long, conflicts_with_all = ["bus", "dry_run"])]
+    push: bool,
     #[command(flatten)]
     bus: BusOptions,
     /// With --bus: sign jobs with the key of this file, which agents trust. `pitot bus-key` makes one.
@@ -110,6 +114,12 @@ impl Run {
             self.conclude(&self.scatter(guardian, &stop)?)?;
             return Ok(ExitCode::SUCCESS);
         }
+        if let [guardian] = &guardians[..]
+            && self.is_in_guests()?
+        {
+            self.conclude(&self.in_guests(guardian, &stop)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         for (guardian, suite) in guardians.into_iter().zip([self_check::SAME, self_check::POWER]) {
             let outcome = self.carry_out(suite, plain_cpu_ns, guardian, &stop)?;
             let run = self.conclude(&outcome)?;
@@ -123,6 +133,11 @@ impl Run {
         }
         println!("\n{check}");
         Ok(if check.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// Copies this program to the hosts of a plan, if that is asked for.
+    fn push_to_hosts(&self, plan: &Plan, pitot: &str) -> Result<(), Failure> {
+        if self.push { pitot_lab::push(plan, Path::new(pitot)) } else { Ok(()) }
     }
 
     /// Runs the plan that the user named, or else the suite; or continues a run.
@@ -140,11 +155,15 @@ impl Run {
             None => Some(self.prepared(suite, plain_cpu_ns)?),
         };
         let name = match (&prepared, &self.resume) {
-            (Some(prepared), _) => prepared.plan.name.clone(),
+            (Some(prepared), _) => {
+                self.push_to_hosts(&prepared.plan, &pitot)?;
+                prepared.plan.name.clone()
+            }
             (None, path) => {
                 let path = path.as_deref().unwrap_or(Path::new(""));
                 // A file that cannot be resumed is no run that others should know of.
-                pitot_lab::Run::open(path)?;
+                let run = pitot_lab::Run::open(path)?;
+                self.push_to_hosts(&run.plan, &pitot)?;
                 path.display().to_string()
             }
         };
@@ -427,6 +446,19 @@ fn announce(prepared: &Prepared) {
     for warning in &prepared.warnings {
         eprintln!("note: {warning}");
     }
+    note(prepared);
+    for (reason, cells) in by_reason(&prepared.skips, shown) {
+        eprintln!("skipped: {cells}: {reason}");
+    }
+}
+
+/// Prints to stderr what guests will run, and what they are.
+fn announce_in_guests(prepared: &Prepared, about: &[String]) {
+    let plan = &prepared.plan;
+    let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
+    let cells = counted(prepared.cells.len(), "cell");
+    eprintln!("{title}\n{cells}, {} each, in guests", prepared.times());
+    about.iter().for_each(|line| eprintln!("{line}"));
     note(prepared);
     for (reason, cells) in by_reason(&prepared.skips, shown) {
         eprintln!("skipped: {cells}: {reason}");

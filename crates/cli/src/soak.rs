@@ -1,5 +1,6 @@
 //! `pitot soak`.
 
+mod faults;
 mod orders;
 mod resume;
 mod status;
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 use pitot_host::{CpuSplit, split_cpus};
-use pitot_lab::{Ground, Guardian};
+use pitot_lab::Ground;
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
 use pitot_soak::SoakFile;
@@ -69,6 +70,12 @@ pub(crate) struct Soak {
     /// the one above.
     #[arg(long = "load", value_name = "OPTIONS", allow_hyphen_values = true)]
     loads: Vec<String>,
+    /// Do something to each server while it is under load, once or again and again; may be given several times:
+    /// --fault 'stop --for 1s --every 10m' --fault 'kill --at 30m'. A fault with its options, as for `pitot fault`; --at counts time
+    /// under load. Without it the fault is made at a random moment, with --every at one of each such stretch. See `pitot list
+    /// faults`.
+    #[arg(long = "fault", value_name = "FAULT OPTIONS", allow_hyphen_values = true)]
+    faults: Vec<String>,
     /// Start a server again that dies, and count it. Without this the soak ends with it.
     #[arg(long)]
     restart: bool,
@@ -102,8 +109,10 @@ impl Soak {
         }
         match &self.resume {
             Some(path) => {
-                let (soak, resumed) = resume::read(path)?;
-                soak.carry_out(path.clone(), Some(resumed))
+                // The soak goes on in the directory in which it was begun.
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                let (soak, resumed) = resume::read(&path)?;
+                soak.carry_out(path, Some(resumed))
             }
             None => {
                 let output = self.output.clone().unwrap_or_else(|| default_output("soak"));
@@ -125,16 +134,7 @@ impl Soak {
             stopped.get()
         };
         let target = self.target()?;
-        let length_s = self.length_s(&target)?;
-        let info = Info {
-            title: target.title(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            arguments: std::env::args().skip(2).collect(),
-            directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
-            started_unix_s: resume::unix_s(),
-            asked_s: length_s,
-            interval_s: (self.interval.0 / 1_000_000_000).max(1),
-        };
+        let info = self.info(&target)?;
         let file = match &resumed {
             Some(resumed) => resumed.reopen(&output)?,
             None => SoakFile::create(&output, &info).map_err(|e| {
@@ -146,7 +146,19 @@ impl Soak {
         };
         let cpus = self.cpus(&target)?;
         let pitot = run::own_path()?;
-        let state = self.soak(&target, &cpus, &pitot, guardian, &stop, file, resumed.as_ref(), &info)?;
+        // Everything of it has ended before its report is made.
+        let state = {
+            let ground = Ground::new(guardian, &cpus, &pitot, &stop);
+            let mut orders = self.orders(&target, &ground, &pitot, &cpus)?;
+            if let Target::Plan(prepared) = &target {
+                let is_due =
+                    |subject, moment: &_| resumed.as_ref().is_none_or(|soak| soak.is_due(subject, moment));
+                faults::plan(&prepared.plan, info.asked_s, &is_due, &mut orders);
+            }
+            let settings = self.settings(&target, &info, resumed.as_ref(), &stop);
+            let mut view = view::View::new(&info.title);
+            pitot_soak::run::run(&ground, file, orders, settings, &mut |status| view.show(status))?
+        };
         crate::report::soak_summary_and_page(&output)?;
         match state {
             State::Complete => Ok(ExitCode::SUCCESS),
@@ -157,40 +169,45 @@ impl Soak {
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // What a soak needs, each a thing of its own, from one caller.
-    fn soak(
+    /// What is asked for, as it stands in the file.
+    fn info(&self, target: &Target) -> Result<Info, Failure> {
+        Ok(Info {
+            title: target.title(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            arguments: std::env::args().skip(2).collect(),
+            directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
+            started_unix_s: resume::unix_s(),
+            asked_s: self.length_s(target)?,
+            interval_s: (self.interval.0 / 1_000_000_000).max(1),
+        })
+    }
+
+    /// How it goes on, by the command line and what the plan says of soaks.
+    fn settings<'a>(
         &self,
         target: &Target,
-        cpus: &CpuSplit,
-        pitot: &str,
-        guardian: Guardian,
-        stop: &dyn Fn() -> bool,
-        file: SoakFile,
+        info: &'a Info,
         resumed: Option<&resume::Resumed>,
-        info: &Info,
-    ) -> Result<State, Failure> {
-        let ground = Ground::new(guardian, cpus, pitot, stop);
-        let orders = self.orders(target, &ground, pitot, cpus)?;
-        let settings = Settings {
+        stop: &'a dyn Fn() -> bool,
+    ) -> Settings<'a> {
+        let restarts = self.restart || target.soak().is_some_and(|soak| soak.restart);
+        let planned = || match target.soak().is_some_and(|soak| soak.ends_on_hang) {
+            true => HangChoice::End,
+            false => HangChoice::Continue,
+        };
+        Settings {
             left_s: resumed.map_or(info.asked_s, |resumed| resumed.left_s),
+            done_s: resumed.map_or(0.0, |resumed| resumed.done_s),
             offset_s: resumed.map_or(0.0, |resumed| resumed.offset_s),
             interval_s: info.interval_s as f64,
-            on_death: if self.restart || target.soak().is_some_and(|soak| soak.restart) {
-                OnDeath::Restart
-            } else {
-                OnDeath::End
-            },
-            on_hang: match self.on_hang {
-                Some(HangChoice::Continue) => OnHang::Continue,
-                Some(HangChoice::End) => OnHang::End,
-                None if target.soak().is_some_and(|soak| soak.ends_on_hang) => OnHang::End,
-                None => OnHang::Continue,
+            on_death: if restarts { OnDeath::Restart } else { OnDeath::End },
+            on_hang: match self.on_hang.unwrap_or_else(planned) {
+                HangChoice::Continue => OnHang::Continue,
+                HangChoice::End => OnHang::End,
             },
             directory: &info.directory,
             stop,
-        };
-        let mut view = view::View::new(&info.title);
-        pitot_soak::run::run(&ground, file, orders, settings, &mut |status| view.show(status))
+        }
     }
 
     /// Time under load that is asked for, seconds.

@@ -299,3 +299,49 @@ fn postfix_takes_mail_and_ends_with_its_daemons() {
     let left = bed.processes();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[needs("postgres")]
+#[test]
+fn postgres_has_the_settings_that_the_plan_says_and_ends_with_its_processes() {
+    let bed = Bed::new();
+    // Root starts it as another user.
+    std::fs::set_permissions(bed.dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let settings = "max_connections,shared_buffers,fsync,synchronous_commit,autovacuum"
+        .replace(',', "')||'+'||current_setting('");
+    let plan = format!(
+        "duration = \"1s\"\nwarmup = \"0s\"\nmeasure = \"fresh\"\nrepetitions = 1\n\
+         [load]\nurl = \"postgres://{{address}}/postgres?query=SELECT+current_setting('{settings}')&value=23%2B8MB%2Boff%2Boff%2Boff\"\n\
+         connections = 2\n[target]\nmax-connections = 23\nshared-buffers = \"8MB\"\nfsync = false\n\
+         synchronous-commit = false\nautovacuum = false\naccounts = 1000\n[factors]\nserver = [\"postgres\"]\n"
+    );
+    let plan = plan.replace("'+'", "'%2B'");
+    std::fs::write(bed.dir.path().join("plan.toml"), plan).unwrap();
+    let told = text(&bed.command(&["run", "plan.toml", "-o", "run.pitot"]));
+    let run = Run::open(&bed.dir.path().join("run.pitot")).unwrap();
+    let repetition = &cell(&run, "postgres").repetitions[0];
+    let load = repetition.load.as_ref().expect(&told);
+    assert!(load.requests.ok > 0 && load.errors.is_empty(), "{told}");
+    // Each leads a session of its own, and counts all the same: the first, one for each connection, and helpers.
+    let processes = repetition.samples.iter().filter_map(|s| s.server.as_ref()).map(|t| t.processes);
+    assert!(processes.max() > Some(4), "{told}");
+    // They write their titles over their environment, but work in its directory.
+    let all = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path().join("cwd")).ok());
+    let left: Vec<PathBuf> = all.filter(|at| at.starts_with(bed.dir.path())).collect();
+    assert_eq!(left, Vec::<PathBuf>::new());
+    let kept: Vec<_> = std::fs::read_dir(bed.dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(kept.iter().all(|name| !name.to_string_lossy().starts_with("pitot-")), "{kept:?}");
+}
+
+#[needs("postgres")]
+#[test]
+fn postgres_is_asked_for_its_accounts_where_a_plan_has_no_query() {
+    let bed = Bed::new();
+    std::fs::set_permissions(bed.dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let (run, told) = bed.run("[\"postgres\"]", "[target]\naccounts = 2000");
+    let cell = cell(&run, "postgres");
+    assert_ne!(cell.verdict().kind, VerdictKind::Failed, "{told}");
+    let load = cell.repetitions[0].load.as_ref().unwrap();
+    assert!(load.requests.ok > 0 && load.errors.is_empty(), "{told}");
+}

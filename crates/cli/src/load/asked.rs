@@ -6,7 +6,7 @@ use pitot_proto::client::Url;
 use serde_json::{Value, json};
 
 /// Options about this run's own output or its workers: a repetition has its own.
-const OWN: &[&str] = &["--json", "--csv", "--hlog", "--worker", "--keep-secrets"];
+const OWN: &[&str] = &["--json", "--csv", "--hlog", "--worker", "--share", "--keep-secrets"];
 
 /// A command line, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

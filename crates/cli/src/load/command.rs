@@ -13,8 +13,8 @@ pub(super) const DEFAULT_GROUP: &str = "default";
 pub(super) enum Command {
     /// `open NAME URL [OPTIONS]`: the name, and the words after it.
     Open { group: String, words: Vec<String> },
-    /// `run [NAME] TIME`.
-    Run { group: String, length: Nanos },
+    /// `run [NAME] TIME [at NS]`.
+    Run { group: String, length: Nanos, at: Option<Nanos> },
     /// `close NAME`.
     Close { group: String },
     /// `quit`.
@@ -45,9 +45,13 @@ impl Command {
                 Command::Open { group: group.clone(), words: words.to_vec() }
             }
             ("open", _) => return wrong("`open` takes a name and a URL".into(), "open NAME URL [OPTIONS]"),
-            ("run", [length]) => Command::Run { group: DEFAULT_GROUP.into(), length: time(length)? },
-            ("run", [group, length]) => Command::Run { group: group.clone(), length: time(length)? },
-            ("run", _) => return wrong("`run` takes a time".into(), "run [NAME] 50ms"),
+            ("run", [words @ .., word, at]) if word == "at" && !words.is_empty() => {
+                let Ok(at) = at.parse() else {
+                    return wrong(format!("`{at}` is no moment"), "run [NAME] 50ms at NANOSECONDS");
+                };
+                slice(words, Some(Nanos(at)))?
+            }
+            ("run", words) => slice(words, None)?,
             ("close", [group]) => Command::Close { group: group.clone() },
             ("close", _) => return wrong("`close` takes a name".into(), "close NAME"),
             ("quit", []) => Command::Quit,
@@ -70,6 +74,15 @@ impl Command {
     }
 }
 
+/// A slice of a group, or of the one without a name.
+fn slice(words: &[String], at: Option<Nanos>) -> Result<Command, Failure> {
+    match words {
+        [length] => Ok(Command::Run { group: DEFAULT_GROUP.into(), length: time(length)?, at }),
+        [group, length] => Ok(Command::Run { group: group.clone(), length: time(length)?, at }),
+        _ => Err(Failure::misuse("`run` takes a time", "run [NAME] 50ms")),
+    }
+}
+
 fn time(word: &str) -> Result<Nanos, Failure> {
     units::duration(word).map_err(|e| {
         Failure::misuse(format!("`{word}` is not a time: {e}"), "write it like 50ms: run [NAME] 50ms")
@@ -82,12 +95,17 @@ mod tests {
 
     #[test]
     fn commands_are_lines() {
-        let run = |group: &str, ms| Command::Run { group: group.into(), length: Nanos::from_millis(ms) };
+        let run =
+            |group: &str, ms| Command::Run { group: group.into(), length: Nanos::from_millis(ms), at: None };
         for (line, command) in [
             ("", None),
             ("  # a comment", None),
             ("run 50ms", Some(run("default", 50))),
             ("run 'group a' 0.1s", Some(run("group a", 100))),
+            (
+                "run a 5ms at 77",
+                Some(Command::Run { group: "a".into(), length: Nanos::from_millis(5), at: Some(Nanos(77)) }),
+            ),
             ("close a", Some(Command::Close { group: "a".into() })),
             ("quit", Some(Command::Quit)),
             (
@@ -111,6 +129,8 @@ mod tests {
             "run fast",
             "run a",
             "run a 5ms 6ms",
+            "run at 7",
+            "run a 5ms at soon",
             "close",
             "close a b",
             "quit now",

@@ -82,8 +82,8 @@ fn obey(session: &mut Session, line: &str, read_at: Nanos) -> Option<Answer> {
         Command::Open { group, words } => {
             target(&words).and_then(|load| open(session, &group, &load, read_at))
         }
-        Command::Run { group, length } => {
-            session.run(&group, length, read_at).map(|slice| Answer::Slice(Box::new(slice)))
+        Command::Run { group, length, at } => {
+            session.run(&group, length, read_at, at).map(|slice| Answer::Slice(Box::new(slice)))
         }
         Command::Close { group } => session.close(&group).map(Answer::Closed),
         Command::Quit => Ok(Answer::Quit),

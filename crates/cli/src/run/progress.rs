@@ -57,7 +57,7 @@ fn outcome(finished: Finished<'_>) -> (String, bool) {
     match finished {
         Finished::Repetition(repetition) => {
             let failed = repetition.verdict.kind == VerdictKind::Failed;
-            let rate = metric::find("throughput").and_then(|m| (m.read)(repetition));
+            let rate = metric::find("throughput").and_then(|m| m.of(repetition));
             let rate = rate.map_or_else(String::new, |r| format!("  {r:.0}/s"));
             let reason = if failed { format!(": {}", repetition.verdict.reason) } else { String::new() };
             (format!("{rate}  {}{reason}", repetition.verdict.kind.name()), failed)

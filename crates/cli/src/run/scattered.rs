@@ -26,6 +26,9 @@ impl Run {
         self.bus.check_apart(&key)?;
         // Mistakes in the plan are told before anything is connected.
         let prepared = self.resume.is_none().then(|| self.prepared_elsewhere()).transpose()?;
+        if let Some(prepared) = &prepared {
+            prepared.plan.needs_no_guests("an agent on a bus")?;
+        }
         let Some(connection) = self.bus.connect()? else {
             return Err(Failure::misuse("there is no bus", "name one: --bus URL"));
         };
@@ -56,7 +59,7 @@ impl Run {
         Ok(outcome)
     }
 
-    fn prepared_elsewhere(&self) -> Result<Prepared, Failure> {
+    pub(super) fn prepared_elsewhere(&self) -> Result<Prepared, Failure> {
         let catalog = catalog()?;
         let name = self.plan.as_deref().unwrap_or_default();
         let PlanText { name, text, folder } = PlanText::of(name)?;

@@ -5,7 +5,7 @@ use pitot_lab::{Cell, Ground, Plan, Prepared, SoakPlan, prepare, suite};
 use pitot_results::Failure;
 use pitot_soak::run::{LoadOrder, Server, SubjectOrder};
 
-use super::Soak;
+use super::{Soak, faults};
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::run::{check, plan_text};
@@ -47,6 +47,12 @@ impl Soak {
     pub(super) fn target(&self) -> Result<Target, Failure> {
         let url = self.target.as_ref().filter(|target| target.contains("://"));
         if let Some(url) = url {
+            if let Some(fault) = self.faults.first() {
+                return Err(Failure::misuse(
+                    format!("--fault '{fault}' is for servers that the soak starts, and {url} is running"),
+                    "name the server with --server or in a plan, or use pitot fault beside the soak",
+                ));
+            }
             return match &self.url {
                 None => Ok(Target::Running(url.clone())),
                 Some(_) => Err(Failure::misuse("there are two URLs", "leave --url out")),
@@ -113,6 +119,8 @@ impl Soak {
         if let Some(folder) = folder {
             plan.resolve_paths(&folder);
         }
+        plan.needs_no_guests("a soak")?;
+        plan.faults.extend(faults::asked(&self.faults, &catalog)?);
         plan.duration_s = f64::from(LOAD_HOURS) * 3600.0;
         if self.target.is_none() {
             plan.title = self.servers.join(", ");
@@ -149,7 +157,7 @@ impl Soak {
                 }
                 loads.extend(self.further(self.loads.iter(), pitot, url, cpus)?);
                 let server = Server::Running { pid: self.pid, port: port(url) };
-                Ok(vec![SubjectOrder { name: url.clone(), server, loads }])
+                Ok(vec![SubjectOrder { name: url.clone(), server, loads, faults: Vec::new() }])
             }
             Target::Plan(prepared) => {
                 let order = |cell: &'g Cell| {
@@ -157,7 +165,7 @@ impl Soak {
                     let lines = prepared.plan.soak.loads.iter().chain(&self.loads);
                     loads.extend(self.further(lines, pitot, &cell.url, cpus)?);
                     let server = Server::Standing(Box::new(ground.server(&prepared.plan, cell)));
-                    Ok(SubjectOrder { name: cell.label(), server, loads })
+                    Ok(SubjectOrder { name: cell.label(), server, loads, faults: Vec::new() })
                 };
                 prepared.cells.iter().map(order).collect()
             }

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, FromArgMatches};
+use pitot_fault::Moment;
 use pitot_meter::units;
 use pitot_results::Failure;
-use pitot_soak::file::Moment;
+use pitot_soak::file::Moment as Written;
 use pitot_soak::record::{Event, EventKind, State};
 use pitot_soak::{Soak as Recorded, SoakFile};
 
@@ -18,8 +19,12 @@ pub(super) struct Resumed {
     pub(super) left_s: f64,
     /// Where the axis begins now.
     pub(super) offset_s: f64,
+    /// Time under load that was run.
+    pub(super) done_s: f64,
     /// Where it ended.
     reached_s: f64,
+    /// Faults that were made, by server, position in the plan and time.
+    made: Vec<(i64, u32, f64)>,
 }
 
 /// Seconds since 1970.
@@ -36,7 +41,8 @@ pub(super) fn read(path: &Path) -> Result<(Soak, Resumed), Failure> {
         )
     })?;
     let reached_s = soak.reached_s();
-    let left_s = soak.info.asked_s - (reached_s - soak.gaps_s());
+    let done_s = reached_s - soak.gaps_s();
+    let left_s = soak.info.asked_s - done_s;
     if soak.state == State::Complete || left_s <= 0.0 {
         return Err(Failure::misuse(
             "this soak is over: all of its time was run",
@@ -59,10 +65,17 @@ pub(super) fn read(path: &Path) -> Result<(Soak, Resumed), Failure> {
     })?;
     // A wall clock that was set back must not turn the axis.
     let offset_s = (unix_s() - soak.info.started_unix_s).max(reached_s);
-    Ok((asked, Resumed { left_s, offset_s, reached_s }))
+    let made = soak.faults.iter().map(|fault| (fault.subject, fault.number, fault.due_s)).collect();
+    Ok((asked, Resumed { left_s, offset_s, done_s, reached_s, made }))
 }
 
 impl Resumed {
+    /// Whether a fault of a server is still to be made. One that was made in the interval that was lost is not made again.
+    pub(super) fn is_due(&self, subject: i64, moment: &Moment) -> bool {
+        let is_it = |made: &&(i64, u32, f64)| **made == (subject, moment.number as u32, moment.at_s);
+        moment.at_s >= self.done_s && self.made.iter().find(is_it).is_none()
+    }
+
     /// Opens the file, and notes the gap.
     pub(super) fn reopen(&self, path: &Path) -> Result<SoakFile, Failure> {
         let unwritable = |e| {
@@ -81,8 +94,9 @@ impl Resumed {
             sentence: format!("the soak was interrupted for {}", units::span(length_s)),
             evidence: String::new(),
         };
-        let moment = Moment { now_s: self.offset_s, events: vec![gap], ..Moment::default() };
+        let moment = Written { now_s: self.offset_s, events: vec![gap], ..Written::default() };
         file.write(&moment).map_err(unwritable)?;
+        file.end_faults(self.reached_s).map_err(unwritable)?;
         Ok(file)
     }
 }

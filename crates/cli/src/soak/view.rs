@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use pitot_meter::units::{self, grouped};
-use pitot_soak::run::Status;
+use pitot_soak::run::{LoadStatus, Status};
 
 pub(super) struct View {
     is_terminal: bool,
@@ -27,7 +27,7 @@ impl View {
         }
         if self.is_terminal {
             text.push_str(&format!("{} of load left\n", units::span(status.left_s)));
-            for (name, rate, p99_ns, errors) in &status.loads {
+            for LoadStatus { name, rate, p99_ns, errors } in &status.loads {
                 let p99_ms = *p99_ns as f64 / 1e6;
                 let errors = grouped(*errors);
                 text.push_str(&format!(

@@ -1,5 +1,6 @@
 //! `pitot soak` as a user runs it.
 
+mod faults;
 mod hangs;
 mod leaks;
 mod runs;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use pitot_soak::Soak;
-use pitot_soak::record::{EventKind, State};
+use pitot_soak::record::{Event, EventKind, State};
 
 use super::{PITOT, Running, children, said, signal, soak, until};
 
@@ -17,6 +17,12 @@ fn with_intervals(path: &Path, count: usize) -> Soak {
 fn is_gone(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
+}
+
+/// What happened to servers and to the soak. What kernel, clock and other processes of the machine do meanwhile is nobody's here.
+fn events(soak: &Soak) -> Vec<&Event> {
+    let of_the_machine = [EventKind::Kernel, EventKind::ClockStep, EventKind::Neighbours];
+    soak.events.iter().filter(|event| !of_the_machine.contains(&event.kind)).collect()
 }
 
 fn completed(soak: &Soak) -> (u64, u64) {
@@ -57,19 +63,22 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     assert_eq!(killed.state, State::Running);
     assert_eq!(completed(&killed).0, completed(&killed).1);
 
-    let mut lab = Running(soak(dir.path(), &["--resume", "a.pitot"]).spawn().unwrap());
+    // From another directory than the one in which it was begun.
+    let elsewhere = dir.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let mut lab = Running(soak(&elsewhere, &["--resume", "../a.pitot"]).spawn().unwrap());
     with_intervals(&path, killed.intervals.len() + 4);
     signal(lab.0.id(), "-INT");
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
     let whole = Soak::open(&path).unwrap();
     assert_eq!(whole.state, State::Stopped);
-    let gaps: Vec<_> = whole.events.iter().filter(|event| event.kind == EventKind::Gap).collect();
-    assert_eq!(gaps.len(), 1, "{:?}", whole.events);
-    assert_eq!(gaps[0].at_s, killed.reached_s());
-    // Nothing that was saved is lost, nothing is counted twice, and nobody died.
+    // Nobody died.
+    let all = events(&whole);
+    assert!(matches!(all[..], [gap] if gap.kind == EventKind::Gap), "{all:?}");
+    assert_eq!(all[0].at_s, killed.reached_s());
+    // Nothing that was saved is lost, and nothing is counted twice.
     assert!(killed.intervals.iter().all(|interval| whole.intervals.contains(interval)));
     assert_eq!(completed(&whole).0, completed(&whole).1);
-    assert!(whole.events.iter().all(|event| event.kind == EventKind::Gap), "{:?}", whole.events);
     assert_eq!(whole.loads.iter().map(|load| load.totals.errors).sum::<u64>(), 0);
     assert!(whole.samples.iter().any(|sample| sample.figure == "memory-rss" && sample.mean > 0.0));
     for format in ["terminal", "json", "html"] {
@@ -115,9 +124,10 @@ fn a_server_that_dies_is_started_again_and_counted_if_that_is_wanted() {
     let dir = tempfile::tempdir().unwrap();
     let (output, soak) = with_a_killed_server(dir.path(), &["--restart"]);
     assert!(output.status.success(), "{}", said(&output));
-    let kinds: Vec<_> = soak.events.iter().map(|event| event.kind).collect();
-    assert!(kinds.starts_with(&[EventKind::ServerEnded, EventKind::ServerRestarted]), "{:?}", soak.events);
-    let restarted_s = soak.events[1].at_s;
+    let all = events(&soak);
+    let kinds: Vec<_> = all.iter().map(|event| event.kind).collect();
+    assert!(kinds.starts_with(&[EventKind::ServerEnded, EventKind::ServerRestarted]), "{all:?}");
+    let restarted_s = all[1].at_s;
     let after: u64 =
         soak.intervals.iter().filter(|i| i.start_s >= restarted_s).map(|interval| interval.completed).sum();
     assert!(after > 0, "{:?}", soak.intervals);
@@ -132,7 +142,7 @@ fn without_that_the_soak_ends_with_its_server_and_says_so() {
     let (output, soak) = with_a_killed_server(dir.path(), &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).contains("loop+epoll-et ended"), "{}", said(&output));
-    assert_eq!((soak.state, soak.events[0].kind), (State::Stopped, EventKind::ServerEnded));
+    assert_eq!((soak.state, events(&soak)[0].kind), (State::Stopped, EventKind::ServerEnded));
 }
 
 #[test]
@@ -176,6 +186,12 @@ fn mistakes_are_told_with_their_cure() {
         (vec!["--server", "loop+epoll-et", "--pid", "1", "--for", "5s"], "is running"),
         (vec!["http://127.0.0.1:1/", "--url", "http://x/", "--for", "5s"], "two URLs"),
         (vec!["http://127.0.0.1:1/", "--load", "-c '2", "--for", "5s"], "is not closed"),
+        (vec!["http://127.0.0.1:1/", "--fault", "stop", "--for", "5s"], "is running"),
+        (
+            vec!["--server", "loop+epoll-et", "--fault", "stpo", "--for", "5s"],
+            "--fault 'stpo': `stpo` is not a fault",
+        ),
+        (vec!["--server", "loop+epoll-et", "--fault", "stop now", "--for", "5s"], "`now` is no option"),
         (vec!["--resume", "text"], "not the file of a soak"),
         (vec!["status", "text"], "not the file of a soak"),
         (vec!["http://127.0.0.1:1/", "--for", "5s", "-o", "text"], "there is a file"),

@@ -1,0 +1,89 @@
+//! Plans with hosts: network namespaces of this machine, with cables between them.
+
+mod foreign;
+mod network;
+mod several;
+mod ssh;
+
+use std::process::{Command, Stdio};
+
+use pitot_lab::{Run, RunState, VerdictKind};
+use pitot_needs::needs;
+
+use network::{Network, PITOT};
+
+#[needs("network-namespaces")]
+#[test]
+fn a_server_and_its_load_are_measured_on_two_hosts() {
+    for (test, measure) in [
+        ("f", "repetitions = 1\nwarmup = \"50ms\"\nduration = \"1s\""),
+        ("s", "generations = 1\nslices = 2\nslice = \"40ms\"\nwarmup = \"50ms\""),
+    ] {
+        let (network, dir) = (Network::new(test, 2), tempfile::tempdir().unwrap());
+        let plan = network.plan(measure, "host = \"b\"\nconnections = 2");
+        let output = network.run(dir.path(), &plan).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        network.assert_nothing_is_left();
+        let run = Run::open(&dir.path().join("run.pitot")).unwrap();
+        assert_eq!(run.info.state, RunState::Complete);
+        for repetition in run.cells.iter().flat_map(|cell| &cell.repetitions) {
+            assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{:?}", repetition.verdict);
+            assert!(repetition.address.starts_with("10.19.0.1:"), "{}", repetition.address);
+            let load = repetition.load.as_ref().unwrap();
+            assert!(load.requests.ok > 0 && load.target.starts_with("http://10.19.0.1:"), "{}", load.target);
+            let used = repetition.resources.unwrap();
+            assert!(used.server_cpu_s > 0.0 && used.load_cpu_s > 0.0, "{used:?}");
+        }
+        assert!(run.info.warnings.iter().any(|w| w.contains("The load ran on the host `b`")));
+    }
+}
+
+#[needs("network-namespaces")]
+#[test]
+fn an_agent_that_is_killed_fails_its_repetition_and_no_other() {
+    let (network, dir) = (Network::new("k", 2), tempfile::tempdir().unwrap());
+    let plan = network
+        .plan("repetitions = 2\nwarmup = \"50ms\"\nduration = \"2s\"", "host = \"b\"\nconnections = 2");
+    let mut lab = network.run(dir.path(), &plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    network.kill_agent_under_load(1, &dir.path().join("run.pitot"), &mut lab);
+    lab.wait().unwrap();
+    network.assert_nothing_is_left();
+    let run = Run::open(&dir.path().join("run.pitot")).unwrap();
+    let all: Vec<_> = run.cells.iter().flat_map(|cell| &cell.repetitions).collect();
+    let failed: Vec<&str> = all
+        .iter()
+        .filter(|r| r.verdict.kind == VerdictKind::Failed)
+        .map(|r| r.verdict.reason.as_str())
+        .collect();
+    assert_eq!((all.len(), failed.len()), (4, 1), "{failed:?}");
+    assert!(failed[0].starts_with("the host `b` was lost: "), "{failed:?}");
+}
+
+#[test]
+fn an_agent_takes_leave_of_what_it_does_not_understand() {
+    use std::io::Write;
+    for (input, code, said) in [
+        ("", 0, ""),
+        ("hello\n", 2, "the lab is not understood"),
+        ("\"clock\"\n", 2, "no greeting"),
+        (
+            "{\"hello\":{\"version\":9,\"cpus\":[],\"other-cpus\":[],\"address\":\"::1\"}}\n",
+            2,
+            "and the lab has 9",
+        ),
+    ] {
+        let mut agent = Command::new(PITOT)
+            .arg("agent")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        agent.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = agent.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Kernels in guests: what is refused before anything starts, and one plan from its kernel to its figures.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use pitot_lab::{Run, VerdictKind, metric};
+use pitot_needs::needs;
+
+const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+
+/// Runs `pitot` with a folder for its temporary files, and with kernels of its own or those of this user.
+fn pitot(dir: &Path, own_kernels: bool, arguments: &[&str]) -> Output {
+    let mut command = Command::new(PITOT);
+    command.args(arguments).current_dir(dir).env("TMPDIR", dir);
+    if own_kernels {
+        command.env("XDG_CACHE_HOME", dir.join("cache"));
+    }
+    command.output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn plan(kernels: &str, more: &str) -> String {
+    format!(
+        "metric = \"instructions-per-request\"\nrepetitions = 1\nwarmup = \"50ms\"\nduration = \"100ms\"\n\
+         [server]\nprotocol = \"http\"\nroot = \"{{dir}}\"\n[load]\nconnections = 4\nurl = \"http://{{address}}/a\"\n\
+         [files]\na = {{ size = \"1KiB\" }}\n[factors]\nkernel = {kernels}\nserver = [\"loop+epoll-et\"]\n{more}"
+    )
+}
+
+#[test]
+fn what_is_no_kernel_is_refused_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str], wanted: &str| {
+        let output = pitot(dir.path(), true, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output));
+        assert!(text(&output).contains(wanted), "{arguments:?}: {}", text(&output));
+    };
+    assert!(text(&pitot(dir.path(), true, &["kernel", "list"])).contains("pitot kernel install"));
+    std::fs::write(dir.path().join("vmlinuz"), "#!/bin/sh\n").unwrap();
+    refused(&["kernel", "add", "vmlinuz"], "is no kernel");
+    refused(&["kernel", "add", "no-such-file"], "cannot be read");
+    refused(&["kernel", "install", "fedora:6.12"], "debian:6.12-cloud");
+    refused(&["kernel", "remove", "6.12"], "there is no kernel `6.12`");
+    refused(&["kernel", "run", "../6.12", "--", "true"], "there is no kernel");
+    refused(&["guest"], "this is not the first process of a guest");
+}
+
+#[test]
+fn a_plan_with_kernels_is_checked_before_a_guest_is_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |kernels: &str, more: &str, arguments: &[&str]| {
+        std::fs::write(dir.path().join("plan.toml"), plan(kernels, more)).unwrap();
+        let output = pitot(dir.path(), true, &[&["run", "plan.toml"], arguments].concat());
+        (output.status.code(), text(&output))
+    };
+    let (code, said) = of("[6.12]", "", &[]);
+    assert!(code == Some(2) && said.contains("write it as a text: \"6.12\""), "{said}");
+    let (code, said) = of("[\"host\"]", "", &[]);
+    assert!(code == Some(2) && said.contains("the kernel of the host is not in a guest"), "{said}");
+    let (code, said) = of("[\"a\"]", "[kernels.a]\nkernel = \"6.12\"\nappend = \"quiet -- x\"\n", &[]);
+    assert!(code == Some(2) && said.contains("behind which stand the arguments"), "{said}");
+    let (code, said) = of("[\"none\"]", "", &[]);
+    assert!(
+        code == Some(2) && (said.contains("no kernel `none`") || said.contains("not installed")),
+        "{said}"
+    );
+    let output = pitot(dir.path(), true, &["soak", "plan.toml", "--for", "1s"]);
+    assert!(
+        output.status.code() == Some(2) && text(&output).contains("a soak starts no guests"),
+        "{}",
+        text(&output)
+    );
+    let (code, said) = of("[\"host\", \"a\"]", "[kernels.a]\nkernel = \"6.12\"\n", &["--dry-run"]);
+    assert!(code == Some(0) && said.contains("# skipped: host, loop+epoll-et"), "{said}");
+}
+
+#[needs("guest-kernel")]
+#[test]
+fn a_cell_is_carried_out_in_a_guest_and_what_it_counts_is_no_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let listed = text(&pitot(dir.path(), false, &["kernel", "list"]));
+    let kernel = listed.split(':').next().unwrap();
+    let said = pitot(
+        dir.path(),
+        false,
+        &[
+            "kernel",
+            "run",
+            kernel,
+            "--timeout",
+            "10m",
+            "--",
+            "sh",
+            "-c",
+            "read -r a b release rest < /proc/version; echo $release; exit 7",
+        ],
+    );
+    assert_eq!(said.status.code(), Some(7), "{}", text(&said));
+    assert!(text(&said).starts_with(&kernel[..1]), "{}", text(&said));
+
+    let name = format!("[kernels.one]\nkernel = \"{kernel}\"\nappend = \"nokaslr\"\n");
+    std::fs::write(dir.path().join("plan.toml"), plan("[\"one\"]", &name)).unwrap();
+    let output = pitot(dir.path(), false, &["run", "plan.toml", "-o", "run.pitot"]);
+    assert!(output.status.success(), "{}", text(&output));
+    let run = Run::open(&dir.path().join("run.pitot")).unwrap();
+    let repetition = &run.cells[0].repetitions[0];
+    assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{}", text(&output));
+    assert_eq!(repetition.host, "one");
+    let value = |name: &str| metric::find(name).unwrap().of(repetition);
+    if text(&output).contains("EMULATED PROCESSOR") {
+        let (all, own) = (value("instructions-per-request").unwrap(), value("server-instructions").unwrap());
+        assert!(all > own && own > 1_000.0, "{all} {own}");
+        assert_eq!((value("throughput"), value("latency-p50"), value("cpu-per-request")), (None, None, None));
+    } else {
+        assert!(value("throughput").is_some() && value("instructions-per-request").is_none());
+    }
+    // Nothing of it is left.
+    let left: Vec<_> = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("pitot-"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
