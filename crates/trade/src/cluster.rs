@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pitot_results::Failure;
+use pitot_sys::processes::{Process, TICK_NS};
 use pitot_sys::spawn::{self, Stop};
 
 pub use crate::guardian::Guardian;
@@ -23,6 +24,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a stop may take before it is forced.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(10);
+/// Between two readings of CPU time: of a cluster that is killed, at most as much is not counted.
+const CPU_LOOK: Duration = Duration::from_secs(1);
 /// Who runs it if this process is root, which PostgreSQL refuses.
 const USER: &str = "postgres";
 /// The port, which names the socket too; nothing listens on it.
@@ -36,8 +39,41 @@ pub struct Cluster {
     user: Option<User>,
     child: Child,
     connections: usize,
+    cpu: CpuAccount,
     /// How often it was started again.
     pub restarts: u64,
+}
+
+/// CPU time that never falls, whatever ends between two readings.
+#[derive(Debug)]
+struct CpuAccount {
+    /// Of the cluster that runs, the most that was read.
+    current: Duration,
+    /// Of those before it, as last read.
+    earlier: Duration,
+    read_at: Instant,
+}
+
+impl CpuAccount {
+    fn new() -> CpuAccount {
+        CpuAccount { current: Duration::ZERO, earlier: Duration::ZERO, read_at: Instant::now() }
+    }
+
+    /// Takes a reading. The processes of one are no lower bound for the next: what has ended and is not waited for is in
+    /// neither, and what is waited for is rounded to clock ticks.
+    fn read(&mut self, now: Duration) {
+        self.current = self.current.max(now);
+        self.read_at = Instant::now();
+    }
+
+    /// The cluster has died; the next begins at nothing.
+    fn begin_another(&mut self) {
+        self.earlier += std::mem::take(&mut self.current);
+    }
+
+    fn total(&self) -> Duration {
+        self.earlier + self.current
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +120,8 @@ impl Cluster {
         let postgres = bin.join("postgres");
         let child = postmaster(&postgres, &guardian, user, connections)
             .map_err(|e| cannot("postgres cannot be started", e))?;
-        let mut cluster = Cluster { postgres, guardian, user, child, connections, restarts: 0 };
+        let cpu = CpuAccount::new();
+        let mut cluster = Cluster { postgres, guardian, user, child, connections, cpu, restarts: 0 };
         cluster.wait_until_ready()?;
         Ok(cluster)
     }
@@ -106,6 +143,9 @@ impl Cluster {
     /// It does not start again.
     pub fn revive(&mut self) -> Result<bool, Failure> {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            if self.cpu.read_at.elapsed() >= CPU_LOOK {
+                self.cpu_time();
+            }
             return Ok(false);
         }
         // Those that it left would keep a new one from its memory.
@@ -115,13 +155,17 @@ impl Cluster {
                 Failure::run(format!("postgres cannot be started again: {e}"), "see its log above")
             })?;
         self.restarts += 1;
+        self.cpu.begin_another();
         self.wait_until_ready()?;
         Ok(true)
     }
 
-    /// CPU time of its processes that live, and of those that they have waited for.
-    pub fn cpu_time(&self) -> Duration {
-        processes(self.guardian.dir()).into_iter().map(|pid| cpu_time(pid).unwrap_or_default()).sum()
+    /// CPU time of its processes since it was made: of those that live, of those that they have waited for, and of clusters
+    /// that died, up to [`CPU_LOOK`] before their end.
+    pub fn cpu_time(&mut self) -> Duration {
+        let pids = processes(self.guardian.dir());
+        self.cpu.read(pids.into_iter().map(|pid| cpu_time(pid).unwrap_or_default()).sum());
+        self.cpu.total()
     }
 
     /// It writes its postmaster.pid, whose last line is `ready` once it takes connections.
@@ -243,14 +287,31 @@ fn user() -> Result<User, Failure> {
     })
 }
 
-/// User and system time of a process and of its children that it has waited for (proc_pid_stat(5)).
+/// User and system time of a process and of its children that it has waited for.
 fn cpu_time(pid: u32) -> Option<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let fields: Vec<u64> =
-        stat.rsplit_once(") ")?.1.split(' ').skip(11).take(4).map(|f| f.parse().unwrap_or(0)).collect();
-    let [user, system, children_user, children_system] = fields[..] else { return None };
+    let stat = Process::read(pid)?.stat;
+    let ticks = |n: u64| Duration::from_nanos(n * TICK_NS);
     let own = spawn::cpu_time_ns(pid).map(Duration::from_nanos);
-    // Clock ticks are hundredths of a second on all architectures that Linux has.
-    let ticks = |n: u64| Duration::from_millis(n * 10);
-    Some(own.unwrap_or_else(|| ticks(user + system)) + ticks(children_user + children_system))
+    Some(
+        own.unwrap_or_else(|| ticks(stat.user + stat.system))
+            + ticks(stat.children_user + stat.children_system),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_never_falls() {
+        let ms = Duration::from_millis;
+        let mut account = CpuAccount::new();
+        account.read(ms(30));
+        // A process has ended since, and its parent has not waited for it yet.
+        account.read(ms(20));
+        assert_eq!(account.total(), ms(30));
+        account.begin_another();
+        account.read(ms(5));
+        assert_eq!(account.total(), ms(35));
+    }
 }

@@ -172,7 +172,7 @@ fn serve(
     let server = runtime.spawn(web::serve(listener, app, stopped));
     let counts_before = runtime.block_on(store.counts());
     let used_before = usage::of_this_process();
-    let database_cpu_before = cluster.as_ref().map(|cluster| cluster.cpu_time());
+    let database_cpu_before = cluster.as_mut().map(|cluster| cluster.cpu_time());
     let began = Instant::now();
     ready(address);
 
@@ -197,9 +197,9 @@ fn serve(
     let duration = began.elapsed();
     let used = usage::of_this_process();
     let database_cpu = cluster
-        .as_ref()
+        .as_mut()
         .zip(database_cpu_before)
-        .map(|(cluster, before)| cluster.cpu_time() - before.min(cluster.cpu_time()));
+        .map(|(cluster, before)| cluster.cpu_time().saturating_sub(before));
     let _ = stop.send(true);
     let forced = runtime.block_on(async { tokio::time::timeout(plan.grace, server).await.is_err() });
     if let Some(queue) = queue {
@@ -215,7 +215,8 @@ fn serve(
         .into_iter()
         .map(|(name, after)| {
             let before = counts_before.iter().find(|(n, _)| *n == name).map_or(0, |(_, n)| *n);
-            (name, json!(after - before))
+            // After a crash PostgreSQL counts anew (PostgreSQL documentation, 28.2.1).
+            (name, json!(if after < before { after } else { after - before }))
         })
         .collect();
     let cpu = |of: fn(&usage::Usage) -> Duration| (of(&used).saturating_sub(of(&used_before))).as_secs_f64();

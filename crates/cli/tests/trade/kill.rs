@@ -142,6 +142,9 @@ fn a_killed_postgresql_is_started_again_and_has_lost_nothing() {
     until("an audit", || client.audit()["holds"] == true);
     let stats = server.stop();
     assert_eq!((&stats["audit"]["holds"], &stats["database_restarts"]), (&true.into(), &1.into()));
+    assert!(stats["database_cpu_s"].as_f64().unwrap() > 0.0, "{stats}");
+    let counts = stats["database_counts"].as_object().unwrap();
+    assert!(!counts.is_empty() && counts.values().all(|count| count.as_i64().unwrap() >= 0), "{stats}");
 }
 
 fn postmaster_is_another(server: &Server, pid: u32) -> bool {
