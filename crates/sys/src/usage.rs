@@ -19,7 +19,7 @@ impl ThreadCpu {
         let clock = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         let total = Duration::new(clock.tv_sec as u64, clock.tv_nsec as u32);
         let system = of_this_thread().cpu_system.min(total);
-        ThreadCpu { user: total - system, system }
+        ThreadCpu { user: total.saturating_sub(system), system }
     }
 
     /// What was used since an earlier moment of the same thread.
@@ -27,7 +27,7 @@ impl ThreadCpu {
     pub fn since(self, earlier: ThreadCpu) -> ThreadCpu {
         let total = (self.user + self.system).saturating_sub(earlier.user + earlier.system);
         let system = self.system.saturating_sub(earlier.system).min(total);
-        ThreadCpu { user: total - system, system }
+        ThreadCpu { user: total.saturating_sub(system), system }
     }
 }
 

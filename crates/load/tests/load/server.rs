@@ -88,7 +88,7 @@ impl Freeze {
     /// How long a request that comes `at` has to wait until the server moves again.
     pub fn wait(&self, at: Duration) -> Duration {
         let phase = Duration::from_nanos((at.as_nanos() % self.period.as_nanos()) as u64);
-        if phase >= self.from && phase < self.to { self.to - phase } else { Duration::ZERO }
+        if phase >= self.from { self.to.saturating_sub(phase) } else { Duration::ZERO }
     }
 }
 
