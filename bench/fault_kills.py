@@ -18,7 +18,7 @@ import tempfile
 import time
 
 import run_kills
-from host_kills import INSIDE, enter, prepare, read, shell, write
+from host_kills import be_root_inside, read, write
 
 PLAN = """
 repetitions = 1
@@ -105,13 +105,7 @@ def main():
     parser.add_argument("--pitot", default="target/release/pitot")
     parser.add_argument("--fault", nargs="*")
     options = parser.parse_args()
-    if os.getuid() != 0:
-        sys.exit("only root may make all kinds of faults")
-    if INSIDE not in os.environ:
-        enter()
-    prepare()
-    if os.path.isdir("/sys/fs/cgroup"):
-        shell("mount", "-t", "cgroup2", "cgroup2", "/sys/fs/cgroup")
+    be_root_inside("only root may make all kinds of faults")
     pitot = os.path.abspath(options.pitot)
     chance = random.Random(options.seed)
     listed = json.loads(subprocess.run([pitot, "list", "faults", "--format", "json"], check=True, capture_output=True).stdout)

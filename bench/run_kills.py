@@ -21,7 +21,7 @@ import tempfile
 import time
 
 import host_kills
-from host_kills import INSIDE, Tally, differences, enter, prepare, read, shell, write
+from host_kills import Tally, be_root_inside, differences, read, write
 
 FIN_TIMEOUT = "/proc/sys/net/ipv4/tcp_fin_timeout"
 
@@ -110,13 +110,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--pitot", default="target/release/pitot")
     options = parser.parse_args()
-    if os.getuid() != 0:
-        sys.exit("only root may mount file systems of a disk")
-    if INSIDE not in os.environ:
-        enter()
-    prepare()
-    if os.path.isdir("/sys/fs/cgroup"):
-        shell("mount", "-t", "cgroup2", "cgroup2", "/sys/fs/cgroup")
+    be_root_inside("only root may mount file systems of a disk")
     chance = random.Random(options.seed)
     directory = tempfile.TemporaryDirectory(prefix="pitot-run-kills-", dir=os.environ.get("TMPDIR"))
     os.environ["PITOT_HOST_JOURNAL"] = journal = os.path.join(directory.name, "journal")
