@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pitot_meter::{Histogram, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -107,6 +108,20 @@ pub struct SliceLatency {
     pub max: f64,
     /// The mean.
     pub mean: f64,
+}
+
+impl SliceLatency {
+    /// Of the response times of a slice.
+    pub fn of(response: &Histogram) -> SliceLatency {
+        let micros = |time: Nanos| time.0 as f64 / 1e3;
+        SliceLatency {
+            p50: micros(response.at(0.5)),
+            p90: micros(response.at(0.9)),
+            p99: micros(response.at(0.99)),
+            max: micros(response.max()),
+            mean: micros(response.mean()),
+        }
+    }
 }
 
 /// A group that is no more.

@@ -63,13 +63,7 @@ fn handshakes<'a>(of: impl Iterator<Item = &'a Handshakes>) -> BTreeMap<String, 
 }
 
 fn set_latency(slice: &mut Slice, response: &Histogram) {
-    slice.latency_us = SliceLatency {
-        p50: micros(response.at(0.5)),
-        p90: micros(response.at(0.9)),
-        p99: micros(response.at(0.99)),
-        max: micros(response.max()),
-        mean: micros(response.mean()),
-    };
+    slice.latency_us = SliceLatency::of(response);
     slice.histogram = response.encode();
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pitot_meter::{Histogram, Nanos};
+use pitot_meter::Histogram;
 
 use super::decoded::decoded;
 use crate::hold::{Slice, SliceLatency};
@@ -52,14 +52,7 @@ pub fn slices(parts: Vec<Slice>) -> Result<Slice, String> {
         all.duration_us = micros(all.clock_ns.start, last_begun);
         all.drain_us = micros(last_begun, all.clock_ns.end);
     }
-    let micros = |time: Nanos| time.0 as f64 / 1e3;
-    all.latency_us = SliceLatency {
-        p50: micros(response.at(0.5)),
-        p90: micros(response.at(0.9)),
-        p99: micros(response.at(0.99)),
-        max: micros(response.max()),
-        mean: micros(response.mean()),
-    };
+    all.latency_us = SliceLatency::of(&response);
     all.histogram = response.encode();
     all.handshakes = handshakes.into_iter().map(|(name, times)| (name, times.encode())).collect();
     Ok(all)
@@ -75,6 +68,8 @@ fn shake_hands(all: &mut BTreeMap<String, Histogram>, part: &Slice) -> Result<()
 
 #[cfg(test)]
 mod tests {
+    use pitot_meter::Nanos;
+
     use super::*;
     use crate::load::Window;
 
