@@ -1,18 +1,20 @@
 //! `pitot kernel`.
 
+mod run;
+
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pitot_kernel::{Boot, Clock, Ended, Image, InstallPlan, Job, Kernel, Origin};
+use pitot_kernel::{GVISOR, GVISOR_BUILD, GVISOR_MODULE, InstallPlan, Kernel, Origin, Sandbox};
 use pitot_results::Failure;
+use pitot_target::Installation;
 
 use crate::kernel_store::store;
-use crate::run::{guardian, own_path};
+use crate::run::guardian;
 
-/// Kernels that servers can be measured on in guests: list, install and remove them.
+/// Kernels that servers can be measured on, in guests or in gVisor's sandbox: list, install and remove them.
 ///
 /// Kernels are kept in the user's cache directory (pitot/kernels below XDG_CACHE_HOME, else ~/.cache); nothing is installed on
 /// the machine itself. A plan names them by `kernel = ["6.1", "6.12"]` among its factors.
@@ -33,16 +35,16 @@ enum Action {
         /// Its name.
         name: String,
     },
-    Run(Run),
+    Run(run::Run),
 }
 
-/// Install kernels of Debian: their packages are fetched by apt-get, checked and unpacked.
+/// Install kernels of Debian: their packages are fetched by apt-get, checked and unpacked. Or gVisor.
 ///
 /// Without --yes it is only said what would be done.
 #[derive(Debug, Args)]
 struct Install {
     /// The kernels: debian:6.12-cloud is the newest package of that release of Debian's kernels for clouds, which start
-    /// quickest; debian:6.12 that of the ordinary ones.
+    /// quickest; debian:6.12 that of the ordinary ones; gvisor is gVisor, which is built by go from its module.
     #[arg(required = true, value_name = "ORIGIN")]
     origins: Vec<String>,
     /// Do it.
@@ -64,29 +66,6 @@ struct Add {
     name: Option<String>,
 }
 
-/// Start a kernel in a guest, run a command in it, and end with the exit code of that.
-///
-/// The guest has Pitot as its first process, the command's program with its libraries and the files of its package, and
-/// nothing else: /proc, /sys, /dev and /tmp, a loopback interface, one CPU.
-#[derive(Debug, Args)]
-struct Run {
-    /// The kernel.
-    #[arg(value_name = "NAME")]
-    kernel: String,
-    /// Parameters for the kernel.
-    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
-    append: String,
-    /// End the guest after this time.
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = pitot_meter::units::duration)]
-    timeout: pitot_meter::Nanos,
-    /// Memory, MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 1024)]
-    memory: u32,
-    /// The command; `pitot` is this program.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<String>,
-}
-
 /// The words of the command line. To its first process a kernel hands on also those of its own parameters that it does not know,
 /// `nokaslr` for one, before what is meant for that (bootparam(7)).
 pub(crate) fn words() -> Vec<OsString> {
@@ -99,13 +78,19 @@ pub(crate) fn words() -> Vec<OsString> {
 
 /// The first process of a guest: for the kernel that starts there.
 #[derive(Debug, Args)]
-pub(crate) struct Guest {}
+pub(crate) struct Guest {
+    /// Of a sandbox: the file for what comes of the job.
+    #[arg(long, value_name = "FILE")]
+    answer: Option<PathBuf>,
+}
 
 impl Guest {
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
-        pitot_kernel::first_process()
-            .map_err(|e| Failure::misuse(e.to_string(), "use pitot kernel run"))
-            .map(|()| ExitCode::SUCCESS)
+        let done = match &self.answer {
+            Some(answer) => pitot_kernel::first_process_of_sandbox(answer),
+            None => pitot_kernel::first_process(),
+        };
+        done.map_err(|e| Failure::misuse(e.to_string(), "use pitot kernel run")).map(|()| ExitCode::SUCCESS)
     }
 }
 
@@ -115,6 +100,11 @@ impl KernelCommand {
             Action::List => list(),
             Action::Install(install) => install.run(),
             Action::Add(add) => add.run(),
+            Action::Remove { name } if name == GVISOR => {
+                remove_gvisor()?;
+                println!("removed {GVISOR}");
+                Ok(ExitCode::SUCCESS)
+            }
             Action::Remove { name } => {
                 let removed = store().remove(&name)?;
                 println!("removed {}", shown(&removed));
@@ -134,7 +124,11 @@ fn list() -> Result<ExitCode, Failure> {
     for kernel in &kernels {
         println!("{}", shown(kernel));
     }
-    if kernels.is_empty() {
+    let sandbox = Sandbox::find(&store());
+    if let Some(sandbox) = &sandbox {
+        println!("{GVISOR}: gVisor {} ({})", sandbox.version(), sandbox.program().display());
+    }
+    if kernels.is_empty() && sandbox.is_none() {
         println!("no kernel is there; to install one: pitot kernel install debian:6.12-cloud --yes");
     }
     Ok(ExitCode::SUCCESS)
@@ -149,7 +143,15 @@ impl Install {
             ));
         }
         let store = store();
-        let origins = self.origins.iter().map(|text| Origin::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        let is_gvisor = |text: &&String| *text == GVISOR;
+        if self.origins.iter().any(|text| is_gvisor(&text)) {
+            if self.name.is_some() {
+                return Err(Failure::misuse(format!("`{GVISOR}` has that name alone"), "take --name out"));
+            }
+            self.install_gvisor()?;
+        }
+        let origins = self.origins.iter().filter(|text| !is_gvisor(text));
+        let origins = origins.map(|text| Origin::parse(text)).collect::<Result<Vec<_>, _>>()?;
         for origin in &origins {
             let plan = InstallPlan::of(origin, self.name.as_deref())?;
             println!("{}:", plan.name);
@@ -168,57 +170,42 @@ impl Install {
     }
 }
 
+impl Install {
+    fn install_gvisor(&self) -> Result<(), Failure> {
+        let folder = store().folder().join(GVISOR);
+        let installation = Installation::of_go_module(GVISOR, folder, &GVISOR_MODULE, &GVISOR_BUILD);
+        println!("{GVISOR}:");
+        for line in installation.lines() {
+            println!("  {line}");
+        }
+        if self.yes {
+            installation.carry_out(|step| eprintln!("{GVISOR}: {step}"))?;
+            println!("installed {GVISOR}");
+        }
+        Ok(())
+    }
+}
+
+/// Removes what Pitot has installed of it.
+fn remove_gvisor() -> Result<(), Failure> {
+    let store = store();
+    if !Sandbox::is_installed(&store) {
+        return Err(Failure::misuse(
+            format!("Pitot has not installed `{GVISOR}`"),
+            "`pitot kernel list` says where it is",
+        ));
+    }
+    let folder = store.folder().join(GVISOR);
+    std::fs::remove_dir_all(&folder).map_err(|e| {
+        Failure::run(format!("{} cannot be removed: {e}", folder.display()), "check its permissions")
+    })
+}
+
 impl Add {
     fn run(&self) -> Result<ExitCode, Failure> {
         let guardian = guardian()?;
         let added = store().add_file(&self.file, self.name.as_deref(), guardian.dir())?;
         println!("added {}", shown(&added));
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-impl Run {
-    fn run(self) -> Result<ExitCode, Failure> {
-        let kernel = store().get(&self.kernel)?;
-        let qemu = pitot_kernel::qemu()?;
-        let guardian = guardian()?;
-        let mut image = Image::new(Path::new(&own_path()?));
-        let mut argv = self.command.clone();
-        if argv[0] != "pitot" {
-            argv[0] = image.program(&argv[0])?;
-        }
-        let initramfs = guardian.dir().join("initramfs");
-        image.write(&initramfs)?;
-        let clock = match pitot_kernel::clock_of_this_machine(&qemu, &kernel) {
-            Clock::Time => Clock::Time,
-            Clock::Emulated | Clock::Instructions => Clock::Emulated,
-        };
-        let boot = Boot {
-            qemu: &qemu,
-            kernel: &kernel,
-            append: &self.append,
-            initramfs: &initramfs,
-            clock,
-            memory_mib: self.memory,
-            cpus: &[],
-            dir: &guardian.dir().join("guest"),
-            timeout: self.timeout.into(),
-        };
-        let outcome = match boot.run(&Job { argv, result: None }, &[], &|| false)? {
-            Ended::Done(outcome) => outcome,
-            Ended::Failed(why) => {
-                return Err(Failure::run(why, "check the parameters, or give it more --timeout"));
-            }
-            Ended::Stopped => return Err(Failure::run("stopped", "start it again when you like")),
-        };
-        let _ = io::stdout().write_all(&outcome.stdout);
-        let _ = io::stderr().write_all(&outcome.stderr);
-        match outcome.code {
-            Some(code) => Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))),
-            None => Err(Failure::run(
-                format!("`{}` could not be started in the guest: {}", self.command[0], outcome.reason),
-                "check the command",
-            )),
-        }
     }
 }

@@ -84,6 +84,9 @@ pub(crate) struct Run {
     /// For agents: carry out the part of a run that a file describes.
     #[arg(long, value_name = "FILE", hide = true, requires = "output")]
     part: Option<PathBuf>,
+    /// With --part: write which of its cells cannot be run here, in place of carrying it out.
+    #[arg(long, hide = true, requires = "part")]
+    check_part: bool,
     #[command(flatten)]
     comparison: Comparison,
 }
@@ -108,7 +111,10 @@ impl Run {
         let mut check = SelfCheck::default();
         let mut plain_cpu_ns = None;
         if let (Some(part), Some(output)) = (&self.part, &self.output) {
-            return part::run(part, output, guardians.swap_remove(0), &stop);
+            return match self.check_part {
+                true => part::check(part, output),
+                false => part::run(part, output, guardians.swap_remove(0), &stop),
+            };
         }
         if let (Some(_), [guardian]) = (&self.bus.bus, &guardians[..]) {
             self.conclude(&self.scatter(guardian, &stop)?)?;
@@ -457,7 +463,7 @@ fn announce_in_guests(prepared: &Prepared, about: &[String]) {
     let plan = &prepared.plan;
     let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
     let cells = counted(prepared.cells.len(), "cell");
-    eprintln!("{title}\n{cells}, {} each, in guests", prepared.times());
+    eprintln!("{title}\n{cells}, {} each, kernel by kernel", prepared.times());
     about.iter().for_each(|line| eprintln!("{line}"));
     note(prepared);
     for (reason, cells) in by_reason(&prepared.skips, shown) {

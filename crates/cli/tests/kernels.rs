@@ -18,7 +18,7 @@ fn pitot(dir: &Path, own_kernels: bool, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-fn text(output: &Output) -> String {
+fn text_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
@@ -35,10 +35,10 @@ fn what_is_no_kernel_is_refused_with_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str], wanted: &str| {
         let output = pitot(dir.path(), true, arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output));
-        assert!(text(&output).contains(wanted), "{arguments:?}: {}", text(&output));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text_of(&output));
+        assert!(text_of(&output).contains(wanted), "{arguments:?}: {}", text_of(&output));
     };
-    assert!(text(&pitot(dir.path(), true, &["kernel", "list"])).contains("pitot kernel install"));
+    assert!(text_of(&pitot(dir.path(), true, &["kernel", "list"])).contains("pitot kernel install"));
     std::fs::write(dir.path().join("vmlinuz"), "#!/bin/sh\n").unwrap();
     refused(&["kernel", "add", "vmlinuz"], "is no kernel");
     refused(&["kernel", "add", "no-such-file"], "cannot be read");
@@ -54,7 +54,7 @@ fn a_plan_with_kernels_is_checked_before_a_guest_is_started() {
     let of = |kernels: &str, more: &str, arguments: &[&str]| {
         std::fs::write(dir.path().join("plan.toml"), plan(kernels, more)).unwrap();
         let output = pitot(dir.path(), true, &[&["run", "plan.toml"], arguments].concat());
-        (output.status.code(), text(&output))
+        (output.status.code(), text_of(&output))
     };
     let (code, said) = of("[6.12]", "", &[]);
     assert!(code == Some(2) && said.contains("write it as a text: \"6.12\""), "{said}");
@@ -69,10 +69,16 @@ fn a_plan_with_kernels_is_checked_before_a_guest_is_started() {
     );
     let output = pitot(dir.path(), true, &["soak", "plan.toml", "--for", "1s"]);
     assert!(
-        output.status.code() == Some(2) && text(&output).contains("a soak starts no guests"),
+        output.status.code() == Some(2) && text_of(&output).contains("a soak starts no guests"),
         "{}",
-        text(&output)
+        text_of(&output)
     );
+    let (code, said) = of("[\"gvisor\", \"a\"]", "[kernels.a]\nkernel = \"6.12\"\n", &["--dry-run"]);
+    assert!(code == Some(0) && said.contains("the suite `sandbox` compares it"), "{said}");
+    let (code, said) = of("[\"host\", \"gvisor\"]", "", &["--dry-run"]);
+    assert!(code == Some(0) && !said.contains("skipped"), "{said}");
+    let (code, said) = of("[\"a\"]", "[kernels.a]\nkernel = \"gvisor\"\nappend = \"quiet\"\n", &[]);
+    assert!(code == Some(2) && said.contains("has no boot parameters"), "{said}");
     let (code, said) = of("[\"host\", \"a\"]", "[kernels.a]\nkernel = \"6.12\"\n", &["--dry-run"]);
     assert!(code == Some(0) && said.contains("# skipped: host, loop+epoll-et"), "{said}");
 }
@@ -81,7 +87,7 @@ fn a_plan_with_kernels_is_checked_before_a_guest_is_started() {
 #[test]
 fn a_cell_is_carried_out_in_a_guest_and_what_it_counts_is_no_time() {
     let dir = tempfile::tempdir().unwrap();
-    let listed = text(&pitot(dir.path(), false, &["kernel", "list"]));
+    let listed = text_of(&pitot(dir.path(), false, &["kernel", "list"]));
     let kernel = listed.split(':').next().unwrap();
     let said = pitot(
         dir.path(),
@@ -98,19 +104,25 @@ fn a_cell_is_carried_out_in_a_guest_and_what_it_counts_is_no_time() {
             "read -r a b release rest < /proc/version; echo $release; exit 7",
         ],
     );
-    assert_eq!(said.status.code(), Some(7), "{}", text(&said));
-    assert!(text(&said).starts_with(&kernel[..1]), "{}", text(&said));
+    assert_eq!(said.status.code(), Some(7), "{}", text_of(&said));
+    assert!(text_of(&said).starts_with(&kernel[..1]), "{}", text_of(&said));
 
     let name = format!("[kernels.one]\nkernel = \"{kernel}\"\nappend = \"nokaslr\"\n");
-    std::fs::write(dir.path().join("plan.toml"), plan("[\"one\"]", &name)).unwrap();
+    // Both are measured in one guest.
+    let servers = "server = [\"loop+epoll-et\", \"thread\"]";
+    let text = plan("[\"one\"]", &name).replace("server = [\"loop+epoll-et\"]", servers);
+    std::fs::write(dir.path().join("plan.toml"), text).unwrap();
     let output = pitot(dir.path(), false, &["run", "plan.toml", "-o", "run.pitot"]);
-    assert!(output.status.success(), "{}", text(&output));
+    assert!(output.status.success(), "{}", text_of(&output));
     let run = Run::open(&dir.path().join("run.pitot")).unwrap();
+    assert_eq!(run.cells.len(), 2);
+    let other = &run.cells[1].repetitions[0];
+    assert_ne!(other.verdict.kind, VerdictKind::Failed, "{}", text_of(&output));
     let repetition = &run.cells[0].repetitions[0];
-    assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{}", text(&output));
+    assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{}", text_of(&output));
     assert_eq!(repetition.host, "one");
     let value = |name: &str| metric::find(name).unwrap().of(repetition);
-    if text(&output).contains("EMULATED PROCESSOR") {
+    if text_of(&output).contains("EMULATED PROCESSOR") {
         let (all, own) = (value("instructions-per-request").unwrap(), value("server-instructions").unwrap());
         assert!(all > own && own > 1_000.0, "{all} {own}");
         assert_eq!((value("throughput"), value("latency-p50"), value("cpu-per-request")), (None, None, None));

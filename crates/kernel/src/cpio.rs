@@ -2,7 +2,10 @@
 //! (Documentation/driver-api/early-userspace/buffer-format.rst).
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 const MAGIC: &[u8; 6] = b"070701";
 const HEADER_BYTES: usize = 110;
@@ -10,6 +13,8 @@ const TRAILER: &str = "TRAILER!!!";
 /// A longer name is no name.
 const NAME_BYTES_MAX: usize = 4096;
 
+/// The bits of a mode that say what kind of entry it is.
+const KIND: u32 = 0o170_000;
 const DIRECTORY: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
@@ -93,8 +98,41 @@ fn padding(length: usize) -> usize {
 }
 
 /// Reads the files of an archive. None if it is cut short or is none: an archive that ends with its trailer is whole.
-pub(crate) fn read(mut from: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
+pub(crate) fn read(from: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
+    entries(from, |mode, path, content| {
+        if mode & KIND == FILE {
+            files.push((path.to_owned(), content.to_vec()));
+        }
+    })?;
+    Some(files)
+}
+
+/// Makes what an archive has below a folder: directories, files and links, and no devices. The archive is one of our own making.
+pub(crate) fn unpack(from: &[u8], folder: &Path) -> io::Result<()> {
+    let mut outcome = Ok(());
+    let make = |mode: u32, path: &str, content: &[u8]| -> io::Result<()> {
+        let place = folder.join(path);
+        match mode & KIND {
+            DIRECTORY => fs::create_dir_all(place),
+            LINK => symlink(String::from_utf8_lossy(content).as_ref(), place),
+            FILE => {
+                fs::write(&place, content)?;
+                fs::set_permissions(&place, fs::Permissions::from_mode(mode & 0o777))
+            }
+            _ => Ok(()),
+        }
+    };
+    let is_whole = entries(from, |mode, path, content| {
+        if outcome.is_ok() {
+            outcome = make(mode, path, content);
+        }
+    });
+    outcome.and(is_whole.ok_or_else(|| io::ErrorKind::InvalidData.into()))
+}
+
+/// Calls `visit` with mode, path and content of each entry. None if the archive is cut short or is none.
+fn entries(mut from: &[u8], mut visit: impl FnMut(u32, &str, &[u8])) -> Option<()> {
     loop {
         let header = take(&mut from, HEADER_BYTES)?;
         let field = |number: usize| {
@@ -106,16 +144,14 @@ pub(crate) fn read(mut from: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
         if &header[..MAGIC.len()] != MAGIC || name == 0 || name > NAME_BYTES_MAX {
             return None;
         }
-        let path = std::str::from_utf8(&take(&mut from, name)?[..name - 1]).ok()?.to_owned();
+        let path = std::str::from_utf8(&take(&mut from, name)?[..name - 1]).ok()?;
         take(&mut from, padding(HEADER_BYTES + name))?;
         if path == TRAILER {
-            return Some(files);
+            return Some(());
         }
-        let content = take(&mut from, size)?.to_vec();
+        let content = take(&mut from, size)?;
         take(&mut from, padding(size))?;
-        if field(1)? & 0o170_000 == FILE {
-            files.push((path, content));
-        }
+        visit(field(1)?, path, content);
     }
 }
 
@@ -155,6 +191,17 @@ mod tests {
         let files = read(&archive()).unwrap();
         assert_eq!(files, [("usr/bin/x".to_owned(), b"abcde".to_vec()), ("empty".to_owned(), Vec::new())]);
         assert_eq!(archive().len() % 4, 0);
+    }
+
+    #[test]
+    fn what_is_written_is_unpacked_but_for_devices() {
+        let folder = tempfile::tempdir().unwrap();
+        unpack(&archive(), folder.path()).unwrap();
+        let at = |name: &str| folder.path().join(name);
+        assert_eq!(fs::read(at("bin/x")).unwrap(), b"abcde");
+        assert_eq!(fs::metadata(at("usr/bin/x")).unwrap().permissions().mode() & 0o777, 0o755);
+        assert!(at("proc").is_dir() && !at("dev/console").exists());
+        assert!(unpack(&archive()[..200], folder.path()).is_err());
     }
 
     #[test]

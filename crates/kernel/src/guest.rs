@@ -1,17 +1,19 @@
 //! A guest: QEMU with a kernel and an initramfs, from its start to its end.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use pitot_results::Failure;
 use pitot_sys::spawn;
 
-use crate::cpio;
 use crate::image::{OWN, with_job};
-use crate::job::{Job, JobOutcome, OUTCOME, RESULT, STDERR, STDOUT, Summary};
+use crate::job::{Job, JobOutcome};
+use crate::running::{Ended, Running, last_lines};
 use crate::store::Kernel;
 
 /// The program.
@@ -24,12 +26,10 @@ pub const QEMU: &str = "qemu-system-x86_64";
 const PARAMETERS: &str =
     "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off cryptomgr.notests rdinit=/usr/bin/pitot";
 
+/// The device of KVM.
+const KVM: &str = "/dev/kvm";
 /// How long a kernel may take under KVM until it finds that it has nothing to start.
 const TRIAL: Duration = Duration::from_secs(15);
-/// How often QEMU is looked at.
-const INTERVAL: Duration = Duration::from_millis(20);
-/// Lines of the console that are shown where nothing came back.
-const CONSOLE_LINES: usize = 6;
 
 /// What a guest's clock counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,20 +75,57 @@ pub fn qemu() -> Result<PathBuf, Failure> {
     })
 }
 
-/// The clock of guests that measure. KVM is tried, as a device that opens does not always run a kernel: one without anything
-/// to start ends at once.
-pub fn clock_of_this_machine(qemu: &Path, kernel: &Kernel) -> Clock {
-    if File::options().read(true).write(true).open("/dev/kvm").is_err() {
-        return Clock::Instructions;
+/// The clock of guests that measure, and why it counts no time, if it does not: a sentence's beginning. KVM is tried, as a device
+/// that opens does not always run a kernel: one without anything to start ends at once.
+pub fn clock_of_this_machine(qemu: &Path, kernel: &Kernel) -> (Clock, String) {
+    match try_kvm(qemu, kernel) {
+        Ok(()) => (Clock::Time, String::new()),
+        Err(why) => (Clock::Instructions, why),
+    }
+}
+
+fn try_kvm(qemu: &Path, kernel: &Kernel) -> Result<(), String> {
+    if let Err(e) = File::options().read(true).write(true).open(KVM) {
+        return Err(match e.kind() {
+            io::ErrorKind::NotFound => format!("there is no KVM here ({KVM})"),
+            _ => format!("KVM cannot be used here ({KVM}: {e})"),
+        });
     }
     let mut command = Command::new(qemu);
     command.args(COMMON).args(Clock::Time.options()).args(["-m", "256", "-append", "panic=-1", "-kernel"]);
-    command.arg(&kernel.image).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.arg(&kernel.image).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     spawn::isolate(&mut command, &[]);
-    let Ok(child) = command.spawn() else { return Clock::Instructions };
-    match (Running { child }).wait(TRIAL, &|| false) {
-        Ok(Some(status)) if status.success() => Clock::Time,
-        _ => Clock::Instructions,
+    let mut child = command.spawn().map_err(|e| format!("{QEMU} cannot be started with KVM ({e})"))?;
+    // After an error of KVM QEMU holds the machine and goes on waiting.
+    let (sender, refused) = channel();
+    let said = child.stderr.take().map(BufReader::new);
+    let reader = std::thread::spawn(move || {
+        let lines = said.into_iter().flat_map(|said| said.lines().map_while(Result::ok));
+        for line in lines.filter(|line| line.contains("KVM")) {
+            let _ = sender.send(line);
+        }
+    });
+    let first = RefCell::new(None);
+    let is_refused = || {
+        let mut first = first.borrow_mut();
+        if first.is_none() {
+            *first = refused.try_recv().ok();
+        }
+        first.is_some()
+    };
+    let ended = Running { child }.wait(TRIAL, &is_refused);
+    let _ = reader.join();
+    let release = &kernel.release;
+    match (ended, first.into_inner().or_else(|| refused.try_recv().ok())) {
+        (Ok(Some(status)), _) if status.success() => Ok(()),
+        (_, Some(said)) => Err(format!("KVM does not run Linux {release} here (QEMU: {said})")),
+        (Ok(None), None) => {
+            Err(format!("KVM did not start Linux {release} here within {} s", TRIAL.as_secs()))
+        }
+        (Ok(Some(status)), None) => {
+            Err(format!("KVM does not run Linux {release} here (QEMU ended with {status})"))
+        }
+        (Err(e), None) => Err(format!("KVM cannot be tried here ({e})")),
     }
 }
 
@@ -116,17 +153,6 @@ pub struct Boot<'a> {
     pub dir: &'a Path,
     /// It is ended after this time.
     pub timeout: Duration,
-}
-
-/// How a guest ended.
-#[derive(Debug)]
-pub enum Ended {
-    /// The job was carried out, whatever came of it.
-    Done(JobOutcome),
-    /// Nothing came back: why, in a sentence.
-    Failed(String),
-    /// `stop` was true.
-    Stopped,
 }
 
 impl Boot<'_> {
@@ -158,7 +184,7 @@ impl Boot<'_> {
         })?;
         let ended = Running { child }.wait(self.timeout, stop).map_err(cannot)?;
         let came = fs::read(&line).unwrap_or_default();
-        let outcome = match (outcome(&came), ended) {
+        let outcome = match (JobOutcome::read(&came), ended) {
             (Some(outcome), _) => Ended::Done(outcome),
             (None, None) if stop() => Ended::Stopped,
             (None, ended) => Ended::Failed(self.why(ended, &said, &console)),
@@ -185,69 +211,14 @@ impl Boot<'_> {
             Some(status) => format!("QEMU ended with {status}"),
         };
         let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
-        let printable = |text: &str| -> String { text.chars().filter(|c| !c.is_control()).collect() };
         let said = read(said);
-        let console = read(console);
-        let lines: Vec<&str> = match said.trim().is_empty() {
-            false => said.lines().filter(|line| !line.contains("warning")).collect(),
-            true => console.lines().collect(),
+        let lines = match said.trim().is_empty() {
+            false => said.lines().filter(|line| !line.contains("warning")).collect::<Vec<_>>().join("\n"),
+            true => read(console),
         };
-        // A panic says why in its first line.
-        let panic = lines.iter().position(|line| line.contains("Kernel panic"));
-        let first = panic.unwrap_or(lines.len().saturating_sub(CONSOLE_LINES));
-        let last: Vec<String> =
-            lines[first..].iter().take(CONSOLE_LINES).map(|line| printable(line.trim())).collect();
-        if last.is_empty() { what } else { format!("{what}; the last it said: {}", last.join(" | ")) }
-    }
-}
-
-/// What came through the line.
-fn outcome(came: &[u8]) -> Option<JobOutcome> {
-    let mut outcome = JobOutcome::default();
-    let mut is_there = false;
-    for (name, content) in cpio::read(came)? {
-        match name.as_str() {
-            OUTCOME => {
-                let summary: Summary = serde_json::from_slice(&content).ok()?;
-                is_there = true;
-                outcome.code = summary.code;
-                outcome.reason = summary.reason;
-                outcome.elapsed = Duration::from_nanos(summary.elapsed_ns);
-                outcome.release = summary.release;
-            }
-            STDOUT => outcome.stdout = content,
-            STDERR => outcome.stderr = content,
-            RESULT => outcome.result = Some(content),
-            _ => {}
+        match last_lines(&lines) {
+            last if last.is_empty() => what,
+            last => format!("{what}; the last it said: {last}"),
         }
-    }
-    is_there.then_some(outcome)
-}
-
-/// QEMU, which ends with this at the latest.
-struct Running {
-    child: Child,
-}
-
-impl Running {
-    /// Waits until it ends; none if it was killed for lack of time or since `stop` was true.
-    fn wait(mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(Some(status));
-            }
-            if began.elapsed() > timeout || stop() {
-                return Ok(None);
-            }
-            std::thread::sleep(INTERVAL);
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

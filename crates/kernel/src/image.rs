@@ -76,6 +76,20 @@ impl Image {
             })
     }
 
+    /// Makes what the archive has below a folder, for a kernel that takes its files from there; devices are left out.
+    ///
+    /// # Errors
+    /// As [`Image::write`].
+    pub fn unpack(&self, folder: &Path) -> Result<(), Failure> {
+        let archive = folder.with_extension("cpio");
+        self.write(&archive)?;
+        let unpacked = fs::create_dir_all(folder)
+            .and_then(|()| fs::read(&archive))
+            .and_then(|archive| crate::cpio::unpack(&archive, folder));
+        let _ = fs::remove_file(&archive);
+        unpacked.map_err(|e| cannot_write(folder, &e))
+    }
+
     fn fill<W: Write>(&self, parts: &mut Parts<W>) -> Result<(), (PathBuf, io::Error)> {
         let named = |path: &str| {
             let path = PathBuf::from(path);

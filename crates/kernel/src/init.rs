@@ -30,15 +30,32 @@ const MOUNTS: [(&str, &str); 8] = [
     ("cgroup2", "/sys/fs/cgroup"),
 ];
 
+/// Is the first process of a sandbox, in which all is mounted and the loopback interface is up: carries out the job, and writes
+/// what came of it to a file.
+///
+/// # Errors
+/// If this is not the first process of a sandbox, or the file cannot be written.
+pub fn first_process_of_sandbox(answer: &Path) -> io::Result<()> {
+    check()?;
+    let answered = carry_out()?;
+    fs::write(answer, answered)
+}
+
+fn check() -> io::Result<()> {
+    match std::process::id() == 1 && Path::new(JOB).exists() {
+        true => Ok(()),
+        false => Err(io::Error::other("this is not the first process of a guest")),
+    }
+}
+
 /// Is the first process of a guest, from its start to its end. It returns only where it is not in one.
 ///
 /// # Errors
 /// If this is not the first process of a guest.
 pub fn first_process() -> io::Result<()> {
-    if std::process::id() != 1 || !Path::new(JOB).exists() {
-        return Err(io::Error::other("this is not the first process of a guest"));
-    }
-    if let Err(e) = carry_out() {
+    check()?;
+    mount_all();
+    if let Err(e) = carry_out().and_then(|answer| send(&answer)) {
         // It goes to the console, of which the host shows the end.
         eprintln!("pitot: the job could not be carried out: {e}");
     }
@@ -47,7 +64,7 @@ pub fn first_process() -> io::Result<()> {
     Ok(rustix::system::reboot(RebootCommand::Restart)?)
 }
 
-fn carry_out() -> io::Result<()> {
+fn mount_all() {
     for (kind, place) in MOUNTS {
         let _ = fs::create_dir_all(place);
         let _ = mount(kind, place, kind, MountFlags::NOSUID, None);
@@ -55,13 +72,17 @@ fn carry_out() -> io::Result<()> {
     for (link, target) in [("/dev/fd", "/proc/self/fd"), ("/dev/stdin", "/proc/self/fd/0")] {
         let _ = std::os::unix::fs::symlink(target, link);
     }
+    if let Err(e) = pitot_sys::loopback::raise() {
+        eprintln!("pitot: the loopback interface is down: {e}");
+    }
+}
+
+/// Carries out the job; returned is what came of it, as an archive.
+fn carry_out() -> io::Result<Vec<u8>> {
     let mut summary = Summary {
         release: rustix::system::uname().release().to_string_lossy().into_owned(),
         ..Summary::default()
     };
-    if let Err(e) = pitot_sys::loopback::raise() {
-        eprintln!("pitot: the loopback interface is down: {e}");
-    }
     let job: Job = serde_json::from_slice(&fs::read(JOB)?)?;
     let began = Instant::now();
     match run(&job) {
@@ -69,7 +90,7 @@ fn carry_out() -> io::Result<()> {
         Err(e) => summary.reason = e.to_string(),
     }
     summary.elapsed_ns = began.elapsed().as_nanos() as u64;
-    send(&job, &summary)
+    archive(&job, &summary)
 }
 
 /// Runs the program. Meanwhile this process takes in the orphans, as the first one does.
@@ -105,12 +126,17 @@ fn output(name: &str) -> String {
     format!("/run/{name}")
 }
 
-fn send(job: &Job, summary: &Summary) -> io::Result<()> {
+fn send(archive: &[u8]) -> io::Result<()> {
     let mut line = OpenOptions::new().read(true).write(true).open(LINE)?;
     let mut mode = tcgetattr(&line)?;
     // Bytes go through as they are.
     mode.make_raw();
     tcsetattr(&line, OptionalActions::Now, &mode)?;
+    line.write_all(archive)?;
+    Ok(tcdrain(&line)?)
+}
+
+fn archive(job: &Job, summary: &Summary) -> io::Result<Vec<u8>> {
     let mut archive = Writer::new(Vec::new());
     archive.file(OUTCOME, 0o644, &serde_json::to_vec(summary)?)?;
     for name in [STDOUT, STDERR] {
@@ -123,6 +149,5 @@ fn send(job: &Job, summary: &Summary) -> io::Result<()> {
     {
         archive.file(RESULT, 0o644, &result)?;
     }
-    line.write_all(&archive.finish()?)?;
-    Ok(tcdrain(&line)?)
+    archive.finish()
 }

@@ -39,7 +39,7 @@ impl Origin {
         parsed.ok_or_else(|| {
             Failure::misuse(
                 format!("`{text}` is no kernel that can be installed"),
-                "write debian:VERSION or debian:VERSION-cloud, such as debian:6.12-cloud; for a file: pitot kernel add",
+                "write debian:VERSION or debian:VERSION-cloud, such as debian:6.12-cloud, or gvisor; for a file: pitot kernel add",
             )
         })
     }

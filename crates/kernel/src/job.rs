@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cpio;
+
 /// Where the job stands in a guest.
 pub(crate) const JOB: &str = "/pitot/job.json";
+/// The folder of the job and of what it needs and writes.
+pub const FOLDER: &str = "/pitot";
 /// The names of what comes back, in the archive.
 pub(crate) const OUTCOME: &str = "outcome.json";
 pub(crate) const STDOUT: &str = "stdout";
@@ -43,6 +47,31 @@ pub struct JobOutcome {
     pub elapsed: Duration,
     /// The guest's kernel, as uname(1) prints it.
     pub release: String,
+}
+
+impl JobOutcome {
+    /// What came back; none if it is not whole.
+    pub(crate) fn read(came: &[u8]) -> Option<JobOutcome> {
+        let mut outcome = JobOutcome::default();
+        let mut is_there = false;
+        for (name, content) in cpio::read(came)? {
+            match name.as_str() {
+                OUTCOME => {
+                    let summary: Summary = serde_json::from_slice(&content).ok()?;
+                    is_there = true;
+                    outcome.code = summary.code;
+                    outcome.reason = summary.reason;
+                    outcome.elapsed = Duration::from_nanos(summary.elapsed_ns);
+                    outcome.release = summary.release;
+                }
+                STDOUT => outcome.stdout = content,
+                STDERR => outcome.stderr = content,
+                RESULT => outcome.result = Some(content),
+                _ => {}
+            }
+        }
+        is_there.then_some(outcome)
+    }
 }
 
 /// The small part of it.

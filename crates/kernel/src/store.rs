@@ -10,6 +10,8 @@ use crate::vmlinuz;
 
 const IMAGE: &str = "vmlinuz";
 const ABOUT: &str = "kernel.json";
+/// Names that plans have for kernels without an image.
+const RESERVED: [&str; 2] = ["host", crate::sandbox::GVISOR];
 /// No kernel is larger.
 const IMAGE_BYTES_MAX: u64 = 256 << 20;
 
@@ -101,6 +103,12 @@ impl Store {
             )
         })?;
         let name = name.map_or_else(|| vmlinuz::short(&release), str::to_owned);
+        if RESERVED.contains(&name.as_str()) {
+            return Err(Failure::misuse(
+                format!("`{name}` is the name of a kernel that is in no guest"),
+                "give another: --name NAME",
+            ));
+        }
         if !is_name(&name) {
             return Err(Failure::misuse(
                 format!("`{name}` cannot be the name of a kernel"),
@@ -172,6 +180,7 @@ mod tests {
         store.add(&path, "a file", Some("mine")).unwrap();
         assert_eq!(store.list().len(), 2);
         assert!(store.add(&path, "a file", Some("../mine")).is_err());
+        assert!(store.add(&path, "a file", Some("gvisor")).unwrap_err().what.contains("in no guest"));
         std::fs::write(&path, "#!/bin/sh\n").unwrap();
         assert!(store.add(&path, "a file", None).unwrap_err().what.contains("is no kernel"));
         store.remove("6.1").unwrap();

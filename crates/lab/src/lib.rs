@@ -29,10 +29,11 @@ pub use pitot_fault as fault;
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
 pub use pitot_results::{Latency, VerdictKind};
 pub use plan::{
-    AS_FOUND, Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Foreign, HOST_KERNEL,
-    Helper, HostLimits, KERNEL_FACTOR, KernelUse, Levels, Measure, Order, Placement, Plan, PlanError,
-    PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready, SERVER_FACTOR, SETTINGS_FACTOR,
-    ServerSpec, SettingSet, Settings, SkipRecord, SoakPlan, Takes, TargetUse, Value, expand, plan_schema,
+    AS_FOUND, Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Foreign,
+    GVISOR_KERNEL, HOST_KERNEL, Helper, HostLimits, KERNEL_FACTOR, KernelUse, Levels, Measure, Order,
+    Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready,
+    SERVER_FACTOR, SETTINGS_FACTOR, ServerSpec, SettingSet, Settings, SkipRecord, SoakPlan, Takes, TargetUse,
+    Value, expand, plan_schema,
 };
 pub use record::{
     CellRecord, CpuSample, HostRecord, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample,
@@ -41,7 +42,7 @@ pub use record::{
 pub use runfile::{RunFileError, RunWriter};
 pub use runner::{
     Arrival, Carrier, FaultNews, Finished, Ground, Guardian, Leftovers, OtherRun, Outcome, Part, PartCell,
-    Prepared, Progress, RunLock, Setting, ShownCell, StandingLoad, StandingServer, Ways, prepare,
+    Prepared, Progress, RunLock, Setting, ShownCell, StandingLoad, StandingServer, Ways, check_part, prepare,
     prepare_elsewhere, prepare_under, push, resume, resume_scattered, run_part, serve_agent,
 };
 pub use self_check::SelfCheck;

@@ -75,6 +75,12 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("postgres", "apt-get install postgresql"),
     program("python3", "apt-get install python3"),
     Requirement { name: "root", cure: "run as root", probe: Probe::Kernel(is_root) },
+    // It takes go minutes to build.
+    Requirement {
+        name: "runsc",
+        cure: "pitot kernel install gvisor --yes",
+        probe: Probe::Kernel(has_gvisor),
+    },
     program("script", "apt-get install bsdutils"),
     program("setpriv", "apt-get install util-linux"),
     program("smtp-sink", "apt-get install postfix"),
@@ -138,6 +144,11 @@ fn has_guest_kernel() -> bool {
     let has_kernel = |entry: std::fs::DirEntry| entry.path().join("vmlinuz").is_file();
     let kernels = std::fs::read_dir(cache().join("pitot/kernels")).into_iter().flatten().flatten();
     program("qemu-system-x86_64", "").is_met() && kernels.into_iter().any(has_kernel)
+}
+
+/// Whether gVisor is there, installed by Pitot or in `PATH`.
+fn has_gvisor() -> bool {
+    cache().join("pitot/kernels/gvisor/bin/runsc").is_file() || program("runsc", "").is_met()
 }
 
 fn is_root() -> bool {

@@ -51,6 +51,28 @@ pub fn enter_cgroup(command: &mut Command, members: std::fs::File) {
     unsafe { command.pre_exec(move || Ok(rustix::io::write(&members, b"0").map(drop)?)) };
 }
 
+/// Makes `command` start its program in a mount namespace of its own (mount_namespaces(7)), so that what it mounts is gone with it.
+///
+/// The program cannot be started without CAP_SYS_ADMIN.
+pub fn own_mounts(command: &mut Command) {
+    let prepare = || {
+        // SAFETY: both calls may be made between fork and exec; the strings are literals, and what is not given is null.
+        let failed = unsafe {
+            libc::unshare(libc::CLONE_NEWNS) < 0
+                || libc::mount(
+                    std::ptr::null(),
+                    c"/".as_ptr(),
+                    std::ptr::null(),
+                    libc::MS_REC | libc::MS_SLAVE,
+                    std::ptr::null(),
+                ) < 0
+        };
+        if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: the closure runs between fork and exec and makes two system calls.
+    unsafe { command.pre_exec(prepare) };
+}
+
 /// Makes `command` start its program in a session of its own, without a terminal and with SIGHUP ignored, so that it goes
 /// on when its starter and the terminal of that are gone.
 pub fn detach(command: &mut Command) {

@@ -51,6 +51,22 @@ impl Installation {
         Installation { name: target.name.clone(), folder, steps, sources: target.sources.clone() }
     }
 
+    /// The steps for a program in Go that is no target: `sources` are files of its module, `go.mod` and `go.sum` among them, by
+    /// which go checks all that it fetches, and `build` is the command that makes it, started in `folder`.
+    pub fn of_go_module(
+        name: &str,
+        folder: PathBuf,
+        sources: &[(&str, &str)],
+        build: &[&str],
+    ) -> Installation {
+        Installation {
+            name: name.to_owned(),
+            folder: Some(folder),
+            steps: vec![Step::Run(build.iter().map(|word| (*word).to_owned()).collect())],
+            sources: sources.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
+        }
+    }
+
     /// What will be done, a line for each step.
     pub fn lines(&self) -> Vec<String> {
         let folder = self.folder.iter().map(|folder| format!("make {} anew", folder.display()));

@@ -3,12 +3,31 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use pitot_lab::{Guardian, Part, RunLock, RunState, Setting, run_part};
+use pitot_lab::{Guardian, Part, RunLock, RunState, Setting, check_part, run_part};
 use pitot_results::Failure;
 
 use crate::catalog::catalog;
 
 use super::own_path;
+
+/// Writes which cells of the part that a file describes cannot be run on this machine: pairs of the number of a cell and the reason, as
+/// JSON.
+pub(super) fn check(part: &Path, output: &Path) -> Result<ExitCode, Failure> {
+    let cannot = check_part(&read(part)?, &catalog()?);
+    let text = serde_json::to_vec(&cannot).unwrap_or_default();
+    std::fs::write(output, text).map(|()| ExitCode::SUCCESS).map_err(|e| {
+        Failure::run(format!("{} cannot be written: {e}", output.display()), "check the free space")
+    })
+}
+
+fn read(part: &Path) -> Result<Part, Failure> {
+    let wrong = |why: String| {
+        let cure = "use the same version of Pitot on all hosts";
+        Failure::misuse(format!("{} is no part of a run: {why}", part.display()), cure)
+    };
+    let text = std::fs::read_to_string(part).map_err(|e| wrong(e.to_string()))?;
+    serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))
+}
 
 /// Carries out the part that a file describes, into a new run file.
 pub(super) fn run(
@@ -17,12 +36,7 @@ pub(super) fn run(
     guardian: Guardian,
     stop: &dyn Fn() -> bool,
 ) -> Result<ExitCode, Failure> {
-    let wrong = |why: String| {
-        let cure = "use the same version of Pitot on all hosts";
-        Failure::misuse(format!("{} is no part of a run: {why}", part.display()), cure)
-    };
-    let text = std::fs::read_to_string(part).map_err(|e| wrong(e.to_string()))?;
-    let part: Part = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let part = read(part)?;
     let lock = RunLock::take(&part.name);
     let setting = Setting {
         pitot: &own_path()?,

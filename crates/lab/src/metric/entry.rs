@@ -113,12 +113,15 @@ impl Metric {
     /// The value of a repetition, in `unit`; none if the repetition did not record what it needs. Where the clock counted
     /// instructions, nothing that is measured in time has a value.
     pub fn of(&self, repetition: &Repetition) -> Option<f64> {
-        let is_of_time =
-            matches!(self.unit, Unit::PerSecond | Unit::Nanoseconds | Unit::Seconds | Unit::BytesPerSecond);
-        if is_of_time && repetition.counts_instructions() {
+        if self.is_of_time() && repetition.counts_instructions() {
             return None;
         }
         (self.read)(repetition)
+    }
+
+    /// Whether it is measured in time, so that it has no value where a clock counts instructions.
+    pub fn is_of_time(&self) -> bool {
+        matches!(self.unit, Unit::PerSecond | Unit::Nanoseconds | Unit::Seconds | Unit::BytesPerSecond)
     }
 
     /// Whether `section` shows it whatever the plan's own metric is.

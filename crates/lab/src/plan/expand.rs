@@ -2,7 +2,6 @@
 
 use super::definition::Plan;
 use super::host::{self, changes_host};
-use super::kernels;
 use super::levels::{FactorLevel, KERNEL_FACTOR, REPLICATE_FACTOR, SERVER_FACTOR, label};
 use super::options::{is_of_tls, opens_connections};
 use super::server::{External, FileContent, Helper, PlanFile, Program, TargetUse};
@@ -175,7 +174,7 @@ fn build(
             Some(("load", option)) => load.set(option, plan.placed(level)),
             _ if changes_host(name) => settings.extend(host::settings(plan, name, &level.to_string())),
             _ if *name == KERNEL_FACTOR => {
-                if let Some(reason) = kernels::why_not(&level.to_string()) {
+                if let Some(reason) = plan.why_no_kernel(&level.to_string()) {
                     return Err(reason.to_owned());
                 }
             }

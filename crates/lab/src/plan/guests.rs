@@ -3,7 +3,7 @@
 use pitot_results::Failure;
 
 use super::definition::Plan;
-use super::kernels::KernelUse;
+use super::kernels::{KernelUse, why_not};
 use super::levels::{FactorLevel, KERNEL_FACTOR};
 
 impl Plan {
@@ -15,12 +15,24 @@ impl Plan {
     /// The kernel of a cell: what the plan says of the level, or else the installed kernel of its name.
     pub fn kernel_of(&self, factors: &[FactorLevel]) -> Option<KernelUse> {
         let level = &factors.iter().find(|factor| factor.name == KERNEL_FACTOR)?.level;
+        Some(self.kernel_named(level))
+    }
+
+    fn kernel_named(&self, level: &str) -> KernelUse {
         let described = self.kernels.iter().find(|kernel| kernel.name == *level);
-        Some(described.cloned().unwrap_or_else(|| KernelUse {
-            name: level.clone(),
-            kernel: level.clone(),
+        described.cloned().unwrap_or_else(|| KernelUse {
+            name: level.to_owned(),
+            kernel: level.to_owned(),
             append: String::new(),
-        }))
+        })
+    }
+
+    /// Why a level of the factor makes no cells, if it makes none.
+    pub(super) fn why_no_kernel(&self, level: &str) -> Option<&'static str> {
+        let levels =
+            self.factors.iter().filter(|factor| factor.name == KERNEL_FACTOR).flat_map(|f| &f.levels);
+        let all: Vec<KernelUse> = levels.map(|level| self.kernel_named(&level.to_string())).collect();
+        why_not(&self.kernel_named(level), &all)
     }
 
     /// Refuses a plan that varies the kernel where everything runs on that of the host.

@@ -41,7 +41,7 @@ pub(crate) use host::changes_host;
 pub use host::{AS_FOUND, SETTINGS_FACTOR, SettingSet};
 pub(crate) use hosts::CPUS_APART;
 pub use hosts::Host;
-pub use kernels::{HOST_KERNEL, KernelUse};
+pub use kernels::{GVISOR_KERNEL, HOST_KERNEL, KernelUse};
 pub(crate) use levels::label;
 pub use levels::{Factor, FactorLevel, KERNEL_FACTOR, Levels, REPLICATE_FACTOR, SERVER_FACTOR};
 pub use published::{Exclusion, Published, PublishedValue};

@@ -50,23 +50,29 @@ pub struct Repetition {
     pub faults: Vec<FaultRecord>,
 }
 
-/// The figure of a verdict that says how many instructions were carried out in the measured part, by server, load and kernel.
+/// The figure of a verdict that says how many instructions were carried out in the measured part, by server, load and kernel;
+/// the lab's own are left out.
 const INSTRUCTIONS: &str = "instructions";
 /// In a second of a clock that counts instructions.
 const INSTRUCTIONS_PER_S: f64 = 1e9;
-/// CPUs that were busy for more than this share of the measured part were busy all the time: ticks do not say it better.
-const BUSY: f64 = 0.98;
+/// CPUs that were idle for less than this share of the measured part, or for less than some ticks of a hundredth of a second,
+/// were busy all the time: ticks do not say it better.
+const IDLE_SHARE: f64 = 0.02;
+const IDLE_S: f64 = 0.015;
 
 impl Repetition {
     /// Makes a repetition whose clock counted instructions, one to a nanosecond, one that says so, and nothing of time.
     pub fn count_instructions(&mut self) {
         if let Some(used) = &self.resources {
-            let busy_s = if used.server_cpus_busy_s > used.window_s * BUSY {
-                used.window_s
-            } else {
-                used.server_cpus_busy_s
+            let unknown_s = IDLE_S.max(used.window_s * IDLE_SHARE);
+            let busy_s = match used.server_cpus_busy_s {
+                busy_s if busy_s > used.window_s - unknown_s => used.window_s,
+                busy_s => busy_s,
             };
-            self.verdict.figures.push((INSTRUCTIONS.to_owned(), busy_s * INSTRUCTIONS_PER_S));
+            // Who watches is on the same CPU, and knows its own part to the nanosecond.
+            let watched_s = used.monitor_cpu_share * used.window_s;
+            let instructions = (busy_s - watched_s).max(0.0) * INSTRUCTIONS_PER_S;
+            self.verdict.figures.push((INSTRUCTIONS.to_owned(), instructions));
         }
         if let Some(load) = &mut self.load {
             load.latency_ns = Default::default();

@@ -38,7 +38,7 @@ pub use carry_out::{Finished, Outcome, Progress, Setting};
 pub use hosts::push;
 pub use local::{Guardian, Leftovers};
 pub use lock::{OtherRun, RunLock};
-pub use part::{Part, PartCell, run_part};
+pub use part::{Part, PartCell, check_part, run_part};
 pub use prepare::{Prepared, ShownCell, prepare, prepare_elsewhere};
 pub use repetition::FaultNews;
 pub use resume::resume;

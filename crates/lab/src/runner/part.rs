@@ -1,7 +1,7 @@
 //! A part of a run: what one machine can carry out alone, as a message.
 //!
 //! A part is one block, or one generation, of cells that are compared with each other, so that what is paired stays on one
-//! machine. It is a plan of its own, with one repetition; whoever carries it out writes a run file of its own, whose
+//! machine; or, where kernels are compared, one block of the cells of one guest. It is a plan of its own, with one repetition; whoever carries it out writes a run file of its own, whose
 //! repetitions take their place in the file of the whole run.
 
 use std::path::Path;
@@ -10,15 +10,20 @@ use pitot_results::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
-use crate::plan::{Cell, FactorLevel, Measure, Plan, label};
+use crate::plan::{
+    Cell, FactorLevel, KERNEL_FACTOR, Measure, Plan, REPLICATE_FACTOR, changes_host, expand, label,
+};
 use crate::statistics::Random;
 
 use super::carry_out::{Outcome, Progress, Setting};
 use super::hosts;
 use super::local::Guardian;
-use super::prepare::{Prepared, prepare};
-use super::slices::{Member, families};
+use super::prepare::{Prepared, limits, prepare};
+use super::slices::{Group, Member, families};
 use super::way::Ways;
+
+/// More cells are not measured in one guest: if it dies, so do their repetitions of a block.
+const GUEST_CELLS_MAX: usize = 8;
 
 /// A part of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,9 +66,7 @@ pub(super) fn parts(
     has: &dyn Fn(usize, u32) -> bool,
 ) -> Vec<(Part, Belongs)> {
     let plan = &prepared.plan;
-    let members: Vec<Member<'_>> =
-        prepared.cells.iter().map(|cell| Member { cell, measure: Measure::Slices }).collect();
-    let families = families(&members, plan.baseline.as_ref());
+    let groups = if plan.is_in_guests() { guests(&prepared.cells) } else { compared(prepared) };
     let times = |cell: usize| match prepared.ways.cells[cell].0 {
         Measure::Fresh => plan.repetitions,
         Measure::Slices => plan.generations.unwrap_or(1),
@@ -71,8 +74,8 @@ pub(super) fn parts(
     let blocks = (0..prepared.cells.len()).map(times).max().unwrap_or(0);
     let mut all = Vec::new();
     for block in 0..blocks {
-        for (number, family) in families.iter().enumerate() {
-            let cells: Vec<usize> = family
+        for (number, group) in groups.iter().enumerate() {
+            let cells: Vec<usize> = group
                 .cells
                 .iter()
                 .copied()
@@ -82,10 +85,54 @@ pub(super) fn parts(
                 continue;
             }
             let name = format!("f{number}-b{block}");
-            all.push(part(prepared, name, block, cells, seed));
+            // Each part has an order of its own, which a repeated part keeps. Guests of one block have the same, so that no
+            // kernel has a server earlier after its start than another kernel.
+            let order = match plan.is_in_guests() {
+                true => format!("g{}-b{block}", group.number),
+                false => name.clone(),
+            };
+            all.push(part(prepared, name, block, cells, seed ^ hash(&order)));
         }
     }
     all
+}
+
+/// Cells that one machine carries out together.
+struct Together {
+    cells: Vec<usize>,
+    /// Which of those that differ from it in the kernel alone have the same number.
+    number: usize,
+}
+
+/// Cells that are compared with each other.
+fn compared(prepared: &Prepared) -> Vec<Together> {
+    let members: Vec<Member<'_>> =
+        prepared.cells.iter().map(|cell| Member { cell, measure: Measure::Slices }).collect();
+    let families = families(&members, prepared.plan.baseline.as_ref());
+    let together = |(number, family): (usize, Group)| Together { cells: family.cells, number };
+    families.into_iter().enumerate().map(together).collect()
+}
+
+/// Cells that are measured one after the other in one guest: those of one kernel, since a guest takes longer to start than to
+/// measure. Replicates are apart by design, and settings of the host that differ would outlast their cells.
+fn guests(cells: &[Cell]) -> Vec<Together> {
+    let is_apart = |name: &str| [KERNEL_FACTOR, REPLICATE_FACTOR].contains(&name) || changes_host(name);
+    let levels = |cell: &Cell| -> Vec<FactorLevel> {
+        cell.factors.iter().filter(|f| is_apart(&f.name)).cloned().collect()
+    };
+    let mut guests: Vec<(Vec<FactorLevel>, Vec<usize>)> = Vec::new();
+    for (index, cell) in cells.iter().enumerate() {
+        let levels = levels(cell);
+        match guests.iter_mut().find(|(known, _)| *known == levels) {
+            Some((_, guest)) => guest.push(index),
+            None => guests.push((levels, vec![index])),
+        }
+    }
+    let pieces = |(_, cells): &(Vec<FactorLevel>, Vec<usize>)| -> Vec<Together> {
+        let pieces = cells.chunks(GUEST_CELLS_MAX).enumerate();
+        pieces.map(|(number, cells)| Together { cells: cells.to_vec(), number }).collect()
+    };
+    guests.iter().flat_map(pieces).collect()
 }
 
 fn part(prepared: &Prepared, name: String, block: u32, cells: Vec<usize>, seed: u64) -> (Part, Belongs) {
@@ -104,8 +151,8 @@ fn part(prepared: &Prepared, name: String, block: u32, cells: Vec<usize>, seed: 
     let plan = Plan {
         repetitions: 1,
         generations: Some(1),
-        // Each part has an order of its own, which a repeated part keeps. A positive signed number, as every seed.
-        seed: Some(Random::new(seed ^ hash(&name)).next_u64() >> 1),
+        // A positive signed number, as every seed.
+        seed: Some(Random::new(seed).next_u64() >> 1),
         ..prepared.plan.clone()
     };
     let part = Part { name, plan, cells: cells.iter().map(cell).collect(), controls };
@@ -123,6 +170,19 @@ pub(super) fn is_same(one: &[FactorLevel], other: &[FactorLevel]) -> bool {
 /// FNV-1a: the same in every version, unlike those of the standard library.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// Which cells of a part cannot be run on this machine, by their numbers, and why.
+pub fn check_part(part: &Part, catalog: &Catalog) -> Vec<(usize, String)> {
+    let (cells, skips) = expand(&part.plan, catalog, &limits(&part.plan, true));
+    let why_not = |(index, wanted): (usize, &PartCell)| {
+        if cells.iter().any(|cell| is_same(&cell.factors, &wanted.factors)) {
+            return None;
+        }
+        let skip = skips.iter().find(|skip| is_same(&skip.factors, &wanted.factors));
+        Some((index, skip.map_or_else(|| "it is no cell of the plan".to_owned(), |skip| skip.reason.clone())))
+    };
+    part.cells.iter().enumerate().filter_map(why_not).collect()
 }
 
 /// Carries out a part on this machine, into a new file.
@@ -168,4 +228,51 @@ pub fn run_part(
     hosts::with_machine(prepared, guardian, setting.pitot, |prepared, machine| {
         prepared.run_on(machine, output, setting, progress)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::prepare_elsewhere;
+    use crate::runner::tests::{catalog, parse};
+
+    fn parts_of(more: &str, factors: &str) -> Vec<(Part, Belongs)> {
+        let text = format!(
+            "repetitions = 2\n{more}[server]\nprotocol = \"busy\"\n[load]\nconnections = 2\n[factors]\n{factors}"
+        );
+        let prepared = prepare_elsewhere(parse(&text), String::new(), &catalog()).unwrap();
+        parts(&prepared, 7, &|_, _| false)
+    }
+
+    #[test]
+    fn a_guest_has_all_servers_of_its_kernel_in_an_order_that_the_kernels_of_a_block_share() {
+        let parts = parts_of(
+            "baseline = { kernel = \"6.1\" }\n",
+            "kernel = [\"6.1\", \"6.12\"]\nserver.model = [\"good\", \"hang\", \"refuse\"]\n",
+        );
+        let kernel = |part: &Part| part.cells[0].factors[0].level.clone();
+        let shown: Vec<_> =
+            parts.iter().map(|(part, at)| (kernel(part), at.block, part.cells.len())).collect();
+        let block = |number| [("6.1".to_owned(), number, 3), ("6.12".to_owned(), number, 3)];
+        assert_eq!(shown, [block(0), block(1)].concat());
+        for (part, _) in &parts {
+            assert!(part.cells.iter().all(|cell| cell.factors[0] == part.cells[0].factors[0]));
+        }
+        let seeds: Vec<_> = parts.iter().map(|(part, _)| part.plan.seed).collect();
+        assert!(seeds[0] == seeds[1] && seeds[2] == seeds[3] && seeds[0] != seeds[2], "{seeds:?}");
+        let names: std::collections::BTreeSet<_> = parts.iter().map(|(part, _)| &part.name).collect();
+        assert_eq!(names.len(), 4);
+    }
+
+    #[test]
+    fn replicates_are_in_guests_of_their_own_and_a_guest_has_few_cells() {
+        let parts = parts_of(
+            "",
+            "kernel = [\"6.1\"]\nreplicate = [\"a\", \"b\"]\nload.connections = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n",
+        );
+        let sizes: Vec<usize> = parts.iter().map(|(part, _)| part.cells.len()).collect();
+        assert_eq!(sizes, [8, 1, 8, 1, 8, 1, 8, 1]);
+        let replicate = |cell: &PartCell| cell.factors[1].level.clone();
+        assert!(parts.iter().all(|(p, _)| p.cells.iter().all(|c| replicate(c) == replicate(&p.cells[0]))));
+    }
 }

@@ -81,9 +81,7 @@ pub fn prepare_elsewhere(plan: Plan, source: String, catalog: &Catalog) -> Resul
 }
 
 fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) -> Result<Prepared, Failure> {
-    let descriptors =
-        pitot_sys::limits::raise_descriptors().unwrap_or_else(|_| pitot_sys::limits::descriptors());
-    let host = HostLimits { descriptors, missing: if is_here { missing(&plan) } else { Vec::new() } };
+    let host = limits(&plan, is_here);
     let (cells, mut skips) = expand(&plan, catalog, &host);
     let cells = if is_here { those_that_can_be_set(cells, &mut skips) } else { cells };
     if cells.is_empty() {
@@ -123,6 +121,13 @@ fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) 
         false => Vec::new(),
     };
     Ok(Prepared { plan, source, cells, ways, skips, cpus, warnings, needs, orders: Vec::new() })
+}
+
+/// What of this machine decides which cells can be run; programs are looked for where the plan is carried out here.
+pub(super) fn limits(plan: &Plan, is_here: bool) -> HostLimits {
+    let descriptors =
+        pitot_sys::limits::raise_descriptors().unwrap_or_else(|_| pitot_sys::limits::descriptors());
+    HostLimits { descriptors, missing: if is_here { missing(plan) } else { Vec::new() } }
 }
 
 /// The cells whose settings of the host this user can set here; the others are skipped.
@@ -272,6 +277,29 @@ impl Prepared {
     /// What is not, and how to mend it.
     pub fn check_needs(&self) -> Result<(), Failure> {
         refusal(&self.needs).map_or(Ok(()), Err)
+    }
+
+    /// Leaves cells out, by their numbers in ascending order, each for a reason.
+    ///
+    /// # Errors
+    /// If none is left.
+    pub fn leave_out(&mut self, cells: &[(usize, String)]) -> Result<(), Failure> {
+        debug_assert!(
+            self.ways.controls.is_empty(),
+            "cells that are measured elsewhere have no controls here"
+        );
+        for (cell, reason) in cells.iter().rev() {
+            self.ways.cells.remove(*cell);
+            let factors = self.cells.remove(*cell).factors;
+            self.skips.push(SkipRecord { factors, reason: reason.clone() });
+        }
+        match (&self.cells[..], self.skips.last()) {
+            ([], Some(skip)) => Err(Failure::misuse(
+                format!("nothing of the plan can be run: {}", skip.reason),
+                "use another plan, or other kernels",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The commands of all cells.

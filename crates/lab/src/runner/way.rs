@@ -29,7 +29,7 @@ const GENERATION_OVERHEAD_S: f64 = 0.1;
 const DESCRIPTORS_SPARE: u64 = 200;
 
 /// Why no cell of a plan that varies the kernel is measured in slices.
-const IN_GUESTS: &str = "it is in a guest, with a kernel that no other cell is measured on at the same time";
+const IN_GUESTS: &str = "each kernel is measured by itself, at a time of its own";
 
 /// How the cells of a plan are measured.
 #[derive(Clone, Debug, Default, PartialEq)]

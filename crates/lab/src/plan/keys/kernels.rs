@@ -1,6 +1,6 @@
 //! Kernels that a plan describes.
 
-use crate::plan::kernels::{HOST_KERNEL, KernelUse};
+use crate::plan::kernels::{GVISOR_KERNEL, HOST_KERNEL, KernelUse};
 use crate::plan::source::{Item, PlanError};
 use crate::plan::value::Value;
 
@@ -20,7 +20,7 @@ pub(in crate::plan) static KERNEL: &[Key<Description>] = &[
         name: "kernel",
         kind: Kind::Text(|d, text| d.kernel = text),
         presence: Presence::Optional,
-        doc: "The installed kernel (`pitot kernel list`). Default: the one of the table's name.",
+        doc: "The installed kernel (`pitot kernel list`), or `gvisor`. Default: the one of the table's name.",
     },
     Key {
         name: "append",
@@ -50,6 +50,12 @@ fn kernel(known: &mut Known<'_>, item: &Item<'_>) -> Result<KernelUse, PlanError
         return Err(item.error(what, "name parameters of the kernel alone"));
     }
     let name = item.key.clone();
+    if !read.append.is_empty()
+        && (read.kernel == GVISOR_KERNEL || name == GVISOR_KERNEL && read.kernel.is_empty())
+    {
+        let what = format!("`{GVISOR_KERNEL}` has no boot parameters");
+        return Err(item.error(what, "take `append` out"));
+    }
     Ok(KernelUse {
         kernel: if read.kernel.is_empty() { name.clone() } else { read.kernel },
         append: read.append,

@@ -1,4 +1,9 @@
-//! `pitot run` of a plan that varies the kernel: each part of the run is carried out in a guest, which is started for it.
+//! `pitot run` of a plan that varies the kernel: each part of the run is carried out on its kernel, in a guest or a sandbox that is
+//! started for it.
+
+mod ground;
+mod measured_in;
+mod possible;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -9,10 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pitot_kernel::{Boot, Clock, Ended, Image, Job, Kernel};
+use pitot_kernel::{Clock, Image};
 use pitot_lab::{
-    Arrival, Carrier, CellServer, Guardian, KernelUse, Outcome, Part, Plan, Prepared, Repetition,
-    Run as RunFile, RunState, Setting, resume_scattered,
+    Arrival, Carrier, CellServer, Guardian, HOST_KERNEL, KernelUse, Outcome, Part, Plan, Prepared,
+    Repetition, Run as RunFile, RunState, Setting, resume_scattered,
 };
 use pitot_results::Failure;
 
@@ -20,10 +25,10 @@ use crate::catalog::catalog;
 use crate::kernel_store::store;
 
 use super::progress::Display;
-use super::{PlanText, Run, announce_in_guests, own_path};
+use super::{PlanText, Run, announce_in_guests, counted, own_path};
+use ground::{Ground, Place, Task};
+use possible::{as_carried, leave_out_what_is_not};
 
-/// Memory of a guest, MiB: the initramfs twice, the programs, and what connections take.
-const MEMORY_MIB: u32 = 1536;
 /// What a guest may take besides its measurement: its start, and that of its programs.
 const START: Duration = Duration::from_secs(180);
 /// Under emulation a second of the guest's clock takes up to so many of the host's, where the host does other work besides.
@@ -33,17 +38,17 @@ const CELL_OVERHEAD_S: f64 = 3.0;
 /// How long [`Carrier::next`] waits.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Where the part and its result are in a guest.
-const PART: &str = "/pitot/part.json";
-const RESULT: &str = "/tmp/result.pitot";
-
 /// What is said wherever figures of emulated processors are shown.
-const EMULATED: &str = "EMULATED PROCESSOR: no KVM can be used here, so that the guests' processor was emulated, without caches, \
-                        with one CPU, and a clock that counts instructions. The figure is INSTRUCTIONS PER REQUEST of server, \
+const EMULATED: &str = "so that the guests' processor was emulated, without caches, with one CPU, and a clock that counts \
+                        instructions. The figure is INSTRUCTIONS PER REQUEST of server, \
                         load and kernel together. Only ratios between kernels of this run mean something: there is no latency and \
                         no rate, and nothing here compares with figures of this or any other machine.";
 const VIRTUALISED: &str = "The cells were measured in guests (KVM) with one CPU for server and load. Compare kernels of this run with \
                            each other, not with figures of the host.";
+const SANDBOXED: &str =
+    "Server and load of each cell shared one CPU, on the host's kernel as well as in gVisor's sandbox:";
+const SANDBOXED_TIMES: &str = "Requests per second are those of both together. CPU time in the sandbox is as gVisor accounts for it, \
+                               which leaves out a part of gVisor's own, and what else ran on the machine is not seen from inside.";
 
 impl Run {
     /// Whether the plan or the run to be resumed varies the kernel.
@@ -70,8 +75,20 @@ impl Run {
         let lock = self.lock(&plan.name, stop)?;
         let pitot = own_path()?;
         let catalog = catalog()?;
-        let mut guests = match &prepared {
-            Some(prepared) => Guests::of(prepared, &pitot, guardian.dir())?,
+        let mut prepared = prepared;
+        let mut guests = match &mut prepared {
+            Some(prepared) => {
+                let guests = Guests::of(prepared, &pitot, guardian.dir())?;
+                eprintln!(
+                    "asking {} which cells can be run there",
+                    counted(guests.common.kernels.len(), "kernel")
+                );
+                let Common { ground, kernels, .. } = &*guests.common;
+                leave_out_what_is_not(prepared, ground, kernels, stop)?;
+                let note = measured_in::fit(prepared, ground.clock());
+                prepared.warnings.extend(note);
+                guests
+            }
             None => Guests::of(
                 &pitot_lab::prepare_elsewhere(plan, String::new(), &catalog)?,
                 &pitot,
@@ -91,7 +108,7 @@ impl Run {
         let mut show = |news: &pitot_lab::Progress<'_>| display.show(news);
         let outcome = match (prepared, &self.resume) {
             (Some(mut prepared), _) => {
-                prepared.warnings.insert(0, guests.sentence().to_owned());
+                prepared.warnings.insert(0, guests.sentence.clone());
                 announce_in_guests(&prepared, &guests.about());
                 let output = self.output_of(&prepared.plan);
                 prepared.run_scattered(&output, setting, &mut guests, &mut show)?
@@ -106,81 +123,85 @@ impl Run {
     }
 }
 
-/// A part that waits for a guest.
+/// A part that waits for its place.
 struct Waiting {
     name: String,
     text: String,
     kernel: KernelUse,
-    installed: Kernel,
     timeout: Duration,
 }
 
-/// What all guests of a run share.
+/// What all places of a run share.
 struct Common {
-    qemu: PathBuf,
-    initramfs: PathBuf,
-    clock: Clock,
+    ground: Ground,
+    kernels: Vec<(KernelUse, Place)>,
     dir: PathBuf,
     waiting: Mutex<VecDeque<Waiting>>,
     stop: AtomicBool,
 }
 
-/// Carries parts into guests.
+/// Carries parts to the kernels on which they are carried out.
 struct Guests {
     common: Arc<Common>,
-    kernels: Vec<(KernelUse, Kernel)>,
+    /// What the reader must know of the figures.
+    sentence: String,
     arrivals: (Sender<Arrival>, Receiver<Arrival>),
     workers: Vec<JoinHandle<()>>,
-    /// How many guests are up at the same time.
+    /// How many parts are carried out at the same time.
     at_once: usize,
     begun: Cell<bool>,
 }
 
 impl Guests {
-    /// Looks for all that the guests of a plan need, and makes their initramfs.
+    /// Looks for all that the kernels of a plan need, and makes their files.
     fn of(prepared: &Prepared, pitot: &str, dir: &Path) -> Result<Guests, Failure> {
         let store = store();
-        let qemu = pitot_kernel::qemu()?;
-        let mut kernels: Vec<(KernelUse, Kernel)> = Vec::new();
+        let mut kernels: Vec<(KernelUse, Place)> = Vec::new();
         let mut image = Image::new(Path::new(pitot));
         for cell in &prepared.cells {
             let Some(kernel) = prepared.plan.kernel_of(&cell.factors) else { continue };
+            let is_here = kernel.kernel == HOST_KERNEL;
             if !kernels.iter().any(|(known, _)| known.name == kernel.name) {
-                let installed = store.get(&kernel.kernel)?;
-                kernels.push((kernel, installed));
+                let place = Place::find(&kernel, &store)?;
+                kernels.push((kernel, place));
             }
-            if let CellServer::External(program) = &cell.server {
+            if let (CellServer::External(program), false) = (&cell.server, is_here) {
                 for command in [&program.command, &program.version] {
                     command.first().map_or(Ok(String::new()), |program| image.program(program))?;
                 }
             }
         }
-        let Some((_, first)) = kernels.first() else {
+        if kernels.is_empty() {
             return Err(Failure::misuse(
                 "the plan has no cell in a guest",
                 "name kernels: kernel = [\"6.12\"]",
             ));
+        }
+        let places: Vec<&Place> = kernels.iter().map(|(_, place)| place).collect();
+        let (ground, why) = Ground::of(&places, &image, pitot, dir)?;
+        let sentence = match (ground.clock(), places.iter().any(|place| place.is_guest())) {
+            (Clock::Instructions, _) => format!("EMULATED PROCESSOR: {why}, {EMULATED}"),
+            (_, true) => VIRTUALISED.to_owned(),
+            (_, false) => {
+                let cpu = ground.cpus().first().map_or("one CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+                format!("{SANDBOXED} {cpu}. {SANDBOXED_TIMES}")
+            }
         };
-        let clock = pitot_kernel::clock_of_this_machine(&qemu, first);
-        let at_once = match clock {
+        let at_once = match ground.clock() {
             // What else runs meanwhile does not change a count.
             Clock::Instructions => pitot_sys::affinity::allowed().map_or(1, |cpus| cpus.len()),
             Clock::Time | Clock::Emulated => 1,
         };
-        let initramfs = dir.join("initramfs");
-        image.write(&initramfs)?;
         let common = Common {
-            qemu,
-            initramfs,
-            clock,
+            ground,
+            kernels,
             dir: dir.to_owned(),
             waiting: Mutex::default(),
             stop: AtomicBool::new(false),
         };
-        let common = Arc::new(common);
         Ok(Guests {
-            common,
-            kernels,
+            common: Arc::new(common),
+            sentence,
             arrivals: channel(),
             workers: Vec::new(),
             at_once,
@@ -188,20 +209,15 @@ impl Guests {
         })
     }
 
-    /// What the reader must know of the figures.
-    fn sentence(&self) -> &'static str {
-        if self.common.clock == Clock::Instructions { EMULATED } else { VIRTUALISED }
-    }
-
     /// The kernels and what is said of their figures, in lines.
     fn about(&self) -> Vec<String> {
-        let kernel = |(kernel, installed): &(KernelUse, Kernel)| {
+        let kernel = |(kernel, place): &(KernelUse, Place)| {
             let append =
                 if kernel.append.is_empty() { String::new() } else { format!(", {}", kernel.append) };
-            format!("kernel `{}`: Linux {} ({}){append}", kernel.name, installed.release, installed.from)
+            format!("kernel `{}`: {}{append}", kernel.name, place.about())
         };
-        let mut lines: Vec<String> = self.kernels.iter().map(kernel).collect();
-        lines.push(self.sentence().to_owned());
+        let mut lines: Vec<String> = self.common.kernels.iter().map(kernel).collect();
+        lines.push(self.sentence.clone());
         lines
     }
 
@@ -225,7 +241,7 @@ impl Guests {
 }
 
 impl Common {
-    /// Carries out parts until none is left. A guest dies with this thread.
+    /// Carries out parts until none is left. What carries them out dies with this thread.
     fn work(&self, arrivals: &Sender<Arrival>) {
         while !self.stop.load(Relaxed) {
             let next = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -239,56 +255,25 @@ impl Common {
 
     fn carry_out(&self, part: &Waiting) -> Arrival {
         let host = part.kernel.name.clone();
-        match self.result(part) {
-            Ok(result) => {
-                let file = self.dir.join(format!("{}.pitot", part.name));
-                match std::fs::write(&file, result) {
-                    Ok(()) => Arrival::Done { part: part.name.clone(), host, file },
-                    Err(e) => {
-                        let reason = format!("{} cannot be written: {e}", file.display());
-                        Arrival::Failed { part: part.name.clone(), host, reason }
-                    }
-                }
-            }
-            Err(reason) => Arrival::Failed { part: part.name.clone(), host, reason },
-        }
-    }
-
-    /// The run file of a part, or why there is none.
-    fn result(&self, part: &Waiting) -> Result<Vec<u8>, String> {
-        let words = ["/usr/bin/pitot", "run", "--part", PART, "--output", RESULT];
-        let job = Job { argv: words.map(str::to_owned).to_vec(), result: Some(RESULT.to_owned()) };
-        let boot = Boot {
-            qemu: &self.qemu,
-            kernel: &part.installed,
+        let failed = |reason: String| Arrival::Failed { part: part.name.clone(), host: host.clone(), reason };
+        let Some((_, place)) = self.kernels.iter().find(|(known, _)| known.name == part.kernel.name) else {
+            return failed("its kernel is not known".to_owned());
+        };
+        let task = Task {
+            name: &part.name,
+            text: &part.text,
             append: &part.kernel.append,
-            initramfs: &self.initramfs,
-            clock: self.clock,
-            memory_mib: MEMORY_MIB,
-            cpus: &[],
-            dir: &self.dir.join(&part.name),
             timeout: part.timeout,
+            only_check: false,
         };
-        let ended = boot.run(&job, &[(PART, part.text.as_bytes())], &|| self.stop.load(Relaxed));
-        let outcome = match ended.map_err(|failure| failure.what)? {
-            Ended::Done(outcome) => outcome,
-            Ended::Failed(why) => return Err(why),
-            Ended::Stopped => return Err("it was stopped".to_owned()),
+        let result = match self.ground.carry_out(place, task, &|| self.stop.load(Relaxed)) {
+            Ok(result) => result,
+            Err(reason) => return failed(reason),
         };
-        match (outcome.code, outcome.result) {
-            (Some(0), Some(result)) => Ok(result),
-            (code, _) => {
-                let said = String::from_utf8_lossy(&outcome.stderr).into_owned();
-                let line =
-                    said.lines().find(|line| line.starts_with("error")).or_else(|| said.lines().last());
-                Err(match (line, code) {
-                    (Some(line), _) => line.to_owned(),
-                    (None, Some(code)) => format!("pitot run ended with exit code {code} in the guest"),
-                    (None, None) => {
-                        format!("pitot run could not be started in the guest: {}", outcome.reason)
-                    }
-                })
-            }
+        let file = self.dir.join(format!("{}.pitot", part.name));
+        match std::fs::write(&file, result) {
+            Ok(()) => Arrival::Done { part: part.name.clone(), host, file },
+            Err(e) => failed(format!("{} cannot be written: {e}", file.display())),
         }
     }
 }
@@ -302,21 +287,12 @@ impl Carrier for Guests {
         let Some(kernel) = part.cells.first().and_then(|cell| part.plan.kernel_of(&cell.factors)) else {
             return Err(Failure::misuse("a part of the run names no kernel", "add the factor `kernel`"));
         };
-        let Some((_, installed)) = self.kernels.iter().find(|(known, _)| known.name == kernel.name) else {
-            return Err(Failure::misuse(
-                format!("there is no kernel `{}`", kernel.kernel),
-                "see pitot kernel list",
-            ));
-        };
         let plan = &part.plan;
         let cell_s = plan.warmup_s + plan.duration_s + CELL_OVERHEAD_S;
         let timeout = START + Duration::from_secs_f64(cell_s * part.cells.len() as f64 * SLOWDOWN_MAX);
-        // The guest has CPUs of its own, and what the host must have does not apply to it.
-        let plan = Plan { server_cpus: None, load_cpus: None, needs: None, ..plan.clone() };
-        let text = serde_json::to_string(&Part { plan, ..part.clone() })
+        let text = serde_json::to_string(&as_carried(part))
             .map_err(|e| Failure::run(format!("a part cannot be written: {e}"), "simplify the plan"))?;
-        let waiting =
-            Waiting { name: part.name.clone(), text, kernel, installed: installed.clone(), timeout };
+        let waiting = Waiting { name: part.name.clone(), text, kernel, timeout };
         self.common.waiting.lock().unwrap_or_else(PoisonError::into_inner).push_back(waiting);
         Ok(())
     }
@@ -330,7 +306,7 @@ impl Carrier for Guests {
     }
 
     fn complete(&self, repetition: &mut Repetition) {
-        if self.common.clock == Clock::Instructions {
+        if self.common.ground.clock() == Clock::Instructions {
             repetition.count_instructions();
         }
     }

@@ -1,0 +1,112 @@
+//! `pitot kernel run`.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+use pitot_kernel::{Boot, Clock, Ended, GVISOR, Image, Job, Sandbox, SandboxRun};
+use pitot_results::Failure;
+
+use crate::kernel_store::store;
+use crate::run::{guardian, own_path};
+
+/// Start a kernel in a guest, run a command in it, and end with the exit code of that.
+///
+/// The guest has Pitot as its first process, the command's program with its libraries and the files of its package, and
+/// nothing else: /proc, /sys, /dev and /tmp, a loopback interface, one CPU. The kernel `gvisor` is a sandbox in place of a guest.
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// The kernel.
+    #[arg(value_name = "NAME")]
+    kernel: String,
+    /// Parameters for the kernel.
+    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
+    append: String,
+    /// Where there is no KVM: let the guest's clock count instructions, one to a nanosecond, so that what the command measures
+    /// in nanoseconds is instructions. It is slower.
+    #[arg(long)]
+    instructions: bool,
+    /// End the guest after this time.
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = pitot_meter::units::duration)]
+    timeout: pitot_meter::Nanos,
+    /// Memory of a guest, MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    memory: u32,
+    /// The command; `pitot` is this program.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+impl Run {
+    pub(super) fn run(self) -> Result<ExitCode, Failure> {
+        let guardian = guardian()?;
+        let mut image = Image::new(Path::new(&own_path()?));
+        let mut argv = self.command.clone();
+        if argv[0] != "pitot" {
+            argv[0] = image.program(&argv[0])?;
+        }
+        let job = Job { argv, result: None };
+        let ended = match self.kernel == GVISOR {
+            true => self.in_sandbox(&job, &image, guardian.dir())?,
+            false => self.in_guest(&job, &image, guardian.dir())?,
+        };
+        let outcome = match ended {
+            Ended::Done(outcome) => outcome,
+            Ended::Failed(why) => {
+                return Err(Failure::run(why, "check the parameters, or give it more --timeout"));
+            }
+            Ended::Stopped => return Err(Failure::run("stopped", "start it again when you like")),
+        };
+        let _ = io::stdout().write_all(&outcome.stdout);
+        let _ = io::stderr().write_all(&outcome.stderr);
+        match outcome.code {
+            Some(code) => Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))),
+            None => Err(Failure::run(
+                format!("`{}` could not be started in the guest: {}", self.command[0], outcome.reason),
+                "check the command",
+            )),
+        }
+    }
+
+    fn in_guest(&self, job: &Job, image: &Image, dir: &Path) -> Result<Ended, Failure> {
+        let kernel = store().get(&self.kernel)?;
+        let qemu = pitot_kernel::qemu()?;
+        let initramfs = dir.join("initramfs");
+        image.write(&initramfs)?;
+        let clock = match pitot_kernel::clock_of_this_machine(&qemu, &kernel).0 {
+            Clock::Time => Clock::Time,
+            Clock::Emulated | Clock::Instructions if self.instructions => Clock::Instructions,
+            Clock::Emulated | Clock::Instructions => Clock::Emulated,
+        };
+        let boot = Boot {
+            qemu: &qemu,
+            kernel: &kernel,
+            append: &self.append,
+            initramfs: &initramfs,
+            clock,
+            memory_mib: self.memory,
+            cpus: &[],
+            dir: &dir.join("guest"),
+            timeout: self.timeout.into(),
+        };
+        boot.run(job, &[], &|| false)
+    }
+
+    fn in_sandbox(&self, job: &Job, image: &Image, dir: &Path) -> Result<Ended, Failure> {
+        let sandbox = Sandbox::get(&store())?;
+        if !self.append.is_empty() {
+            return Err(Failure::misuse(format!("`{GVISOR}` has no boot parameters"), "take --append out"));
+        }
+        let root = dir.join("root");
+        image.unpack(&root)?;
+        let run = SandboxRun {
+            sandbox: &sandbox,
+            root: &root,
+            cpus: &[],
+            dir: &dir.join("sandbox"),
+            timeout: self.timeout.into(),
+        };
+        run.run(job, &[], &|| false)
+    }
+}
