@@ -91,6 +91,10 @@ fn try_kvm(qemu: &Path, kernel: &Kernel) -> Result<(), String> {
             _ => format!("KVM cannot be used here ({KVM}: {e})"),
         });
     }
+    start_with_kvm(qemu, kernel, TRIAL)
+}
+
+fn start_with_kvm(qemu: &Path, kernel: &Kernel, trial: Duration) -> Result<(), String> {
     let mut command = Command::new(qemu);
     command.args(COMMON).args(Clock::Time.options()).args(["-m", "256", "-append", "panic=-1", "-kernel"]);
     command.arg(&kernel.image).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -113,14 +117,14 @@ fn try_kvm(qemu: &Path, kernel: &Kernel) -> Result<(), String> {
         }
         first.is_some()
     };
-    let ended = Running { child }.wait(TRIAL, &is_refused);
+    let ended = Running { child }.wait(trial, &is_refused);
     let _ = reader.join();
     let release = &kernel.release;
     match (ended, first.into_inner().or_else(|| refused.try_recv().ok())) {
         (Ok(Some(status)), _) if status.success() => Ok(()),
         (_, Some(said)) => Err(format!("KVM does not run Linux {release} here (QEMU: {said})")),
         (Ok(None), None) => {
-            Err(format!("KVM did not start Linux {release} here within {} s", TRIAL.as_secs()))
+            Err(format!("KVM did not start Linux {release} here within {} s", trial.as_secs()))
         }
         (Ok(Some(status)), None) => {
             Err(format!("KVM does not run Linux {release} here (QEMU ended with {status})"))
@@ -220,5 +224,46 @@ impl Boot<'_> {
             last if last.is_empty() => what,
             last => format!("{what}; the last it said: {last}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// What is said of KVM where QEMU is a script.
+    fn tried(script: &str, trial: Duration) -> Result<(), String> {
+        let folder = tempfile::tempdir().unwrap();
+        let qemu = folder.path().join("qemu");
+        fs::write(&qemu, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+        let kernel = Kernel {
+            name: "x".into(),
+            release: "6.1.0-x".into(),
+            from: String::new(),
+            sha256: String::new(),
+            image: folder.path().join("vmlinuz"),
+        };
+        loop {
+            // A process that another test has just forked may still hold the script open (ETXTBSY of execve(2)).
+            match start_with_kvm(&qemu, &kernel, trial) {
+                Err(why) if why.contains("Text file busy") => std::thread::yield_now(),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    #[test]
+    fn kvm_is_used_only_where_a_kernel_starts_and_else_it_is_said_why() {
+        let long = Duration::from_secs(60);
+        assert_eq!(tried("exit 0", long), Ok(()));
+        let error = "echo 'KVM internal error. Suberror: 1' >&2; exec sleep 60";
+        let said = tried(error, long).unwrap_err();
+        assert_eq!(said, "KVM does not run Linux 6.1.0-x here (QEMU: KVM internal error. Suberror: 1)");
+        assert!(tried("exit 3", long).unwrap_err().contains("QEMU ended with exit status: 3"));
+        let said = tried("exec sleep 60", Duration::from_secs(1)).unwrap_err();
+        assert_eq!(said, "KVM did not start Linux 6.1.0-x here within 1 s");
     }
 }
