@@ -198,6 +198,10 @@ pub(crate) struct Load {
     /// Compare generated content byte by byte, where the protocol has some; `pitot list schemes` says which does.
     #[arg(long, help_heading = "Requests")]
     verify: bool,
+    /// Give each request a name of its own, in place of {receipt} in the path of an upload or as the Message-ID of a mail, and say
+    /// in the JSON result which of them the server has acknowledged, so that it can be seen whether it still has them.
+    #[arg(long, help_heading = "Requests")]
+    receipts: bool,
 
     /// Threads of each process, each with its own event loop and connections. [default: 1]
     #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = "Machine")]
@@ -481,6 +485,7 @@ impl Load {
             expect_status: self.expect_status.clone(),
             expect_body: self.expect_body.clone(),
             verify: self.verify,
+            receipts: self.receipts,
             reach: self.reach.options(),
             content: self.content.options(),
             visit: self.visit.options(),

@@ -38,6 +38,7 @@ mod processes;
 mod protocol;
 mod random;
 mod reach;
+mod receipts;
 mod recorder;
 mod report;
 pub mod requests;

@@ -85,6 +85,8 @@ pub struct Options {
     pub expect_body: Option<PathBuf>,
     /// Compare generated content.
     pub verify: bool,
+    /// Give each request a name of its own, and say which were acknowledged.
+    pub receipts: bool,
     /// How the target is reached, where that is not by its name.
     pub reach: ReachOptions,
     /// Other bodies, credentials and the client's name.
@@ -143,6 +145,7 @@ impl Options {
             expect_status: None,
             expect_body: None,
             verify: false,
+            receipts: false,
             reach: ReachOptions::default(),
             content: ContentOptions::default(),
             keep_secrets: false,

@@ -22,6 +22,7 @@ use crate::steps;
 use crate::think::ThinkTimes;
 use crate::workload::{self, ConnectAt, Group};
 use pitot_results::Failure;
+use pitot_results::receipts::Receipts;
 use serde_json::Value;
 
 /// The length of a run whose options do not limit it.
@@ -41,6 +42,8 @@ pub struct Plan {
     pub(crate) reach: Reach,
     /// What is asked of the server, for the result.
     pub(crate) asked: Value,
+    /// What a server keeps of each request, if these have names of their own; nothing is acknowledged yet.
+    pub(crate) receipts: Option<Receipts>,
     /// The port of the URL, or its scheme's default.
     pub(crate) port: u16,
     /// The scheme asks for TLS.
@@ -94,7 +97,7 @@ impl Plan {
         let target = protocol::target(&options.url)?;
         let client = target.client;
         let engine = named_engine(options)?;
-        let Built { protocol, requests_from, asked, recorded, sessions, count } =
+        let Built { protocol, requests_from, asked, receipts, recorded, sessions, count } =
             protocol::build(options, &target)?;
         let options = &Options { requests: options.requests.or(count), ..options.clone() };
         let pacing = PaceOptions { recorded, ..options.pacing.clone() };
@@ -121,6 +124,7 @@ impl Plan {
         let conditions = Conditions::new(options, &pace, target.tls.is_some())?;
         Ok(Plan {
             asked,
+            receipts,
             reach: Reach::new(&options.reach, &target.url, target.port)?,
             target: Url::without_user_info(&options.url),
             port: target.port,

@@ -1,7 +1,8 @@
 //! From the options to the protocol with its requests.
 
 use pitot_proto::client::{
-    CLIENTS, ClientEntry, ClientOptions, ClientProtocol, TlsScheme, Url, find, find_tls,
+    BLANK_RECEIPT, CLIENTS, ClientEntry, ClientOptions, ClientProtocol, NamedRequests, RECEIPT, TlsScheme,
+    Url, find, find_tls,
 };
 
 use crate::asked;
@@ -11,9 +12,11 @@ use crate::http_only;
 use crate::http_version;
 use crate::options::Options;
 use crate::pace::Recorded;
+use crate::receipts;
 use crate::requests::{self, Requests};
 use crate::status_ranges::statuses;
 use pitot_results::Failure;
+use pitot_results::receipts::Receipts;
 use pitot_tls::client::TlsProtocol;
 use serde_json::Value;
 
@@ -77,6 +80,8 @@ pub(crate) struct Built {
     pub(crate) requests_from: Value,
     /// What is asked of the server, for the result.
     pub(crate) asked: Value,
+    /// What a server keeps of each request, if these have names of their own.
+    pub(crate) receipts: Option<Receipts>,
     /// The times of a log that is replayed.
     pub(crate) recorded: Option<Recorded>,
     /// Its sessions, if its requests are steps of such.
@@ -88,13 +93,16 @@ pub(crate) struct Built {
 /// Builds the protocol with all its requests. Files that the options name are read.
 pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure> {
     http_only::check(options, &target.url, target.client)?;
-    let Requests { specs, sessions, count, in_turn, order, recorded, from } =
+    let Requests { mut specs, sessions, count, in_turn, order, recorded, from } =
         requests::requests(options, &target.url, target.client)?;
     if !sessions.is_empty() && !target.client.has_methods {
         return Err(Failure::misuse(
             format!("sessions are for http://, and {}:// has none", target.client.scheme),
             "send requests of its own with the options in its URL; pitot load --help lists them",
         ));
+    }
+    if options.receipts {
+        specs.iter_mut().for_each(|spec| spec.path = spec.path.replace(RECEIPT, BLANK_RECEIPT));
     }
     let client_options = ClientOptions {
         requests: specs,
@@ -109,9 +117,14 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
         http: http_version::of(options, target.client)?,
         single_request: options.workload.requests_per_connection == Some(1),
         pages: options.workload.browser.is_some(),
+        receipts: options.receipts,
     };
-    let protocol = (target.client.build)(&target.url, &client_options)
-        .map_err(|what| Failure::misuse(what, "see pitot load --help"))?;
+    let refused = |what| Failure::misuse(what, "see pitot load --help");
+    let mut protocol = (target.client.build)(&target.url, &client_options).map_err(refused)?;
+    if options.receipts {
+        protocol = Box::new(NamedRequests::new(protocol).map_err(refused)?);
+    }
+    let receipts = protocol.kept().filter(|_| options.receipts).map(receipts::of);
     let sessions = protocol
         .sessions()
         .map(|info| SessionPlan { info, own_connection: !options.sessions.keep_connection });
@@ -121,5 +134,5 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
         (None, Some(option)) => return Err(tls_without_tls(target, option)),
     };
     let asked = asked::asked(options, &target.url.path, &client_options);
-    Ok(Built { protocol, requests_from: from, asked, recorded, sessions, count })
+    Ok(Built { protocol, requests_from: from, asked, receipts, recorded, sessions, count })
 }

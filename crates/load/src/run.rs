@@ -7,6 +7,7 @@ use pitot_meter::{Nanos, now};
 use pitot_results::load::{
     self, Bytes, Client, LoadResult, SCHEMA, SearchResult, Second, Step, Storm, Window,
 };
+use pitot_results::receipts::Receipts;
 use pitot_results::{Failure, Latencies, Printed, VerdictKind, rfc3339};
 use serde_json::Value;
 
@@ -391,6 +392,10 @@ impl Measured {
                 .as_ref()
                 .map(|sessions| sessions.result(self.asked(plan, pace), length.as_secs_f64())),
             protocol: tally.protocol.clone(),
+            receipts: plan
+                .receipts
+                .clone()
+                .map(|receipts| Receipts { connections: tally.acknowledged.clone(), ..receipts }),
             unanswered_since_s: silence::at_the_end(tally).map(|silence| silence.since.as_secs_f64()),
             series: collector.series(),
             steps: collector.whole_steps().cloned(),

@@ -6,6 +6,7 @@ use pitot_meter::{Histogram, Nanos};
 use pitot_results::load::{
     ConnectionCounts, ErrorRow, IdleCounts, RequestCounts, ThreadUse, WarmupCounts, Window,
 };
+use pitot_results::receipts::Acknowledged;
 use serde::{Deserialize, Serialize};
 
 use crate::handshakes::Handshakes;
@@ -62,6 +63,8 @@ pub(crate) struct Tally {
     pub(crate) sessions: Option<Box<SessionTally>>,
     /// What the protocol counted by itself, warm-up and all.
     pub(crate) protocol: BTreeMap<String, u64>,
+    /// By connection, if requests had names of their own.
+    pub(crate) acknowledged: Vec<Acknowledged>,
 }
 
 /// How far a storm got.
@@ -166,6 +169,7 @@ impl Tally {
         for (name, count) in &other.protocol {
             self.count(name, *count);
         }
+        self.acknowledged.extend_from_slice(&other.acknowledged);
         if let Some(pages) = &other.pages {
             self.pages.get_or_insert_default().merge(pages);
         }

@@ -33,6 +33,7 @@ pub mod mail;
 pub mod merge;
 mod parse;
 mod printed;
+pub mod receipts;
 pub mod serve;
 mod time;
 mod verdict;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::latency::{Latencies, Latency};
 use crate::lenient::known_word;
 use crate::printed::Printed;
+use crate::receipts::Receipts;
 use crate::verdict::VerdictKind;
 
 /// The schema of [`LoadResult`].
@@ -71,6 +72,9 @@ pub struct LoadResult {
     /// What the protocol counted by itself in the whole run, such as hits and misses of a cache.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub protocol: BTreeMap<String, u64>,
+    /// Which requests were acknowledged, where each had a name of its own (`--receipts`); in the warm-up too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipts: Option<Receipts>,
     /// When the last reply came, seconds from the start of the measured part, if the server answered nothing from then to
     /// the end; `None` if it answered to the end, or never.
     #[serde(skip_serializing_if = "Option::is_none")]

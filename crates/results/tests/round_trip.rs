@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use pitot_results::disk::{self, *};
 use pitot_results::load::{self, HandshakeCounts, Tls, TlsSession, *};
 use pitot_results::mail::{self, *};
+use pitot_results::receipts::{Acknowledged, Kept, Receipts};
 use pitot_results::serve::{self, *};
 use pitot_results::{Latencies, Latency, Printed, VerdictKind};
 use serde::Serialize;
@@ -124,6 +125,12 @@ fn load_result() -> LoadResult {
             failed_at: vec![FailedStep { step: "shop/login".into(), count: 5 }],
         }),
         protocol: BTreeMap::from([("hits".into(), 1)]),
+        receipts: Some(Receipts {
+            of: Kept::Mail,
+            bytes: 7,
+            sha256: "ed".into(),
+            connections: vec![Acknowledged { connection: "receipt-1".into(), numbers: vec![(1, 2)] }],
+        }),
         unanswered_since_s: Some(2.5),
         pages: Some(Pages {
             begun: 1,

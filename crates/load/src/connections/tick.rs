@@ -1,6 +1,7 @@
 //! What is due when, from the opening of the first connection to the end of the run.
 
 use pitot_meter::Nanos;
+use pitot_results::receipts::Acknowledged;
 
 use super::slot::Pause;
 use super::state::{Connections, Pacing, Stage};
@@ -215,6 +216,10 @@ impl Connections {
                 tally.connections.retransmits += u64::from(wire.close(slot));
             }
         }
+        let acknowledged = self.slots.iter().filter_map(|slot| slot.conn.acknowledged());
+        tally.acknowledged = acknowledged
+            .map(|of| Acknowledged { connection: of.connection.clone(), numbers: of.numbers.clone() })
+            .collect();
         for (name, count) in self.slots.iter().flat_map(|slot| slot.conn.counts()) {
             tally.count(name, count);
         }

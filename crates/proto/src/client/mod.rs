@@ -7,6 +7,7 @@
 //! costs no copy and the kernel may read it at any time. Protocols whose requests differ each time write them into the
 //! caller's scratch buffer instead ([`Outgoing::bytes`]).
 
+mod acknowledged;
 mod blob;
 mod busy;
 mod cache;
@@ -23,6 +24,7 @@ mod outgoing;
 pub mod page;
 mod postgres;
 mod protocol;
+mod receipt;
 mod redis;
 mod registry;
 mod session;
@@ -32,12 +34,14 @@ mod trade;
 mod url;
 mod visit;
 
+pub use acknowledged::{Acknowledged, BLANK_RECEIPT, Kept, RECEIPT};
 pub use entry::{ClientEntry, TlsScheme, UrlOption};
 pub use exchange::{Alpn, Draw, Fault, Handshake, Opening, Progress, Received, Reply, Tag, Verdict};
 pub use outgoing::{Outgoing, Payload};
 pub use protocol::{
     ClientConn, ClientOptions, ClientProtocol, HttpVersion, Preload, RequestSpec, SessionInfo,
 };
+pub use receipt::NamedRequests;
 pub use registry::{CLIENTS, find, find_tls};
 pub use session::{SessionConn, SessionSpec, Source, StepSpec, TakeSpec, Turn};
 pub use url::{Url, UrlError, ends_in_number};

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use super::acknowledged::{Acknowledged, Kept};
 use super::exchange::{Alpn, Draw, Fault, Opening, Received, Reply, Tag};
 use super::outgoing::Outgoing;
 use super::page::PageConn;
@@ -23,6 +24,12 @@ pub trait ClientProtocol: Send + Sync {
 
     /// What must be done once before the run, on its own connection, such as filling a cache.
     fn preload(&self) -> Option<Box<dyn Preload>>;
+
+    /// What a server that keeps the requests has of each. `None` if there are requests of several kinds, or they have no
+    /// [names](ClientOptions::receipts).
+    fn kept(&self) -> Option<Kept<'_>> {
+        None
+    }
 
     /// What a TLS layer below asks the server for; `None` if the protocol has no registered name.
     fn alpn(&self) -> Option<Alpn> {
@@ -130,6 +137,12 @@ pub trait ClientConn: Send {
         None
     }
 
+    /// Which of its requests the server has acknowledged, if they have [names](ClientOptions::receipts), on all connections so
+    /// far. A layer hands on that of the connection inside it.
+    fn acknowledged(&self) -> Option<&Acknowledged> {
+        None
+    }
+
     /// What the protocol has counted by itself, such as hits and misses, on all connections so far. A name that begins
     /// with `max-` is that of a maximum, and all others are of sums.
     fn counts(&self) -> Vec<(&'static str, u64)> {
@@ -191,6 +204,9 @@ pub struct ClientOptions {
     pub single_request: bool,
     /// The requests are for pages, in whose replies is looked for what belongs to them.
     pub pages: bool,
+    /// Requests are to have [names](super::BLANK_RECEIPT) of their own. A path has it where the user put it; protocols that have a
+    /// place for it write a blank one there.
+    pub receipts: bool,
     /// The version of HTTP.
     pub http: HttpVersion,
 }

@@ -11,6 +11,7 @@ use crate::load::{
     Client, ConnectionCounts, ErrorRow, IdleCounts, LoadResult, Part, RequestCounts, Second, StepErrors,
     Steps, Storm, Tls, WarmupCounts, Window,
 };
+use crate::receipts::Receipts;
 use crate::verdict::VerdictKind;
 
 /// Merges the results of the parts of one load, each with the name of its host. Their `clock_ns` are to be of one clock.
@@ -94,6 +95,10 @@ fn add(all: &mut LoadResult, host: &str, part: &LoadResult) {
     for (name, count) in &part.protocol {
         *all.protocol.entry(name.clone()).or_default() += count;
     }
+    all.receipts = merged(all.receipts.take(), part.receipts.clone(), |a, b| Receipts {
+        connections: [a.connections, b.connections].concat(),
+        ..a
+    });
     part.series.iter().for_each(|row| second(&mut all.series, row));
     all.steps = merged(all.steps.take(), part.steps.clone(), steps);
     all.storm = merged(all.storm, part.storm, |a, b| Storm {

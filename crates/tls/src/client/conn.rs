@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use pitot_proto::client::page::PageConn;
 use pitot_proto::client::{
-    Alpn, ClientConn, Draw, Fault, Opening, Outgoing, Progress, Received, Reply, SessionConn, Tag,
+    Acknowledged, Alpn, ClientConn, Draw, Fault, Opening, Outgoing, Progress, Received, Reply, SessionConn,
+    Tag,
 };
 use rustls::ClientConfig;
 use rustls::client::UnbufferedClientConnection;
@@ -285,6 +286,10 @@ impl ClientConn for TlsConn {
 
     fn session(&mut self) -> Option<&mut dyn SessionConn> {
         self.protocol.session()
+    }
+
+    fn acknowledged(&self) -> Option<&Acknowledged> {
+        self.protocol.acknowledged()
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {

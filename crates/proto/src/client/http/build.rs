@@ -9,6 +9,7 @@ use super::conn::HttpConn;
 use super::session;
 use super::site::{Request, Site};
 use super::visit::{Jar, VisitConn, Visiting};
+use crate::client::acknowledged::{BLANK_RECEIPT, Kept};
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::{Alpn, Tag};
 use crate::client::expected::Expected;
@@ -40,6 +41,16 @@ impl ClientProtocol for Http {
 
     fn preload(&self) -> Option<Box<dyn Preload>> {
         None
+    }
+
+    fn kept(&self) -> Option<Kept<'_>> {
+        let [request] = &*self.site.requests else { return None };
+        // What is asked for besides has no names.
+        if self.pages.is_some() || self.visiting.is_some() {
+            return None;
+        }
+        let is_named = request.path().windows(BLANK_RECEIPT.len()).any(|w| w == BLANK_RECEIPT.as_bytes());
+        is_named.then(|| Kept::Upload(&request.bytes[request.head_len as usize..]))
     }
 
     fn alpn(&self) -> Option<Alpn> {

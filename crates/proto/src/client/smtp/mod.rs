@@ -19,6 +19,7 @@ use conn::SmtpConn;
 use options::{Options, URL_OPTIONS};
 use transaction::Transaction;
 
+use crate::client::acknowledged::{BLANK_RECEIPT, Kept};
 use crate::client::entry::{ClientEntry, TlsScheme};
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::client::url::Url;
@@ -57,7 +58,7 @@ fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, St
         commands.push(format!("RCPT TO:<{to}>\r\n"));
     }
     commands.push(if parsed.rset { "RSET\r\n" } else { "DATA\r\n" }.to_owned());
-    let data = (!parsed.rset).then(|| {
+    let message = (!parsed.rset).then(|| {
         let generated = || {
             let mut message =
                 format!("From: <{}>\r\nTo: <{}>\r\nSubject: pitot\r\n\r\n", parsed.from, parsed.to);
@@ -69,11 +70,18 @@ fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, St
             message.into_bytes()
         };
         let message = if request.body.is_empty() { generated() } else { request.body.clone() };
-        &*data_of(&message).leak()
+        match options.receipts {
+            true => {
+                [format!("Message-ID: <{BLANK_RECEIPT}@pitot.invalid>\r\n").into_bytes(), message].concat()
+            }
+            false => message,
+        }
     });
+    let kept = message.as_deref().filter(|_| options.receipts).map(<[u8]>::to_vec).unwrap_or_default();
+    let data = message.map(|message| &*data_of(&message).leak());
     let pipelined = commands.concat().into_bytes().leak();
     let commands = commands.into_iter().map(|command| &*command.into_bytes().leak()).collect();
-    let transaction = Transaction { commands, pipelined, data, pipelining: parsed.pipelining };
+    let transaction = Transaction { commands, pipelined, data, kept, pipelining: parsed.pipelining };
     Ok(Box::new(Smtp { transaction: Box::leak(Box::new(transaction)) }))
 }
 
@@ -93,6 +101,10 @@ impl ClientProtocol for Smtp {
 
     fn preload(&self) -> Option<Box<dyn Preload>> {
         None
+    }
+
+    fn kept(&self) -> Option<Kept<'_>> {
+        Some(Kept::Mail(&self.transaction.kept))
     }
 }
 
