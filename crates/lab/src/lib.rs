@@ -27,7 +27,7 @@ pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, P
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use pitot_fault as fault;
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
-pub use pitot_results::{Latency, VerdictKind};
+pub use pitot_results::{Latency, VerdictKind, receipts};
 pub use plan::{
     AS_FOUND, Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Foreign,
     GVISOR_KERNEL, HOST_KERNEL, Helper, HostLimits, KERNEL_FACTOR, KernelUse, Levels, Measure, Order,

@@ -21,6 +21,11 @@ pub(super) fn per_request(r: &Repetition, sum: impl Fn(&Resources) -> f64) -> Op
     (requests >= 1.0).then(|| sum(used) / requests)
 }
 
+/// A figure of the verdict.
+pub(super) fn figure(r: &Repetition, name: &str) -> Option<f64> {
+    r.verdict.figures.iter().find(|(figure, _)| figure == name).map(|(_, value)| *value)
+}
+
 /// Instructions per request, where they were counted.
 pub(super) fn instructions_per_request(
     r: &Repetition,

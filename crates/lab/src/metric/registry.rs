@@ -2,6 +2,7 @@
 
 use super::entry::{Better, Column, Metric, Quantity, Section, Unit, Words};
 use super::read;
+use crate::record::kept;
 
 /// All metrics, in the order in which lists and tables show them.
 pub static METRICS: &[Metric] = &[
@@ -592,6 +593,45 @@ pub static METRICS: &[Metric] = &[
         needs: "a load generator's result and samples of its processes",
         in_slice: Some(|s| s.per_request(s.client_cpu_ns)),
         read: |r| read::per_request(r, |used| used.load_cpu_s * 1e9),
+    },
+    Metric {
+        name: "acknowledged",
+        title: "acknowledged",
+        summary: "uploads or mails that the server acknowledged and that were looked for when it had ended",
+        words: Words { noun: "acknowledged requests", verb: "acknowledged", quantity: Quantity::Countable },
+        unit: Unit::Count,
+        zero: None,
+        better: Better::Higher,
+        shown_in: &[Section::Table(Column::Value)],
+        needs: "`keeps` in the plan",
+        in_slice: None,
+        read: |r| read::figure(r, kept::ACKNOWLEDGED),
+    },
+    Metric {
+        name: "lost",
+        title: "lost",
+        summary: "uploads or mails that the server acknowledged and that are not there, or not whole, when it has ended",
+        words: Words { noun: "lost requests", verb: "lost", quantity: Quantity::Countable },
+        unit: Unit::Count,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[Section::Table(Column::Value)],
+        needs: "`keeps` in the plan",
+        in_slice: None,
+        read: |r| read::figure(r, kept::LOST),
+    },
+    Metric {
+        name: "doubled",
+        title: "doubled",
+        summary: "uploads or mails that were acknowledged and that the server has more than once",
+        words: Words { noun: "doubled requests", verb: "doubled", quantity: Quantity::Countable },
+        unit: Unit::Count,
+        zero: None,
+        better: Better::Lower,
+        shown_in: &[],
+        needs: "`keeps` in the plan",
+        in_slice: None,
+        read: |r| read::figure(r, kept::DOUBLED),
     },
 ];
 

@@ -135,6 +135,9 @@ impl Cell {
         }
         if self.program.is_none() {
             argv.extend(plan.load_options_for_faults());
+            if plan.keeps.is_some() {
+                argv.push("--receipts".into());
+            }
             if !plan.faults.is_empty() && self.load.get("back-off").is_none() {
                 argv.extend(["--back-off".into(), BACK_OFF.into()]);
             }

@@ -96,6 +96,8 @@ pub struct Plan {
     pub stop_timeout_s: f64,
     /// What is done to the server while it is under load.
     pub faults: Vec<FaultPlan>,
+    /// The directory in which servers keep what they acknowledge, where that is looked for; may name `{dir}`.
+    pub keeps: Option<String>,
     /// How `pitot soak` runs it.
     pub soak: SoakPlan,
     /// CPUs of the servers as a list (`0-3,8`); one half of the cores if none.
@@ -151,6 +153,7 @@ impl Default for Plan {
             ready_timeout_s: 10.0,
             stop_timeout_s: 10.0,
             faults: Vec::new(),
+            keeps: None,
             soak: SoakPlan::default(),
             server_cpus: None,
             load_cpus: None,

@@ -11,7 +11,7 @@ use super::words::nearest;
 /// What is known in commands, options and variables.
 const COMMON: &[&str] = &["address", "port", "dir", "cpus", "plan"];
 /// What is known in URLs besides.
-const OF_URLS: &[&str] = &["size"];
+const OF_URLS: &[&str] = &["size", "receipt"];
 
 /// Checks all texts in which placeholders are replaced.
 ///

@@ -12,7 +12,7 @@ use super::source::{PlanError, Section, Source};
 use crate::catalog::Catalog;
 
 /// Keys of fresh runs. A plan that has one and says nothing of `measure` means fresh runs.
-const FRESH_KEYS: [&str; 3] = ["repetitions", "duration", "faults"];
+const FRESH_KEYS: [&str; 4] = ["repetitions", "duration", "faults", "keeps"];
 /// Keys of slices alone.
 const SLICE_KEYS: [&str; 4] = ["generations", "until-decided", "slices", "slice"];
 /// The warm-up of a server that is loaded in slices, where the plan does not say: there is one in every generation.
@@ -59,6 +59,7 @@ impl Plan {
         check_measure(&plan, &root)?;
         check_needs(&known, &plan, &root)?;
         check_faults(&plan, &root)?;
+        check_keeps(&plan, &root)?;
         check_helpers(&plan, &root)?;
         check_foreign(&plan, &root)?;
         check_machine(&plan, &root)?;
@@ -118,6 +119,37 @@ fn check_faults(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
         }
     }
     Ok(())
+}
+
+/// What servers keep is looked for on this machine, by what `pitot load` was told.
+fn check_keeps(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    let Some(item) = root.get("keeps") else { return Ok(()) };
+    let is_foreign =
+        |server: &ServerSpec| matches!(&server.program, Program::External(p) if p.foreign.is_some());
+    let (what, cure) = if plan.measure == Measure::Slices {
+        (
+            "what servers keep is looked for when they have ended, and `measure` says slices",
+            "write measure = \"fresh\"",
+        )
+    } else if !plan.hosts.is_empty() || plan.servers.iter().any(is_foreign) {
+        (
+            "what servers keep is looked for on the lab's own machine, and this plan has servers elsewhere",
+            "take `keeps` out",
+        )
+    } else if !plan.kernels.is_empty() {
+        (
+            "what servers keep is looked for on the lab's own machine, and this plan has guests",
+            "take `keeps` out",
+        )
+    } else if plan.program.is_some() {
+        (
+            "only `pitot load` knows what was acknowledged, and this plan has another program",
+            "take `keeps` out",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(root.source.error(&item.key_span, what, cure))
 }
 
 /// `needs` is looked for on the lab's own machine.

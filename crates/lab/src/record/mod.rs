@@ -2,6 +2,7 @@
 
 mod cell;
 mod host;
+pub(crate) mod kept;
 mod repetition;
 mod resources;
 mod run;

@@ -15,6 +15,7 @@ mod generations;
 mod held;
 mod hosts;
 mod judge;
+mod kept;
 mod local;
 mod lock;
 mod part;

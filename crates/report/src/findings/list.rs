@@ -3,6 +3,7 @@
 use super::answer::answers_by_cpu;
 use super::contrast::{Contrast, contrast};
 use super::cpu_share::cpu_share;
+use super::kept::kept;
 use super::order::group_order;
 use super::scaling::scaling;
 use crate::analysis::Analysis;
@@ -14,12 +15,12 @@ use pitot_lab::metric::Section;
 /// So many findings at most: more would be a table.
 const FINDINGS_MAX: usize = 6;
 
-/// Up to six findings: how the servers differ, where the CPU time goes, how they scale, and in what
+/// Up to six findings: what the servers have kept, how they differ, where the CPU time goes, how they scale, and in what
 /// they do not differ.
 pub fn findings(a: &Analysis<'_>) -> Vec<String> {
-    let Some(level) = a.top_level() else { return Vec::new() };
+    let Some(level) = a.top_level() else { return kept(a).into_iter().collect() };
     let metrics = METRICS.iter().filter(|m| m.is_shown_in(Section::Finding) && m.name != a.headline.name);
-    let mut found = Vec::new();
+    let mut found: Vec<String> = kept(a).into_iter().collect();
     let (mut not_significant, mut open) = (Vec::new(), Vec::new());
     let answered = answers_by_cpu(a, level).map(|m| m.name);
     let metrics = metrics.filter(|m| Some(m.name) != answered);

@@ -293,6 +293,14 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         doc: "What is done to the server while it is under load (docs/faults.md). Such a plan is measured in fresh runs.",
     },
     Key {
+        name: "keeps",
+        kind: Kind::Text(|p, text| p.keeps = Some(text)),
+        presence: Presence::Optional,
+        doc: "The directory in which servers keep what they acknowledge: uploads whose paths hold `{receipt}`, or mail in a Maildir. \
+              It is looked through when a server has ended; a repetition in which something acknowledged is missing \
+              has failed (docs/faults.md). Such a plan is measured in fresh runs.",
+    },
+    Key {
         name: "soak",
         kind: Kind::Structure(Shape::Soak, |known, item, p| {
             p.soak = soak::soak(known, item)?;

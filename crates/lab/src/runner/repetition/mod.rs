@@ -19,6 +19,8 @@ pub(super) use context::{Abort, Context, Shared, nanos};
 pub use faults::FaultNews;
 pub(in crate::runner) use faults::{Faults, MEASURED_FROM, SERVER_PID, lead_through_proxy};
 pub(super) use load::most_frequent_error;
+use std::path::PathBuf;
+
 use pitot_fault::FaultRecord;
 use pitot_results::VerdictKind;
 use pitot_results::load::{LoadResult, Window};
@@ -32,6 +34,7 @@ use pitot_host::CpuSplit;
 use crate::runner::evidence::Evidence;
 use crate::runner::executor::{Executor, Extent, Observed, Role};
 use crate::runner::judge::judge;
+use crate::runner::kept::Found;
 use crate::runner::settling::WarmUp;
 
 /// A repetition that is over. Its `block`, `position` and `started_at` are the caller's to fill in.
@@ -103,6 +106,8 @@ struct Progress {
     result: Option<LoadResult>,
     server_stats: Option<serde_json::Value>,
     faults: Vec<FaultRecord>,
+    /// What became of what the server has acknowledged, by name.
+    kept: Vec<(String, f64)>,
     /// CPU time of a server on another system, before the load and after it.
     readings: [Option<foreign::Reading>; 2],
 }
@@ -135,7 +140,21 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
     if has_server {
         progress.server_stats = stop::stop(context)?;
     }
-    Ok(())
+    look_for_kept(context, progress)
+}
+
+/// Looks for what the server has acknowledged.
+fn look_for_kept(context: &Context<'_>, progress: &mut Progress) -> Result<(), Abort> {
+    let Some(dir) = &context.shared.plan.keeps else { return Ok(()) };
+    let receipts = progress.result.as_ref().and_then(|result| result.receipts.as_ref());
+    let receipts =
+        receipts.ok_or_else(|| Abort::Failed("the load does not say what was acknowledged".into()))?;
+    let dir = PathBuf::from(context.at.fill(dir));
+    let found = Found::look(&dir, receipts).map_err(|e| {
+        Abort::Failed(format!("what the server keeps cannot be read in {}: {e}", dir.display()))
+    })?;
+    progress.kept = found.figures();
+    found.complaint(receipts.of).map_or(Ok(()), |reason| Err(Abort::Failed(reason)))
 }
 
 /// Why a repetition failed, if a signal has suspended one of its programs: then that program's name comes first.
@@ -196,7 +215,7 @@ fn record(
     // What runs here where servers would run disturbs no server that is elsewhere.
     let server_cpus = if is_foreign { Vec::new() } else { shared.cpus.server.clone() };
     let cpus = CpuSplit { server: server_cpus, load: load_cpus };
-    let verdict = match (failure, &progress.result, &used) {
+    let mut verdict = match (failure, &progress.result, &used) {
         (Some(reason), _, _) => failed(reason),
         (None, Some(load), Some(used)) => settled(
             judge(&Evidence {
@@ -212,6 +231,7 @@ fn record(
         ),
         (None, _, _) => failed("the measured part was too short to be sampled".to_owned()),
     };
+    verdict.figures.extend(progress.kept);
     let output_tail = if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
     Repetition {
         elapsed_s,

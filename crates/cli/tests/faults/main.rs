@@ -1,6 +1,8 @@
 //! Faults in runs with the real program: each is made, taken back and recorded, and the times that a report gives agree with
 //! those of the fault.
 
+mod kept;
+
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -233,73 +235,6 @@ fn faults_beside_the_load_and_of_the_machine_meet_every_architecture() {
     let verdicts: Vec<&Value> =
         report["cells"].as_array().unwrap().iter().map(|cell| &cell["verdict"]["kind"]).collect();
     assert!(verdicts.iter().all(|kind| *kind != "failed"), "{verdicts:?}");
-}
-
-/// Files below a directory.
-fn files(dir: &Path) -> Vec<std::path::PathBuf> {
-    std::fs::read_dir(dir)
-        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
-        .unwrap_or_default()
-}
-
-#[test]
-fn mail_and_uploads_that_were_acknowledged_are_there_whole_after_kills() {
-    let dir = tempfile::tempdir().unwrap();
-    let (mail, root) = (dir.path().join("mail"), dir.path().join("root"));
-    std::fs::create_dir(&root).unwrap();
-    std::fs::write(dir.path().join("body"), "0123456789abcdef".repeat(1024)).unwrap();
-    let kills = "[[faults]]\nkind = \"kill\"\nprocess = \"all\"\nat = \"400ms\"\nfor = \"100ms\"\n\
-                 [[faults]]\nkind = \"kill\"\nprocess = \"all\"\nat = \"1s\"\nfor = \"100ms\"\n";
-    let mail_to = mail.display();
-    let load = "[load]\nurl = \"smtp://{address}\"\n";
-    let command = |model: &str| {
-        format!(
-            "command = [\"pitot\", \"serve\", \"smtp\", \"--listen\", \"{{address}}\", \"--model\", {model}, \"--deliver\", \
-             \"maildir\", \"{mail_to}\"]\n"
-        )
-    };
-    let described = format!(
-        "[servers.thread]\n{}[servers.\"loop+epoll-et\"]\n{}",
-        command("\"thread\""),
-        command("\"loop\", \"--mechanism\", \"epoll-et\"")
-    );
-    let put = format!(
-        "[server]\nprotocol = \"http\"\nroot = \"{}\"\nwritable = true\n[load]\nurl = \"http://{{address}}/{{0..3999}}\"\n\
-         choice = \"turn\"\nmethod = \"PUT\"\nbody = \"@{}\"\n",
-        root.display(),
-        dir.path().join("body").display()
-    );
-    let plans = [format!("{described}{load}"), put];
-    for (what, plan) in ["mail", "uploads"].into_iter().zip(plans) {
-        for server in ["thread", "loop+epoll-et"] {
-            let plan = format!(
-                "repetitions = 1\nduration = \"1600ms\"\nwarmup = \"0ms\"\n{kills}{plan}connections = 4\n[factors]\nserver = [\"{server}\"]\n"
-            );
-            std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
-            let file = format!("{what}-{server}.pitot");
-            let output = pitot(dir.path(), &["run", "plan.toml", "-o", &file]);
-            assert!(output.status.success(), "{}", text(&output));
-            let run = Run::open(&dir.path().join(&file)).unwrap();
-            let repetition = &run.cells[0].repetitions[0];
-            assert_eq!(
-                repetition.faults.iter().filter(|fault| fault.server_died).count(),
-                2,
-                "{}",
-                text(&output)
-            );
-            // There are 4000 paths to upload to.
-            let acknowledged = repetition.load.as_ref().unwrap().requests.ok.min(4000);
-            let stored = if what == "mail" { files(&mail.join("new")) } else { files(&root) };
-            let whole =
-                |path: &std::path::PathBuf| std::fs::metadata(path).is_ok_and(|data| data.len() == 16_384);
-            let found = stored.iter().filter(|path| what == "mail" || whole(path)).count() as u64;
-            assert!(
-                acknowledged > 0 && found >= acknowledged,
-                "{what} of {server}: {found} of {acknowledged}"
-            );
-            stored.iter().for_each(|path| std::fs::remove_file(path).unwrap());
-        }
-    }
 }
 
 #[test]

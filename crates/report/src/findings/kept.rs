@@ -1,0 +1,53 @@
+//! Whether servers still had what they had acknowledged, where that was looked for.
+
+use pitot_lab::Metric;
+use pitot_lab::Repetition;
+use pitot_lab::metric::named;
+use pitot_lab::receipts::Kept;
+
+use crate::analysis::Analysis;
+use crate::number::count;
+
+const ACKNOWLEDGED: &Metric = named("acknowledged");
+const LOST: &Metric = named("lost");
+const DOUBLED: &Metric = named("doubled");
+
+/// The sentence, if a server was looked through. Repetitions that have failed count too: those that lost something have.
+pub(super) fn kept(a: &Analysis<'_>) -> Option<String> {
+    let all = a.cells.iter().flat_map(|cell| &cell.record.repetitions);
+    let sum = |metric: &Metric| all.clone().filter_map(|r| (metric.read)(r)).sum::<f64>() as u64;
+    let looked_at = all.clone().filter(|r| (ACKNOWLEDGED.read)(r).is_some()).count();
+    if looked_at == 0 {
+        return None;
+    }
+    let what = all.clone().find_map(kind).unwrap_or("requests");
+    let acknowledged = count(sum(ACKNOWLEDGED));
+    let doubled = match sum(DOUBLED) {
+        0 => String::new(),
+        doubled => format!(" {} are there more than once.", count(doubled)),
+    };
+    let losers: Vec<String> = a
+        .cells
+        .iter()
+        .filter_map(|cell| {
+            let lost = |r: &Repetition| (LOST.read)(r).filter(|lost| *lost > 0.0);
+            let all: Vec<f64> = cell.record.repetitions.iter().filter_map(lost).collect();
+            let lost = all.iter().sum::<f64>() as u64;
+            (lost > 0).then(|| format!("**{}** {}", cell.record.label(), count(lost)))
+        })
+        .collect();
+    Some(match losers.is_empty() {
+        true => format!("All {acknowledged} {what} that servers acknowledged are there, and whole.{doubled}"),
+        false => format!(
+            "Of {acknowledged} {what} that servers acknowledged some are not there, or not whole: {}.{doubled}",
+            losers.join(", ")
+        ),
+    })
+}
+
+fn kind(repetition: &Repetition) -> Option<&'static str> {
+    Some(match repetition.load.as_ref()?.receipts.as_ref()?.of {
+        Kept::Uploads => "uploads",
+        Kept::Mail => "mails",
+    })
+}
