@@ -37,9 +37,40 @@ pub(crate) fn of(options: &Options, client: &ClientEntry) -> Result<HttpVersion,
     }
 }
 
+/// Streams that a browser has at once unless it is told otherwise: as many as browsers use before a server says how many
+/// it allows, and as RFC 9113 section 6.5.2 recommends to allow at least.
+const BROWSER_STREAMS: u16 = 100;
+/// Connections of a browser over HTTP/1.1 that is not told how many, which over HTTP/2 says nothing.
+const BROWSER_CONNECTIONS: u64 = 6;
+
 /// How many requests a connection carries at once.
 pub(crate) fn under_way(options: &Options) -> u16 {
-    options.streams.unwrap_or(options.pipeline)
+    let usual = if is_2(options) && options.workload.browser.is_some() {
+        let max = options.workload.requests_per_connection.unwrap_or(u64::MAX).max(1);
+        u64::from(BROWSER_STREAMS).min(max) as u16
+    } else {
+        options.pipeline
+    };
+    options.streams.unwrap_or(usual)
+}
+
+/// The connections of each browser of the run.
+///
+/// # Errors
+/// [`Failure`], if there are to be several and HTTP/2 has streams.
+pub(crate) fn browser_connections(options: &Options) -> Result<Option<u64>, Failure> {
+    match options.workload.browser {
+        Some(1 | BROWSER_CONNECTIONS) if is_2(options) => Ok(Some(1)),
+        Some(n) if is_2(options) => Err(Failure::misuse(
+            format!("--browser={n} asks for {n} connections, and over HTTP/2 a browser has one for each host"),
+            format!("leave the number out, or say --streams {n} for {n} requests at once"),
+        )),
+        connections => Ok(connections),
+    }
+}
+
+fn is_2(options: &Options) -> bool {
+    options.http.as_deref() == Some("2")
 }
 
 /// The option that says so.
@@ -75,6 +106,20 @@ mod tests {
             })
             .contains("connection")
         );
+    }
+
+    #[test]
+    fn a_browser_has_one_connection_and_many_streams() {
+        let mut options = Options::new("http://127.0.0.1:1/");
+        (options.http, options.workload.browser) = (Some("2".into()), Some(6));
+        let plan = Plan::new(&options).unwrap();
+        assert_eq!((plan.connections(), plan.pipeline), (options.workload.connections, BROWSER_STREAMS));
+        options.workload.requests_per_connection = Some(7);
+        assert_eq!(Plan::new(&options).unwrap().pipeline, 7);
+        options.streams = Some(4);
+        assert_eq!(Plan::new(&options).unwrap().pipeline, 4);
+        options.workload.browser = Some(3);
+        assert!(Plan::new(&options).unwrap_err().cure.contains("--streams 3"));
     }
 
     #[test]

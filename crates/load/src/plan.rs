@@ -105,7 +105,9 @@ impl Plan {
         let pace = pace_entry.pace(&pacing).map_err(|what| Failure::misuse(what, SEE_HELP))?;
         let requests_per_connection =
             requests_per_connection(options, client.scheme, client.requests_per_connection_max)?;
-        let workload = workload::WorkloadOptions { requests_per_connection, ..options.workload.clone() };
+        let browser = http_version::browser_connections(options)?;
+        let workload =
+            workload::WorkloadOptions { requests_per_connection, browser, ..options.workload.clone() };
         let growth = growth(options, &pace)?;
         let groups = workload::groups(&workload).map_err(|what| Failure::misuse(what, SEE_HELP))?;
         check_pipeline(options, &pace, requests_per_connection.unwrap_or(u64::MAX))?;
@@ -284,10 +286,11 @@ fn check_pipeline(options: &Options, pace: &Pace, requests_per_connection: u64) 
             format!("{flag} takes 1 to {PIPELINE_MAX}"),
         ));
     }
-    if under_way > 1 && options.workload.browser.is_some() {
+    let is_browser = options.workload.browser.is_some();
+    if options.pipeline > 1 && is_browser {
         return Err(Failure::misuse("a browser does not pipeline requests", cure));
     }
-    if under_way > 1 && matches!(pace, Pace::Closed { think } if *think > Nanos::ZERO) {
+    if under_way > 1 && !is_browser && matches!(pace, Pace::Closed { think } if *think > Nanos::ZERO) {
         return Err(Failure::misuse(
             format!("--think pauses after each reply, which leaves nothing to {flag}"),
             cure,
@@ -309,6 +312,11 @@ fn check_sessions(options: &Options, sessions: &SessionPlan) -> Result<(), Failu
             "--pipeline",
             options.pipeline > 1,
             "a session decides how many requests are sent at once: see burst in docs/requests.md",
+        ),
+        (
+            "--streams",
+            options.streams.is_some(),
+            "a session decides how many requests are sent at once: see burst in docs/requests.md, and -c for more users",
         ),
         (
             "--idle-trickle",

@@ -115,6 +115,7 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
         verify: options.verify,
         visit: options.visit,
         http: http_version::of(options, target.client)?,
+        streams: options.streams.unwrap_or_default(),
         single_request: options.workload.requests_per_connection == Some(1),
         pages: options.workload.browser.is_some(),
         receipts: options.receipts,

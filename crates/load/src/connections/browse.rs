@@ -89,8 +89,9 @@ impl Connections {
         }
     }
 
-    /// Asks for what the user's page still lacks, on as many connections as are free.
+    /// Asks for what the user's page still lacks, on as many connections as are free, and on as many of their streams.
     fn fetch(&mut self, wire: &mut impl Wire, user: u32, now: Nanos) {
+        let mut filling = None;
         while let Some(slot) = self.free_slot(user)
             && let Some(users) = &mut self.users
             && let Some(due) = users.assign(user, slot)
@@ -99,6 +100,14 @@ impl Connections {
             self.enqueue(slot, due.unwrap_or(now));
             // Pages alone have numbers, so that they can be taken in turn.
             self.number -= u64::from(due.is_none());
+            if self.pipeline == 1 {
+                self.dispatch(wire, slot, now);
+            } else {
+                filling = Some(slot);
+            }
+        }
+        // A user with streams has one connection, and what can be asked for at once is sent together.
+        if let Some(slot) = filling {
             self.dispatch(wire, slot, now);
         }
     }
@@ -113,7 +122,8 @@ impl Connections {
             let s = &self.slots[slot as usize];
             match &s.link {
                 Link::Open(open) => {
-                    s.under_way == 0 && !open.retiring && open.served < self.life(slot).requests_max
+                    let taken = open.served + u64::from(s.under_way);
+                    s.under_way < s.room && !open.retiring && taken < self.life(slot).requests_max
                 }
                 Link::Closed | Link::Connecting { .. } | Link::Greeting { .. } => false,
             }
@@ -126,25 +136,31 @@ impl Connections {
         })
     }
 
-    /// Tells the connection of a slot what its next request is for.
-    pub(super) fn aim(&mut self, slot: u32) {
+    /// Tells the connection of a slot what the request that it writes next, the `nth` oldest, is for.
+    pub(super) fn aim(&mut self, slot: u32, nth: u16) {
         if let Some(users) = &self.users
-            && let Some((target, search)) = users.target(slot)
+            && let Some((target, search)) = users.target(slot, nth)
             && let Some(page) = self.slots[slot as usize].conn.pages()
         {
             page.aim(target, search);
         }
     }
 
-    /// A request of a user has its complete reply.
-    pub(super) fn page_replied(&mut self, slot: u32, now: Nanos, request: &Pending, outcome: Outcome) {
+    /// The `nth` oldest request of a slot of a user has its complete reply.
+    pub(super) fn page_replied(
+        &mut self,
+        (slot, nth): (u32, u16),
+        now: Nanos,
+        request: &Pending,
+        outcome: Outcome,
+    ) {
         let Some(users) = &mut self.users else { return };
         let mut nothing = Found::default();
         let found = match self.slots[slot as usize].conn.pages() {
             Some(page) => page.found(),
             None => &mut nothing,
         };
-        if users.replied(slot, now, now.since(request.intended), outcome, found) {
+        if users.replied((slot, nth), now, now.since(request.intended), outcome, found) {
             self.recorder.connection_error(now, ErrorPhase::Content, ErrorKind::Word("redirect"));
         }
     }

@@ -181,6 +181,12 @@ impl Connections {
         }
         self.under_way -= 1;
         self.recorder.failed(request.intended, now, phase, kind);
+        if let Some(users) = &mut self.users {
+            users.failed((slot, nth), now, phase);
+        }
+        if self.sessions.is_some() {
+            self.session_failed(slot, now, request.tag);
+        }
     }
 
     /// The `nth` oldest request of a slot has its complete reply.
@@ -226,7 +232,7 @@ impl Connections {
             status: reply.status,
         });
         if self.users.is_some() {
-            self.page_replied(slot, now, &request, outcome);
+            self.page_replied((slot, nth), now, &request, outcome);
         }
         if self.sessions.is_some() {
             let right = outcome == Outcome::Right;
@@ -270,7 +276,10 @@ impl Connections {
         given_back: u16,
     ) {
         let idle = self.is_idle(slot);
-        let failed = self.slots[slot as usize].under_way - given_back;
+        let under_way = self.slots[slot as usize].under_way;
+        // A session of which a request has failed is over, and what was given back of it is not asked for again.
+        let given_back = if self.sessions.is_some() && under_way > given_back { 0 } else { given_back };
+        let failed = under_way - given_back;
         if failed == 0 || idle {
             if error || failed > 0 {
                 self.recorder.connection_error(now, phase, kind);
@@ -280,7 +289,7 @@ impl Connections {
                 let intended = self.pending[self.pending_index(slot, n)].intended;
                 self.recorder.failed(intended, now, phase, kind);
                 if let Some(users) = &mut self.users {
-                    users.failed(slot, now, phase);
+                    users.failed((slot, 0), now, phase);
                 }
             }
             self.under_way -= u64::from(failed);

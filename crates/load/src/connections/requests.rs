@@ -193,7 +193,7 @@ impl Connections {
         }
         for n in sent..under_way {
             if self.users.is_some() {
-                self.aim(slot);
+                self.aim(slot, n);
             }
             let index = self.pending_index(slot, n);
             let number = self.pending[index].number;

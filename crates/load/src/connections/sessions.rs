@@ -176,6 +176,24 @@ impl Connections {
             let time = now.since(answered.intended);
             sessions.tally.answered(answered.tag.0, answered.right, time);
         }
+        self.take_turn(slot, now);
+    }
+
+    /// A request of a slot came to nothing, and its connection goes on.
+    pub(super) fn session_failed(&mut self, slot: u32, now: Nanos, tag: Tag) {
+        self.update_room(slot);
+        let measure_at = self.recorder.measure_at();
+        if let Some(sessions) = &mut self.sessions
+            && now >= measure_at
+        {
+            sessions.tally.lost(tag.0 as u16);
+        }
+        self.take_turn(slot, now);
+    }
+
+    /// Does what the end of a request makes of the session of its slot.
+    fn take_turn(&mut self, slot: u32, now: Nanos) {
+        let measure_at = self.recorder.measure_at();
         let s = &mut self.slots[slot as usize];
         let (Some(sessions), Some(conn)) = (&mut self.sessions, s.conn.session()) else { return };
         let (think, outcome) = match conn.turn() {

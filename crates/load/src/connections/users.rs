@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub(super) struct Users {
     cache: bool,
     crowd: Crowd,
     users: Vec<User>,
-    /// What the request of each slot is for: an index into what belongs to the user's page.
-    tasks: Vec<u32>,
+    /// What the requests under way on each slot are for, in their order: indices into what belongs to the user's page.
+    tasks: Vec<VecDeque<u32>>,
     /// Pages that are being read.
     pub(super) reading: u64,
     pub(super) tally: PageTally,
@@ -110,7 +110,7 @@ impl Users {
             cache,
             crowd,
             users: std::iter::repeat_with(user).take(count as usize).collect(),
-            tasks: vec![0; count as usize * usize::from(width)],
+            tasks: vec![VecDeque::new(); count as usize * usize::from(width)],
             reading: 0,
             tally: PageTally::default(),
         }
@@ -167,16 +167,16 @@ impl Users {
             return None;
         }
         let index = page.next;
-        self.tasks[slot as usize] = index;
+        self.tasks[slot as usize].push_back(index);
         page.next += 1;
         page.unfinished += 1;
         Some((page.entries[index as usize].role == Role::Document).then_some(page.intended))
     }
 
-    /// What the slot is to ask for, and what the reply is to be searched for; `None` for a page that is drawn, and for
-    /// a slot of no user.
-    pub(super) fn target(&self, slot: u32) -> Option<(&[u8], Search)> {
-        let index = *self.tasks.get(slot as usize)?;
+    /// What the `nth` oldest request of the slot is to ask for, and what the reply is to be searched for; `None` for a page
+    /// that is drawn, and for a slot of no user.
+    pub(super) fn target(&self, slot: u32, nth: u16) -> Option<(&[u8], Search)> {
+        let index = *self.tasks.get(slot as usize)?.get(usize::from(nth))?;
         let page = &self.users[(slot / self.width) as usize].page;
         let search = match page.entries[index as usize].role {
             Role::Document => return None,
@@ -186,19 +186,19 @@ impl Users {
         Some((page.path(index), search))
     }
 
-    /// The request of a slot has its complete reply. True if the page has no reply that is of use: the server sent the
+    /// The `nth` oldest request of a slot has its complete reply. True if the page has no reply that is of use: the server sent the
     /// user on, and it was not followed.
     pub(super) fn replied(
         &mut self,
-        slot: u32,
+        (slot, nth): (u32, u16),
         now: Nanos,
         response: Nanos,
         outcome: Outcome,
         found: &Found,
     ) -> bool {
+        let Some(index) = self.tasks[slot as usize].remove(usize::from(nth)) else { return false };
         let user = &mut self.users[(slot / self.width) as usize];
         let page = &mut user.page;
-        let index = self.tasks[slot as usize];
         let role = page.entries[index as usize].role;
         page.bytes += found.bytes;
         page.right &= outcome == Outcome::Right;
@@ -250,8 +250,11 @@ impl Users {
         astray
     }
 
-    /// The request of a slot has ended without a complete reply.
-    pub(super) fn failed(&mut self, slot: u32, now: Nanos, phase: ErrorPhase) {
+    /// The `nth` oldest request of a slot has ended without a complete reply.
+    pub(super) fn failed(&mut self, (slot, nth): (u32, u16), now: Nanos, phase: ErrorPhase) {
+        if self.tasks[slot as usize].remove(usize::from(nth)).is_none() {
+            return;
+        }
         let page = &mut self.users[(slot / self.width) as usize].page;
         page.right = false;
         page.complete = false;

@@ -209,6 +209,8 @@ pub struct ClientOptions {
     pub receipts: bool,
     /// The version of HTTP.
     pub http: HttpVersion,
+    /// Streams of each connection of HTTP/2, of which each is a user where cookies are kept; 0 counts as 1.
+    pub streams: u16,
 }
 
 impl ClientOptions {

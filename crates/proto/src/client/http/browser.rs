@@ -13,14 +13,14 @@ use crate::client::page::{Base, Css, Find, Found, Html, Origin, PageConn, Place,
 use crate::client::protocol::ClientConn;
 
 /// What a browser needs to know beside the requests for pages. All its connections share it.
-pub(super) struct Pages {
-    pub(super) origin: Origin,
+pub(in crate::client) struct Pages {
+    pub(in crate::client) origin: Origin,
     /// The paths of the requests for pages.
-    pub(super) paths: Vec<Box<[u8]>>,
+    pub(in crate::client) paths: Vec<Box<[u8]>>,
     /// What stands behind the path of any other request.
-    pub(super) tail: &'static [u8],
+    pub(in crate::client) tail: &'static [u8],
     /// The entry of the table of requests that stands for all of these.
-    pub(super) embedded: Tag,
+    pub(in crate::client) embedded: Tag,
 }
 
 pub(super) struct BrowserConn {
@@ -32,8 +32,9 @@ pub(super) struct BrowserConn {
     sight: Sight,
 }
 
-/// What is seen in the present reply.
-struct Sight {
+/// What is seen in one reply after the other.
+#[derive(Default)]
+pub(in crate::client) struct Sight {
     /// What it is searched for.
     search: Search,
     /// The path that it is the reply for.
@@ -52,14 +53,7 @@ struct Watch<'a> {
 
 impl BrowserConn {
     pub(super) fn new(site: Arc<Site>, pages: Arc<Pages>) -> BrowserConn {
-        let sight = Sight {
-            search: Search::Nothing,
-            base: Base::default(),
-            html: Html::default(),
-            css: Css::default(),
-            found: Found::default(),
-        };
-        BrowserConn { http: HttpConn::new(site), pages, aimed: false, search: Search::Html, sight }
+        BrowserConn { http: HttpConn::new(site), pages, aimed: false, search: Search::Html, sight: Sight::default() }
     }
 }
 
@@ -130,8 +124,21 @@ impl Parts for Watch<'_> {
 }
 
 impl Sight {
+    /// The next reply is that for this path, and is searched for that.
+    pub(in crate::client) fn aim(&mut self, target: &[u8], search: Search) {
+        self.base.set(target);
+        self.search = search;
+        // A reply that never begins says nothing.
+        self.found.clear();
+    }
+
+    /// What the present reply said.
+    pub(in crate::client) fn found(&mut self) -> &mut Found {
+        &mut self.found
+    }
+
     /// A reply with this head begins.
-    fn begin(&mut self, origin: &Origin, status: u16, head: &[u8]) {
+    pub(in crate::client) fn begin(&mut self, origin: &Origin, status: u16, head: &[u8]) {
         self.found.clear();
         self.html.reset();
         self.css.reset();
@@ -155,7 +162,7 @@ impl Sight {
     }
 
     /// More of its content has come.
-    fn search(&mut self, origin: &Origin, piece: &[u8]) {
+    pub(in crate::client) fn search(&mut self, origin: &Origin, piece: &[u8]) {
         let Sight { search, base, html, css, found } = self;
         found.bytes += piece.len() as u64;
         let mut note = |find: Find<'_>| found.note(origin, base, find.kind, &find.address);

@@ -94,7 +94,7 @@ pub(in crate::client) fn requests(url: &Url, options: &ClientOptions) -> Result<
 }
 
 /// What connections do beyond requests and replies. Cookies that the user gives as a header are those they begin with.
-fn visiting(url: &Url, options: &ClientOptions) -> Result<Visiting, String> {
+pub(in crate::client) fn visiting(url: &Url, options: &ClientOptions) -> Result<Visiting, String> {
     if options.pages {
         return Err("a browser keeps no cookies here, and follows redirects anyway".into());
     }
@@ -116,7 +116,7 @@ fn visiting(url: &Url, options: &ClientOptions) -> Result<Visiting, String> {
 }
 
 /// The options without the header that a jar writes.
-fn without_cookies(options: &ClientOptions) -> Cow<'_, ClientOptions> {
+pub(in crate::client) fn without_cookies(options: &ClientOptions) -> Cow<'_, ClientOptions> {
     let mut options = Cow::Borrowed(options);
     if options.visit.cookies && options.headers.iter().any(is_cookie) {
         options.to_mut().headers.retain(|header| !is_cookie(header));
@@ -130,7 +130,11 @@ fn is_cookie((name, _): &(String, String)) -> bool {
 
 /// What the connections of a browser share. The requests get one more entry, which is never drawn: it stands for
 /// whatever belongs to a page.
-fn pages(url: &Url, options: &ClientOptions, requests: &mut Vec<Request>) -> Result<Pages, String> {
+pub(in crate::client) fn pages(
+    url: &Url,
+    options: &ClientOptions,
+    requests: &mut Vec<Request>,
+) -> Result<Pages, String> {
     let given = |name: &str| options.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name));
     if let Some((name, _)) = given("accept-encoding") {
         return Err(format!(

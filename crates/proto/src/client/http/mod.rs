@@ -20,11 +20,13 @@ use crate::client::http2;
 use crate::client::protocol::{ClientOptions, ClientProtocol, HttpVersion};
 use crate::client::url::Url;
 
-pub(super) use build::requests;
+pub(super) use browser::{Pages, Sight};
+pub(super) use build::{pages, requests, visiting, without_cookies};
 pub(super) use head::Head;
 pub(super) use reader::{Parts, Reader};
+pub(super) use session::{Compiled, Step, compile, path};
 pub(super) use site::Request;
-pub(super) use visit::Jar;
+pub(super) use visit::{Jar, Visiting, Visitor};
 
 /// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
@@ -45,9 +47,6 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
 fn of_version(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     match options.http {
         HttpVersion::Http1 => build::build(url, options),
-        HttpVersion::Http2 if !options.sessions.is_empty() => {
-            Err("sessions are played over HTTP/1.1: leave --http 2 out".into())
-        }
         HttpVersion::Http2 => http2::build(url, options),
     }
 }

@@ -1,44 +1,50 @@
-//! Sessions over HTTP/1.1: a connection whose requests are the steps of a script.
+//! Sessions over HTTP/1.1: a connection whose requests are the steps of a script. HTTP/2 has the same requests, and
+//! translates them.
 
 use std::sync::Arc;
 
 use super::build::{check_headers, check_method, head};
 use super::head::Head;
 use super::reader::{Parts, Reader};
+use super::site::Request;
 use super::visit::Jar;
 use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag};
+use crate::client::expected::Expected;
 use crate::client::outgoing::Outgoing;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo};
-use crate::client::session::{Form, LENGTH, Names, Play, Scripts, SessionConn, Template, Turn};
+use crate::client::session::{Answer, Form, LENGTH, Names, Play, Scripts, SessionConn, Template, Turn};
 use crate::client::url::Url;
 
 /// The sessions of a run.
-struct Sessions {
-    scripts: Arc<Scripts>,
-    steps: Arc<[Step]>,
-    /// The cookies with which each begins.
-    jar: Jar,
-}
+struct Sessions(Compiled);
 
 /// The request of a step.
 #[derive(Debug)]
-struct Step {
+pub(in crate::client) struct Step {
     /// What it is always, if it is always the same.
-    fixed: Option<Fixed>,
+    pub(in crate::client) fixed: Option<Fixed>,
     line: Template,
     /// The head behind the first line, without the empty line that ends it.
     fields: Template,
     body: Template,
-    head_only: bool,
+    pub(in crate::client) head_only: bool,
     /// It has a `Cookie` header of its own.
-    own_cookies: bool,
+    pub(in crate::client) own_cookies: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Fixed {
-    bytes: &'static [u8],
+pub(in crate::client) struct Fixed {
+    pub(in crate::client) bytes: &'static [u8],
     /// Without the empty line that ends it.
-    head_len: usize,
+    pub(in crate::client) head_len: usize,
+}
+
+/// The sessions of a run, compiled.
+pub(in crate::client) struct Compiled {
+    pub(in crate::client) scripts: Arc<Scripts>,
+    pub(in crate::client) steps: Arc<[Step]>,
+    /// The cookies with which each session begins.
+    pub(in crate::client) jar: Jar,
 }
 
 /// Checks and compiles the sessions of the options.
@@ -46,6 +52,11 @@ struct Fixed {
 /// # Errors
 /// One line on what is wrong.
 pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
+    compile(url, options).map(|compiled| Box::new(Sessions(compiled)) as _)
+}
+
+/// As [`build`], for any version of HTTP.
+pub(in crate::client) fn compile(url: &Url, options: &ClientOptions) -> Result<Compiled, String> {
     let refused = [
         (
             "--follow",
@@ -72,11 +83,11 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
         steps.push(step(url, &common, spec, names)?);
         Ok(())
     })?;
-    Ok(Box::new(Sessions {
+    Ok(Compiled {
         scripts: Arc::new(scripts),
         steps: steps.into(),
         jar: given.map_or_else(Jar::default, |(_, value)| Jar::of_header(value)),
-    }))
+    })
 }
 
 fn step(url: &Url, options: &ClientOptions, spec: &RequestSpec, names: &Names) -> Result<Step, String> {
@@ -117,6 +128,47 @@ fn step(url: &Url, options: &ClientOptions, spec: &RequestSpec, names: &Names) -
 }
 
 impl Step {
+    /// Writes the body in place of what stands there, and appends the head, without the empty line that ends it, with these
+    /// values, those of the session of that number.
+    pub(in crate::client) fn write(
+        &self,
+        (values, number): (&[Vec<u8>], u64),
+        jar: Option<&Jar>,
+        body: &mut Vec<u8>,
+        out: &mut Outgoing,
+    ) {
+        body.clear();
+        self.body.write(values, number, 0, body);
+        let mut head = Vec::new();
+        self.line.write(values, number, body.len(), &mut head);
+        let line_len = head.len();
+        self.fields.write(values, number, body.len(), &mut head);
+        out.bytes(&head);
+        if let Some(jar) = jar {
+            jar.write(path(&head[..line_len]), out);
+        }
+    }
+
+    /// The request as it is always, or else as it would be if its values were empty.
+    pub(in crate::client) fn sample(&self) -> Request {
+        let (bytes, head_len) = match self.fixed {
+            Some(Fixed { bytes, head_len }) => (bytes, head_len),
+            None => {
+                let mut out = Outgoing::new();
+                self.write((&[], 0), None, &mut Vec::new(), &mut out);
+                let head_len = out.payload().as_slice().len();
+                out.bytes(b"\r\n");
+                (&*out.payload().as_slice().to_vec().leak(), head_len)
+            }
+        };
+        Request {
+            bytes,
+            head_len: (head_len + 2) as u32,
+            head_only: self.head_only,
+            expected: Expected::Anything,
+        }
+    }
+
     /// The whole request, if no value is put into it.
     fn fixed(&self) -> Option<Fixed> {
         let body = self.body.fixed()?;
@@ -133,14 +185,27 @@ impl Step {
     }
 }
 
+impl Compiled {
+    /// What there is to know of the sessions.
+    pub(in crate::client) fn info(&self) -> SessionInfo {
+        SessionInfo {
+            steps: self.scripts.names(),
+            parts: Vec::new(),
+            burst_max: self.scripts.burst_max(),
+        }
+    }
+}
+
 impl ClientProtocol for Sessions {
     fn connect(&self) -> Box<dyn ClientConn> {
+        let Compiled { scripts, steps, jar } = &self.0;
         Box::new(SessionHttpConn {
-            play: Play::new(Arc::clone(&self.scripts)),
-            steps: Arc::clone(&self.steps),
-            first_jar: self.jar.clone(),
-            jar: self.jar.clone(),
+            play: Play::new(Arc::clone(scripts)),
+            steps: Arc::clone(steps),
+            first_jar: jar.clone(),
+            jar: jar.clone(),
             reader: Reader::new(),
+            answer: Answer::default(),
             status: 0,
             scratch: Vec::new(),
         })
@@ -155,11 +220,7 @@ impl ClientProtocol for Sessions {
     }
 
     fn sessions(&self) -> Option<SessionInfo> {
-        Some(SessionInfo {
-            steps: self.scripts.names(),
-            parts: Vec::new(),
-            burst_max: self.scripts.burst_max(),
-        })
+        Some(self.0.info())
     }
 }
 
@@ -170,6 +231,7 @@ struct SessionHttpConn {
     /// Of the present session.
     jar: Jar,
     reader: Reader,
+    answer: Answer,
     status: u16,
     scratch: Vec<u8>,
 }
@@ -180,6 +242,7 @@ struct Watch<'a> {
     head_only: bool,
     path: &'a [u8],
     play: &'a mut Play,
+    answer: &'a mut Answer,
     jar: &'a mut Jar,
     status: &'a mut u16,
 }
@@ -207,18 +270,8 @@ impl ClientConn for SessionHttpConn {
                 out.bytes(rest);
             }
             None => {
-                let (values, session) = self.play.values();
                 let mut body = std::mem::take(&mut self.scratch);
-                body.clear();
-                step.body.write(values, session, 0, &mut body);
-                let mut head = Vec::new();
-                step.line.write(values, session, body.len(), &mut head);
-                let line_len = head.len();
-                step.fields.write(values, session, body.len(), &mut head);
-                out.bytes(&head);
-                if cookies {
-                    self.jar.write(path(&head[..line_len]), out);
-                }
+                step.write(self.play.values(), cookies.then_some(&self.jar), &mut body, out);
                 out.bytes(b"\r\n");
                 out.bytes(&body);
                 self.scratch = body;
@@ -237,6 +290,7 @@ impl ClientConn for SessionHttpConn {
             head_only: step.head_only,
             path: step.fixed.map_or(b"/", |fixed| path(fixed.bytes)),
             play: &mut self.play,
+            answer: &mut self.answer,
             jar: &mut self.jar,
             status: &mut self.status,
         };
@@ -257,7 +311,7 @@ impl ClientConn for SessionHttpConn {
 
 impl SessionHttpConn {
     fn reply(&mut self, step: u16) -> Reply {
-        let verdict = self.play.answered(step);
+        let verdict = self.play.answered(&mut self.answer, step);
         Reply { verdict, status: self.status, persists: self.reader.persists() }
     }
 }
@@ -272,29 +326,25 @@ impl SessionConn for SessionHttpConn {
     }
 
     fn abandon(&mut self) -> Option<u16> {
-        self.play.abandon()
+        self.answer.abandon();
+        self.play.abandon(None)
     }
 }
 
 impl Parts for Watch<'_> {
     fn head(&mut self, head: &Head, bytes: &[u8]) -> bool {
         *self.status = head.status;
-        for line in bytes.split(|&b| b == b'\n').skip(1) {
-            let Some(colon) = memchr::memchr(b':', line) else { continue };
-            if line[..colon].eq_ignore_ascii_case(b"set-cookie") {
-                self.jar.set(line[colon + 1..].trim_ascii(), self.path);
-            }
-        }
-        self.play.head(self.step, head.status, bytes);
+        self.jar.take(bytes, self.path);
+        self.play.head(self.answer, self.step, head.status, bytes);
         self.head_only
     }
 
     fn body(&mut self, piece: &[u8]) {
-        self.play.body(self.step, piece);
+        self.play.body(self.answer, self.step, piece);
     }
 }
 
 /// The path in a request line.
-fn path(request: &[u8]) -> &[u8] {
+pub(in crate::client) fn path(request: &[u8]) -> &[u8] {
     request.split(|&b| b == b' ').nth(1).unwrap_or_default()
 }

@@ -23,7 +23,7 @@ pub(in crate::client) struct Request {
 
 impl Request {
     /// What stands between the method and the version.
-    pub(super) fn path(&self) -> &[u8] {
+    pub(in crate::client) fn path(&self) -> &[u8] {
         self.bytes.split(|&b| b == b' ').nth(1).unwrap_or_default()
     }
 }

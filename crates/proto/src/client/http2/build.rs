@@ -7,33 +7,44 @@ use std::sync::Arc;
 
 use httlib_hpack::Encoder;
 
+use super::agent::{AgentPlan, Attended, BrowserPlan, SessionPlan, VisitPlan};
 use super::conn::Http2Conn;
 use super::frame;
 use super::settings;
 use super::site::{Request, Site};
+use super::wording::OF_THE_CONNECTION;
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::Alpn;
-use crate::client::http::{Request as Http1Request, requests};
-use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::client::http::{
+    Request as Http1Request, Step, compile, pages, requests, visiting, without_cookies,
+};
+use crate::client::protocol::{
+    ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo,
+};
 use crate::client::url::Url;
 
 /// The table that a server has unless it says otherwise (RFC 9113 section 6.5.2).
 const TABLE_BYTES: usize = 4096;
-/// Headers that speak of the connection, which this version has other means for (RFC 9113 section 8.2.2).
-const OF_THE_CONNECTION: [&str; 5] =
-    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
-
 struct Http2 {
     site: Arc<Site>,
+    scheme: Arc<str>,
+    /// Who asks, if that is more than to send the requests of the run.
+    plan: Option<Box<dyn AgentPlan>>,
+    sessions: Option<SessionInfo>,
 }
 
 impl ClientProtocol for Http2 {
     fn connect(&self) -> Box<dyn ClientConn> {
-        Box::new(Http2Conn::new(Arc::clone(&self.site)))
+        let attended = self.plan.as_ref().map(|plan| Attended::new(&**plan, &self.scheme));
+        Box::new(Http2Conn::new(Arc::clone(&self.site), attended))
     }
 
     fn request_bytes_max(&self) -> Option<usize> {
         None
+    }
+
+    fn sessions(&self) -> Option<SessionInfo> {
+        self.sessions.clone()
     }
 
     fn preload(&self) -> Option<Box<dyn Preload>> {
@@ -55,16 +66,7 @@ pub(in crate::client) fn build(
 ) -> Result<Box<dyn ClientProtocol>, String> {
     // That a connection carries one request only is nothing that HTTP/2 can say.
     let options = ClientOptions { single_request: false, ..options.clone() };
-    if options.pages {
-        return Err("pages are looked for what belongs to them over HTTP/1.1 only: leave --http 2 out".into());
-    }
-    if !options.sessions.is_empty() {
-        return Err("sessions are played over HTTP/1.1 only: leave --http 2 out".into());
-    }
-    if options.visit.any() {
-        return Err("cookies are kept and redirects followed over HTTP/1.1 only: leave --http 2 out".into());
-    }
-    let all = requests(url, &options)?;
+    let Asked { requests: all, choice, plan, sessions } = asked(url, &options)?;
     let heads: Vec<(Vec<Field>, Vec<Field>)> =
         all.iter().map(|request| fields(&split(request).0, &url.scheme)).collect::<Result<_, _>>()?;
     let shared = shared(heads.iter().map(|(_, fields)| &**fields));
@@ -92,12 +94,49 @@ pub(in crate::client) fn build(
     });
     let site = Site {
         requests: requests.collect::<Result<_, String>>()?,
-        choice: RequestChoice::of(&options)?,
+        choice,
         statuses: options.expect_status.clone(),
         table_bytes: if fits { table_bytes as u32 } else { 0 },
         greeting: settings::greeting().leak(),
     };
-    Ok(Box::new(Http2 { site: Arc::new(site) }))
+    Ok(Box::new(Http2 { site: Arc::new(site), scheme: url.scheme.as_str().into(), plan, sessions }))
+}
+
+/// What is asked, and by whom.
+struct Asked {
+    /// As HTTP/1.1 has them.
+    requests: Arc<[Http1Request]>,
+    choice: RequestChoice,
+    plan: Option<Box<dyn AgentPlan>>,
+    sessions: Option<SessionInfo>,
+}
+
+fn asked(url: &Url, options: &ClientOptions) -> Result<Asked, String> {
+    if !options.sessions.is_empty() {
+        let compiled = compile(url, options)?;
+        return Ok(Asked {
+            requests: compiled.steps.iter().map(Step::sample).collect(),
+            // The agent chooses among the sessions.
+            choice: RequestChoice::new(&[RequestSpec::default()], true)?,
+            sessions: Some(compiled.info()),
+            plan: Some(Box::new(SessionPlan { compiled })),
+        });
+    }
+    let visiting = options.visit.any().then(|| visiting(url, options)).transpose()?;
+    let options = &*without_cookies(options);
+    let mut all = requests(url, options)?;
+    let pages = options.pages.then(|| pages(url, options, &mut all)).transpose()?;
+    let requests: Arc<[Http1Request]> = all.into();
+    let plan: Option<Box<dyn AgentPlan>> = match (pages, visiting) {
+        (Some(pages), _) => Some(Box::new(BrowserPlan { pages: Arc::new(pages) })),
+        (None, Some(visiting)) => Some(Box::new(VisitPlan {
+            visiting: Arc::new(visiting),
+            requests: Arc::clone(&requests),
+            users: options.streams.max(1),
+        })),
+        (None, None) => None,
+    };
+    Ok(Asked { requests, choice: RequestChoice::of(options)?, plan, sessions: None })
 }
 
 /// The fields that all requests have alike, in the order of the first of them. They go into the server's table.

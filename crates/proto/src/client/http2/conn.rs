@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use super::agent::{After, Attended, Of, Wording};
 use super::block::{self, Block, Complete};
 use super::codes::{
     self, COMPRESSION_ERROR, ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR, FRAME_SIZE_ERROR, PROTOCOL_ERROR,
@@ -12,10 +13,13 @@ use super::settings::{Settings, WINDOW_DEFAULT, WINDOW_MAX};
 use super::site::{Coding, Site};
 use super::stream::{Stream, Streams};
 use super::upload::{self, Allowance};
-use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Tag};
+use super::wording;
+use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag};
 use crate::client::judgement::{Judgement, has_no_body};
 use crate::client::outgoing::Outgoing;
+use crate::client::page::PageConn;
 use crate::client::protocol::ClientConn;
+use crate::client::session::SessionConn;
 
 /// Bytes received after which a window is opened again: a quarter of it.
 const WINDOW_OPENED_AT: u32 = 1 << 29;
@@ -49,6 +53,8 @@ pub(super) struct Http2Conn {
     block: Block,
     headers: HeaderReader,
     counts: Counts,
+    /// Who asks, if that is more than to send the requests of the run.
+    attended: Option<Box<Attended>>,
 }
 
 impl ClientConn for Http2Conn {
@@ -71,58 +77,31 @@ impl ClientConn for Http2Conn {
         self.data = None;
         self.block.reset();
         self.headers.reset();
+        if let Some(attended) = &mut self.attended {
+            attended.agent.open();
+            attended.due.clear();
+        }
         out.fixed(self.site.greeting);
         Opening::Greeting
     }
 
     fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag {
+        if let Some(attended) = &mut self.attended {
+            attended.text.clear();
+            let (of, wording) = attended.agent.request(&self.site, draw, &mut attended.text);
+            self.ask(of, wording, out);
+            return of.tag;
+        }
         let tag = self.site.choice.next(draw);
-        self.repeat(tag, out);
+        self.send(tag, out);
         tag
     }
 
     fn repeat(&mut self, tag: Tag, out: &mut Outgoing) {
-        let site = &*self.site;
-        let request = &site.requests[tag.0 as usize];
-        let id = self.next_stream;
-        self.next_stream += 2;
-        let (size_update, block): (&[u8], _) = match self.coding {
-            Coding::Filling => (&[], &request.filling),
-            Coding::Indexed => (&[], &request.indexed),
-            // A table of no bytes (RFC 7541 section 6.3).
-            Coding::GivingUp => (&[0x20], &request.plain),
-            Coding::Plain => (&[], &request.plain),
-        };
-        self.coding = match self.coding {
-            Coding::Filling | Coding::Indexed => Coding::Indexed,
-            Coding::GivingUp | Coding::Plain => Coding::Plain,
-        };
-        let end = if request.body.is_empty() { frame::END_STREAM } else { 0 };
-        out.bytes(&frame::head(
-            size_update.len() + block.len(),
-            frame::HEADERS,
-            frame::END_HEADERS | end,
-            id,
-        ));
-        out.bytes(size_update);
-        out.bytes(block);
-        let mut stream = Stream {
-            id,
-            tag,
-            has_head: false,
-            bodiless: false,
-            length: None,
-            judgement: Judgement::NONE,
-            received: 0,
-            window: i64::from(self.settings.window),
-            unsent: request.body.len(),
-            stalled_since: 0,
-        };
-        if stream.unsent > 0 {
-            self.allowance.send(&mut stream, &request.body, self.now, &mut self.counts, out);
-            self.uploading += usize::from(stream.unsent > 0);
-        }
-        self.streams.push(stream);
+        let Some(attended) = &mut self.attended else { return self.send(tag, out) };
+        attended.text.clear();
+        let (of, wording) = attended.agent.repeat(tag, &mut attended.text);
+        self.ask(of, wording, out);
     }
 
     fn clock(&mut self, now: u64) {
@@ -144,6 +123,7 @@ impl ClientConn for Http2Conn {
         }
         self.cancelled_to = self.cancelled_to.max(stream.id);
         self.give_up(&mut stream);
+        self.lost(&stream);
         true
     }
 
@@ -166,8 +146,18 @@ impl ClientConn for Http2Conn {
         true
     }
 
+    fn pages(&mut self) -> Option<&mut dyn PageConn> {
+        self.attended.as_mut()?.agent.pages()
+    }
+
+    fn session(&mut self) -> Option<&mut dyn SessionConn> {
+        self.attended.as_mut()?.agent.session()
+    }
+
     fn counts(&self) -> Vec<(&'static str, u64)> {
-        self.counts.list()
+        let mut counts = self.counts.list();
+        counts.extend(self.attended.iter().flat_map(|attended| attended.agent.counts()));
+        counts
     }
 }
 
@@ -176,7 +166,7 @@ fn malformed() -> Broken {
 }
 
 impl Http2Conn {
-    pub(super) fn new(site: Arc<Site>) -> Http2Conn {
+    pub(super) fn new(site: Arc<Site>, attended: Option<Attended>) -> Http2Conn {
         Http2Conn {
             site,
             now: 0,
@@ -196,6 +186,87 @@ impl Http2Conn {
             block: Block::default(),
             headers: HeaderReader::default(),
             counts: Counts::default(),
+            attended: attended.map(Box::new),
+        }
+    }
+
+    /// Sends a request as it was encoded before the run.
+    fn send(&mut self, tag: Tag, out: &mut Outgoing) {
+        let coding = self.next_coding();
+        let site = &*self.site;
+        let request = &site.requests[tag.0 as usize];
+        let id = self.next_stream;
+        self.next_stream += 2;
+        let (size_update, block) = request.block(coding);
+        let end = if request.body.is_empty() { frame::END_STREAM } else { 0 };
+        out.bytes(&frame::head(
+            size_update.len() + block.len(),
+            frame::HEADERS,
+            frame::END_HEADERS | end,
+            id,
+        ));
+        out.bytes(size_update);
+        out.bytes(block);
+        let mut stream = Stream::new(id, tag, self.settings.window, request.body.len());
+        if stream.unsent > 0 {
+            self.allowance.send(&mut stream, &request.body, self.now, &mut self.counts, out);
+            self.uploading += usize::from(stream.unsent > 0);
+        }
+        self.streams.push(stream);
+    }
+
+    /// Which of the encodings is sent now.
+    fn next_coding(&mut self) -> Coding {
+        let coding = self.coding;
+        self.coding = match coding {
+            Coding::Filling | Coding::Indexed => Coding::Indexed,
+            Coding::GivingUp | Coding::Plain => Coding::Plain,
+        };
+        coding
+    }
+
+    /// Sends what the agent has worded, as the last of the requests.
+    fn ask(&mut self, of: Of, wording: Wording, out: &mut Outgoing) {
+        if let Some(stream) = self.write(of, wording, out) {
+            self.streams.push(stream);
+        }
+    }
+
+    /// Sends what the agent has worded, on a new stream.
+    fn write(&mut self, of: Of, wording: Wording, out: &mut Outgoing) -> Option<Stream> {
+        let coding = match (wording, self.coding) {
+            // What fills the table or uses it is not in this request.
+            (Wording::Whole, Coding::Filling | Coding::Indexed) => Coding::Plain,
+            _ => self.next_coding(),
+        };
+        let Attended { agent, scheme, encoder, text, block, .. } = &mut **self.attended.as_mut()?;
+        let id = self.next_stream;
+        self.next_stream += 2;
+        let (size_update, known) = self.site.requests[of.tag.0 as usize].block(coding);
+        block.clear();
+        block.extend_from_slice(size_update);
+        let worded = text.payload();
+        match wording {
+            Wording::Whole => wording::whole(encoder, scheme, worded.as_slice(), block),
+            Wording::Known => {
+                block.extend_from_slice(known);
+                wording::lines(encoder, worded.as_slice(), block);
+            }
+        }
+        let body = agent.upload(&self.site, of);
+        frame::write_block(block, id, body.is_empty(), self.allowance.frame_max, out);
+        let mut stream = Stream { seat: of.seat, ..Stream::new(id, of.tag, self.settings.window, body.len()) };
+        if stream.unsent > 0 {
+            self.allowance.send(&mut stream, body, self.now, &mut self.counts, out);
+            self.uploading += usize::from(stream.unsent > 0);
+        }
+        Some(stream)
+    }
+
+    /// A request has come to nothing.
+    fn lost(&mut self, stream: &Stream) {
+        if let Some(attended) = &mut self.attended {
+            attended.agent.lost(stream.of());
         }
     }
 
@@ -207,6 +278,11 @@ impl Http2Conn {
         }
         loop {
             if let Some(due) = self.due.take() {
+                return Ok(due);
+            }
+            if let Some(attended) = &mut self.attended
+                && let Some(due) = attended.due.pop_front()
+            {
                 return Ok(due);
             }
             if let Some(data) = self.data {
@@ -288,6 +364,9 @@ impl Http2Conn {
         let nth = self.streams.find(data.stream);
         if let Some(stream) = nth.map(|nth| self.streams.get(nth)).filter(|s| n > 0 && !s.bodiless) {
             stream.judgement.body(&self.site.requests[stream.tag.0 as usize].expected, &rest[..n]);
+            if let Some(attended) = &mut self.attended {
+                attended.agent.body(stream.of(), &rest[..n]);
+            }
         }
         data.left -= n;
         let skipped = data.padding.min(rest.len() - n);
@@ -379,7 +458,11 @@ impl Http2Conn {
         rest: &[u8],
         out: &mut Outgoing,
     ) -> Result<Option<Progress>, Broken> {
-        let facts = self.headers.read(bytes).map_err(|fault| Broken::new(COMPRESSION_ERROR, fault))?;
+        let facts = match &mut self.attended {
+            None => self.headers.read(bytes),
+            Some(attended) => self.headers.read_lines(bytes, &mut attended.head),
+        };
+        let facts = facts.map_err(|fault| Broken::new(COMPRESSION_ERROR, fault))?;
         let Some(nth) = self.unless_cancelled(of.stream)? else { return Ok(None) };
         let stream = self.streams.get(nth);
         if stream.has_head {
@@ -398,6 +481,9 @@ impl Http2Conn {
         stream.judgement = Judgement::begin(status, &self.site.statuses);
         stream.bodiless = has_no_body(status, self.site.requests[stream.tag.0 as usize].head_only);
         stream.length = facts.length;
+        if let Some(attended) = &mut self.attended {
+            attended.agent.head(stream.of(), status, &attended.head);
+        }
         if of.end_stream {
             return Ok(self.end(nth, out));
         }
@@ -408,7 +494,11 @@ impl Http2Conn {
                 && next.has(frame::END_STREAM)
                 && rest.len() >= HEAD + next.length
         });
-        Ok((!ends_here).then_some(Progress::Began(nth as u16)))
+        if ends_here || stream.has_begun {
+            return Ok(None);
+        }
+        stream.has_begun = true;
+        Ok(Some(Progress::Began(nth as u16)))
     }
 
     /// A reply is complete.
@@ -424,7 +514,31 @@ impl Http2Conn {
             out.bytes(&frame::number(frame::RST_STREAM, stream.id, codes::CANCEL));
         }
         self.give_up(&mut stream);
+        if self.attended.is_some() {
+            return self.attended_end(nth, &stream, reply, out);
+        }
         Some(Progress::ReplyTo(nth as u16, reply))
+    }
+
+    /// A reply is complete, and the agent says what follows.
+    fn attended_end(
+        &mut self,
+        nth: usize,
+        stream: &Stream,
+        reply: Reply,
+        out: &mut Outgoing,
+    ) -> Option<Progress> {
+        let attended = self.attended.as_mut()?;
+        attended.text.clear();
+        match attended.agent.replied(stream.of(), reply, !self.retiring, &mut attended.text) {
+            After::Answered(reply) => Some(Progress::ReplyTo(nth as u16, reply)),
+            After::Asks(wording) => {
+                let next = self.write(stream.of(), wording, out)?;
+                self.streams.insert(nth, Stream { has_begun: true, ..next });
+                // The request has had its first byte.
+                (!stream.has_begun).then_some(Progress::Began(nth as u16))
+            }
+        }
     }
 
     /// Nobody waits for the rest of a body any more.
@@ -510,7 +624,10 @@ impl Http2Conn {
         }
         self.uploading = 0;
         for stream in self.streams.iter_mut().filter(|stream| stream.unsent > 0) {
-            let body = &self.site.requests[stream.tag.0 as usize].body;
+            let body = match &self.attended {
+                None => &*self.site.requests[stream.tag.0 as usize].body,
+                Some(attended) => attended.agent.upload(&self.site, stream.of()),
+            };
             self.allowance.send(stream, body, self.now, &mut self.counts, out);
             self.uploading += usize::from(stream.unsent > 0);
         }
@@ -524,6 +641,7 @@ impl Http2Conn {
         let Some(nth) = self.stream(head.stream)? else { return Ok(None) };
         if let Some(mut stream) = self.streams.remove(nth) {
             self.give_up(&mut stream);
+            self.lost(&stream);
         }
         self.counts.reset(code);
         Ok(Some(Progress::Failed(nth as u16, codes::reset(code))))
@@ -540,18 +658,44 @@ impl Http2Conn {
         if code != codes::NO_ERROR {
             return Err(Broken::new(codes::NO_ERROR, Fault::Named(codes::goaway(code))));
         }
+        let last = last & WINDOW_MAX;
         let mut given_back = 0;
-        for mut stream in self.streams.above(last & WINDOW_MAX) {
+        for mut stream in self.streams.above(last) {
             given_back += 1;
             if stream.unsent > 0 {
                 self.uploading -= 1;
                 upload::end_stall(&mut stream, self.now, &mut self.counts);
+            }
+            if let Some(attended) = &mut self.attended {
+                attended.agent.given_back(stream.of());
             }
         }
         if given_back > 0 {
             self.counts.given_back(given_back);
         }
         self.retiring = true;
-        Ok(Some(Progress::Retiring(given_back as u16)))
+        let retiring = Progress::Retiring(given_back as u16);
+        if self.attended.is_none() {
+            return Ok(Some(retiring));
+        }
+        self.cut_above(last);
+        if let Some(attended) = &mut self.attended {
+            attended.due.push_back(retiring);
+        }
+        Ok(None)
+    }
+
+    /// Requests whose last exchange a server has not looked at, before others that it has: they are over.
+    fn cut_above(&mut self, last: u32) {
+        while let Some(nth) = self.streams.first_above(last) {
+            let Some(mut stream) = self.streams.remove(nth) else { return };
+            self.give_up(&mut stream);
+            let Some(attended) = &mut self.attended else { return };
+            let over = match attended.agent.cut(stream.of()) {
+                Some(reply) => Progress::ReplyTo(nth as u16, reply),
+                None => Progress::Failed(nth as u16, codes::goaway(codes::NO_ERROR)),
+            };
+            attended.due.push_back(over);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The head of a frame (RFC 9113 section 4.1).
 
+use crate::client::outgoing::Outgoing;
+
 /// The length of a head.
 pub(super) const HEAD: usize = 9;
 /// The longest payload that either side may send before it is told otherwise, and that this side ever takes.
@@ -64,6 +66,22 @@ pub(super) fn number(kind: u8, stream: u32, number: u32) -> [u8; HEAD + 4] {
     bytes[..HEAD].copy_from_slice(&head(4, kind, 0, stream));
     bytes[HEAD..].copy_from_slice(&number.to_be_bytes());
     bytes
+}
+
+/// Writes a block of headers of any length, as one frame or several.
+pub(super) fn write_block(block: &[u8], stream: u32, ends: bool, payload_max: usize, out: &mut Outgoing) {
+    let (mut rest, mut kind) = (block, HEADERS);
+    loop {
+        let (piece, behind) = rest.split_at(rest.len().min(payload_max));
+        let end_stream = if ends && kind == HEADERS { END_STREAM } else { 0 };
+        let end_headers = if behind.is_empty() { END_HEADERS } else { 0 };
+        out.bytes(&head(piece.len(), kind, end_stream | end_headers, stream));
+        out.bytes(piece);
+        if behind.is_empty() {
+            return;
+        }
+        (rest, kind) = (behind, CONTINUATION);
+    }
 }
 
 /// The number that stands at this byte of a payload, if the payload is so long.

@@ -16,6 +16,8 @@ const BATCH: usize = 32;
 /// Blocks that are remembered, and the longest one that is.
 const KNOWN_MAX: usize = 8;
 const KNOWN_BYTES_MAX: usize = 512;
+/// Lines of a head that needed more than this give their memory back.
+const LINES_KEPT: usize = 16 * 1024;
 
 /// What matters of one block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +79,18 @@ impl HeaderReader {
         }
     }
 
+    /// Reads a whole block, and writes what it says as lines of a head of HTTP/1.1, behind a first line that means nothing.
+    ///
+    /// Such a connection reads every block as if it were the first, for it needs more of it than what is remembered.
+    pub(super) fn read_lines(&mut self, block: &[u8], head: &mut Vec<u8>) -> Result<Facts, Fault> {
+        shape::of(block)?;
+        head.clear();
+        head.shrink_to(LINES_KEPT);
+        head.extend_from_slice(b"HTTP/2\r\n");
+        let (facts, _) = decode(&mut self.decoder, block, |name, value| line(name, value, head))?;
+        Ok(facts)
+    }
+
     /// A known block has come again.
     fn recognise(&mut self, nth: usize) -> Facts {
         let Known { facts, adds, .. } = self.known[nth];
@@ -98,10 +112,10 @@ impl HeaderReader {
     fn decode(&mut self, block: &[u8]) -> Result<Facts, Fault> {
         let Shape { adds, resizes, refers } = shape::of(block)?;
         for nth in std::mem::take(&mut self.unseen) {
-            decode(&mut self.decoder, &self.known[usize::from(nth)].block)?;
+            decode(&mut self.decoder, &self.known[usize::from(nth)].block, |_, _| Ok(()))?;
         }
         self.unseen_bytes = 0;
-        let (facts, added) = decode(&mut self.decoder, block)?;
+        let (facts, added) = decode(&mut self.decoder, block, |_, _| Ok(()))?;
         if adds || resizes {
             // What uses the table means something else now.
             self.known.retain(|known| !known.refers && *known.block != *block);
@@ -121,8 +135,12 @@ impl HeaderReader {
     }
 }
 
-/// What a block says, and how much it adds to the table. The block is well formed.
-fn decode(decoder: &mut Option<Box<Decoder<'static>>>, block: &[u8]) -> Result<(Facts, usize), Fault> {
+/// What a block says, and how much it adds to the table. The block is well formed. Each field is shown to `seen`.
+fn decode(
+    decoder: &mut Option<Box<Decoder<'static>>>,
+    block: &[u8],
+    mut seen: impl FnMut(&[u8], &[u8]) -> Result<(), Fault>,
+) -> Result<(Facts, usize), Fault> {
     let decoder = decoder.get_or_insert_with(|| Box::new(Decoder::with_dynamic_size(TABLE_BYTES)));
     let mut rest = block.to_vec();
     let mut fields = Vec::with_capacity(BATCH);
@@ -137,12 +155,31 @@ fn decode(decoder: &mut Option<Box<Decoder<'static>>>, block: &[u8]) -> Result<(
                 added += bytes;
             }
             facts.take(name, value)?;
+            seen(name, value)?;
         }
         if size > LIST_MAX {
             return Err(Fault::TooLarge);
         }
     }
     Ok((facts, added))
+}
+
+/// Appends a field as a line, unless its name begins with a colon.
+///
+/// # Errors
+/// A field that could not stand in a line, which HTTP/2 does not allow either (RFC 9113 section 8.2.1).
+fn line(name: &[u8], value: &[u8], head: &mut Vec<u8>) -> Result<(), Fault> {
+    if name.starts_with(b":") {
+        return Ok(());
+    }
+    let wrong_name = |b: &u8| matches!(b, 0..=b' ' | b'A'..=b'Z' | b':' | 0x7f..);
+    if name.is_empty() || name.iter().any(wrong_name) || value.iter().any(|b| matches!(b, 0 | b'\r' | b'\n')) {
+        return Err(Fault::Malformed);
+    }
+    for piece in [name, b": ", value, b"\r\n"] {
+        head.extend_from_slice(piece);
+    }
+    Ok(())
 }
 
 impl Facts {
@@ -248,6 +285,23 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn lines_are_those_of_every_block_and_hold_no_others() {
+        let (mut reader, mut encoder, mut head) = (HeaderReader::default(), Encoder::default(), Vec::new());
+        let fields = [(":status", "302"), ("set-cookie", "a=b"), ("location", "/x"), ("set-cookie", "c=d")];
+        for _ in 0..3 {
+            let block = block(&mut encoder, &fields, FLAGS | Encoder::WITH_INDEXING);
+            assert_eq!(reader.read_lines(&block, &mut head).unwrap().status, Some(302));
+            assert_eq!(head, b"HTTP/2\r\nset-cookie: a=b\r\nlocation: /x\r\nset-cookie: c=d\r\n");
+        }
+        for (name, value) in
+            [("a", "b\r\nc: d"), ("a", "b\0"), ("a b", "c"), ("Name", "x"), ("a:b", "c"), ("", "x")]
+        {
+            let block = block(&mut Encoder::default(), &[(":status", "200"), (name, value)], 0);
+            assert_eq!(HeaderReader::default().read_lines(&block, &mut head), Err(Fault::Malformed), "{name:?}");
         }
     }
 

@@ -16,7 +16,10 @@
 //! Windows for what the server sends are as large as the protocol has them and opened again long before they close, so
 //! that it never waits for this end. When a request's body has to wait for the server's window, that is counted with the
 //! time that it took.
+//!
+//! Cookies, redirects, sessions and pages are an [agent](agent)'s, which connections without them do not have.
 
+mod agent;
 mod block;
 mod build;
 mod codes;
@@ -32,5 +35,6 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod upload;
+mod wording;
 
 pub(super) use build::build;

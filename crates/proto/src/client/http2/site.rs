@@ -36,6 +36,19 @@ pub(super) struct Request {
     pub(super) expected: Expected,
 }
 
+impl Request {
+    /// What is sent in this encoding: what it says of the table first, and the fields.
+    pub(super) fn block(&self, coding: Coding) -> (&'static [u8], &[u8]) {
+        match coding {
+            Coding::Filling => (&[], &self.filling),
+            Coding::Indexed => (&[], &self.indexed),
+            // A table of no bytes (RFC 7541 section 6.3).
+            Coding::GivingUp => (&[0x20], &self.plain),
+            Coding::Plain => (&[], &self.plain),
+        }
+    }
+}
+
 /// Which of the encodings a connection sends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {

@@ -26,7 +26,12 @@ pub(in crate::client) struct Play {
     number: u64,
     values: Vec<Vec<u8>>,
     turn: Turn,
-    /// What the present reply lacks, and the part of its body that has come, where a value is looked for in it.
+}
+
+/// A reply of a session while it comes in. There are several where those of a burst come mixed.
+#[derive(Debug, Default)]
+pub(in crate::client) struct Answer {
+    /// What it lacks, and the part of its body that has come, where a value is looked for in it.
     why: Option<Why>,
     body: Vec<u8>,
 }
@@ -42,8 +47,6 @@ impl Play {
             number: 0,
             values: vec![Vec::new(); scripts.values],
             turn: Turn::GoesOn { think: Duration::ZERO },
-            why: None,
-            body: Vec::new(),
             scripts,
         }
     }
@@ -89,58 +92,73 @@ impl Play {
     }
 
     /// The head of the reply to a step has come.
-    pub(in crate::client) fn head(&mut self, step: u16, status: u16, head: &[u8]) {
+    pub(in crate::client) fn head(&mut self, answer: &mut Answer, step: u16, status: u16, head: &[u8]) {
         let of = &self.scripts.steps[usize::from(step)];
         let right = if of.statuses.is_empty() {
             status < 400
         } else {
             of.statuses.iter().any(|range| range.contains(&status))
         };
-        self.body.clear();
-        self.why = (!right).then_some(Why::Status(status));
+        answer.body.clear();
+        answer.why = (!right).then_some(Why::Status(status));
         for (nth, (index, taker)) in (0..).zip(&of.takers).filter(|(_, (_, taker))| !taker.needs_body()) {
             match taker.in_head(status, head) {
                 Some(value) => self.values[usize::from(*index)] = value,
-                None => self.why = self.why.or(Some(Why::NoValue(nth))),
+                None => answer.why = answer.why.or(Some(Why::NoValue(nth))),
             }
         }
     }
 
     /// A piece of the body of the reply to a step has come.
-    pub(in crate::client) fn body(&mut self, step: u16, piece: &[u8]) {
+    pub(in crate::client) fn body(&self, answer: &mut Answer, step: u16, piece: &[u8]) {
         let takers = &self.scripts.steps[usize::from(step)].takers;
-        if self.why.is_none() && takers.iter().any(|(_, taker)| taker.needs_body()) {
-            if self.body.len() + piece.len() > BODY_MAX {
-                self.why = Some(Why::TooLong);
+        if answer.why.is_none() && takers.iter().any(|(_, taker)| taker.needs_body()) {
+            if answer.body.len() + piece.len() > BODY_MAX {
+                answer.why = Some(Why::TooLong);
             } else {
-                self.body.extend_from_slice(piece);
+                answer.body.extend_from_slice(piece);
             }
         }
     }
 
     /// The reply to a step is complete.
-    pub(in crate::client) fn answered(&mut self, step: u16) -> Verdict {
+    pub(in crate::client) fn answered(&mut self, answer: &mut Answer, step: u16) -> Verdict {
         let of = &self.scripts.steps[usize::from(step)];
-        if self.why.is_none() {
+        if answer.why.is_none() {
             for (nth, (index, taker)) in (0..).zip(&of.takers).filter(|(_, (_, taker))| taker.needs_body()) {
-                match taker.in_body(&self.body) {
+                match taker.in_body(&answer.body) {
                     Some(value) => self.values[usize::from(*index)] = value,
-                    None => self.why = self.why.or(Some(Why::NoValue(nth))),
+                    None => answer.why = answer.why.or(Some(Why::NoValue(nth))),
                 }
             }
         }
-        self.body.clear();
-        self.body.shrink_to(BODY_KEPT);
-        let verdict = match self.why.take() {
+        answer.clear();
+        let verdict = match answer.why.take() {
             Some(why) => {
                 self.failed.get_or_insert(step);
                 Verdict::Refused(self.scripts.word(step, why))
             }
             None => Verdict::Right,
         };
+        self.ended();
+        verdict
+    }
+
+    /// The request of a step came to nothing, and its connection goes on.
+    pub(in crate::client) fn lost(&mut self, step: u16) {
+        if !self.is_between() {
+            self.failed.get_or_insert(step);
+            self.ended();
+        }
+    }
+
+    /// One more of the requests that were written is over.
+    fn ended(&mut self) {
         self.answered += 1;
-        let awaited = self.next - self.begin - self.answered;
-        let (think, complete) = (of.think, self.next == self.end);
+        let awaited = (self.next - self.begin).saturating_sub(self.answered);
+        // Replies to a burst may come in any order; its last step says how long its user thinks.
+        let last = usize::from(self.next.max(1)) - 1;
+        let (think, complete) = (self.scripts.steps[last].think, self.next == self.end);
         self.turn = match self.failed {
             _ if awaited > 0 => Turn::GoesOn { think: Duration::ZERO },
             Some(step) => Turn::Failed(step),
@@ -151,17 +169,31 @@ impl Play {
             self.end = self.begin;
             self.failed = None;
         }
-        verdict
     }
 
     pub(in crate::client) fn turn(&self) -> Turn {
         self.turn
     }
 
-    pub(in crate::client) fn abandon(&mut self) -> Option<u16> {
-        let oldest = (!self.is_between()).then(|| (self.begin + self.answered).min(self.end - 1));
+    /// The session is over, whatever is awaited. `oldest` is the step of the oldest request that is not answered, if that
+    /// need not be the one behind the last reply.
+    pub(in crate::client) fn abandon(&mut self, oldest: Option<u16>) -> Option<u16> {
+        let behind = (!self.is_between()).then(|| (self.begin + self.answered).min(self.end - 1));
         self.end = self.begin;
+        self.failed.take().or(behind.and(oldest)).or(behind)
+    }
+}
+
+impl Answer {
+    /// Forgets the body and keeps some of its memory.
+    fn clear(&mut self) {
+        self.body.clear();
+        self.body.shrink_to(BODY_KEPT);
+    }
+
+    /// It will not be completed.
+    pub(in crate::client) fn abandon(&mut self) {
         self.why = None;
-        self.failed.take().or(oldest)
+        self.clear();
     }
 }

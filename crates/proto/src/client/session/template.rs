@@ -131,12 +131,12 @@ impl Template {
         self.0.iter().any(|piece| matches!(piece, Piece::Value(..) | Piece::Number))
     }
 
-    /// Appends the text with its values. `length` is that of the body.
+    /// Appends the text with its values, of which missing ones are empty. `length` is that of the body.
     pub(in crate::client) fn write(&self, values: &[Vec<u8>], number: u64, length: usize, out: &mut Vec<u8>) {
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
-                Piece::Value(index, form) => form.write(&values[usize::from(*index)], out),
+                Piece::Value(index, form) => form.write(values.get(usize::from(*index)).map_or(&[], |value| value), out),
                 Piece::Number => out.extend_from_slice(number.to_string().as_bytes()),
                 Piece::Length => out.extend_from_slice(length.to_string().as_bytes()),
             }

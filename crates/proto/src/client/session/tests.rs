@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::play::Play;
+use super::play::{Answer, Play};
 use super::scripts::Scripts;
 use super::take::Taker;
 use super::template::{Form, Names, Template};
@@ -84,8 +84,9 @@ fn play(steps: Vec<StepSpec>) -> Result<Play, String> {
 }
 
 fn answer(play: &mut Play, step: u16, status: u16) -> (Verdict, Turn) {
-    play.head(step, status, b"");
-    (play.answered(step), play.turn())
+    let mut answer = Answer::default();
+    play.head(&mut answer, step, status, b"");
+    (play.answered(&mut answer, step), play.turn())
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn a_failed_step_ends_the_session_when_nothing_is_awaited() {
     );
     assert_eq!(answer(&mut play, 2, 200), (Verdict::Right, Turn::Failed(1)));
     play.next(DRAW);
-    assert_eq!((play.abandon(), play.abandon()), (Some(0), None));
+    assert_eq!((play.abandon(None), play.abandon(None)), (Some(0), None));
     assert!(play.is_between());
 }
 
@@ -128,17 +129,18 @@ fn a_failed_step_ends_the_session_when_nothing_is_awaited() {
 fn a_value_that_is_not_there_fails_its_step() {
     let take = TakeSpec { name: "id".into(), from: Source::Json("/id".into()) };
     let mut play = play(vec![StepSpec { take: vec![take], ..step("a") }, step("b")]).unwrap();
+    let mut reply = Answer::default();
     play.next(DRAW);
-    play.head(0, 200, b"");
-    play.body(0, b"{\"id\"");
-    play.body(0, b": 9}");
-    assert_eq!(play.answered(0), Verdict::Right);
+    play.head(&mut reply, 0, 200, b"");
+    play.body(&mut reply, 0, b"{\"id\"");
+    play.body(&mut reply, 0, b": 9}");
+    assert_eq!(play.answered(&mut reply, 0), Verdict::Right);
     assert_eq!(play.values(), (&[b"9".to_vec()][..], 7));
     play.next(DRAW);
     answer(&mut play, 1, 200);
     play.next(DRAW);
-    play.head(0, 200, b"");
-    assert_eq!((play.answered(0), play.turn()), (Verdict::Refused("s/a:no-id"), Turn::Failed(0)));
+    play.head(&mut reply, 0, 200, b"");
+    assert_eq!((play.answered(&mut reply, 0), play.turn()), (Verdict::Refused("s/a:no-id"), Turn::Failed(0)));
 }
 
 #[test]

@@ -62,6 +62,16 @@ impl Jar {
         }
     }
 
+    /// Takes all `Set-Cookie` fields of the head of a reply to a request for `path`.
+    pub(in crate::client) fn take(&mut self, head: &[u8], path: &[u8]) {
+        for line in head.split(|&b| b == b'\n').skip(1) {
+            let Some(colon) = memchr::memchr(b':', line) else { continue };
+            if line[..colon].eq_ignore_ascii_case(b"set-cookie") {
+                self.set(line[colon + 1..].trim_ascii(), path);
+            }
+        }
+    }
+
     /// Appends the header for a request for `path`, if there is a cookie for it. Longer paths come first.
     pub(in crate::client) fn write(&self, path: &[u8], out: &mut Outgoing) {
         let path = without_query(path);

@@ -6,6 +6,8 @@ mod cookies;
 mod redirects;
 #[cfg(test)]
 mod tests;
+mod visitor;
 
-pub(super) use conn::{VisitConn, Visiting};
+pub(super) use conn::VisitConn;
+pub(in crate::client) use visitor::{Visiting, Visitor};
 pub(in crate::client) use cookies::Jar;

@@ -5,11 +5,11 @@ use crate::client::page::{Base, Origin, Place};
 
 /// The redirects of one request after the other.
 ///
-/// A redirect is followed where the connection leads already: to the same host, while the connection stays open. Any
+/// A redirect is followed where the connection leads already: to the same host, while the connection takes requests. Any
 /// other is a reply like all others. The request is over with the last of its replies, which alone is judged, and its
 /// response time is that of all of them together.
 #[derive(Default)]
-pub(super) struct Redirects {
+pub(in crate::client) struct Redirects {
     /// How many have been followed for the present request.
     followed: u16,
     /// The path that is asked for now, if that is not the request's own.
@@ -36,25 +36,38 @@ struct Counts {
 
 impl Redirects {
     /// The connection is a new one.
-    pub(super) fn reset(&mut self) {
+    pub(in crate::client) fn reset(&mut self) {
         self.followed = 0;
         self.bare = false;
         self.next = None;
     }
 
     /// The path that is asked for now.
-    pub(super) fn path<'a>(&'a self, request: &'a Request) -> &'a [u8] {
+    pub(in crate::client) fn path<'a>(&'a self, request: &'a Request) -> &'a [u8] {
         if self.followed == 0 { request.path() } else { self.base.target() }
     }
 
+    /// What is asked for now is asked for without the request's body.
+    pub(in crate::client) fn is_bare(&self) -> bool {
+        self.bare
+    }
+
+    /// What followed from the last redirect was not looked at, since the connection takes no more requests: that redirect
+    /// was not followed.
+    pub(in crate::client) fn cut(&mut self) {
+        self.counts.followed = self.counts.followed.saturating_sub(1);
+        self.counts.on_closed += 1;
+        self.reset();
+    }
+
     /// A reply begins.
-    pub(super) fn begin(&mut self) {
+    pub(in crate::client) fn begin(&mut self) {
         self.next = None;
     }
 
     /// The reply has this status and a `Location`. Who is sent elsewhere after a POST goes there by GET, as browsers do
     /// (RFC 9110 section 15.4).
-    pub(super) fn located(&mut self, request: &Request, status: u16, location: &[u8]) {
+    pub(in crate::client) fn located(&mut self, request: &Request, status: u16, location: &[u8]) {
         let bare = match status {
             301 | 302 => request.bytes.starts_with(b"POST "),
             303 => !request.head_only,
@@ -65,7 +78,7 @@ impl Redirects {
     }
 
     /// The reply is complete: writes the request that follows from it, if one does, and says so.
-    pub(super) fn follow(
+    pub(in crate::client) fn follow(
         &mut self,
         request: &Request,
         (origin, max, persists): (&Origin, u16, bool),
@@ -119,7 +132,7 @@ impl Redirects {
     }
 
     /// What became of the redirects of all requests, by name.
-    pub(super) fn counts(&self) -> Vec<(&'static str, u64)> {
+    pub(in crate::client) fn counts(&self) -> Vec<(&'static str, u64)> {
         let counts = &self.counts;
         let all = [
             ("redirects_followed", counts.followed),
