@@ -5,13 +5,17 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use pitot_proto::client::{
-    ClientOptions, ClientProtocol, Draw, Fault, HttpVersion, Outgoing, Progress, RequestSpec, Url, find,
+    ClientOptions, ClientProtocol, Draw, Fault, HttpVersion, Outgoing, Progress, RequestSpec, SessionSpec, Source,
+    StepSpec, TakeSpec, Url, VisitOptions, find,
 };
 
 /// What a server sends first: SETTINGS without an entry.
 const GREETING: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
 
-static PROTOCOL: LazyLock<Box<dyn ClientProtocol>> = LazyLock::new(|| {
+/// Requests alone, users with cookies who follow redirects, a browser, and sessions with bursts.
+static PROTOCOLS: LazyLock<[Box<dyn ClientProtocol>; 4]> = LazyLock::new(|| [0, 1, 2, 3].map(protocol));
+
+fn protocol(who: usize) -> Box<dyn ClientProtocol> {
     let url = Url::parse("http://127.0.0.1:1/bytes/5").expect("a URL");
     let request = |method: &str, body: &[u8]| RequestSpec {
         method: method.into(),
@@ -23,17 +27,46 @@ static PROTOCOL: LazyLock<Box<dyn ClientProtocol>> = LazyLock::new(|| {
     let options = ClientOptions {
         requests: vec![request("GET", b""), request("HEAD", b""), request("POST", &[0; 70_000])],
         in_turn: true,
-        verify: true,
+        verify: who < 2,
+        visit: VisitOptions { cookies: who == 1, follow: if who == 1 { 3 } else { 0 } },
+        pages: who == 2,
+        sessions: if who == 3 { vec![session()] } else { Vec::new() },
         http: HttpVersion::Http2,
+        streams: 6,
         ..ClientOptions::default()
     };
     (find("http").expect("a scheme").build)(&url, &options).expect("sound options")
-});
+}
+
+/// A first step, and a burst of five that take something from it.
+fn session() -> SessionSpec {
+    let take = |name: &str, from| TakeSpec { name: name.into(), from };
+    let step = |n: u32| StepSpec {
+        name: n.to_string(),
+        request: RequestSpec {
+            path: if n == 0 { "/a".into() } else { "/{id}/{x}".into() },
+            body: if n == 2 { b"{id}".to_vec() } else { Vec::new() },
+            ..RequestSpec::default()
+        },
+        take: vec![
+            take("id", Source::Json("/id".into())),
+            take("x", Source::Header("x".into())),
+            take("re", Source::Regex("<(.)>".into())),
+        ],
+        burst: n > 0,
+        ..StepSpec::default()
+    };
+    SessionSpec { name: "s".into(), weight: 1.0, steps: (0..6).map(step).collect() }
+}
 
 /// What the client makes of the input. When a reply begins is left out, since that depends on what arrives together.
 /// Some requests are given up at once, so that what the server says of them must be skipped.
-fn judge<'a>(pieces: impl Iterator<Item = &'a [u8]>, gives_up: bool) -> (Vec<Progress>, Option<Fault>) {
-    let (mut conn, mut out) = (PROTOCOL.connect(), Outgoing::new());
+fn judge<'a>(
+    pieces: impl Iterator<Item = &'a [u8]>,
+    who: usize,
+    gives_up: bool,
+) -> (Vec<Progress>, Option<Fault>) {
+    let (mut conn, mut out) = (PROTOCOLS[who].connect(), Outgoing::new());
     conn.open(&mut out);
     let (mut seen, mut tail) = (Vec::new(), Vec::new());
     for piece in std::iter::once(&GREETING[..]).chain(pieces) {
@@ -67,8 +100,8 @@ fn judge<'a>(pieces: impl Iterator<Item = &'a [u8]>, gives_up: bool) -> (Vec<Pro
 }
 
 fuzz_target!(|data: &[u8]| {
-    let [cut, input @ ..] = data else { return };
-    let gives_up = cut & 1 == 1;
-    let whole = judge([input].into_iter(), gives_up);
-    assert_eq!(judge(input.chunks(usize::from(*cut) + 1), gives_up), whole);
+    let [cut, who, input @ ..] = data else { return };
+    let (who, gives_up) = (usize::from(who % 4), cut & 1 == 1);
+    let whole = judge([input].into_iter(), who, gives_up);
+    assert_eq!(judge(input.chunks(usize::from(*cut) + 1), who, gives_up), whole);
 });

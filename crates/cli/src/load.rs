@@ -100,7 +100,8 @@ pub(crate) struct Load {
     /// Version of HTTP: 1.1 or 2. With http:// a connection speaks version 2 from its first byte (prior knowledge), with https:// it asks by ALPN. [default: 1.1]
     #[arg(long, value_name = "VERSION", help_heading = "Connections")]
     http: Option<String>,
-    /// Streams of HTTP/2 in use at once on each connection; fewer if the server allows fewer. [default: 1]
+    /// Streams of HTTP/2 in use at once on each connection; fewer if the server allows fewer. With --cookies each is a user with
+    /// cookies of its own. [default: 1; 100 with --browser]
     #[arg(long, value_name = "N", help_heading = "Connections")]
     streams: Option<u16>,
     /// Close a connection after N requests and open another.
@@ -119,8 +120,8 @@ pub(crate) struct Load {
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Connections")]
     idle_trickle: Option<Nanos>,
     /// Run users (-c) as browsers do: each gets a page, finds what is embedded in it, gets that from the same host over at
-    /// most CONNECTIONS connections of its own, 6 by default, and gets the next page. -n and -R count pages. See
-    /// docs/browser.md.
+    /// most CONNECTIONS connections of its own, 6 by default, or with --http 2 on the --streams of one, and gets the next page.
+    /// -n and -R count pages. See docs/browser.md.
     #[arg(long, value_name = "CONNECTIONS", value_parser = units::count, num_args = 0..=1, require_equals = true,
           default_missing_value = "6", help_heading = "Connections")]
     browser: Option<u64>,

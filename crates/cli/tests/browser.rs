@@ -2,13 +2,14 @@
 //! order.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use pitot_proto_harness::http2::Either;
 use serde_json::Value;
 
 /// A request as the server received it.
@@ -90,10 +91,13 @@ fn serve(
         *count
     };
     count(1);
-    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-    let mut stream = stream;
-    while let Some(request) = lines.next() {
-        while lines.next().is_some_and(|line| !line.is_empty()) {}
+    let Ok(stream) = Either::accept(stream) else {
+        count(-1);
+        return;
+    };
+    let mut stream = BufReader::new(stream);
+    while let Some(request) = line(&mut stream) {
+        while line(&mut stream).is_some_and(|line| !line.is_empty()) {}
         let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
         let open_from_there = count(0);
         all.lock().unwrap().push(Seen { peer, path: path.clone(), open_from_there });
@@ -105,7 +109,7 @@ fn serve(
             // Whoever has read the reply may come again before this thread goes on.
             count(-1);
         }
-        let sent = stream.write_all(format!("{head}{content}").as_bytes());
+        let sent = stream.get_mut().write_all(format!("{head}{content}").as_bytes());
         if closes {
             return;
         }
@@ -114,6 +118,13 @@ fn serve(
         }
     }
     count(-1);
+}
+
+/// The next line of a connection, without its end.
+fn line(stream: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    let length = stream.read_line(&mut line).ok()?;
+    (length > 0).then(|| line.trim_end().to_owned())
 }
 
 const HTML: &str = "Content-Type: text/html\r\n";
@@ -178,6 +189,11 @@ fn counts(seen: &[Seen]) -> BTreeMap<String, usize> {
     counts
 }
 
+/// With both engines and both versions of HTTP.
+fn everywhere(mut each: impl FnMut(&str, &str)) {
+    engines(|engine| ["1.1", "2"].into_iter().for_each(|http| each(engine, http)));
+}
+
 fn engines(mut each: impl FnMut(&str)) {
     for engine in ["epoll", "uring"] {
         each(engine);
@@ -186,12 +202,17 @@ fn engines(mut each: impl FnMut(&str)) {
 
 #[test]
 fn a_page_comes_first_and_then_once_each_what_belongs_to_it() {
-    engines(|engine| {
+    everywhere(|engine, http| {
         let server = Server::start(site());
         let url = server.url("/dir/page.html");
-        let result = load(&[&url, "--browser", "-c", "1", "-n", "3", "--engine", engine]);
+        let how = ["--engine", engine, "--http", http];
+        let result = load(&[&[&*url, "--browser", "-c", "1", "-n", "3"], &how[..]].concat());
         let seen = server.seen();
-        assert_eq!(seen.len(), 27);
+        assert_eq!(seen.len(), 27, "{engine} {http}: {result}");
+        if http == "2" {
+            let peers: HashSet<SocketAddr> = seen.iter().map(|r| r.peer).collect();
+            assert_eq!((peers.len(), &result["connections"]["opened"]), (1, &1.into()));
+        }
         for page in seen.chunks(9) {
             assert_eq!(page[0].path, "/dir/page.html");
             let mut objects: Vec<&str> = page[1..].iter().map(|r| &*r.path).collect();
@@ -235,47 +256,58 @@ fn a_user_opens_no_more_connections_than_it_may_and_keeps_them() {
 
 #[test]
 fn what_a_user_has_in_its_cache_is_not_got_again() {
-    let server = Server::start(site());
-    let url = server.url("/dir/page.html");
-    let result = load(&[&url, "--browser", "--browser-cache", "-c", "2", "-n", "10", "-t", "2"]);
-    for (path, count) in counts(&server.seen()) {
-        // Two users of one cache each; the page itself is always got anew.
-        assert_eq!(count, if path == "/dir/page.html" { 10 } else { 2 }, "{path}");
+    for http in ["1.1", "2"] {
+        let server = Server::start(site());
+        let url = server.url("/dir/page.html");
+        let result =
+            load(&[&url, "--browser", "--browser-cache", "-c", "2", "-n", "10", "-t", "2", "--http", http]);
+        for (path, count) in counts(&server.seen()) {
+            // Two users of one cache each; the page itself is always got anew.
+            assert_eq!(count, if path == "/dir/page.html" { 10 } else { 2 }, "{path}");
+        }
+        // What only the style sheet and the frame refer to is not known of where these are in the cache.
+        assert_eq!((&result["pages"]["cached"], &result["pages"]["ok"]), (&(8 * 6).into(), &10.into()));
     }
-    // What only the style sheet and the frame refer to is not known of where these are in the cache.
-    assert_eq!((&result["pages"]["cached"], &result["pages"]["ok"]), (&(8 * 6).into(), &10.into()));
 }
 
 #[test]
 fn a_redirect_of_a_page_is_followed_once_on_the_same_host() {
-    let server = Server::start(site());
-    let result = load(&[&server.url("/moved"), "--browser", "-c", "1", "-n", "1"]);
-    assert_eq!(counts(&server.seen())["/dir/page.html"], 1);
-    assert_eq!((&result["pages"]["ok"], &result["pages"]["redirected"]), (&1.into(), &1.into()));
-    assert_eq!(result["pages"]["objects_per_page"], 8.0);
-    for path in ["/moved-twice", "/moved-away"] {
+    for http in ["1.1", "2"] {
         let server = Server::start(site());
-        let result = load(&[&server.url(path), "--browser", "-c", "1", "-n", "1"]);
-        assert!(!counts(&server.seen()).contains_key("/dir/page.html"));
-        assert_eq!((&result["pages"]["completed"], &result["pages"]["ok"]), (&1.into(), &0.into()), "{path}");
-        assert_eq!(result["errors"][0]["kind"], "redirect");
+        let result = load(&[&server.url("/moved"), "--browser", "-c", "1", "-n", "1", "--http", http]);
+        assert_eq!(counts(&server.seen())["/dir/page.html"], 1);
+        assert_eq!((&result["pages"]["ok"], &result["pages"]["redirected"]), (&1.into(), &1.into()));
+        assert_eq!(result["pages"]["objects_per_page"], 8.0);
+        for path in ["/moved-twice", "/moved-away"] {
+            let server = Server::start(site());
+            let result = load(&[&server.url(path), "--browser", "-c", "1", "-n", "1", "--http", http]);
+            assert!(!counts(&server.seen()).contains_key("/dir/page.html"));
+            assert_eq!(
+                (&result["pages"]["completed"], &result["pages"]["ok"]),
+                (&1.into(), &0.into()),
+                "{path}"
+            );
+            assert_eq!(result["errors"][0]["kind"], "redirect");
+        }
     }
 }
 
 #[test]
 fn a_page_with_something_missing_is_not_right_and_one_whose_server_closes_is() {
-    let server = Server::start(site());
-    let result = load(&[&server.url("/broken.html"), "--browser", "-c", "1", "-n", "2"]);
-    let pages = &result["pages"];
-    assert_eq!((&pages["completed"], &pages["ok"], &pages["failed"]), (&2.into(), &0.into(), &0.into()));
-    assert_eq!(
-        (&result["errors"][0]["kind"], &result["errors"][0]["count"]),
-        (&"status-404".into(), &2.into())
-    );
-    let server = Server::start(site());
-    let result = load(&[&server.url("/closing.html"), "--browser", "-c", "1", "-n", "4"]);
-    assert_eq!(result["pages"]["ok"], 4);
-    assert_eq!(server.seen().len(), 12);
+    for http in ["1.1", "2"] {
+        let server = Server::start(site());
+        let result = load(&[&server.url("/broken.html"), "--browser", "-c", "1", "-n", "2", "--http", http]);
+        let pages = &result["pages"];
+        assert_eq!((&pages["completed"], &pages["ok"], &pages["failed"]), (&2.into(), &0.into(), &0.into()));
+        assert_eq!(
+            (&result["errors"][0]["kind"], &result["errors"][0]["count"]),
+            (&"status-404".into(), &2.into())
+        );
+        let server = Server::start(site());
+        let result = load(&[&server.url("/closing.html"), "--browser", "-c", "1", "-n", "4", "--http", http]);
+        assert_eq!(result["pages"]["ok"], 4, "{http}: {result}");
+        assert_eq!(server.seen().len(), 12);
+    }
 }
 
 #[test]
@@ -299,7 +331,7 @@ fn a_gate_on_the_time_of_pages_decides_the_exit_code() {
 
 #[test]
 fn pages_of_an_open_loop_are_due_at_a_rate() {
-    engines(|engine| {
+    everywhere(|engine, http| {
         let server = Server::start(site());
         let url = server.url("/dir/page.html");
         let result = load(&[
@@ -313,6 +345,8 @@ fn pages_of_an_open_loop_are_due_at_a_rate() {
             "20",
             "--engine",
             engine,
+            "--http",
+            http,
             "--timeout",
             "60s",
             "-t",
@@ -338,6 +372,7 @@ fn pages_without_a_server_fail_and_the_run_ends() {
 fn what_makes_no_sense_with_a_browser_is_refused() {
     for wrong in [
         &["--browser=0"][..],
+        &["--browser=3", "--http", "2"],
         &["--browser=257"],
         &["--browser", "--pipeline", "2"],
         &["--browser", "--storm"],

@@ -62,7 +62,9 @@ pub(crate) fn browser_connections(options: &Options) -> Result<Option<u64>, Fail
     match options.workload.browser {
         Some(1 | BROWSER_CONNECTIONS) if is_2(options) => Ok(Some(1)),
         Some(n) if is_2(options) => Err(Failure::misuse(
-            format!("--browser={n} asks for {n} connections, and over HTTP/2 a browser has one for each host"),
+            format!(
+                "--browser={n} asks for {n} connections, and over HTTP/2 a browser has one for each host"
+            ),
             format!("leave the number out, or say --streams {n} for {n} requests at once"),
         )),
         connections => Ok(connections),

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod http;
+pub mod http2;
 pub mod memcache;
 pub mod memcached;
 pub mod script;

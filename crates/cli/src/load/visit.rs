@@ -5,8 +5,8 @@ use pitot_proto::client::VisitOptions;
 
 #[derive(Debug, Args)]
 pub(super) struct Visit {
-    /// Keep the cookies that replies set, for each connection by itself, and send them back: name, value and Path;
-    /// Max-Age=0 deletes. They outlive the TCP connections that replace each other. A Cookie header of -H is what each
+    /// Keep the cookies that replies set, for each connection by itself, or each stream of HTTP/2, and send them back: name,
+    /// value and Path; Max-Age=0 deletes. They outlive the TCP connections that replace each other. A Cookie header of -H is what each
     /// connection begins with.
     #[arg(long, help_heading = "Requests")]
     cookies: bool,

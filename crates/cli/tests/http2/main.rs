@@ -3,6 +3,7 @@
 mod refusals;
 mod scripted;
 mod servers;
+mod users;
 mod with_servers;
 
 use std::process::{Command, Output, Stdio};

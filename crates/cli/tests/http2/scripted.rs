@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
+pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
 pub(crate) const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;

@@ -6,6 +6,8 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use pitot_proto_harness::http2::Either;
+
 /// A request as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
@@ -51,14 +53,14 @@ impl Server {
     pub(crate) fn start(answer: impl Fn(&Request) -> String + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let seen = serve(answer, move || listener.accept().map(|(stream, _)| stream));
+        let seen = serve(answer, move || listener.accept().map(|(stream, _)| stream), Either::accept);
         Server { address, seen }
     }
 
     /// One that listens on a socket of the file system.
     pub(crate) fn unix(path: &Path, answer: impl Fn(&Request) -> String + Send + Sync + 'static) -> Server {
         let listener = UnixListener::bind(path).unwrap();
-        let seen = serve(answer, move || listener.accept().map(|(stream, _)| stream));
+        let seen = serve(answer, move || listener.accept().map(|(stream, _)| stream), Ok);
         Server { address: ([127, 0, 0, 1], 9).into(), seen }
     }
 
@@ -73,17 +75,22 @@ impl Server {
 }
 
 /// Accepts until the process of the test ends.
-fn serve<S: Read + Write + Send + 'static>(
+fn serve<S: Send + 'static, C: Read + Write>(
     answer: impl Fn(&Request) -> String + Send + Sync + 'static,
     accept: impl Fn() -> std::io::Result<S> + Send + 'static,
+    begin: impl Fn(S) -> std::io::Result<C> + Copy + Send + 'static,
 ) -> Arc<Mutex<Vec<Request>>> {
     let seen: Arc<Mutex<Vec<Request>>> = Arc::default();
     let (all, answer): (_, Arc<Answer>) = (Arc::clone(&seen), Arc::new(answer));
     std::thread::spawn(move || {
         let mut connection = 0;
-        while let Ok(mut stream) = accept() {
+        while let Ok(stream) = accept() {
             let (all, answer) = (Arc::clone(&all), Arc::clone(&answer));
-            std::thread::spawn(move || converse(&mut stream, connection, &all, &*answer));
+            std::thread::spawn(move || {
+                if let Ok(mut stream) = begin(stream) {
+                    converse(&mut stream, connection, &all, &*answer);
+                }
+            });
             connection += 1;
         }
     });

@@ -1,10 +1,12 @@
-//! A server that keeps all that it receives, and replies as a script says.
+//! A server of HTTP/1.1 and HTTP/2 that keeps all that it receives, and replies as a script says.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+
+use pitot_proto_harness::http2::Either;
 
 /// A request as it was received.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +103,8 @@ impl Drop for Server {
     }
 }
 
-fn serve(mut stream: TcpStream, connection: usize, all: &Mutex<Vec<Request>>, script: &Script) {
+fn serve(stream: TcpStream, connection: usize, all: &Mutex<Vec<Request>>, script: &Script) {
+    let Ok(mut stream) = Either::accept(stream) else { return };
     let mut input = Vec::new();
     let mut waiting = 0;
     while let Some(request) = next(&mut stream, &mut input, connection) {
@@ -124,7 +127,7 @@ fn serve(mut stream: TcpStream, connection: usize, all: &Mutex<Vec<Request>>, sc
 }
 
 /// The next request of a connection; none if there is none, whole.
-fn next(stream: &mut TcpStream, input: &mut Vec<u8>, connection: usize) -> Option<Request> {
+fn next(stream: &mut impl Read, input: &mut Vec<u8>, connection: usize) -> Option<Request> {
     let mut more = |input: &mut Vec<u8>| {
         let mut piece = [0; 4096];
         let n = stream.read(&mut piece).ok().filter(|&n| n > 0)?;

@@ -3,6 +3,11 @@
 use crate::server::{Act, Request, Server, ok};
 use crate::{file, load, load_with_input, refused};
 
+/// Over both versions of HTTP.
+fn both(mut each: impl FnMut(&str)) {
+    ["1.1", "2"].into_iter().for_each(&mut each);
+}
+
 fn lines(seen: &[Request]) -> Vec<String> {
     seen.iter().map(Request::line).collect()
 }
@@ -57,89 +62,119 @@ url = "{done}"
 
 #[test]
 fn values_of_replies_are_put_into_later_requests() {
-    let server = Server::start(shop);
-    let file = file(SHOPPING);
-    let (result, code) = load(&[&server.url(), "--requests", &file.path, "-c", "1", "-n", "2"]);
-    assert_eq!(code, 0, "{result}");
-    let seen = server.seen();
-    let one = |user: u32| {
-        [
-            "POST /login".to_owned(),
-            format!("GET /cart?user={user}+1"),
-            "POST /buy".into(),
-            "GET /done?order=5".into(),
-        ]
-    };
-    assert_eq!(lines(&seen), [one(0), one(1)].concat());
-    assert_eq!(
-        (&*seen[2].body, seen[2].header("content-length")),
-        ("csrf=a%2Fb%2Bc&code=200&literal={code}", "38")
-    );
-    // A session is a new user with a connection and cookies of its own.
-    assert_eq!(seen.iter().map(|r| r.connection).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1, 1, 1]);
-    let cookies: Vec<&str> = seen.iter().map(|r| r.header("cookie")).collect();
-    assert_eq!(cookies, ["", "id=7", "id=7", "id=7", "", "id=7", "id=7", "id=7"]);
-    let sessions = &result["sessions"];
-    assert_eq!(
-        (&sessions["begun"], &sessions["completed"], &sessions["failed"]),
-        (&2.into(), &2.into(), &0.into())
-    );
-    assert_eq!((&sessions["time_ns"]["count"], &result["requests"]["ok"]), (&2.into(), &8.into()));
+    both(|http| {
+        let server = Server::start(shop);
+        let file = file(SHOPPING);
+        let (result, code) =
+            load(&[&server.url(), "--http", http, "--requests", &file.path, "-c", "1", "-n", "2"]);
+        assert_eq!(code, 0, "{result}");
+        let seen = server.seen();
+        let one = |user: u32| {
+            [
+                "POST /login".to_owned(),
+                format!("GET /cart?user={user}+1"),
+                "POST /buy".into(),
+                "GET /done?order=5".into(),
+            ]
+        };
+        assert_eq!(lines(&seen), [one(0), one(1)].concat());
+        assert_eq!(
+            (&*seen[2].body, seen[2].header("content-length")),
+            ("csrf=a%2Fb%2Bc&code=200&literal={code}", "38")
+        );
+        // A session is a new user with a connection and cookies of its own.
+        assert_eq!(seen.iter().map(|r| r.connection).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1, 1, 1]);
+        let cookies: Vec<&str> = seen.iter().map(|r| r.header("cookie")).collect();
+        assert_eq!(cookies, ["", "id=7", "id=7", "id=7", "", "id=7", "id=7", "id=7"]);
+        let sessions = &result["sessions"];
+        assert_eq!(
+            (&sessions["begun"], &sessions["completed"], &sessions["failed"]),
+            (&2.into(), &2.into(), &0.into())
+        );
+        assert_eq!((&sessions["time_ns"]["count"], &result["requests"]["ok"]), (&2.into(), &8.into()));
+    });
 }
 
 #[test]
 fn a_connection_may_be_kept_for_the_next_session() {
-    let server = Server::start(shop);
-    let file = file(SHOPPING);
-    let arguments =
-        [&*server.url(), "--requests", &file.path, "-c", "1", "-n", "2", "--session-connection", "keep"];
-    let (result, _) = load(&arguments);
-    assert_eq!(result["sessions"]["completed"], 2, "{result}");
-    assert!(server.seen().iter().all(|request| request.connection == 0));
-    assert_eq!(server.seen()[4].header("cookie"), "");
+    both(|http| {
+        let server = Server::start(shop);
+        let file = file(SHOPPING);
+        let arguments = [
+            &*server.url(),
+            "--requests",
+            &file.path,
+            "-c",
+            "1",
+            "-n",
+            "2",
+            "--http",
+            http,
+            "--session-connection",
+            "keep",
+        ];
+        let (result, _) = load(&arguments);
+        assert_eq!(result["sessions"]["completed"], 2, "{result}");
+        assert!(server.seen().iter().all(|request| request.connection == 0));
+        assert_eq!(server.seen()[4].header("cookie"), "");
+    });
 }
 
 #[test]
 fn a_failed_step_ends_its_session_and_is_counted_by_its_name() {
-    let server = Server::start(shop);
-    let broken = file(&SHOPPING.replace("Bearer {token}", "Bearer other"));
-    let (result, _) = load(&[&server.url(), "--requests", &broken.path, "-c", "1", "-n", "3"]);
-    assert_eq!(lines(&server.seen()[..2]), ["POST /login", "GET /cart?user=0+1"]);
-    assert_eq!(server.seen().len(), 6);
-    let sessions = &result["sessions"];
-    assert_eq!((&sessions["failed"], &sessions["completed"]), (&3.into(), &0.into()), "{result}");
-    assert_eq!(sessions["failed_at"][0]["step"], "shop/cart");
-    let error = &result["errors"][0];
-    assert_eq!((&error["kind"], &error["count"]), (&"shop/cart:status-403".into(), &3.into()), "{result}");
+    both(|http| {
+        let server = Server::start(shop);
+        let broken = file(&SHOPPING.replace("Bearer {token}", "Bearer other"));
+        let (result, _) =
+            load(&[&server.url(), "--http", http, "--requests", &broken.path, "-c", "1", "-n", "3"]);
+        assert_eq!(lines(&server.seen()[..2]), ["POST /login", "GET /cart?user=0+1"]);
+        assert_eq!(server.seen().len(), 6);
+        let sessions = &result["sessions"];
+        assert_eq!((&sessions["failed"], &sessions["completed"]), (&3.into(), &0.into()), "{result}");
+        assert_eq!(sessions["failed_at"][0]["step"], "shop/cart");
+        let error = &result["errors"][0];
+        assert_eq!(
+            (&error["kind"], &error["count"]),
+            (&"shop/cart:status-403".into(), &3.into()),
+            "{result}"
+        );
 
-    let missing = file(&SHOPPING.replace("/user/id", "/user/name"));
-    let (result, _) = load(&[&server.url(), "--requests", &missing.path, "-c", "1", "-n", "1"]);
-    assert_eq!(result["errors"][0]["kind"], "shop/login:no-user", "{result}");
+        let missing = file(&SHOPPING.replace("/user/id", "/user/name"));
+        let (result, _) =
+            load(&[&server.url(), "--http", http, "--requests", &missing.path, "-c", "1", "-n", "1"]);
+        assert_eq!(result["errors"][0]["kind"], "shop/login:no-user", "{result}");
+    });
 }
 
 #[test]
 fn a_session_whose_connection_is_lost_has_failed() {
-    let server = Server::start(|request| if request.path == "/b" { Act::Close } else { ok() });
-    let file = file(
-        "[[session]]\n[[session.step]]\nurl = '/a'\n[[session.step]]\nurl = '/b'\n[[session.step]]\nurl = '/c'\n",
-    );
-    let (result, _) = load(&[&server.url(), "--requests", &file.path, "-c", "1", "-n", "2"]);
-    assert_eq!(lines(&server.seen()), ["GET /a", "GET /b", "GET /a", "GET /b"]);
-    assert_eq!(
-        (&result["sessions"]["failed"], &result["sessions"]["failed_at"][0]["step"]),
-        (&2.into(), &"1/2".into())
-    );
+    both(|http| {
+        let server = Server::start(|request| if request.path == "/b" { Act::Close } else { ok() });
+        let file = file(
+            "[[session]]\n[[session.step]]\nurl = '/a'\n[[session.step]]\nurl = '/b'\n[[session.step]]\nurl = '/c'\n",
+        );
+        let (result, _) =
+            load(&[&server.url(), "--http", http, "--requests", &file.path, "-c", "1", "-n", "2"]);
+        assert_eq!(lines(&server.seen()), ["GET /a", "GET /b", "GET /a", "GET /b"]);
+        assert_eq!(
+            (&result["sessions"]["failed"], &result["sessions"]["failed_at"][0]["step"]),
+            (&2.into(), &"1/2".into())
+        );
+    });
 }
 
 #[test]
 fn a_session_goes_on_after_its_server_has_closed_in_order() {
-    let server = Server::start(|_| Act::Reply(200, "Connection: close\r\n", String::new()));
-    let file = file(
-        "[[session]]\n[[session.step]]\nurl = '/a'\n[[session.step]]\nurl = '/b'\n[[session.step]]\nurl = '/c'\n",
-    );
-    let (result, code) = load(&[&server.url(), "--requests", &file.path, "-c", "1", "-n", "1"]);
-    assert_eq!((code, &result["sessions"]["completed"]), (0, &1.into()), "{result}");
-    assert_eq!(lines(&server.seen()), ["GET /a", "GET /b", "GET /c"]);
+    both(|http| {
+        let server = Server::start(|_| Act::Reply(200, "Connection: close\r\n", String::new()));
+        let file = file(
+            "[[session]]\n[[session.step]]\nurl = '/a'\n[[session.step]]\nurl = '/b'\n[[session.step]]\nurl = '/c'\n",
+        );
+        let (result, code) =
+            load(&[&server.url(), "--http", http, "--requests", &file.path, "-c", "1", "-n", "1"]);
+        assert_eq!((code, &result["sessions"]["completed"]), (0, &1.into()), "{result}");
+        assert_eq!(lines(&server.seen()), ["GET /a", "GET /b", "GET /c"]);
+    });
 }
 
 /// Replies to no request of a burst but the first before the last of them has come.
@@ -149,60 +184,95 @@ fn bursts(last: &'static str) -> impl Fn(&Request) -> Act {
 
 #[test]
 fn the_first_request_of_a_burst_goes_alone_and_the_others_at_once() {
-    let server = Server::start(bursts("/embedded3"));
-    let burst = |n: u32| format!("[[session.step]]\nurl = '/embedded{n}'\nburst = true\n");
-    let file = file(
-        &("[[session]]\n[[session.step]]\nurl = '/page'\n".to_owned() + &burst(1) + &burst(2) + &burst(3)),
-    );
-    let (result, code) = load(&[&server.url(), "--requests", &file.path, "-c", "1", "-n", "2"]);
-    assert_eq!((code, &result["sessions"]["completed"]), (0, &2.into()), "{result}");
-    let one = ["GET /page", "GET /embedded1", "GET /embedded2", "GET /embedded3"];
-    assert_eq!(lines(&server.seen()), [one, one].concat());
-    // Whatever was sent before the page's reply would have been there when it was written.
-    assert!(server.seen().iter().filter(|r| r.path == "/page").all(|r| r.ahead == 0));
+    both(|http| {
+        let server = Server::start(bursts("/embedded3"));
+        let burst = |n: u32| format!("[[session.step]]\nurl = '/embedded{n}'\nburst = true\n");
+        let file = file(
+            &("[[session]]\n[[session.step]]\nurl = '/page'\n".to_owned()
+                + &burst(1)
+                + &burst(2)
+                + &burst(3)),
+        );
+        let (result, code) =
+            load(&[&server.url(), "--http", http, "--requests", &file.path, "-c", "1", "-n", "2"]);
+        assert_eq!((code, &result["sessions"]["completed"]), (0, &2.into()), "{result}");
+        let one = ["GET /page", "GET /embedded1", "GET /embedded2", "GET /embedded3"];
+        assert_eq!(lines(&server.seen()), [one, one].concat());
+        // Whatever was sent before the page's reply would have been there when it was written.
+        assert!(server.seen().iter().filter(|r| r.path == "/page").all(|r| r.ahead == 0));
+    });
 }
 
 #[test]
 fn sessions_of_httperf_are_played() {
-    let server = Server::start(bursts("/embedded2"));
-    let url = server.url();
-    let log =
-        file("/page method=POST contents='typed'\n  /embedded1\n  /embedded2 think=0.001\n/next\n\n/other\n");
-    let (result, code) = load(&[&url, &format!("--wsesslog=3,0,{}", log.path), "-c", "1"]);
-    assert_eq!((code, &result["sessions"]["completed"]), (0, &3.into()), "{result}");
-    let first = ["POST /page", "GET /embedded1", "GET /embedded2", "GET /next"];
-    assert_eq!(lines(&server.seen()), [&first[..], &["GET /other"], &first[..]].concat());
-    assert_eq!(server.seen()[0].body, "typed");
+    both(|http| {
+        let server = Server::start(bursts("/embedded2"));
+        let url = server.url();
+        let log = file(
+            "/page method=POST contents='typed'\n  /embedded1\n  /embedded2 think=0.001\n/next\n\n/other\n",
+        );
+        let (result, code) =
+            load(&[&url, "--http", http, &format!("--wsesslog=3,0,{}", log.path), "-c", "1"]);
+        assert_eq!((code, &result["sessions"]["completed"]), (0, &3.into()), "{result}");
+        let first = ["POST /page", "GET /embedded1", "GET /embedded2", "GET /next"];
+        assert_eq!(lines(&server.seen()), [&first[..], &["GET /other"], &first[..]].concat());
+        assert_eq!(server.seen()[0].body, "typed");
 
-    let before = server.seen().len();
-    let (result, code) = load(&[&format!("{url}/x"), "--wsess=2,3,0.001", "--burst-length", "2", "-c", "2"]);
-    assert_eq!((code, &result["sessions"]["completed"]), (0, &2.into()), "{result}");
-    assert_eq!(server.seen().len() - before, 6);
+        let before = server.seen().len();
+        let (result, code) = load(&[
+            &format!("{url}/x"),
+            "--http",
+            http,
+            "--wsess=2,3,0.001",
+            "--burst-length",
+            "2",
+            "-c",
+            "2",
+        ]);
+        assert_eq!((code, &result["sessions"]["completed"]), (0, &2.into()), "{result}");
+        assert_eq!(server.seen().len() - before, 6);
 
-    let before = server.seen().len();
-    let uris = file("/a\0/b\0/c\0");
-    let (result, code) = load(&[&url, &format!("--wlog=n,{}", uris.path), "-c", "1"]);
-    assert_eq!((code, &result["requests"]["ok"]), (0, &3.into()), "{result}");
-    assert_eq!(lines(&server.seen()[before..]), ["GET /a", "GET /b", "GET /c"]);
+        let before = server.seen().len();
+        let uris = file("/a\0/b\0/c\0");
+        let (result, code) = load(&[&url, "--http", http, &format!("--wlog=n,{}", uris.path), "-c", "1"]);
+        assert_eq!((code, &result["requests"]["ok"]), (0, &3.into()), "{result}");
+        assert_eq!(lines(&server.seen()[before..]), ["GET /a", "GET /b", "GET /c"]);
+    });
 }
 
 #[test]
 fn a_rate_is_that_of_sessions() {
-    let server = Server::start(|_| ok());
-    let file =
-        file("[[session]]\n[[session.step]]\nurl = '/a'\nthink = '1ms'\n[[session.step]]\nurl = '/b'\n");
-    let (result, code) =
-        load(&[&server.url(), "--requests", &file.path, "-c", "20", "-R", "100", "-n", "30", "-t", "2"]);
-    assert_eq!(code, 0, "{result}");
-    let sessions = &result["sessions"];
-    let all = |what: &str| sessions[what].as_u64().unwrap() + result["requests"]["missed"].as_u64().unwrap();
-    assert_eq!(
-        (all("begun"), sessions["asked_per_s"].as_f64().map(f64::round)),
-        (30, Some(100.0)),
-        "{result}"
-    );
-    assert_eq!(server.seen().len() as u64, 2 * sessions["begun"].as_u64().unwrap());
-    assert!(result["asked_rps"].is_null());
+    both(|http| {
+        let server = Server::start(|_| ok());
+        let file =
+            file("[[session]]\n[[session.step]]\nurl = '/a'\nthink = '1ms'\n[[session.step]]\nurl = '/b'\n");
+        let (result, code) = load(&[
+            &server.url(),
+            "--http",
+            http,
+            "--requests",
+            &file.path,
+            "-c",
+            "20",
+            "-R",
+            "100",
+            "-n",
+            "30",
+            "-t",
+            "2",
+        ]);
+        assert_eq!(code, 0, "{result}");
+        let sessions = &result["sessions"];
+        let all =
+            |what: &str| sessions[what].as_u64().unwrap() + result["requests"]["missed"].as_u64().unwrap();
+        assert_eq!(
+            (all("begun"), sessions["asked_per_s"].as_f64().map(f64::round)),
+            (30, Some(100.0)),
+            "{result}"
+        );
+        assert_eq!(server.seen().len() as u64, 2 * sessions["begun"].as_u64().unwrap());
+        assert!(result["asked_rps"].is_null());
+    });
 }
 
 #[test]
@@ -223,6 +293,7 @@ fn what_contradicts_sessions_is_refused() {
     let url = "http://127.0.0.1:9";
     for more in [
         &["--pipeline", "2"][..],
+        &["--http", "2", "--streams", "2"],
         &["--follow", "2"],
         &["--verify"],
         &["--choice", "zipf"],

@@ -7,7 +7,7 @@ pub(super) const ENTRY: WorkloadEntry = WorkloadEntry {
     summary: "users who read pages, each over a few connections (--browser)",
     doc: "-c is the number of users. Each gets a page, one of the paths of the run, finds the images, scripts, style \
           sheets and frames in it, gets those of the same host over at most CONNECTIONS persistent connections of its \
-          own, thinks (--think), and gets the next page. -n and -R count pages. Nothing is kept from one page to the \
+          own, or on the streams of one over HTTP/2, thinks (--think), and gets the next page. -n and -R count pages. Nothing is kept from one page to the \
           next unless --browser-cache is given.",
     role: Role::Active,
     requested: |options| options.browser.is_some(),

@@ -53,7 +53,13 @@ struct Watch<'a> {
 
 impl BrowserConn {
     pub(super) fn new(site: Arc<Site>, pages: Arc<Pages>) -> BrowserConn {
-        BrowserConn { http: HttpConn::new(site), pages, aimed: false, search: Search::Html, sight: Sight::default() }
+        BrowserConn {
+            http: HttpConn::new(site),
+            pages,
+            aimed: false,
+            search: Search::Html,
+            sight: Sight::default(),
+        }
     }
 }
 

@@ -188,11 +188,7 @@ impl Step {
 impl Compiled {
     /// What there is to know of the sessions.
     pub(in crate::client) fn info(&self) -> SessionInfo {
-        SessionInfo {
-            steps: self.scripts.names(),
-            parts: Vec::new(),
-            burst_max: self.scripts.burst_max(),
-        }
+        SessionInfo { steps: self.scripts.names(), parts: Vec::new(), burst_max: self.scripts.burst_max() }
     }
 }
 

@@ -18,9 +18,7 @@ use crate::client::exchange::Alpn;
 use crate::client::http::{
     Request as Http1Request, Step, compile, pages, requests, visiting, without_cookies,
 };
-use crate::client::protocol::{
-    ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo,
-};
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo};
 use crate::client::url::Url;
 
 /// The table that a server has unless it says otherwise (RFC 9113 section 6.5.2).

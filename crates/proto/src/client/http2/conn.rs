@@ -255,7 +255,8 @@ impl Http2Conn {
         }
         let body = agent.upload(&self.site, of);
         frame::write_block(block, id, body.is_empty(), self.allowance.frame_max, out);
-        let mut stream = Stream { seat: of.seat, ..Stream::new(id, of.tag, self.settings.window, body.len()) };
+        let mut stream =
+            Stream { seat: of.seat, ..Stream::new(id, of.tag, self.settings.window, body.len()) };
         if stream.unsent > 0 {
             self.allowance.send(&mut stream, body, self.now, &mut self.counts, out);
             self.uploading += usize::from(stream.unsent > 0);

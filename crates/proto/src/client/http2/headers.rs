@@ -173,7 +173,8 @@ fn line(name: &[u8], value: &[u8], head: &mut Vec<u8>) -> Result<(), Fault> {
         return Ok(());
     }
     let wrong_name = |b: &u8| matches!(b, 0..=b' ' | b'A'..=b'Z' | b':' | 0x7f..);
-    if name.is_empty() || name.iter().any(wrong_name) || value.iter().any(|b| matches!(b, 0 | b'\r' | b'\n')) {
+    if name.is_empty() || name.iter().any(wrong_name) || value.iter().any(|b| matches!(b, 0 | b'\r' | b'\n'))
+    {
         return Err(Fault::Malformed);
     }
     for piece in [name, b": ", value, b"\r\n"] {
@@ -301,7 +302,11 @@ mod tests {
             [("a", "b\r\nc: d"), ("a", "b\0"), ("a b", "c"), ("Name", "x"), ("a:b", "c"), ("", "x")]
         {
             let block = block(&mut Encoder::default(), &[(":status", "200"), (name, value)], 0);
-            assert_eq!(HeaderReader::default().read_lines(&block, &mut head), Err(Fault::Malformed), "{name:?}");
+            assert_eq!(
+                HeaderReader::default().read_lines(&block, &mut head),
+                Err(Fault::Malformed),
+                "{name:?}"
+            );
         }
     }
 

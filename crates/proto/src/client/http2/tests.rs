@@ -1,5 +1,7 @@
 //! Conversations with a server that is written down frame by frame.
 
+mod agents;
+
 use httlib_hpack::{Decoder, Encoder};
 use proptest::prelude::*;
 
@@ -69,6 +71,8 @@ struct Talk {
     out: Outgoing,
     tail: Vec<u8>,
     index: u64,
+    /// Of the server, for tests that read requests.
+    decoder: Decoder<'static>,
 }
 
 impl Talk {
@@ -78,7 +82,13 @@ impl Talk {
     }
 
     fn with(options: &ClientOptions, entries: &[(u16, u32)]) -> Talk {
-        let mut talk = Talk { conn: connect(options), out: Outgoing::new(), tail: Vec::new(), index: 0 };
+        let mut talk = Talk {
+            conn: connect(options),
+            out: Outgoing::new(),
+            tail: Vec::new(),
+            index: 0,
+            decoder: Decoder::default(),
+        };
         talk.conn.open(&mut talk.out);
         let seen = talk.take(&settings(entries));
         assert_eq!(seen.unwrap().last(), Some(&Progress::Ready));

@@ -136,7 +136,9 @@ impl Template {
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
-                Piece::Value(index, form) => form.write(values.get(usize::from(*index)).map_or(&[], |value| value), out),
+                Piece::Value(index, form) => {
+                    form.write(values.get(usize::from(*index)).map_or(&[], |value| value), out)
+                }
                 Piece::Number => out.extend_from_slice(number.to_string().as_bytes()),
                 Piece::Length => out.extend_from_slice(length.to_string().as_bytes()),
             }

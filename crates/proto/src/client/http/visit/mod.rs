@@ -9,5 +9,5 @@ mod tests;
 mod visitor;
 
 pub(super) use conn::VisitConn;
-pub(in crate::client) use visitor::{Visiting, Visitor};
 pub(in crate::client) use cookies::Jar;
+pub(in crate::client) use visitor::{Visiting, Visitor};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::contract::{After, Agent, AgentPlan, Of, Wording};
 use super::seats::Seats;
-use super::{After, Agent, AgentPlan, Of, Wording};
 use crate::client::exchange::{Draw, Reply, Tag};
 use crate::client::http::{Pages, Sight};
 use crate::client::http2::site::Site;

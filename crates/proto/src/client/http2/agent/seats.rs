@@ -12,11 +12,7 @@ pub(super) struct Seats<T> {
 
 impl<T> Seats<T> {
     pub(super) fn new(count: u16, mut make: impl FnMut() -> T) -> Seats<T> {
-        Seats {
-            all: (0..count).map(|_| make()).collect(),
-            free: (0..count).collect(),
-            kept: VecDeque::new(),
-        }
+        Seats { all: (0..count).map(|_| make()).collect(), free: (0..count).collect(), kept: VecDeque::new() }
     }
 
     /// A seat for a new request. There is one more if all have a request.

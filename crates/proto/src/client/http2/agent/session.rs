@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::contract::{After, Agent, AgentPlan, Of, Wording};
 use super::seats::Seats;
-use super::{After, Agent, AgentPlan, Of, Wording};
 use crate::client::exchange::{Draw, Reply, Tag, Verdict};
 use crate::client::http::{Compiled, Jar, Step, path};
 use crate::client::http2::site::Site;
