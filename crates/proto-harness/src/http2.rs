@@ -49,10 +49,10 @@ impl Either {
     /// Those of the socket.
     pub fn accept(stream: TcpStream) -> io::Result<Either> {
         let mut first = [0; 3];
-        while stream.peek(&mut first)? == 1 {
+        while matches!(stream.peek(&mut first)?, 1 | 2) {
             std::thread::yield_now();
         }
-        if &first != b"PRI" {
+        if first != *b"PRI" {
             return Ok(Either::Http1(stream));
         }
         Http2::new(stream).map(|connection| Either::Http2(Box::new(connection)))

@@ -137,7 +137,7 @@ impl Template {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Value(index, form) => {
-                    form.write(values.get(usize::from(*index)).map_or(&[], |value| value), out)
+                    form.write(values.get(usize::from(*index)).map_or(&[], |value| value), out);
                 }
                 Piece::Number => out.extend_from_slice(number.to_string().as_bytes()),
                 Piece::Length => out.extend_from_slice(length.to_string().as_bytes()),
