@@ -65,9 +65,18 @@ def left(directory, lab):
         "mounts": run_kills.mounts(),
         "loop devices": run_kills.loops(directory),
         "control groups": run_kills.groups(lab),
+        "tables of packet filters": tables(),
         "shared memory": sorted(os.listdir("/dev/shm")),
         "private directories": sorted(name for name in os.listdir(directory) if name.startswith("pitot-")),
     }
+
+
+def tables():
+    """The tables of nftables, where it is installed."""
+    try:
+        return subprocess.run(["nft", "list", "tables"], capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        return ""
 
 
 def is_loaded(directory):

@@ -75,6 +75,23 @@ pub static OPTIONS: &[Given] = &[
         },
     },
     Given {
+        name: "share",
+        value: "SHARE",
+        doc: "The share of the packets that is lost: `1%`, or `0.01`.",
+        default: "1%",
+        read: |options, text| {
+            let share = match text.strip_suffix('%') {
+                Some(percent) => percent.parse().map(|percent: f64| percent / 100.0),
+                None => text.parse(),
+            };
+            options.share = share
+                .ok()
+                .filter(|share| *share >= 1e-5 && *share <= 1.0)
+                .ok_or("write a share from 0.001% to 100%")?;
+            Ok(())
+        },
+    },
+    Given {
         name: "clients",
         value: "N",
         doc: "How many clients there are beside the load.",
@@ -167,6 +184,8 @@ pub struct Options {
     pub cpus: Vec<usize>,
     /// The private directory of the server.
     pub dir: Option<PathBuf>,
+    /// The share of the packets that is lost, 0 to 1.
+    pub share: f64,
     /// Clients beside the load.
     pub clients: usize,
     /// What they ask for.

@@ -68,6 +68,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "run as root where they can be made; apt-get install iproute2",
         probe: Probe::Kernel(has_network_namespaces),
     },
+    program("nft", "apt-get install nftables"),
     program("nghttpd", "apt-get install nghttp2-server"),
     program("nginx", "apt-get install nginx-light"),
     program("openssl", "apt-get install openssl"),

@@ -2,6 +2,7 @@
 //! those of the fault.
 
 mod kept;
+mod loss;
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -10,6 +10,7 @@ mod garbage;
 mod half_open;
 mod kill;
 mod latency;
+mod loss;
 mod memory;
 mod reset;
 mod restart;
@@ -27,6 +28,7 @@ pub static FAULTS: &[&Fault] = &[
     &latency::FAULT,
     &bandwidth::FAULT,
     &black_hole::FAULT,
+    &loss::FAULT,
     &slow_readers::FAULT,
     &half_open::FAULT,
     &garbage::FAULT,

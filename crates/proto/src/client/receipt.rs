@@ -101,7 +101,9 @@ impl ReceiptConn {
     /// The oldest request is answered.
     fn answered(&mut self, reply: &Reply) {
         let Some(number) = self.unanswered.pop_front() else { return };
-        if reply.verdict != Verdict::Right {
+        // A redirect may be right, and nothing is stored by it. Mail has no status here: each of its commands was accepted.
+        let is_success = reply.status == 0 || reply.status / 100 == 2;
+        if reply.verdict != Verdict::Right || !is_success {
             return;
         }
         match self.acknowledged.numbers.last_mut() {
@@ -200,12 +202,19 @@ mod tests {
         answer(&mut conn, "507 Insufficient Storage");
         answer(&mut conn, "204 No Content");
         assert_eq!(conn.acknowledged().unwrap().numbers, [(0, 0), (2, 2)]);
+        conn.request(DRAW, &mut Outgoing::new());
+        conn.receive(
+            Some(tags[0]),
+            b"HTTP/1.1 303 See Other\r\nContent-Length: 0\r\n\r\n",
+            &mut Outgoing::new(),
+        )
+        .unwrap();
         // What was under way when a connection ended is not known to be there.
         conn.request(DRAW, &mut Outgoing::new());
         conn.open(&mut Outgoing::new());
         conn.request(DRAW, &mut Outgoing::new());
         conn.receive(Some(tags[0]), b"HTTP/1.1 204 No Content\r\n\r\n", &mut Outgoing::new()).unwrap();
-        assert_eq!(conn.acknowledged().unwrap().numbers, [(0, 0), (2, 2), (4, 4)]);
+        assert_eq!(conn.acknowledged().unwrap().numbers, [(0, 0), (2, 2), (5, 5)]);
         assert_eq!(conn.acknowledged().unwrap().connection, format!("receipt-{process:06x}-000001"));
     }
 

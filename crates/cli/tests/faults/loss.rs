@@ -1,0 +1,78 @@
+//! Packets that are lost on the way to each architecture and back.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use pitot_needs::needs;
+use serde_json::Value;
+
+use crate::{FOUR, PITOT, pitot, text};
+
+/// Runs Pitot in a network namespace of its own, in which it may make rules; at the end the tables that are left are printed.
+fn in_a_namespace(dir: &Path, arguments: &str) -> Output {
+    Command::new("unshare")
+        .args(["--user", "--map-root-user", "--net", "sh", "-c"])
+        .arg(format!("ip link set lo up; {PITOT:?} {arguments}; status=$?; nft list tables; exit $status"))
+        .current_dir(dir)
+        .env("TMPDIR", dir)
+        .env("PATH", format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap()))
+        .output()
+        .unwrap()
+}
+
+#[needs("ip", "nft", "user-namespaces")]
+#[test]
+fn lost_packets_are_sent_again_and_the_rule_is_gone_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = format!(
+        "repetitions = 1\nduration = \"3s\"\nwarmup = \"100ms\"\n\
+         [[faults]]\nkind = \"loss\"\nshare = \"20%\"\nat = \"800ms\"\nfor = \"1s\"\n[server]\nprotocol = \"http\"\n\
+         [load]\nsize = \"1KiB\"\nconnections = 8\ntimeout = \"60s\"\n[factors]\nserver = [{FOUR}]\n"
+    );
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let output = in_a_namespace(dir.path(), "run plan.toml -o run.pitot");
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(!text(&output).contains("table inet pitot_loss"), "{}", text(&output));
+    let report = pitot(dir.path(), &["report", "run.pitot", "--format", "json"]);
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let faults = report["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 4, "{}", text(&output));
+    for fault in faults {
+        assert_eq!((&fault["made"], &fault["server_died"]), (&true.into(), &false.into()), "{fault:#}");
+        // Nothing is lost for good: TCP sends it again.
+        assert_eq!(fault["errors"].to_string(), "[]", "{fault:#}");
+        let [during, before] =
+            ["during_rps", "before_rps"].map(|name| fault["service"][name].as_f64().unwrap());
+        assert!(during < before / 2.0, "{fault:#}");
+    }
+    let run = pitot_lab::Run::open(&dir.path().join("run.pitot")).unwrap();
+    for cell in &run.cells {
+        let resources = cell.repetitions[0].resources.as_ref().unwrap();
+        assert!(resources.tcp_retransmits > 0, "{}", cell.label());
+    }
+}
+
+#[needs("ip", "nft", "user-namespaces")]
+#[test]
+fn a_rule_goes_with_the_program_that_made_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = in_a_namespace(
+        dir.path(),
+        "fault loss --to 127.0.0.1:9 --for 60s > began & while ! grep -q began began; do sleep 0.01; done; nft list tables; \
+         kill -9 $!; wait $!; while nft list tables | grep -q pitot_loss; do sleep 0.01; done; true",
+    );
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(text(&output).matches("table inet pitot_loss").count(), 1, "{}", text(&output));
+}
+
+#[test]
+fn a_share_that_is_none_is_refused() {
+    for share in ["0", "101%", "some"] {
+        let output = Command::new(PITOT)
+            .args(["fault", "loss", "--to", "127.0.0.1:9", "--share", share])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{share}: {}", text(&output));
+        assert!(text(&output).contains("from 0.001% to 100%"), "{}", text(&output));
+    }
+}

@@ -1,0 +1,143 @@
+//! Packets are lost between load and server.
+
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::process::{Command, Stdio};
+
+use pitot_sys::Unavailable;
+
+use crate::entry::{Aim, Begun, Fault, Means};
+use crate::options::Options;
+use crate::undo::Undo;
+
+pub(super) static FAULT: Fault = Fault {
+    name: "loss",
+    summary: "Lose a share of the packets to and from the server's address, by a rule of nftables.",
+    doc: "Each packet of a TCP connection with the server is dropped by chance where it would be received, in both directions. TCP sends \
+          it again, at the earliest 200 ms later unless others that arrive behind it tell (RFC 6298, RFC 8985): clients see that some \
+          replies are late. The rule stands in a table of its own, and goes with it.",
+    aim: Aim::Address,
+    takes: &["share"],
+    lasts_s: 1.0,
+    is_moment: false,
+    may_end_server: false,
+    probe,
+    means: Means::Program { begin, undo },
+};
+
+/// What the names of the tables begin with, behind which the process stands that made them.
+const TABLE: &str = "pitot_loss_";
+/// Chances are drawn from so many numbers.
+const DRAWS: u32 = 100_000;
+
+fn probe() -> Result<(), Unavailable> {
+    let missing = |cause: String, cure: &str| Unavailable {
+        what: "the loss of packets".into(),
+        cause,
+        cure: cure.into(),
+    };
+    let table = format!("{TABLE}{}_probe", std::process::id());
+    let trial = run(&format!(
+        "{}delete table inet {table}\n",
+        rules(&table, SocketAddr::from(([127, 0, 0, 1], 1)), 1)
+    ));
+    trial.map_err(|why| match why {
+        Refused::NotInstalled => missing("nft(8) is not installed".into(), "apt-get install nftables"),
+        Refused::Said(said) => missing(
+            format!("nft(8) says: {said}"),
+            "run as root, or in a network namespace of your own: unshare --user --map-root-user --net",
+        ),
+    })
+}
+
+fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
+    let to = options.to.ok_or("the address of the server is not known")?;
+    let table = format!("{TABLE}{}", std::process::id());
+    undo.note(&table)?;
+    let chances = (options.share * f64::from(DRAWS)).round() as u32;
+    run(&rules(&table, to, chances)).map_err(|why| match why {
+        Refused::NotInstalled => "nft(8) is not installed: apt-get install nftables".to_owned(),
+        Refused::Said(said) => format!("nft(8) says: {said}"),
+    })?;
+    Ok(Begun::done(format!("{} of the packets to and from {to} are dropped", percent(options.share))))
+}
+
+fn undo(table: &str) {
+    if table.starts_with(TABLE) {
+        let _ = run(&format!("delete table inet {table}\n"));
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{}%", (share * 1e5).round() / 1e3)
+}
+
+/// A table that drops packets of the connections with an address (nft(8), numgen expression).
+fn rules(table: &str, to: SocketAddr, chances: u32) -> String {
+    let (family, address, port) = match to.ip() {
+        IpAddr::V4(ip) => ("ip", ip.to_string(), to.port()),
+        IpAddr::V6(ip) => ("ip6", ip.to_string(), to.port()),
+    };
+    let drop = format!("numgen random mod {DRAWS} < {chances} drop");
+    format!(
+        "table inet {table} {{\n chain received {{\n  type filter hook input priority 0; policy accept;\n  \
+         {family} daddr {address} tcp dport {port} {drop}\n  {family} saddr {address} tcp sport {port} {drop}\n }}\n}}\n"
+    )
+}
+
+enum Refused {
+    NotInstalled,
+    Said(String),
+}
+
+/// Carries out commands of nft(8), all of them or none.
+fn run(commands: &str) -> Result<(), Refused> {
+    let said = |e: std::io::Error| Refused::Said(e.to_string());
+    // Debian leaves the directory of daemons out of a user's PATH.
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+    let mut child = Command::new("nft")
+        .args(["-f", "-"])
+        .env("PATH", path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => Refused::NotInstalled,
+            _ => said(e),
+        })?;
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(commands.as_bytes()).map_err(said)?;
+    }
+    let output = child.wait_with_output().map_err(said)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let line = text.lines().find(|line| line.contains("Error")).or_else(|| text.lines().next());
+    Err(Refused::Said(line.unwrap_or("nothing").trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_meet_both_directions_of_one_address_alone() {
+        let rules = rules("t", "127.0.0.1:8080".parse().unwrap(), 2_500);
+        assert!(
+            rules.contains("ip daddr 127.0.0.1 tcp dport 8080 numgen random mod 100000 < 2500 drop\n"),
+            "{rules}"
+        );
+        assert!(
+            rules.contains("ip saddr 127.0.0.1 tcp sport 8080 numgen random mod 100000 < 2500 drop\n"),
+            "{rules}"
+        );
+        assert!(super::rules("t", "[::1]:80".parse().unwrap(), 1).contains("ip6 daddr ::1 tcp dport 80 "));
+    }
+
+    #[test]
+    fn shares_are_shown_as_they_are_written() {
+        assert_eq!([0.01, 0.025, 0.00001, 1.0].map(percent), ["1%", "2.5%", "0.001%", "100%"]);
+    }
+}
