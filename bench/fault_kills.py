@@ -18,7 +18,7 @@ import tempfile
 import time
 
 import run_kills
-from host_kills import be_root_inside, read, write
+from host_kills import be_root_inside, read, shell, write
 
 PLAN = """
 repetitions = 1
@@ -37,6 +37,8 @@ connections = 4
 server = ["prefork"]
 {factors}
 """
+# Where this script mounts the control groups of memory.
+MEMORY = "/mnt/memory"
 # They are over at once.
 MOMENTS = {"kill", "restart"}
 # Only a file system made for the purpose is filled.
@@ -65,10 +67,24 @@ def left(directory, lab):
         "mounts": run_kills.mounts(),
         "loop devices": run_kills.loops(directory),
         "control groups": run_kills.groups(lab),
+        "groups with little memory": limited(),
         "tables of packet filters": tables(),
         "shared memory": sorted(os.listdir("/dev/shm")),
         "private directories": sorted(name for name in os.listdir(directory) if name.startswith("pitot-")),
     }
+
+
+def mount_memory_groups():
+    """The control groups that limit memory, where they are a hierarchy of their own (version 1): that of the machine is out of sight."""
+    if b":memory:" in read("/proc/self/cgroup"):
+        shell("mount", "-t", "tmpfs", "tmpfs", "/mnt")
+        os.mkdir(MEMORY)
+        shell("mount", "-t", "cgroup", "-o", "memory", "cgroup", MEMORY)
+
+
+def limited():
+    """Groups of faults that limit memory."""
+    return [path for path, _, _ in os.walk(MEMORY) if os.path.basename(path).startswith("pitot-fault-")]
 
 
 def tables():
@@ -115,6 +131,7 @@ def main():
     parser.add_argument("--fault", nargs="*")
     options = parser.parse_args()
     be_root_inside("only root may make all kinds of faults")
+    mount_memory_groups()
     pitot = os.path.abspath(options.pitot)
     chance = random.Random(options.seed)
     listed = json.loads(subprocess.run([pitot, "list", "faults", "--format", "json"], check=True, capture_output=True).stdout)

@@ -170,7 +170,11 @@ impl Row<'_> {
         let mut words = Vec::new();
         let slower = services().filter(|service| service.stays_slower).count();
         if slower > 0 {
-            words.push(format!("the rate stayed at {} of what it was", self.afterwards()));
+            let all = services().count();
+            let lower = self.percent(|s| s.stays_slower.then_some((s.after_rps?, s.before_rps)));
+            let times =
+                if slower < all { format!(" in {slower} of {all} {}", self.times) } else { String::new() };
+            words.push(format!("the rate stayed at {lower} of what it was{times}"));
         }
         let gone = services().filter(|service| service.first_reply_s.is_none()).count();
         if gone > 0 {

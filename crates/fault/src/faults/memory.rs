@@ -38,13 +38,23 @@ struct Hierarchy {
 }
 
 fn hierarchy() -> Option<Hierarchy> {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mounts = mounts()?;
     let memberships = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     [true, false].into_iter().find_map(|is_unified| {
         let own = own_group(&mounts, &memberships, is_unified)?;
         let limit = if is_unified { "memory.max" } else { "memory.limit_in_bytes" };
         Some(Hierarchy { own, limit })
     })
+}
+
+/// The mounts of this process, of control groups those that can be reached: over some another file system may be mounted.
+fn mounts() -> Option<String> {
+    let all = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let can_be_reached = |line: &&str| {
+        let mount = line.split(' ').nth(4).unwrap_or_default();
+        !line.contains(" - cgroup") || Path::new(mount).join("cgroup.procs").exists()
+    };
+    Some(all.lines().filter(can_be_reached).collect::<Vec<_>>().join("\n"))
 }
 
 /// The directory of the group in the unified hierarchy, or in that of memory (version 1).
@@ -128,7 +138,7 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
 
 /// The group that a process is in.
 fn home(pid: u32, hierarchy: &Hierarchy) -> Option<PathBuf> {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mounts = mounts()?;
     let memberships = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let is_unified = hierarchy.limit == "memory.max";
     own_group(&mounts, &memberships, is_unified).or_else(|| Some(hierarchy.own.clone()))
