@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::connection::{ANSWER_MAX, Connection};
 use crate::entry::{Entry, State};
+use crate::hosted::Openings;
 use crate::job::Job;
 use crate::keys::TrustedKey;
 use crate::places::{DELIVERIES_MAX, INLINE_BYTES_MAX, PROGRESS, Places, hints, of_subject};
@@ -22,6 +23,12 @@ pub trait Work {
     /// # Errors
     /// Why it cannot be done here: a sentence.
     fn start(&mut self, text: &str) -> Result<Box<dyn Running>, String>;
+
+    /// Starts a program that a lab is to speak with, its standard input and output piped.
+    ///
+    /// # Errors
+    /// Why that cannot be done here: a sentence.
+    fn open(&mut self) -> Result<std::process::Child, String>;
 }
 
 /// Work under way. Dropping it ends it.
@@ -60,7 +67,7 @@ pub struct Agent<'a> {
 pub(crate) struct Announcement {
     /// Of the process, so that two of one name know each other apart.
     pub(crate) instance: String,
-    /// `RUN.JOB`, while one is carried out.
+    /// `RUN.JOB`, while one is carried out; `stream.SESSION`, while a lab is served.
     pub(crate) running: Option<String>,
     /// The host.
     pub(crate) about: serde_json::Value,
@@ -74,9 +81,18 @@ impl Agent<'_> {
     pub fn serve(&self, work: &mut dyn Work, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
         self.connection.block_on(async {
             let mut lease = Lease::new(self);
+            let mut openings = None;
             while !stop() {
                 if !lease.keep(None).await {
                     tokio::time::sleep(RETRY).await;
+                    continue;
+                }
+                // Not before the name is held: labs ask by name.
+                let openings = match &mut openings {
+                    Some(openings) => openings,
+                    none => none.insert(Openings::of(self).await),
+                };
+                if openings.serve(self, &mut lease, work, stop).await {
                     continue;
                 }
                 match self.pull().await {
@@ -275,9 +291,9 @@ async fn give_back(message: &Message) {
 }
 
 /// The entry of an agent: as long as it is renewed, nobody else of its name takes jobs.
-struct Lease<'a> {
+pub(crate) struct Lease<'a> {
     agent: &'a Agent<'a>,
-    instance: String,
+    pub(crate) instance: String,
     revision: u64,
     is_held: bool,
     /// When it was renewed, and with which job.
@@ -293,7 +309,7 @@ impl<'a> Lease<'a> {
     }
 
     /// Renews it where that is due. False if another agent has the name.
-    async fn keep(&mut self, running: Option<&str>) -> bool {
+    pub(crate) async fn keep(&mut self, running: Option<&str>) -> bool {
         let is_fresh =
             |(at, with): &(Instant, Option<String>)| at.elapsed() < PROGRESS && with.as_deref() == running;
         if self.is_held && self.renewed.as_ref().is_some_and(is_fresh) {

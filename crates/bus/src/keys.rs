@@ -68,7 +68,12 @@ impl SigningKey {
     }
 
     pub(crate) fn sign(&self, body: &[u8]) -> Vec<u8> {
-        self.0.sign(&[PURPOSE, body].concat()).expect("a key that was made of a seed can sign")
+        self.sign_as(PURPOSE, body)
+    }
+
+    /// Signs for a purpose other than a job.
+    pub(crate) fn sign_as(&self, purpose: &[u8], body: &[u8]) -> Vec<u8> {
+        self.0.sign(&[purpose, body].concat()).expect("a key that was made of a seed can sign")
     }
 }
 
@@ -92,8 +97,13 @@ impl TrustedKey {
 
     /// Whether this key has signed the body of a job.
     pub(crate) fn has_signed(&self, body: &[u8], signature: &[u8]) -> bool {
+        self.has_signed_as(PURPOSE, body, signature)
+    }
+
+    /// Whether it has signed something for a purpose other than a job.
+    pub(crate) fn has_signed_as(&self, purpose: &[u8], body: &[u8], signature: &[u8]) -> bool {
         let key = KeyPair::from_public_key(&self.0);
-        key.is_ok_and(|key| key.verify(&[PURPOSE, body].concat(), signature).is_ok())
+        key.is_ok_and(|key| key.verify(&[purpose, body].concat(), signature).is_ok())
     }
 }
 

@@ -9,6 +9,9 @@
 //! former holder sends after that is refused by the server. An acknowledgement says nothing by itself, since JetStream takes
 //! that of a former holder as well; it is sent only by who has put the result into the entry.
 //!
+//! Beside jobs, an agent can be one host of a plan: a stream of bytes over plain subjects joins the lab to a program that the
+//! agent starts ([`reach`]).
+//!
 //! The client needs an async runtime. It is one of one thread, lives in [`Connection`] and is seen nowhere else.
 #![forbid(unsafe_code)]
 
@@ -18,9 +21,12 @@ mod connection;
 mod coordinator;
 mod credentials;
 mod entry;
+mod hosted;
 mod job;
 mod keys;
 mod places;
+mod reach;
+mod session;
 
 pub use address::Address;
 pub use agent::{Agent, Running, Work};
@@ -28,3 +34,4 @@ pub use connection::{Connection, VERSION_MIN};
 pub use coordinator::{Coordinator, Event};
 pub use credentials::Credentials;
 pub use keys::{SigningKey, TrustedKey, is_name};
+pub use reach::reach;

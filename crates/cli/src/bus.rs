@@ -1,10 +1,11 @@
 //! Options of commands that use a message bus, and `pitot bus-key`.
 
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use pitot_bus::{Address, Connection, Credentials, SigningKey};
+use pitot_bus::{Address, Connection, Credentials, SigningKey, is_name, reach};
 use pitot_results::Failure;
 
 /// Where a bus is, and who asks.
@@ -69,6 +70,41 @@ pub(crate) struct BusKey {
 impl BusKey {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         println!("{}", SigningKey::create(&self.file)?.public());
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Speak with an agent on a bus over standard input and output, as `pitot agent` itself would.
+///
+/// A plan's host names it where others name ssh: agent = ["pitot", "bus-connect", "a", "--bus", "nats://10.0.0.1:4222",
+/// "--bus-creds", "lab.toml", "--sign", "sign.nk"]. The agent is one that `pitot agent --bus URL --trust KEY --name a` has
+/// started, and takes no jobs meanwhile (docs/bus.md).
+#[derive(Debug, Args)]
+pub(crate) struct BusConnect {
+    /// The agent's name.
+    name: String,
+    #[command(flatten)]
+    options: BusOptions,
+    /// The key that the agent trusts: what is sent is signed by it.
+    #[arg(long, value_name = "FILE")]
+    sign: PathBuf,
+}
+
+impl BusConnect {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        if !is_name(&self.name) {
+            return Err(Failure::misuse(
+                format!("`{}` cannot be the name of an agent", self.name),
+                "give the one that it was started with: letters, digits, - and _",
+            ));
+        }
+        let key = SigningKey::read(&self.sign)?;
+        self.options.check_apart(&key)?;
+        let Some(connection) = self.options.connect()? else {
+            return Err(Failure::misuse("there is no bus", "name one: --bus URL"));
+        };
+        reach(&connection, &key, &self.name, io::stdin(), &mut io::stdout().lock())?;
+        // A thread may still wait for input, which nobody wants any more.
         Ok(ExitCode::SUCCESS)
     }
 }

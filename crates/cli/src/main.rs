@@ -76,6 +76,7 @@ enum Command {
     Kernel(kernel::KernelCommand),
     Agent(agent::Agent),
     BusKey(bus::BusKey),
+    BusConnect(bus::BusConnect),
     #[command(hide = true)]
     ServeConnection(serve::ServeConnection),
     #[command(hide = true)]
@@ -104,6 +105,7 @@ fn main() -> ExitCode {
             Command::Kernel(command) => command.run(),
             Command::Agent(command) => command.run(),
             Command::BusKey(command) => command.run(),
+            Command::BusConnect(command) => command.run(),
             Command::ServeConnection(command) => command.run(),
             Command::Guest(command) => command.run(),
         };

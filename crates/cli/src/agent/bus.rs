@@ -113,6 +113,13 @@ impl Work for Parts {
         let child = command.spawn().map_err(|e| format!("pitot run cannot be started: {e}"))?;
         Ok(Box::new(UnderWay { child, files: [part, result, said] }))
     }
+
+    fn open(&mut self) -> Result<Child, String> {
+        let mut command = Command::new(&self.pitot);
+        command.arg("agent").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        spawn::isolate(&mut command, &[]);
+        command.spawn().map_err(|e| format!("pitot agent cannot be started: {e}"))
+    }
 }
 
 struct UnderWay {

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use pitot_lab::{Measure, Run, RunState, VerdictKind};
 
-use super::network::PITOT;
+use super::network::{PITOT, pitot};
 
 /// A login: it runs a command, and knows nothing of the lab.
 const LOGIN: &str = "#!/bin/sh\nshift\nexec \"$@\"\n";
@@ -34,12 +34,7 @@ fn a_server_on_a_foreign_system_is_measured_from_the_outside() {
         asked = path("asked"),
     );
     std::fs::write(path("plan.toml"), plan).unwrap();
-    let output = std::process::Command::new(PITOT)
-        .args(["run", "plan.toml", "-o", "run.pitot"])
-        .current_dir(dir.path())
-        .env("TMPDIR", dir.path())
-        .output()
-        .unwrap();
+    let output = pitot(dir.path(), &["run", "plan.toml", "-o", "run.pitot"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     let run = Run::open(&dir.path().join("run.pitot")).unwrap();

@@ -45,19 +45,7 @@ fn an_agent_that_is_killed_fails_its_repetition_and_no_other() {
     let (network, dir) = (Network::new("k", 2), tempfile::tempdir().unwrap());
     let plan = network
         .plan("repetitions = 2\nwarmup = \"50ms\"\nduration = \"2s\"", "host = \"b\"\nconnections = 2");
-    let mut lab = network.run(dir.path(), &plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    network.kill_agent_under_load(1, &dir.path().join("run.pitot"), &mut lab);
-    lab.wait().unwrap();
-    network.assert_nothing_is_left();
-    let run = Run::open(&dir.path().join("run.pitot")).unwrap();
-    let all: Vec<_> = run.cells.iter().flat_map(|cell| &cell.repetitions).collect();
-    let failed: Vec<&str> = all
-        .iter()
-        .filter(|r| r.verdict.kind == VerdictKind::Failed)
-        .map(|r| r.verdict.reason.as_str())
-        .collect();
-    assert_eq!((all.len(), failed.len()), (4, 1), "{failed:?}");
-    assert!(failed[0].starts_with("the host `b` was lost: "), "{failed:?}");
+    network.assert_one_of_four_fails_with(1, dir.path(), &plan);
 }
 
 #[test]

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use pitot_lab::{Repetition, Run, VerdictKind};
+
 pub(crate) const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 
 /// The names of hosts in plans. The first has a cable to each of the others.
-const HOSTS: [&str; 3] = ["a", "b", "c"];
+const HOSTS: [&str; 4] = ["a", "b", "c", "d"];
 
 /// Namespaces with a network between them.
 pub(crate) struct Network {
@@ -73,9 +75,7 @@ impl Network {
     /// The same, into another file than `run.pitot`.
     pub(crate) fn run_into(&self, file: &str, dir: &Path, plan: &str) -> Command {
         std::fs::write(dir.join("plan.toml"), plan).unwrap();
-        let mut command = Command::new(PITOT);
-        command.args(["run", "plan.toml", "-o", file]).current_dir(dir).env("TMPDIR", dir);
-        command
+        pitot(dir, &["run", "plan.toml", "-o", file])
     }
 
     /// Processes on a host: id and command line.
@@ -102,9 +102,26 @@ impl Network {
     }
 
     /// Kills the agent of a host while that puts load on the server.
-    pub(crate) fn kill_agent_under_load(&self, host: usize, file: &Path, lab: &mut Child) {
+    fn kill_agent_under_load(&self, host: usize, file: &Path, lab: &mut Child) {
         let agent = self.wait_for_load(host, file, lab);
         assert!(Command::new("kill").args(["-9", &agent]).status().unwrap().success());
+    }
+
+    /// Kills the agent of a host while it puts load on the server, in a run of four repetitions: that one fails with the
+    /// host's name, and no other.
+    pub(crate) fn assert_one_of_four_fails_with(&self, host: usize, dir: &Path, plan: &str) {
+        let mut lab = self.run(dir, plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let file = dir.join("run.pitot");
+        self.kill_agent_under_load(host, &file, &mut lab);
+        lab.wait().unwrap();
+        self.assert_nothing_is_left();
+        let run = Run::open(&file).unwrap();
+        let all: Vec<_> = run.cells.iter().flat_map(|cell| &cell.repetitions).collect();
+        let is_failed = |r: &&&Repetition| r.verdict.kind == VerdictKind::Failed;
+        let failed: Vec<&str> = all.iter().filter(is_failed).map(|r| r.verdict.reason.as_str()).collect();
+        assert_eq!((all.len(), failed.len()), (4, 1), "{failed:?}");
+        let lost = format!("the host `{}` was lost: ", HOSTS[host]);
+        assert!(failed[0].starts_with(&lost), "{failed:?}");
     }
 
     /// Waits until no process is left on any host.
@@ -129,7 +146,14 @@ impl Drop for Network {
     }
 }
 
-fn address(host: usize) -> String {
+/// The lab's own command, in a directory that also takes its temporary files.
+pub(crate) fn pitot(dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PITOT);
+    command.args(arguments).current_dir(dir).env("TMPDIR", dir);
+    command
+}
+
+pub(crate) fn address(host: usize) -> String {
     format!("10.19.0.{}", host + 1)
 }
 

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use pitot_lab::{Repetition, Run, RunState, VerdictKind};
 use pitot_needs::needs;
 
-use super::network::{Network, PITOT};
+use super::network::{Network, pitot};
 
 /// Loads of which it is known beforehand how many requests they have: the sums over all hosts.
 const EXACT: [(&str, u64); 2] = [
@@ -85,20 +85,7 @@ fn a_load_host_that_dies_fails_the_repetition_with_its_name() {
         "repetitions = 2\nwarmup = \"50ms\"\nduration = \"2s\"",
         "hosts = [\"b\", \"c\"]\nconnections = 2",
     );
-    let mut lab = network.run(dir.path(), &plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let file = dir.path().join("run.pitot");
-    network.kill_agent_under_load(2, &file, &mut lab);
-    lab.wait().unwrap();
-    network.assert_nothing_is_left();
-    let run = Run::open(&file).unwrap();
-    let all: Vec<_> = run.cells.iter().flat_map(|cell| &cell.repetitions).collect();
-    let failed: Vec<&str> = all
-        .iter()
-        .filter(|r| r.verdict.kind == VerdictKind::Failed)
-        .map(|r| r.verdict.reason.as_str())
-        .collect();
-    assert_eq!((all.len(), failed.len()), (4, 1), "{failed:?}");
-    assert!(failed[0].starts_with("the host `c` was lost: "), "{failed:?}");
+    network.assert_one_of_four_fails_with(2, dir.path(), &plan);
 }
 
 #[needs("network-namespaces")]
@@ -116,12 +103,7 @@ fn a_coordinator_that_is_killed_and_resumed_loses_and_doubles_nothing() {
     lab.wait().unwrap();
     network.assert_nothing_is_left();
     assert_ne!(Run::open(&file).unwrap().info.state, RunState::Complete);
-    let output = std::process::Command::new(PITOT)
-        .args(["run", "--resume", "run.pitot"])
-        .current_dir(dir.path())
-        .env("TMPDIR", dir.path())
-        .output()
-        .unwrap();
+    let output = pitot(dir.path(), &["run", "--resume", "run.pitot"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     network.assert_nothing_is_left();

@@ -6,6 +6,7 @@ use pitot_lab::{Run, RunState};
 use pitot_needs::needs;
 
 use crate::counted;
+use crate::network::Network;
 use crate::server::{Bus, Process, wait_for};
 
 fn recorded(bus: &Bus) -> usize {
@@ -14,7 +15,7 @@ fn recorded(bus: &Bus) -> usize {
 }
 
 /// Whether an agent works on a job now.
-fn is_at_work(bus: &Bus, agent: &str) -> bool {
+pub(crate) fn is_at_work(bus: &Bus, agent: &str) -> bool {
     let log = bus.log(agent);
     log.matches("begin ").count() > log.matches("end ").count()
 }
@@ -22,7 +23,16 @@ fn is_at_work(bus: &Bus, agent: &str) -> bool {
 #[needs("nats-server")]
 #[test]
 fn nothing_is_lost_or_doubled_when_everything_is_killed_once() {
-    let mut bus = Bus::start("");
+    everything_is_killed_once(Bus::start(""));
+}
+
+#[needs("nats-server", "network-namespaces")]
+#[test]
+fn nothing_is_lost_or_doubled_over_a_network_with_credentials() {
+    everything_is_killed_once(Bus::start_on(Network::new("l", 4)));
+}
+
+fn everything_is_killed_once(mut bus: Bus) {
     let mut agents = ["a", "b"].map(|name| bus.agent(name));
     let plan = bus.plan("repetitions = 4\nwarmup = \"50ms\"\nduration = \"700ms\"");
     let start = |mut command: std::process::Command| {
@@ -42,8 +52,7 @@ fn nothing_is_lost_or_doubled_when_everything_is_killed_once() {
     let of_b = || bus.log("b").matches("end ").count();
     let (ended, c) = (of_b(), bus.agent("c"));
     wait_for("work goes on without a coordinator", || of_b() > ended || bus.log("c").contains("end "));
-    let resume = ["run", "--bus", &bus.url, "--sign", "sign.nk", "--resume", "run.pitot"];
-    let output = bus.pitot(&resume).output().unwrap();
+    let output = bus.resume().output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let run = Run::open(&bus.path("run.pitot")).unwrap();
     assert_eq!(run.info.state, RunState::Complete);

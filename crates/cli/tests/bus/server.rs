@@ -6,7 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::network::{Network, address};
+
 pub(crate) const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+
+/// Agents by the host of the network on which they are; the coordinator is on the next one.
+const AGENTS: [&str; 3] = ["a", "b", "c"];
 
 /// Nothing here takes so long, on however slow a machine.
 const LONG: Duration = Duration::from_secs(120);
@@ -30,6 +35,9 @@ impl Drop for Process {
 pub(crate) struct Bus {
     dir: tempfile::TempDir,
     server: Option<Process>,
+    /// Where it and its clients are, if that is not this machine's own loopback: the server on the first host, the agents `a`,
+    /// `b` and `c` on the first three and the coordinator on the fourth.
+    network: Option<Network>,
     pub(crate) url: String,
     /// The public half of the key that signs.
     pub(crate) key: String,
@@ -47,12 +55,53 @@ impl Bus {
     /// A server with these lines in its configuration.
     pub(crate) fn start(config: &str) -> Bus {
         let dir = tempfile::tempdir().unwrap();
-        let mut bus = Bus { dir, server: None, url: String::new(), key: String::new() };
+        let mut bus = Bus { dir, server: None, network: None, url: String::new(), key: String::new() };
         fs::write(bus.path("bus.conf"), config).unwrap();
         bus.start_server("-1");
-        let made = bus.pitot(&["bus-key", "sign.nk"]).output().unwrap();
-        bus.key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+        bus.key = bus.make_key("sign.nk");
         bus
+    }
+
+    /// A server that others can reach, which asks each side for an nkey of its own.
+    pub(crate) fn start_on(network: Network) -> Bus {
+        let dir = tempfile::tempdir().unwrap();
+        let mut bus =
+            Bus { dir, server: None, network: Some(network), url: String::new(), key: String::new() };
+        let users = ["agent", "lab"].map(|side| {
+            let public = bus.make_key(&format!("{side}.nk"));
+            let seed = fs::read_to_string(bus.path(&format!("{side}.nk"))).unwrap();
+            bus.secret(&format!("{side}.toml"), &format!("nkey = '{}'", seed.trim()));
+            format!("{{ nkey: {public} }}")
+        });
+        let config = format!("authorization {{ users: [ {} ] }}", users.join(", "));
+        fs::write(bus.path("bus.conf"), config).unwrap();
+        bus.start_server("-1");
+        bus.key = bus.make_key("sign.nk");
+        bus
+    }
+
+    /// Makes a key. Returns its public half.
+    fn make_key(&self, file: &str) -> String {
+        let made = self.pitot(&["bus-key", file]).output().unwrap();
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    }
+
+    /// A command on a host of the network, or on this machine where there is none.
+    fn command(&self, host: usize, program: &Path) -> Command {
+        let Some(network) = &self.network else { return Command::new(program) };
+        // It replaces itself by the program: the process is the same.
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", network.name(host)]).arg(program);
+        command
+    }
+
+    /// The words that name the bus, with what lets one side in.
+    pub(crate) fn words(&self, side: &str) -> Vec<String> {
+        let mut words = vec!["--bus".to_owned(), self.url.clone()];
+        if self.network.is_some() {
+            words.extend(["--bus-creds".to_owned(), format!("{side}.toml")]);
+        }
+        words
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -62,8 +111,9 @@ impl Bus {
     fn start_server(&mut self, port: &str) {
         let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache");
         let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from);
-        let mut command = Command::new(cache.join("pitot/targets/nats-server/bin/nats-server"));
-        command.args(["-c", "bus.conf", "-a", "127.0.0.1", "-p", port, "-js", "-sd", "js"]);
+        let address = self.network.as_ref().map_or_else(|| "127.0.0.1".to_owned(), |_| address(0));
+        let mut command = self.command(0, &cache.join("pitot/targets/nats-server/bin/nats-server"));
+        command.args(["-c", "bus.conf", "-a", &address, "-p", port, "-js", "-sd", "js"]);
         command.args(["--ports_file_dir", ".", "-l", "bus.log"]);
         let child = command.current_dir(self.dir.path()).stderr(Stdio::null()).spawn().unwrap();
         let ports = self.path(&format!("nats-server_{}.ports", child.id()));
@@ -89,7 +139,11 @@ impl Bus {
     }
 
     pub(crate) fn pitot(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(PITOT);
+        self.pitot_on(3, arguments)
+    }
+
+    fn pitot_on(&self, host: usize, arguments: &[&str]) -> Command {
+        let mut command = self.command(host, Path::new(PITOT));
         command.args(arguments).current_dir(self.dir.path()).env("TMPDIR", self.dir.path());
         command
     }
@@ -107,7 +161,9 @@ impl Bus {
     /// Its log is `NAME.log`.
     pub(crate) fn agent_with(&self, name: &str, arguments: &[&str]) -> Process {
         let log = fs::File::create(self.path(&format!("{name}.log"))).unwrap();
-        let mut command = self.pitot(&["agent", "--bus", &self.url, "--name", name]);
+        let host = AGENTS.iter().position(|agent| *agent == name).unwrap_or(0);
+        let mut command = self.pitot_on(host, &["agent", "--name", name]);
+        command.args(self.words("agent"));
         let mut agent = Process(command.args(arguments).stderr(log).spawn().unwrap());
         wait_for("the agent is there", || {
             let ended = agent.0.try_wait().unwrap();
@@ -148,13 +204,33 @@ impl Bus {
 
     /// The coordinator.
     pub(crate) fn run(&self, plan: &Path) -> Command {
-        let mut command = self.pitot(&["run", "--bus", &self.url, "--sign", "sign.nk", "-o", "run.pitot"]);
-        command.arg(plan);
+        let mut command = self.pitot(&["run", "--sign", "sign.nk", "-o", "run.pitot"]);
+        command.args(self.words("lab")).arg(plan);
         command
     }
 
-    /// No process but the server has this bus's directory in its environment.
+    /// The coordinator again, which goes on with the same run file.
+    pub(crate) fn resume(&self) -> Command {
+        let mut command = self.pitot(&["run", "--sign", "sign.nk", "--resume", "run.pitot"]);
+        command.args(self.words("lab"));
+        command
+    }
+
+    /// Whether a result that is too large for an entry was put on the bus.
+    pub(crate) fn has_object(&self) -> bool {
+        let folder = self.path("js/jetstream/$G/streams/OBJ_pitot_results/msgs");
+        fs::read_dir(folder).is_ok_and(|files| {
+            files.flatten().any(|file| file.metadata().is_ok_and(|file| file.len() > 512 << 10))
+        })
+    }
+
+    /// No process but the server has this bus's directory in its environment, and none is on any host of its network.
     pub(crate) fn assert_nothing_is_left(&self) {
+        let server = self.server.as_ref().map(|server| server.0.id().to_string()).unwrap_or_default();
+        if let Some(network) = &self.network {
+            let others = || (0..=AGENTS.len()).flat_map(|host| network.processes(host));
+            wait_for("a process was left on a host", || others().all(|(pid, _)| pid == server));
+        }
         let needle = format!("TMPDIR={}", self.dir.path().display());
         let mut left = Vec::new();
         wait_for("a process was left", || {

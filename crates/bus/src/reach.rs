@@ -1,0 +1,124 @@
+//! The lab's end of a stream to an agent: standard input and output of this process, which a plan's host names as its `agent`.
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use pitot_results::Failure;
+use tokio::sync::mpsc::{Receiver, channel};
+
+use crate::agent::Announcement;
+use crate::connection::Connection;
+use crate::keys::SigningKey;
+use crate::session::{
+    Answer, Opening, Order, PIECE_BYTES_MAX, Turn, down, drawn, openings, signed, unnumbered, up,
+};
+
+/// How long an agent may take to be there and to answer. A lab waits for 30 s.
+const OPENING_MAX: Duration = Duration::from_secs(20);
+/// Between two tries.
+const RETRY: Duration = Duration::from_millis(500);
+/// How long an agent may take to end, once its input has.
+const END_MAX: Duration = Duration::from_secs(5);
+
+/// Passes `input` on to the agent of this name, and what it answers to `output`, until either ends.
+///
+/// # Errors
+/// If no such agent is there, it is at work, it does not trust the key, or the bus loses a message.
+pub fn reach(
+    connection: &Connection,
+    key: &SigningKey,
+    agent: &str,
+    input: impl Read + Send + 'static,
+    output: &mut dyn Write,
+) -> Result<(), Failure> {
+    connection.block_on(async {
+        let session = drawn()?;
+        let mut answers = connection.client.subscribe(up(&session)).await.map_err(|e| lost(&e))?;
+        open(connection, key, agent, &session).await?;
+        let mut pieces = pieces(input);
+        let (mut number, mut order) = (0, Order::default());
+        loop {
+            let message = tokio::select! {
+                piece = pieces.recv() => {
+                    // The end of the input is an empty piece.
+                    let piece = piece.unwrap_or_default();
+                    let message = signed(key, &session, number, &piece);
+                    number += 1;
+                    connection.client.publish(down(&session), message.into()).await.map_err(|e| lost(&e))?;
+                    if piece.is_empty() {
+                        let _ = tokio::time::timeout(END_MAX, connection.client.flush()).await;
+                        let ending = async { while answers.next().await.is_some_and(|m| m.payload.len() > 8) {} };
+                        let _ = tokio::time::timeout(END_MAX, ending).await;
+                        return Ok(());
+                    }
+                    continue;
+                }
+                message = answers.next() => message,
+            };
+            let Some(message) = message else { return Err(lost(&"the subscription ended")) };
+            let Some((number, bytes)) = unnumbered(&message.payload) else { continue };
+            match order.turn(number) {
+                Turn::Again => {}
+                Turn::TooFar => return Err(lost(&"a message of the agent did not arrive")),
+                Turn::Next if bytes.is_empty() => return Ok(()),
+                Turn::Next => output.write_all(bytes).and_then(|()| output.flush()).map_err(|e| {
+                    Failure::run(format!("the lab does not listen any more: {e}"), "see how it ended")
+                })?,
+            }
+        }
+    })
+}
+
+async fn open(connection: &Connection, key: &SigningKey, agent: &str, session: &str) -> Result<(), Failure> {
+    let until = Instant::now() + OPENING_MAX;
+    loop {
+        let found = connection.places.agents.get(agent).await.map_err(|e| lost(&e))?;
+        let found = found.and_then(|bytes| serde_json::from_slice::<Announcement>(&bytes).ok());
+        let Some(found) = found else {
+            if Instant::now() < until {
+                tokio::time::sleep(RETRY).await;
+                continue;
+            }
+            return Err(Failure::run(
+                format!("no agent `{agent}` is on the bus"),
+                "start it there: pitot agent --bus URL --trust KEY --name NAME",
+            ));
+        };
+        let opening =
+            Opening { session: session.to_owned(), agent: agent.to_owned(), instance: found.instance };
+        let ask = connection.client.request(openings(agent), opening.sealed(key).into()).await;
+        let told = ask.ok().and_then(|message| serde_json::from_slice::<Answer>(&message.payload).ok());
+        let why = match (told, found.running) {
+            (Some(Answer { refused: None }), _) => return Ok(()),
+            (Some(Answer { refused: Some(why) }), _) => why,
+            // One that is gone is announced for a while, and one that has come instead waits for that.
+            _ if Instant::now() < until => {
+                tokio::time::sleep(RETRY).await;
+                continue;
+            }
+            (None, Some(running)) => format!("it is at work on {running}"),
+            (None, None) => "it does not answer".to_owned(),
+        };
+        let what = format!("the agent `{agent}` was not reached: {why}");
+        return Err(Failure::run(what, "see what it says there"));
+    }
+}
+
+/// What is read, piece by piece; closed at the end.
+fn pieces(mut input: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel(16);
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; PIECE_BYTES_MAX];
+        while let Ok(n @ 1..) = input.read(&mut buffer) {
+            if sender.blocking_send(buffer[..n].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn lost(why: &dyn std::fmt::Display) -> Failure {
+    Failure::run(format!("the stream over the bus was lost: {why}"), "see whether nats-server runs")
+}
