@@ -33,7 +33,7 @@ fn a_run_on_three_hosts_has_what_one_on_this_machine_has() {
     let run = Run::open(&bus.path("run.pitot")).unwrap();
     assert_eq!(run.info.state, RunState::Complete);
     let hosts = counted(&run, 4, 3);
-    assert_eq!(hosts.values().sum::<usize>(), 16, "{hosts:?}");
+    assert_eq!(hosts.values().sum::<usize>(), 12, "{hosts:?}");
 
     let alone = bus.pitot(&["run", "plan.toml", "-o", "alone.pitot"]).output().unwrap();
     let (code, text) = said(&alone);
