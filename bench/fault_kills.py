@@ -31,7 +31,7 @@ at = "100ms"
 [server]
 protocol = "http"
 [load]
-size = "1KiB"
+{load}
 connections = 4
 [factors]
 server = ["prefork"]
@@ -41,6 +41,9 @@ server = ["prefork"]
 MEMORY = "/mnt/memory"
 # They are over at once.
 MOMENTS = {"kill", "restart"}
+# What the load asks for; of faults of names, by the resolver in which they are made.
+LOAD = 'size = "1KiB"'
+LOAD_BY_NAME = 'url = "http://www.test:{port}/bytes/1024"\nresolver = "{resolver}"'
 # Only a file system made for the purpose is filled.
 FILE_SYSTEM = 'host.filesystem = ["ext4"]'
 
@@ -104,8 +107,9 @@ def kill(pitot, fault, chance):
     with tempfile.TemporaryDirectory(prefix="pitot-fault-kills-") as directory:
         os.chmod(directory, 0o755)
         length = "" if fault in MOMENTS else 'for = "50s"'
+        load = LOAD_BY_NAME if fault.startswith("dns-") else LOAD
         factors = FILE_SYSTEM if fault == "disk-full" else ""
-        write(os.path.join(directory, "plan.toml"), PLAN.format(fault=fault, length=length, factors=factors))
+        write(os.path.join(directory, "plan.toml"), PLAN.format(fault=fault, length=length, load=load, factors=factors))
         before = left(directory, 0)
         env = {**os.environ, "TMPDIR": directory}
         with open(os.path.join(directory, "stderr"), "wb") as log:

@@ -20,6 +20,8 @@ pub enum Role {
     Stop,
     /// The proxy between load and server.
     Proxy,
+    /// The resolver of names.
+    Resolver,
     /// The program that makes the fault with this number in the plan.
     Fault(usize),
 }

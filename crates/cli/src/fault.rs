@@ -1,6 +1,6 @@
 //! `pitot fault`: makes a fault, and takes it back.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ pub(crate) struct FaultCommand {
     /// The first process of the server; those that it has started belong to it.
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
-    /// The server's address.
+    /// The server's address. Of `resolver`: where questions are passed on to. [default: names below test are answered]
     #[arg(long, value_name = "ADDRESS")]
     to: Option<SocketAddr>,
     /// The CPUs of the server: 0,2-3. [default: all]
@@ -32,7 +32,7 @@ pub(crate) struct FaultCommand {
     /// The server's private directory.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Of `proxy`: where clients connect. [default: 127.0.0.1:0]
+    /// Of `proxy` and `resolver`: where clients connect. [default: 127.0.0.1:0]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
     /// How long the fault lasts. [default: the fault's own length]
@@ -45,7 +45,8 @@ pub(crate) struct FaultCommand {
 fn kinds_help() -> String {
     let names: Vec<&str> = FAULTS.iter().filter(|f| is_program(f.means)).map(|fault| fault.name).collect();
     format!(
-        "Which fault: {}; or proxy, in which faults on the way between load and server are made",
+        "Which fault: {}; or proxy, in which faults on the way between load and server are made, or resolver, in which those of \
+         names are",
         names.join(", ")
     )
 }
@@ -87,27 +88,44 @@ fn is_program(means: Means) -> bool {
     matches!(means, Means::Program { .. })
 }
 
+/// Where a proxy and a resolver listen if nothing is said.
+const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// In place of a fault: the proxy in which some are made.
 const PROXY: &str = "proxy";
+/// The same for the resolver.
+const RESOLVER: &str = "resolver";
 
 impl FaultCommand {
     fn serve_proxy(self) -> Result<ExitCode, Failure> {
         let to = self.to.ok_or_else(|| {
             Failure::misuse("the proxy does not know where to lead", "give --to, the server's address")
         })?;
-        if let Some((name, _)) = self.given.0.first() {
-            return Err(Failure::misuse(
-                format!("--{name} has no meaning for the proxy"),
-                "it takes --to and --listen",
-            ));
+        self.check_given()?;
+        pitot_fault::proxy::serve(self.listen.unwrap_or(ANY), to).map(|()| ExitCode::SUCCESS)
+    }
+
+    fn serve_resolver(self) -> Result<ExitCode, Failure> {
+        self.check_given()?;
+        pitot_fault::resolver::serve(self.listen.unwrap_or(ANY), self.to).map(|()| ExitCode::SUCCESS)
+    }
+
+    /// An error if options of faults are given where no fault is named.
+    fn check_given(&self) -> Result<(), Failure> {
+        match self.given.0.first() {
+            Some((name, _)) => Err(Failure::misuse(
+                format!("--{name} has no meaning for the {}", self.kind),
+                "it takes --to and --listen; faults are begun by lines on its standard input",
+            )),
+            None => Ok(()),
         }
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        pitot_fault::proxy::serve(self.listen.unwrap_or(any), to).map(|()| ExitCode::SUCCESS)
     }
 
     pub(crate) fn run(mut self) -> Result<ExitCode, Failure> {
         if self.kind == PROXY {
             return self.serve_proxy();
+        }
+        if self.kind == RESOLVER {
+            return self.serve_resolver();
         }
         let names = || FAULTS.iter().map(|fault| fault.name).collect::<Vec<_>>().join(", ");
         let fault = find(&self.kind).ok_or_else(|| {
@@ -153,7 +171,7 @@ impl FaultCommand {
                     Some(self.dir.take().ok_or_else(|| missing("--dir", "the server's directory"))?);
             }
             Aim::Cpus => options.cpus = self.cpus.take().unwrap_or_default().0,
-            Aim::Server | Aim::Path | Aim::Nothing => {}
+            Aim::Server | Aim::Path | Aim::Names | Aim::Nothing => {}
         }
         Ok(())
     }

@@ -22,9 +22,26 @@ struct Responder {
 
 impl Responder {
     fn start(args: &[&str]) -> Responder {
+        Responder::run(&[&["serve", "dns", "--stats", "json"], args].concat())
+    }
+
+    /// The resolver that fails and lies when it is told to.
+    fn start_resolver(args: &[&str]) -> Responder {
+        Responder::run(&[&["fault", "resolver"], args].concat())
+    }
+
+    /// Tells it something, and returns what it says to that.
+    fn tell(&mut self, command: &str) -> String {
+        writeln!(self.child.stdin.as_mut().expect("a pipe"), "{command}").expect("it reads");
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("a line");
+        line
+    }
+
+    fn run(args: &[&str]) -> Responder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
-        command.args(["serve", "dns", "--stats", "json"]).args(args);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
+        command.args(args);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut first = String::new();
         stdout.read_line(&mut first).expect("a line");
@@ -181,4 +198,54 @@ fn wrong_options_are_explained() {
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         assert!(!output.stderr.is_empty());
     }
+}
+
+/// The code of an answer, how many records it has, and its last four bytes.
+fn told(answer: &[u8]) -> (u8, u8, &[u8]) {
+    (answer[3] & 15, answer[7], &answer[answer.len() - 4..])
+}
+
+#[test]
+fn a_resolver_fails_and_lies_for_as_long_as_it_is_told_to() {
+    let mut resolver = Responder::start_resolver(&[]);
+    let right = (0, 1, &[127, 0, 0, 1][..]);
+    assert_eq!(told(&resolver.ask("www.test", A)), right);
+    assert_eq!(told(&resolver.ask("www.example", A)).0, 5, "no other name is asked for anywhere");
+    for (fault, wrong) in [
+        ("dns-fails", (2, 0)),
+        ("dns-fails --failure refused", (5, 0)),
+        ("dns-lies", (3, 0)),
+        ("dns-lies --lie 127.0.0.99", (0, 1)),
+    ] {
+        let began = resolver.tell(&format!("begin 7 {fault}"));
+        assert!(began.starts_with("began 7 "), "{began}");
+        let answer = resolver.ask("www.test", A);
+        let (code, records, tail) = told(&answer);
+        assert!((code, records) == wrong && (records == 0 || tail == [127, 0, 0, 99]), "{fault}: {answer:?}");
+        assert!(resolver.tell("end 7").starts_with("ended 7 "));
+        assert_eq!(told(&resolver.ask("www.test", A)), right, "after {fault}");
+    }
+    assert!(resolver.tell("begin 1 stop").starts_with("refused 1 "));
+    assert!(resolver.tell("begin 1 dns-lies --lie 192.0.2.1").starts_with("refused 1 "));
+    assert!(resolver.tell("to 192.0.2.1:53").starts_with("refused "));
+    let last = resolver.tell("quit");
+    assert!(last.starts_with("asked 10 answered 6 passed-on 0 in-fault 4"), "{last}");
+}
+
+#[test]
+fn a_resolver_passes_questions_on_and_nobody_may_remember_the_answers() {
+    let responder = Responder::start(&["--domains", "5"]);
+    let mut resolver = Responder::start_resolver(&["--to", &responder.addr.to_string()]);
+    let (own, passed) = (responder.ask("d3.test", MX), resolver.ask("d3.test", MX));
+    let lifetime = |answer: &[u8]| {
+        let record = query("d3.test", MX).len();
+        // After the name, which is a pointer, type and class.
+        answer[record + 6..record + 10].to_vec()
+    };
+    assert_eq!((own.len(), lifetime(&passed)), (passed.len(), vec![0; 4]));
+    assert_ne!(lifetime(&own), [0; 4]);
+    assert!(resolver.tell("begin 1 dns-lies").starts_with("began 1 "));
+    assert_eq!(told(&resolver.ask("d3.test", MX)).0, 3);
+    assert!(resolver.tell("end 1").starts_with("ended 1 "));
+    assert_eq!(resolver.ask("d3.test", MX), passed);
 }

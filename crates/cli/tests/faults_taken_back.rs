@@ -164,12 +164,16 @@ fn processes_of(dir: &Path) -> Vec<String> {
 
 #[test]
 fn nothing_of_a_fault_stays_when_the_lab_is_killed() {
-    for fault in ["stop", "latency", "half-open", "descriptors", "cpu-hog"] {
+    for fault in ["stop", "latency", "dns-fails", "half-open", "descriptors", "cpu-hog"] {
         let dir = tempfile::tempdir().unwrap();
+        let load = match fault {
+            "dns-fails" => "url = \"http://www.test:{port}/bytes/1024\"\nresolver = \"{resolver}\"",
+            _ => "size = \"1KiB\"",
+        };
         let plan = format!(
             "repetitions = 1\nduration = \"60s\"\nwarmup = \"50ms\"\n\
              [[faults]]\nkind = \"{fault}\"\nat = \"100ms\"\nfor = \"50s\"\n\
-             [server]\nprotocol = \"http\"\n[load]\nsize = \"1KiB\"\nconnections = 2\n\
+             [server]\nprotocol = \"http\"\n[load]\n{load}\nconnections = 2\n\
              [factors]\nserver = [\"prefork\"]\n"
         );
         std::fs::write(dir.path().join("plan.toml"), plan).unwrap();

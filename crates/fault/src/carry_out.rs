@@ -1,6 +1,5 @@
 //! The life of `pitot fault`: a fault is made, held for its time, and taken back.
 
-use std::io::Write;
 use std::time::Duration;
 
 use pitot_meter::{Nanos, now};
@@ -8,6 +7,7 @@ use pitot_results::Failure;
 use pitot_sys::process::SingleThreaded;
 use pitot_sys::signal::{Signal, SignalFd};
 
+use crate::commands::say;
 use crate::entry::{Fault, Means};
 use crate::options::Options;
 use crate::undo::Undo;
@@ -70,10 +70,4 @@ pub fn carry_out(fault: &Fault, options: &Options, length: Nanos) -> Result<(), 
         ),
         "look at what it did, and undo it by hand",
     ))
-}
-
-/// A reader that is gone misses a line; the fault is taken back all the same.
-fn say(line: std::fmt::Arguments<'_>) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

@@ -4,6 +4,7 @@ use pitot_sys::Unavailable;
 
 use crate::options::Options;
 use crate::proxy::Condition;
+use crate::resolver::Reply;
 use crate::undo::Undo;
 
 /// A fault.
@@ -39,6 +40,8 @@ pub enum Aim {
     Server,
     /// The way between load and server, which leads through a [proxy](crate::proxy).
     Path,
+    /// The answers to questions for names, which come from a [resolver](crate::resolver).
+    Names,
     /// The address of the server: `--to`.
     Address,
     /// The CPUs of the server: `--cpus`.
@@ -61,6 +64,8 @@ pub enum Means {
     },
     /// By the [proxy](crate::proxy) on the way: the condition, and what it does in words.
     Path(fn(&Options) -> (Condition, String)),
+    /// By the [resolver](crate::resolver): what it replies, and that in words.
+    Names(fn(&Options) -> (Reply, String)),
     /// By whoever has started the server: it stops it and starts it again.
     Starter,
     /// Not at all: where it happens it is told.

@@ -12,6 +12,7 @@
 
 mod carry_out;
 mod clients;
+mod commands;
 mod effect;
 mod entry;
 mod faults;
@@ -19,6 +20,7 @@ mod options;
 mod processes;
 pub mod proxy;
 mod record;
+pub mod resolver;
 mod schedule;
 mod undo;
 
@@ -26,7 +28,7 @@ pub use carry_out::{BEGAN, ENDED, carry_out};
 pub use effect::{BEFORE_NS, Effect, STEP_NS, Service, service_around};
 pub use entry::{Aim, Begun, Fault, Means};
 pub use faults::{FAULTS, find};
-pub use options::{Given, OPTIONS, Options, Which};
+pub use options::{Failing, Given, OPTIONS, Options, Which};
 pub use record::FaultRecord;
 pub use schedule::{At, FaultPlan, Moment, Schedule, schedule, schedule_of_soak};
 pub use undo::Undo;

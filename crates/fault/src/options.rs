@@ -1,6 +1,6 @@
 //! Options of faults: one set for all, of which each takes some.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use pitot_meter::units;
@@ -92,6 +92,32 @@ pub static OPTIONS: &[Given] = &[
         },
     },
     Given {
+        name: "failure",
+        value: "servfail|refused|silence",
+        doc: "How the resolver fails: it says so (SERVFAIL), it refuses (REFUSED), or it replies nothing.",
+        default: "servfail",
+        read: |options, text| {
+            let known = FAILURES.iter().find(|(word, _)| *word == text);
+            options.failure =
+                known.map(|(_, failure)| *failure).ok_or("write servfail, refused or silence")?;
+            Ok(())
+        },
+    },
+    Given {
+        name: "lie",
+        value: "no-name|ADDRESS",
+        doc: "What is said of every name: that it does not exist, or that it has this address on loopback.",
+        default: "no-name",
+        read: |options, text| {
+            options.lie = match text.parse::<IpAddr>() {
+                Ok(address) if address.is_loopback() => Some(address),
+                Err(_) if text == "no-name" => None,
+                _ => return Err("write no-name, or an address on loopback such as 127.0.0.99".into()),
+            };
+            Ok(())
+        },
+    },
+    Given {
         name: "clients",
         value: "N",
         doc: "How many clients there are beside the load.",
@@ -171,6 +197,21 @@ pub enum Which {
     All,
 }
 
+const FAILURES: [(&str, Failing); 3] =
+    [("servfail", Failing::Fails), ("refused", Failing::Refuses), ("silence", Failing::IsSilent)];
+
+/// How a resolver fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Failing {
+    /// It says that it has failed.
+    #[default]
+    Fails,
+    /// It refuses.
+    Refuses,
+    /// It replies nothing.
+    IsSilent,
+}
+
 /// What a fault is made with.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
@@ -204,6 +245,10 @@ pub struct Options {
     pub jitter_s: f64,
     /// Bytes a second in each direction.
     pub bytes_per_s: f64,
+    /// How the resolver fails.
+    pub failure: Failing,
+    /// The address that every name has; none if no name exists.
+    pub lie: Option<IpAddr>,
 }
 
 impl Options {

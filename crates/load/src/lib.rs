@@ -25,6 +25,7 @@ mod hold;
 mod http_only;
 mod http_version;
 mod message;
+mod names;
 mod options;
 pub mod output;
 mod owners;

@@ -251,7 +251,15 @@ fn named_pace(name: Option<&str>, pacing: &PaceOptions) -> Result<&'static PaceE
 fn named_engine(options: &Options) -> Result<&'static EngineEntry, Failure> {
     match &options.engine {
         Some(name) => {
-            engine::find(name).ok_or_else(|| unknown("engine", name, ENGINES.iter().map(|e| e.name)))
+            let known = || unknown("engine", name, ENGINES.iter().map(|e| e.name));
+            let entry = engine::find(name).ok_or_else(known)?;
+            if options.reach.resolver.is_some() && !entry.resolves {
+                return Err(Failure::misuse(
+                    format!("the engine `{name}` looks no names up, which --resolver asks for"),
+                    "leave --engine out",
+                ));
+            }
+            Ok(entry)
         }
         None => Ok(&ENGINES[0]),
     }

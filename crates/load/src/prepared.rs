@@ -87,7 +87,8 @@ impl PreparedRun {
     pub(crate) fn route(&self, share: Share) -> Route {
         let start = |sources: Sources| Sources { next: share.index as u32, ..sources };
         let owners = self.plan.source_per_user.then(|| self.plan.owners(share));
-        Route { target: self.address.clone(), sources: self.plan.sources.map(start), owners }
+        let lookup = self.plan.reach.lookup().cloned();
+        Route { target: self.address.clone(), lookup, sources: self.plan.sources.map(start), owners }
     }
 
     /// The target as it may be shown: without name and password.

@@ -9,6 +9,7 @@ use pitot_proto::client::Url;
 use pitot_results::Failure;
 use pitot_sys::connect::Peer;
 
+use crate::names::Lookup;
 use crate::options::ReachOptions;
 
 /// How long to wait for each of several addresses of a host.
@@ -54,11 +55,16 @@ pub(crate) enum Reach {
     Names(Vec<Named>),
     /// To a socket of the file system.
     Unix(Peer),
+    /// To what a resolver says, which is asked before each connection.
+    Asked(Lookup),
 }
 
 impl Reach {
     /// Checks the options, for a target whose port is known.
     pub(crate) fn new(options: &ReachOptions, url: &Url, port: u16) -> Result<Reach, Failure> {
+        if let Some(resolver) = options.resolver {
+            return asked(options, resolver, url, port);
+        }
         if let Some(path) = &options.unix {
             return unix(options, path);
         }
@@ -72,10 +78,20 @@ impl Reach {
         Ok(Reach::Names(named))
     }
 
+    /// What is asked before each connection, if anything is.
+    pub(crate) fn lookup(&self) -> Option<&Lookup> {
+        match self {
+            Reach::Asked(lookup) => Some(lookup),
+            Reach::Names(_) | Reach::Unix(_) => None,
+        }
+    }
+
     /// Where connections to the host go. If it has several addresses they are tried.
     pub(crate) fn find(&self, host: &str, port: u16, timeout: Nanos) -> Result<Peer, Failure> {
         match self {
             Reach::Unix(peer) => Ok(peer.clone()),
+            // Once before the run, so that a name that is nowhere is told at once.
+            Reach::Asked(lookup) => lookup.now(timeout).map(Peer::from),
             Reach::Names(named) => match named.iter().find(|n| n.is_for(host, port)) {
                 Some(named) => Ok(SocketAddr::new(named.address, port).into()),
                 None => resolve(host, port, timeout).map(Peer::from),
@@ -88,6 +104,22 @@ impl Named {
     fn is_for(&self, host: &str, port: u16) -> bool {
         self.port == port && self.host.eq_ignore_ascii_case(host)
     }
+}
+
+fn asked(options: &ReachOptions, resolver: SocketAddr, url: &Url, port: u16) -> Result<Reach, Failure> {
+    if options.unix.is_some() || !options.resolve.is_empty() {
+        return Err(Failure::misuse(
+            "--resolver asks for an address, and --resolve and --unix say one",
+            "leave one of them out",
+        ));
+    }
+    if !resolver.ip().is_loopback() {
+        return Err(Failure::misuse(
+            format!("the resolver {resolver} is not on loopback, and a load asks it for every connection"),
+            "start one here, such as pitot fault resolver, and name its address",
+        ));
+    }
+    Lookup::new(resolver, &url.host, port).map(Reach::Asked)
 }
 
 fn unix(options: &ReachOptions, path: &Path) -> Result<Reach, Failure> {
@@ -138,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_name_leads_where_the_option_says() {
-        let resolve = |text: &str| ReachOptions { resolve: vec![text.into()], unix: None };
+        let resolve = |text: &str| ReachOptions { resolve: vec![text.into()], ..ReachOptions::default() };
         for (text, url, address) in [
             ("www.Example.invalid:80:127.0.0.9", "http://WWW.example.invalid/", "127.0.0.9:80"),
             ("h.invalid:81:::1", "http://h.invalid:81/", "[::1]:81"),
@@ -156,11 +188,21 @@ mod tests {
 
     #[test]
     fn a_socket_of_the_file_system_needs_no_name() {
-        let mut options = ReachOptions { unix: Some("/run/x.sock".into()), resolve: Vec::new() };
+        let mut options = ReachOptions { unix: Some("/run/x.sock".into()), ..ReachOptions::default() };
         assert_eq!(find(&options, "http://h.invalid/").unwrap(), "unix:/run/x.sock");
         options.resolve = vec!["h.invalid:80:127.0.0.1".into()];
         assert!(find(&options, "http://h.invalid/").is_err());
-        let long = ReachOptions { unix: Some("x".repeat(108).into()), resolve: Vec::new() };
+        let long = ReachOptions { unix: Some("x".repeat(108).into()), ..ReachOptions::default() };
         assert!(find(&long, "http://h/").unwrap_err().what.contains("108 bytes"));
+    }
+
+    #[test]
+    fn only_a_resolver_on_loopback_is_asked_and_only_for_a_name() {
+        let resolver = |text: &str| ReachOptions { resolver: text.parse().ok(), ..ReachOptions::default() };
+        let refused = |options: &ReachOptions, url: &str| find(options, url).unwrap_err().what;
+        assert!(refused(&resolver("192.0.2.1:53"), "http://h.test/").contains("not on loopback"));
+        assert!(refused(&resolver("127.0.0.1:53"), "http://127.0.0.1/").contains("is an address"));
+        let both = ReachOptions { unix: Some("/x".into()), ..resolver("127.0.0.1:53") };
+        assert!(find(&both, "http://h.test/").is_err());
     }
 }

@@ -37,6 +37,8 @@ pub(crate) enum Outcome {
 /// In which phase of a request or connection an error occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ErrorPhase {
+    /// While the target's name was looked up.
+    Resolve,
     /// Before the connection was established.
     Connect,
     /// In the TLS handshake of a connection.
@@ -57,6 +59,7 @@ impl ErrorPhase {
     /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
+            ErrorPhase::Resolve => "resolve",
             ErrorPhase::Connect => "connect",
             ErrorPhase::Handshake => "handshake",
             ErrorPhase::Send => "send",

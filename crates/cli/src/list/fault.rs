@@ -32,6 +32,7 @@ pub(super) fn rows() -> Vec<Row> {
                         Aim::Process => "process",
                         Aim::Server => "server",
                         Aim::Path => "path",
+                        Aim::Names => "names",
                         Aim::Address => "address",
                         Aim::Cpus => "cpus",
                         Aim::Directory => "directory",
@@ -42,6 +43,7 @@ pub(super) fn rows() -> Vec<Row> {
                     "made_by": match fault.means {
                         Means::Program { .. } => Some("pitot fault"),
                         Means::Path(_) => Some("pitot fault proxy"),
+                        Means::Names(_) => Some("pitot fault resolver"),
                         Means::Starter => Some("the lab"),
                         Means::Told => None,
                     },

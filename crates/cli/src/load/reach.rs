@@ -1,5 +1,6 @@
 //! Options for how the target is reached.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -14,10 +15,14 @@ pub(super) struct Reach {
     /// Connect to this socket of the file system (unix(7)); the URL still says what is asked for.
     #[arg(long, value_name = "SOCKET", help_heading = "Connections")]
     unix: Option<PathBuf>,
+    /// Ask this resolver, ADDRESS:PORT on loopback, for the target's IPv4 address before each connection, as clients do that remember
+    /// nothing; a lookup that fails is an error of the phase `resolve`.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["resolve", "unix"], help_heading = "Connections")]
+    resolver: Option<SocketAddr>,
 }
 
 impl Reach {
     pub(super) fn options(&self) -> ReachOptions {
-        ReachOptions { resolve: self.resolve.clone(), unix: self.unix.clone() }
+        ReachOptions { resolve: self.resolve.clone(), unix: self.unix.clone(), resolver: self.resolver }
     }
 }

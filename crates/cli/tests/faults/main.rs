@@ -18,12 +18,24 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
+/// The load that these faults are felt by.
+fn load(faults: &str) -> &'static str {
+    match faults.contains("\"dns-") {
+        // One that looks the server up for each request.
+        true => {
+            "url = \"http://www.test:{port}/bytes/1024\"\nresolver = \"{resolver}\"\nrequests-per-connection = 1\n"
+        }
+        false => "size = \"1KiB\"\n",
+    }
+}
+
 /// Runs a plan with these faults on these servers, and returns the JSON report and the directory of the run.
 fn run(faults: &str, servers: &str, duration: &str) -> (Value, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let plan = format!(
         "repetitions = 1\nduration = \"{duration}\"\nwarmup = \"100ms\"\n{faults}\n[server]\nprotocol = \"http\"\n\
-         [load]\nsize = \"1KiB\"\nconnections = 8\n[factors]\nserver = [{servers}]\n"
+         [load]\n{}connections = 8\n[factors]\nserver = [{servers}]\n",
+        load(faults)
     );
     std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
     let output = pitot(dir.path(), &["run", "plan.toml", "-o", "run.pitot"]);
@@ -50,6 +62,10 @@ fn off_s(fault: &Value) -> f64 {
     };
     let late_s = first_reply - (ended - began);
     // A server that is started again may answer others before it answers the lab, which says then that it is there.
+    if fault["what"].as_str().is_some_and(|what| what.ends_with("get no reply")) {
+        // Clients ask again every half a second.
+        return (late_s - 0.5).max(0.0);
+    }
     if fault["kind"] == "restart" || fault["server_died"] == true { late_s.max(0.0) } else { late_s.abs() }
 }
 
@@ -146,6 +162,43 @@ fn faults_on_the_way_and_restarts_meet_every_architecture() {
             other => panic!("{other}"),
         }
     }
+}
+
+#[test]
+fn names_that_fail_or_lie_are_felt_by_new_connections_of_every_architecture() {
+    let kinds = [
+        ("dns-fails", "failure = \"servfail\"", Some(("resolve", "SERVFAIL"))),
+        ("dns-fails", "failure = \"silence\"", None),
+        ("dns-lies", "lie = \"no-name\"", Some(("resolve", "NXDOMAIN"))),
+        ("dns-lies", "lie = \"127.0.0.99\"", Some(("connect", "ECONNREFUSED"))),
+    ];
+    let faults: Vec<String> = kinds
+        .iter()
+        .enumerate()
+        .map(|(index, (kind, option, _))| {
+            let at = 600 + index * 1200;
+            format!("[[faults]]\nkind = \"{kind}\"\n{option}\nat = \"{at}ms\"\nfor = \"400ms\"\n")
+        })
+        .collect();
+    let (report, dir) = run_in_time(&faults.concat(), FOUR, "5400ms", |_| true);
+    let faults = report["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 16, "{report:#}");
+    for fault in faults {
+        assert_eq!((&fault["made"], &fault["server_died"]), (&true.into(), &false.into()), "{fault:#}");
+        let lasted = seconds(fault, "ended_s") - seconds(fault, "began_s");
+        let service = &fault["service"];
+        // Nothing was answered meanwhile but what was under way, and all afterwards: nobody remembers a wrong answer.
+        assert!(
+            lasted >= 0.4 && seconds(service, "during_rps") < seconds(service, "before_rps") / 5.0,
+            "{fault:#}"
+        );
+        let (_, _, error) = kinds[fault["number"].as_u64().unwrap() as usize];
+        let errors = fault["errors"].as_array().unwrap();
+        let is_told = errors.iter().all(|row| error == row["phase"].as_str().zip(row["kind"].as_str()));
+        assert!(is_told && errors.is_empty() == error.is_none(), "{fault:#}");
+    }
+    let page = std::fs::read_to_string(dir.path().join("run.html")).unwrap();
+    assert!(page.contains("class=\"stretch fault\"") && page.contains("SERVFAIL"));
 }
 
 #[test]
@@ -246,6 +299,10 @@ fn mistakes_in_faults_are_told_where_they_stand() {
         ("kind = \"stop\"", "say when"),
         ("kind = \"stop\"\nat = \"soon\"", "soon"),
         ("kind = \"stop\"\nat = \"1h\"", "the measured part is over"),
+        ("kind = \"dns-fails\"\nat = \"1s\"", "nobody does"),
+        ("kind = \"dns-fails\"\nat = \"1s\"\nfailure = \"late\"", "servfail, refused or silence"),
+        ("kind = \"dns-lies\"\nat = \"1s\"\nlie = \"192.0.2.1\"", "on loopback"),
+        ("kind = \"stop\"\nat = \"1s\"\n[load]\nresolver = \"{resolver}\"", "none is"),
         ("kind = \"stop\"\nat = \"1s\"\nprocess = \"some\"", "worker, main or all"),
         ("kind = \"stop\"\nat = \"1s\"\nproces = \"all\"", "process"),
     ] {

@@ -6,6 +6,8 @@ mod clock_step;
 mod cpu_hog;
 mod descriptors;
 mod disk_full;
+mod dns_fails;
+mod dns_lies;
 mod garbage;
 mod half_open;
 mod kill;
@@ -29,6 +31,8 @@ pub static FAULTS: &[&Fault] = &[
     &bandwidth::FAULT,
     &black_hole::FAULT,
     &loss::FAULT,
+    &dns_fails::FAULT,
+    &dns_lies::FAULT,
     &slow_readers::FAULT,
     &half_open::FAULT,
     &garbage::FAULT,

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -17,9 +17,8 @@ use pitot_sys::{Token, connect};
 use super::bucket::Bucket;
 use super::condition::Condition;
 use super::link::{CLIENT, Link, SERVER, Waits};
+use crate::commands::{self, Commands, say};
 use crate::entry::Means;
-use crate::faults::find;
-use crate::options::Options;
 
 /// What the answer begins with that says when a fault began and what was done.
 pub const PROXY_BEGAN: &str = "began ";
@@ -78,7 +77,7 @@ struct Proxy {
     buckets: [Bucket; 2],
     random: Random,
     buffer: Vec<u8>,
-    input: Vec<u8>,
+    commands: Commands,
 }
 
 /// What became of the connections of clients.
@@ -118,7 +117,7 @@ impl Proxy {
             buckets: Default::default(),
             random: Random::new(1),
             buffer: vec![0; BUFFER_BYTES],
-            input: Vec::new(),
+            commands: Commands::default(),
         })
     }
 
@@ -295,18 +294,12 @@ impl Proxy {
 
     /// Reads commands and carries them out. True if the proxy is to end.
     fn commands(&mut self) -> bool {
-        let mut buffer = [0; 4096];
-        match std::io::stdin().read(&mut buffer) {
-            Ok(read @ 1..) => self.input.extend_from_slice(&buffer[..read]),
+        if !self.commands.read() {
             // Nobody commands any more; the connections go on.
-            _ => {
-                self.epoll.unwatch(std::io::stdin().as_fd(), false);
-                return false;
-            }
+            self.epoll.unwatch(std::io::stdin().as_fd(), false);
+            return false;
         }
-        while let Some(end) = self.input.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = self.input.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line).trim().to_owned();
+        while let Some(line) = self.commands.next() {
             if line == "quit" {
                 return true;
             }
@@ -362,20 +355,8 @@ fn token(index: u32, end: usize, link: &Link) -> Token {
 }
 
 /// The condition that a fault is, and what it does, from its name and options. The error is a sentence.
-fn condition<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<(Condition, String), String> {
-    let name = words.next().ok_or("no fault is named")?;
-    let fault = find(name).ok_or_else(|| format!("there is no fault `{name}`"))?;
-    let Means::Path(of) = fault.means else { return Err(format!("`{name}` is not made on the way")) };
-    let mut given = Vec::new();
-    while let Some(word) = words.next() {
-        let option = word.strip_prefix("--").ok_or_else(|| format!("`{word}` is no option"))?;
-        given.push((option, words.next().ok_or_else(|| format!("{word} has no value"))?));
-    }
-    let options = Options::read(fault.takes, given).map_err(|(name, why)| format!("--{name}: {why}"))?;
+fn condition<'a>(words: impl Iterator<Item = &'a str>) -> Result<(Condition, String), String> {
+    let (fault, options) = commands::fault(words)?;
+    let Means::Path(of) = fault.means else { return Err(format!("`{}` is not made on the way", fault.name)) };
     Ok(of(&options))
-}
-
-fn say(line: std::fmt::Arguments<'_>) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

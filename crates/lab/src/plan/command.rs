@@ -1,6 +1,6 @@
 //! From a cell to the commands that run it.
 
-use pitot_fault::STEP_NS;
+use pitot_fault::{Aim, STEP_NS, find};
 
 use super::definition::Plan;
 use super::expand::{Cell, CellServer};
@@ -54,6 +54,11 @@ impl Placement {
 }
 
 impl Plan {
+    /// Whether a fault is made where names are looked up.
+    pub(super) fn has_faults_of_names(&self) -> bool {
+        self.faults.iter().any(|fault| find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Names))
+    }
+
     /// What a load is told so that faults can be judged by it.
     pub(crate) fn load_options_for_faults(&self) -> Vec<String> {
         match self.faults[..] {

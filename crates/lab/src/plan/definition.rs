@@ -96,6 +96,9 @@ pub struct Plan {
     pub stop_timeout_s: f64,
     /// What is done to the server while it is under load.
     pub faults: Vec<FaultPlan>,
+    /// A resolver of names stands before each server is started, also where no fault is made there yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_resolver: bool,
     /// The directory in which servers keep what they acknowledge, where that is looked for; may name `{dir}`.
     pub keeps: Option<String>,
     /// How `pitot soak` runs it.
@@ -153,6 +156,7 @@ impl Default for Plan {
             ready_timeout_s: 10.0,
             stop_timeout_s: 10.0,
             faults: Vec::new(),
+            has_resolver: false,
             keeps: None,
             soak: SoakPlan::default(),
             server_cpus: None,

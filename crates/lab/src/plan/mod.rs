@@ -44,6 +44,7 @@ pub use hosts::Host;
 pub use kernels::{GVISOR_KERNEL, HOST_KERNEL, KernelUse};
 pub(crate) use levels::label;
 pub use levels::{Factor, FactorLevel, KERNEL_FACTOR, Levels, REPLICATE_FACTOR, SERVER_FACTOR};
+pub(crate) use placeholders::RESOLVER;
 pub use published::{Exclusion, Published, PublishedValue};
 pub use schema::plan_schema;
 pub use server::{External, FileContent, Helper, PlanFile, Program, Ready, ServerSpec, TargetUse};

@@ -9,7 +9,9 @@ use super::source::{Item, PlanError, Section, Source};
 use super::words::nearest;
 
 /// What is known in commands, options and variables.
-const COMMON: &[&str] = &["address", "port", "dir", "cpus", "plan"];
+const COMMON: &[&str] = &["address", "port", "dir", "cpus", "plan", RESOLVER];
+/// Stands for the address of the resolver of names, in plans with a fault that is made there.
+pub(crate) const RESOLVER: &str = "resolver";
 /// What is known in URLs besides.
 const OF_URLS: &[&str] = &["size", "receipt"];
 

@@ -6,7 +6,7 @@ use toml::de::DeTable;
 use super::definition::{Measure, Plan};
 use super::keys::{self, Known};
 use super::levels::{Factor, SERVER_FACTOR};
-use super::placeholders;
+use super::placeholders::{self, RESOLVER};
 use super::server::{Program, ServerSpec};
 use super::source::{PlanError, Section, Source};
 use crate::catalog::Catalog;
@@ -59,6 +59,7 @@ impl Plan {
         check_measure(&plan, &root)?;
         check_needs(&known, &plan, &root)?;
         check_faults(&plan, &root)?;
+        plan.has_resolver = plan.has_faults_of_names();
         check_keeps(&plan, &root)?;
         check_helpers(&plan, &root)?;
         check_foreign(&plan, &root)?;
@@ -91,8 +92,30 @@ fn check_measure(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// A fault of the resolver reaches those who ask it, and without one there is no resolver.
+fn check_resolver(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    let placeholder = format!("{{{RESOLVER}}}");
+    let place = root.source.text.find(&placeholder);
+    match (plan.has_faults_of_names(), place) {
+        (true, None) => {
+            let span = root.get("faults").map_or(0..0, |item| item.key_span.clone());
+            let what = format!("a fault of names is felt by those who ask `{placeholder}`, and nobody does");
+            let cure =
+                "let the load ask it: [load] resolver = \"{resolver}\", url = \"http://www.test:{port}/\"";
+            Err(root.source.error(&span, what, cure))
+        }
+        (false, Some(at)) => {
+            let what = format!("`{placeholder}` is there where a fault of names is made, and none is");
+            let cure = "add a fault of the kind dns-fails or dns-lies, or write the resolver's address";
+            Err(root.source.error(&(at..at + placeholder.len()), what, cure))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Faults are made in fresh runs on this machine, and within the measured part if the plan is not for soaks.
 fn check_faults(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    check_resolver(plan, root)?;
     let Some(item) = root.get("faults").filter(|_| !plan.faults.is_empty()) else { return Ok(()) };
     if plan.measure == Measure::Slices {
         let what =

@@ -231,7 +231,7 @@ impl Executor for Fake {
             }
             Role::Load => &self.load,
             Role::WarmUp => &self.warm_up,
-            Role::Fault(_) | Role::Proxy => &self.fault,
+            Role::Fault(_) | Role::Proxy | Role::Resolver => &self.fault,
             Role::Helper(_) | Role::Stop => &self.helper,
         };
         if let Some(error) = script.start_error {

@@ -4,8 +4,8 @@ use pitot_results::Failure;
 
 use crate::catalog::Catalog;
 use crate::plan::{
-    Cell, CellServer, HostLimits, Measure, OWN, Placement, Plan, Program, REPLICATE_FACTOR, SERVER_FACTOR,
-    ServerSpec, SkipRecord, expand,
+    Cell, CellServer, HostLimits, Measure, OWN, Placement, Plan, Program, REPLICATE_FACTOR, RESOLVER,
+    SERVER_FACTOR, ServerSpec, SkipRecord, expand,
 };
 use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
 use pitot_host::journal::{self, Wanted};
@@ -338,6 +338,7 @@ impl Prepared {
         let file_system = file_system_of(&self.cells[number].host);
         let dir = file_system.unwrap_or_else(std::env::temp_dir);
         let dir = dir.join(format!("pitot-{}-{}", self.plan.name, number + 1));
+        let resolver = self.plan.has_resolver.then_some(RESOLVER);
         Placement {
             pitot: pitot.to_owned(),
             address: match self.cells[number].foreign() {
@@ -348,8 +349,8 @@ impl Prepared {
             server_cpus: self.cpus.server_list(),
             load_cpus: self.cpus.load_list(),
             helpers: (SHOWN_PORT + 1..)
-                .zip(&self.plan.helpers)
-                .map(|(port, helper)| (helper.name.clone(), format!("127.0.0.1:{port}")))
+                .zip(self.plan.helpers.iter().map(|helper| helper.name.as_str()).chain(resolver))
+                .map(|(port, name)| (name.to_owned(), format!("127.0.0.1:{port}")))
                 .collect(),
         }
     }

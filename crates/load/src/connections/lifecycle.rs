@@ -73,6 +73,11 @@ impl Connections {
         }
     }
 
+    /// The target's name could not be looked up for a connection.
+    pub(crate) fn unresolved(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos, why: ErrorKind) {
+        self.connect_failed(wire, slot, now, (ErrorPhase::Resolve, why));
+    }
+
     fn established(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
         self.connecting -= 1;
         let s = &mut self.slots[slot as usize];

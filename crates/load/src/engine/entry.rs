@@ -37,6 +37,8 @@ pub struct EngineEntry {
     pub doc: &'static str,
     /// Whether this kernel has what it needs.
     pub available: fn() -> Result<(), Unavailable>,
+    /// Whether it can look the target's name up for each connection.
+    pub(crate) resolves: bool,
     pub(crate) open: OpenEngine,
 }
 

@@ -5,10 +5,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use pitot_meter::{Nanos, now};
 use pitot_proto::client::Payload;
+use pitot_sys::connect::Peer;
 use pitot_sys::readiness::{EpollEdge, Interest, Readiness, Ready};
 use pitot_sys::{Token, connect, socket};
 
 use super::entry::{Engine, EngineEntry, EngineError};
+use super::lookups::Lookups;
 use super::route::Route;
 use crate::connections::{Connections, Next, Wire};
 use crate::sample::ErrorPhase;
@@ -19,6 +21,7 @@ pub(super) const ENTRY: EngineEntry = EngineEntry {
     summary: "edge-triggered epoll: one send and one receive per request",
     doc: "Works on every kernel. The clock is read after each receive, so that no time depends on how many replies are \
           handled in one wake-up.",
+    resolves: true,
     available: || Ok(()),
     open,
 };
@@ -33,8 +36,13 @@ const FULL_BATCH: usize = 512;
 struct EpollWire {
     epoll: EpollEdge,
     route: Route,
+    /// Of a target whose name is looked up for each connection.
+    lookups: Option<Lookups>,
     sockets: Vec<Socket>,
 }
+
+/// The token of the socket of lookups, which is no slot.
+const LOOKUPS: u32 = u32::MAX;
 
 /// The engine's part of a slot.
 #[derive(Default)]
@@ -43,22 +51,34 @@ struct Socket {
     /// Counts the connections of the slot, so that an event for an earlier one is recognised.
     generation: u32,
     connecting: bool,
+    /// The lookup that the connection waits for.
+    lookup: Option<u16>,
     /// What the kernel has not accepted yet. Rare, so it is on the heap.
     #[expect(clippy::box_collection, reason = "8 bytes instead of 24 for each of 100,000 connections")]
     unsent: Option<Box<Vec<u8>>>,
 }
 
-impl Wire for EpollWire {
-    fn connect(&mut self, slot: u32) -> io::Result<()> {
+impl EpollWire {
+    fn connect_to(&mut self, slot: u32, target: Peer) -> io::Result<()> {
         let socket = &mut self.sockets[slot as usize];
         socket.generation = (socket.generation + 1) % Token::GENERATIONS;
-        let fd = connect::open(self.route.target.clone(), self.route.source(slot))?;
-        connect::start(&fd, self.route.target.clone())?;
+        let fd = connect::open(target.clone(), self.route.source(slot))?;
+        connect::start(&fd, target)?;
         // Watched after the connect has begun: a socket that has never connected is reported as broken.
         self.epoll.watch(fd.as_fd(), Token::new(slot, socket.generation), Interest::ReadWrite)?;
         socket.connecting = true;
         socket.fd = Some(fd);
         Ok(())
+    }
+}
+
+impl Wire for EpollWire {
+    fn connect(&mut self, slot: u32) -> io::Result<()> {
+        if let Some(lookups) = &mut self.lookups {
+            self.sockets[slot as usize].lookup = Some(lookups.ask(slot, now())?);
+            return Ok(());
+        }
+        self.connect_to(slot, self.route.target.clone())
     }
 
     fn send(&mut self, slot: u32, payload: Payload<'_>) -> io::Result<()> {
@@ -80,6 +100,9 @@ impl Wire for EpollWire {
         let socket = &mut self.sockets[slot as usize];
         socket.unsent = None;
         socket.connecting = false;
+        if let (Some(id), Some(lookups)) = (socket.lookup.take(), &mut self.lookups) {
+            lookups.give_up(id);
+        }
         // A closed descriptor leaves epoll by itself.
         socket.fd.take().and_then(|fd| connect::retransmits(&fd).ok()).unwrap_or(0)
     }
@@ -109,8 +132,13 @@ struct EpollLoop {
 
 fn open(connections: &Connections, route: Route) -> Result<Box<dyn Engine>, EngineError> {
     let per_slot = std::iter::repeat_with(Socket::default).take(connections.slots()).collect();
+    let mut epoll = EpollEdge::new()?;
+    let lookups = route.lookup.clone().map(Lookups::new).transpose()?;
+    if let Some(lookups) = &lookups {
+        epoll.watch(lookups.as_fd(), Token::new(LOOKUPS, 0), Interest::Read)?;
+    }
     Ok(Box::new(EpollLoop {
-        wire: EpollWire { epoll: EpollEdge::new()?, route, sockets: per_slot },
+        wire: EpollWire { epoll, route, lookups, sockets: per_slot },
         events: Vec::with_capacity(FULL_BATCH),
         buffer: vec![0; RECEIVE_BYTES],
         seen: now(),
@@ -135,8 +163,12 @@ impl Engine for EpollLoop {
                 ready(connections);
             }
             self.events.clear();
-            self.wire.epoll.wait(Some(until.since(time).into()), &mut self.events)?;
+            let due = self.wire.lookups.as_ref().map_or(Nanos::MAX, Lookups::due);
+            self.wire.epoll.wait(Some(until.min(due).since(time).into()), &mut self.events)?;
             let woke = now();
+            if let Some(lookups) = &mut self.wire.lookups {
+                lookups.retry(woke);
+            }
             for event in &self.events {
                 handle(connections, &mut self.wire, *event, &mut self.buffer);
             }
@@ -153,6 +185,9 @@ impl Engine for EpollLoop {
 
 fn handle(connections: &mut Connections, wire: &mut EpollWire, event: Ready, buffer: &mut [u8]) {
     let slot = event.token.index();
+    if slot == LOOKUPS && wire.lookups.is_some() {
+        return answers(connections, wire);
+    }
     let generation = event.token.generation();
     let socket = &mut wire.sockets[slot as usize];
     let Some(fd) = socket.fd.as_ref().filter(|_| socket.generation == generation) else { return };
@@ -171,6 +206,21 @@ fn handle(connections: &mut Connections, wire: &mut EpollWire, event: Ready, buf
     }
     if event.readable {
         receive(connections, wire, slot, generation, event.ended, buffer);
+    }
+}
+
+/// Goes on with the connections whose lookups are answered.
+fn answers(connections: &mut Connections, wire: &mut EpollWire) {
+    while let Some((slot, to)) = wire.lookups.as_mut().and_then(Lookups::next) {
+        wire.sockets[slot as usize].lookup = None;
+        match to {
+            Ok(address) => {
+                if let Err(e) = wire.connect_to(slot, address.into()) {
+                    connections.connected(wire, slot, now(), Err(e));
+                }
+            }
+            Err(why) => connections.unresolved(wire, slot, now(), why),
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod entry;
 mod epoll;
+mod lookups;
 mod route;
 mod uring;
 

@@ -2,10 +2,14 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use pitot_sys::connect::Peer;
 
+use crate::names::Lookup;
+
 /// Where connections go to and come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) target: Peer,
+    /// What is asked for the target's address before each connection.
+    pub(crate) lookup: Option<Lookup>,
     pub(crate) sources: Option<Sources>,
     /// Each user has a source address of its own.
     pub(crate) owners: Option<Owners>,
@@ -99,7 +103,7 @@ mod tests {
         let owners = Owners { active: 10, unit: 6, slots: 12, idle: 50 };
         let sources = Sources { first: Ipv4Addr::new(127, 0, 0, 1), count: 254, next: 7 };
         let target = Peer::from(std::net::SocketAddr::from(([127, 0, 0, 1], 1)));
-        let mut route = Route { target, sources: Some(sources), owners: Some(owners) };
+        let mut route = Route { target, lookup: None, sources: Some(sources), owners: Some(owners) };
         let mut of = |slot| route.source(slot).unwrap().to_string();
         for _ in 0..2 {
             assert_eq!(

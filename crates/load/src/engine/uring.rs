@@ -21,6 +21,7 @@ pub(super) const ENTRY: EngineEntry = EngineEntry {
           wait for them ended, since they had all arrived by then; the requests that follow get the same time and \
           are sent once the batch is handled, so that service time may include that handling (a few microseconds \
           per reply of the batch), just as it includes the time a reply waits to be read with any other client.",
+    resolves: false,
     available: || ring::probe().map(|_| ()),
     open,
 };

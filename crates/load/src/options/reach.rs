@@ -1,3 +1,4 @@
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// How the target is reached, where that is not by its name alone.
@@ -7,4 +8,6 @@ pub struct ReachOptions {
     pub resolve: Vec<String>,
     /// A socket of the file system to connect to.
     pub unix: Option<PathBuf>,
+    /// A resolver on loopback that is asked for the target's address before each connection.
+    pub resolver: Option<SocketAddr>,
 }

@@ -8,7 +8,7 @@ use crate::plan::value::Settings;
 use super::known::Known;
 
 /// Placeholders that a helper's name must not hide.
-const PLACEHOLDERS: &[&str] = &["address", "port", "dir", "cpus", "size", "plan"];
+const PLACEHOLDERS: &[&str] = &["address", "port", "dir", "cpus", "size", "plan", "resolver"];
 
 /// Reads options of one side.
 pub(super) fn settings(known: &Known<'_>, item: &Item<'_>, side: Side<'_>) -> Result<Settings, PlanError> {

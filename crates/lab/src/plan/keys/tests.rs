@@ -58,6 +58,7 @@ fn every_field_of_a_plan_has_its_key() {
         kernels: _,
         files: _,
         faults: _,
+        has_resolver: _, // follows from the faults
         keeps: _,
         soak: _,
         exclude: _,

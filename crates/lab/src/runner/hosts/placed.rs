@@ -39,7 +39,9 @@ impl<'m> Placed<'m> {
 
     fn side(&mut self, role: Role) -> &mut dyn Executor {
         match role {
-            Role::Server | Role::Stop | Role::Fault(_) | Role::Proxy => &mut *self.server.executor,
+            Role::Server | Role::Stop | Role::Fault(_) | Role::Proxy | Role::Resolver => {
+                &mut *self.server.executor
+            }
             Role::Load if self.load_is_server => &mut *self.server.executor,
             Role::Load | Role::WarmUp | Role::Helper(_) => &mut *self.load.executor,
         }
@@ -99,7 +101,7 @@ impl Executor for Placed<'_> {
                 command.argv = command.argv.iter().map(|word| self.for_load(word)).collect();
             }
             // Its CPUs would be those of the load's host: any will do.
-            (Role::Stop | Role::Fault(_) | Role::Proxy, _) => command.cpus.clear(),
+            (Role::Stop | Role::Fault(_) | Role::Proxy | Role::Resolver, _) => command.cpus.clear(),
             (Role::Server, _) => {}
         }
         self.side(command.role).start(&command)

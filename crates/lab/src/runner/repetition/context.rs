@@ -138,7 +138,9 @@ impl Context<'_> {
             Role::Server => Account::Server,
             Role::Load if self.cell.server == CellServer::None => Account::Server,
             Role::Load => Account::Load,
-            Role::WarmUp | Role::Helper(_) | Role::Stop | Role::Fault(_) | Role::Proxy => Account::None,
+            Role::WarmUp | Role::Helper(_) | Role::Stop | Role::Fault(_) | Role::Proxy | Role::Resolver => {
+                Account::None
+            }
         };
         let cpus = match account {
             Account::Server => &self.shared.cpus.server,
@@ -146,7 +148,9 @@ impl Context<'_> {
         };
         let (cwd, env) = match role {
             Role::Server | Role::Stop => (self.cell.server_cwd(&self.at), self.cell.server_env(&self.at)),
-            Role::Load | Role::WarmUp | Role::Helper(_) | Role::Fault(_) | Role::Proxy => (None, Vec::new()),
+            Role::Load | Role::WarmUp | Role::Helper(_) | Role::Fault(_) | Role::Proxy | Role::Resolver => {
+                (None, Vec::new())
+            }
         };
         Command {
             role,
@@ -202,6 +206,7 @@ impl Context<'_> {
             Role::Stop => "the command that stops the server".to_owned(),
             Role::Helper(index) => format!("the helper `{}`", self.cell.helpers[index].name),
             Role::Proxy => "the proxy on the way".to_owned(),
+            Role::Resolver => "the resolver of names".to_owned(),
             Role::Fault(number) => {
                 format!("the program of the fault `{}`", self.shared.plan.faults[number].kind)
             }

@@ -17,15 +17,18 @@ use super::context::{Abort, Context, nanos};
 use super::readiness::{Sign, wait_until_ready};
 use super::start::start_server;
 use super::stop::{ask_server, wait_for_end, whole_output};
+use crate::plan::RESOLVER;
 use crate::runner::executor::{Ending, Line, Role};
 
 /// What the load generator says on its standard error when its measured part is about to begin.
 pub(in crate::runner) const MEASURED_FROM: &str = "measured from ";
 /// How long after its end a fault may be the reason of a death.
 const AFTERMATH: Nanos = Nanos::from_secs(1);
-/// How long the proxy may take to say that a fault is over, seconds, and time between looks whether it has.
+/// How long the proxy or the resolver may take to say that a fault is over, seconds, and time between looks whether it has.
 const PROXY_TIMEOUT_S: f64 = 5.0;
 const PROXY_INTERVAL: Duration = Duration::from_millis(5);
+/// The protocol of helpers that answer names.
+const NAMES: &str = "dns";
 /// Stands for the server's first process in commands.
 pub(in crate::runner) const SERVER_PID: &str = "{server-pid}";
 
@@ -39,8 +42,39 @@ pub(in crate::runner) fn lead_through_proxy(context: &mut Context<'_>) -> Result
     Ok(())
 }
 
+/// Starts the resolver, if a fault of the plan is made there. Its address stands for `{resolver}` from then on.
+pub(super) fn start_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
+    if context.shared.plan.has_resolver {
+        let argv = [context.shared.pitot, "fault", "resolver"].map(str::to_owned);
+        context.start_conversing(Role::Resolver, argv.to_vec())?;
+        let address = wait_until_ready(context, Role::Resolver, &Sign::ReadyLine)?;
+        context.at.helpers.retain(|(name, _)| name != RESOLVER);
+        context.at.helpers.push((RESOLVER.to_owned(), address));
+    }
+    Ok(())
+}
+
+/// Has the resolver ask the helper that answers names, if there is one.
+pub(super) fn lead_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
+    let answers = context.cell.helpers.iter().find(|helper| helper.protocol == NAMES);
+    let address = answers.and_then(|helper| context.at.helpers.iter().find(|(name, _)| *name == helper.name));
+    match address.filter(|_| context.shared.plan.has_resolver) {
+        Some((_, address)) => Ok(context.executor.write_line(Role::Resolver, &format!("to {address}"))?),
+        None => Ok(()),
+    }
+}
+
 fn is_on_the_way(fault: &FaultPlan) -> bool {
     find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Path)
+}
+
+/// The program that stands for the whole repetition and is told of this fault, if there is one.
+fn told(fault: &FaultPlan) -> Option<Role> {
+    match find(&fault.kind)?.aim {
+        Aim::Path => Some(Role::Proxy),
+        Aim::Names => Some(Role::Resolver),
+        _ => None,
+    }
 }
 
 /// What has come of a fault.
@@ -204,6 +238,10 @@ impl Faults {
             let _ = context.executor.write_line(Role::Proxy, "quit");
             outcome = outcome.and(wait_for_end(context, Role::Proxy).map(drop));
         }
+        if context.shared.plan.has_resolver {
+            let _ = context.executor.write_line(Role::Resolver, "quit");
+            outcome = outcome.and(wait_for_end(context, Role::Resolver).map(drop));
+        }
         let aftermath = self.aftermath.take().map(|(record, _)| record);
         let late =
             self.due.drain(..).map(|moment| record(context, moment, "the load had ended before".to_owned()));
@@ -222,10 +260,11 @@ impl Faults {
                 self.news.push(FaultNews::Ended(record));
                 return restarted;
             }
-            Some(Means::Path(_)) => {
+            Some(Means::Path(_) | Means::Names(_)) => {
+                let role = told(plan).unwrap_or(Role::Proxy);
                 let command = format!("begin {} {}", moment.number, words(plan).join(" "));
-                if let Err(why) = context.executor.write_line(Role::Proxy, &command) {
-                    record.what = format!("the proxy is gone: {why}");
+                if let Err(why) = context.executor.write_line(role, &command) {
+                    record.what = format!("{} is gone: {why}", context.name(role));
                 }
                 Ok(())
             }
@@ -250,8 +289,8 @@ impl Faults {
     /// Waits for the end of a fault, reads what has become of it, and starts a server again that has died.
     fn end(&mut self, context: &mut Context<'_>, fault: UnderWay) -> Result<(), Abort> {
         let UnderWay { number, asked, mut record, .. } = fault;
-        if is_on_the_way(&context.shared.plan.faults[number]) {
-            end_on_the_way(context, number, asked, &mut record);
+        if let Some(role) = told(&context.shared.plan.faults[number]) {
+            end_told(context, role, number, asked, &mut record);
             self.news.push(FaultNews::Ended(record));
             return Ok(());
         }
@@ -304,12 +343,12 @@ fn may_end_server(record: &FaultRecord) -> bool {
     find(&record.kind).is_some_and(|fault| fault.may_end_server)
 }
 
-/// Has the proxy take a fault back, and reads what it says of it. One that is gone has nothing left to take back.
-fn end_on_the_way(context: &mut Context<'_>, number: usize, asked: Nanos, record: &mut FaultRecord) {
-    let _ = context.executor.write_line(Role::Proxy, &format!("end {number}"));
+/// Has the proxy or the resolver take a fault back, and reads what it says of it. One that is gone has nothing left to take back.
+fn end_told(context: &mut Context<'_>, role: Role, number: usize, asked: Nanos, record: &mut FaultRecord) {
+    let _ = context.executor.write_line(role, &format!("end {number}"));
     let deadline = context.deadline(PROXY_TIMEOUT_S);
     loop {
-        let output = context.executor.output(Role::Proxy).stdout;
+        let output = context.executor.output(role).stdout;
         // The fault may have been made before, and then said the same.
         let said = |verb: &str| {
             let lines = output.lines().rev().filter_map(|line| line.strip_prefix(verb)?.split_once(' '));
@@ -331,7 +370,7 @@ fn end_on_the_way(context: &mut Context<'_>, number: usize, asked: Nanos, record
             return;
         }
         let is_over = record.ended_ns > 0
-            || context.executor.ending(Role::Proxy).is_some()
+            || context.executor.ending(role).is_some()
             || context.executor.now() > deadline;
         if is_over {
             return;
@@ -398,7 +437,7 @@ fn argv(pitot: &str, fault: &FaultPlan, aims: &Aims) -> Vec<String> {
         Some(Aim::Address) => Some(("--to", &aims.address)),
         Some(Aim::Cpus) => Some(("--cpus", &aims.cpus)),
         Some(Aim::Directory) => Some(("--dir", &aims.dir)),
-        Some(Aim::Server | Aim::Path | Aim::Nothing) | None => None,
+        Some(Aim::Server | Aim::Path | Aim::Names | Aim::Nothing) | None => None,
     };
     argv.extend(aim.into_iter().flat_map(|(option, value)| [option.to_owned(), value.clone()]));
     if entry.is_some_and(|entry| entry.takes.contains(&"path"))

@@ -3,6 +3,7 @@
 use crate::plan::{CellServer, FileContent, PlanFile};
 
 use super::context::{Abort, Context};
+use super::faults::{lead_resolver, start_resolver};
 use super::readiness::{Sign, wait_until_ready};
 use crate::runner::executor::{AddressChoice, Role};
 
@@ -19,6 +20,7 @@ pub(in crate::runner) fn prepare(context: &mut Context<'_>, number: usize) -> Re
     context.at.dir = place.dir;
     let elsewhere = context.cell.foreign().map(|foreign| foreign.address.clone());
     context.at.address = elsewhere.unwrap_or(place.address);
+    start_resolver(context)?;
     let fill = |file: &PlanFile| match &file.content {
         FileContent::Text(text) => {
             PlanFile { path: file.path.clone(), content: FileContent::Text(context.at.fill(text)) }
@@ -49,5 +51,5 @@ pub(in crate::runner) fn start_helpers(context: &mut Context<'_>) -> Result<(), 
         let address = wait_until_ready(context, role, &Sign::ReadyLine)?;
         context.at.helpers.push((helper.name.clone(), address));
     }
-    Ok(())
+    lead_resolver(context)
 }

@@ -1,0 +1,54 @@
+//! How a proxy or a resolver is told of faults: a line for each command, and a line in answer.
+
+use std::fmt::Arguments;
+use std::io::{Read, Write};
+
+use crate::entry::Fault;
+use crate::faults::find;
+use crate::options::Options;
+
+/// Lines on standard input.
+#[derive(Debug, Default)]
+pub(crate) struct Commands(Vec<u8>);
+
+impl Commands {
+    /// Reads what is there. False at the end of the input, and where it cannot be read: nobody commands any more.
+    pub(crate) fn read(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        match std::io::stdin().read(&mut buffer) {
+            Ok(read @ 1..) => {
+                self.0.extend_from_slice(&buffer[..read]);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The next whole line of what was read.
+    pub(crate) fn next(&mut self) -> Option<String> {
+        let end = self.0.iter().position(|&byte| byte == b'\n')?;
+        let line: Vec<u8> = self.0.drain(..=end).collect();
+        Some(String::from_utf8_lossy(&line).trim().to_owned())
+    }
+}
+
+/// A fault by its name and options. The error is a sentence.
+pub(crate) fn fault<'a>(
+    mut words: impl Iterator<Item = &'a str>,
+) -> Result<(&'static Fault, Options), String> {
+    let name = words.next().ok_or("no fault is named")?;
+    let fault = find(name).ok_or_else(|| format!("there is no fault `{name}`"))?;
+    let mut given = Vec::new();
+    while let Some(word) = words.next() {
+        let option = word.strip_prefix("--").ok_or_else(|| format!("`{word}` is no option"))?;
+        given.push((option, words.next().ok_or_else(|| format!("{word} has no value"))?));
+    }
+    let options = Options::read(fault.takes, given).map_err(|(name, why)| format!("--{name}: {why}"))?;
+    Ok((fault, options))
+}
+
+/// Prints a line. A reader that is gone misses it.
+pub(crate) fn say(line: Arguments<'_>) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
