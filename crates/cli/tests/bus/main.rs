@@ -6,6 +6,7 @@ mod loss;
 #[path = "../agents/network.rs"]
 #[expect(dead_code, reason = "plans with hosts use all of it, a bus its hosts alone")]
 mod network;
+mod placed;
 mod server;
 mod trust;
 

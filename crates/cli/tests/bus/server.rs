@@ -224,6 +224,12 @@ impl Bus {
         })
     }
 
+    /// Whether load is put on a server from the second host of the network.
+    pub(crate) fn has_load(&self) -> bool {
+        let network = self.network.as_ref().expect("a network");
+        network.processes(1).iter().any(|(_, command)| command.contains(" load http"))
+    }
+
     /// No process but the server has this bus's directory in its environment, and none is on any host of its network.
     pub(crate) fn assert_nothing_is_left(&self) {
         let server = self.server.as_ref().map(|server| server.0.id().to_string()).unwrap_or_default();

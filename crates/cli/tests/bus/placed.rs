@@ -1,0 +1,85 @@
+//! Agents on a bus as the hosts of a plan: the server on one, the load on two others.
+
+use std::process::Stdio;
+
+use pitot_lab::{Run, RunState, VerdictKind};
+use pitot_needs::needs;
+
+use crate::network::{Network, address};
+use crate::server::{Bus, PITOT, Process, said, wait_for};
+
+/// A plan of four repetitions, of 100 requests each.
+fn write_plan(bus: &Bus) {
+    let hosts: String = ["a", "b", "c"]
+        .iter()
+        .enumerate()
+        .map(|(at, name)| {
+            let mut agent = [PITOT, "bus-connect", name].map(str::to_owned).to_vec();
+            agent.extend(bus.words("lab"));
+            agent.extend(["--sign", "sign.nk"].map(str::to_owned));
+            format!("[hosts.{name}]\nagent = {agent:?}\naddress = \"{}\"\ncpus = \"0\"\n", address(at))
+        })
+        .collect();
+    let plan = format!(
+        "repetitions = 2\nwarmup = \"50ms\"\nduration = \"1s\"\n{hosts}[server]\nprotocol = \"http\"\nhost = \"a\"\n\
+         [load]\nhosts = [\"b\", \"c\"]\nconnections = 2\nrate = 100\n[factors]\nserver.model = [\"loop\", \"thread\"]\n"
+    );
+    std::fs::write(bus.path("plan.toml"), plan).unwrap();
+}
+
+/// Asserts that each repetition is there once with all that was due of both load hosts.
+fn assert_whole(bus: &Bus) {
+    let run = Run::open(&bus.path("run.pitot")).unwrap();
+    assert_eq!(run.info.state, RunState::Complete);
+    for cell in &run.cells {
+        let blocks: Vec<u32> = cell.repetitions.iter().map(|r| r.block).collect();
+        assert_eq!(blocks, [0, 1], "{}", cell.label());
+        for repetition in &cell.repetitions {
+            assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{:?}", repetition.verdict);
+            let load = repetition.load.as_ref().unwrap();
+            assert_eq!((load.requests.due(), load.errors.len()), (100, 0), "{:?}", load.errors);
+            let parts: Vec<&str> = load.parts.iter().map(|part| part.host.as_str()).collect();
+            assert_eq!(parts, ["b", "c"]);
+            assert!(repetition.address.starts_with(&address(0)), "{}", repetition.address);
+        }
+    }
+}
+
+#[needs("nats-server", "network-namespaces")]
+#[test]
+fn a_coordinator_that_is_killed_goes_on_with_agents_that_it_reaches_over_a_bus() {
+    let bus = Bus::start_on(Network::new("p", 4));
+    let agents = ["a", "b", "c"].map(|name| bus.agent(name));
+    write_plan(&bus);
+    let mut lab = bus.pitot(&["run", "plan.toml", "-o", "run.pitot"]);
+    let mut lab = Process(lab.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    wait_for("load is put on the server", || {
+        assert!(lab.0.try_wait().unwrap().is_none(), "the run ended by itself");
+        bus.path("run.pitot").exists() && bus.has_load()
+    });
+    lab.kill();
+    wait_for("what it had started is gone", || !bus.has_load());
+    assert_ne!(Run::open(&bus.path("run.pitot")).unwrap().info.state, RunState::Complete);
+    let (code, text) = said(&bus.pitot(&["run", "--resume", "run.pitot"]).output().unwrap());
+    assert_eq!(code, Some(0), "{text}");
+    assert_whole(&bus);
+    drop(agents);
+    bus.assert_nothing_is_left();
+}
+
+#[needs("nats-server", "network-namespaces")]
+#[test]
+fn a_key_that_an_agent_does_not_trust_reaches_nothing() {
+    let bus = Bus::start_on(Network::new("q", 4));
+    let agents = ["a", "b", "c"].map(|name| bus.agent(name));
+    write_plan(&bus);
+    assert!(bus.pitot(&["bus-key", "other.nk"]).output().unwrap().status.success());
+    let plan = std::fs::read_to_string(bus.path("plan.toml")).unwrap();
+    std::fs::write(bus.path("plan.toml"), plan.replace("sign.nk", "other.nk")).unwrap();
+    let (code, text) = said(&bus.pitot(&["run", "plan.toml", "-o", "run.pitot"]).output().unwrap());
+    assert_ne!(code, Some(0), "{text}");
+    assert!(text.contains("trusted"), "{text}");
+    assert!(!bus.has_load());
+    drop(agents);
+    bus.assert_nothing_is_left();
+}
