@@ -42,7 +42,9 @@ impl Drift {
             );
         }
         let seen = format!("above {} {span} seen", amount(hours * self.detectable_per_hour));
-        match self.changes.last() {
+        // A series that hardly moves has bends that no digit shows.
+        let shows = |change: &&Change| amount(change.size.abs()) != amount(0.0);
+        match self.changes.iter().rfind(shows) {
             Some(last) => format!("{figure} {}; since then no drift {seen}", last.words(&amount)),
             None => format!("no drift of {figure} {seen}"),
         }
@@ -81,6 +83,7 @@ fn clock(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::*;
 
     fn ask(value: impl Fn(f64) -> f64) -> Drift {
@@ -115,6 +118,12 @@ mod tests {
         let settled = ask(|i| 1_000.0 + 50.0 * i.min(20.0) + noise(i)).sentence(kib);
         assert!(settled.contains(" KiB an hour slower since 0:2"), "{settled}");
         assert!(settled.contains("; since then no drift above "), "{settled}");
+        let counted = |size: f64| Drift {
+            changes: vec![Change { kind: Kind::Bend, size, ..ask(|i| i.min(20.0) * 1e6).changes[0].clone() }],
+            ..ask(|_| 5.0)
+        };
+        assert_eq!(counted(1e-9).sentence(kib), "no drift of memory above 0 KiB an hour seen");
+        assert!(counted(-9.0).sentence(kib).starts_with("memory has grown 9 KiB an hour slower since 0:"));
         let stepped = ask(|i| 1_000.0 + if i < 30.0 { 0.0 } else { 100.0 } + noise(i)).sentence(kib);
         assert!(
             stepped.starts_with("memory stepped up by ") && stepped.contains(" at 0:29:30; "),
