@@ -24,7 +24,7 @@ enum Probe {
     File(&'static str),
     /// What `pitot target install` has made of a target of the requirement's name.
     Target,
-    /// A property of the running kernel.
+    /// A property of the running kernel, or of what is installed.
     Kernel(fn() -> bool),
 }
 
@@ -63,6 +63,12 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("lighttpd", "apt-get install lighttpd"),
     program("memcached", "apt-get install memcached"),
     Requirement { name: "nats-server", cure: "pitot target install nats-server --yes", probe: Probe::Target },
+    // Without it swaks, which only recommends it, does not speak TLS.
+    Requirement {
+        name: "net-ssleay",
+        cure: "apt-get install libnet-ssleay-perl",
+        probe: Probe::Kernel(has_net_ssleay),
+    },
     Requirement {
         name: "network-namespaces",
         cure: "run as root where they can be made; apt-get install iproute2",
@@ -154,6 +160,12 @@ fn has_gvisor() -> bool {
 
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
+}
+
+fn has_net_ssleay() -> bool {
+    let mut perl = Command::new("perl");
+    perl.args(["-MNet::SSLeay", "-e1"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    perl.status().is_ok_and(|status| status.success())
 }
 
 fn has_ipv6() -> bool {

@@ -30,7 +30,7 @@ fn pitot_mail_sends_in_private_where_that_is_required() {
     });
 }
 
-#[needs("swaks")]
+#[needs("net-ssleay", "swaks")]
 #[test]
 fn swaks_delivers_over_tls() {
     let certificate = Certificate::new();
