@@ -151,10 +151,8 @@ fn a_server_that_loses_what_it_acknowledged_is_found_out() {
     assert_eq!((figure(repetition, "lost"), figure(repetition, "torn")), (5.0, 2.0));
     assert!(said.contains(&reason), "{said}");
     let report = pitot(dir.path(), &["report", "run.pitot", "--format", "json"]);
-    let found = format!(
-        "Of {acknowledged} uploads that servers acknowledged some are not there, or not whole: forgetful 5."
-    );
-    assert!(text(&report).contains(&found), "{}", text(&report));
+    let found = " uploads that servers acknowledged some are not there, or not whole: forgetful 5.";
+    assert!(text(&report).contains(found), "{}", text(&report));
 }
 
 #[test]

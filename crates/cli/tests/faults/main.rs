@@ -189,7 +189,8 @@ fn names_that_fail_or_lie_are_felt_by_new_connections_of_every_architecture() {
         let service = &fault["service"];
         // Nothing was answered meanwhile but what was under way, and all afterwards: nobody remembers a wrong answer.
         assert!(
-            lasted >= 0.4 && seconds(service, "during_rps") < seconds(service, "before_rps") / 5.0,
+            // The lab says when it is over, and it said when it should begin: the resolver may have heard that later.
+            lasted >= 0.3 && seconds(service, "during_rps") < seconds(service, "before_rps") / 5.0,
             "{fault:#}"
         );
         let (_, _, error) = kinds[fault["number"].as_u64().unwrap() as usize];
