@@ -466,20 +466,30 @@ fn a_miss_goes_to_the_helpers_and_a_hit_does_not() {
     for variant in variants().iter().filter(|v| v.entry.name == "nowait" || v.options.mincore) {
         let (mut engine, pool) = variant.open();
         let file = sample.open(&variant.file_options());
-        // A kernel that finds nothing begins to read ahead before it says so, and a disk may be so fast that it need not.
-        for _ in 0..100 {
-            pitot_disk::cache::make_cold(&file).unwrap();
-            assert_eq!(pitot_disk::cache::residency([&*file]).unwrap().resident, 0);
-            let done = put_one(&mut *engine, read(&file, &pool, 0, BLOCK));
-            assert!(content::is_right(KEY, 0, &done.operation.transfer.buffer().unwrap()[..BLOCK]));
-            if engine.misses() > 0 {
-                break;
+        pitot_disk::cache::make_cold(&file).unwrap();
+        assert_eq!(pitot_disk::cache::residency([&*file]).unwrap().resident, 0);
+        let mut done = Vec::new();
+        let is_miss = match engine.queue(read(&file, &pool, 0, BLOCK)) {
+            Queued::InFlight => {
+                engine.commit().unwrap();
+                engine.reap(Wait::ForOne, &mut done).unwrap();
+                true
             }
-        }
-        assert_eq!(engine.misses(), 1, "{}", variant.name);
+            // A kernel that finds nothing begins to read ahead before it says so, and a disk may be faster than its refusal. Where
+            // the engine asks first what is there, it is told nothing.
+            Queued::Done(completion) => {
+                assert!(!variant.options.mincore, "{}", variant.name);
+                done.push(completion);
+                false
+            }
+            Queued::Full(_) => panic!("{} is full of nothing", variant.name),
+        };
+        assert!(content::is_right(KEY, 0, &done[0].operation.transfer.buffer().unwrap()[..BLOCK]));
+        assert_eq!(engine.misses(), u64::from(is_miss), "{}", variant.name);
         pitot_disk::cache::make_hot(&file).unwrap();
+        drop(done);
         let queued = engine.queue(read(&file, &pool, 131_072, BLOCK));
         assert!(matches!(queued, Queued::Done(_)), "{} does not answer a hit at once", variant.name);
-        assert_eq!(engine.misses(), 1, "{}", variant.name);
+        assert_eq!(engine.misses(), u64::from(is_miss), "{}", variant.name);
     }
 }
