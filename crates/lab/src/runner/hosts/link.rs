@@ -13,6 +13,7 @@ use pitot_agent::frame::{self, FrameError};
 use pitot_agent::{Ask, Greeting, Hello, PING_INTERVAL, Reply, Request, VERSION};
 use pitot_meter::now;
 
+use super::push::last_complaint;
 use crate::record::HostRecord;
 
 /// How long an agent may take to greet: a login may be slow.
@@ -243,8 +244,8 @@ impl Connection {
     fn close(mut self, why: &str) -> String {
         self.end();
         let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
-        match String::from_utf8_lossy(&complaints).lines().rfind(|line| !line.trim().is_empty()) {
-            Some(last) => format!("{why}: {}", last.trim()),
+        match last_complaint(&String::from_utf8_lossy(&complaints)) {
+            Some(last) => format!("{why}: {last}"),
             None => why.to_owned(),
         }
     }

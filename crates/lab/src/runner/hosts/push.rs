@@ -90,8 +90,14 @@ fn run(way: &[String], step: &[&str], input: Stdio) -> Result<(), String> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
-    Err(format!("failed ({}): {}", output.status, last.trim()))
+    let last = last_complaint(&said).unwrap_or("it printed nothing");
+    Err(format!("failed ({}): {last}", output.status))
+}
+
+/// The last line that says what was wrong: an indented one below it, as Pitot's own errors have, says how to mend it.
+pub(super) fn last_complaint(stderr: &str) -> Option<&str> {
+    let mut lines = stderr.lines().rev().filter(|line| !line.trim().is_empty());
+    lines.clone().find(|line| !line.starts_with([' ', '\t'])).or_else(|| lines.next()).map(str::trim)
 }
 
 #[cfg(test)]
@@ -99,6 +105,14 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn a_complaint_is_told_without_its_remedy() {
+        let stderr = "the agent starts\npitot: no key that is trusted here has signed it\n  see what it says there\n\n";
+        assert_eq!(last_complaint(stderr), Some("pitot: no key that is trusted here has signed it"));
+        assert_eq!(last_complaint("  ssh: refused\n"), Some("ssh: refused"));
+        assert_eq!(last_complaint("\n \n"), None);
+    }
 
     fn words(line: &str) -> Vec<String> {
         line.split(' ').map(str::to_owned).collect()
