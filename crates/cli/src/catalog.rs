@@ -2,12 +2,14 @@
 
 use clap::{Command, CommandFactory};
 use pitot_lab::metric::{METRICS, RENAMED};
-use pitot_lab::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
+use pitot_lab::{
+    Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord,
+};
 use pitot_proto::{PROTOCOLS, client};
 use pitot_results::Failure;
 use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
 
-use crate::targets;
+use crate::{serve_tls, targets};
 
 /// A command that may take the place of `pitot load`.
 struct Program {
@@ -57,6 +59,7 @@ pub(crate) fn catalog() -> Result<Catalog, Failure> {
         models: MODELS.iter().map(|model| model_word(model)).collect(),
         mechanisms: MECHANISMS.iter().map(|m| m.name.to_owned()).collect(),
         impossible: impossible.collect(),
+        impossible_options: impossible_options(),
         serve_options: options(&command, "serve"),
         load_options: options(&command, "load"),
         programs: PROGRAMS
@@ -75,6 +78,25 @@ pub(crate) fn catalog() -> Result<Catalog, Failure> {
         metrics: METRICS.iter().map(|m| m.name.to_owned()).collect(),
         renamed_metrics: RENAMED.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect(),
     })
+}
+
+/// Options that this kernel, or a mechanism, does not have.
+fn impossible_options() -> Vec<ImpossibleOption> {
+    let option = || serve_tls::KTLS.to_owned();
+    let without = MECHANISMS.iter().filter(|mechanism| !pitot_serve::has_kernel_tls(mechanism));
+    let mut options: Vec<_> = without
+        .map(|mechanism| ImpossibleOption {
+            option: option(),
+            mechanism: Some(mechanism.name.to_owned()),
+            reason: format!("--{} is not for mechanism {}", option(), mechanism.name),
+        })
+        .collect();
+    options.extend(pitot_serve::probe_kernel_tls().err().map(|missing| ImpossibleOption {
+        option: option(),
+        mechanism: None,
+        reason: format!("{missing} (to enable it: {})", missing.cure),
+    }));
+    options
 }
 
 fn model_word(model: &Model) -> ModelWord {
@@ -119,6 +141,7 @@ mod tests {
         assert!(option("workers").takes_value);
         assert_eq!(option("stats").values, ["json"]);
         assert!(catalog.why_impossible("fork", "uring").is_some());
+        assert!(!option("ktls").takes_value && catalog.why_impossible_option("ktls", "uring").is_some());
         assert_eq!(catalog.model("thread").unwrap().default_mechanism, "blocking");
         assert_eq!(catalog.model("loop").unwrap().default_mechanism, "epoll-et");
         assert!(catalog.load_options.iter().any(|o| o.name == "connections"));

@@ -348,7 +348,7 @@ fn unknown<'a>(kind: &str, word: &str, list: &str, names: impl Iterator<Item = &
 }
 
 /// Counts with fields of their own in the result; all others are errors.
-const NO_ERRORS: [Count; 10] = [
+const NO_ERRORS: [Count; 11] = [
     Count::Accepted,
     Count::Closed,
     Count::Requests,
@@ -359,6 +359,7 @@ const NO_ERRORS: [Count; 10] = [
     Count::Recipients,
     Count::TlsHandshakes,
     Count::TlsResumed,
+    Count::TlsInKernel,
 ];
 
 fn result(plan: &ServePlan, summary: &Summary) -> ServeResult {
@@ -394,6 +395,7 @@ fn result(plan: &ServePlan, summary: &Summary) -> ServeResult {
         tls: plan.tls.as_ref().map(|_| TlsCounts {
             handshakes: count(Count::TlsHandshakes),
             resumed: count(Count::TlsResumed),
+            in_kernel: count(Count::TlsInKernel),
         }),
         errors: errors.map(|(name, count)| ((*name).to_owned(), *count)).collect(),
         cpu_user_s: summary.cpu_user.as_secs_f64(),

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pitot_results::Failure;
-use pitot_serve::TlsPlan;
+use pitot_serve::{InKernel, TlsPlan};
 use pitot_tls::server::{Identity, Secret};
 
 /// The value of `--tls` that asks for a certificate to be made.
 const SELF_SIGNED: &str = "self-signed";
+
+/// The option that has the kernel encrypt.
+pub(crate) const KTLS: &str = "ktls";
 
 /// TLS.
 #[derive(Clone, Debug, Args)]
@@ -22,6 +25,10 @@ pub(crate) struct TlsArgs {
     /// The private key of the certificate, in PEM. [default: the file of --tls, which may have both]
     #[arg(long, value_name = "FILE", requires = "tls")]
     key: Option<PathBuf>,
+    /// Let the kernel encrypt and decrypt behind the handshake, so that files go by sendfile(2) as they do without TLS. Only
+    /// with ciphers that the kernel has (CONFIG_TLS); not with the mechanism uring.
+    #[arg(long, requires = "tls")]
+    ktls: bool,
 }
 
 impl TlsArgs {
@@ -52,7 +59,8 @@ impl TlsArgs {
                 "see getrandom(2); is the machine just starting?",
             )
         })?;
-        Ok(Some(TlsPlan { identity, secret }))
+        let in_kernel = if self.ktls { InKernel::Yes } else { InKernel::No };
+        Ok(Some(TlsPlan { identity, secret, in_kernel }))
     }
 }
 

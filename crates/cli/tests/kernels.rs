@@ -137,3 +137,54 @@ fn a_cell_is_carried_out_in_a_guest_and_what_it_counts_is_no_time() {
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+/// A server whose kernel encrypts, a file of 100 KiB and small replies, with each version of TLS, and what the server counted.
+const KTLS: &str = r#"
+x=0123456789abcdef; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x$x; x=$x$x$x$x$x; printf %s "$x" > /tmp/100k
+for pair in loop:epoll-et thread:blocking; do
+    : > /tmp/said
+    pitot serve http --root /tmp --tls self-signed --ktls --model ${pair%%:*} --mechanism ${pair##*:} --listen 127.0.0.1:4443 \
+        --stats json > /tmp/said &
+    server=$!
+    line=; while [ -z "$line" ] && kill -0 $server; do read -r line < /tmp/said; done
+    for version in 1.2 1.3; do
+        load="pitot load --insecure --tls-version $version -c 2 --timeout 60s"
+        $load https://127.0.0.1:4443/100k --expect-body /tmp/100k -n 8 || exit 1
+        $load https://127.0.0.1:4443/bytes/700 --verify -n 8 --requests-per-connection 2 || exit 1
+    done
+    kill -TERM $server; wait $server || exit 1
+    while read -r line; do echo "$line"; done < /tmp/said
+done
+"#;
+
+#[needs("guest-kernel-tls")]
+#[test]
+fn a_kernel_that_has_tls_encrypts_files_and_replies_of_both_versions() {
+    let dir = tempfile::tempdir().unwrap();
+    let listed = text_of(&pitot(dir.path(), false, &["kernel", "list"]));
+    let names = listed.lines().filter_map(|line| line.split_once(": Linux ")).map(|(name, _)| name);
+    let tls = names.map(|name| {
+        let arguments = ["kernel", "run", name, "--timeout", "10m", "--", "sh", "-c", KTLS];
+        text_of(&pitot(dir.path(), false, &arguments))
+    });
+    // Those of them without the modules say so.
+    let said: Vec<String> = tls.filter(|said| !said.contains("TLS of the kernel is not available")).collect();
+    assert!(!said.is_empty());
+    for said in said {
+        let stats: Vec<&str> = said.lines().filter(|line| line.starts_with('{')).collect();
+        assert_eq!(stats.len(), 2, "{said}");
+        for stats in stats {
+            let stats: serde_json::Value = serde_json::from_str(stats).unwrap();
+            let tls = &stats["tls"];
+            assert_eq!(stats["requests"], 32, "{stats}");
+            assert!(
+                tls["in_kernel"].as_u64() >= Some(12) && tls["in_kernel"] == tls["handshakes"],
+                "{stats}"
+            );
+            assert_eq!(
+                (&stats["errors"]["tls_malformed"], &stats["errors"]["tls_refused"]),
+                (&0.into(), &0.into())
+            );
+        }
+    }
+}

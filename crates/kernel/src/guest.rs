@@ -13,6 +13,7 @@ use pitot_sys::spawn;
 
 use crate::image::{OWN, with_job};
 use crate::job::{Job, JobOutcome};
+use crate::modules;
 use crate::running::{Ended, Running, last_lines};
 use crate::store::Kernel;
 
@@ -173,7 +174,13 @@ impl Boot<'_> {
             Failure::run(what, "check the free space of TMPDIR")
         };
         fs::create_dir_all(self.dir).map_err(cannot)?;
-        with_job(self.initramfs, job, files, &initramfs).map_err(cannot)?;
+        let modules = modules::for_guest(&self.kernel.modules()).map_err(cannot)?;
+        let files: Vec<(&str, &[u8])> = files
+            .iter()
+            .copied()
+            .chain(modules.iter().map(|(path, content)| (path.as_str(), content.as_slice())))
+            .collect();
+        with_job(self.initramfs, job, &files, &initramfs).map_err(cannot)?;
         let mut command = Command::new(self.qemu);
         command.args(COMMON).args(self.clock.options()).args(["-m", &self.memory_mib.to_string()]);
         command.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(&initramfs);

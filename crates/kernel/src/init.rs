@@ -14,6 +14,7 @@ use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
 
 use crate::cpio::{Writer, content};
 use crate::job::{JOB, Job, OUTCOME, OUTPUT_BYTES_MAX, RESULT, RESULT_BYTES_MAX, STDERR, STDOUT, Summary};
+use crate::modules;
 
 /// The serial line that leads out; the first one is the console.
 const LINE: &str = "/dev/ttyS1";
@@ -55,6 +56,7 @@ fn check() -> io::Result<()> {
 pub fn first_process() -> io::Result<()> {
     check()?;
     mount_all();
+    modules::load_all();
     if let Err(e) = carry_out().and_then(|answer| send(&answer)) {
         // It goes to the console, of which the host shows the end.
         eprintln!("pitot: the job could not be carried out: {e}");

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use pitot_results::Failure;
 
+use crate::modules;
 use crate::store::{Kernel, Store, hex};
 
 /// No package of a kernel is larger.
@@ -146,7 +147,10 @@ pub(crate) fn add_package(
             "give a package linux-image-VERSION, and not one that only depends on it",
         )
     })?;
-    let added = store.add(&image, from, name);
+    let added = store.add(&image, from, name).and_then(|kernel| {
+        let modules = ["lib/modules", "usr/lib/modules"].map(|folder| unpacked.join(folder));
+        store.keep_modules(&kernel, &modules::below(&modules)).map(|()| kernel)
+    });
     let _ = fs::remove_dir_all(&unpacked);
     added
 }

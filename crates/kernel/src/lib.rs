@@ -19,6 +19,7 @@ mod image;
 mod init;
 mod install;
 mod job;
+mod modules;
 mod running;
 mod sandbox;
 mod store;

@@ -10,6 +10,7 @@ use crate::vmlinuz;
 
 const IMAGE: &str = "vmlinuz";
 const ABOUT: &str = "kernel.json";
+const MODULES: &str = "modules";
 /// Names that plans have for kernels without an image.
 const RESERVED: [&str; 2] = ["host", crate::sandbox::GVISOR];
 /// No kernel is larger.
@@ -41,6 +42,16 @@ pub struct Store {
 pub fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
     !name.is_empty() && name.len() <= 64 && !name.starts_with(['.', '-']) && name.chars().all(is_plain)
+}
+
+impl Kernel {
+    /// The modules that its guests load.
+    pub(crate) fn modules(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.image.with_file_name(MODULES)).into_iter().flatten().flatten();
+        let mut modules: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        modules.sort();
+        modules
+    }
 }
 
 impl Store {
@@ -133,9 +144,31 @@ impl Store {
         let folder = self.folder.join(&kernel.name);
         // What says that it is there comes last.
         let _ = fs::remove_file(folder.join(ABOUT));
+        // Those of another kernel, which had this name.
+        let _ = fs::remove_dir_all(folder.join(MODULES));
         fs::create_dir_all(&folder)?;
         fs::write(&kernel.image, content)?;
         fs::write(folder.join(ABOUT), serde_json::to_vec_pretty(kernel)?)
+    }
+
+    /// Keeps modules of a kernel, in place of those that it had.
+    ///
+    /// # Errors
+    /// If they cannot be copied.
+    pub(crate) fn keep_modules(&self, kernel: &Kernel, modules: &[PathBuf]) -> Result<(), Failure> {
+        let folder = self.folder.join(&kernel.name).join(MODULES);
+        let copied = || -> std::io::Result<()> {
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder)?;
+            for module in modules {
+                fs::copy(module, folder.join(module.file_name().unwrap_or_default()))?;
+            }
+            Ok(())
+        };
+        copied().map_err(|e| {
+            let what = format!("the modules in {} cannot be written: {e}", folder.display());
+            Failure::run(what, "check its permissions and the free space, or set XDG_CACHE_HOME")
+        })
     }
 
     /// Removes one of them.

@@ -19,6 +19,8 @@ pub struct Catalog {
     pub impossible: Vec<ImpossiblePair>,
     /// Options of `pitot serve`.
     pub serve_options: Vec<OptionWord>,
+    /// Options of `pitot serve` that cannot be used here.
+    pub impossible_options: Vec<ImpossibleOption>,
     /// Options of `pitot load`.
     pub load_options: Vec<OptionWord>,
     /// What may run in place of `pitot load`.
@@ -92,6 +94,17 @@ pub struct ImpossiblePair {
     pub reason: String,
 }
 
+/// An option of `pitot serve` that cannot be used here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImpossibleOption {
+    /// Its name.
+    pub option: String,
+    /// The mechanism with which it cannot; none if it is all of them.
+    pub mechanism: Option<String>,
+    /// Why, in one line.
+    pub reason: String,
+}
+
 /// An option of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptionWord {
@@ -133,5 +146,21 @@ impl Catalog {
             .iter()
             .find(|p| p.model == model && p.mechanism == mechanism)
             .map(|p| p.reason.as_str())
+    }
+
+    /// The same where other kernels than this one carry a plan out, which are asked themselves: what this one does not have says
+    /// nothing of them.
+    #[must_use]
+    pub fn on_other_kernels(mut self) -> Catalog {
+        self.impossible_options.retain(|o| o.mechanism.is_some());
+        self
+    }
+
+    /// Why an option of `pitot serve` cannot be used here with a mechanism, if it cannot.
+    pub fn why_impossible_option(&self, option: &str, mechanism: &str) -> Option<&str> {
+        self.impossible_options
+            .iter()
+            .find(|o| o.option == option && o.mechanism.as_ref().is_none_or(|with| with == mechanism))
+            .map(|o| o.reason.as_str())
     }
 }

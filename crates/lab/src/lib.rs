@@ -23,7 +23,9 @@ mod suites;
 pub mod tune;
 mod units;
 
-pub use catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord, TargetWord};
+pub use catalog::{
+    Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord, TargetWord,
+};
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use pitot_fault as fault;
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};

@@ -51,6 +51,11 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "pitot kernel install debian:6.12-cloud --yes; apt-get install qemu-system-x86",
         probe: Probe::Kernel(has_guest_kernel),
     },
+    Requirement {
+        name: "guest-kernel-tls",
+        cure: "pitot kernel install debian:6.12-cloud --yes; apt-get install qemu-system-x86",
+        probe: Probe::Kernel(has_guest_kernel_tls),
+    },
     program("gzip", "apt-get install gzip"),
     program("h2load", "apt-get install nghttp2-client"),
     program("haproxy", "apt-get install haproxy"),
@@ -151,6 +156,15 @@ fn has_guest_kernel() -> bool {
     let has_kernel = |entry: std::fs::DirEntry| entry.path().join("vmlinuz").is_file();
     let kernels = std::fs::read_dir(cache().join("pitot/kernels")).into_iter().flatten().flatten();
     program("qemu-system-x86_64", "").is_met() && kernels.into_iter().any(has_kernel)
+}
+
+/// Whether one of these kernels has the modules of TLS.
+fn has_guest_kernel_tls() -> bool {
+    let kernels = std::fs::read_dir(cache().join("pitot/kernels")).into_iter().flatten().flatten();
+    let has_tls = |entry: std::fs::DirEntry| {
+        ["tls.ko", "tls.ko.xz"].iter().any(|name| entry.path().join("modules").join(name).is_file())
+    };
+    has_guest_kernel() && kernels.into_iter().any(has_tls)
 }
 
 /// Whether gVisor is there, installed by Pitot or in `PATH`.

@@ -13,8 +13,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use pitot_proto::{
-    Action, Connection, ConnectionLimits, Derived, FileFailure, FileHandle, FileMeta, Layers, OpenError,
-    Opened, Outbox, Phase, Protocol, StoreError, StoreStep, Tick, Upload, ViolationKind, Worker,
+    Action, Connection, ConnectionLimits, Derived, FileFailure, FileHandle, FileMeta, KernelKeys, Layers,
+    OpenError, Opened, Outbox, Phase, Protocol, StoreError, StoreStep, Tick, Upload, ViolationKind, Worker,
 };
 
 /// The time of day in the harness: that of the examples in RFC 9110.
@@ -135,6 +135,12 @@ pub struct Pump<'a> {
     pub end: Option<End>,
     /// The driver was asked to end sending.
     pub lingers: bool,
+    /// Whether there is a kernel that would carry on in the place of a layer. What is sent then is what it would encrypt.
+    pub has_kernel_tls: bool,
+    /// The keys that it was given.
+    pub kernel_keys: Option<KernelKeys>,
+    /// The alerts that it was to send.
+    pub alerts: Vec<[u8; 2]>,
 }
 
 impl<'a> Pump<'a> {
@@ -184,6 +190,9 @@ impl<'a> Pump<'a> {
             file_failure: None,
             end: None,
             lingers: false,
+            has_kernel_tls: false,
+            kernel_keys: None,
+            alerts: Vec::new(),
         };
         pump.drive();
         pump
@@ -203,6 +212,19 @@ impl<'a> Pump<'a> {
             );
         }
         self
+    }
+
+    /// A record arrives through the kernel.
+    pub fn feed_record(&mut self, content_type: u8, record: &[u8]) -> &mut Pump<'a> {
+        assert!(self.connection.is_in_kernel());
+        self.connection.received_record(&mut self.worker, content_type, record);
+        self.drive()
+    }
+
+    /// The kernel refuses a record.
+    pub fn refuse_record(&mut self) -> &mut Pump<'a> {
+        self.connection.record_refused(&mut self.worker);
+        self.drive()
     }
 
     /// The peer has finished sending.
@@ -325,6 +347,16 @@ impl<'a> Pump<'a> {
                     let len = (range.end - range.start).min(self.read_max) as usize;
                     let part = range.start as usize..range.start as usize + len;
                     out.fill(Arc::new(Arc::clone(content)), part);
+                }
+                Action::HandOver if self.has_kernel_tls => {
+                    self.kernel_keys = connection.kernel_keys();
+                    connection.handed_over(worker, self.kernel_keys.is_some());
+                }
+                Action::HandOver => connection.keeps_layer(),
+                Action::Alert(_) if self.room == 0 => break,
+                Action::Alert(alert) => {
+                    self.alerts.push(alert);
+                    connection.alerted();
                 }
                 Action::Linger => self.lingers = true,
                 Action::Close { reset } => {

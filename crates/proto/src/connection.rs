@@ -10,7 +10,11 @@
 //! Between requests a connection is this struct and the core, without further heap memory. The state of a request under
 //! way is in an [`Exchange`], which is returned to the worker afterwards.
 
+mod kernel;
+
 use std::net::IpAddr;
+
+use kernel::{CLOSE_NOTIFY, KernelLayer};
 
 use crate::log::WAITING_MAX;
 use crate::{
@@ -42,6 +46,11 @@ pub enum Action<'a> {
     Store(&'a [u8], &'a mut StoreStep),
     /// Nothing, until an answer or the completion of a send is reported.
     Wait,
+    /// Let the kernel carry on in the layer's place: take [`Connection::kernel_keys`], and report the result:
+    /// `handed_over`. A kernel that cannot is reported with `keeps_layer` before they are taken.
+    HandOver,
+    /// Send this alert of TLS as a record of its own through the kernel, and report the result: `alerted` or `broken`.
+    Alert([u8; 2]),
     /// Everything is sent: end sending (shutdown(2)) and continue polling.
     Linger,
     /// Close the socket and drop the connection. With `reset` something was not sent, and the peer has to see that.
@@ -108,20 +117,51 @@ enum Step {
     Open,
     Store,
     Wait,
+    HandOver,
+    Alert([u8; 2]),
     Linger,
     Close,
 }
 
 /// The layer of a connection.
 struct Layered {
-    layer: Box<dyn Layer>,
+    carrier: Carrier,
     /// True if the peer has been told that nothing follows, or why.
     ended: bool,
+    /// True until the kernel has been asked to carry on, if the layer can be handed over.
+    offers: bool,
+}
+
+/// Who carries a layer out.
+enum Carrier {
+    /// This process.
+    Layer(Box<dyn Layer>),
+    /// The kernel, to which it was handed over.
+    Kernel(KernelLayer),
 }
 
 impl Layered {
     fn new(layer: Box<dyn Layer>) -> Box<Layered> {
-        Box::new(Layered { layer, ended: false })
+        Box::new(Layered { carrier: Carrier::Layer(layer), ended: false, offers: true })
+    }
+
+    /// The layer, if this process carries it out.
+    fn here(&mut self) -> Option<&mut dyn Layer> {
+        match &mut self.carrier {
+            Carrier::Layer(layer) => Some(&mut **layer),
+            Carrier::Kernel(_) => None,
+        }
+    }
+
+    fn is_here(&self) -> bool {
+        matches!(self.carrier, Carrier::Layer(_))
+    }
+
+    fn is_open(&self) -> bool {
+        match &self.carrier {
+            Carrier::Layer(layer) => layer.is_open(),
+            Carrier::Kernel(_) => true,
+        }
     }
 }
 
@@ -180,6 +220,8 @@ impl Connection {
             (Step::Read, Some(exchange)) => Action::Read(&mut exchange.out),
             (Step::Open, Some(exchange)) => Action::Open(&exchange.path),
             (Step::Store, Some(exchange)) => Action::Store(&exchange.path, &mut exchange.step),
+            (Step::HandOver, _) => Action::HandOver,
+            (Step::Alert(alert), _) => Action::Alert(alert),
             (Step::Linger, _) => Action::Linger,
             (Step::Close, _) => Action::Close { reset },
             (Step::Wait | Step::Send | Step::Read | Step::Open | Step::Store, _) => Action::Wait,
@@ -191,7 +233,7 @@ impl Connection {
         worker.tally.bytes_received += input.len() as u64;
         // Input does not prove that the peer reads.
         self.progressed |= self.phase != Phase::Reply;
-        if self.layer.is_some() {
+        if self.has_layer() {
             self.receive_layered(worker, input);
         } else {
             self.receive_plain(worker, input);
@@ -230,6 +272,7 @@ impl Connection {
     /// `n` bytes were sent: the first of those lent to the kernel, if any are, else the first of those queued.
     pub fn sent(&mut self, worker: &mut Worker, n: u64) {
         worker.tally.bytes_sent += n;
+        self.count_records(n);
         self.progressed = true;
         // Input after a reply is another request, with a deadline of its own. A handshake has one deadline.
         if !self.is_opening() {
@@ -404,14 +447,15 @@ impl Connection {
     /// Keeps the buffer of what has been sent for what is sent next.
     pub fn recycle(&mut self, buffer: Vec<u8>) {
         if let Some(exchange) = &mut self.exchange {
-            let out = if self.layer.is_some() { &mut exchange.wire } else { &mut exchange.out };
+            let is_layered = self.layer.as_ref().is_some_and(|layered| layered.is_here());
+            let out = if is_layered { &mut exchange.wire } else { &mut exchange.out };
             out.recycle(buffer);
         }
     }
 
-    /// True if a layer is between the connection and its protocol.
+    /// True if a layer is between the connection and its protocol, which the kernel does not carry out.
     pub fn has_layer(&self) -> bool {
-        self.layer.is_some()
+        self.layer.as_ref().is_some_and(|layered| layered.is_here())
     }
 
     /// Bytes of input that the core has not consumed.
@@ -431,7 +475,8 @@ impl Connection {
 
     fn phase_now(&self) -> Phase {
         let exchange = self.exchange.as_ref();
-        let replying = exchange.is_some_and(|exchange| !exchange.out.is_empty() || !exchange.wire.is_empty());
+        let replying = exchange.is_some_and(|exchange| !exchange.out.is_empty() || !exchange.wire.is_empty())
+            || self.alert_due().is_some();
         match self.state {
             State::Lingering => Phase::Linger,
             // From the first byte of the handshake to its last, whoever is to send.
@@ -457,6 +502,9 @@ impl Connection {
             if self.input_ended && (self.state == State::Reading || self.is_opening() && !self.is_deaf()) {
                 self.end_input(worker);
             }
+            if self.hands_over_now() {
+                return Step::HandOver;
+            }
             let (is_sent, in_flight) = match (&self.layer, &self.exchange) {
                 (_, None) => (true, false),
                 (None, Some(exchange)) => (exchange.out.is_empty(), exchange.out.lent() > 0),
@@ -470,6 +518,7 @@ impl Connection {
                 }
                 _ if in_flight => return Step::Wait,
                 _ if !is_sent => return self.sending_step(),
+                State::Reading if self.has_worn_key() => self.dismiss(worker),
                 State::Reading | State::Lingering => {
                     self.release(worker);
                     return Step::Receive;
@@ -481,6 +530,9 @@ impl Connection {
                 }
                 State::Opening | State::AwaitingFile | State::AwaitingStore => return Step::Wait,
                 State::Securing => self.secure(worker),
+                State::Closing | State::ClosingGently if let Some(alert) = self.alert_due() => {
+                    return Step::Alert(alert);
+                }
                 State::Closing | State::ClosingGently if self.has_layer_to_end() => self.end_layer(worker),
                 State::Storing => {
                     self.state = State::AwaitingStore;
@@ -624,7 +676,7 @@ impl Connection {
 impl Connection {
     /// True until the handshake is complete.
     fn is_opening(&self) -> bool {
-        self.layer.as_ref().is_some_and(|layered| !layered.layer.is_open())
+        self.layer.as_ref().is_some_and(|layered| !layered.is_open())
     }
 
     /// True if the layer's input is not processed either. A protocol that has said all it has to say before the handshake
@@ -635,7 +687,10 @@ impl Connection {
 
     /// True in the middle of a handshake or a record.
     fn is_midway(&self) -> bool {
-        self.layer.as_ref().is_some_and(|layered| layered.layer.is_midway())
+        self.layer.as_ref().is_some_and(|layered| match &layered.carrier {
+            Carrier::Layer(layer) => layer.is_midway(),
+            Carrier::Kernel(_) => false,
+        })
     }
 
     /// Input for the layer.
@@ -643,10 +698,10 @@ impl Connection {
         if self.is_deaf() {
             return;
         }
-        let Some(layered) = &mut self.layer else { return };
+        let Some(layer) = self.layer.as_mut().and_then(|layered| layered.here()) else { return };
         let mut scratch = std::mem::take(&mut worker.scratch);
         let exchange = self.exchange.get_or_insert_with(|| worker.exchange());
-        let result = layered.layer.receive(input, &mut scratch, &mut exchange.wire);
+        let result = layer.receive(input, &mut scratch, &mut exchange.wire);
         if let Ok(received) = &result
             && let Some(handshake) = received.opened
         {
@@ -686,19 +741,25 @@ impl Connection {
 
     /// Lets the layer take what the protocol has to send. Returns whether everything is sent, and whether some is in flight.
     fn advance_layer(&mut self, worker: &mut Worker) -> (bool, bool) {
+        let hands_over = self.will_hand_over();
         let (Some(layered), Some(exchange)) = (&mut self.layer, &mut self.exchange) else {
             return (true, false);
         };
         let Exchange { out, wire, .. } = &mut **exchange;
+        let Carrier::Layer(layer) = &mut layered.carrier else {
+            return (out.is_empty(), out.lent() > 0);
+        };
         if out.is_empty() || self.state == State::Closed {
             return (wire.is_empty(), wire.lent() > 0);
         }
         if layered.ended {
             out.clear();
-        } else if layered.layer.is_open() && !wire.is_begun() && wire.len() < WIRE_MAX {
+        } else if hands_over {
+            // The kernel encrypts it, once what is left of the handshake is sent.
+        } else if layer.is_open() && !wire.is_begun() && wire.len() < WIRE_MAX {
             // A reply is sent with the first part of its file: one send takes both, and an error can still be reported.
             let must_read = wire.is_empty() && out.file_to_read().is_some();
-            if !must_read && let Err(failure) = layered.layer.send(out, &mut worker.scratch, wire) {
+            if !must_read && let Err(failure) = layer.send(out, &mut worker.scratch, wire) {
                 worker.tally.layer_failed(failure);
                 self.state = State::Closed;
             }
@@ -709,9 +770,9 @@ impl Connection {
     /// How to go on sending.
     fn sending_step(&self) -> Step {
         match (&self.layer, &self.exchange) {
-            (Some(layered), Some(exchange)) if exchange.wire.is_empty() => {
+            (Some(layered), Some(exchange)) if layered.is_here() && exchange.wire.is_empty() => {
                 // What the protocol says first waits for the handshake; only files wait for anything else.
-                if layered.layer.is_open() { Step::Read } else { Step::Receive }
+                if layered.is_open() { Step::Read } else { Step::Receive }
             }
             _ => Step::Send,
         }
@@ -741,9 +802,13 @@ impl Connection {
     fn end_layer(&mut self, worker: &mut Worker) {
         let Some(layered) = &mut self.layer else { return };
         layered.ended = true;
-        if layered.layer.is_open() {
-            let exchange = self.exchange.get_or_insert_with(|| worker.exchange());
-            layered.layer.end(&mut exchange.wire);
+        match &mut layered.carrier {
+            Carrier::Layer(layer) if layer.is_open() => {
+                let exchange = self.exchange.get_or_insert_with(|| worker.exchange());
+                layer.end(&mut exchange.wire);
+            }
+            Carrier::Layer(_) => {}
+            Carrier::Kernel(kernel) => kernel.say(CLOSE_NOTIFY),
         }
     }
 }

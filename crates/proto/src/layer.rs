@@ -43,6 +43,33 @@ pub trait Layer: Send {
 
     /// True in the middle of a handshake or of a record.
     fn is_midway(&self) -> bool;
+
+    /// True if the kernel could carry on now, once what is queued for the socket is sent: the handshake is complete, and what
+    /// was received ended with a record.
+    fn can_hand_over(&self) -> bool {
+        false
+    }
+
+    /// What the kernel needs to carry on. `None` if there is nothing that it could use; the layer is gone in either case.
+    fn hand_over(self: Box<Self>) -> Option<KernelKeys> {
+        None
+    }
+}
+
+/// The keys of a connection's two directions, in the layout that the kernel takes (`struct tls12_crypto_info_*` in
+/// include/uapi/linux/tls.h).
+#[derive(Clone, PartialEq, Eq)]
+pub struct KernelKeys {
+    /// What is sent.
+    pub send: Vec<u8>,
+    /// What is received.
+    pub receive: Vec<u8>,
+}
+
+impl Debug for KernelKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KernelKeys")
+    }
 }
 
 /// What a layer found in its input, besides bytes for the protocol.

@@ -28,7 +28,7 @@ mod worker;
 pub use connection::{Action, Connection, FileFailure, Intake};
 pub use entry::{ProtocolEntry, ProtocolOptions, TlsBegins};
 pub use exchange::{Counts, Exchange};
-pub use layer::{Handshake, Layer, LayerFailure, Layers, Received, Scratch};
+pub use layer::{Handshake, KernelKeys, Layer, LayerFailure, Layers, Received, Scratch};
 pub use log::{Log, LogSink, LoggedReply};
 pub use outbox::{Block, FileHandle, Gathered, Outbox, PATTERN, Segment, pattern_at};
 pub use registry::{PROTOCOLS, find};

@@ -144,6 +144,8 @@ pub struct Tally {
     pub handshakes: u64,
     /// Those of them that resumed an earlier session.
     pub handshakes_resumed: u64,
+    /// Connections whose layer the kernel has taken over.
+    pub layers_in_kernel: u64,
     /// Connections on which the layer was expected and the protocol came.
     pub layer_absent: u64,
     /// Connections whose peer supports nothing that the server does.

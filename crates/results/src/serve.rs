@@ -92,6 +92,8 @@ pub struct TlsCounts {
     pub handshakes: u64,
     /// Those of them that resumed a session.
     pub resumed: u64,
+    /// Connections that the kernel encrypted behind the handshake.
+    pub in_kernel: u64,
 }
 
 /// Mail that a server accepted.

@@ -399,7 +399,7 @@ fn the_counters_of_a_server_come_back_whole() {
         requests: 5,
         bytes: serve::Bytes { received: 1, sent: 2 },
         mail: MailCounts { recipients_accepted: 1, messages: 2, recipients: 3 },
-        tls: Some(TlsCounts { handshakes: 2, resumed: 1 }),
+        tls: Some(TlsCounts { handshakes: 2, resumed: 1, in_kernel: 2 }),
         errors: BTreeMap::from([("reset".into(), 1)]),
         cpu_user_s: 0.5,
         cpu_system_s: 0.25,

@@ -1,12 +1,15 @@
 //! Whether a plan is consistent, and whether this kernel supports it.
 
+use pitot_proto::TlsBegins;
 use pitot_results::Failure;
 
 use crate::disk::{DiskPlan, Route};
 use crate::failure::unavailable;
+use crate::kernel_tls;
 use crate::mechanism::{Kind, Mechanism};
 use crate::model::{Listens, Model};
 use crate::plan::ServePlan;
+use crate::tls::InKernel;
 
 /// Checks a plan.
 ///
@@ -32,6 +35,9 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
                 "use an engine that reads into memory, such as pread or pool, or omit --disk",
             ));
         }
+    }
+    if plan.tls.as_ref().is_some_and(|tls| tls.in_kernel != InKernel::No) {
+        check_kernel_tls(plan)?;
     }
     check_listen(plan)?;
     if plan.file_cache.lists && model.splits_files {
@@ -59,6 +65,33 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// Checks whether the kernel can encrypt for this server.
+fn check_kernel_tls(plan: &ServePlan) -> Result<(), Failure> {
+    if plan.protocol.tls == TlsBegins::OnRequest {
+        return Err(Failure::misuse(
+            format!("--ktls is for TLS from the start, and {} has it when a client asks", plan.protocol.name),
+            "omit it, or serve http",
+        ));
+    }
+    if !kernel_tls::has_kernel_tls(plan.mechanism) {
+        return Err(Failure::misuse(
+            format!(
+                "--ktls is not for mechanism {}: its receives do not tell an alert from data, and its sockets are no descriptors \
+                 for sendfile(2)",
+                plan.mechanism.name
+            ),
+            "omit it, or use --mechanism epoll-et",
+        ));
+    }
+    if plan.listen.is_unix() {
+        return Err(Failure::misuse(
+            format!("--ktls is of TCP, and {} is none of its addresses", plan.listen),
+            "omit it, or listen on an ADDRESS:PORT",
+        ));
+    }
+    kernel_tls::probe().map_err(unavailable)
 }
 
 /// Checks what depends on where the server listens.

@@ -61,6 +61,8 @@ pub enum Count {
     TlsHandshakes,
     /// Those of them that resumed a session.
     TlsResumed,
+    /// Connections that the kernel encrypts.
+    TlsInKernel,
     /// Connections that spoke without TLS where it was expected.
     TlsAbsent,
     /// Connections whose client supports nothing that the server does.
@@ -79,7 +81,7 @@ pub enum Count {
 
 impl Count {
     /// All of them, with the names that the JSON uses.
-    pub const ALL: [(Count, &'static str); 33] = [
+    pub const ALL: [(Count, &'static str); 34] = [
         (Count::Accepted, "accepted"),
         (Count::Closed, "closed"),
         (Count::Requests, "requests"),
@@ -106,6 +108,7 @@ impl Count {
         (Count::StoreFailed, "delivery_failed"),
         (Count::TlsHandshakes, "tls_handshakes"),
         (Count::TlsResumed, "tls_resumed"),
+        (Count::TlsInKernel, "tls_in_kernel"),
         (Count::TlsAbsent, "tls_absent"),
         (Count::TlsIncompatible, "tls_incompatible"),
         (Count::TlsRefused, "tls_refused"),
@@ -223,6 +226,7 @@ impl WorkerCounters {
             recipients,
             handshakes,
             handshakes_resumed,
+            layers_in_kernel,
             layer_absent,
             layer_incompatible,
             layer_refused,
@@ -250,6 +254,7 @@ impl WorkerCounters {
             (Count::Recipients, recipients),
             (Count::TlsHandshakes, handshakes),
             (Count::TlsResumed, handshakes_resumed),
+            (Count::TlsInKernel, layers_in_kernel),
             (Count::TlsAbsent, layer_absent),
             (Count::TlsIncompatible, layer_incompatible),
             (Count::TlsRefused, layer_refused),

@@ -11,6 +11,7 @@ pub mod errno;
 pub mod ethtool;
 mod eventfd;
 pub mod guardian;
+pub mod ktls;
 pub mod limits;
 pub mod loop_device;
 pub mod loopback;

@@ -71,6 +71,7 @@ impl Run {
             plan.seed = self.seed;
         }
         self.amount.change(&mut plan)?;
+        let catalog = if plan.is_in_guests() { catalog.on_other_kernels() } else { catalog };
         let mut prepared = prepare_elsewhere(plan, text, &catalog)?;
         self.amount.fit(&mut prepared)?;
         check::check(&prepared, Some(&name))?;

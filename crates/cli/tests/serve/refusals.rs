@@ -126,3 +126,27 @@ fn pairs_that_make_no_sense_are_refused_with_the_reason() {
     // An address of documentation, which no host has.
     refused(pitot(&["http", "--listen", "192.0.2.1:0"]));
 }
+
+#[test]
+fn tls_of_the_kernel_is_refused_where_it_cannot_be() {
+    let with = |arguments: &[&str]| {
+        refused(pitot(&[&["http", "--tls", "self-signed", "--ktls"], arguments].concat()))
+    };
+    let uring = pitot_serve::find_mechanism("uring").expect("a mechanism");
+    if (uring.probe)().is_ok() {
+        let [what, cure] = with(&["--mechanism", "uring"]);
+        assert!(what.contains("uring") && cure.contains("epoll-et"), "{what} {cure}");
+    }
+    let file = tempfile::tempdir().expect("a folder");
+    let [what, _] = with(&["--listen", &format!("unix:{}", file.path().join("socket").display())]);
+    assert!(what.contains("--ktls is of TCP"), "{what}");
+    let [what, _] = refused(pitot(&["smtp", "--tls", "self-signed", "--ktls"]));
+    assert!(what.contains("when a client asks"), "{what}");
+    if let Err(missing) = pitot_serve::probe_kernel_tls() {
+        for model in ["loop", "thread", "prefork", "tokio", "spawn"] {
+            let [what, cure] = with(&["--model", model]);
+            assert_eq!((what, cure), (format!("pitot: {missing}"), format!("  {}", missing.cure)));
+        }
+        assert!(missing.cure.contains("modprobe"), "{missing:?}");
+    }
+}

@@ -317,10 +317,12 @@ fn check_pair(catalog: &Catalog, server: &Settings) -> Result<(), String> {
             None => return Ok(()),
         },
     };
-    match catalog.why_impossible(&model, &mechanism) {
-        Some(reason) => Err(reason.to_owned()),
-        None => Ok(()),
+    if let Some(reason) = catalog.why_impossible(&model, &mechanism) {
+        return Err(reason.to_owned());
     }
+    let given = server.0.iter().filter(|(_, value)| *value != Value::Flag(false));
+    let reason = given.filter_map(|(option, _)| catalog.why_impossible_option(option, &mechanism)).next();
+    reason.map_or(Ok(()), |reason| Err(reason.to_owned()))
 }
 
 fn check_descriptors(

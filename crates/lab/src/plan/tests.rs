@@ -1,6 +1,6 @@
 use super::*;
 use crate::statistics::Statistic;
-use crate::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
+use crate::{Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
 
 pub(crate) fn catalog() -> Catalog {
     let words = |list: &[&str]| list.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
@@ -34,6 +34,14 @@ pub(crate) fn catalog() -> Catalog {
             mechanism: "uring".into(),
             reason: "a process per connection has nothing to multiplex".into(),
         }],
+        impossible_options: vec![
+            ImpossibleOption {
+                option: "quiet".into(),
+                mechanism: Some("select".into()),
+                reason: "select is never quiet".into(),
+            },
+            ImpossibleOption { option: "ktls".into(), mechanism: None, reason: "no kernel has it".into() },
+        ],
         serve_options: vec![
             option("listen", true, &[]),
             option("disk-told", true, &[]),
@@ -43,6 +51,7 @@ pub(crate) fn catalog() -> Catalog {
             option("workers", true, &[]),
             option("root", true, &[]),
             option("quiet", false, &[]),
+            option("ktls", false, &[]),
             option("tls", true, &[]),
         ],
         load_options: vec![
@@ -558,4 +567,26 @@ fn mistakes_with_settings_of_the_host_are_reported_with_their_cure() {
     assert_eq!(error.what, "`found` is the level at which nothing is changed");
     let error = parse("[settings.a]\n[factors]\nsettings = [\"a\"]");
     assert_eq!(error.what, "`settings.a` sets nothing");
+}
+
+#[test]
+fn an_option_that_cannot_be_used_here_is_a_reason_to_skip() {
+    let of = |text: &str| {
+        let plan = Plan::parse("plan.toml", text, &catalog()).unwrap();
+        let (cells, skips) = expand(&plan, &catalog(), &HostLimits { descriptors: 20_000, missing: vec![] });
+        (cells.len(), skips.into_iter().map(|skip| skip.reason).collect::<Vec<_>>())
+    };
+    let quiet = "[server]\nprotocol = \"http\"\nquiet = true\n[factors]\nserver = [\"loop+epoll-et\", \"loop+select\"]\n";
+    assert_eq!(of(quiet), (1, vec!["select is never quiet".to_owned()]));
+    assert_eq!(of(&quiet.replace("true", "false")), (2, vec![]));
+    let (cells, reasons) = of(&quiet.replace("quiet = true", "ktls = true"));
+    assert_eq!((cells, reasons), (0, vec!["no kernel has it".to_owned(); 2]));
+    // Another kernel may have it; that a mechanism has not is true of all.
+    let plan = |text: &str| Plan::parse("plan.toml", text, &catalog()).unwrap();
+    let elsewhere = |text: &str| {
+        let host = HostLimits { descriptors: 20_000, missing: vec![] };
+        expand(&plan(text), &catalog().on_other_kernels(), &host).0.len()
+    };
+    assert_eq!(elsewhere(&quiet.replace("quiet = true", "ktls = true")), 2);
+    assert_eq!(elsewhere(quiet), 1);
 }

@@ -125,6 +125,7 @@ pub(super) fn catalog() -> Catalog {
             mechanism: "uring".into(),
             reason: "io_uring is switched off".into(),
         }],
+        impossible_options: Vec::new(),
         serve_options: vec![option("model"), option("mechanism")],
         load_options: vec![option("connections")],
         programs: vec![ProgramWord {

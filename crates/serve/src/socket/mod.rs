@@ -10,6 +10,7 @@ use pitot_proto::{Action, Connection, FileFailure, StoreError, StoreStep, Tick, 
 use pitot_sys::socket;
 
 use crate::disk::Route;
+use crate::kernel_tls;
 use crate::send::{self, Sent, send_once};
 use crate::server::{Env, Server};
 
@@ -141,13 +142,19 @@ impl<S: AsFd> SocketConnection<S> {
                     Ok(0) => self.connection.ended(),
                     Ok(n) => {
                         received += n;
-                        // A short receive has emptied the socket (epoll(7)); further input is reported again.
-                        drained = n < scratch.len() && !self.input_ending;
+                        // A short receive has emptied the socket (epoll(7)); further input is reported again. Where the
+                        // kernel decrypts it may also have met the end of a record.
+                        drained = n < scratch.len() && !self.input_ending && !self.connection.is_in_kernel();
                         self.connection.received(&mut env.worker, &scratch[..n]);
                     }
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Turn::AwaitInput,
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                    Err(_) => self.connection.broken(&mut env.worker),
+                    Err(e) => {
+                        let (socket, worker) = (&self.socket, &mut env.worker);
+                        if !kernel_tls::receive(socket, &mut self.connection, worker, &e, scratch) {
+                            self.connection.broken(worker);
+                        }
+                    }
                 },
                 Action::Send(_) if sent >= TURN_BYTES => return Turn::Again,
                 // A reply is sent with its first block: one send takes both, and an error can still be reported.
@@ -185,6 +192,15 @@ impl<S: AsFd> SocketConnection<S> {
                     self.connection.stored(&mut env.worker, answer);
                 }
                 Action::Wait => return Turn::AwaitHelper,
+                Action::HandOver => {
+                    kernel_tls::hand_over(&self.socket, &mut self.connection, &mut env.worker);
+                }
+                Action::Alert(alert) => {
+                    let (socket, worker) = (&self.socket, &mut env.worker);
+                    if kernel_tls::send_alert(socket, &mut self.connection, worker, alert) == Sent::Full {
+                        return Turn::AwaitRoom;
+                    }
+                }
                 Action::Linger => {
                     if socket::finish_sending(&self.socket).is_err() {
                         return Turn::Over;

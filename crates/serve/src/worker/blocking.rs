@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::accept::AcceptFailure;
 use crate::counters::{Count, WorkerCounters};
 use crate::disk::{self, Disk, DiskPlan, Route, Started};
+use crate::kernel_tls;
 use crate::send::{self, Sent, send_once};
 use crate::server::{Env, Server};
 
@@ -221,6 +222,12 @@ impl BlockingSocket<'_> {
                     let answer = env.store(path, step);
                     connection.stored(&mut env.worker, answer);
                 }
+                Action::HandOver => kernel_tls::hand_over(&*self.fd, connection, &mut env.worker),
+                Action::Alert(alert) => {
+                    if kernel_tls::send_alert(&*self.fd, connection, &mut env.worker, alert) == Sent::Full {
+                        connection.expired(&mut env.worker);
+                    }
+                }
                 Action::Linger => {
                     if socket::finish_sending(&*self.fd).is_err() {
                         connection.cut();
@@ -285,6 +292,11 @@ impl BlockingSocket<'_> {
                 }
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => connection.expired(&mut env.worker),
+            Err(e) if connection.is_in_kernel() => {
+                if !kernel_tls::receive(&*self.fd, connection, &mut env.worker, &e, scratch) {
+                    connection.broken(&mut env.worker);
+                }
+            }
             Err(_) => connection.broken(&mut env.worker),
         }
     }

@@ -442,6 +442,9 @@ impl Loop {
                     threads.step(token, path, step);
                     break;
                 }
+                // Its plan was refused: what the kernel says of records cannot be received this way.
+                Action::HandOver => conn.connection.keeps_layer(),
+                Action::Alert(_) => conn.connection.alerted(),
                 Action::Linger => self.ring.finish_sending(fd),
                 Action::Close { reset } => return self.close(token, reset),
             }

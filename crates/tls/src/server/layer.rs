@@ -3,13 +3,15 @@
 //! rustls's unbuffered interface works on memory of the caller: what arrives is decrypted where the worker's scratch memory
 //! has it, and records are written to where they are sent from. An idle connection keeps no buffer.
 
-use pitot_proto::{Handshake, Layer, LayerFailure, Outbox, Received, Scratch};
+use pitot_proto::{Handshake, KernelKeys, Layer, LayerFailure, Outbox, Received, Scratch};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError, UnbufferedStatus,
     WriteTraffic,
 };
 use rustls::{Error, HandshakeKind};
+
+use super::kernel;
 
 /// Bytes of the protocol in a record (RFC 8446 section 5.1).
 const RECORD_BYTES: usize = 16 << 10;
@@ -28,11 +30,22 @@ pub(super) struct TlsLayer {
     is_open: bool,
     /// Nothing has been received yet.
     is_fresh: bool,
+    /// The peer has said that nothing follows.
+    is_ended: bool,
+    /// The kernel is to carry on when the handshake is complete.
+    goes_to_kernel: bool,
 }
 
 impl TlsLayer {
-    pub(super) fn new(connection: UnbufferedServerConnection) -> TlsLayer {
-        TlsLayer { connection: Box::new(connection), pending: Box::default(), is_open: false, is_fresh: true }
+    pub(super) fn new(connection: UnbufferedServerConnection, goes_to_kernel: bool) -> TlsLayer {
+        TlsLayer {
+            connection: Box::new(connection),
+            pending: Box::default(),
+            is_open: false,
+            is_fresh: true,
+            is_ended: false,
+            goes_to_kernel,
+        }
     }
 
     /// Processes the records in `received`. Returns how much of it is processed.
@@ -158,7 +171,9 @@ impl Layer for TlsLayer {
             self.last_words(wire);
             return Err(failure);
         }
-        if !found.ended {
+        if found.ended {
+            self.is_ended = true;
+        } else {
             self.pending = rest.into();
         }
         Ok(found)
@@ -221,6 +236,15 @@ impl Layer for TlsLayer {
 
     fn is_midway(&self) -> bool {
         !self.pending.is_empty() || !self.is_open && !self.is_fresh
+    }
+
+    fn can_hand_over(&self) -> bool {
+        self.goes_to_kernel && self.is_open && !self.is_ended && self.pending.is_empty()
+    }
+
+    fn hand_over(self: Box<Self>) -> Option<KernelKeys> {
+        let (secrets, connection) = self.connection.dangerous_into_kernel_connection().ok()?;
+        kernel::keys(connection.protocol_version(), &secrets)
     }
 }
 

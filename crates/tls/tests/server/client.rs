@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use pitot_proto::http::Http;
 use pitot_proto::{Layers, ProtocolOptions};
 use pitot_proto_harness::{Files, Held, Pump};
-use pitot_tls::server::{Identity, SECRET_BYTES, Secret, TlsServer};
+use pitot_tls::server::{Identity, KernelCipher, SECRET_BYTES, Secret, TlsServer};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -24,6 +24,12 @@ fn identity() -> &'static Identity {
 pub(crate) fn layers_with(secret: u8) -> Arc<dyn Layers> {
     let secret = Secret::from_bytes([secret; SECRET_BYTES]);
     Arc::new(TlsServer::new(identity(), &secret, &[b"http/1.1"]).unwrap())
+}
+
+/// A server whose kernel is to carry on.
+pub(crate) fn layers_with_kernel(ciphers: &[KernelCipher]) -> Arc<dyn Layers> {
+    let secret = Secret::from_bytes([1; SECRET_BYTES]);
+    Arc::new(TlsServer::with_kernel(identity(), &secret, &[b"http/1.1"], ciphers).unwrap())
 }
 
 pub(crate) fn layers() -> Arc<dyn Layers> {
@@ -56,7 +62,7 @@ pub(crate) struct Client {
     /// The server has said that nothing follows.
     pub(crate) closed: bool,
     pub(crate) error: Option<rustls::Error>,
-    taken: usize,
+    pub(crate) taken: usize,
 }
 
 impl Client {

@@ -3,5 +3,6 @@
 
 mod client;
 mod handshakes;
+mod kernel;
 mod replies;
 mod starttls;

@@ -74,7 +74,7 @@ impl Run {
         };
         let lock = self.lock(&plan.name, stop)?;
         let pitot = own_path()?;
-        let catalog = catalog()?;
+        let catalog = catalog()?.on_other_kernels();
         let mut prepared = prepared;
         let mut guests = match &mut prepared {
             Some(prepared) => {
