@@ -67,6 +67,12 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether sockets of this mechanism can be those that the kernel encrypts. The receives of a ring do not tell an alert from
+/// data.
+pub fn has_kernel_tls(mechanism: &Mechanism) -> bool {
+    !matches!(mechanism.kind, Kind::Completion { .. })
+}
+
 /// Checks whether the kernel can encrypt for this server.
 fn check_kernel_tls(plan: &ServePlan) -> Result<(), Failure> {
     if plan.protocol.tls == TlsBegins::OnRequest {
@@ -75,7 +81,7 @@ fn check_kernel_tls(plan: &ServePlan) -> Result<(), Failure> {
             "omit it, or serve http",
         ));
     }
-    if !kernel_tls::has_kernel_tls(plan.mechanism) {
+    if !has_kernel_tls(plan.mechanism) {
         return Err(Failure::misuse(
             format!(
                 "--ktls is not for mechanism {}: its receives do not tell an alert from data, and its sockets are no descriptors \

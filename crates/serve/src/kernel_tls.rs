@@ -8,7 +8,6 @@ use pitot_sys::{Unavailable, ktls};
 use pitot_tls::server::KernelCipher;
 use rustix::io::Errno;
 
-use crate::mechanism::{Kind, Mechanism};
 use crate::send::Sent;
 
 /// The content type of alerts (RFC 8446 section 5.1).
@@ -20,12 +19,6 @@ pub fn ciphers() -> Vec<KernelCipher> {
         .into_iter()
         .filter(|cipher| cipher.samples().iter().all(|keys| ktls::takes(keys)))
         .collect()
-}
-
-/// Whether sockets of this mechanism can be those that the kernel encrypts. The receives of a ring do not tell an alert from
-/// data.
-pub fn has_kernel_tls(mechanism: &Mechanism) -> bool {
-    !matches!(mechanism.kind, Kind::Completion { .. })
 }
 
 /// Whether the kernel has TLS, with a cipher at least.

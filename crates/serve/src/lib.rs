@@ -38,10 +38,11 @@ mod worker;
 
 pub use access_log::LogTarget;
 pub use address::Address;
+pub use check::has_kernel_tls;
 pub use counters::{Count, Counters};
 pub use disk::{DiskPlan, Route};
 pub use files::FileCache;
-pub use kernel_tls::{has_kernel_tls, probe as probe_kernel_tls};
+pub use kernel_tls::probe as probe_kernel_tls;
 pub use limits::Limits;
 pub use mechanism::{Kind, MECHANISMS, Mechanism, find as find_mechanism};
 pub use model::{Listens, MODELS, Model, find as find_model};
