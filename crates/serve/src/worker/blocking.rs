@@ -222,12 +222,8 @@ impl BlockingSocket<'_> {
                     let answer = env.store(path, step);
                     connection.stored(&mut env.worker, answer);
                 }
-                Action::HandOver => kernel_tls::hand_over(&*self.fd, connection, &mut env.worker),
-                Action::Alert(alert) => {
-                    if kernel_tls::send_alert(&*self.fd, connection, &mut env.worker, alert) == Sent::Full {
-                        connection.expired(&mut env.worker);
-                    }
-                }
+                Action::HandOver => self.hand_over(connection, env),
+                Action::Alert(alert) => self.send_alert(connection, env, alert),
                 Action::Linger => {
                     if socket::finish_sending(&*self.fd).is_err() {
                         connection.cut();
@@ -292,12 +288,33 @@ impl BlockingSocket<'_> {
                 }
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => connection.expired(&mut env.worker),
-            Err(e) if connection.is_in_kernel() => {
-                if !kernel_tls::receive(&*self.fd, connection, &mut env.worker, &e, scratch) {
-                    connection.broken(&mut env.worker);
-                }
-            }
-            Err(_) => connection.broken(&mut env.worker),
+            Err(e) => self.receive_no_data(connection, env, &e, scratch),
+        }
+    }
+
+    // These are functions of their own so that they take no room on the stack of a thread whose connection has none of it.
+
+    fn hand_over(&self, connection: &mut Connection, env: &mut Env) {
+        kernel_tls::hand_over(&*self.fd, connection, &mut env.worker);
+    }
+
+    fn send_alert(&self, connection: &mut Connection, env: &mut Env, alert: [u8; 2]) {
+        // SO_SNDTIMEO is the timeout of an alert, as that of a reply.
+        if kernel_tls::send_alert(&*self.fd, connection, &mut env.worker, alert) == Sent::Full {
+            connection.expired(&mut env.worker);
+        }
+    }
+
+    /// An error of a receive: the kernel has met a record that is no data, or the socket is broken.
+    fn receive_no_data(
+        &self,
+        connection: &mut Connection,
+        env: &mut Env,
+        error: &io::Error,
+        scratch: &mut [u8],
+    ) {
+        if !kernel_tls::receive(&*self.fd, connection, &mut env.worker, error, scratch) {
+            connection.broken(&mut env.worker);
         }
     }
 
