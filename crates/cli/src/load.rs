@@ -200,7 +200,8 @@ pub(crate) struct Load {
     #[arg(long, help_heading = "Requests")]
     verify: bool,
     /// Give each request a name of its own, in place of {receipt} in the path of an upload or as the Message-ID of a mail, and say
-    /// in the JSON result which of them the server has acknowledged, so that it can be seen whether it still has them.
+    /// in the JSON result which of them the server has acknowledged, so that it can be seen whether it still has them. With
+    /// --intervals each line says it of its own interval, and the result of none.
     #[arg(long, help_heading = "Requests")]
     receipts: bool,
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pitot_meter::{Histogram, Nanos};
 use pitot_results::load::{ErrorRow, Second, Steps};
 
-use crate::tally::{Interval, Tally, add_errors};
+use crate::tally::{Acknowledgements, Interval, Tally, add_all_acknowledged, add_errors};
 
 /// Called for each second that all sources have reported, with its response times.
 pub(crate) type Finished<'a> = dyn FnMut(&Collector, &Second, &Histogram) + 'a;
@@ -33,6 +33,8 @@ pub(crate) struct Collector {
     pub(crate) peak_open: u64,
     /// The measured part by its steps, where they are asked for; where its seconds are not kept, the last one.
     steps: Option<Steps>,
+    /// What was acknowledged in the second that was finished last, if seconds are not kept.
+    acknowledged: Acknowledgements,
 }
 
 impl Collector {
@@ -53,6 +55,7 @@ impl Collector {
             open_ns: 0,
             peak_open: 0,
             steps: None,
+            acknowledged: Acknowledgements::new(),
         }
     }
 
@@ -126,6 +129,11 @@ impl Collector {
                 }
                 (None, _) => {}
             }
+            if self.series.is_some() {
+                add_all_acknowledged(&mut self.tally.acknowledged, &interval.acknowledged);
+            } else {
+                self.acknowledged = interval.acknowledged;
+            }
             finished(self, &second, &interval.response);
         }
     }
@@ -138,6 +146,11 @@ impl Collector {
     /// The steps of the second that was finished last, if seconds are not kept.
     pub(crate) fn steps_of_second(&self) -> Option<&Steps> {
         self.steps.as_ref().filter(|_| self.series.is_none())
+    }
+
+    /// What was acknowledged in the second that was finished last, if seconds are not kept; otherwise the tally has it.
+    pub(crate) fn acknowledged_in_second(&self) -> Option<&Acknowledgements> {
+        self.series.is_none().then_some(&self.acknowledged)
     }
 
     /// The series with missed arrivals in the seconds in which they were due, as is known at the end only.

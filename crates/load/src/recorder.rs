@@ -7,13 +7,13 @@ mod statuses;
 use std::sync::mpsc::{Receiver, Sender};
 
 use pitot_meter::Nanos;
-use pitot_proto::client::Handshake;
+use pitot_proto::client::{Acknowledged, Handshake};
 use pitot_results::load::{ErrorRow, Window};
 use pitot_sys::{sched, usage};
 
 use crate::message::Message;
 use crate::sample::{ErrorKind, ErrorPhase, Outcome, Sample};
-use crate::tally::{Interval, StormEnd, Tally, status_class, thread_use};
+use crate::tally::{Interval, StormEnd, Tally, add_acknowledged, status_class, thread_use};
 
 use slices::Beginning;
 pub(crate) use slices::SliceRecord;
@@ -193,6 +193,18 @@ impl Recorder {
     #[inline]
     pub(crate) fn measured(&self, intended: Nanos) -> bool {
         intended >= self.measure_at
+    }
+
+    /// Whether the measured part has begun.
+    pub(crate) fn is_measuring(&self) -> bool {
+        self.measuring
+    }
+
+    /// The server has acknowledged requests that have names.
+    pub(crate) fn acknowledged(&mut self, told: Acknowledged) {
+        if !told.numbers.is_empty() {
+            add_acknowledged(&mut self.interval.acknowledged, &told.connection, &told.numbers);
+        }
     }
 
     /// A request begins; true if it belongs to the measured part.
@@ -400,7 +412,8 @@ impl Recorder {
             let second = self.interval.second;
             let begins = self.measure_at + Nanos(second * SECOND.0);
             // A run without a fixed end may end just as a second begins.
-            if second == 0 || begins < now || self.interval.completed > 0 || self.interval.errors > 0 {
+            let counted = self.interval.completed > 0 || self.interval.errors > 0;
+            if second == 0 || begins < now || counted || !self.interval.acknowledged.is_empty() {
                 self.hand_over(second + 1);
             }
             let before = self.clocks_at_start;
@@ -409,6 +422,8 @@ impl Recorder {
             let wall = now.since(self.measure_at);
             self.tally.threads.push(thread_use(cpu, run_queue, wall, self.late_max));
             self.tally.window = Some(Window { start: self.measure_at.0, end: now.0 });
+        } else {
+            self.tally.acknowledged = std::mem::take(&mut self.interval.acknowledged);
         }
         let from = if self.measure_at == Nanos::MAX { now } else { self.measure_at };
         self.tally.errors = self.error_rows(from);

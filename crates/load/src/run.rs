@@ -7,7 +7,7 @@ use pitot_meter::{Nanos, now};
 use pitot_results::load::{
     self, Bytes, Client, LoadResult, SCHEMA, SearchResult, Second, Step, Storm, Window,
 };
-use pitot_results::receipts::Receipts;
+use pitot_results::receipts::{Acknowledged, Receipts};
 use pitot_results::{Failure, Latencies, Printed, VerdictKind, rfc3339};
 use serde_json::Value;
 
@@ -22,6 +22,7 @@ use crate::prepared::PreparedRun;
 use crate::processes::{Processes, Respawn};
 use crate::report::{self, INTERRUPTED, Report};
 use crate::silence;
+use crate::tally::Acknowledgements;
 use crate::threads::Threads;
 use crate::verdict;
 use crate::watch::{Progress, Watch};
@@ -276,6 +277,7 @@ impl Supervisor<'_> {
         take(&mut self.collector, &mut |collector, second, response| {
             watch.second(&Progress {
                 steps: collector.steps_of_second(),
+                receipts: receipts_of(plan.receipts.as_ref(), collector.acknowledged_in_second()),
                 second,
                 response,
                 errors: collector.errors,
@@ -293,6 +295,19 @@ impl Supervisor<'_> {
             self.end(&why);
         }
     }
+}
+
+/// What the server has acknowledged, for a reader.
+fn receipts_of(blank: Option<&Receipts>, acknowledged: Option<&Acknowledgements>) -> Option<Receipts> {
+    let (blank, acknowledged) = (blank?, acknowledged?);
+    let connections = acknowledged
+        .iter()
+        .map(|(connection, numbers)| Acknowledged {
+            connection: connection.clone(),
+            numbers: numbers.clone(),
+        })
+        .collect();
+    Some(Receipts { connections, ..blank.clone() })
 }
 
 /// The figures up to a second that is over.
@@ -392,10 +407,7 @@ impl Measured {
                 .as_ref()
                 .map(|sessions| sessions.result(self.asked(plan, pace), length.as_secs_f64())),
             protocol: tally.protocol.clone(),
-            receipts: plan
-                .receipts
-                .clone()
-                .map(|receipts| Receipts { connections: tally.acknowledged.clone(), ..receipts }),
+            receipts: receipts_of(plan.receipts.as_ref(), Some(&tally.acknowledged)),
             unanswered_since_s: silence::at_the_end(tally).map(|silence| silence.since.as_secs_f64()),
             series: collector.series(),
             steps: collector.whole_steps().cloned(),

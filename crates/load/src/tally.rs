@@ -6,7 +6,7 @@ use pitot_meter::{Histogram, Nanos};
 use pitot_results::load::{
     ConnectionCounts, ErrorRow, IdleCounts, RequestCounts, ThreadUse, WarmupCounts, Window,
 };
-use pitot_results::receipts::Acknowledged;
+use pitot_results::receipts::add_range;
 use serde::{Deserialize, Serialize};
 
 use crate::handshakes::Handshakes;
@@ -63,9 +63,12 @@ pub(crate) struct Tally {
     pub(crate) sessions: Option<Box<SessionTally>>,
     /// What the protocol counted by itself, warm-up and all.
     pub(crate) protocol: BTreeMap<String, u64>,
-    /// By connection, if requests had names of their own.
-    pub(crate) acknowledged: Vec<Acknowledged>,
+    /// What was acknowledged, if requests had names and no second was measured; otherwise it goes by the second.
+    pub(crate) acknowledged: Acknowledgements,
 }
+
+/// What the server has acknowledged of requests that have names: by connection, the ranges of their numbers.
+pub(crate) type Acknowledgements = BTreeMap<String, Vec<(u64, u64)>>;
 
 /// How far a storm got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +111,8 @@ pub(crate) struct Interval {
     pub(crate) response: Histogram,
     /// The same in parts of the second, where they are asked for.
     pub(crate) steps: StepCounts,
+    /// What was acknowledged since the second before, if requests have names.
+    pub(crate) acknowledged: Acknowledgements,
 }
 
 impl Tally {
@@ -169,7 +174,7 @@ impl Tally {
         for (name, count) in &other.protocol {
             self.count(name, *count);
         }
-        self.acknowledged.extend_from_slice(&other.acknowledged);
+        add_all_acknowledged(&mut self.acknowledged, &other.acknowledged);
         if let Some(pages) = &other.pages {
             self.pages.get_or_insert_default().merge(pages);
         }
@@ -213,6 +218,17 @@ pub(crate) fn add_errors(all: &mut Vec<ErrorRow>, others: &[ErrorRow]) {
     }
 }
 
+/// Adds what was acknowledged on a connection, later than what is known of it.
+pub(crate) fn add_acknowledged(all: &mut Acknowledgements, connection: &str, numbers: &[(u64, u64)]) {
+    let known = all.entry(connection.to_owned()).or_default();
+    numbers.iter().for_each(|range| add_range(known, *range));
+}
+
+/// The same for many connections.
+pub(crate) fn add_all_acknowledged(all: &mut Acknowledgements, more: &Acknowledgements) {
+    more.iter().for_each(|(connection, numbers)| add_acknowledged(all, connection, numbers));
+}
+
 /// Adds another thread's counts; peak and mean are known only by the second and added there.
 fn merge_connections(all: &mut ConnectionCounts, other: &ConnectionCounts) {
     all.requested += other.requested;
@@ -241,6 +257,7 @@ impl Interval {
         self.open_peak = open;
         self.open_ns = 0;
         self.steps.clear();
+        self.acknowledged.clear();
     }
 
     /// Adds what another source did in the same second. Peaks of one second are added, as if they had come at once.
@@ -258,6 +275,7 @@ impl Interval {
         self.open_ns += other.open_ns;
         self.response.merge(&other.response);
         self.steps.merge(&other.steps);
+        add_all_acknowledged(&mut self.acknowledged, &other.acknowledged);
     }
 }
 

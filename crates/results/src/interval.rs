@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::load::{ErrorRow, Steps};
+use crate::receipts::Receipts;
 
 /// One interval. Counts are of the interval alone, but for the errors, which are of the run so far: whoever misses a line
 /// still knows how many there were.
@@ -40,4 +41,7 @@ pub struct Interval {
     /// The interval in steps (`--steps`), the first of which begins with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Steps>,
+    /// What the server acknowledged in it (`--receipts`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipts: Option<Receipts>,
 }

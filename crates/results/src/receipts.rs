@@ -46,9 +46,27 @@ pub struct Acknowledged {
 }
 
 impl Receipts {
+    /// Adds what was acknowledged later.
+    pub fn add(&mut self, later: &Receipts) {
+        for more in &later.connections {
+            match self.connections.iter_mut().find(|known| known.connection == more.connection) {
+                None => self.connections.push(more.clone()),
+                Some(known) => more.numbers.iter().for_each(|range| add_range(&mut known.numbers, *range)),
+            }
+        }
+    }
+
     /// How many requests were acknowledged.
     pub fn count(&self) -> u64 {
         self.connections.iter().flat_map(|c| &c.numbers).map(|(first, last)| last - first + 1).sum()
+    }
+}
+
+/// Adds a range of numbers behind those that are known.
+pub fn add_range(numbers: &mut Vec<(u64, u64)>, (first, last): (u64, u64)) {
+    match numbers.last_mut() {
+        Some((_, end)) if *end + 1 == first => *end = last,
+        _ => numbers.push((first, last)),
     }
 }
 

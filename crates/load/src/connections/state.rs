@@ -122,6 +122,8 @@ pub(crate) struct Connections {
     pub(super) duration: Option<Nanos>,
     pub(super) start_at: Nanos,
     pub(super) end_at: Nanos,
+    /// When connections are asked next what was acknowledged; `MAX` if their requests have no names.
+    pub(super) receipts_at: Nanos,
     pub(super) out: Outgoing,
 }
 
@@ -233,6 +235,7 @@ impl Connections {
             duration: plan.duration,
             start_at: Nanos::MAX,
             end_at: Nanos::MAX,
+            receipts_at: Nanos::ZERO,
             out: Outgoing::new(),
             protocol: plan.protocol,
             slots,

@@ -1,7 +1,6 @@
 //! What is due when, from the opening of the first connection to the end of the run.
 
 use pitot_meter::Nanos;
-use pitot_results::receipts::Acknowledged;
 
 use super::slot::Pause;
 use super::state::{Connections, Pacing, Stage};
@@ -25,12 +24,17 @@ pub(super) const OPENING_MAX: u64 = 100;
 /// Connects begun between two waits for events, so that times stay exact in a storm.
 const STORM_BATCH: u32 = 32;
 pub(super) const INTERVAL: Nanos = Nanos::from_millis(100);
+/// Between two times that connections are asked what the server has acknowledged.
+const RECEIPTS_INTERVAL: Nanos = Nanos::from_millis(500);
 
 impl Connections {
     /// Does what is due by `now`. Everything that had happened by `seen` has been reported, so that what should have
     /// come by then and has not timed out: a loop that was kept from running does not blame the server.
     pub(crate) fn tick(&mut self, wire: &mut impl Wire, now: Nanos, seen: Nanos) -> Next {
         self.recorder.tick(now);
+        if now >= self.receipts_at && self.recorder.is_measuring() {
+            self.hand_over_receipts(now);
+        }
         if self.gate.stopped() {
             return Next::Over;
         }
@@ -176,12 +180,22 @@ impl Connections {
         }
     }
 
+    /// What was acknowledged goes with the second under way, so that no connection of a run of days keeps it.
+    fn hand_over_receipts(&mut self, now: Nanos) {
+        self.receipts_at = Nanos::MAX;
+        for told in self.slots.iter_mut().map_while(|slot| slot.conn.take_acknowledged()) {
+            self.receipts_at = now + RECEIPTS_INTERVAL;
+            self.recorder.acknowledged(told);
+        }
+    }
+
     /// The end of the run: what is under way is cut, what was due is missed, and everything recorded is handed out.
     /// Connections stay open up to here, so that they count as open to the end.
     pub(crate) fn finish(mut self, wire: &mut impl Wire, now: Nanos) -> Tally {
         // A run that ends in time ends at its time, even if the loop noticed later.
         let end = now.min(self.end_at);
         self.recorder.tick(end);
+        self.hand_over_receipts(end);
         for slot in 0..self.slots.len() as u32 {
             let idle = self.is_idle(slot);
             for n in 0..self.slots[slot as usize].under_way {
@@ -216,10 +230,6 @@ impl Connections {
                 tally.connections.retransmits += u64::from(wire.close(slot));
             }
         }
-        let acknowledged = self.slots.iter().filter_map(|slot| slot.conn.acknowledged());
-        tally.acknowledged = acknowledged
-            .map(|of| Acknowledged { connection: of.connection.clone(), numbers: of.numbers.clone() })
-            .collect();
         for (name, count) in self.slots.iter().flat_map(|slot| slot.conn.counts()) {
             tally.count(name, count);
         }

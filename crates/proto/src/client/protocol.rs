@@ -137,9 +137,9 @@ pub trait ClientConn: Send {
         None
     }
 
-    /// Which of its requests the server has acknowledged, if they have [names](ClientOptions::receipts), on all connections so
-    /// far. A layer hands on that of the connection inside it.
-    fn acknowledged(&self) -> Option<&Acknowledged> {
+    /// Which of its requests the server has acknowledged since it was asked last, if they have
+    /// [names](ClientOptions::receipts). A layer hands on that of the connection inside it.
+    fn take_acknowledged(&mut self) -> Option<Acknowledged> {
         None
     }
 

@@ -150,8 +150,9 @@ impl ClientConn for ReceiptConn {
         self.conn.counts()
     }
 
-    fn acknowledged(&self) -> Option<&Acknowledged> {
-        Some(&self.acknowledged)
+    fn take_acknowledged(&mut self) -> Option<Acknowledged> {
+        let numbers = std::mem::take(&mut self.acknowledged.numbers);
+        Some(Acknowledged { connection: self.acknowledged.connection.clone(), numbers })
     }
 }
 
@@ -201,7 +202,7 @@ mod tests {
         answer(&mut conn, "201 Created");
         answer(&mut conn, "507 Insufficient Storage");
         answer(&mut conn, "204 No Content");
-        assert_eq!(conn.acknowledged().unwrap().numbers, [(0, 0), (2, 2)]);
+        assert_eq!(conn.take_acknowledged().unwrap().numbers, [(0, 0), (2, 2)]);
         conn.request(DRAW, &mut Outgoing::new());
         conn.receive(
             Some(tags[0]),
@@ -214,8 +215,12 @@ mod tests {
         conn.open(&mut Outgoing::new());
         conn.request(DRAW, &mut Outgoing::new());
         conn.receive(Some(tags[0]), b"HTTP/1.1 204 No Content\r\n\r\n", &mut Outgoing::new()).unwrap();
-        assert_eq!(conn.acknowledged().unwrap().numbers, [(0, 0), (2, 2), (5, 5)]);
-        assert_eq!(conn.acknowledged().unwrap().connection, format!("receipt-{process:06x}-000001"));
+        let since = conn.take_acknowledged().unwrap();
+        assert_eq!(
+            (since.numbers, since.connection),
+            (vec![(5, 5)], format!("receipt-{process:06x}-000001"))
+        );
+        assert_eq!(conn.take_acknowledged().unwrap().numbers, []);
     }
 
     #[test]
@@ -239,7 +244,7 @@ mod tests {
             assert!(message.starts_with(&name), "{message}");
             conn.receive(Some(tag), b"250 kept\r\n", &mut out).unwrap();
         }
-        assert_eq!(conn.acknowledged().unwrap().numbers, [(0, 1)]);
+        assert_eq!(conn.take_acknowledged().unwrap().numbers, [(0, 1)]);
         let Some(Kept::Mail(kept)) = receipts.kept() else { panic!("no mail") };
         assert!(kept.starts_with(b"Message-ID: <receipt-000000-"));
     }

@@ -288,8 +288,8 @@ impl ClientConn for TlsConn {
         self.protocol.session()
     }
 
-    fn acknowledged(&self) -> Option<&Acknowledged> {
-        self.protocol.acknowledged()
+    fn take_acknowledged(&mut self) -> Option<Acknowledged> {
+        self.protocol.take_acknowledged()
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
