@@ -10,6 +10,7 @@
 pub mod advise;
 mod catalog;
 mod figures;
+pub mod kept;
 pub mod metric;
 mod monitor;
 mod plan;

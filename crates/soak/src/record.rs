@@ -1,6 +1,7 @@
 //! What a soak is, as plain data.
 
 use pitot_lab::fault::Effect;
+use pitot_results::receipts::Kept;
 use serde::{Deserialize, Serialize};
 
 /// A whole soak, as far as it has come.
@@ -22,6 +23,8 @@ pub struct Soak {
     pub events: Vec<Event>,
     /// Faults that were made, oldest first.
     pub faults: Vec<Fault>,
+    /// What was acknowledged and lost, oldest first.
+    pub losses: Vec<Loss>,
 }
 
 /// What was asked for.
@@ -105,6 +108,16 @@ pub struct Totals {
     pub kinds: Vec<Kind>,
     /// Seconds that the load was under way.
     pub loaded_s: f64,
+    /// What the server keeps of its requests, if that is looked for (`keeps` in the plan).
+    pub kept: Option<Kept>,
+    /// Requests that the server has acknowledged, of those.
+    pub acknowledged: u64,
+    /// Of these, those that were not there, or not whole.
+    pub lost: u64,
+    /// Of those, the ones of which something was there.
+    pub torn: u64,
+    /// Acknowledged requests that were there more than once.
+    pub doubled: u64,
 }
 
 /// Errors of one kind.
@@ -161,6 +174,20 @@ pub struct Sample {
     pub max: f64,
 }
 
+/// Requests of one second that a server had acknowledged and did not keep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Loss {
+    /// The load whose requests they were.
+    pub load: i64,
+    /// The begin of the second in which they were acknowledged, seconds since the soak began.
+    pub at_s: f64,
+    /// How many are not there, or not whole.
+    pub lost: u64,
+    /// How many of them are there and not whole.
+    pub torn: u64,
+}
+
 /// What kind of thing happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -187,6 +214,10 @@ pub enum EventKind {
     ClockStep,
     /// Processes that are no part of the soak used the CPUs.
     Neighbours,
+    /// A server did not keep what it had acknowledged.
+    Lost,
+    /// What a server keeps could not be read.
+    KeptUnreadable,
     /// A fault could not be made or taken back, or a server not be started again after it.
     FaultFailed,
 }

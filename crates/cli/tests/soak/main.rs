@@ -2,6 +2,7 @@
 
 mod faults;
 mod hangs;
+mod kept;
 mod leaks;
 mod runs;
 mod server;

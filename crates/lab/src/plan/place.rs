@@ -36,6 +36,9 @@ impl Plan {
             in_settings(settings, &folder);
         }
         in_files(&mut self.files, &folder);
+        if let Some(dir) = &mut self.keeps {
+            *dir = dir.replace(PLACEHOLDER, &folder);
+        }
         self.folder = Some(folder);
     }
 

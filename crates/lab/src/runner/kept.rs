@@ -5,17 +5,13 @@
 //! look at the files.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use pitot_results::receipts::{Kept, ReceiptName, Receipts, mail_text};
-use ring::digest;
+use pitot_results::receipts::{Kept, ReceiptName, Receipts};
 
+use crate::kept::each_copy;
 use crate::record::kept::{ACKNOWLEDGED, DOUBLED, LOST, TORN};
-
-/// A header of a mail is no longer than this.
-const HEADER_BYTES_MAX: usize = 64 << 10;
 
 /// What became of what was acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,36 +35,15 @@ impl Found {
         let known: HashMap<&str, &[(u64, u64)]> =
             receipts.connections.iter().map(|c| (c.connection.as_str(), &*c.numbers)).collect();
         let mut copies: HashMap<(String, u64), Copies> = HashMap::new();
-        let mut see = |name: ReceiptName<'_>, is_whole: bool| {
-            let is_known = known.get(name.connection).is_some_and(|numbers| holds(numbers, name.number));
-            if is_known {
-                let copies = copies.entry((name.connection.to_owned(), name.number)).or_default();
+        each_copy(dir, receipts.of, &mut |copy| {
+            let ReceiptName { connection, number } = copy.name;
+            if known.get(connection).is_some_and(|numbers| holds(numbers, number)) {
+                let is_whole = copy.is_whole(receipts)?;
+                let copies = copies.entry((connection.to_owned(), number)).or_default();
                 *(if is_whole { &mut copies.whole } else { &mut copies.torn }) += 1;
             }
-        };
-        match receipts.of {
-            Kept::Uploads => each_file(dir, &mut |path| {
-                let Some(name) = path.file_name().and_then(|name| name.to_str()).and_then(ReceiptName::find)
-                else {
-                    return Ok(());
-                };
-                see(name, is_whole(&fs::read(path)?, receipts));
-                Ok(())
-            })?,
-            Kept::Mail => {
-                // A mail in `tmp` is not delivered.
-                for folder in ["new", "cur"].map(|name| dir.join(name)) {
-                    each_file(&folder, &mut |path| {
-                        let mail = fs::read(path)?;
-                        let header = String::from_utf8_lossy(&mail[..mail.len().min(HEADER_BYTES_MAX)]);
-                        if let Some(name) = ReceiptName::find(&header) {
-                            see(name, is_whole(&mail_text(&mail), receipts));
-                        }
-                        Ok(())
-                    })?;
-                }
-            }
-        }
+            Ok(())
+        })?;
         let acknowledged = receipts.count();
         let mut found = Found { acknowledged, lost: acknowledged - copies.len() as u64, ..Found::default() };
         for copies in copies.values() {
@@ -117,32 +92,12 @@ fn holds(numbers: &[(u64, u64)], number: u64) -> bool {
     behind > 0 && number <= numbers[behind - 1].1
 }
 
-fn is_whole(content: &[u8], receipts: &Receipts) -> bool {
-    let sha256 = || digest::digest(&digest::SHA256, content);
-    content.len() as u64 == receipts.bytes
-        && sha256().as_ref().iter().map(|b| format!("{b:02x}")).collect::<String>() == receipts.sha256
-}
-
-/// Every file below a directory.
-fn each_file(dir: &Path, see: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
-    let mut folders: Vec<PathBuf> = vec![dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file() {
-                see(&entry.path())?;
-            }
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use pitot_results::receipts::Acknowledged;
+    use ring::digest;
 
     use super::*;
 

@@ -3,6 +3,7 @@
 //! They are started as repetitions start theirs, by the same commands and with the same signs of readiness, and end with
 //! the lab, whatever ends it (the guardian).
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use pitot_host::CpuSplit;
@@ -187,6 +188,11 @@ impl StandingServer<'_> {
         self.plan.load_options_for_faults()
     }
 
+    /// Where it keeps what it acknowledges, if the plan says that.
+    pub fn kept_dir(&self) -> Option<PathBuf> {
+        Some(PathBuf::from(self.at.as_ref()?.fill(self.plan.keeps.as_ref()?)))
+    }
+
     /// The command line by which it was started.
     pub fn argv(&self) -> Vec<String> {
         self.at.as_ref().map(|at| self.cell.server_argv(at)).unwrap_or_default()
@@ -225,7 +231,8 @@ impl StandingServer<'_> {
         format!("{}{}", output.stdout, output.stderr)
     }
 
-    /// Stops it as its target or plan says, or kills it if it does not end. The error is a sentence.
+    /// Stops it as its target or plan says, or kills it if it does not end. What it keeps is still there, until it is
+    /// [cleared](Self::clear). The error is a sentence.
     ///
     /// # Errors
     /// If it had ended before, or did not end in time.
@@ -233,13 +240,11 @@ impl StandingServer<'_> {
         if !self.is_up {
             return Ok(());
         }
-        let stopped = self.with(|context| stop::stop(context).map(drop));
-        self.finish();
-        stopped
+        self.with(|context| stop::stop(context).map(drop))
     }
 
-    /// Nothing of it is left.
-    fn finish(&mut self) {
+    /// Takes away what is left of it: processes and its directory.
+    pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_up) {
             self.executor.finish();
             self.is_prepared = false;

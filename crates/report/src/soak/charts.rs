@@ -131,6 +131,8 @@ fn mark(event: &Event, subject: i64, reached_s: f64) -> Option<Mark> {
         EventKind::ClockStep => "clock",
         EventKind::Neighbours => "others",
         EventKind::FaultFailed => "fault failed",
+        EventKind::Lost => "lost",
+        EventKind::KeptUnreadable => return None,
     };
     let to = event.until_s.unwrap_or(event.at_s).max(event.at_s + reached_s * MOMENT_SHARE);
     Some(Mark::Stretch { from: event.at_s, to: to.min(reached_s), label: label.into(), fault: false })

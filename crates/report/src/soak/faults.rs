@@ -1,5 +1,7 @@
 //! The faults of a soak: what its clients saw of them, over all times that each was made.
 
+use pitot_meter::units::grouped;
+use pitot_soak::Soak;
 use pitot_soak::record::Fault;
 use serde_json::{Value, json};
 
@@ -10,6 +12,10 @@ use crate::json::errors_of;
 
 /// What was so long before a fault, and so long after it, is compared, seconds.
 const STRETCH_S: f64 = 600.0;
+/// What comes so long after a fault still belongs to it, seconds.
+const AFTER_S: f64 = 60.0;
+/// What is lost is known by the second.
+const SECOND_S: f64 = 1.0;
 /// A reading so close to the begin or the end of a fault is of neither side, seconds.
 const MARGIN_S: f64 = 0.1;
 /// Fewer readings than these say nothing of what is usual.
@@ -26,21 +32,23 @@ pub(super) const LEGEND: &str = "Times count from the begin of the fault, those 
 
 /// The faults of all servers.
 pub(super) fn rows<'a>(a: &'a Analysis<'_>) -> Vec<Row<'a>> {
-    a.subjects.iter().flat_map(|subject| of_server(&a.soak.faults, subject)).collect()
+    a.subjects.iter().flat_map(|subject| of_server(a.soak, subject)).collect()
 }
 
-fn of_server<'a>(faults: &'a [Fault], server: &'a SubjectFigures<'_>) -> Vec<Row<'a>> {
-    let own: Vec<&Fault> = faults.iter().filter(|fault| fault.subject == server.subject.id).collect();
+fn of_server<'a>(soak: &'a Soak, server: &'a SubjectFigures<'_>) -> Vec<Row<'a>> {
+    let own: Vec<&Fault> = soak.faults.iter().filter(|fault| fault.subject == server.subject.id).collect();
     let mut numbers: Vec<u32> = own.iter().map(|fault| fault.number).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    numbers.into_iter().filter_map(|number| row(&own, server, number)).collect()
+    numbers.into_iter().filter_map(|number| row(soak, &own, server, number)).collect()
 }
 
-fn row<'a>(own: &[&'a Fault], server: &'a SubjectFigures<'_>, number: u32) -> Option<Row<'a>> {
+fn row<'a>(soak: &Soak, own: &[&'a Fault], server: &'a SubjectFigures<'_>, number: u32) -> Option<Row<'a>> {
     let all = || own.iter().filter(|fault| fault.number == number).copied();
     let made: Vec<&Fault> = all().filter(|fault| fault.was_made).collect();
     let shown = made.last().copied().or_else(|| all().next())?;
+    let lost: u64 = made.iter().map(|fault| lost_in(soak, fault)).sum();
+    let lost = (lost > 0).then(|| format!("{} acknowledged requests are lost", grouped(lost)));
     let lasted = made.iter().filter_map(|fault| Some(fault.until_s? - fault.at_s));
     Some(Row {
         of: server.subject.name.clone(),
@@ -53,8 +61,23 @@ fn row<'a>(own: &[&'a Fault], server: &'a SubjectFigures<'_>, number: u32) -> Op
         times: "times",
         died: made.iter().filter(|fault| fault.server_died).count(),
         effects: made.iter().filter_map(|fault| fault.effect.clone()).collect(),
-        left: left_behind(own, server, &made),
+        left: lost.into_iter().chain(left_behind(own, server, &made)).collect(),
     })
+}
+
+/// How many requests are lost that were acknowledged in the second of a fault or later, before the next one or within a minute
+/// of its end.
+fn lost_in(soak: &Soak, fault: &Fault) -> u64 {
+    let others = soak.faults.iter().filter(|other| other.was_made && other.subject == fault.subject);
+    let next_s = others.map(|other| other.at_s).filter(|at_s| *at_s > fault.at_s).fold(f64::MAX, f64::min);
+    let until_s = next_s.min(fault.until_s.unwrap_or(f64::MAX) + AFTER_S);
+    let loads: Vec<i64> = soak.loads_of(fault.subject).map(|load| load.id).collect();
+    let own = soak.losses.iter().filter(|loss| loads.contains(&loss.load));
+    own.filter(|loss| {
+        loss.at_s > fault.at_s - SECOND_S && loss.at_s + SECOND_S <= until_s.max(fault.at_s + SECOND_S)
+    })
+    .map(|loss| loss.lost)
+    .sum()
 }
 
 /// What of the server was other after a fault, in the median, than it ever was before: for each figure how often, and the last.
@@ -112,6 +135,7 @@ pub(super) fn json(a: &Analysis<'_>) -> Vec<Value> {
             "server_died": fault.server_died,
             "service": seen.map(|seen| json!(seen.service)),
             "errors": seen.map(errors_of),
+            "lost": lost_in(a.soak, fault),
             "errors_before": seen.map(|seen| seen.errors_before),
         })
     };

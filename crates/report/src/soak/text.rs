@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use pitot_lab::Unit as ShownUnit;
+use pitot_lab::receipts::Kept;
 use pitot_meter::units::{grouped, span};
 use pitot_soak::record::{EventKind, State};
 
@@ -63,6 +64,9 @@ pub(super) fn status(a: &Analysis<'_>) -> String {
                 );
             }
             let _ = writeln!(out, "  {}", counts(load));
+            if let Some(kept) = kept(load) {
+                let _ = writeln!(out, "  {kept}");
+            }
         }
         changes(&mut out, subject);
         drifts(&mut out, &subject.drifts, false);
@@ -98,6 +102,9 @@ fn server(out: &mut String, subject: &SubjectFigures<'_>) {
         let time = |nanos: f64| figure(nanos, ShownUnit::Nanoseconds);
         let _ = writeln!(out, "  load: {}", load.load.name);
         let _ = writeln!(out, "    {}", counts(load));
+        if let Some(kept) = kept(load) {
+            let _ = writeln!(out, "    {kept}");
+        }
         if times.count() > 0 {
             let at = |quantile: f64| time(times.at(quantile).0 as f64);
             let _ = writeln!(
@@ -131,6 +138,27 @@ fn counts(load: &LoadFigures<'_>) -> String {
         let _ = write!(line, " ({})", kinds.join(", "));
     }
     line
+}
+
+/// What became of what the server acknowledged, where that was looked for.
+fn kept(load: &LoadFigures<'_>) -> Option<String> {
+    let totals = &load.load.totals;
+    let what = match totals.kept? {
+        Kept::Uploads => "uploads",
+        Kept::Mail => "mails",
+    };
+    let acknowledged = grouped(totals.acknowledged);
+    let mut line = match totals.lost {
+        0 => format!("none of {acknowledged} acknowledged {what} is lost"),
+        lost => format!("LOST: {} of {acknowledged} acknowledged {what}", grouped(lost)),
+    };
+    if totals.torn > 0 {
+        let _ = write!(line, ", {} of them there in part", grouped(totals.torn));
+    }
+    if totals.doubled > 0 {
+        let _ = write!(line, "; {} were there more than once", grouped(totals.doubled));
+    }
+    Some(line)
 }
 
 fn shown_rate(rate: f64) -> String {

@@ -59,6 +59,11 @@ impl FaultWatch {
         self.origin = origin;
     }
 
+    /// Where a moment lies on the axis of the soak, seconds.
+    pub(crate) fn axis_s(&self, ns: u64) -> f64 {
+        self.origin.axis_s(ns)
+    }
+
     /// Takes what a load says of a second.
     pub(crate) fn steps(&mut self, begins_ns: u64, steps: &Steps) {
         self.recent.add(begins_ns, steps);

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::error::SoakError;
 use super::layout::{APPLICATION_ID, LAYOUT};
-use crate::record::{Event, EventKind, Fault, Interval, Load, Sample, Soak, Subject};
+use crate::record::{Event, EventKind, Fault, Interval, Load, Loss, Sample, Soak, Subject};
 
 /// Whether there is the file of a soak at that path.
 pub fn is_soak(path: &Path) -> bool {
@@ -114,8 +114,10 @@ impl Soak {
             },
         )?;
         let faults = if table_exists(&transaction, "fault")? { faults(&transaction)? } else { Vec::new() };
+        let losses = if table_exists(&transaction, "loss")? { losses(&transaction)? } else { Vec::new() };
         Ok(Soak {
             faults,
+            losses,
             info: serde_json::from_str(&info)?,
             state: serde_json::from_value(state.into())?,
             subjects,
@@ -127,10 +129,16 @@ impl Soak {
     }
 }
 
-/// A file of layout 1 has none.
+/// A file of layout 1 has no faults, and one of layout 2 no losses.
 fn table_exists(connection: &Connection, name: &str) -> Result<bool, SoakError> {
     let query = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
     Ok(connection.query_row(query, [name], |row| row.get::<_, i64>(0))? > 0)
+}
+
+fn losses(connection: &Connection) -> Result<Vec<Loss>, SoakError> {
+    list(connection, "SELECT load, at_s, lost, torn FROM loss ORDER BY at_s, load", |row| {
+        Ok(Loss { load: row.get(0)?, at_s: row.get(1)?, lost: row.get(2)?, torn: row.get(3)? })
+    })
 }
 
 fn faults(connection: &Connection) -> Result<Vec<Fault>, SoakError> {

@@ -6,9 +6,10 @@ use super::age::{Aged, put_together};
 use super::error::SoakError;
 use super::layout::{APPLICATION_ID, LAYOUT};
 use super::read::check;
-use crate::record::{Event, Fault, Info, Interval, Load, Sample, State, Subject, Totals};
+use crate::record::{Event, Fault, Info, Interval, Load, Loss, Sample, State, Subject, Totals};
 
-const FAULT_TABLE: &str = include_str!("fault.sql");
+/// The tables that older layouts do not have.
+const LATER_TABLES: [&str; 2] = [include_str!("fault.sql"), include_str!("loss.sql")];
 
 /// The file of a soak, open for writing.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub struct Moment {
     pub events: Vec<Event>,
     /// Faults that have begun, were taken back, or are known better than before.
     pub faults: Vec<Fault>,
+    /// What servers were found to have lost.
+    pub losses: Vec<Loss>,
 }
 
 impl SoakFile {
@@ -50,7 +53,8 @@ impl SoakFile {
         let connection = Connection::open(path)?;
         // Space that old intervals leave is used again for new ones.
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
-        connection.execute_batch(&format!("BEGIN; {} {FAULT_TABLE} COMMIT;", include_str!("schema.sql")))?;
+        let tables = LATER_TABLES.concat();
+        connection.execute_batch(&format!("BEGIN; {} {tables} COMMIT;", include_str!("schema.sql")))?;
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         connection.pragma_update(None, "user_version", LAYOUT)?;
         connection
@@ -73,7 +77,7 @@ impl SoakFile {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         check(&connection, path)?;
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
-        connection.execute_batch(FAULT_TABLE)?;
+        connection.execute_batch(&LATER_TABLES.concat())?;
         connection.pragma_update(None, "user_version", LAYOUT)?;
         let file = SoakFile { connection, aged: Aged::default() };
         file.set_state(State::Running)?;
@@ -185,6 +189,9 @@ impl SoakFile {
         for fault in &moment.faults {
             write_fault(&transaction, fault)?;
         }
+        for loss in &moment.losses {
+            write_loss(&transaction, loss)?;
+        }
         let mut aged = self.aged;
         put_together(&transaction, moment.now_s, &mut aged)?;
         transaction.commit()?;
@@ -201,6 +208,17 @@ impl SoakFile {
         self.connection.execute_batch("PRAGMA journal_mode = DELETE;")?;
         Ok(())
     }
+}
+
+/// Adds to what was lost of a second.
+fn write_loss(connection: &Connection, loss: &Loss) -> Result<(), SoakError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO loss VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (load, at_s) DO UPDATE SET lost = lost + excluded.lost, torn = torn + excluded.torn",
+        )?
+        .execute(params![loss.load, loss.at_s, loss.lost, loss.torn])?;
+    Ok(())
 }
 
 /// Writes a fault as it is known now.

@@ -3,6 +3,7 @@
 use pitot_meter::Histogram;
 use pitot_results::interval::Interval as Line;
 use pitot_results::load::{ErrorRow, Steps};
+use pitot_results::receipts::Receipts;
 
 use crate::record::{Interval, Kind, Totals};
 
@@ -16,6 +17,8 @@ pub(crate) struct Told {
     pub(crate) replies: u64,
     /// Whether something was sent, or no connection was to be had.
     pub(crate) asked: bool,
+    /// What the server acknowledged in it, if the load asks for that.
+    pub(crate) receipts: Option<Receipts>,
 }
 
 /// What a load has done, over all processes that were started for it.
@@ -93,9 +96,14 @@ impl LoadCounts {
                 None => {}
             }
         }
-        self.known = line.error_kinds;
         let asked = line.sent > 0 || line.open == 0;
-        Some(Told { t_s: line.t_s, steps: line.steps, replies: line.completed, asked })
+        if let Some(receipts) = &line.receipts {
+            totals.kept = Some(receipts.of);
+            totals.acknowledged += receipts.count();
+        }
+        let Line { t_s, steps, receipts, completed: replies, error_kinds, .. } = line;
+        self.known = error_kinds;
+        Some(Told { t_s, steps, replies, asked, receipts })
     }
 
     /// The interval from `begin_s` to `end_s`, if the load was under way in it. The load tells of a second when it is over, so what
@@ -120,6 +128,13 @@ impl LoadCounts {
 
     pub(crate) fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    /// Some of what was acknowledged is lost, or was there more than once.
+    pub(crate) fn add_losses(&mut self, lost: u64, torn: u64, doubled: u64) {
+        self.totals.lost += lost;
+        self.totals.torn += torn;
+        self.totals.doubled += doubled;
     }
 }
 

@@ -12,6 +12,7 @@ mod order;
 mod status;
 mod subject;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pitot_lab::Ground;
@@ -25,7 +26,7 @@ use crate::figure::{self, MachineTime};
 use crate::file::{Moment, SoakError, SoakFile};
 use crate::kernel_log::KernelLog;
 use crate::neighbours::Neighbours;
-use crate::record::{Event, Fault, Load, Sample, State, Subject};
+use crate::record::{Event, Fault, Load, Loss, Sample, State, Subject};
 use counts::LoadCounts;
 pub use order::{LoadOrder, Server, SubjectOrder};
 pub use status::{LoadStatus, Status};
@@ -34,6 +35,9 @@ use subject::{RunningLoad, RunningSubject};
 
 /// Between two looks at what goes on.
 const TICK: Duration = Duration::from_millis(50);
+
+/// Between two looks for what servers have acknowledged, seconds.
+const KEPT_INTERVAL_S: f64 = 1.0;
 
 /// What a soak does when a server dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +86,9 @@ struct Run<'g> {
     begun: Instant,
     events: Vec<Event>,
     faults: Vec<Fault>,
+    losses: Vec<Loss>,
+    /// When it is looked next for what servers have acknowledged.
+    kept_at_s: f64,
     /// Everything up to then is in the file.
     written_s: f64,
     machine_time: MachineTime,
@@ -110,6 +117,8 @@ pub fn run<'g>(
         begun: Instant::now(),
         events: Vec::new(),
         faults: Vec::new(),
+        losses: Vec::new(),
+        kept_at_s: 0.0,
         written_s: settings.offset_s,
         machine_time: MachineTime::read(),
         clock: Clock::read(),
@@ -152,6 +161,9 @@ impl<'g> Run<'g> {
                 server
                     .start()
                     .map_err(|reason| not_started(&subject.name, &reason, &server.output_tail()))?;
+            }
+            if let Some(dir) = subject.server.kept_dir() {
+                std::fs::read_dir(&dir).map_err(|e| not_kept(&subject.name, &dir, &e))?;
             }
             let row = Subject { id, name: subject.name.clone(), command: subject.server.command() };
             self.file.put_subject(&row).map_err(|e| unwritten(&e))?;
@@ -199,6 +211,12 @@ impl<'g> Run<'g> {
                 if failure.is_some() {
                     return Ok(failure);
                 }
+            }
+            if now_s >= self.kept_at_s {
+                for subject in &mut self.subjects {
+                    self.losses.extend(subject.look_for_kept(now_s, false, &mut self.events));
+                }
+                self.kept_at_s = now_s + KEPT_INTERVAL_S;
             }
             self.events.extend(self.clock.step(now_s));
             self.events.extend(self.kernel_log.event(now_s));
@@ -253,7 +271,8 @@ impl<'g> Run<'g> {
     fn tell(&mut self, now_s: f64) -> Result<Status, Failure> {
         let events = std::mem::take(&mut self.events);
         let faults = std::mem::take(&mut self.faults);
-        let moment = Moment { now_s, events, faults, ..Moment::default() };
+        let losses = std::mem::take(&mut self.losses);
+        let moment = Moment { now_s, events, faults, losses, ..Moment::default() };
         self.file.write(&moment).map_err(|e| unwritten(&e))?;
         Ok(Status { now_s, events: self.told(&moment), ..self.shown.clone() })
     }
@@ -265,6 +284,7 @@ impl<'g> Run<'g> {
             samples,
             events: std::mem::take(&mut self.events),
             faults: std::mem::take(&mut self.faults),
+            losses: std::mem::take(&mut self.losses),
             ..Moment::default()
         };
         let mut loads = Vec::new();
@@ -305,14 +325,18 @@ impl<'g> Run<'g> {
             self.faults.extend(subject.end_faults(end_s, &mut self.events));
         }
         for subject in &mut self.subjects {
-            self.faults.extend(subject.stop_loads());
+            self.faults.extend(subject.stop_loads(end_s));
             self.events.extend(subject.hangs.interrupt(end_s));
         }
         self.events.extend(self.neighbours.end());
         self.end_interval(end_s, samples)?;
-        let events: Vec<Event> =
-            self.subjects.iter_mut().filter_map(|subject| subject.stop_server(end_s)).collect();
-        let last = Moment { now_s: end_s, events, ..Moment::default() };
+        let (mut events, mut losses) = (Vec::new(), Vec::new());
+        for subject in &mut self.subjects {
+            losses.extend(subject.stop_server(end_s, &mut events));
+        }
+        let loads = self.subjects.iter().flat_map(|subject| &subject.loads);
+        let totals = loads.map(|load| (load.id, load.counts.totals().clone())).collect();
+        let last = Moment { now_s: end_s, events, losses, totals, ..Moment::default() };
         self.file.write(&last).map_err(|e| unwritten(&e))
     }
 }
@@ -323,6 +347,13 @@ fn not_started(name: &str, reason: &str, tail: &str) -> Failure {
         printed => format!("it printed:\n{printed}"),
     };
     Failure::run(format!("{name} cannot be started: {reason}"), cure)
+}
+
+fn not_kept(name: &str, dir: &Path, e: &std::io::Error) -> Failure {
+    Failure::run(
+        format!("what {name} keeps cannot be read in {}: {e}", dir.display()),
+        "name the directory where it puts what it is sent in `keeps`, and make it before (docs/faults.md)",
+    )
 }
 
 fn sample(subject: i64, name: &str, end_s: f64, length_s: f64, value: f64) -> Sample {

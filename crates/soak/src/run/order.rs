@@ -1,5 +1,7 @@
 //! What is run: servers with their loads.
 
+use std::path::PathBuf;
+
 use pitot_lab::StandingServer;
 use pitot_lab::fault::Schedule;
 
@@ -68,6 +70,14 @@ impl Server<'_> {
         match self {
             Server::Standing(server) => server.pid(),
             Server::Running { pid, .. } => *pid,
+        }
+    }
+
+    /// Where it keeps what it acknowledges, if that is known.
+    pub(super) fn kept_dir(&self) -> Option<PathBuf> {
+        match self {
+            Server::Standing(server) => server.kept_dir(),
+            Server::Running { .. } => None,
         }
     }
 

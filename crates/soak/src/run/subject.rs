@@ -7,14 +7,17 @@ use pitot_meter::{Nanos, now};
 use pitot_results::Failure;
 use pitot_sys::processes::ProcessTable;
 
-use super::counts::LoadCounts;
+use super::counts::{LoadCounts, Told};
 use super::order::{LoadOrder, Server};
 use super::{OnDeath, OnHang};
 use crate::fault::FaultWatch;
 use crate::figure::{self, Values};
 use crate::hang::{HangWatch, Suspect};
-use crate::record::{Event, EventKind, Fault};
+use crate::kept::KeptWatch;
+use crate::record::{Event, EventKind, Fault, Loss};
 
+/// A load tells of a second when it is over.
+const TOLD_AFTER_S: f64 = 1.0;
 /// Before a load that ended is started again, and a server that could not be.
 const RETRY_S: f64 = 1.0;
 
@@ -41,6 +44,9 @@ pub(super) struct RunningSubject<'g> {
     replies: u64,
     pub(super) hangs: HangWatch,
     pub(super) faults: FaultWatch,
+    pub(super) kept: KeptWatch,
+    /// Whether the last look at what it keeps went wrong.
+    is_unreadable: bool,
 }
 
 impl<'g> RunningLoad<'g> {
@@ -64,6 +70,8 @@ impl<'g> RunningSubject<'g> {
             replies: 0,
             hangs: HangWatch::default(),
             faults: FaultWatch::new(id),
+            kept: KeptWatch::default(),
+            is_unreadable: false,
         }
     }
 
@@ -153,15 +161,13 @@ impl<'g> RunningSubject<'g> {
         now_s: f64,
         events: &mut Vec<Event>,
     ) -> Result<(), Failure> {
+        let mut seconds = Vec::new();
         for load in &mut self.loads {
             if let Some(process) = &mut load.process {
                 while let Some(line) = process.line() {
                     if let Some(told) = load.counts.line(&line) {
-                        self.replies += told.replies;
                         self.hangs.second(now_s, load.id, told.replies, told.asked);
-                        if let Some((steps, from)) = told.steps.zip(process.measured_from()) {
-                            self.faults.steps((from + Nanos::from_secs(told.t_s)).0, &steps);
-                        }
+                        seconds.push((load.id, process.measured_from(), told));
                     }
                 }
                 if let Some((ending, evidence)) = process.ended() {
@@ -185,7 +191,54 @@ impl<'g> RunningSubject<'g> {
                 load.process = Some(process);
             }
         }
+        self.take(now_s, seconds);
         Ok(())
+    }
+
+    /// Takes what loads have said of seconds, each with the load and the begin of its measured part where that is known.
+    fn take(&mut self, now_s: f64, seconds: Vec<(i64, Option<Nanos>, Told)>) {
+        for (load, measured_from, told) in seconds {
+            self.replies += told.replies;
+            let begins = measured_from.map(|from| from + Nanos::from_secs(told.t_s));
+            if let Some((steps, begins)) = told.steps.zip(begins) {
+                self.faults.steps(begins.0, &steps);
+            }
+            // A server that the soak has not started is not looked into.
+            if let Some(receipts) = told.receipts.filter(|_| self.server.kept_dir().is_some()) {
+                let at_s = begins.map_or(now_s - TOLD_AFTER_S, |begins| self.faults.axis_s(begins.0));
+                self.kept.take(load, at_s, receipts);
+            }
+        }
+    }
+
+    /// Looks for what the server has acknowledged. What is lost is counted, and returned with its event.
+    pub(super) fn look_for_kept(&mut self, now_s: f64, is_end: bool, events: &mut Vec<Event>) -> Vec<Loss> {
+        let Some(dir) = self.server.kept_dir() else { return Vec::new() };
+        let looked = match self.kept.look(&dir, now_s, is_end) {
+            Ok(looked) => looked,
+            Err(e) => {
+                if !std::mem::replace(&mut self.is_unreadable, true) {
+                    let sentence =
+                        format!("what {} keeps cannot be read in {}: {e}", self.name, dir.display());
+                    events.push(self.event(now_s, EventKind::KeptUnreadable, sentence, String::new()));
+                }
+                return Vec::new();
+            }
+        };
+        self.is_unreadable = false;
+        for load in &mut self.loads {
+            let own = || looked.losses.iter().filter(|loss| loss.load == load.id);
+            let (lost, torn) = (own().map(|loss| loss.lost).sum(), own().map(|loss| loss.torn).sum());
+            load.counts.add_losses(lost, torn, looked.doubled.get(&load.id).copied().unwrap_or(0));
+        }
+        if let Some(first) = looked.losses.first() {
+            let (lost, torn): (u64, u64) =
+                looked.losses.iter().fold((0, 0), |(lost, torn), loss| (lost + loss.lost, torn + loss.torn));
+            let parts = if torn > 0 { format!(", {torn} of them in part") } else { String::new() };
+            let sentence = format!("{} has lost {lost} requests that it had acknowledged{parts}", self.name);
+            events.push(self.event(first.at_s, EventKind::Lost, sentence, looked.names.join("\n")));
+        }
+        looked.losses
     }
 
     /// Whether a server that is up has ceased to answer, or answers again. Returns why the soak ends, if it does.
@@ -220,25 +273,30 @@ impl<'g> RunningSubject<'g> {
     }
 
     /// Ends the loads, takes what they say last, and judges the faults that are left by it.
-    pub(super) fn stop_loads(&mut self) -> Vec<Fault> {
+    pub(super) fn stop_loads(&mut self, now_s: f64) -> Vec<Fault> {
+        let mut seconds = Vec::new();
         for load in &mut self.loads {
             let Some(mut process) = load.process.take() else { continue };
-            for line in process.stop() {
-                let Some(told) = load.counts.line(&line) else { continue };
-                self.replies += told.replies;
-                if let Some((steps, from)) = told.steps.zip(process.measured_from()) {
-                    self.faults.steps((from + Nanos::from_secs(told.t_s)).0, &steps);
-                }
-            }
+            let lines = process.stop();
+            let told = lines.iter().filter_map(|line| load.counts.line(line));
+            seconds.extend(told.map(|told| (load.id, process.measured_from(), told)));
         }
+        self.take(now_s, seconds);
         self.faults.judged(now().0, true)
     }
 
-    /// Ends a server that the soak has started. The event, if it could not be ended as it should.
-    pub(super) fn stop_server(&mut self, now_s: f64) -> Option<Event> {
-        let Server::Standing(server) = &mut self.server else { return None };
-        let reason = server.stop().err().filter(|_| self.is_up)?;
-        Some(self.event(now_s, EventKind::ServerEnded, reason, String::new()))
+    /// Ends a server that the soak has started, and looks through what it kept. What was lost, and with the other events
+    /// one if it could not be ended as it should.
+    pub(super) fn stop_server(&mut self, now_s: f64, events: &mut Vec<Event>) -> Vec<Loss> {
+        let Server::Standing(server) = &mut self.server else { return Vec::new() };
+        if let Some(reason) = server.stop().err().filter(|_| self.is_up) {
+            events.push(self.event(now_s, EventKind::ServerEnded, reason, String::new()));
+        }
+        let losses = self.look_for_kept(now_s, true, events);
+        if let Server::Standing(server) = &mut self.server {
+            server.clear();
+        }
+        losses
     }
 
     /// What it has used since the last interval, and holds.

@@ -1,0 +1,208 @@
+//! What a server has acknowledged is looked for while it runs, and taken away when it was there whole: a soak of days needs no
+//! more of the disk than one of minutes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pitot_lab::kept::each_copy;
+use pitot_results::receipts::{Kept, Receipts};
+
+use crate::record::Loss;
+
+/// An upload that was acknowledged is a file, at once; the load tells of it a second later.
+const UPLOAD_GRACE_S: f64 = 2.0;
+/// A mail may wait in a queue on the server's disk, which is kept too.
+const MAIL_GRACE_S: f64 = 60.0;
+/// So many names of what is lost are told.
+const NAMES_MAX: usize = 8;
+
+/// A request: the name of its connection, and its number there.
+type Name = (String, u64);
+
+/// What one server has acknowledged and was not found yet.
+#[derive(Debug, Default)]
+pub(crate) struct KeptWatch {
+    /// What each load sends, without acknowledgements.
+    contents: HashMap<i64, Receipts>,
+    missing: BTreeMap<Name, Acknowledgement>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Acknowledgement {
+    load: i64,
+    /// The begin of the second in which it was given, seconds since the soak began.
+    at_s: f64,
+}
+
+/// What a look has shown.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Looked {
+    pub(crate) losses: Vec<Loss>,
+    /// Requests that were there more than once, by load.
+    pub(crate) doubled: BTreeMap<i64, u64>,
+    /// The names of some that are lost.
+    pub(crate) names: Vec<String>,
+}
+
+/// Where one request was found.
+#[derive(Debug, Default)]
+struct Copies {
+    whole: Vec<PathBuf>,
+    is_torn: bool,
+}
+
+impl KeptWatch {
+    /// Takes what a load says of the second that began then.
+    pub(crate) fn take(&mut self, load: i64, at_s: f64, receipts: Receipts) {
+        for told in &receipts.connections {
+            for number in told.numbers.iter().flat_map(|(first, last)| *first..=*last) {
+                self.missing.insert((told.connection.clone(), number), Acknowledgement { load, at_s });
+            }
+        }
+        self.contents.insert(load, Receipts { connections: Vec::new(), ..receipts });
+    }
+
+    /// Looks for what is missing, and says what is lost. At the end that is every upload that is not there; what mail of the last
+    /// minute is in a queue then is not known.
+    ///
+    /// # Errors
+    /// The directory cannot be read; nothing is said to be lost then.
+    pub(crate) fn look(&mut self, dir: &Path, now_s: f64, is_end: bool) -> io::Result<Looked> {
+        if self.missing.is_empty() {
+            return Ok(Looked::default());
+        }
+        let mut found = self.find(dir)?;
+        let mut looked = Looked::default();
+        for (name, copies) in found.iter_mut().filter(|(_, copies)| !copies.whole.is_empty()) {
+            let Some(told) = self.missing.remove(name) else { continue };
+            *looked.doubled.entry(told.load).or_default() += u64::from(copies.whole.len() > 1);
+            for path in copies.whole.drain(..) {
+                match fs::remove_file(path) {
+                    // The server has moved it, as a mail that was read.
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                    removed => removed?,
+                }
+            }
+        }
+        let is_overdue =
+            |told: &Acknowledgement| match self.contents.get(&told.load).map(|content| content.of) {
+                Some(Kept::Mail) => now_s - told.at_s > MAIL_GRACE_S,
+                Some(Kept::Uploads) | None => is_end || now_s - told.at_s > UPLOAD_GRACE_S,
+            };
+        let overdue: Vec<(Name, Acknowledgement)> = self
+            .missing
+            .iter()
+            .filter(|(_, told)| is_overdue(told))
+            .map(|(name, told)| (name.clone(), *told))
+            .collect();
+        for (name, told) in overdue {
+            self.missing.remove(&name);
+            let is_torn = found.get(&name).is_some_and(|copies| copies.is_torn);
+            looked.lost(&name, told, is_torn);
+        }
+        Ok(looked)
+    }
+
+    /// Where what is missing is now.
+    fn find(&self, dir: &Path) -> io::Result<HashMap<Name, Copies>> {
+        let mut found: HashMap<Name, Copies> = HashMap::new();
+        for kind in [Kept::Uploads, Kept::Mail] {
+            if !self.contents.values().any(|content| content.of == kind) {
+                continue;
+            }
+            each_copy(dir, kind, &mut |copy| {
+                let name = (copy.name.connection.to_owned(), copy.name.number);
+                let told = self.missing.get(&name);
+                if let Some(content) = told.and_then(|told| self.contents.get(&told.load)) {
+                    let is_whole = copy.is_whole(content)?;
+                    let copies = found.entry(name).or_default();
+                    if is_whole {
+                        copies.whole.push(copy.path.to_owned());
+                    } else {
+                        copies.is_torn = true;
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+}
+
+impl Looked {
+    /// One request is not there, or not whole.
+    fn lost(&mut self, (connection, number): &Name, told: Acknowledgement, is_torn: bool) {
+        if self.names.len() < NAMES_MAX {
+            let how = if is_torn { " (there, not whole)" } else { "" };
+            self.names.push(format!("{connection}-{number:010x}{how}"));
+        }
+        let torn = u64::from(is_torn);
+        match self.losses.iter_mut().find(|loss| loss.load == told.load && loss.at_s == told.at_s) {
+            Some(loss) => {
+                loss.lost += 1;
+                loss.torn += torn;
+            }
+            None => self.losses.push(Loss { load: told.load, at_s: told.at_s, lost: 1, torn }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pitot_results::receipts::Acknowledged;
+
+    use super::*;
+
+    const CONNECTION: &str = "receipt-000001-000002";
+    /// `printf whole | sha256sum`
+    const SHA256: &str = "5d5766cf2d78701614200418ee1450690d9af12c84d52545e4802f001ad53099";
+
+    fn receipts(numbers: &[(u64, u64)]) -> Receipts {
+        let connections = vec![Acknowledged { connection: CONNECTION.into(), numbers: numbers.to_vec() }];
+        Receipts { of: Kept::Uploads, bytes: 5, sha256: SHA256.into(), connections }
+    }
+
+    fn path(dir: &Path, number: u64) -> PathBuf {
+        dir.join(format!("{CONNECTION}-{number:010x}.dat"))
+    }
+
+    #[test]
+    fn what_is_there_is_taken_away_and_what_is_not_is_lost_when_it_is_overdue() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let mut watch = KeptWatch::default();
+        watch.take(7, 10.0, receipts(&[(0, 3)]));
+        watch.take(7, 11.0, receipts(&[(4, 4)]));
+        for number in [0, 1, 9] {
+            fs::write(path(dir, number), "whole").unwrap();
+        }
+        fs::write(path(dir, 2), "who").unwrap();
+        assert_eq!(watch.look(dir, 11.5, false).unwrap().losses, []);
+        assert!(!path(dir, 0).exists() && !path(dir, 1).exists());
+        assert!(path(dir, 9).exists(), "nobody has acknowledged it");
+        // It comes late, and in time.
+        fs::write(path(dir, 3), "whole").unwrap();
+        let looked = watch.look(dir, 12.5, false).unwrap();
+        assert_eq!(looked.losses, [Loss { load: 7, at_s: 10.0, lost: 1, torn: 1 }]);
+        assert_eq!(looked.names, [format!("{CONNECTION}-0000000002 (there, not whole)")]);
+        let last = watch.look(dir, 12.6, true).unwrap();
+        assert_eq!(last.losses, [Loss { load: 7, at_s: 11.0, lost: 1, torn: 0 }]);
+        assert_eq!(watch.look(dir, 100.0, true).unwrap(), Looked::default());
+    }
+
+    #[test]
+    fn a_request_that_is_there_twice_is_counted_and_a_directory_that_is_not_loses_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut watch = KeptWatch::default();
+        watch.take(1, 0.0, receipts(&[(0, 1)]));
+        assert!(watch.look(&dir.path().join("missing"), 99.0, false).is_err());
+        fs::create_dir(dir.path().join("a")).unwrap();
+        for copy in [path(dir.path(), 0), path(&dir.path().join("a"), 0), path(dir.path(), 1)] {
+            fs::write(copy, "whole").unwrap();
+        }
+        let looked = watch.look(dir.path(), 99.0, false).unwrap();
+        assert_eq!((looked.losses, looked.doubled), (vec![], [(1, 1)].into()));
+    }
+}
