@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use clap::Args;
-use pitot_bus::{Agent, Running, TrustedKey, Work, is_name};
+use pitot_bus::{Agent, Running, Trouble, TrustedKey, Work, is_name};
 use pitot_host::Fingerprint;
 use pitot_lab::Guardian;
 use pitot_results::Failure;
@@ -26,6 +26,10 @@ pub(super) struct OnBus {
     /// The name of this host on the bus: letters, digits, - and _. [default: its host name]
     #[arg(long, value_name = "NAME", requires = "bus")]
     name: Option<String>,
+    /// Carry out jobs also while another run of Pitot is under way on this machine. Without it a job waits for that, whatever the
+    /// names of the agents: two at once would disturb each other.
+    #[arg(long, requires = "bus")]
+    no_wait: bool,
 }
 
 impl OnBus {
@@ -67,7 +71,8 @@ impl OnBus {
         });
         let agent = Agent { connection: &connection, name: &name, about, trusted: &trusted, tell };
         eprintln!("the agent `{name}` waits for jobs");
-        let mut parts = Parts { pitot: own_path()?, dir: guardian.dir().to_owned(), number: 0 };
+        let mut parts =
+            Parts { pitot: own_path()?, dir: guardian.dir().to_owned(), number: 0, waits: !self.no_wait };
         agent.serve(&mut parts, &stop)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -96,6 +101,8 @@ struct Parts {
     pitot: String,
     dir: PathBuf,
     number: usize,
+    /// Whether a part waits until no other run is under way here.
+    waits: bool,
 }
 
 impl Work for Parts {
@@ -107,6 +114,7 @@ impl Work for Parts {
         fs::write(&part, text).map_err(cannot)?;
         let mut command = Command::new(&self.pitot);
         command.args(["run", "--part"]).arg(&part).arg("--output").arg(&result);
+        command.args(self.waits.then_some("--wait"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&said).map_err(cannot)?);
         // It dies with this process, and its guardian ends what it has started.
         spawn::isolate(&mut command, &[]);
@@ -129,20 +137,23 @@ struct UnderWay {
 }
 
 impl Running for UnderWay {
-    fn poll(&mut self) -> Option<Result<Vec<u8>, String>> {
+    fn poll(&mut self) -> Option<Result<Vec<u8>, Trouble>> {
         let status = match self.child.try_wait() {
             Ok(None) => return None,
             Ok(Some(status)) => status,
-            Err(e) => return Some(Err(format!("pitot run cannot be waited for: {e}"))),
+            Err(e) => return Some(Err(Trouble::Failed(format!("pitot run cannot be waited for: {e}")))),
         };
         let [_, result, said] = &self.files;
         if status.success() {
-            return Some(fs::read(result).map_err(|e| format!("its result cannot be read: {e}")));
+            let unread = |e: std::io::Error| Trouble::Failed(format!("its result cannot be read: {e}"));
+            return Some(fs::read(result).map_err(unread));
         }
         let said = fs::read(said).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         let line = said.lines().find(|line| line.starts_with("error")).or_else(|| said.lines().last());
-        Some(Err(line.map_or_else(|| format!("pitot run ended with {status}"), str::to_owned)))
+        let why = line.map_or_else(|| format!("pitot run ended with {status}"), str::to_owned);
+        // It was refused before anything was measured: a program is missing here, or the kernel lacks something.
+        Some(Err(if status.code() == Some(2) { Trouble::Lacks(why) } else { Trouble::Failed(why) }))
     }
 }
 
