@@ -58,8 +58,9 @@ const RETRY: Duration = Duration::from_millis(500);
 pub(crate) const EPOCH: u64 = 1_000_000;
 /// A job for which this host lacks something is not tried here again for so long, ...
 const LACK_MAX: Duration = Duration::from_secs(600);
-/// ... and each time that it comes nevertheless, nobody gets it for this time, so that other jobs are done meanwhile.
-const LACK_BACK_OFF: Duration = Duration::from_secs(5);
+/// ... and each time that it comes nevertheless, nobody gets it for this time, so that other jobs are done meanwhile, and for a part of a
+/// pull more, by lot: a whole number of pulls would give it to the same agent again and again.
+const LACK_BACK_OFF: Duration = Duration::from_secs(4);
 /// After a try that went wrong nobody gets a job for so long.
 const FAILED_BACK_OFF: Duration = Duration::from_secs(1);
 
@@ -159,7 +160,7 @@ impl Agent<'_> {
             return;
         }
         if lacking.has(&key) {
-            return give_back(message, Some(LACK_BACK_OFF)).await;
+            return give_back(message, Some(LACK_BACK_OFF + PULL.mul_f64(lot()))).await;
         }
         let opened = Job::open(&message.payload, self.trusted, (run, job), now_unix_s());
         let epoch = opened.as_ref().map_or(0, |job| job.epoch);
@@ -358,6 +359,17 @@ impl Claim<'_> {
     }
 }
 
+/// From 0 to 1.
+fn lot() -> f64 {
+    f64::from(drawn() as u32) / f64::from(u32::MAX)
+}
+
+/// A number that nobody else draws.
+fn drawn() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::hash::RandomState::new().build_hasher().finish()
+}
+
 /// Its next holder has it at once, or after a time.
 async fn give_back(message: &Message, after: Option<Duration>) {
     let _ = message.ack_with(AckKind::Nak(after)).await;
@@ -391,8 +403,7 @@ pub(crate) struct Lease<'a> {
 
 impl<'a> Lease<'a> {
     fn new(agent: &'a Agent<'a>) -> Lease<'a> {
-        use std::hash::{BuildHasher, Hasher};
-        let instance = format!("{:016x}", std::hash::RandomState::new().build_hasher().finish());
+        let instance = format!("{:016x}", drawn());
         Lease { agent, instance, revision: 0, is_held: false, renewed: None, has_told: false }
     }
 

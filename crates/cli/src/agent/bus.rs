@@ -13,6 +13,7 @@ use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::spawn;
 
 use crate::bus::{BusOptions, tell};
+use crate::failure::complaint;
 use crate::run::own_path;
 
 /// How an agent takes part in a bus.
@@ -148,10 +149,8 @@ impl Running for UnderWay {
             let unread = |e: std::io::Error| Trouble::Failed(format!("its result cannot be read: {e}"));
             return Some(fs::read(result).map_err(unread));
         }
-        let said = fs::read(said).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
-        let line = said.lines().find(|line| line.starts_with("error")).or_else(|| said.lines().last());
-        let why = line.map_or_else(|| format!("pitot run ended with {status}"), str::to_owned);
+        let said = complaint(&fs::read(said).unwrap_or_default());
+        let why = said.unwrap_or_else(|| format!("pitot run ended with {status}"));
         // It was refused before anything was measured: a program is missing here, or the kernel lacks something.
         Some(Err(if status.code() == Some(2) { Trouble::Lacks(why) } else { Trouble::Failed(why) }))
     }

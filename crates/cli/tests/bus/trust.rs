@@ -39,7 +39,9 @@ fn what_agents_of_a_bus_cannot_share_is_refused_before_anything_is_connected() {
     ] {
         let path = dir.path().join("plan.toml");
         let server = if more.starts_with("[servers") { "x" } else { "loop" };
-        let plan = format!("{top}[server]\nprotocol = \"http\"\n{more}[factors]\nserver = [\"{server}\"]\n");
+        let plan = format!(
+            "{top}[server]\nprotocol = \"http\"\n[load]\nurl = \"http://{{address}}/\"\n{more}[factors]\nserver = [\"{server}\"]\n"
+        );
         std::fs::write(&path, plan).unwrap();
         let plan = path.to_str().unwrap();
         let (code, said) = pitot(&["run", "--dry-run", "--bus", "nats://127.0.0.1:1", plan]);
