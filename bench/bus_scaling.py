@@ -3,9 +3,9 @@
 
 60 cells that mostly wait (a few requests per second each) on 1, 2 and 4 agents of this machine, with a private nats-server.
 The time is that of `pitot run --bus` from its start to its end, report included; ideal is the time on one agent divided
-by their number.
+by their number. Exits with 1 if a share of the ideal is below --least.
 
-    cargo build --release && bench/bus_scaling.py target/release/pitot [--rounds 3] [--duration 2s]
+    cargo build --release && bench/bus_scaling.py target/release/pitot [--rounds 3] [--duration 2s] [--least 0.85]
 """
 
 import argparse
@@ -61,7 +61,7 @@ def measure(pitot, server, agents, duration):
             for number in range(agents):
                 log = folder / f"{number}.log"
                 started.append(subprocess.Popen(
-                    [pitot, "agent", "--bus", url, "--trust", key.stdout.strip(), "--name", f"a{number}"],
+                    [pitot, "agent", "--bus", url, "--trust", key.stdout.strip(), "--name", f"a{number}", "--no-wait"],
                     cwd=name, env=env, stderr=log.open("w")))
                 wait_for("an agent", lambda log=log: "waits for jobs" in text(log))
             begin = time.monotonic()
@@ -85,6 +85,7 @@ def main():
     parser.add_argument("pitot")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--duration", default="2s")
+    parser.add_argument("--least", type=float, default=0.85, help="the least share of the ideal")
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     parser.add_argument("--server", default=f"{cache}/pitot/targets/nats-server/bin/nats-server")
     options = parser.parse_args()
@@ -96,9 +97,13 @@ def main():
             print(f"{agents} agents: {took[-1]:.1f} s", flush=True)
     best = {agents: sorted(took)[len(took) // 2] for agents, took in times.items()}
     print(f"\n{'agents':>6} {'median':>8} {'ideal':>8} {'share of the ideal':>20}")
+    shares = []
     for agents, took in best.items():
         ideal = best[1] / agents
-        print(f"{agents:>6} {took:>6.1f} s {ideal:>6.1f} s {ideal / took:>20.2f}")
+        shares.append(ideal / took)
+        print(f"{agents:>6} {took:>6.1f} s {ideal:>6.1f} s {shares[-1]:>20.2f}")
+    if min(shares) < options.least:
+        raise SystemExit(f"less than {options.least} of the ideal")
 
 
 if __name__ == "__main__":

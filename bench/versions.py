@@ -2,7 +2,7 @@
 """Compares two builds of pitot on this machine: CPU time per request of the servers and of the client, its start, its
 instructions, and idle memory of the servers.
 
-    python3 bench/versions.py OLD NEW [server|connections|memcache|load|start|instructions|memory|all]
+    python3 bench/versions.py OLD NEW [server|connections|memcache|load|start|instructions|memory|run|all]
                               [--only PART_OF_A_NAME] [--generations N] [--rounds N] [--slice TIME]
 
 OLD and NEW are paths of two `pitot` binaries. Servers run on the first CPU, clients on the last.
@@ -15,12 +15,14 @@ start         CPU time of a `pitot load` of 64 requests on 64 connections
 instructions  user-mode instructions of the client for each request, which hardly vary (valgrind's cachegrind, which knows
               io_uring and not epoll_pwait2; what both engines share is the most of them)
 memory        resident memory per idle connection
+run           `pitot run quick --seed 1` as a whole, three generations where --generations does not say: how long it takes, and the
+              figures that it comes to, cell by cell; some minutes for each, so not part of `all`
 
 Both builds, and OLD once more as a control, are kept up side by side and loaded in turn (bench/held.py): the ratio of the
 control shows what the machine does to two equal programs. The client of the server tests is always OLD, and the server of the
 others too. On a machine that has other work as well, run it with a priority (`nice -n -10`). Traffic stays on 127.0.0.1.
 """
-import argparse, contextlib, os, pathlib, re, resource, signal, statistics, subprocess, sys, tempfile
+import argparse, contextlib, json, os, pathlib, re, resource, signal, statistics, subprocess, sys, tempfile, time
 
 from held import Held, alternate, client_cpu, told
 from serve import CLIENT_CPU, SERVER_CPU, cpu_seconds, hold, rss_bytes
@@ -164,17 +166,57 @@ def memory(options, site, count=9000):
         print(f"  loop+{mechanism:29}{figures[0]:8.0f}{figures[1]:8.0f}   ratio {figures[1] / figures[0]:.3f}", flush=True)
 
 
+def run(options):
+    print("\nrun: pitot run quick --seed 1, new to old (medians over cells)")
+
+    def one(binary, folder):
+        began = time.monotonic()
+        command = [binary, "run", options.plan, "--seed", "1", "-o", "run.pitot"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        took = time.monotonic() - began
+        if done.returncode:
+            sys.exit(f"{' '.join(command)}:\n{done.stderr}")
+        # One build reads all files, so that nothing is compared but the runs.
+        report = subprocess.run([options.old, "report", "run.pitot", "--format", "json"], cwd=folder, capture_output=True, text=True)
+        report.check_returncode()
+        cells = json.loads(report.stdout)["cells"]
+        key = lambda cell: json.dumps(cell["factors"], sort_keys=True)
+        return {"seconds": took, **{(key(cell), metric): cell["figures"][metric]["value"] for cell in cells
+                                    for metric in ("throughput", "cpu-per-request") if metric in cell["figures"]}}
+
+    generations = {"seconds": [], "throughput": [], "cpu-per-request": []}
+    for number in range(options.generations if options.generations_given else 3):
+        sides = [("old", options.old), ("control", options.old), ("new", options.new)]
+        seen = {}
+        for name, binary in sides[number % 3:] + sides[:number % 3]:
+            with tempfile.TemporaryDirectory() as folder:
+                seen[name] = one(binary, folder)
+        if not seen["old"].keys() == seen["control"].keys() == seen["new"].keys():
+            sys.exit("the two builds do not run the same cells")
+        for what, ratios in generations.items():
+            keys = [k for k in seen["old"] if k == what or k[1] == what]
+            ratios.append([statistics.median(seen[side][k] / seen["old"][k] for k in keys) for side in ("control", "new")])
+    for what, ratios in generations.items():
+        show(what, ratios)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("what", nargs="?", default="all",
-                        choices=["server", "connections", "memcache", "load", "start", "instructions", "memory", "all"])
+                        choices=["server", "connections", "memcache", "load", "start", "instructions", "memory", "run", "all"])
     parser.add_argument("--only", default="", help="cells whose name has this in it")
-    parser.add_argument("--generations", type=int, default=12)
+    parser.add_argument("--generations", type=int)
+    parser.add_argument("--plan", default="quick", help="run: the suite or plan")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--slice", default="50ms")
     options = parser.parse_args()
+    options.old, options.new = (str(pathlib.Path(path).resolve()) for path in (options.old, options.new))
+    options.generations_given = options.generations is not None
+    options.generations = options.generations or 12
+    if options.what == "run":
+        return run(options)
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     wants = lambda what: options.what in (what, "all")
     with tempfile.TemporaryDirectory() as site:

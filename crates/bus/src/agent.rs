@@ -1,5 +1,7 @@
 //! The side that carries out jobs: one at a time.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use async_nats::jetstream::AckKind;
@@ -14,7 +16,7 @@ use crate::entry::{Entry, State};
 use crate::hosted::Openings;
 use crate::job::Job;
 use crate::keys::TrustedKey;
-use crate::places::{DELIVERIES_MAX, INLINE_BYTES_MAX, PROGRESS, Places, hints, of_subject};
+use crate::places::{GONE, INLINE_BYTES_MAX, PROGRESS, Places, TRIES_MAX, hints, of_subject};
 
 /// The work that jobs ask for.
 pub trait Work {
@@ -34,7 +36,16 @@ pub trait Work {
 /// Work under way. Dropping it ends it.
 pub trait Running {
     /// The result or what went wrong, once it is over.
-    fn poll(&mut self) -> Option<Result<Vec<u8>, String>>;
+    fn poll(&mut self) -> Option<Result<Vec<u8>, Trouble>>;
+}
+
+/// Why there is no result: a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// This host lacks what the work needs, and another may have it.
+    Lacks(String),
+    /// It was tried, and went wrong.
+    Failed(String),
 }
 
 /// How often work under way is asked whether it is over.
@@ -44,7 +55,14 @@ const PULL: Duration = Duration::from_secs(1);
 /// Between two tries of what the bus did not take.
 const RETRY: Duration = Duration::from_millis(500);
 /// Deliveries of a job that was handed out anew count from here.
-pub(crate) const EPOCH: u64 = 1000;
+pub(crate) const EPOCH: u64 = 1_000_000;
+/// A job for which this host lacks something is not tried here again for so long, ...
+const LACK_MAX: Duration = Duration::from_secs(600);
+/// ... and each time that it comes nevertheless, nobody gets it for this time, so that other jobs are done meanwhile, and for a part of a
+/// pull more, by lot: a whole number of pulls would give it to the same agent again and again.
+const LACK_BACK_OFF: Duration = Duration::from_secs(4);
+/// After a try that went wrong nobody gets a job for so long.
+const FAILED_BACK_OFF: Duration = Duration::from_secs(1);
 
 /// An agent.
 #[derive(Debug)]
@@ -82,8 +100,10 @@ impl Agent<'_> {
         self.connection.block_on(async {
             let mut lease = Lease::new(self);
             let mut openings = None;
+            let mut lacking = Lacking::default();
             while !stop() {
                 if !lease.keep(None).await {
+                    self.connection.restore().await;
                     tokio::time::sleep(RETRY).await;
                     continue;
                 }
@@ -96,10 +116,13 @@ impl Agent<'_> {
                     continue;
                 }
                 match self.pull().await {
-                    Ok(Some(message)) if stop() => give_back(&message).await,
-                    Ok(Some(message)) => self.carry_out(&message, &mut lease, work, stop).await,
+                    Ok(Some(message)) if stop() => give_back(&message, None).await,
+                    Ok(Some(message)) => self.carry_out(&message, &mut lease, &mut lacking, work, stop).await,
                     Ok(None) => {}
-                    Err(_) => tokio::time::sleep(RETRY).await,
+                    Err(_) => {
+                        self.connection.restore().await;
+                        tokio::time::sleep(RETRY).await;
+                    }
                 }
             }
             lease.give_up().await;
@@ -116,14 +139,15 @@ impl Agent<'_> {
         tokio::time::timeout(PULL + ANSWER_MAX, one).await?
     }
 
-    fn places(&self) -> &Places {
-        &self.connection.places
+    fn places(&self) -> Arc<Places> {
+        self.connection.places()
     }
 
     async fn carry_out(
         &self,
         message: &Message,
         lease: &mut Lease<'_>,
+        lacking: &mut Lacking,
         work: &mut dyn Work,
         stop: &dyn Fn() -> bool,
     ) {
@@ -135,17 +159,26 @@ impl Agent<'_> {
             let _ = message.double_ack().await;
             return;
         }
+        if lacking.has(&key) {
+            return give_back(message, Some(LACK_BACK_OFF + PULL.mul_f64(lot()))).await;
+        }
         let opened = Job::open(&message.payload, self.trusted, (run, job), now_unix_s());
         let epoch = opened.as_ref().map_or(0, |job| job.epoch);
         let attempt = epoch * EPOCH + delivered.unsigned_abs();
-        if known.is_some_and(|known| known.attempt >= attempt) {
+        if known.as_ref().is_some_and(|known| known.attempt >= attempt) {
             // Whoever holds it has a later delivery than this one.
             return;
+        }
+        let (tries, lacks) = known.map(|known| (known.tries, known.lacking)).unwrap_or_default();
+        if tries >= TRIES_MAX {
+            // Its last holder was lost, or says nothing for now: the coordinator sees which.
+            return give_back(message, Some(GONE)).await;
         }
         let entry = Entry {
             agent: self.name.to_owned(),
             attempt,
-            is_last: delivered >= DELIVERIES_MAX,
+            tries: tries + 1,
+            lacking: lacks,
             state: State::Claimed,
         };
         let mut claim = Claim { agent: self, key, run, revision, entry };
@@ -153,7 +186,8 @@ impl Agent<'_> {
             Ok(job) => job,
             Err(why) => {
                 (self.tell)(&format!("refused the job {}: {why}", claim.key));
-                return claim.end(message, Err(format!("it was refused: {why}")), stop).await;
+                let refused = Err(Trouble::Failed(format!("it was refused: {why}")));
+                return claim.end(message, refused, lease, stop).await;
             }
         };
         if !claim.put(State::Claimed, b"").await {
@@ -163,7 +197,7 @@ impl Agent<'_> {
         let _ = lease.keep(Some(&claim.key)).await;
         let mut running = match work.start(&job.text) {
             Ok(running) => running,
-            Err(why) => return claim.end(message, Err(why), stop).await,
+            Err(why) => return claim.end(message, Err(Trouble::Failed(why)), lease, stop).await,
         };
         let mut said = Instant::now();
         let outcome = loop {
@@ -172,7 +206,10 @@ impl Agent<'_> {
             }
             if stop() {
                 drop(running);
-                give_back(message).await;
+                // Another may hold it by now: from under that one it must not be taken.
+                if !claim.is_lost().await {
+                    give_back(message, None).await;
+                }
                 return;
             }
             if said.elapsed() >= PROGRESS {
@@ -190,7 +227,10 @@ impl Agent<'_> {
             tokio::time::sleep(POLL).await;
         };
         drop(running);
-        claim.end(message, outcome, stop).await;
+        if let Err(Trouble::Lacks(_)) = &outcome {
+            lacking.note(&claim.key);
+        }
+        claim.end(message, outcome, lease, stop).await;
     }
 
     /// The entry of a job, and the revision from which it can be changed.
@@ -245,17 +285,30 @@ impl Claim<'_> {
     }
 
     /// Puts what came of the job into its entry, and only then acknowledges it. Tried until the bus takes it.
-    async fn end(&mut self, message: &Message, outcome: Result<Vec<u8>, String>, stop: &dyn Fn() -> bool) {
+    async fn end(
+        &mut self,
+        message: &Message,
+        outcome: Result<Vec<u8>, Trouble>,
+        lease: &mut Lease<'_>,
+        stop: &dyn Fn() -> bool,
+    ) {
         let tell = self.agent.tell;
         match &outcome {
             Ok(_) => tell(&format!("end {}", self.key)),
-            Err(why) => tell(&format!("failed {}: {why}", self.key)),
+            Err(Trouble::Failed(why)) => tell(&format!("failed {}: {why}", self.key)),
+            Err(Trouble::Lacks(why)) => {
+                tell(&format!("left {} to others: {why}", self.key));
+                self.entry.tries = self.entry.tries.saturating_sub(1);
+                self.entry.lacking.insert(self.agent.name.to_owned(), why.clone());
+            }
         }
         while !stop() {
             let put = match &outcome {
                 Ok(result) if result.len() <= INLINE_BYTES_MAX => self.try_put(State::Done, result).await,
-                Ok(result) => self.put_object(result).await,
-                Err(why) => self.try_put(State::Failed(why.clone()), b"").await,
+                Ok(result) => self.put_object(result, message, lease).await,
+                Err(Trouble::Failed(why) | Trouble::Lacks(why)) => {
+                    self.try_put(State::Failed(why.clone()), b"").await
+                }
             };
             match put {
                 Ok(true) if outcome.is_ok() => {
@@ -263,8 +316,7 @@ impl Claim<'_> {
                     return;
                 }
                 Ok(true) => {
-                    let _ = message.ack_with(AckKind::Nak(Some(Duration::from_secs(1)))).await;
-                    return;
+                    return give_back(message, Some(FAILED_BACK_OFF)).await;
                 }
                 Ok(false) => {
                     tell(&format!("{} was given to another agent; its result here does not count", self.key));
@@ -272,22 +324,70 @@ impl Claim<'_> {
                 }
                 Err(_) => {
                     let _ = message.ack_with(AckKind::Progress).await;
+                    self.agent.connection.restore().await;
                     tokio::time::sleep(RETRY).await;
                 }
             }
         }
     }
 
-    async fn put_object(&mut self, mut result: &[u8]) -> Result<bool, async_nats::Error> {
+    /// Puts a large result on the bus. That may take longer than an agent may be silent.
+    async fn put_object(
+        &mut self,
+        mut result: &[u8],
+        message: &Message,
+        lease: &mut Lease<'_>,
+    ) -> Result<bool, async_nats::Error> {
         let name = format!("{}.{}", self.key, self.entry.attempt);
-        self.agent.places().results.put(name.as_str(), &mut result).await?;
+        let places = self.agent.places();
+        {
+            let mut put = std::pin::pin!(places.results.put(name.as_str(), &mut result));
+            loop {
+                tokio::select! {
+                    done = &mut put => {
+                        done?;
+                        break;
+                    }
+                    () = tokio::time::sleep(PROGRESS) => {
+                        let _ = message.ack_with(AckKind::Progress).await;
+                        let _ = lease.keep(Some(&self.key)).await;
+                    }
+                }
+            }
+        }
         self.try_put(State::Object(name), b"").await
     }
 }
 
-/// Its next holder has it at once.
-async fn give_back(message: &Message) {
-    let _ = message.ack_with(AckKind::Nak(None)).await;
+/// From 0 to 1.
+fn lot() -> f64 {
+    f64::from(drawn() as u32) / f64::from(u32::MAX)
+}
+
+/// A number that nobody else draws.
+fn drawn() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::hash::RandomState::new().build_hasher().finish()
+}
+
+/// Its next holder has it at once, or after a time.
+async fn give_back(message: &Message, after: Option<Duration>) {
+    let _ = message.ack_with(AckKind::Nak(after)).await;
+}
+
+/// Jobs for which this host lacks something, and when that was seen.
+#[derive(Debug, Default)]
+struct Lacking(BTreeMap<String, Instant>);
+
+impl Lacking {
+    fn note(&mut self, key: &str) {
+        self.0.retain(|_, seen| seen.elapsed() < LACK_MAX);
+        self.0.insert(key.to_owned(), Instant::now());
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.0.get(key).is_some_and(|seen| seen.elapsed() < LACK_MAX)
+    }
 }
 
 /// The entry of an agent: as long as it is renewed, nobody else of its name takes jobs.
@@ -303,8 +403,7 @@ pub(crate) struct Lease<'a> {
 
 impl<'a> Lease<'a> {
     fn new(agent: &'a Agent<'a>) -> Lease<'a> {
-        use std::hash::{BuildHasher, Hasher};
-        let instance = format!("{:016x}", std::hash::RandomState::new().build_hasher().finish());
+        let instance = format!("{:016x}", drawn());
         Lease { agent, instance, revision: 0, is_held: false, renewed: None, has_told: false }
     }
 
@@ -321,7 +420,8 @@ impl<'a> Lease<'a> {
             about: self.agent.about.clone(),
         };
         let bytes: Vec<u8> = serde_json::to_vec(&announcement).expect("plain data has a JSON form");
-        let agents = &self.agent.places().agents;
+        let places = self.agent.places();
+        let agents = &places.agents;
         if let Ok(revision) = agents.update(self.agent.name, bytes.into(), self.revision).await {
             (self.revision, self.is_held) = (revision, true);
             self.renewed = Some((Instant::now(), running.map(str::to_owned)));

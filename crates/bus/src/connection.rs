@@ -1,6 +1,7 @@
 //! The connection to a bus, and the runtime that keeps it.
 
 use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
@@ -23,7 +24,8 @@ pub struct Connection {
     runtime: Runtime,
     pub(crate) client: Client,
     pub(crate) context: Context,
-    pub(crate) places: Places,
+    places: Mutex<Arc<Places>>,
+    tell: fn(&str),
 }
 
 impl std::fmt::Debug for Connection {
@@ -73,7 +75,25 @@ impl Connection {
                 "start it with JetStream (nats-server -js), and give these credentials the permissions of docs/bus.md",
             )
         })?;
-        Ok(Connection { runtime, client, context, places })
+        Ok(Connection { runtime, client, context, places: Mutex::new(Arc::new(places)), tell })
+    }
+
+    /// What lies on the bus.
+    pub(crate) fn places(&self) -> Arc<Places> {
+        Arc::clone(&self.places.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes anew what the bus has lost, as one does whose disk was wiped, and tells it.
+    pub(crate) async fn restore(&self) {
+        if !Places::are_lost(&self.context).await {
+            return;
+        }
+        if let Ok(places) = Places::reach(&self.context).await {
+            *self.places.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(places);
+            (self.tell)(
+                "the bus had lost its streams and buckets, and what was in them; they were made anew",
+            );
+        }
     }
 
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {

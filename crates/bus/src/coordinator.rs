@@ -1,6 +1,7 @@
 //! The side that hands out jobs and gathers their results.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::HeaderMap;
@@ -15,7 +16,7 @@ use crate::connection::{ANSWER_MAX, Connection};
 use crate::entry::{Entry, State};
 use crate::job::Job;
 use crate::keys::SigningKey;
-use crate::places::{AGE_MAX, AGENT_AGE_MAX, PROGRESS, Places, STATES, hints, subject};
+use crate::places::{AGE_MAX, GONE, Places, STATES, TRIES_MAX, hints, subject};
 
 /// What comes of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +45,6 @@ pub enum Event {
 const MOMENT: Duration = Duration::from_millis(200);
 /// How often all jobs are looked at, whether or not a hint has come.
 const SWEEP: Duration = Duration::from_secs(10);
-/// An agent whose last try was not heard of for so long is dead: its announcement has lapsed, and was looked for again.
-const GONE: Duration = Duration::from_secs(AGENT_AGE_MAX.as_secs() + PROGRESS.as_secs());
 
 /// The coordinator of a run.
 pub struct Coordinator<'a> {
@@ -57,6 +56,8 @@ pub struct Coordinator<'a> {
     arrived: VecDeque<Event>,
     hints: Option<async_nats::Subscriber>,
     swept: Instant,
+    /// What was told of agents that lack something: agent and reason.
+    told: BTreeSet<(String, String)>,
 }
 
 impl std::fmt::Debug for Coordinator<'_> {
@@ -92,14 +93,18 @@ impl<'a> Coordinator<'a> {
             arrived: VecDeque::new(),
             hints,
             swept: Instant::now(),
+            told: BTreeSet::new(),
         }
     }
 
     /// Names of the agents that are there.
     pub fn agents(&self) -> Vec<String> {
+        self.connection.block_on(self.names())
+    }
+
+    async fn names(&self) -> Vec<String> {
         let names = async { self.places().agents.keys().await.ok()?.try_collect().await.ok() };
-        let within = async { tokio::time::timeout(ANSWER_MAX, names).await };
-        self.connection.block_on(within).ok().flatten().unwrap_or_default()
+        tokio::time::timeout(ANSWER_MAX, names).await.ok().flatten().unwrap_or_default()
     }
 
     /// Takes a job. It may be on the bus already, or have a result there, of a coordinator that is gone.
@@ -125,6 +130,7 @@ impl<'a> Coordinator<'a> {
         let connection = self.connection;
         connection.block_on(async {
             if self.arrived.is_empty() && self.look_around().await.is_err() {
+                connection.restore().await;
                 tokio::time::sleep(MOMENT).await;
             }
         });
@@ -199,8 +205,18 @@ impl<'a> Coordinator<'a> {
                 }
                 continue;
             }
+            if let Some(holder) = &holder
+                && matches!(holder.state, State::Failed(_))
+                && self.nobody_can(holder).await
+            {
+                let why = holder.lacking.values().next().map_or("", String::as_str);
+                let reason = format!("every agent on the bus lacks something for it: {why}");
+                self.jobs.remove(&job);
+                self.arrived.push_back(Event::Failed { job, agent: holder.agent.clone(), reason });
+                continue;
+            }
             let is_gone = match &holder {
-                Some(holder) if holder.is_last => !self.is_at_work(&holder.agent, &job).await?,
+                Some(holder) if holder.tries >= TRIES_MAX => !self.is_at_work(&holder.agent, &job).await?,
                 _ => false,
             };
             let Some(open) = self.jobs.get_mut(&job) else { continue };
@@ -212,6 +228,12 @@ impl<'a> Coordinator<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether every agent that is there lacks something for a job.
+    async fn nobody_can(&self, entry: &Entry) -> bool {
+        let agents = if entry.lacking.is_empty() { Vec::new() } else { self.names().await };
+        !agents.is_empty() && agents.iter().all(|agent| entry.lacking.contains_key(agent))
     }
 
     async fn is_at_work(&self, agent: &str, job: &str) -> Result<bool, async_nats::Error> {
@@ -228,6 +250,11 @@ impl<'a> Coordinator<'a> {
         let found = self.places().states.entry(format!("{}.{job}", self.run)).await?;
         let Some(found) = found.filter(|found| found.operation == Operation::Put) else { return Ok(None) };
         let Some((entry, result)) = Entry::read(&found.value) else { return Ok(None) };
+        for (agent, why) in &entry.lacking {
+            if self.told.insert((agent.clone(), why.clone())) {
+                (self.tell)(&format!("the agent `{agent}` leaves {job} to others: {why}"));
+            }
+        }
         if !entry.is_over() {
             return Ok(Some(entry));
         }
@@ -295,7 +322,7 @@ impl<'a> Coordinator<'a> {
         .sealed(self.key)
     }
 
-    fn places(&self) -> &'a Places {
-        &self.connection.places
+    fn places(&self) -> Arc<Places> {
+        self.connection.places()
     }
 }

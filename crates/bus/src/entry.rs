@@ -1,6 +1,10 @@
 //! The state of a job: the one entry that agents and the coordinator change, each time from the revision that they know.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::places::TRIES_MAX;
 
 /// A line of JSON; after [`State::Done`] come the bytes of the result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -9,8 +13,10 @@ pub(crate) struct Entry {
     pub(crate) agent: String,
     /// Which delivery of the job this is: the fence.
     pub(crate) attempt: u64,
-    /// Whether it is the last one that is tried.
-    pub(crate) is_last: bool,
+    /// How often it was begun.
+    pub(crate) tries: u32,
+    /// The agents that lack something for it, and what: sentences. Such a try does not count.
+    pub(crate) lacking: BTreeMap<String, String>,
     pub(crate) state: State,
 }
 
@@ -32,7 +38,7 @@ impl Entry {
         match self.state {
             State::Claimed => false,
             State::Done | State::Object(_) => true,
-            State::Failed(_) => self.is_last,
+            State::Failed(_) => self.tries >= TRIES_MAX,
         }
     }
 
@@ -57,7 +63,8 @@ mod tests {
     #[test]
     fn an_entry_is_read_as_it_was_written() {
         for state in [State::Claimed, State::Done, State::Object("o".into()), State::Failed("a\nb".into())] {
-            let entry = Entry { agent: "a".into(), attempt: 2, is_last: false, state };
+            let lacking = [("b".to_owned(), "no nginx".to_owned())].into();
+            let entry = Entry { agent: "a".into(), attempt: 2, tries: 1, lacking, state };
             assert_eq!(Entry::read(&entry.to_bytes(b"x\ny")), Some((entry.clone(), &b"x\ny"[..])));
         }
         assert_eq!(Entry::read(b"{}\n"), None);

@@ -15,6 +15,8 @@ use crate::session::{Answer, Opening, Order, PIECE_BYTES_MAX, Turn, down, number
 const POLL: Duration = Duration::from_millis(200);
 /// So much may wait for a program: twice the longest message of a lab, which asks one question at a time.
 const INPUT_PIECES_MAX: usize = 512;
+/// How long a lab may say nothing at first: it asks at once, unless it did not hear that there is a stream.
+const FIRST_MAX: Duration = Duration::from_secs(15);
 /// How long a program may take to end after its input, before it is killed.
 const END_MAX: Duration = Duration::from_secs(5);
 
@@ -96,9 +98,13 @@ async fn stream(
 ) -> &'static str {
     let client = &agent.connection.client;
     let (mut number, mut order, mut renewed) = (0, Order::default(), None::<Instant>);
+    let (begun, mut has_heard) = (Instant::now(), false);
     loop {
         if stop() {
             return "the agent ends";
+        }
+        if !has_heard && begun.elapsed() >= FIRST_MAX {
+            return "it says nothing";
         }
         if renewed.is_none_or(|at| at.elapsed() >= PROGRESS) {
             let _ = lease.keep(Some(&format!("stream.{session}"))).await;
@@ -109,6 +115,7 @@ async fn stream(
                 let Some(message) = message else { return "the bus ended it" };
                 // What nobody trusted has signed is as if it were not there.
                 let Some((number, bytes)) = verified(agent.trusted, session, &message.payload) else { continue };
+                has_heard = true;
                 match order.turn(number) {
                     Turn::Again => {}
                     Turn::TooFar => return "the bus lost a message",

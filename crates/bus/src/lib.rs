@@ -29,7 +29,7 @@ mod reach;
 mod session;
 
 pub use address::Address;
-pub use agent::{Agent, Running, Work};
+pub use agent::{Agent, Running, Trouble, Work};
 pub use connection::{Connection, VERSION_MIN};
 pub use coordinator::{Coordinator, Event};
 pub use credentials::Credentials;

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, pull};
+use async_nats::jetstream::context::GetStreamErrorKind;
 use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::jetstream::stream::{self, RetentionPolicy, Stream};
-use async_nats::jetstream::{Context, kv, object_store};
+use async_nats::jetstream::{Context, ErrorCode, kv, object_store};
 
 /// The work queue.
 const JOBS: &str = "PITOT_JOBS";
@@ -22,10 +23,12 @@ const RESULTS: &str = "pitot_results";
 const ACK_WAIT: Duration = Duration::from_secs(30);
 /// An agent says so often that it works on a job, and that it is there.
 pub(crate) const PROGRESS: Duration = Duration::from_secs(10);
-/// A job is delivered so often at most.
-pub(crate) const DELIVERIES_MAX: i64 = 3;
+/// A job is begun so often at most. The work queue delivers it as often as it takes: an agent that lacks something for it gives it back.
+pub(crate) const TRIES_MAX: u32 = 3;
 /// An agent that was silent for so long is gone.
 pub(crate) const AGENT_AGE_MAX: Duration = Duration::from_secs(30);
+/// An agent whose last try was not heard of for so long is dead: its announcement has lapsed, and was looked for again.
+pub(crate) const GONE: Duration = Duration::from_secs(AGENT_AGE_MAX.as_secs() + PROGRESS.as_secs());
 /// What nobody has fetched is forgotten after so long, jobs included.
 pub(crate) const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// A larger result is an object. The server takes messages of 1 MiB where it is not told otherwise.
@@ -42,6 +45,18 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// Whether the bus answers, and something of it is not there any more.
+    pub(crate) async fn are_lost(context: &Context) -> bool {
+        let buckets = [AGENTS, STATES].map(|name| format!("KV_{name}"));
+        for name in [JOBS.to_owned(), format!("OBJ_{RESULTS}")].iter().chain(&buckets) {
+            if let Err(e) = context.get_stream(name).await {
+                let is_missing = |e: GetStreamErrorKind| matches!(e, GetStreamErrorKind::JetStream(e) if e.error_code() == ErrorCode::STREAM_NOT_FOUND);
+                return is_missing(e.kind());
+            }
+        }
+        false
+    }
+
     /// Finds it, and makes what is not there: whoever comes first does.
     pub(crate) async fn reach(context: &Context) -> Result<Places, async_nats::Error> {
         let stream = match context.get_stream(JOBS).await {
@@ -64,7 +79,6 @@ impl Places {
                     durable_name: Some(CONSUMER.into()),
                     ack_policy: AckPolicy::Explicit,
                     ack_wait: ACK_WAIT,
-                    max_deliver: DELIVERIES_MAX,
                     ..pull::Config::default()
                 };
                 stream.get_or_create_consumer(CONSUMER, config).await?

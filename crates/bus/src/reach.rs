@@ -33,9 +33,7 @@ pub fn reach(
     output: &mut dyn Write,
 ) -> Result<(), Failure> {
     connection.block_on(async {
-        let session = drawn()?;
-        let mut answers = connection.client.subscribe(up(&session)).await.map_err(|e| lost(&e))?;
-        open(connection, key, agent, &session).await?;
+        let (session, mut answers) = open(connection, key, agent).await?;
         let mut pieces = pieces(input);
         let (mut number, mut order) = (0, Order::default());
         loop {
@@ -70,10 +68,16 @@ pub fn reach(
     })
 }
 
-async fn open(connection: &Connection, key: &SigningKey, agent: &str, session: &str) -> Result<(), Failure> {
+/// The session that the agent has opened, and what comes in it. Each try has a session of its own: an agent whose answer was lost has
+/// opened one of which nobody knows, and it opens none twice.
+async fn open(
+    connection: &Connection,
+    key: &SigningKey,
+    agent: &str,
+) -> Result<(String, async_nats::Subscriber), Failure> {
     let until = Instant::now() + OPENING_MAX;
     loop {
-        let found = connection.places.agents.get(agent).await.map_err(|e| lost(&e))?;
+        let found = connection.places().agents.get(agent).await.map_err(|e| lost(&e))?;
         let found = found.and_then(|bytes| serde_json::from_slice::<Announcement>(&bytes).ok());
         let Some(found) = found else {
             if Instant::now() < until {
@@ -85,12 +89,18 @@ async fn open(connection: &Connection, key: &SigningKey, agent: &str, session: &
                 "start it there: pitot agent --bus URL --trust KEY --name NAME",
             ));
         };
-        let opening =
-            Opening { session: session.to_owned(), agent: agent.to_owned(), instance: found.instance };
+        // What is asked of it while it is at work it would read when nobody waits for it any more.
+        if found.running.is_some() && Instant::now() < until {
+            tokio::time::sleep(RETRY).await;
+            continue;
+        }
+        let session = drawn()?;
+        let answers = connection.client.subscribe(up(&session)).await.map_err(|e| lost(&e))?;
+        let opening = Opening { session: session.clone(), agent: agent.to_owned(), instance: found.instance };
         let ask = connection.client.request(openings(agent), opening.sealed(key).into()).await;
         let told = ask.ok().and_then(|message| serde_json::from_slice::<Answer>(&message.payload).ok());
         let why = match (told, found.running) {
-            (Some(Answer { refused: None }), _) => return Ok(()),
+            (Some(Answer { refused: None }), _) => return Ok((session, answers)),
             (Some(Answer { refused: Some(why) }), _) => why,
             // One that is gone is announced for a while, and one that has come instead waits for that.
             _ if Instant::now() < until => {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use pitot_bus::{Address, Connection, Credentials, SigningKey, is_name, reach};
-use pitot_results::Failure;
+use pitot_results::{Failure, printable};
 
 /// Where a bus is, and who asks.
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ impl BusOptions {
 
 /// Says what happens on the bus.
 pub(crate) fn tell(sentence: &str) {
-    eprintln!("{sentence}");
+    eprintln!("{}", printable(sentence));
 }
 
 /// Make a key that signs jobs for agents on a bus, and print its public half.

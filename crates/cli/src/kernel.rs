@@ -53,6 +53,9 @@ struct Install {
     /// The name that plans use; for one kernel. [default: the version]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Replace the kernel that has the name.
+    #[arg(long)]
+    replace: bool,
 }
 
 /// Add a kernel from a file: an image (vmlinuz) for x86-64, or a package of Debian that has one.
@@ -64,6 +67,9 @@ struct Add {
     /// The name that plans use. [default: the first two numbers of its release]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Replace the kernel that has the name.
+    #[arg(long)]
+    replace: bool,
 }
 
 /// The words of the command line. To its first process a kernel hands on also those of its own parameters that it does not know,
@@ -152,15 +158,29 @@ impl Install {
         }
         let origins = self.origins.iter().filter(|text| !is_gvisor(text));
         let origins = origins.map(|text| Origin::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        for origin in &origins {
-            let plan = InstallPlan::of(origin, self.name.as_deref())?;
+        let plans = origins
+            .iter()
+            .map(|origin| InstallPlan::of(origin, self.name.as_deref()))
+            .collect::<Result<Vec<_>, _>>()?;
+        for (number, plan) in plans.iter().enumerate() {
+            if plans[..number].iter().any(|other| other.name == plan.name) {
+                return Err(Failure::misuse(
+                    format!("two of these kernels would be called `{}`", plan.name),
+                    "install them one by one, one of them with another name: --name NAME",
+                ));
+            }
+            if !self.replace {
+                plan.check_name(&store)?;
+            }
+        }
+        for plan in &plans {
             println!("{}:", plan.name);
             for line in plan.lines(&store) {
                 println!("  {line}");
             }
             if self.yes {
                 let guardian = guardian()?;
-                println!("installed {}", shown(&plan.carry_out(&store, guardian.dir())?));
+                println!("installed {}", shown(&plan.carry_out(&store, guardian.dir(), self.replace)?));
             }
         }
         if !self.yes {
@@ -204,7 +224,7 @@ fn remove_gvisor() -> Result<(), Failure> {
 impl Add {
     fn run(&self) -> Result<ExitCode, Failure> {
         let guardian = guardian()?;
-        let added = store().add_file(&self.file, self.name.as_deref(), guardian.dir())?;
+        let added = store().add_file(&self.file, self.name.as_deref(), guardian.dir(), self.replace)?;
         println!("added {}", shown(&added));
         Ok(ExitCode::SUCCESS)
     }

@@ -113,7 +113,7 @@ impl Run {
         if let (Some(part), Some(output)) = (&self.part, &self.output) {
             return match self.check_part {
                 true => part::check(part, output),
-                false => part::run(part, output, guardians.swap_remove(0), &stop),
+                false => part::run(part, output, guardians.swap_remove(0), self.wait, &stop),
             };
         }
         if let (Some(_), [guardian]) = (&self.bus.bus, &guardians[..]) {
@@ -123,8 +123,14 @@ impl Run {
         if let [guardian] = &guardians[..]
             && self.is_in_guests()?
         {
-            self.conclude(&self.in_guests(guardian, &stop)?)?;
-            return Ok(ExitCode::SUCCESS);
+            let outcome = self.in_guests(guardian, &stop)?;
+            let concluded = self.conclude(&outcome);
+            if let Some(line) =
+                report::open(&outcome.path).ok().and_then(|run| guests::where_gvisor_is(&run.plan))
+            {
+                println!("{line}");
+            }
+            return concluded.map(|_| ExitCode::SUCCESS);
         }
         for (guardian, suite) in guardians.into_iter().zip([self_check::SAME, self_check::POWER]) {
             let outcome = self.carry_out(suite, plain_cpu_ns, guardian, &stop)?;
@@ -286,6 +292,10 @@ impl Run {
 
     fn dry(&self) -> Result<ExitCode, Failure> {
         let prepared = self.prepared(self_check::SAME, None)?;
+        if self.bus.bus.is_some() {
+            prepared.plan.needs_no_guests("an agent on a bus")?;
+            prepared.can_be_scattered()?;
+        }
         if self.summary {
             let text = summary::summary(&prepared, &extent(&prepared));
             let _ = io::stdout().write_all(text.as_bytes());
@@ -309,6 +319,7 @@ impl Run {
             }
         }
         text.push_str(&faults::shown(&prepared.plan));
+        text.extend(guests::where_gvisor_is(&prepared.plan).map(|line| format!("# {line}\n")));
         let _ = writeln!(text, "# {}", extent(&prepared));
         // A closed pipe (`| head`) is no failure.
         let _ = io::stdout().write_all(text.as_bytes());

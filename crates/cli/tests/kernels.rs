@@ -81,6 +81,9 @@ fn a_plan_with_kernels_is_checked_before_a_guest_is_started() {
     assert!(code == Some(2) && said.contains("has no boot parameters"), "{said}");
     let (code, said) = of("[\"host\", \"a\"]", "[kernels.a]\nkernel = \"6.12\"\n", &["--dry-run"]);
     assert!(code == Some(0) && said.contains("# skipped: host, loop+epoll-et"), "{said}");
+    for line in ["# in a guest of 6.12\n", "# gVisor: "] {
+        assert!(said.contains(line), "{said}");
+    }
 }
 
 #[needs("guest-kernel")]

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use pitot_results::Failure;
 
 use crate::modules;
-use crate::store::{Kernel, Store, hex};
+use crate::store::{Kernel, Store, hex, is_taken};
 
 /// No package of a kernel is larger.
 const PACKAGE_BYTES_MAX: u64 = 1 << 30;
@@ -98,11 +98,25 @@ impl Plan {
         ]
     }
 
+    /// Where the kernel is from, in words.
+    fn from(&self) -> String {
+        format!("Debian {} {}", self.package, self.version)
+    }
+
+    /// Whether its name is free, or that of the same kernel.
+    ///
+    /// # Errors
+    /// If another has it.
+    pub fn check_name(&self, store: &Store) -> Result<(), Failure> {
+        let other = store.find(&self.name).filter(|known| known.from != self.from());
+        other.map_or(Ok(()), |known| Err(is_taken(&known)))
+    }
+
     /// Does it.
     ///
     /// # Errors
     /// The first step that fails. Then nothing is kept.
-    pub fn carry_out(&self, store: &Store, dir: &Path) -> Result<Kernel, Failure> {
+    pub fn carry_out(&self, store: &Store, dir: &Path, replace: bool) -> Result<Kernel, Failure> {
         // Whoever runs this as root has a folder that apt's own user may not enter.
         run(
             &[
@@ -126,8 +140,7 @@ impl Plan {
                 "run apt-get update; the package was removed",
             ));
         }
-        let from = format!("Debian {} {}", self.package, self.version);
-        add_package(store, &package, &from, Some(&self.name), dir)
+        add_package(store, &package, &self.from(), Some(&self.name), dir, replace)
     }
 }
 
@@ -138,6 +151,7 @@ pub(crate) fn add_package(
     from: &str,
     name: Option<&str>,
     dir: &Path,
+    replace: bool,
 ) -> Result<Kernel, Failure> {
     let unpacked = dir.join("unpacked");
     run(&["dpkg-deb", "--extract", &package.to_string_lossy(), &unpacked.to_string_lossy()], dir)?;
@@ -147,7 +161,7 @@ pub(crate) fn add_package(
             "give a package linux-image-VERSION, and not one that only depends on it",
         )
     })?;
-    let added = store.add(&image, from, name).and_then(|kernel| {
+    let added = store.add(&image, from, name, replace).and_then(|kernel| {
         let modules = ["lib/modules", "usr/lib/modules"].map(|folder| unpacked.join(folder));
         store.keep_modules(&kernel, &modules::below(&modules)).map(|()| kernel)
     });
@@ -159,16 +173,22 @@ impl Store {
     /// Puts the kernel of a file among them: of a package of Debian (`.deb`), or an image. `dir` is a folder to unpack in.
     ///
     /// # Errors
-    /// If it has none.
-    pub fn add_file(&self, file: &Path, name: Option<&str>, dir: &Path) -> Result<Kernel, Failure> {
+    /// If it has none, or another has the name and is not to be replaced.
+    pub fn add_file(
+        &self,
+        file: &Path,
+        name: Option<&str>,
+        dir: &Path,
+        replace: bool,
+    ) -> Result<Kernel, Failure> {
         let from = file.to_string_lossy();
         match file.extension().is_some_and(|extension| extension == "deb") {
             true => {
                 let file = fs::canonicalize(file)
                     .map_err(|e| Failure::misuse(format!("{from} cannot be read: {e}"), "check its path"))?;
-                add_package(self, &file, &from, name, dir)
+                add_package(self, &file, &from, name, dir, replace)
             }
-            false => self.add(file, &from, name),
+            false => self.add(file, &from, name, replace),
         }
     }
 }

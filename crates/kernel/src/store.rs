@@ -101,8 +101,14 @@ impl Store {
     /// Puts an image among them. Without a name it has the first two numbers of its release.
     ///
     /// # Errors
-    /// If the file is no kernel, or cannot be read or written.
-    pub fn add(&self, image: &Path, from: &str, name: Option<&str>) -> Result<Kernel, Failure> {
+    /// If the file is no kernel, or cannot be read or written, or another kernel has the name and is not to be replaced.
+    pub fn add(
+        &self,
+        image: &Path,
+        from: &str,
+        name: Option<&str>,
+        replace: bool,
+    ) -> Result<Kernel, Failure> {
         let shown = image.display();
         let content = crate::cpio::content(image, IMAGE_BYTES_MAX).map_err(|e| {
             Failure::misuse(format!("{shown} cannot be read: {e}"), "check its path and permissions")
@@ -133,6 +139,10 @@ impl Store {
             image: self.folder.join(&name).join(IMAGE),
             name,
         };
+        match self.find(&kernel.name) {
+            Some(known) if known.sha256 != kernel.sha256 && !replace => return Err(is_taken(&known)),
+            _ => {}
+        }
         self.write(&kernel, &content).map_err(|e| {
             let what = format!("{} cannot be written: {e}", kernel.image.display());
             Failure::run(what, "check its permissions and the free space, or set XDG_CACHE_HOME")
@@ -185,6 +195,15 @@ impl Store {
     }
 }
 
+/// What is said where another kernel has the name.
+pub(crate) fn is_taken(known: &Kernel) -> Failure {
+    let Kernel { name, release, from, .. } = known;
+    Failure::misuse(
+        format!("there is another kernel `{name}`: Linux {release} ({from})"),
+        "give this one another name: --name NAME; or replace that one: --replace",
+    )
+}
+
 /// The SHA-256 in hexadecimal digits.
 pub(crate) fn hex(content: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, content);
@@ -207,15 +226,23 @@ mod tests {
         image[0x300..0x30c].copy_from_slice(b"6.1.0-56 (x)");
         let path = folder.path().join("vmlinuz-x");
         std::fs::write(&path, &image).unwrap();
-        let added = store.add(&path, "a file", None).unwrap();
+        let added = store.add(&path, "a file", None, false).unwrap();
         assert_eq!((added.name.as_str(), added.release.as_str()), ("6.1", "6.1.0-56"));
         assert_eq!(store.get("6.1").unwrap(), added);
-        store.add(&path, "a file", Some("mine")).unwrap();
+        store.add(&path, "a file", Some("mine"), false).unwrap();
         assert_eq!(store.list().len(), 2);
-        assert!(store.add(&path, "a file", Some("../mine")).is_err());
-        assert!(store.add(&path, "a file", Some("gvisor")).unwrap_err().what.contains("in no guest"));
+        // The same once more is no other, and another takes the name only where that is wanted.
+        store.add(&path, "a file", Some("mine"), false).unwrap();
+        image.push(0);
+        std::fs::write(&path, &image).unwrap();
+        let refused = store.add(&path, "a newer file", Some("mine"), false).unwrap_err();
+        assert!(refused.what.contains("another kernel `mine`: Linux 6.1.0-56 (a file)"), "{}", refused.what);
+        store.add(&path, "a newer file", Some("mine"), true).unwrap();
+        assert_eq!(store.get("mine").unwrap().from, "a newer file");
+        assert!(store.add(&path, "a file", Some("../mine"), false).is_err());
+        assert!(store.add(&path, "a file", Some("gvisor"), false).unwrap_err().what.contains("in no guest"));
         std::fs::write(&path, "#!/bin/sh\n").unwrap();
-        assert!(store.add(&path, "a file", None).unwrap_err().what.contains("is no kernel"));
+        assert!(store.add(&path, "a file", None, false).unwrap_err().what.contains("is no kernel"));
         store.remove("6.1").unwrap();
         assert!(store.find("6.1").is_none() && store.remove("..").is_err());
     }

@@ -102,6 +102,11 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("strace", "apt-get install strace"),
     program("swaks", "apt-get install swaks"),
     Requirement {
+        name: "time-namespaces",
+        cure: "run as root on Linux 5.6 or newer; apt-get install util-linux",
+        probe: Probe::Kernel(has_time_namespaces),
+    },
+    Requirement {
         name: "user-namespaces",
         cure: "apt-get install util-linux; sysctl user.max_user_namespaces=1000",
         probe: Probe::Kernel(has_user_namespaces),
@@ -205,6 +210,14 @@ fn has_control_groups() -> bool {
 }
 
 /// Whether namespaces with a network of their own can be made.
+fn has_time_namespaces() -> bool {
+    let made = Command::new("unshare")
+        .args(["--time", "--monotonic", "1000", "true"])
+        .stderr(Stdio::null())
+        .status();
+    made.is_ok_and(|status| status.success())
+}
+
 fn has_network_namespaces() -> bool {
     let name = format!("pitot-probe-{}", std::process::id());
     let ip = |action: &str| {

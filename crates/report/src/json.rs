@@ -4,13 +4,14 @@ use crate::Question;
 use crate::amount::{generations, slice_s};
 use crate::analysis::{Analysis, Standing};
 use crate::control::{controls, steal};
+use crate::errors::{ErrorRow, of_cell};
 use crate::faults::effect;
 use crate::findings::{Answer, answer, findings};
 use crate::published::published;
 use crate::text::unmarked;
 use crate::trust::{Grade, trust};
-use pitot_lab::METRICS;
 use pitot_lab::fault::Effect;
+use pitot_lab::{CellRecord, HostRecord, METRICS};
 use serde_json::{Map, Value, json};
 
 /// The report of a run. Fields may be added; these keep their meaning.
@@ -66,6 +67,7 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
         "published": published_values(a),
         "host": run.host_before,
         "host_changes": run.host_changes,
+        "hosts": hosts_of(a),
     });
     let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
     text.push('\n');
@@ -163,11 +165,34 @@ fn cells(a: &Analysis<'_>) -> Vec<Value> {
                 "fresh_reason": cell.record.fresh_reason,
                 "standing": standing,
                 "figures": figures,
+                "errors": errors_of_cell(cell.record),
                 "server_command": cell.record.server_command,
                 "load_command": cell.record.load_command,
             })
         })
         .collect()
+}
+
+/// The hosts other than the lab's own, with their clocks.
+fn hosts_of(a: &Analysis<'_>) -> Vec<Value> {
+    let host = |host: &HostRecord| {
+        json!({
+            "name": host.name,
+            "does": host.does,
+            "clock_offset_ns": host.clock_offset_ns,
+            "clock_error_ns": host.clock_error_ns,
+            "round_trip_ns": host.round_trip_ns,
+            "facts": host.facts,
+            "changes": crate::hosts::changes(host),
+        })
+    };
+    a.run.hosts.iter().map(host).collect()
+}
+
+/// The errors of a cell by phase and kind, over its repetitions.
+fn errors_of_cell(record: &CellRecord) -> Vec<Value> {
+    let error = |row: ErrorRow| json!({"phase": row.phase, "kind": row.kind, "count": row.count, "share": row.share, "repetitions": row.of.0});
+    of_cell(record).into_iter().map(error).collect()
 }
 
 /// The twin of each group's baseline against it; empty if nothing was measured in slices.

@@ -2,12 +2,15 @@
 
 use crate::Question;
 use crate::analysis::Analysis;
+use crate::errors;
 use crate::faults::{COLUMNS, LEGEND, rows};
 use crate::findings::{answer, findings};
+use crate::hosts;
 use crate::method::{facts, method_sentences};
 use crate::published::published;
 use crate::table::{Mark, Results};
 use crate::trust::{outliers, trust};
+use pitot_host::HostChange;
 use std::fmt::Write as _;
 
 /// The report of a run.
@@ -39,9 +42,11 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
         asked(&mut out, question);
         results(&mut out, question.analysis);
     }
+    errors(&mut out, a);
     faults(&mut out, a);
     published_tables(&mut out, a);
     commands(&mut out, a);
+    hosts(&mut out, a);
     method(&mut out, a);
     out.truncate(out.trim_end().len());
     out.push('\n');
@@ -52,6 +57,40 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
 fn asked(out: &mut String, question: &Question<'_>) {
     if !question.asked.is_empty() {
         let _ = writeln!(out, "### {}\n", question.asked);
+    }
+}
+
+fn errors(out: &mut String, a: &Analysis<'_>) {
+    let rows = errors::rows(a.run);
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "## Errors\n\n{}\n", errors::LEGEND);
+    grid(out, &errors::COLUMNS.map(String::from), rows.iter().map(|row| row.fields().to_vec()));
+}
+
+/// The hosts of the run, if it has others than the lab's own.
+fn hosts(out: &mut String, a: &Analysis<'_>) {
+    let hosts = &a.run.hosts;
+    if hosts.is_empty() {
+        return;
+    }
+    out.push_str("## Hosts\n\n");
+    let heads: Vec<String> = std::iter::once("fact")
+        .chain(hosts.iter().map(|host| host.name.as_str()))
+        .map(String::from)
+        .collect();
+    grid(out, &heads, hosts::rows(hosts).into_iter());
+    for host in hosts {
+        let changed = |change: HostChange| {
+            let value = |value: Option<String>| value.unwrap_or_else(|| "none".into());
+            let (before, after) = (value(change.before), value(change.after));
+            format!(
+                "changed on {} during the run: {} {}: {before} → {after}",
+                host.name, change.group, change.name
+            )
+        };
+        list(out, "- ", &hosts::changes(host).into_iter().map(changed).collect::<Vec<_>>());
     }
 }
 

@@ -637,3 +637,71 @@ fn it_is_said_how_long_a_server_was_loaded_until_its_rate_had_settled() {
     assert!(told.contains(&wanted), "{told}");
     assert!(told.contains(" (3 s to "), "{told}");
 }
+
+#[test]
+fn where_instructions_are_counted_nothing_shows_a_latency() {
+    let mut run = written(&SMALL);
+    assert!(render(&run, Format::Html).contains("id=\"latency\""));
+    let histograms = |run: &Run| run.cells[0].repetitions[0].load.as_ref().unwrap().histograms.clone();
+    let kept = histograms(&run);
+    run.cells.iter_mut().flat_map(|cell| &mut cell.repetitions).for_each(|r| r.count_instructions());
+    assert!(histograms(&run).is_empty());
+    // A file of before has them still.
+    run.cells[0].repetitions[0].load.as_mut().unwrap().histograms = kept;
+    run.plan.metric = "instructions-per-request".into();
+    assert!(!render(&run, Format::Html).contains("id=\"latency\""));
+}
+
+#[test]
+fn errors_are_told_by_cell_and_kind() {
+    let mut run = written(&SMALL);
+    assert!(!render(&run, Format::Markdown).contains("## Errors"));
+    for repetition in run.cells[0].repetitions.iter_mut().take(2) {
+        let load = repetition.load.as_mut().unwrap();
+        let error = serde_json::json!({"phase": "receive", "kind": "ECONNRESET", "count": 3});
+        load.errors.push(serde_json::from_value(error).unwrap());
+    }
+    let markdown = render(&run, Format::Markdown);
+    assert!(markdown.contains("| fork+blocking, 10 | receive ECONNRESET | 6 |"), "{markdown}");
+    let terminal = render(&run, Format::Terminal);
+    assert!(terminal.contains("- fork+blocking, 10: receive ECONNRESET ×6 ("), "{terminal}");
+    all_within_100_columns(&terminal);
+    let html = render(&run, Format::Html);
+    assert!(html.contains("<section id=\"errors\">") && html.contains("2 of 6"), "{html}");
+    assert_well_formed(&html);
+    let json: serde_json::Value = serde_json::from_str(&render(&run, Format::Json)).unwrap();
+    assert_eq!(
+        (&json["cells"][0]["errors"][0]["count"], &json["cells"][1]["errors"]),
+        (&6.into(), &serde_json::json!([]))
+    );
+}
+
+#[test]
+fn hosts_and_their_clocks_are_in_all_formats_and_compared_by_name() {
+    let host = |governor: &str| pitot_lab::HostRecord {
+        name: "far".into(),
+        does: "load".into(),
+        clock_offset_ns: 1_500_000,
+        clock_error_ns: 20_000,
+        round_trip_ns: 40_000,
+        facts: serde_json::from_value(
+            serde_json::json!([{"group": "cpu", "name": "governor", "value": governor}]),
+        )
+        .unwrap(),
+        ..pitot_lab::HostRecord::default()
+    };
+    let (mut a, mut b) = (written(&SMALL), written(&SMALL));
+    (a.hosts, b.hosts) = (vec![host("performance")], vec![host("powersave")]);
+    let markdown = render(&a, Format::Markdown);
+    assert!(markdown.contains("| clock, from the lab's | +1.500 ms ± 0.020 |"), "{markdown}");
+    let json: serde_json::Value = serde_json::from_str(&render(&a, Format::Json)).unwrap();
+    assert_eq!(
+        (&json["hosts"][0]["name"], &json["hosts"][0]["clock_offset_ns"]),
+        (&"far".into(), &1_500_000.into())
+    );
+    let compared = compare(&a, &b, &[]);
+    let found = compared.differences.iter().find(|change| change.group == "far: cpu").unwrap();
+    assert_eq!((found.before.as_deref(), found.after.as_deref()), (Some("performance"), Some("powersave")));
+    b.hosts.clear();
+    assert!(compare(&a, &b, &[]).differences.iter().any(|change| change.group == "hosts"));
+}

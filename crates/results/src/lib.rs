@@ -32,6 +32,7 @@ pub mod load;
 pub mod mail;
 pub mod merge;
 mod parse;
+mod printable;
 mod printed;
 pub mod receipts;
 pub mod serve;
@@ -41,6 +42,7 @@ mod verdict;
 pub use failure::{Failure, FailureKind};
 pub use latency::{Latencies, Latency, PERCENTILES};
 pub use parse::ParseError;
+pub use printable::printable;
 pub use printed::Printed;
 pub use time::rfc3339;
 pub use verdict::{

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use clap::Args;
-use pitot_bus::{Agent, Running, TrustedKey, Work, is_name};
+use pitot_bus::{Agent, Running, Trouble, TrustedKey, Work, is_name};
 use pitot_host::Fingerprint;
 use pitot_lab::Guardian;
 use pitot_results::Failure;
@@ -13,6 +13,7 @@ use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::spawn;
 
 use crate::bus::{BusOptions, tell};
+use crate::failure::complaint;
 use crate::run::own_path;
 
 /// How an agent takes part in a bus.
@@ -26,6 +27,10 @@ pub(super) struct OnBus {
     /// The name of this host on the bus: letters, digits, - and _. [default: its host name]
     #[arg(long, value_name = "NAME", requires = "bus")]
     name: Option<String>,
+    /// Carry out jobs also while another run of Pitot is under way on this machine. Without it a job waits for that, whatever the
+    /// names of the agents: two at once would disturb each other.
+    #[arg(long, requires = "bus")]
+    no_wait: bool,
 }
 
 impl OnBus {
@@ -67,7 +72,8 @@ impl OnBus {
         });
         let agent = Agent { connection: &connection, name: &name, about, trusted: &trusted, tell };
         eprintln!("the agent `{name}` waits for jobs");
-        let mut parts = Parts { pitot: own_path()?, dir: guardian.dir().to_owned(), number: 0 };
+        let mut parts =
+            Parts { pitot: own_path()?, dir: guardian.dir().to_owned(), number: 0, waits: !self.no_wait };
         agent.serve(&mut parts, &stop)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -96,6 +102,8 @@ struct Parts {
     pitot: String,
     dir: PathBuf,
     number: usize,
+    /// Whether a part waits until no other run is under way here.
+    waits: bool,
 }
 
 impl Work for Parts {
@@ -107,6 +115,7 @@ impl Work for Parts {
         fs::write(&part, text).map_err(cannot)?;
         let mut command = Command::new(&self.pitot);
         command.args(["run", "--part"]).arg(&part).arg("--output").arg(&result);
+        command.args(self.waits.then_some("--wait"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&said).map_err(cannot)?);
         // It dies with this process, and its guardian ends what it has started.
         spawn::isolate(&mut command, &[]);
@@ -129,20 +138,21 @@ struct UnderWay {
 }
 
 impl Running for UnderWay {
-    fn poll(&mut self) -> Option<Result<Vec<u8>, String>> {
+    fn poll(&mut self) -> Option<Result<Vec<u8>, Trouble>> {
         let status = match self.child.try_wait() {
             Ok(None) => return None,
             Ok(Some(status)) => status,
-            Err(e) => return Some(Err(format!("pitot run cannot be waited for: {e}"))),
+            Err(e) => return Some(Err(Trouble::Failed(format!("pitot run cannot be waited for: {e}")))),
         };
         let [_, result, said] = &self.files;
         if status.success() {
-            return Some(fs::read(result).map_err(|e| format!("its result cannot be read: {e}")));
+            let unread = |e: std::io::Error| Trouble::Failed(format!("its result cannot be read: {e}"));
+            return Some(fs::read(result).map_err(unread));
         }
-        let said = fs::read(said).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
-        let line = said.lines().find(|line| line.starts_with("error")).or_else(|| said.lines().last());
-        Some(Err(line.map_or_else(|| format!("pitot run ended with {status}"), str::to_owned)))
+        let said = complaint(&fs::read(said).unwrap_or_default());
+        let why = said.unwrap_or_else(|| format!("pitot run ended with {status}"));
+        // It was refused before anything was measured: a program is missing here, or the kernel lacks something.
+        Some(Err(if status.code() == Some(2) { Trouble::Lacks(why) } else { Trouble::Failed(why) }))
     }
 }
 

@@ -41,10 +41,10 @@ impl Amount {
             plan.generations = Some(repetitions);
         }
         if self.until_decided {
-            if plan.measure == Measure::Fresh {
+            if plan.measure == Measure::Fresh || plan.is_in_guests() {
                 return Err(Failure::misuse(
                     format!("the plan `{}` is measured in fresh runs, whose number is fixed", plan.name),
-                    "leave --until-decided out, or write measure = \"slices\" in the plan",
+                    "leave --until-decided out; plans that do not vary the kernel can have measure = \"slices\"",
                 ));
             }
             plan.until_decided_s = Some(Duration::from_nanos(self.at_most.0).as_secs_f64());

@@ -34,10 +34,18 @@ pub(super) fn run(
     part: &Path,
     output: &Path,
     guardian: Guardian,
+    waits: bool,
     stop: &dyn Fn() -> bool,
 ) -> Result<ExitCode, Failure> {
     let part = read(part)?;
-    let lock = RunLock::take(&part.name);
+    // What is in a guest or a sandbox runs on behalf of a run that has the lock.
+    let lock = match waits {
+        true => RunLock::wait(&part.name, stop, &mut |other| {
+            eprintln!("waiting for another run of Pitot to end ({other})");
+        })
+        .ok_or_else(stopped)?,
+        false => RunLock::take(&part.name),
+    };
     let setting = Setting {
         pitot: &own_path()?,
         version: env!("CARGO_PKG_VERSION"),
@@ -49,6 +57,10 @@ pub(super) fn run(
     let outcome = run_part(&part, output, &catalog()?, setting, guardian, &mut |_| {})?;
     match outcome.state {
         RunState::Complete => Ok(ExitCode::SUCCESS),
-        _ => Err(Failure::run("the part was stopped before its end", "it is carried out again")),
+        _ => Err(stopped()),
     }
+}
+
+fn stopped() -> Failure {
+    Failure::run("the part was stopped before its end", "it is carried out again")
 }

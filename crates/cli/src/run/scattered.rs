@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pitot_bus::{Connection, Coordinator, Event, SigningKey};
 use pitot_lab::{Arrival, Carrier, Guardian, Outcome, Part, Plan, Prepared, RunState, Setting};
 use pitot_lab::{prepare_elsewhere, resume_scattered};
-use pitot_results::Failure;
+use pitot_results::{Failure, printable};
 
 use crate::bus::tell;
 use crate::catalog::catalog;
@@ -28,6 +28,7 @@ impl Run {
         let prepared = self.resume.is_none().then(|| self.prepared_elsewhere()).transpose()?;
         if let Some(prepared) = &prepared {
             prepared.plan.needs_no_guests("an agent on a bus")?;
+            prepared.can_be_scattered()?;
         }
         let Some(connection) = self.bus.connect()? else {
             return Err(Failure::misuse("there is no bus", "name one: --bus URL"));
@@ -102,7 +103,7 @@ impl Carrier for OnBus<'_> {
                 "no agent is on the bus; waiting for the first: pitot agent --bus URL --trust {}",
                 self.key.public()
             ),
-            agents => eprintln!("agents on the bus: {}", agents.join(", ")),
+            agents => tell(&format!("agents on the bus: {}", agents.join(", "))),
         }
         self.coordinator = Some(coordinator);
         Ok(())
@@ -119,7 +120,7 @@ impl Carrier for OnBus<'_> {
         Ok(match event {
             None => None,
             Some(Event::Failed { job, agent, reason }) => {
-                Some(Arrival::Failed { part: job, host: agent, reason })
+                Some(Arrival::Failed { part: job, host: printable(&agent), reason: printable(&reason) })
             }
             Some(Event::Done { job, agent, result }) => {
                 let file = self.file(&job);
@@ -129,7 +130,7 @@ impl Carrier for OnBus<'_> {
                         "check the free space of TMPDIR",
                     )
                 })?;
-                Some(Arrival::Done { part: job, host: agent, file })
+                Some(Arrival::Done { part: job, host: printable(&agent), file })
             }
         })
     }

@@ -1,5 +1,6 @@
 //! Plans with hosts: network namespaces of this machine, with cables between them.
 
+mod clocks;
 mod foreign;
 mod network;
 mod several;
@@ -73,5 +74,29 @@ fn an_agent_takes_leave_of_what_it_does_not_understand() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{stderr}");
         assert!(stderr.contains(said), "{stderr}");
+    }
+}
+
+#[test]
+fn commands_of_a_dry_run_say_where_each_is_typed() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = |name: &str, address: &str| {
+        format!("[hosts.{name}]\nagent = [\"x\"]\naddress = \"{address}\"\ncpus = \"0\"\n")
+    };
+    let hosts = host("a", "10.0.0.1") + &host("b", "10.0.0.2") + &host("c", "10.0.0.3");
+    for (load, wanted) in [
+        ("host = \"b\"", &["# on a\n", "--listen 10.0.0.1:18080", "# on b\n", "http://10.0.0.1:18080/"][..]),
+        ("hosts = [\"b\", \"c\"]", &["# on a\n", "--share 1/2 # on b\n", "--share 2/2 # on c\n"]),
+        ("", &["# on a\n", "# on this machine\n"]),
+    ] {
+        let plan = format!(
+            "repetitions = 1\n{hosts}[server]\nprotocol = \"http\"\nhost = \"a\"\n[load]\nconnections = 2\n{load}\n\
+             [factors]\nserver.model = [\"loop\"]\n"
+        );
+        std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+        let output = network::pitot(dir.path(), &["run", "plan.toml", "--dry-run"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(wanted.iter().all(|line| said.contains(line)) && !said.contains("127.0.0.1:18080"), "{said}");
     }
 }

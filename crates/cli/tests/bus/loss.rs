@@ -9,7 +9,8 @@ use crate::counted;
 use crate::network::Network;
 use crate::server::{Bus, Process, wait_for};
 
-fn recorded(bus: &Bus) -> usize {
+/// Repetitions in the run file.
+pub(crate) fn recorded(bus: &Bus) -> usize {
     let run = Run::open(&bus.path("run.pitot"));
     run.map_or(0, |run| run.cells.iter().map(|cell| cell.repetitions.len()).sum())
 }

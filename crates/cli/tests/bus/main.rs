@@ -3,6 +3,7 @@
 mod far;
 mod large;
 mod loss;
+mod mended;
 #[path = "../agents/network.rs"]
 #[expect(dead_code, reason = "plans with hosts use all of it, a bus its hosts alone")]
 mod network;

@@ -83,3 +83,41 @@ fn a_key_that_an_agent_does_not_trust_reaches_nothing() {
     drop(agents);
     bus.assert_nothing_is_left();
 }
+
+#[needs("nats-server", "network-namespaces")]
+#[test]
+fn an_agent_of_a_load_host_that_is_killed_fails_repetitions_with_its_name_and_comes_back() {
+    let bus = Bus::start_on(Network::new("y", 4));
+    let mut agents = ["a", "b", "c"].map(|name| bus.agent(name));
+    write_plan(&bus);
+    let mut lab = bus.pitot(&["run", "plan.toml", "-o", "run.pitot"]);
+    let mut lab = Process(lab.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    wait_for("load is put on the server", || {
+        assert!(lab.0.try_wait().unwrap().is_none(), "the run ended by itself");
+        bus.path("run.pitot").exists() && bus.has_load()
+    });
+    agents[2].kill();
+    // Its name is free when its announcement has lapsed, 30 seconds later: until then the host is not reached.
+    agents[2] = bus.agent("c");
+    lab.0.wait().unwrap();
+    let run = Run::open(&bus.path("run.pitot")).unwrap();
+    assert_eq!(run.info.state, RunState::Complete);
+    let (mut whole, mut failed) = (0, 0);
+    for cell in &run.cells {
+        let blocks: Vec<u32> = cell.repetitions.iter().map(|r| r.block).collect();
+        assert_eq!(blocks, [0, 1], "{}", cell.label());
+        for repetition in &cell.repetitions {
+            if repetition.verdict.kind == VerdictKind::Failed {
+                assert!(repetition.verdict.reason.contains("the host `c` was"), "{:?}", repetition.verdict);
+                failed += 1;
+            } else {
+                let load = repetition.load.as_ref().unwrap();
+                assert_eq!((load.requests.due(), load.errors.len()), (100, 0), "{:?}", load.errors);
+                whole += 1;
+            }
+        }
+    }
+    assert!(failed >= 1 && whole >= 1, "{failed} failed, {whole} are whole");
+    drop(agents);
+    bus.assert_nothing_is_left();
+}

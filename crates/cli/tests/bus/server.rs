@@ -158,12 +158,26 @@ impl Bus {
         self.agent_with(name, &["--trust", &self.key])
     }
 
+    /// One that waits with a job until no other run is under way on this machine.
+    pub(crate) fn waiting_agent(&self, name: &str) -> Process {
+        self.start_agent(name, &["--trust", &self.key], &[])
+    }
+
     /// Its log is `NAME.log`.
     pub(crate) fn agent_with(&self, name: &str, arguments: &[&str]) -> Process {
+        self.agent_in(name, arguments, &[])
+    }
+
+    /// The same with these variables. Each agent stands for a host of its own.
+    pub(crate) fn agent_in(&self, name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Process {
+        self.start_agent(name, &[&["--no-wait"][..], arguments].concat(), variables)
+    }
+
+    fn start_agent(&self, name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Process {
         let log = fs::File::create(self.path(&format!("{name}.log"))).unwrap();
         let host = AGENTS.iter().position(|agent| *agent == name).unwrap_or(0);
         let mut command = self.pitot_on(host, &["agent", "--name", name]);
-        command.args(self.words("agent"));
+        command.args(self.words("agent")).envs(variables.iter().copied());
         let mut agent = Process(command.args(arguments).stderr(log).spawn().unwrap());
         wait_for("the agent is there", || {
             let ended = agent.0.try_wait().unwrap();

@@ -30,6 +30,26 @@ fn what_cannot_be_trusted_is_refused_before_anything_is_connected() {
 }
 
 #[test]
+fn what_agents_of_a_bus_cannot_share_is_refused_before_anything_is_connected() {
+    let dir = tempfile::tempdir().unwrap();
+    for (top, more, what) in [
+        ("", "[servers.x]\naddress = \"10.0.0.9:80\"\ncommand = [\"ssh\"]\n", "has an `address`"),
+        ("", "[hosts.x]\nagent = [\"ssh\"]\naddress = \"10.0.0.9\"\ncpus = \"0\"\n", "the plan names hosts"),
+        ("until-decided = \"5m\"\n", "", "goes on until it is decided"),
+    ] {
+        let path = dir.path().join("plan.toml");
+        let server = if more.starts_with("[servers") { "x" } else { "loop" };
+        let plan = format!(
+            "{top}[server]\nprotocol = \"http\"\n[load]\nurl = \"http://{{address}}/\"\n{more}[factors]\nserver = [\"{server}\"]\n"
+        );
+        std::fs::write(&path, plan).unwrap();
+        let plan = path.to_str().unwrap();
+        let (code, said) = pitot(&["run", "--dry-run", "--bus", "nats://127.0.0.1:1", plan]);
+        assert!(code == Some(2) && said.contains(what), "{said}");
+    }
+}
+
+#[test]
 fn an_old_server_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("nats://{}", listener.local_addr().unwrap());

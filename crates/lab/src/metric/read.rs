@@ -208,6 +208,26 @@ mod tests {
     }
 
     #[test]
+    fn an_operation_has_instructions_where_they_were_counted_and_a_time_elsewhere() {
+        let floor = FloorPrimitive {
+            wall_ns: pitot_results::floor::FloorFigure { median: 326.0, ..Default::default() },
+            ..FloorPrimitive::default()
+        };
+        let mut r = repetition(1, 1, 1);
+        r.load.as_mut().unwrap().printed = Printed::Floor(Box::new(pitot_results::floor::FloorResult {
+            primitives: vec![floor],
+            ..Default::default()
+        }));
+        let of = |r: &Repetition| {
+            ["time-per-operation", "instructions-per-operation"]
+                .map(|name| crate::metric::find(name).unwrap().of(r))
+        };
+        assert_eq!(of(&r), [Some(326.0), None]);
+        r.count_instructions();
+        assert_eq!(of(&r), [None, Some(326.0)]);
+    }
+
+    #[test]
     fn full_and_resumed_handshakes_are_metrics_of_their_own_where_there_were_any() {
         let mut r = repetition(1, 1, 1);
         let read = |r: &Repetition, name: &str| (crate::metric::find(name).unwrap().read)(r);

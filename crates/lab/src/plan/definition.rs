@@ -8,7 +8,7 @@ use super::hosts::{self, Host};
 use super::kernels::KernelUse;
 use super::levels::{Factor, Levels};
 use super::published::{Exclusion, Published};
-use super::server::{Helper, PlanFile, ServerSpec};
+use super::server::{Helper, PlanFile, Program, ServerSpec};
 use super::soak::SoakPlan;
 use super::value::Settings;
 use crate::statistics::Statistic;
@@ -172,6 +172,12 @@ impl Plan {
     /// The host of that name; none if it is the lab's own.
     pub fn host(&self, name: Option<&str>) -> Option<&Host> {
         self.hosts.iter().find(|host| Some(host.name.as_str()) == name)
+    }
+
+    /// A server on a system without an agent, if the plan has one.
+    pub(crate) fn foreign_server(&self) -> Option<&ServerSpec> {
+        let is_foreign = |s: &&ServerSpec| matches!(&s.program, Program::External(p) if p.foreign.is_some());
+        self.servers.iter().find(is_foreign)
     }
 
     /// The hosts of the load; none if it is on the lab's own.

@@ -58,6 +58,8 @@ mod tests {
             ("  1-02:03:04", Some(93_784.0)),
             ("41 nginx 3:05.50", Some(185.5)),
             ("2.5", Some(2.5)),
+            // Two processes, as PowerShell prints them.
+            ("1.25\r\n0.5\r\n", Some(1.75)),
             ("cpu:0:sys:cpu_nsec_user\t1500000000\ncpu:1:sys:cpu_nsec_kernel\t500000000", Some(2.0)),
             ("", None),
             ("0:01.25\nno process", None),

@@ -18,7 +18,8 @@ impl Plan {
         Some(self.kernel_named(level))
     }
 
-    fn kernel_named(&self, level: &str) -> KernelUse {
+    /// The kernel of a level.
+    pub fn kernel_named(&self, level: &str) -> KernelUse {
         let described = self.kernels.iter().find(|kernel| kernel.name == *level);
         described.cloned().unwrap_or_else(|| KernelUse {
             name: level.to_owned(),

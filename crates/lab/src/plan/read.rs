@@ -7,7 +7,7 @@ use super::definition::{Measure, Plan};
 use super::keys::{self, Known};
 use super::levels::{Factor, SERVER_FACTOR};
 use super::placeholders::{self, RESOLVER};
-use super::server::{Program, ServerSpec};
+use super::server::Program;
 use super::source::{PlanError, Section, Source};
 use crate::catalog::Catalog;
 
@@ -60,6 +60,7 @@ impl Plan {
         check_needs(&known, &plan, &root)?;
         check_faults(&plan, &root)?;
         plan.has_resolver = plan.has_faults_of_names();
+        check_guests(&plan, &root)?;
         check_keeps(&plan, &root)?;
         check_helpers(&plan, &root)?;
         check_foreign(&plan, &root)?;
@@ -144,22 +145,50 @@ fn check_faults(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// A guest has server and load in it, and its kernel is measured by itself.
+fn check_guests(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    if !plan.is_in_guests() {
+        return Ok(());
+    }
+    let (key, what, cure) = if !plan.hosts.is_empty() {
+        (
+            "hosts",
+            "guests are started on the lab's own machine, and this plan has hosts",
+            "take `hosts` out, or the factor `kernel`",
+        )
+    } else if plan.until_decided_s.is_some() {
+        (
+            "until-decided",
+            "kernels are measured in fresh runs, each at a time of its own, and `until-decided` is for slices",
+            "give `repetitions` in its place",
+        )
+    } else if plan.foreign_server().is_some() {
+        (
+            "servers",
+            "a guest reaches nothing outside of it, and a server of this plan has an `address`",
+            "take that server out, or the factor `kernel`",
+        )
+    } else {
+        return Ok(());
+    };
+    let span = root.get(key).map_or(0..0, |item| item.key_span.clone());
+    Err(root.source.error(&span, what, cure))
+}
+
 /// What servers keep is looked for on this machine, by what `pitot load` was told.
 fn check_keeps(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
     let Some(item) = root.get("keeps") else { return Ok(()) };
-    let is_foreign =
-        |server: &ServerSpec| matches!(&server.program, Program::External(p) if p.foreign.is_some());
     let (what, cure) = if plan.measure == Measure::Slices {
         (
             "what servers keep is looked for when they have ended, and `measure` says slices",
             "write measure = \"fresh\"",
         )
-    } else if !plan.hosts.is_empty() || plan.servers.iter().any(is_foreign) {
+    } else if !plan.hosts.is_empty() || plan.foreign_server().is_some() {
         (
             "what servers keep is looked for on the lab's own machine, and this plan has servers elsewhere",
             "take `keeps` out",
         )
-    } else if !plan.kernels.is_empty() {
+    } else if plan.is_in_guests() {
         (
             "what servers keep is looked for on the lab's own machine, and this plan has guests",
             "take `keeps` out",
@@ -192,9 +221,7 @@ fn check_machine(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
 
 /// A server on a system without an agent is not on a host with one.
 fn check_foreign(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
-    let is_foreign =
-        |server: &ServerSpec| matches!(&server.program, Program::External(p) if p.foreign.is_some());
-    match (root.get("servers"), plan.servers.iter().find(|server| is_foreign(server))) {
+    match (root.get("servers"), plan.foreign_server()) {
         (Some(item), Some(server)) if plan.server_host.is_some() => {
             let what =
                 format!("`servers.{}` has an `address`, and `server.host` puts it on a host", server.name);

@@ -590,3 +590,20 @@ fn an_option_that_cannot_be_used_here_is_a_reason_to_skip() {
     assert_eq!(elsewhere(&quiet.replace("quiet = true", "ktls = true")), 2);
     assert_eq!(elsewhere(quiet), 1);
 }
+
+#[test]
+fn what_a_guest_cannot_do_is_refused_with_the_plan() {
+    let refused = |top: &str, more: &str, what: &str| {
+        let text = format!(
+            "{top}\n[server]\nprotocol = \"http\"\n[factors]\nkernel = [\"6.1\", \"6.12\"]\nserver = [\"loop\"]\n{more}"
+        );
+        let error = Plan::parse("p.toml", &text, &catalog()).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains(what) && !error.cure.is_empty(), "{error}");
+    };
+    let host = "[hosts.a]\nagent = [\"x\"]\naddress = \"10.0.0.1\"\ncpus = \"0\"\n";
+    refused("", host, "guests are started on the lab's own machine");
+    refused("until-decided = \"5m\"", "", "kernels are measured in fresh runs");
+    refused("repetitions = 2\nkeeps = \"{dir}\"", "", "this plan has guests");
+    let foreign = "[servers.x]\naddress = \"10.0.0.9:80\"\ncommand = [\"ssh\"]\n";
+    refused("", foreign, "a guest reaches nothing outside of it");
+}

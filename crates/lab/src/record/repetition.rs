@@ -63,6 +63,7 @@ const IDLE_S: f64 = 0.015;
 impl Repetition {
     /// Makes a repetition whose clock counted instructions, one to a nanosecond, one that says so, and nothing of time.
     pub fn count_instructions(&mut self) {
+        let mut instructions = 0.0;
         if let Some(used) = &self.resources {
             let unknown_s = IDLE_S.max(used.window_s * IDLE_SHARE);
             let busy_s = match used.server_cpus_busy_s {
@@ -71,11 +72,16 @@ impl Repetition {
             };
             // Who watches is on the same CPU, and knows its own part to the nanosecond.
             let watched_s = used.monitor_cpu_share * used.window_s;
-            let instructions = (busy_s - watched_s).max(0.0) * INSTRUCTIONS_PER_S;
-            self.verdict.figures.push((INSTRUCTIONS.to_owned(), instructions));
+            instructions = (busy_s - watched_s).max(0.0) * INSTRUCTIONS_PER_S;
         }
+        // Also where none were seen: it says that no time is a time.
+        self.verdict.figures.push((INSTRUCTIONS.to_owned(), instructions));
         if let Some(load) = &mut self.load {
             load.latency_ns = Default::default();
+            load.histograms.clear();
+            for second in &mut load.series {
+                (second.p50_ns, second.p95_ns, second.p99_ns, second.max_ns) = (0, 0, 0, 0);
+            }
         }
     }
 
@@ -129,6 +135,19 @@ pub(crate) fn looks_like_error(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_instructions_are_counted_no_latency_is_left() {
+        let mut load = LoadResult::default();
+        load.latency_ns.response.count = 3;
+        load.histograms.insert("response".into(), "x".into());
+        let resources = Some(Resources { window_s: 0.5, server_cpus_busy_s: 0.5, ..Resources::default() });
+        let mut r = Repetition { load: Some(load), resources, ..Repetition::default() };
+        r.count_instructions();
+        let load = r.load.as_ref().unwrap();
+        assert!(load.histograms.is_empty() && load.latency_ns == Default::default());
+        assert_eq!(r.instructions(), Some(0.5e9));
+    }
 
     #[test]
     fn an_error_is_found_in_what_programs_print() {

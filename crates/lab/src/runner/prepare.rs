@@ -1,11 +1,13 @@
 //! A plan made ready for this machine: its cells, its commands, and how long it will take.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use pitot_results::Failure;
 
 use crate::catalog::Catalog;
 use crate::plan::{
-    Cell, CellServer, HostLimits, Measure, OWN, Placement, Plan, Program, REPLICATE_FACTOR, RESOLVER,
-    SERVER_FACTOR, ServerSpec, SkipRecord, expand,
+    Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, HostLimits, Measure, OWN, Placement, Plan, Program,
+    REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipRecord, expand,
 };
 use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
 use pitot_host::journal::{self, Wanted};
@@ -306,13 +308,47 @@ impl Prepared {
     pub fn commands(&self, pitot: &str) -> Vec<ShownCell> {
         let show = |(number, cell): (usize, &Cell)| {
             let at = self.shown_placement(pitot, number);
+            let [server, load] = self.places(cell);
+            let placed = |place: Option<String>, line: String| match place {
+                Some(place) if !line.is_empty() => format!("# {place}\n{line}"),
+                _ => line,
+            };
             ShownCell {
                 label: cell.label(),
-                server: cell.server_line(&at),
-                load: cell.load_line(&self.plan, &at),
+                server: placed(server, cell.server_line(&at)),
+                load: placed(load, cell.load_line(&self.plan, &at)),
             }
         };
         self.cells.iter().enumerate().map(show).collect()
+    }
+
+    /// Where the commands of a cell are run, server and load, if that is not this machine as it is.
+    fn places(&self, cell: &Cell) -> [Option<String>; 2] {
+        let plan = &self.plan;
+        if let Some(kernel) = plan.kernel_of(&cell.factors) {
+            let append =
+                if kernel.append.is_empty() { String::new() } else { format!(" with {}", kernel.append) };
+            let place = match kernel.kernel.as_str() {
+                HOST_KERNEL => None,
+                GVISOR_KERNEL => Some("in gVisor's sandbox".to_owned()),
+                name => Some(format!("in a guest of {name}{append}")),
+            };
+            return [place.clone(), place];
+        }
+        if plan.hosts.is_empty() {
+            return [None, None];
+        }
+        let on = |host: Option<&String>| {
+            Some(host.map_or_else(|| "on this machine".to_owned(), |host| format!("on {host}")))
+        };
+        let load = match &plan.load_hosts[..] {
+            // By itself it is what is measured, where servers would be.
+            _ if cell.server == CellServer::None => on(plan.server_host.as_ref()),
+            // Each part says where it is.
+            [_, _, ..] => None,
+            hosts => on(hosts.first()),
+        };
+        [on(plan.server_host.as_ref()), load]
     }
 
     /// The arguments of each cell's server, if it is one of Pitot, and of its load, for whoever knows what they mean.
@@ -343,7 +379,11 @@ impl Prepared {
             pitot: pitot.to_owned(),
             address: match self.cells[number].foreign() {
                 Some(foreign) => foreign.address.clone(),
-                None => format!("127.0.0.1:{SHOWN_PORT}"),
+                None => {
+                    let host = self.plan.host(self.plan.server_host.as_deref());
+                    let address = host.map_or(Ipv4Addr::LOCALHOST.into(), |host| host.address);
+                    SocketAddr::new(address, SHOWN_PORT).to_string()
+                }
             },
             dir: dir.to_string_lossy().into_owned(),
             server_cpus: self.cpus.server_list(),

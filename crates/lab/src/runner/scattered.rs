@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use pitot_host::Fingerprint;
-use pitot_results::{Failure, VerdictKind, rfc3339};
+use pitot_results::{Failure, VerdictKind, printable, rfc3339};
 
 use crate::catalog::Catalog;
 use crate::plan::{Measure, label};
@@ -112,7 +112,20 @@ impl Prepared {
         Scattered { prepared: self, run, writer, failed: 0 }.carry_out(setting, carrier, progress)
     }
 
-    fn can_be_scattered(&self) -> Result<(), Failure> {
+    /// Whether others can carry out its parts, each by itself.
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub fn can_be_scattered(&self) -> Result<(), Failure> {
+        if let Some(server) = self.plan.foreign_server() {
+            return Err(Failure::misuse(
+                format!(
+                    "the server `{}` has an `address`, and several agents would measure it at the same time",
+                    server.name
+                ),
+                "run it without --bus, or take that server out",
+            ));
+        }
         if !self.plan.hosts.is_empty() {
             return Err(Failure::misuse(
                 "the plan names hosts, and the agents on a bus each carry out their parts by themselves",
@@ -240,6 +253,10 @@ impl Scattered {
             Ok(result) => result,
             Err(e) => return Ok(Err(format!("its result cannot be read: {e}"))),
         };
+        let (found, wanted) = (result.cells.len(), part.cells.len());
+        if found != wanted {
+            return Ok(Err(format!("its result has {found} cells, and {wanted} were asked for")));
+        }
         let all: Vec<_> = result.cells.iter().chain(&result.controls).collect();
         let mut done = Vec::new();
         for (index, &cell) in belongs.cells.iter().enumerate() {
@@ -250,8 +267,12 @@ impl Scattered {
                 return Ok(Err(format!("its result lacks the cell `{}`", label(wanted))));
             };
             match &found.repetitions[..] {
-                [one] => done
-                    .push((cell, Repetition { block: belongs.block, host: host.to_owned(), ..one.clone() })),
+                [one] => {
+                    let reason = printable(&one.verdict.reason);
+                    let verdict = Verdict { reason, ..one.verdict.clone() };
+                    let (block, host) = (belongs.block, host.to_owned());
+                    done.push((cell, Repetition { block, host, verdict, ..one.clone() }));
+                }
                 // A control of a cell that could not be measured in slices.
                 [] if wanted.is_empty() => {}
                 several => {
@@ -260,16 +281,17 @@ impl Scattered {
                 }
             }
         }
-        for (index, found) in result.cells.iter().enumerate().filter(|(_, c)| c.measure == Measure::Fresh) {
-            let cell = belongs.cells[index];
-            if self.run.cells[cell].measure == Measure::Slices {
-                self.run.cells[cell].measure = Measure::Fresh;
+        for (found, &cell) in result.cells.iter().zip(&belongs.cells) {
+            if let Some(known) = self.run.cells.get_mut(cell)
+                && (found.measure, known.measure) == (Measure::Fresh, Measure::Slices)
+            {
+                known.measure = Measure::Fresh;
                 self.writer.measure_fresh(cell, &found.fresh_reason)?;
             }
         }
-        for sentence in &result.info.warnings {
+        for sentence in result.info.warnings.iter().map(|sentence| printable(sentence)) {
             // What differs from part to part stands in brackets: the number of a process and the like.
-            let what = sentence.split(" (").next().unwrap_or(sentence);
+            let what = sentence.split(" (").next().unwrap_or_default();
             let beginning = format!("On `{host}`: {what}");
             if !sentences.iter().any(|known| known.starts_with(&beginning)) {
                 sentences.insert(format!("On `{host}`: {sentence}"));
@@ -355,4 +377,80 @@ fn failed(belongs: &Belongs, host: &str, reason: &str) -> Vec<(usize, Repetition
         ..Repetition::default()
     };
     belongs.cells.iter().map(|&cell| (cell, repetition.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::tests::{catalog, parse};
+
+    /// Brings results with a cell more than was asked for, as an agent of a bus may that is not ours.
+    struct OneTooMany {
+        dir: PathBuf,
+        waiting: Vec<Part>,
+    }
+
+    impl Carrier for OneTooMany {
+        fn begin(&mut self, _run: &str) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn offer(&mut self, part: &Part) -> Result<(), Failure> {
+            self.waiting.push(part.clone());
+            Ok(())
+        }
+
+        fn next(&mut self) -> Result<Option<Arrival>, Failure> {
+            let Some(part) = self.waiting.pop() else { return Ok(None) };
+            let prepared = prepare_elsewhere(part.plan.clone(), String::new(), &catalog())?;
+            let file = self.dir.join(&part.name);
+            let cells: Vec<_> = [new_cells(&prepared, "pitot"), new_cells(&prepared, "pitot")].concat();
+            let new = NewRun {
+                command_line: "",
+                version: "",
+                seed: 1,
+                started_at: "",
+                server_cpus: "",
+                load_cpus: "",
+                warnings: &[],
+                server_versions: &[],
+                plan_source: "",
+                plan: &part.plan,
+                host: &Fingerprint::default(),
+                skips: &[],
+                cells: &cells,
+            };
+            RunWriter::create(&file, &new)?.finish(RunState::Complete, "", &Fingerprint::default())?;
+            Ok(Some(Arrival::Done { part: part.name, host: "x".into(), file }))
+        }
+
+        fn settle(&mut self, _part: &str) {}
+
+        fn end(&mut self, _state: RunState) {}
+    }
+
+    #[test]
+    fn a_result_with_a_cell_too_many_fails_its_part_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "measure = \"slices\"\ngenerations = 2\n[server]\nprotocol = \"busy\"\n[load]\nconnections = 2\n\
+                    [factors]\nserver.model = [\"good\", \"hang\"]\n";
+        let prepared = prepare_elsewhere(parse(text), text.to_owned(), &catalog()).unwrap();
+        let mut carrier = OneTooMany { dir: dir.path().to_owned(), waiting: Vec::new() };
+        let setting = Setting {
+            pitot: "pitot",
+            version: "0.0.0",
+            command_line: "",
+            trial: false,
+            note: &|| None,
+            stop: &|| false,
+        };
+        let output = dir.path().join("run.pitot");
+        let outcome = prepared.run_scattered(&output, setting, &mut carrier, &mut |_| {}).unwrap();
+        assert_eq!(outcome.state, RunState::Complete);
+        let run = Run::open(&output).unwrap();
+        for repetition in run.cells.iter().flat_map(|cell| &cell.repetitions) {
+            assert_eq!(repetition.verdict.kind, VerdictKind::Failed);
+            assert!(repetition.verdict.reason.contains("were asked for"), "{}", repetition.verdict.reason);
+        }
+    }
 }

@@ -107,7 +107,8 @@ fn stop(a: &Analysis<'_>, curves: &[(&Cell<'_>, Histogram)], q: f64) -> Stop {
 /// The response times of all repetitions of a cell that did not fail.
 fn merged(cell: &Cell<'_>) -> Option<Histogram> {
     let mut all = Histogram::new();
-    for repetition in &cell.record.repetitions {
+    // Where the clock counted instructions no time is a time, also in files that have some.
+    for repetition in cell.record.repetitions.iter().filter(|r| !r.counts_instructions()) {
         let encoded = repetition.load.as_ref().and_then(|l| l.histograms.get("response"));
         if let Some(histogram) = encoded.and_then(|text| Histogram::decode(text).ok()) {
             all.merge(&histogram);

@@ -30,7 +30,23 @@ pub(super) fn differences(a: &Run, b: &Run) -> Vec<HostChange> {
     changes.note("CPUs", "of the servers", server_a, server_b);
     changes.note("CPUs", "of the load generator", load_a, load_b);
     changes.0.extend(a.host_before.changes_to(&b.host_before));
+    hosts(&mut changes, a, b);
     changes.0
+}
+
+/// The hosts other than the lab's own, and kernels in guests, by their names.
+fn hosts(changes: &mut Changes, a: &Run, b: &Run) {
+    let names = |run: &Run| {
+        let names: Vec<&str> = run.hosts.iter().map(|host| host.name.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    changes.note("hosts", "of the run", names(a), names(b));
+    for host in &a.hosts {
+        let Some(other) = b.hosts.iter().find(|other| other.name == host.name) else { continue };
+        let of_host =
+            |change: HostChange| HostChange { group: format!("{}: {}", host.name, change.group), ..change };
+        changes.0.extend(host.facts.changes_to(&other.facts).into_iter().map(of_host));
+    }
 }
 
 fn versions(changes: &mut Changes, a: &Run, b: &Run) {

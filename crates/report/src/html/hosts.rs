@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use pitot_host::side_by_side;
 use pitot_lab::HostRecord;
 
 use super::changes::changes_table;
 use crate::escape::escape;
+use crate::hosts::{are_alike, changes, rows};
 
 /// A table of the facts in which hosts differ, what changed on each during the run; nothing if there are no hosts.
 pub(super) fn hosts(hosts: &[HostRecord]) -> String {
@@ -20,38 +20,25 @@ pub(super) fn hosts(hosts: &[HostRecord]) -> String {
         let _ = write!(html, "<th>{}</th>", escape(&host.name));
     }
     html.push_str("</tr></thead><tbody>");
-    row(&mut html, "does", hosts.iter().map(|host| host.does.clone()));
-    let clock = |host: &HostRecord| {
-        let ms = |ns: f64| ns / 1e6;
-        format!("{:+.3} ms ± {:.3}", ms(host.clock_offset_ns as f64), ms(host.clock_error_ns as f64))
-    };
-    row(&mut html, "clock, from the lab's", hosts.iter().map(clock));
-    let facts: Vec<_> = hosts.iter().map(|host| &host.facts).collect();
-    let differences = side_by_side(&facts);
-    for fact in &differences {
-        let values = fact.values.iter().map(|value| value.clone().unwrap_or_else(|| "–".into()));
-        row(&mut html, &format!("{} {}", fact.group, fact.name), values);
+    for row in rows(hosts) {
+        html.push_str("<tr>");
+        for field in row {
+            let _ = write!(html, "<td>{}</td>", escape(&field));
+        }
+        html.push_str("</tr>");
     }
     html.push_str("</tbody></table></div>");
-    if hosts.len() > 1 && differences.is_empty() {
+    if are_alike(hosts) {
         html.push_str("<p class=\"under\">In all other facts they are alike.</p>");
     }
     for host in hosts {
-        let changes = host.facts_after.as_ref().map(|after| host.facts.changes_to(after)).unwrap_or_default();
+        let changes = changes(host);
         if !changes.is_empty() {
             let _ = write!(html, "<h3>Changed on {} during the run</h3>", escape(&host.name));
             html.push_str(&changes_table(&changes, "before", "after"));
         }
     }
     html
-}
-
-fn row(html: &mut String, name: &str, values: impl Iterator<Item = String>) {
-    let _ = write!(html, "<tr><td>{}</td>", escape(name));
-    for value in values {
-        let _ = write!(html, "<td>{}</td>", escape(&value));
-    }
-    html.push_str("</tr>");
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod answer;
 mod cells;
 mod changes;
 mod environment;
+mod errors;
 mod faults;
 mod figure;
 mod hosts;

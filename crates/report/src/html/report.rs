@@ -3,6 +3,7 @@
 use super::answer::{answer_card, findings_section, header};
 use super::cells::cells;
 use super::environment::environment;
+use super::errors::errors;
 use super::faults::faults;
 use super::figure;
 use super::method::{footer, method};
@@ -31,9 +32,11 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
     let after_first = charts.len().min(1);
     charts.insert(after_first, results(a, questions));
     contents.insert(1 + after_first, ("results", "Results"));
-    if let Some(table) = faults(a) {
-        charts.insert(after_first + 1, table);
-        contents.insert(2 + after_first, ("faults", "Faults"));
+    let tables = [(errors(a), "errors", "Errors"), (faults(a), "faults", "Faults")];
+    let tables = tables.into_iter().filter_map(|(table, id, title)| Some((table?, id, title)));
+    for (number, (table, id, title)) in (1..).zip(tables) {
+        charts.insert(after_first + number, table);
+        contents.insert(1 + after_first + number, (id, title));
     }
     contents.extend([("cells", "Commands"), ("environment", "Environment"), ("method", "Method")]);
     let body = [

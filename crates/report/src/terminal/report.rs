@@ -5,6 +5,7 @@ use super::table::results;
 use super::wrap::{WIDTH, heading, item, paragraph};
 use crate::Question;
 use crate::analysis::Analysis;
+use crate::errors::rows;
 use crate::findings::{answer, findings};
 use crate::published::published;
 use crate::skips::by_reason;
@@ -42,6 +43,7 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
         }
         results(&mut out, question.analysis);
     }
+    errors(&mut out, a);
     faults(&mut out, a);
     for question in questions {
         let findings = findings(question.analysis);
@@ -103,5 +105,20 @@ fn published_tables(out: &mut String, a: &Analysis<'_>) {
             );
             let _ = writeln!(out, "{}", line.trim_end());
         }
+    }
+}
+
+/// The errors of each cell that had some.
+fn errors(out: &mut String, a: &Analysis<'_>) {
+    let mut rows = rows(a.run).into_iter().peekable();
+    if rows.peek().is_some() {
+        heading(out, "Errors");
+    }
+    while let Some(first) = rows.next() {
+        let mut words = vec![first.in_words()];
+        while let Some(next) = rows.next_if(|next| next.cell == first.cell) {
+            words.push(next.in_words());
+        }
+        item(out, "- ", &format!("{}: {}", first.cell, words.join("; ")));
     }
 }

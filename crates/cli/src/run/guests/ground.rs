@@ -9,6 +9,8 @@ use pitot_kernel::{
 use pitot_lab::{GVISOR_KERNEL, HOST_KERNEL, KernelUse};
 use pitot_results::Failure;
 
+use crate::failure::complaint;
+
 /// Memory of a guest, MiB: the initramfs twice, the programs, and what connections take.
 const MEMORY_MIB: u32 = 1536;
 
@@ -183,16 +185,11 @@ impl Ground {
         };
         match (outcome.code, outcome.result) {
             (Some(0), Some(result)) => Ok(result),
-            (code, _) => {
-                let said = String::from_utf8_lossy(&outcome.stderr).into_owned();
-                let line =
-                    said.lines().find(|line| line.starts_with("error")).or_else(|| said.lines().last());
-                Err(match (line, code) {
-                    (Some(line), _) => line.to_owned(),
-                    (None, Some(code)) => format!("pitot run ended with exit code {code} there"),
-                    (None, None) => format!("pitot run could not be started there: {}", outcome.reason),
-                })
-            }
+            (code, _) => Err(match (complaint(&outcome.stderr), code) {
+                (Some(line), _) => line,
+                (None, Some(code)) => format!("pitot run ended with exit code {code} there"),
+                (None, None) => format!("pitot run could not be started there: {}", outcome.reason),
+            }),
         }
     }
 }

@@ -2,29 +2,48 @@
 
 use pitot_kernel::Clock;
 use pitot_lab::{CellServer, Prepared, metric};
+use pitot_results::Failure;
 
 /// Metrics of instructions, and what stands for them in time.
-const IN_TIME: [(&str, &str); 2] =
-    [("instructions-per-request", "throughput"), ("server-instructions", "cpu-per-request")];
+const IN_TIME: [(&str, &str); 3] = [
+    ("instructions-per-request", "throughput"),
+    ("server-instructions", "cpu-per-request"),
+    (PER_OPERATION, "time-per-operation"),
+];
+/// Of primitives of the machine, which have no server.
+const PER_OPERATION: &str = "instructions-per-operation";
+const OF_OPERATIONS: [&str; 2] = ["time-per-operation", "cpu-per-operation"];
 
 /// Changes the metric if it has to be; returned is a sentence that says so.
-pub(super) fn fit(prepared: &mut Prepared, clock: Clock) -> Option<String> {
+///
+/// # Errors
+/// If nothing of the plan can be measured by this clock.
+pub(super) fn fit(prepared: &mut Prepared, clock: Clock) -> Result<Option<String>, Failure> {
     let has_server = prepared.cells.iter().all(|cell| cell.server != CellServer::None);
     let asked = prepared.plan.metric.clone();
-    let measured = measured_in(clock, &asked).filter(|_| has_server)?;
-    prepared.plan.metric = measured.to_owned();
+    let Some(measured) = measured_in(clock, &asked) else { return Ok(None) };
+    if !has_server && measured == PER_REQUEST {
+        return Err(Failure::misuse(
+            format!(
+                "the plan asks for `{asked}`, and on an emulated processor no program but floor has a figure without a server"
+            ),
+            "pitot kernel run --instructions NAME -- COMMAND has a guest count the instructions of a command",
+        ));
+    }
+    measured.clone_into(&mut prepared.plan.metric);
     let what = match clock {
         Clock::Instructions => "an emulated processor measures no time",
         Clock::Time | Clock::Emulated => "a clock that counts time counts no instructions",
     };
-    Some(format!("The plan asks for `{asked}`, and {what}: the figure is `{measured}`."))
+    Ok(Some(format!("The plan asks for `{asked}`, and {what}: the figure is `{measured}`.")))
 }
+
+const PER_REQUEST: &str = "instructions-per-request";
 
 fn measured_in(clock: Clock, asked: &str) -> Option<&'static str> {
     match clock {
-        Clock::Instructions => {
-            metric::find(asked).filter(|metric| metric.is_of_time()).map(|_| "instructions-per-request")
-        }
+        Clock::Instructions if OF_OPERATIONS.contains(&asked) => Some(PER_OPERATION),
+        Clock::Instructions => metric::find(asked).filter(|metric| metric.is_of_time()).map(|_| PER_REQUEST),
         Clock::Time | Clock::Emulated => {
             IN_TIME.iter().find(|(name, _)| *name == asked).map(|(_, in_time)| *in_time)
         }
@@ -40,6 +59,7 @@ mod tests {
         let instructions = |asked| measured_in(Clock::Instructions, asked);
         assert_eq!(instructions("throughput"), Some("instructions-per-request"));
         assert_eq!(instructions("latency-p99"), Some("instructions-per-request"));
+        assert_eq!(instructions("time-per-operation"), Some("instructions-per-operation"));
         assert_eq!((instructions("server-instructions"), instructions("error-rate")), (None, None));
         assert_eq!(measured_in(Clock::Time, "instructions-per-request"), Some("throughput"));
         assert_eq!(measured_in(Clock::Time, "server-instructions"), Some("cpu-per-request"));

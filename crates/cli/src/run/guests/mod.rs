@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pitot_kernel::{Clock, Image};
+use pitot_kernel::{Clock, Image, Sandbox};
 use pitot_lab::{
-    Arrival, Carrier, CellServer, Guardian, HOST_KERNEL, KernelUse, Outcome, Part, Plan, Prepared,
-    Repetition, Run as RunFile, RunState, Setting, resume_scattered,
+    Arrival, Carrier, CellServer, External, GVISOR_KERNEL, Guardian, HOST_KERNEL, KERNEL_FACTOR, KernelUse,
+    Outcome, Part, Plan, Prepared, Repetition, Run as RunFile, RunState, Setting, resume_scattered,
 };
 use pitot_results::Failure;
 
@@ -79,14 +79,14 @@ impl Run {
         let mut guests = match &mut prepared {
             Some(prepared) => {
                 let guests = Guests::of(prepared, &pitot, guardian.dir())?;
+                let note = measured_in::fit(prepared, guests.common.ground.clock())?;
+                prepared.warnings.extend(note);
                 eprintln!(
                     "asking {} which cells can be run there",
                     counted(guests.common.kernels.len(), "kernel")
                 );
                 let Common { ground, kernels, .. } = &*guests.common;
                 leave_out_what_is_not(prepared, ground, kernels, stop)?;
-                let note = measured_in::fit(prepared, ground.clock());
-                prepared.warnings.extend(note);
                 guests
             }
             None => Guests::of(
@@ -121,6 +121,51 @@ impl Run {
         display.clear();
         Ok(outcome)
     }
+}
+
+/// Where gVisor is compared, for plans that compare kernels in guests: its figures are times, and stand beside none of theirs.
+pub(super) fn where_gvisor_is(plan: &Plan) -> Option<String> {
+    let levels = plan.factors.iter().filter(|factor| factor.name == KERNEL_FACTOR).flat_map(|f| &f.levels);
+    let kernels: Vec<KernelUse> = levels.map(|level| plan.kernel_named(&level.to_string())).collect();
+    let is_gvisor = |kernel: &KernelUse| kernel.kernel == GVISOR_KERNEL;
+    let is_meant = kernels.iter().any(KernelUse::is_guest) && !kernels.iter().any(is_gvisor);
+    is_meant.then(|| match Sandbox::find(&store()) {
+        Some(_) => "gVisor: pitot run sandbox".to_owned(),
+        None => "gVisor: pitot kernel install gvisor --yes, then pitot run sandbox".to_owned(),
+    })
+}
+
+/// Words with which a shell begins that are no programs, or that it knows itself.
+const OF_SHELLS: [&str; 18] = [
+    "exec", "cd", "echo", "export", "set", "trap", "ulimit", "umask", "test", "read", "eval", "if", "for",
+    "while", "until", "true", "printf", "kill",
+];
+
+/// The programs that a server's commands begin with, and those with which a script of `sh -c` begins.
+fn programs_of(server: &External) -> Vec<&str> {
+    let mut all = Vec::new();
+    for command in [&server.command, &server.version, &server.stop_command] {
+        let Some(first) = command.first() else { continue };
+        // What lies in the server's own directory is written there, and Pitot itself is in every guest.
+        if first != "pitot" && !first.starts_with("{dir}") {
+            all.push(first.as_str());
+        }
+        let is_shell = ["sh", "bash", "dash"].contains(&first.rsplit('/').next().unwrap_or(first));
+        if let (true, Some("-c"), Some(script)) =
+            (is_shell, command.get(1).map(String::as_str), command.get(2))
+        {
+            let mut words =
+                script.split_whitespace().skip_while(|word| *word == "exec" || word.contains('='));
+            all.extend(words.next().filter(|word| is_program(word)));
+        }
+    }
+    all
+}
+
+/// Whether a word of a script is the name or path of a program, and neither something that a shell knows itself nor a variable.
+fn is_program(word: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    word.chars().all(is_plain) && !OF_SHELLS.contains(&word) && word != "pitot"
 }
 
 /// A part that waits for its place.
@@ -166,8 +211,8 @@ impl Guests {
                 kernels.push((kernel, place));
             }
             if let (CellServer::External(program), false) = (&cell.server, is_here) {
-                for command in [&program.command, &program.version] {
-                    command.first().map_or(Ok(String::new()), |program| image.program(program))?;
+                for name in programs_of(program) {
+                    image.program(name)?;
                 }
             }
         }
@@ -323,5 +368,19 @@ impl Carrier for Guests {
 impl Drop for Guests {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_of_all_commands_go_into_a_guest() {
+        let plan = "[server]\nprotocol = \"http\"\n[servers.x]\ncommand = [\"sh\", \"-c\", \"exec A=1 nginx -g 'daemon off;'\"]\n\
+                    stop-command = [\"nginx-ctl\", \"{dir}\"]\nversion = [\"{dir}/x\", \"-v\"]\n[factors]\nserver = [\"x\"]\n";
+        let plan = Plan::parse("p.toml", plan, &catalog().unwrap()).unwrap();
+        let pitot_lab::Program::External(server) = &plan.servers[0].program else { panic!("a program") };
+        assert_eq!(programs_of(server), ["sh", "nginx", "nginx-ctl"]);
     }
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use pitot_agent::frame::{self, FrameError};
 use pitot_agent::{Ask, Greeting, Hello, PING_INTERVAL, Reply, Request, VERSION};
 use pitot_meter::now;
+use pitot_results::printable;
 
 use super::push::last_complaint;
 use crate::record::HostRecord;
@@ -106,7 +107,7 @@ impl Link {
             None => Err("there is no connection".to_owned()),
         };
         match answer {
-            Ok(Reply::Error(what)) => Err(format!("{what} (on the host `{}`)", self.name)),
+            Ok(Reply::Error(what)) => Err(format!("{} (on the host `{}`)", printable(&what), self.name)),
             Ok(reply) => Ok(reply),
             Err(why) => Err(self.lose(why)),
         }
@@ -221,7 +222,7 @@ impl Link {
             Ok(Reply::Hello(greeting)) => {
                 Err(format!("its agent speaks version {} of the protocol, not {VERSION}", greeting.version))
             }
-            Ok(Reply::Error(what)) => Err(what),
+            Ok(Reply::Error(what)) => Err(printable(&what)),
             Ok(_) => Err("it does not greet".into()),
             Err(why) => Err(connection.close(&why)),
         }

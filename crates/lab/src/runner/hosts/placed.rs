@@ -188,10 +188,10 @@ impl Executor for Placed<'_> {
         server.other_processes.extend(load.other_processes.into_iter().map(|other| OtherProcessUse {
             from: Nanos(self.load.here(other.from.0)),
             to: Nanos(self.load.here(other.to.0)),
-            cpu: other.cpu + CPUS_APART,
+            cpu: other.cpu.saturating_add(CPUS_APART),
             ..other
         }));
-        server.throttled += load.throttled;
+        server.throttled = server.throttled.saturating_add(load.throttled);
         server.left_behind.extend(load.left_behind);
         self.forget_folder();
         server

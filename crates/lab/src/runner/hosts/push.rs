@@ -1,13 +1,13 @@
 //! Copies the lab's own program to the hosts of a plan, by the commands that start their agents.
 //!
 //! Such a command is a way to a host, then the program there, then `agent`: `ssh a ./pitot agent`. What stands before the
-//! program runs others there too: `mkdir`, `dd`, `chmod` and `mv`, without a shell, so that the way may have one or none.
+//! program runs others there too: `mkdir`, `rm`, `dd`, `chmod` and `mv`, without a shell, so that the way may have one or none.
 
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pitot_results::Failure;
+use pitot_results::{Failure, printable};
 
 use crate::plan::{Host, Plan};
 
@@ -50,9 +50,11 @@ fn push_to(host: &Host, program: &Path) -> Result<(), Failure> {
     let content = File::open(program).map(Stdio::from).map_err(|e| {
         Failure::run(format!("{} cannot be read: {e}", program.display()), "check its permissions")
     })?;
-    let steps: [(&[&str], Stdio); 4] = [
+    let steps: [(&[&str], Stdio); 5] = [
         (&["mkdir", "-p", folder], Stdio::null()),
-        (&["dd", &target, "bs=1M"], content),
+        // Whatever lies there, a link of somebody else too, is not written to.
+        (&["rm", "-f", &partial], Stdio::null()),
+        (&["dd", &target, "bs=1M", "conv=excl"], content),
         (&["chmod", "700", &partial], Stdio::null()),
         (&["mv", "-f", &partial, path], Stdio::null()),
     ];
@@ -90,14 +92,15 @@ fn run(way: &[String], step: &[&str], input: Stdio) -> Result<(), String> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let last = last_complaint(&said).unwrap_or("it printed nothing");
+    let last = last_complaint(&said).unwrap_or_else(|| "it printed nothing".to_owned());
     Err(format!("failed ({}): {last}", output.status))
 }
 
 /// The last line that says what was wrong: an indented one below it, as Pitot's own errors have, says how to mend it.
-pub(super) fn last_complaint(stderr: &str) -> Option<&str> {
+pub(super) fn last_complaint(stderr: &str) -> Option<String> {
     let mut lines = stderr.lines().rev().filter(|line| !line.trim().is_empty());
-    lines.clone().find(|line| !line.starts_with([' ', '\t'])).or_else(|| lines.next()).map(str::trim)
+    let line = lines.clone().find(|line| !line.starts_with([' ', '\t'])).or_else(|| lines.next());
+    line.map(|line| printable(line.trim()))
 }
 
 #[cfg(test)]
@@ -109,8 +112,10 @@ mod tests {
     #[test]
     fn a_complaint_is_told_without_its_remedy() {
         let stderr = "the agent starts\npitot: no key that is trusted here has signed it\n  see what it says there\n\n";
-        assert_eq!(last_complaint(stderr), Some("pitot: no key that is trusted here has signed it"));
-        assert_eq!(last_complaint("  ssh: refused\n"), Some("ssh: refused"));
+        let last = |stderr| last_complaint(stderr).unwrap_or_default();
+        assert_eq!(last(stderr), "pitot: no key that is trusted here has signed it");
+        assert_eq!(last("  ssh: refused\n"), "ssh: refused");
+        assert_eq!(last("\x1b[2Jgone\n"), "\u{fffd}[2Jgone");
         assert_eq!(last_complaint("\n \n"), None);
     }
 
@@ -142,10 +147,15 @@ mod tests {
             address: [127, 0, 0, 1].into(),
             cpus: "0".into(),
         };
+        // A link where the copy is written first: nothing is written through it.
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        let victim = dir.path().join("victim");
+        std::os::unix::fs::symlink(&victim, copy.with_extension("new")).unwrap();
         // Twice: the second replaces the first.
         for _ in 0..2 {
             push_to(&host(&format!("env {} agent", copy.display())), &program).unwrap();
         }
+        assert!(!victim.exists());
         assert_eq!(std::fs::read(&copy).unwrap().len(), 3_000_001);
         assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(std::fs::read_dir(copy.parent().unwrap()).unwrap().count(), 1);

@@ -13,7 +13,7 @@ pub(super) fn join_load(samples: &mut [Sample], of_load: &[Sample]) {
         // Before the load starts nothing is seen of it.
         sample.load = nearest.server.filter(|_| is_of_the_moment(nearest, sample));
         sample.load_cpus = nearest.server_cpus;
-        sample.tcp_retransmits += nearest.tcp_retransmits;
+        sample.tcp_retransmits = sample.tcp_retransmits.saturating_add(nearest.tcp_retransmits);
     }
 }
 
@@ -26,8 +26,8 @@ pub(super) fn add_samples(samples: &mut [Sample], others: &[Sample]) {
             (a, b) => a.or(b),
         };
         sample.server_cpus = cpus(sample.server_cpus, nearest.server_cpus);
-        sample.tcp_retransmits += nearest.tcp_retransmits;
-        sample.cost_ns += nearest.cost_ns;
+        sample.tcp_retransmits = sample.tcp_retransmits.saturating_add(nearest.tcp_retransmits);
+        sample.cost_ns = sample.cost_ns.saturating_add(nearest.cost_ns);
     }
 }
 
@@ -42,15 +42,15 @@ fn is_of_the_moment(one: &Sample, other: &Sample) -> bool {
 }
 
 fn tree(a: TreeSample, b: TreeSample) -> TreeSample {
-    let both = |of: fn(&TreeSample) -> Option<u64>| Some(of(&a)? + of(&b)?);
+    let both = |of: fn(&TreeSample) -> Option<u64>| Some(of(&a)?.saturating_add(of(&b)?));
     TreeSample {
-        processes: a.processes + b.processes,
-        threads: a.threads + b.threads,
+        processes: a.processes.saturating_add(b.processes),
+        threads: a.threads.saturating_add(b.threads),
         descriptors: both(|t| t.descriptors),
-        cpu_ns: a.cpu_ns + b.cpu_ns,
-        user_ns: a.user_ns + b.user_ns,
-        system_ns: a.system_ns + b.system_ns,
-        rss_bytes: a.rss_bytes + b.rss_bytes,
+        cpu_ns: a.cpu_ns.saturating_add(b.cpu_ns),
+        user_ns: a.user_ns.saturating_add(b.user_ns),
+        system_ns: a.system_ns.saturating_add(b.system_ns),
+        rss_bytes: a.rss_bytes.saturating_add(b.rss_bytes),
         pss_bytes: both(|t| t.pss_bytes),
         private_bytes: both(|t| t.private_bytes),
         run_delay_ns: both(|t| t.run_delay_ns),
@@ -61,10 +61,10 @@ fn tree(a: TreeSample, b: TreeSample) -> TreeSample {
 
 fn cpus(a: CpuSample, b: CpuSample) -> CpuSample {
     CpuSample {
-        user_ns: a.user_ns + b.user_ns,
-        system_ns: a.system_ns + b.system_ns,
-        softirq_ns: a.softirq_ns + b.softirq_ns,
-        steal_ns: a.steal_ns + b.steal_ns,
+        user_ns: a.user_ns.saturating_add(b.user_ns),
+        system_ns: a.system_ns.saturating_add(b.system_ns),
+        softirq_ns: a.softirq_ns.saturating_add(b.softirq_ns),
+        steal_ns: a.steal_ns.saturating_add(b.steal_ns),
     }
 }
 
@@ -95,5 +95,8 @@ mod tests {
         add_samples(&mut samples, &[at(1003, 20), at(1998, 30)]);
         assert_eq!(samples.map(|s| s.server.map(|t| t.cpu_ns)), [Some(21), Some(32)]);
         assert_eq!(samples.map(|s| s.server_cpus.user_ns), [21, 32]);
+        // What comes from an agent is any number.
+        add_samples(&mut samples, &[at(1003, u64::MAX), at(1998, u64::MAX)]);
+        assert_eq!(samples.map(|s| s.server_cpus.user_ns), [u64::MAX; 2]);
     }
 }

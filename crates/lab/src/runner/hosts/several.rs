@@ -370,7 +370,7 @@ impl Executor for Several<'_> {
             for other in &mut one.other_processes {
                 other.from = Nanos(host.side.here(other.from.0));
                 other.to = Nanos(host.side.here(other.to.0));
-                other.cpu += at * CPUS_APART;
+                other.cpu = other.cpu.saturating_add(at * CPUS_APART);
             }
             let of_host: Vec<Sample> =
                 one.samples.iter().map(|s| Sample { at_ns: host.side.here(s.at_ns), ..*s }).collect();
@@ -382,7 +382,7 @@ impl Executor for Several<'_> {
                 Some(all) => {
                     add_samples(&mut all.samples, &of_host);
                     all.other_processes.extend(one.other_processes);
-                    all.throttled += one.throttled;
+                    all.throttled = all.throttled.saturating_add(one.throttled);
                     all.left_behind.extend(one.left_behind);
                 }
             }

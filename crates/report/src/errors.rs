@@ -1,0 +1,79 @@
+//! What went wrong with requests, by cell and kind.
+
+use pitot_lab::{CellRecord, Run, Unit};
+
+use crate::number::{count, figure};
+
+pub(crate) const LEGEND: &str = "What the load generator counted in the measured part, over all repetitions of a cell, by the phase of \
+                                 a request and the kind of error.";
+pub(crate) const COLUMNS: [&str; 5] = ["cell", "error", "count", "of its requests", "in repetitions"];
+
+/// One kind of error of one cell.
+#[derive(Debug)]
+pub(crate) struct ErrorRow {
+    pub(crate) cell: String,
+    pub(crate) phase: String,
+    pub(crate) kind: String,
+    pub(crate) count: u64,
+    /// Of the requests that were due or begun, 0 to 1.
+    pub(crate) share: Option<f64>,
+    /// The repetitions that had some, and of how many.
+    pub(crate) of: (usize, usize),
+}
+
+/// The errors of all cells that had any.
+pub(crate) fn rows(run: &Run) -> Vec<ErrorRow> {
+    run.cells.iter().flat_map(of_cell).collect()
+}
+
+/// Those of a cell, the most frequent first.
+pub(crate) fn of_cell(cell: &CellRecord) -> Vec<ErrorRow> {
+    let loads: Vec<_> = cell.repetitions.iter().filter_map(|r| r.load.as_ref()).collect();
+    let due: u64 = loads.iter().map(|load| load.requests.due()).fold(0, u64::saturating_add);
+    let mut rows: Vec<ErrorRow> = Vec::new();
+    for error in loads.iter().flat_map(|load| &load.errors).filter(|error| error.count > 0) {
+        match rows.iter_mut().find(|row| (&row.phase, &row.kind) == (&error.phase, &error.kind)) {
+            Some(row) => {
+                row.count = row.count.saturating_add(error.count);
+                row.of.0 += 1;
+            }
+            None => rows.push(ErrorRow {
+                cell: cell.label(),
+                phase: error.phase.clone(),
+                kind: error.kind.clone(),
+                count: error.count,
+                share: None,
+                of: (1, cell.repetitions.len()),
+            }),
+        }
+    }
+    for row in &mut rows {
+        // Connects fail without a request.
+        row.share = (due > 0).then(|| row.count as f64 / due.max(row.count) as f64);
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    rows
+}
+
+impl ErrorRow {
+    /// As in [`COLUMNS`].
+    pub(crate) fn fields(&self) -> [String; 5] {
+        [
+            self.cell.clone(),
+            self.name(),
+            count(self.count),
+            self.share.map_or_else(|| "–".to_owned(), |share| figure(share * 100.0, Unit::Percent)),
+            format!("{} of {}", self.of.0, self.of.1),
+        ]
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", self.phase, self.kind)
+    }
+
+    /// In a line, without its cell.
+    pub(crate) fn in_words(&self) -> String {
+        let [_, name, count, share, of] = self.fields();
+        format!("{name} ×{count} ({share} of its requests, in {of} repetitions)")
+    }
+}

@@ -1,0 +1,40 @@
+//! The hosts of a run other than the lab's own, side by side.
+
+use pitot_host::{HostChange, side_by_side};
+use pitot_lab::HostRecord;
+
+/// A table: what each host does, its clock where that was measured, and the facts in which hosts differ. The first field of a row
+/// is its name.
+pub(crate) fn rows(hosts: &[HostRecord]) -> Vec<Vec<String>> {
+    let mut rows = vec![row("does", hosts.iter().map(|host| host.does.clone()))];
+    if hosts.iter().any(|host| host.round_trip_ns > 0) {
+        rows.push(row("clock, from the lab's", hosts.iter().map(clock)));
+    }
+    let facts: Vec<_> = hosts.iter().map(|host| &host.facts).collect();
+    for fact in side_by_side(&facts) {
+        let values = fact.values.iter().map(|value| value.clone().unwrap_or_else(|| "–".into()));
+        rows.push(row(&format!("{} {}", fact.group, fact.name), values));
+    }
+    rows
+}
+
+fn row(name: &str, values: impl Iterator<Item = String>) -> Vec<String> {
+    std::iter::once(name.to_owned()).chain(values).collect()
+}
+
+/// How far a clock was from the lab's.
+fn clock(host: &HostRecord) -> String {
+    let ms = |ns: f64| ns / 1e6;
+    format!("{:+.3} ms ± {:.3}", ms(host.clock_offset_ns as f64), ms(host.clock_error_ns as f64))
+}
+
+/// Whether there are several, in whose facts nothing differs.
+pub(crate) fn are_alike(hosts: &[HostRecord]) -> bool {
+    let facts: Vec<_> = hosts.iter().map(|host| &host.facts).collect();
+    hosts.len() > 1 && side_by_side(&facts).is_empty()
+}
+
+/// What changed on a host during the run.
+pub(crate) fn changes(host: &HostRecord) -> Vec<HostChange> {
+    host.facts_after.as_ref().map(|after| host.facts.changes_to(after)).unwrap_or_default()
+}
