@@ -6,6 +6,7 @@ use crate::analysis::{Analysis, Standing};
 use crate::control::{controls, steal};
 use crate::faults::effect;
 use crate::findings::{Answer, answer, findings};
+use crate::floor::times;
 use crate::published::published;
 use crate::text::unmarked;
 use crate::trust::{Grade, trust};
@@ -25,7 +26,7 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
     let plain = |sentences: &[String]| sentences.iter().map(|s| unmarked(s)).collect::<Vec<_>>();
     let skips: Vec<Value> =
         run.skips.iter().map(|s| json!({"factors": s.factors, "reason": s.reason})).collect();
-    let object = json!({
+    let mut object = json!({
         "schema": "pitot-report/1",
         "run": {
             "id": run.info.id,
@@ -67,6 +68,9 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
         "host": run.host_before,
         "host_changes": run.host_changes,
     });
+    if let Some(floor) = &run.floor {
+        object["floor"] = json!(floor);
+    }
     let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
     text.push('\n');
     text
@@ -155,7 +159,7 @@ fn cells(a: &Analysis<'_>) -> Vec<Value> {
                 Standing::Behind => "behind",
                 Standing::Unknown => "unknown",
             };
-            json!({
+            let mut object = json!({
                 "factors": factors,
                 "verdict": {"kind": cell.verdict.kind.name(), "reason": cell.verdict.reason},
                 "repetitions": {"total": cell.record.repetitions.len(), "failed": cell.record.failures().count()},
@@ -165,7 +169,11 @@ fn cells(a: &Analysis<'_>) -> Vec<Value> {
                 "figures": figures,
                 "server_command": cell.record.server_command,
                 "load_command": cell.record.load_command,
-            })
+            });
+            if let Some(times) = times(a, cell) {
+                object["times_the_floor"] = json!(times);
+            }
+            object
         })
         .collect()
 }

@@ -17,6 +17,7 @@ mod csv_slices;
 mod escape;
 mod faults;
 mod findings;
+mod floor;
 mod format;
 mod github;
 mod html;
