@@ -3,12 +3,12 @@
 
     bench/tune_search_proof.py target/release/pitot [--within 20m] [--part planted|harmless|alone] [--keep FOLDER]
 
-Everything is in a network namespace of its own (unshare --net), where the settings are those of the namespace. The plan has two
-cells, each of which one of the planted values limits, so that neither hides the other:
+Everything is in a network namespace of its own (unshare --net), where the settings are those of the namespace; its loopback
+has packets of 1500 bytes, as a network has. The plan has two cells:
 
-- large replies on connections that stay, with a receive buffer that is too small for them;
-- small replies on a connection each, with a range of local ports of which nearly all are reserved, so that each connect(2)
-  passes thousands of them before it finds one.
+- large replies, which a receive buffer that is too small for them limits, and nothing else as much;
+- replies of some packets, which fit into that buffer, and which cost twice as much where each packet goes through the stack by
+  itself (segmentation offload is off).
 
 Part `alone` has each of the two tried by itself (`pitot tune try`), which must find that it helps; `planted` searches over them
 and ten settings that cannot matter, and must keep both and nothing else; `harmless` searches over twelve that cannot matter, and
@@ -32,24 +32,14 @@ url = "http://{address}/bytes/{size}"
 connections = 16
 [factors]
 server = ["loop+epoll-et"]
-load.size = ["256KiB", "1KiB"]
-load.requests-per-connection = [100000, 1]
-[[exclude]]
-load.size = "256KiB"
-load.requests-per-connection = 1
-reason = "large replies are for connections that stay"
-[[exclude]]
-load.size = "1KiB"
-load.requests-per-connection = 100000
-reason = "small replies are for new connections"
+load.size = ["256KiB", "12KiB"]
 """
 
-# Not searched, but what the second planted setting needs: a range that is long to walk.
-GIVEN = {"net.ipv4.ip_local_port_range": "1024 65535"}
+MTU = 1500
 # What is planted, and what is wanted instead.
 PLANTED = {
-    "net.ipv4.tcp_rmem": ("4096 4096 8192", "4096 131072 6291456"),
-    "net.ipv4.ip_local_reserved_ports": ("1024-52000", "9"),
+    "net.ipv4.tcp_rmem": ("4096 49152 49152", "4096 131072 6291456"),
+    "nic.lo.tso": ("off", "on"),
 }
 # None of these is looked at by a connection of a second on the loopback.
 HARMLESS = {
@@ -67,8 +57,10 @@ HARMLESS = {
 HARMLESS_MORE = {"net.ipv4.tcp_orphan_retries": "3", "net.ipv4.tcp_probe_interval": "300"}
 
 
-def set_by_hand(key, value):
-    pathlib.Path("/proc/sys", *key.split(".")).write_text(value + "\n")
+def plant(pitot, folder):
+    """Into another journal than that of the search: it finds these values, whoever has set them."""
+    settings = [f"{key}={planted}" for key, (planted, _) in PLANTED.items()]
+    subprocess.run([pitot, "host", "apply", "--journal", folder / "planted-journal", *settings], check=True)
 
 
 class Proof:
@@ -122,9 +114,7 @@ def main():
     parser.add_argument("--part", choices=["planted", "harmless", "alone"])
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for the run files, which are removed otherwise")
     arguments = parser.parse_args()
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    for key, value in GIVEN.items():
-        set_by_hand(key, value)
+    subprocess.run(["ip", "link", "set", "lo", "up", "mtu", str(MTU)], check=True)
     with tempfile.TemporaryDirectory() as name:
         folder = arguments.keep.resolve() if arguments.keep else pathlib.Path(name)
         folder.mkdir(exist_ok=True)
@@ -133,8 +123,7 @@ def main():
         right = []
         if is_wanted("harmless"):
             right.append(proof.search("harmless", {**HARMLESS, **HARMLESS_MORE}, [], arguments.within))
-        for key, (planted, _) in PLANTED.items():
-            set_by_hand(key, planted)
+        plant(arguments.pitot.resolve(), folder)
         if is_wanted("alone"):
             right.append(proof.alone(arguments.alone_within))
         if is_wanted("planted"):
