@@ -14,8 +14,8 @@ use clap::{Args, ValueEnum};
 use pitot_host::Machine;
 use pitot_host::check::{Facts, Judgement, TOPICS, Verdict, check};
 use pitot_lab::advise::{
-    Answer, Case, Choice, Contender, Known, Probe, Turns, Wanted, choose, entrants, excluded, known, probes,
-    topics, turns,
+    Answer, Case, Choice, Contender, Known, Probe, Turns, Wanted, choose, entrants, excluded, known,
+    may_be_advised, probes, topics, turns,
 };
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
@@ -96,9 +96,9 @@ struct Advice<'a> {
     /// Other loads and, after the run, what they have shown.
     probes: Vec<(Probe, Tried)>,
     measured: Option<(Measured, Answer)>,
-    /// Rules of the host that matter, and stand in the way.
+    /// Rules of the host that matter: those that stand in the way, then those that are worth a thought.
     host: Vec<Judgement>,
-    /// How many more there are.
+    /// How many more stand in the way.
     host_others: usize,
     notes: Vec<String>,
 }
@@ -121,6 +121,7 @@ impl Advise {
         let store = FileStore::of(&case, bench.directory());
         let impossible = |name: &str| bench.why_impossible(name);
         let choices = choose(&case, &impossible);
+        refuse_if_none_is_left(&case, &choices)?;
         let chosen: Vec<&'static Contender> =
             choices.iter().filter(|(_, choice)| choice.is_in()).map(|(contender, _)| *contender).collect();
         let planned = probes(&case, bench.descriptors);
@@ -183,6 +184,20 @@ impl Advise {
     }
 }
 
+/// Whoever keeps faults apart may have another reason to be left out, and then there is nothing to advise.
+fn refuse_if_none_is_left(case: &Case, choices: &[(&'static Contender, Choice)]) -> Result<(), Failure> {
+    let mut eligible = choices.iter().filter(|(contender, _)| may_be_advised(case, contender));
+    if eligible.clone().any(|(_, choice)| choice.is_in()) {
+        return Ok(());
+    }
+    let why = eligible.next().map_or("no candidate keeps faults apart", |(_, choice)| choice.why());
+    let protocol = case.service.name;
+    Err(Failure::misuse(
+        format!("--protocol {protocol} and --isolation leave nothing to advise: {why}"),
+        "leave --isolation out, or describe a part of the load whose connections have no data in common",
+    ))
+}
+
 /// Runs a probe in the first of some times in which it can be.
 fn try_probe(
     bench: &mut Bench,
@@ -221,7 +236,8 @@ fn try_probe(
     }
 }
 
-/// The rules that stand in the way on topics that matter for a case, and how many do on others.
+/// The rules that stand in the way on topics that matter for a case, then those on them that are worth a thought; and how many
+/// stand in the way on other topics.
 fn host_rules(case: &Case) -> (Vec<Judgement>, usize) {
     let wanted = match case.files {
         Some(_) => None,
@@ -241,7 +257,8 @@ fn host_rules(case: &Case) -> (Vec<Judgement>, usize) {
             .any(|(_, rules)| rules.iter().any(|rule| rule.name == judgement.rule.name))
     };
     let all = check(&Facts::collect(&Machine::here()), wanted);
-    let (mattering, others): (Vec<Judgement>, Vec<Judgement>) =
-        all.into_iter().filter(|j| is_wrong(j) && is_for(j)).partition(of_topic);
-    (mattering, others.len())
+    let (mut mattering, others): (Vec<Judgement>, Vec<Judgement>) =
+        all.into_iter().filter(|j| j.verdict.mend().is_some() && is_for(j)).partition(of_topic);
+    mattering.sort_by_key(|judgement| !is_wrong(judgement));
+    (mattering, others.iter().filter(|judgement| is_wrong(judgement)).count())
 }

@@ -8,18 +8,21 @@ use std::time::SystemTime;
 use clap::{Args, ValueEnum};
 use pitot_floor::request::REQUESTS;
 use pitot_floor::{Crowd, Figure, PUBLISHED_CROWD, Place, Plan, Primitive, crowd, measure, primitives};
+use pitot_host::Fingerprint;
 use pitot_meter::{Nanos, units};
 use pitot_results::floor::{
     FloorFigure, FloorMissing, FloorOptions, FloorPrimitive, FloorRequest, FloorResult, FloorThreads, SCHEMA,
 };
 use pitot_results::{Failure, rfc3339};
 use pitot_sys::{affinity, limits};
+pub(crate) use request::{RequestArg, floor_of_run};
 
 use crate::failure::nearest;
 use crate::output::Sink;
 use crate::value::{self, Cpus};
 
 mod beside;
+mod request;
 mod table;
 
 /// Measure what the machine itself costs: calls, switches, sockets, waits, memory, files, and the floor of a request.
@@ -50,7 +53,7 @@ pub(crate) struct Floor {
     /// The seed of the orders of rounds.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Set the servers of this run file beside the floor of their requests.
+    /// Set the servers of this run file, which must be of this machine and kernel, beside the floor of their requests.
     #[arg(long, value_name = "RUN.pitot")]
     beside: Option<PathBuf>,
     /// What those servers were asked for.
@@ -70,32 +73,13 @@ enum Format {
     Json,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum RequestArg {
-    /// On an open connection, 64 of which are ready in one wait.
-    KeepAlive,
-    /// On an open connection, for which the server had to be woken.
-    KeepAliveAlone,
-    /// On a connection of its own.
-    NewConnection,
-}
-
-impl RequestArg {
-    fn name(self) -> &'static str {
-        match self {
-            RequestArg::KeepAlive => "keep-alive",
-            RequestArg::KeepAliveAlone => "keep-alive-alone",
-            RequestArg::NewConnection => "new-connection",
-        }
-    }
-}
-
 /// How many of the threads are alive in the published test.
 const ALIVE: u32 = PUBLISHED_CROWD.alive;
 
 impl Floor {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let beside = self.beside.as_deref().map(beside::Cells::read).transpose()?;
+        let host = request::host_of(&Fingerprint::collect());
+        let beside = self.beside.as_deref().map(|path| beside::Cells::read(path, &host)).transpose()?;
         let plan = self.plan()?;
         let sink = Sink::create(self.json.as_deref())?;
         let started_at = rfc3339(SystemTime::now());
@@ -111,11 +95,12 @@ impl Floor {
             eprint!("\r\x1b[K");
         }
         let threads = self.threads.map(threads).transpose()?;
-        let result = result(&plan, &figures, threads, started_at);
-        let text = match (self.format, &beside) {
-            (Format::Json, _) => format!("{:#}\n", serde_json::json!(result)),
-            (Format::Text, None) => table::text(&result),
-            (Format::Text, Some(cells)) => table::text(&result) + &cells.text(&result, self.request.name()),
+        let mut result = result(&plan, &figures, threads, started_at);
+        result.host = host;
+        result.beside = beside.map(|cells| cells.beside(&result, self.request.name()));
+        let text = match self.format {
+            Format::Json => format!("{:#}\n", serde_json::json!(result)),
+            Format::Text => table::text(&result) + &beside::text(&result),
         };
         sink.write(&text, &result)?;
         Ok(if result.primitives.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -12,6 +12,8 @@ use pitot_report::{Format, render};
 use pitot_results::Failure;
 use pitot_soak::{Soak, is_soak};
 
+use crate::floor::{RequestArg, floor_of_run};
+
 /// Report the results of a run.
 ///
 /// Without --format, prints a summary and writes the full report as a self-contained HTML page next to the run file. All
@@ -33,6 +35,13 @@ pub(crate) struct Report {
     /// Show the host name and the kernel command line too, which a report leaves out so that it can be passed on.
     #[arg(long)]
     full: bool,
+    /// Set the servers beside the floor of their requests: a file of `pitot floor --format json` of the same machine and
+    /// kernel.
+    #[arg(long, value_name = "FLOOR.json")]
+    floor: Option<PathBuf>,
+    /// What the servers were asked for.
+    #[arg(long, value_enum, default_value = "keep-alive", requires = "floor")]
+    request: RequestArg,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -61,6 +70,9 @@ impl Report {
             return self.soak();
         }
         let mut run = open(&self.file)?;
+        if let Some(path) = &self.floor {
+            run.floor = Some(floor_of_run(path, self.request, &run)?);
+        }
         if !self.full {
             run.withhold_private_facts();
         }
@@ -89,6 +101,12 @@ impl Report {
 impl Report {
     /// The report of a soak.
     fn soak(self) -> Result<ExitCode, Failure> {
+        if self.floor.is_some() {
+            return Err(Failure::misuse(
+                "this is the file of a soak, whose report has no floor",
+                "leave --floor out, or name the file of a run",
+            ));
+        }
         let Some(format) = self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name))
         else {
             return soak_summary_and_page(&self.file).map(|()| ExitCode::SUCCESS);

@@ -97,6 +97,7 @@ fn the_candidates_are_run_and_the_answer_stands_on_the_run() {
     let answer = &advice["answer"];
     let build = answer["build"].as_str().unwrap();
     assert!(["prefork", "fork", "preloop"].contains(&build), "{answer:#}");
+    assert_eq!(answer["workers"].is_null(), build == "fork", "{answer:#}");
     assert!(answer["level"].as_array().unwrap().iter().any(|name| name == build));
     let standings = answer["standings"].as_array().unwrap();
     assert_eq!(standings.len(), 4);
@@ -125,6 +126,29 @@ fn the_candidates_are_run_and_the_answer_stands_on_the_run() {
 }
 
 #[test]
+fn a_load_described_in_full_has_somebody_to_advise() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = "--active 5% --size 4KiB --cpu-work 50us --requests-per-connection 20 --files 20GiB --isolation --dry-run \
+                 --format json --within 1h";
+    for (connections, eligible) in [("10k", vec!["preloop", "preloop-8"]), ("100", vec!["prefork", "fork"])] {
+        let output = advise(&format!("-c {connections} {whole}"), dir.path());
+        // Some machines allow a process too few descriptors for so many.
+        if stderr(&output).contains("need more descriptors") {
+            continue;
+        }
+        assert!(output.status.success(), "{}", stderr(&output));
+        let advice: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let candidates = advice["candidates"].as_array().unwrap();
+        for name in eligible {
+            let candidate = candidates.iter().find(|candidate| candidate["server"] == name).unwrap();
+            let alone = if name.starts_with("preloop") { "share" } else { "all" };
+            assert_eq!((&candidate["in"], &candidate["faults_leave_alone"]), (&true.into(), &alone.into()));
+            assert_eq!(candidate["workers"].is_null(), name == "fork", "{candidate}");
+        }
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_in_two_lines() {
     let dir = tempfile::tempdir().unwrap();
     for (arguments, what, cure) in [
@@ -140,6 +164,11 @@ fn what_makes_no_sense_is_refused_in_two_lines() {
         ("-c 9 --size 0", "no bytes", "--size 1"),
         ("-c 9 --size 2GiB", "more than 1 GiB", "smaller"),
         ("-c 9 --within 1s", "too short", "--within"),
+        (
+            "-c 9 --protocol memcache --isolation --dry-run",
+            "--protocol memcache and --isolation",
+            "leave --isolation out",
+        ),
     ] {
         let output = advise(arguments, dir.path());
         let text = stderr(&output);

@@ -94,12 +94,39 @@ fn a_plan_measures_primitives_and_servers_stand_beside_them() {
     let output = pitot(&["run", "servers.toml", "-o", "servers.pitot"], dir.path());
     assert!(output.status.success(), "{}", text(&output));
     let primitives = "recv,send-1k,epoll-wait-64-ready";
-    let beside =
-        ["floor", "--rounds", "1", "--slice", "1ms", "--primitive", primitives, "--beside", "servers.pitot"];
-    let output = pitot(&beside, dir.path());
+    let beside = ["floor", "--slice", "1ms", "--primitive", primitives, "--beside", "servers.pitot"];
+    let output = pitot(&[&beside[..], &["--rounds", "1"]].concat(), dir.path());
     let table = text(&output);
     assert!(output.status.success(), "{table}");
     assert!(table.contains("x the floor") && table.contains("loop+epoll-et"), "{table}");
+
+    // The comparison is in the JSON as well, which then serves a report.
+    let output = pitot(&[&beside[..], &["--rounds", "6", "--format", "json"]].concat(), dir.path());
+    let floor = json(&output);
+    let cells = floor["beside"]["cells"].as_array().unwrap();
+    assert!(cells.len() == 2 && cells.iter().all(|cell| cell["times"]["ratio"].as_f64().unwrap() > 0.0));
+    std::fs::write(dir.path().join("floor.json"), &output.stdout).unwrap();
+    let report = |file: &str, format: &str| {
+        pitot(&["report", "servers.pitot", "--floor", file, "--format", format], dir.path())
+    };
+    let told = text(&report("floor.json", "md"));
+    assert!(told.contains("times the floor of this kernel") && told.contains("keep-alive"), "{told}");
+    let told = json(&report("floor.json", "json"));
+    assert!(
+        told["cells"].as_array().unwrap().iter().all(|cell| cell["times_the_floor"]["ratio"].is_number())
+    );
+    let mut other = floor.clone();
+    other["host"]["kernel"] = "Linux version 2.6.9".into();
+    std::fs::write(dir.path().join("other.json"), other.to_string()).unwrap();
+    let refused = report("other.json", "md");
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("another machine: its kernel"), "{}", text(&refused));
+    let refused = report("plan.toml", "md");
+    assert!(
+        refused.status.code() == Some(2) && text(&refused).contains("holds no floor"),
+        "{}",
+        text(&refused)
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::control::{controls, steal};
 use crate::errors::{ErrorRow, of_cell};
 use crate::faults::effect;
 use crate::findings::{Answer, answer, findings};
+use crate::floor::times;
 use crate::published::published;
 use crate::text::unmarked;
 use crate::trust::{Grade, trust};
@@ -26,7 +27,7 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
     let plain = |sentences: &[String]| sentences.iter().map(|s| unmarked(s)).collect::<Vec<_>>();
     let skips: Vec<Value> =
         run.skips.iter().map(|s| json!({"factors": s.factors, "reason": s.reason})).collect();
-    let object = json!({
+    let mut object = json!({
         "schema": "pitot-report/1",
         "run": {
             "id": run.info.id,
@@ -69,6 +70,9 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
         "host_changes": run.host_changes,
         "hosts": hosts_of(a),
     });
+    if let Some(floor) = &run.floor {
+        object["floor"] = json!(floor);
+    }
     let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
     text.push('\n');
     text
@@ -157,7 +161,7 @@ fn cells(a: &Analysis<'_>) -> Vec<Value> {
                 Standing::Behind => "behind",
                 Standing::Unknown => "unknown",
             };
-            json!({
+            let mut object = json!({
                 "factors": factors,
                 "verdict": {"kind": cell.verdict.kind.name(), "reason": cell.verdict.reason},
                 "repetitions": {"total": cell.record.repetitions.len(), "failed": cell.record.failures().count()},
@@ -168,7 +172,11 @@ fn cells(a: &Analysis<'_>) -> Vec<Value> {
                 "errors": errors_of_cell(cell.record),
                 "server_command": cell.record.server_command,
                 "load_command": cell.record.load_command,
-            })
+            });
+            if let Some(times) = times(a, cell) {
+                object["times_the_floor"] = json!(times);
+            }
+            object
         })
         .collect()
 }

@@ -18,6 +18,7 @@ mod errors;
 mod escape;
 mod faults;
 mod findings;
+mod floor;
 mod format;
 mod github;
 mod hosts;

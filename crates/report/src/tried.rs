@@ -26,6 +26,17 @@ pub struct Tried {
     pub sentence: String,
 }
 
+impl Tried {
+    /// Whether it is an answer: a difference, or that there is none above some share.
+    pub fn is_told(&self) -> bool {
+        match self.effect {
+            Effect::Helps | Effect::Harms => true,
+            Effect::None => self.none_above.is_some(),
+            Effect::Unknown => false,
+        }
+    }
+}
+
 /// Whether settings help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {

@@ -1,6 +1,6 @@
 //! An answer for programs: `pitot-advice/1`.
 
-use pitot_lab::advise::{Against, Answer, Choice, Standing};
+use pitot_lab::advise::{Against, Answer, Case, Choice, Contender, Standing};
 use serde_json::{Value, json};
 
 use super::measure::Measured;
@@ -30,13 +30,15 @@ pub(super) fn json(advice: &Advice<'_>) -> Value {
             "build": contender.build,
             "in": matches!(choice, Choice::In(_)),
             "why": choice.why(),
+            "workers": workers(contender, case),
+            "faults_leave_alone": contender.isolates.name(),
         })).collect::<Vec<_>>(),
         "server_cpus": advice.cpus.0,
         "load_cpus": advice.cpus.1,
         "notes": advice.notes,
         "plan": advice.plan,
         "estimate_s": advice.estimate_s,
-        "answer": advice.measured.as_ref().map(|(measured, answer)| whole(measured, answer)),
+        "answer": advice.measured.as_ref().map(|(measured, answer)| whole(measured, answer, case)),
         "probes": advice.probes.iter().map(|(probe, tried)| {
             let levels: Vec<String> = probe.levels.iter().map(|&level| probe.axis.spelled(level)).collect();
             let (run, shown, reason) = match tried {
@@ -62,6 +64,7 @@ pub(super) fn json(advice: &Advice<'_>) -> Value {
         }).collect::<Vec<_>>(),
         "host": advice.host.iter().map(|judgement| json!({
             "rule": judgement.rule.name,
+            "verdict": judgement.verdict.word(),
             "why": judgement.rule.why,
             "source": judgement.rule.source,
             "mend": judgement.verdict.mend().map(|mend| mend.by_hand.clone()),
@@ -73,8 +76,14 @@ fn run(measured: &Measured) -> Value {
     json!({ "file": measured.path, "seconds": measured.seconds, "times": measured.times })
 }
 
-fn whole(measured: &Measured, answer: &Answer) -> Value {
+/// Null if there is a worker for each connection.
+fn workers(contender: &Contender, case: &Case) -> Option<u64> {
+    contender.workers.map(|of| of(case))
+}
+
+fn whole(measured: &Measured, answer: &Answer, case: &Case) -> Value {
     let mut value = one(answer);
+    value["workers"] = json!(workers(answer.build, case));
     value["run"] = run(measured);
     value
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use pitot_lab::advise::{Against, Answer, Choice, Probe, Standing, Turn, Turns};
+use pitot_host::check::{Judgement, Verdict};
+use pitot_lab::advise::{Against, Answer, Case, Choice, Isolation, Probe, Standing, Turn, Turns};
 use pitot_meter::Nanos;
 use pitot_meter::units::grouped;
 
@@ -40,7 +41,7 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
             }
             left_out(&mut page, advice);
             page.title("Answer");
-            answered(&mut page, answer, advice.case.cpus);
+            answered(&mut page, answer, advice.case);
             page.title("What would change it");
             for (probe, tried) in &advice.probes {
                 probed(&mut page, probe, tried, advice, answer);
@@ -212,9 +213,20 @@ fn more(answer: &Answer) -> &'static str {
     }
 }
 
-fn answered(page: &mut Page, answer: &Answer, cpus: usize) {
-    let build = answer.build;
+fn answered(page: &mut Page, answer: &Answer, case: &Case) {
+    let (build, cpus) = (answer.build, case.cpus);
     page.line("  ", &format!("Build {}: {}.", build.name, build.build));
+    match build.workers.map(|of| of(case)) {
+        None => page.item("It has a worker for each connection."),
+        Some(1) => {}
+        Some(workers) => page.item(&format!("It was run with {workers} workers.")),
+    }
+    if case.isolation && build.isolates == Isolation::Share {
+        page.item(
+            "A fault ends one of its processes with its share of the connections, and leaves those of the others alone: \
+             to leave all others alone takes a process for each connection.",
+        );
+    }
     let advised = answer.standing(build.name);
     let level: Vec<&Standing> = answer.level().filter(|s| s.contender.name != build.name).collect();
     if !level.is_empty() {
@@ -326,20 +338,27 @@ fn shown(turn: &Turn, turns: &Turns, main: &Answer) -> String {
 }
 
 fn host(page: &mut Page, advice: &Advice<'_>) {
-    if advice.host.is_empty() {
+    let is_wrong = |judgement: &&Judgement| matches!(judgement.verdict, Verdict::Wrong { .. });
+    if !advice.host.iter().any(|judgement| is_wrong(&judgement)) {
         page.line("  ", "None of those that matter for this load stands in the way on this machine.");
     }
     for judgement in advice.host.iter().take(RULES_MAX) {
         let rule = judgement.rule;
-        let (found, wanted) = match &judgement.verdict {
-            pitot_host::check::Verdict::Wrong { found, wanted, .. } => (found.as_str(), wanted.as_str()),
-            _ => ("", ""),
+        let state = match &judgement.verdict {
+            Verdict::Wrong { found, wanted, .. } => format!("{found}, wanted {wanted}"),
+            Verdict::Consider { found, wanted, .. } => format!("worth a thought: {found}, could be {wanted}"),
+            _ => continue,
         };
         let mend = judgement.verdict.mend().map(|mend| mend.by_hand.clone()).unwrap_or_default();
-        page.item(&format!("{}: {found}, wanted {wanted}. {} To mend it: {mend}", rule.name, rule.why));
+        page.item(&format!("{}: {state}. {} To change it: {mend}", rule.name, rule.why));
     }
-    let others = advice.host_others + advice.host.len().saturating_sub(RULES_MAX);
-    if others > 0 {
-        page.line("  ", &format!("{others} more, which matter less for it: pitot host check"));
+    let not_shown = advice.host.iter().skip(RULES_MAX).count();
+    if not_shown > 0 {
+        let names: Vec<&str> = advice.host[RULES_MAX..].iter().map(|judgement| judgement.rule.name).collect();
+        page.line("  ", &format!("{not_shown} more of them: {}", names.join(", ")));
+    }
+    if advice.host_others > 0 {
+        let others = advice.host_others;
+        page.line("  ", &format!("{others} that stand in the way, but matter less for it: pitot host check"));
     }
 }

@@ -6,20 +6,27 @@ use pitot_lab::Run;
 use pitot_lab::metric::METRICS;
 use pitot_report::Analysis;
 use pitot_results::Failure;
-use pitot_results::floor::FloorResult;
+use pitot_results::floor::{FloorBeside, FloorCell, FloorHost, FloorResult};
 
+use super::request::check_host;
 use super::table::time;
 use crate::output::table_with_words;
 
 /// The metric that is set beside a floor.
 const METRIC: &str = "cpu-per-request";
 
-/// What the servers of a run cost for a request: name, nanoseconds of CPU time.
+/// What the servers of a run cost for a request.
 #[derive(Debug)]
-pub(super) struct Cells(Vec<(String, f64)>);
+pub(super) struct Cells {
+    run: String,
+    cells: Vec<Cost>,
+}
+
+/// A server: name, nanoseconds of CPU time, and the bounds of their interval.
+type Cost = (String, f64, Option<(f64, f64)>);
 
 impl Cells {
-    pub(super) fn read(path: &Path) -> Result<Cells, Failure> {
+    pub(super) fn read(path: &Path, host: &FloorHost) -> Result<Cells, Failure> {
         let run = Run::open(path).map_err(|e| {
             Failure::misuse(
                 format!("{} cannot be read: {e}", path.display()),
@@ -28,35 +35,53 @@ impl Cells {
         })?;
         let analysis = Analysis::of(&run);
         let metric = METRICS.iter().find(|metric| metric.name == METRIC);
-        let cells = analysis
+        let cells: Vec<Cost> = analysis
             .cells
             .iter()
-            .filter_map(|cell| Some((analysis.name_of(cell), cell.estimate(metric?)?.value)));
-        let cells = Cells(cells.collect());
-        if cells.0.is_empty() {
+            .filter_map(|cell| {
+                let cost = cell.estimate(metric?)?;
+                Some((analysis.name_of(cell), cost.value, cost.interval.map(|i| (i.low, i.high))))
+            })
+            .collect();
+        if cells.is_empty() {
             let what = format!("{} has no CPU time per request", path.display());
             return Err(Failure::misuse(what, "name a run of servers, such as that of `pitot run quick`"));
         }
-        Ok(cells)
+        check_host(host, &run)?;
+        Ok(Cells { run: path.display().to_string(), cells })
     }
 
     /// The cells and their ratio to the floor of this kind of request.
-    pub(super) fn text(&self, floor: &FloorResult, request: &str) -> String {
-        let Some(floor) = floor.requests.iter().find(|floor| floor.name == request) else {
-            return format!("\nThe floor of {request} is not known: its primitives were not all measured.\n");
+    pub(super) fn beside(self, floor: &FloorResult, request: &str) -> FloorBeside {
+        let floor = floor.requests.iter().find(|floor| floor.name == request);
+        let of_cell = |(cell, cpu_ns, interval): Cost| {
+            Some(FloorCell { cell, cpu_ns, times: floor?.cpu_ns.times(cpu_ns, interval) })
         };
-        let rows: Vec<Vec<String>> = self
-            .0
-            .iter()
-            .map(|(name, ns)| {
-                vec![
-                    name.clone(),
-                    time(*ns),
-                    format!("{:.2}", ns / floor.cpu_ns.median),
-                    "x the floor".into(),
-                ]
-            })
-            .collect();
-        format!("\n{}", table_with_words(&["Server", "CPU/request", "", ""], &rows))
+        FloorBeside {
+            run: self.run,
+            request: request.to_owned(),
+            cells: self.cells.into_iter().filter_map(of_cell).collect(),
+        }
     }
+}
+
+/// The servers of a run, if a result has them, as a table.
+pub(super) fn text(floor: &FloorResult) -> String {
+    let Some(beside) = &floor.beside else { return String::new() };
+    if beside.cells.is_empty() {
+        let request = &beside.request;
+        return format!("\nThe floor of {request} is not known: its primitives were not all measured.\n");
+    }
+    let row = |cell: &FloorCell| {
+        let interval = cell.times.low.zip(cell.times.high);
+        vec![
+            cell.cell.clone(),
+            time(cell.cpu_ns),
+            format!("{:.2}", cell.times.ratio),
+            "x the floor".into(),
+            interval.map_or_else(String::new, |(low, high)| format!("{low:.2} to {high:.2}")),
+        ]
+    };
+    let rows: Vec<Vec<String>> = beside.cells.iter().map(row).collect();
+    format!("\n{}", table_with_words(&["Server", "CPU/request", "", "", "95% interval"], &rows))
 }

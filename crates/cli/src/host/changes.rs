@@ -25,7 +25,7 @@ pub(super) fn of_profile(machine: &Machine, profile: &Profile) -> (Vec<Wanted>, 
     let mut wanted = Vec::new();
     let mut skipped = Vec::new();
     for set in profile.settings {
-        match setting::expand(machine, set.key, set.value) {
+        match setting::expand(machine, set.key, &set.value_on(machine)) {
             Ok(changes) => wanted.extend(changes.into_iter().map(|change| Wanted {
                 change,
                 by: format!("profile {}", profile.name),

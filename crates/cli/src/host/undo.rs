@@ -22,7 +22,7 @@ const ATTEMPTS_MAX: u32 = 20;
 
 /// Set back what `pitot host apply` has changed, from the last change to the first.
 ///
-/// What somebody else has changed since is left alone and named. Of runs that were killed together with their guardian, the
+/// What somebody else has changed since is left alone and named, and so is what belongs to a run under way. Of runs that were killed together with their guardian, the
 /// processes are ended, and control groups and private directories removed. Exits with 0 if everything is as it was before, and with 1
 /// if something was left alone or could not be set back.
 #[derive(Debug, Args)]
@@ -129,6 +129,9 @@ fn changes_text(outcomes: &[Undone], cleared: usize) -> String {
         Undone::Elsewhere { key, namespace } => format!(
             "{key}: NOT UNDONE: it belongs to another network namespace, {namespace}; undo it there (nsenter(1)), or \
              with --forget if that is gone\n"
+        ),
+        Undone::OfRun { key, pid } => format!(
+            "{key}: LEFT ALONE: it belongs to a run under way (process {pid}), which sets it back itself when it ends\n"
         ),
         Undone::Failed { key, why } => format!("{key}: NOT UNDONE: {why}\n"),
     };

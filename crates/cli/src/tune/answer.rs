@@ -24,6 +24,8 @@ pub(super) struct Answer<'a> {
     pub(super) plan: &'a Plan,
     pub(super) folder: &'a Path,
     pub(super) took_s: f64,
+    /// Settings that somebody else has changed meanwhile, in sentences.
+    pub(super) not_as_found: Vec<String>,
 }
 
 /// A change of the metric: 0.05 is 5% more, with its interval.
@@ -67,8 +69,7 @@ impl Answer<'_> {
         let kept = self.search.kept();
         let settings: Vec<(String, String)> = kept
             .iter()
-            .flat_map(|&at| &self.candidates[at].changes)
-            .map(|want| (want.change.key.clone(), want.change.value.clone()))
+            .map(|&at| (self.candidates[at].key.clone(), self.candidates[at].wanted.clone()))
             .collect();
         permanent(&settings, &format!("Found by pitot tune search: {}", self.headline()))
     }
@@ -223,7 +224,17 @@ fn stages(answer: &Answer<'_>) -> String {
             in_brackets(&change)
         );
     }
-    let _ = writeln!(text, "Took {}; all settings are as they were found.", minutes(answer.took_s));
+    let took = minutes(answer.took_s);
+    if answer.not_as_found.is_empty() {
+        let _ = writeln!(text, "Took {took}; all settings are as they were found.");
+    } else {
+        let others = answer.not_as_found.join("; ");
+        let _ = writeln!(
+            text,
+            "Took {took}. SOMEBODY ELSE has changed settings meanwhile, which were left alone: {others}. What was measured \
+             after that was measured under them."
+        );
+    }
     text
 }
 
@@ -256,6 +267,7 @@ pub(super) fn json(answer: &Answer<'_>) -> Value {
         "confirmed": confirmed.map(|c| change(&answer.of_comparison(c))),
         "settings": settings,
         "left_out": answer.left_out,
+        "changed_by_others": answer.not_as_found,
         "stages": answer.search,
         "permanent": { "file": SYSCTL_FILE, "sysctl": kept.sysctl, "commands": kept.commands },
     })

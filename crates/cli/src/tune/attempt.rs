@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pitot_lab::{SettingSet, metric};
+use pitot_lab::{CellRecord, SettingSet, metric};
 use pitot_meter::{Nanos, units};
 use pitot_report::{Tried, tried};
-use pitot_results::Failure;
+use pitot_results::{Failure, VerdictKind};
 use serde_json::{Value, json};
 
 use super::setting::{checked, plan_with, ready};
+use super::tolerance;
 use crate::catalog::catalog;
 use crate::failure::nearest;
 use crate::output::default_output;
@@ -25,7 +26,8 @@ const TRIED: &str = "tried";
 /// once more without them as a control. The answer is a sentence with an interval: it helps by so much, it does harm by so
 /// much, or there is no difference above so much.
 ///
-/// The exit code is 0 if there is an answer, 1 if a cell failed, and 2 for wrong use.
+/// The exit code is 0 if there is an answer for each cell, 1 if a cell failed or nothing could be told of one, and 2 for
+/// wrong use.
 #[derive(Debug, Args)]
 pub(crate) struct Attempt {
     /// Settings, as in `pitot host apply`: net.core.somaxconn=4096. All of them are made together.
@@ -41,8 +43,8 @@ pub(crate) struct Attempt {
     /// The metric that decides, instead of the plan's.
     #[arg(long)]
     metric: Option<String>,
-    /// Smaller differences do not count.
-    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share)]
+    /// Smaller differences do not count: 2%, or 0.02.
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = tolerance)]
     tolerance: f64,
     /// The run file to create. [default: `tune-try` and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot")]
@@ -60,18 +62,6 @@ enum Format {
 
 /// Generations where no time is given: an effect as large as the spread of a generation is found in nearly all runs.
 const GENERATIONS: u32 = 20;
-
-/// `1%` or `0.01`.
-fn share(text: &str) -> Result<f64, String> {
-    let number = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse().map(|percent: f64| percent / 100.0),
-        None => text.parse(),
-    };
-    number
-        .ok()
-        .filter(|share| (0.0..1.0).contains(share))
-        .ok_or_else(|| "a share is written 2% or 0.02".to_owned())
-}
 
 impl Attempt {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
@@ -126,7 +116,9 @@ impl Attempt {
             }
         };
         crate::output::print(&text);
-        Ok(ExitCode::SUCCESS)
+        let is_failed = |cell: &CellRecord| cell.verdict().kind == VerdictKind::Failed;
+        let is_whole = answers.iter().all(Tried::is_told) && !run.cells.iter().any(is_failed);
+        Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 

@@ -16,8 +16,8 @@ pub(super) struct Candidate {
     pub(super) wanted: String,
     /// What was found; in words, if the key stands for several settings.
     pub(super) found: String,
-    /// The concrete changes.
-    pub(super) changes: Vec<Wanted>,
+    /// The concrete keys that it stands for, with what was found of each.
+    pub(super) values: Vec<(String, String)>,
 }
 
 /// A setting that is not tried.
@@ -64,27 +64,38 @@ pub(super) fn candidates(
             }
             checked => checked?,
         }
-        let found: Vec<(Wanted, String)> = changes
-            .into_iter()
-            .filter_map(|want| {
-                let found = setting::of(&want.change.key)?.read(machine, &want.change.key).ok()?;
-                (!same(&found, &want.change.value)).then_some((want, found))
-            })
-            .collect();
+        let read = |want: &Wanted| setting::of(&want.change.key)?.read(machine, &want.change.key).ok();
+        let values: Vec<(&Wanted, String)> =
+            changes.iter().filter_map(|want| Some((want, read(want)?))).collect();
+        let other = |(want, value): &&(&Wanted, String)| !same(value, &want.change.value);
+        let found: Vec<&str> = values.iter().filter(other).map(|(_, value)| value.as_str()).collect();
         match found.as_slice() {
             [] => leave_out("it is so already".into()),
             all => candidates.push(Candidate {
                 key: key.clone(),
                 wanted: value.clone(),
                 found: match all {
-                    [(_, found)] => found.split_whitespace().collect::<Vec<_>>().join(" "),
+                    [found] => found.split_whitespace().collect::<Vec<_>>().join(" "),
                     _ => format!("{} settings as found", all.len()),
                 },
-                changes: found.into_iter().map(|(want, _)| want).collect(),
+                values: values.iter().map(|(want, value)| (want.change.key.clone(), value.clone())).collect(),
             }),
         }
     }
     Ok((candidates, left_out))
+}
+
+/// What is no more as it was found, in sentences: somebody else has changed it since, and it was left alone.
+pub(super) fn not_as_found(machine: &Machine, values: &[(String, String)]) -> Vec<String> {
+    let sentence = |(key, found): &(String, String)| {
+        let now = match setting::of(key)?.read(machine, key) {
+            Ok(now) if same(&now, found) => return None,
+            Ok(now) => now,
+            Err(e) => format!("not to be read ({e})"),
+        };
+        Some(format!("{key} is {now}, and was found as {found}"))
+    };
+    values.iter().filter_map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -98,6 +109,9 @@ mod tests {
         let wanted = |key: &str, value: &str| WantedSetting { key: key.into(), value: value.into() };
         let (tried, left_out) = candidates(&machine, &[wanted("net.core.somaxconn", &now)], false).unwrap();
         assert!(tried.is_empty() && left_out[0].why.contains("already"), "{left_out:?}");
+        let values = |value: &str| [("net.core.somaxconn".to_owned(), value.to_owned())];
+        assert!(not_as_found(&machine, &values(&now)).is_empty());
+        assert_eq!(not_as_found(&machine, &values("1 2")).len(), 1);
         let unknown = [wanted("nothing.at.all", "1")];
         assert_eq!(candidates(&machine, &unknown, false).unwrap_err().exit_code(), 2);
         assert_eq!(candidates(&machine, &unknown, true).unwrap().1.len(), 1);

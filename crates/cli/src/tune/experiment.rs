@@ -87,11 +87,11 @@ impl OnThisMachine<'_> {
         Ok(run)
     }
 
-    /// A combination as a set of settings of a plan.
+    /// A combination as a set of settings of a plan, in the user's words: some keys stand for steps that belong together.
     fn set(&self, combination: &Combination) -> SettingSet {
         let wanted = self.candidates.iter().zip(combination).filter(|(_, level)| **level);
-        let settings = wanted.flat_map(|(candidate, _)| &candidate.changes);
-        let settings = settings.map(|want| (want.change.key.clone(), want.change.value.clone())).collect();
+        let settings =
+            wanted.map(|(candidate, _)| (candidate.key.clone(), candidate.wanted.clone())).collect();
         SettingSet { name: label(combination), settings }
     }
 

@@ -14,8 +14,9 @@ use pitot_meter::{Nanos, Random, units};
 use pitot_results::Failure;
 
 use super::answer::{Answer, json, text};
-use super::candidates::candidates;
+use super::candidates::{candidates, not_as_found};
 use super::experiment::{OnThisMachine, RUNS};
+use super::tolerance;
 use crate::catalog::catalog;
 use crate::failure::nearest;
 use crate::output::default_output;
@@ -26,9 +27,9 @@ use crate::runs::Runs;
 ///
 /// A screening design finds the settings that may have an effect, all combinations of these are crossed, and the best is
 /// confirmed against the machine as it was found; each stage has runs of its own. The answer names what each setting does
-/// with its 95% interval, what became of it, and how the result is made permanent. All settings are as found when it ends.
-/// docs/tune.md has the method. The exit code is 0 whatever is found, 1 if the search failed or was stopped, and 2 for a
-/// mistake on the command line.
+/// with its 95% interval, what became of it, and how the result is made permanent. All settings are as found when it ends,
+/// but for what somebody else has changed meanwhile. docs/tune.md has the method. The exit code is 0 whatever is found, 1 if
+/// the search failed or was stopped or somebody else has changed a setting, and 2 for a mistake on the command line.
 #[derive(Debug, Args)]
 pub(super) struct Search {
     /// A TOML file of settings as they are wanted, a line KEY = VALUE for each: "net.core.somaxconn" = 4096.
@@ -44,8 +45,8 @@ pub(super) struct Search {
     /// How long the search may take.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "20m")]
     within: Nanos,
-    /// The result must be better by more than this. [default: the plan's tolerance]
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    /// The result must be better by more than this: 2%, or 0.02. [default: the plan's tolerance]
+    #[arg(long, value_name = "SHARE", value_parser = tolerance)]
     tolerance: Option<f64>,
     /// The seed of the order, to repeat it.
     #[arg(long, value_name = "N")]
@@ -77,7 +78,7 @@ impl Search {
         let metric = metric::find(&plan.metric).ok_or_else(|| {
             Failure::misuse(format!("no metric is called {}", plan.metric), "`pitot list metrics` shows them")
         })?;
-        let (tried, mut left_out) = candidates(&machine, &self.wanted()?, self.profile.is_some())?;
+        let (tried, mut left_out) = candidates(&machine, &self.wanted(&machine)?, self.profile.is_some())?;
         if tried.is_empty() {
             let why = left_out.first().map_or_else(String::new, |l| format!(": {}: {}", l.setting, l.why));
             return Err(Failure::misuse(
@@ -86,6 +87,7 @@ impl Search {
             ));
         }
         let tolerance = self.tolerance.unwrap_or(plan.tolerance);
+        let values: Vec<(String, String)> = tried.iter().flat_map(|one| one.values.clone()).collect();
         let runs = Runs::new(RUNS)?;
         let folder = self.folder()?;
         let count = tried.len();
@@ -119,13 +121,14 @@ impl Search {
             plan: &experiment.plan,
             folder: &folder,
             took_s: begin.elapsed().as_secs_f64(),
+            not_as_found: not_as_found(&machine, &values),
         };
         let (as_text, as_json) = (text(&answer), format!("{:#}\n", json(&answer)));
         write(&folder.join("answer.txt"), &as_text)?;
         write(&folder.join("answer.json"), &as_json)?;
         let printed = if self.format == Format::Json { as_json } else { as_text };
         crate::output::print(&printed);
-        Ok(ExitCode::SUCCESS)
+        Ok(if answer.not_as_found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     fn plan(&self, catalog: &pitot_lab::Catalog) -> Result<(Plan, String), Failure> {
@@ -137,7 +140,7 @@ impl Search {
         Ok((Plan::parse(&format!("{name}.toml"), text, catalog)?, text.to_owned()))
     }
 
-    fn wanted(&self) -> Result<Vec<WantedSetting>, Failure> {
+    fn wanted(&self, machine: &Machine) -> Result<Vec<WantedSetting>, Failure> {
         if let Some(path) = &self.settings {
             let text = std::fs::read_to_string(path).map_err(|e| {
                 Failure::misuse(
@@ -157,7 +160,7 @@ impl Search {
         })?;
         let wanted = |set: &pitot_host::profile::ProfileSetting| WantedSetting {
             key: set.key.to_owned(),
-            value: set.value.to_owned(),
+            value: set.value_on(machine),
         };
         Ok(profile.settings.iter().map(wanted).collect())
     }
@@ -171,14 +174,6 @@ impl Search {
             )
         })?;
         Ok(folder)
-    }
-}
-
-fn percent(word: &str) -> Result<f64, String> {
-    let number = word.strip_suffix('%').unwrap_or(word).parse::<f64>();
-    match number {
-        Ok(percent) if (0.0..100.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("it is a share such as 1%".into()),
     }
 }
 

@@ -172,37 +172,80 @@ fn memory(facts: &mut Facts, machine: &Machine) {
 
 /// The group of this process and those above it: the tightest limit counts.
 fn groups(facts: &mut Facts, machine: &Machine) {
-    let memberships = machine.read("/proc/self/cgroup").unwrap_or_default();
+    let number = |file: String| machine.read(&file).and_then(|text| text.parse::<u64>().ok());
     let mut quota: Option<(u64, u64)> = None;
     let mut throttled: Option<u64> = None;
-    let mut seen = false;
+    let of_cpu = groups_of(machine, "cpu");
+    for group in &of_cpu {
+        let of_v2 = machine.read(&format!("{group}/cpu.max")).and_then(|text| {
+            let (quota, period) = text.split_once(' ')?;
+            Some((quota.parse().ok()?, period.parse().ok()?))
+        });
+        let of_v1 = || {
+            let file = |name: &str| number(format!("{group}/{name}"));
+            Some((file("cpu.cfs_quota_us")?, file("cpu.cfs_period_us")?))
+        };
+        let tightest = [quota, of_v2.or_else(of_v1)].into_iter().flatten();
+        quota = tightest.min_by(|a, b| (a.0 * b.1).cmp(&(b.0 * a.1)));
+        let stat = machine.read(&format!("{group}/cpu.stat")).unwrap_or_default();
+        let periods = stat.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok());
+        throttled = throttled.max(periods);
+    }
+    let text = quota.map_or_else(|| "max".to_owned(), |(quota, period)| format!("{quota} {period}"));
+    facts.add("group.cpu-quota", (!of_cpu.is_empty()).then_some(text));
+    facts.add("group.throttled", throttled.map(|periods| periods.to_string()));
+
+    let of_pids = groups_of(machine, "pids");
+    let free = of_pids.iter().filter_map(|group| {
+        let (most, used) = (number(format!("{group}/pids.max"))?, number(format!("{group}/pids.current"))?);
+        Some(most.saturating_sub(used))
+    });
+    let text = free.min().map_or_else(|| "max".to_owned(), |free| free.to_string());
+    facts.add("group.pids-free", (!of_pids.is_empty()).then_some(text));
+
+    let of_memory = groups_of(machine, "memory");
+    let limits = of_memory.iter().filter_map(|group| {
+        let either =
+            |v2: &str, v1: &str| number(format!("{group}/{v2}")).or_else(|| number(format!("{group}/{v1}")));
+        let most = either("memory.max", "memory.limit_in_bytes").filter(|bytes| *bytes < NO_LIMIT)?;
+        let used = either("memory.current", "memory.usage_in_bytes")?;
+        let stat = machine.read(&format!("{group}/memory.stat")).unwrap_or_default();
+        // Of what is used, the page cache can be had back.
+        let cached: u64 = ["active_file ", "inactive_file "]
+            .iter()
+            .filter_map(|name| stat.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok()))
+            .sum();
+        Some((most.saturating_sub(used.saturating_sub(cached)), most))
+    });
+    let text = limits.min().map_or_else(|| "max".to_owned(), |(free, most)| format!("{free} {most}"));
+    facts.add("group.memory", (!of_memory.is_empty()).then_some(text));
+}
+
+/// Version 1 of control groups shows no limit on memory as a very large one.
+const NO_LIMIT: u64 = 1 << 60;
+
+/// The directories of the control group of this process, and of those above it, in which a controller has its files.
+fn groups_of(machine: &Machine, controller: &str) -> Vec<String> {
+    let memberships = machine.read("/proc/self/cgroup").unwrap_or_default();
+    let mut groups = Vec::new();
     for line in memberships.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
-        let mounts: &[&str] = match controllers {
-            "" => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
-            list if list.split(',').any(|name| name == "cpu") => {
-                &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]
+        let mounts = match controllers {
+            "" => ["/sys/fs/cgroup".to_owned(), "/sys/fs/cgroup/unified".to_owned()],
+            list if list.split(',').any(|name| name == controller) => {
+                [format!("/sys/fs/cgroup/{controller}"), format!("/sys/fs/cgroup/{list}")]
             }
             _ => continue,
         };
-        for mount in mounts.iter().filter(|mount| machine.path(mount).is_dir()) {
+        for mount in &mounts {
             let mut group = path.trim_end_matches('/');
             loop {
-                let number = |file: &str| {
-                    machine.read(&format!("{mount}{group}/{file}")).and_then(|t| t.parse::<u64>().ok())
-                };
-                seen |= machine.path(&format!("{mount}{group}/cgroup.procs")).exists();
-                let of_v2 = machine.read(&format!("{mount}{group}/cpu.max")).and_then(|text| {
-                    let (quota, period) = text.split_once(' ')?;
-                    Some((quota.parse().ok()?, period.parse().ok()?))
-                });
-                let of_v1 = || Some((number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?));
-                let tightest = [quota, of_v2.or_else(of_v1)].into_iter().flatten();
-                quota = tightest.min_by(|a, b| (a.0 * b.1).cmp(&(b.0 * a.1)));
-                let stat = machine.read(&format!("{mount}{group}/cpu.stat")).unwrap_or_default();
-                let periods = stat.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok());
-                throttled = throttled.max(periods);
+                let directory = format!("{mount}{group}");
+                if machine.path(&format!("{directory}/cgroup.procs")).exists() && !groups.contains(&directory)
+                {
+                    groups.push(directory);
+                }
                 match group.rfind('/') {
                     Some(end) => group = &group[..end],
                     None => break,
@@ -210,9 +253,7 @@ fn groups(facts: &mut Facts, machine: &Machine) {
             }
         }
     }
-    let text = quota.map_or_else(|| "max".to_owned(), |(quota, period)| format!("{quota} {period}"));
-    facts.add("group.cpu-quota", seen.then_some(text));
-    facts.add("group.throttled", throttled.map(|periods| periods.to_string()));
+    groups
 }
 
 fn disks(facts: &mut Facts, machine: &Machine) {
@@ -263,6 +304,10 @@ fn nic(facts: &mut Facts, machine: &Machine, nic: &str) {
     }
     for (name, on) in ethtool::offloads(nic) {
         add(name, Some(if on { "on" } else { "off" }.to_owned()));
+    }
+    for word in ["gro", "gso", "tso", "sg", "rx-checksum"] {
+        let is_fixed = setting::expand(machine, &format!("nic.{nic}.{word}"), "on").is_err();
+        add(&format!("{word}.fixed"), is_fixed.then(|| "true".to_owned()));
     }
     let queues = machine.names(&format!("/sys/class/net/{nic}/queues"));
     for (word, prefix) in [("rps-cpus", "rx-"), ("xps-cpus", "tx-")] {

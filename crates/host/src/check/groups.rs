@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{fine, unknown, wrong_by_hand};
-use super::rule::{Evidence, Rule, Verdict};
+use super::rule::{Evidence, Rule, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -23,7 +23,30 @@ pub(super) const RULES: &[Rule] = &[
         evidence: Evidence::Documented,
         judge: throttled,
     },
+    Rule {
+        name: "group-pids",
+        looks_at: "processes and threads that the control group still allows (pids.max)",
+        uses: &[Use::Http, Use::Mail, Use::Load],
+        why: "Servers with a process or a thread for each connection stop at it (EAGAIN from fork or clone), whatever the limits of the user are.",
+        source: "Documentation/admin-guide/cgroup-v2.rst; systemd.resource-control(5), TasksMax",
+        evidence: Evidence::Documented,
+        judge: pids,
+    },
+    Rule {
+        name: "group-memory",
+        looks_at: "memory that the control group still allows (memory.max), the page cache not counted",
+        uses: &[],
+        why: "At the limit the group swaps or its processes are killed, however much memory the machine has free. Buffers of sockets count.",
+        source: "Documentation/admin-guide/cgroup-v2.rst",
+        evidence: Evidence::Documented,
+        judge: memory,
+    },
 ];
+
+/// As many as a server with a thread for each connection may have, as in the rule `processes`.
+const PIDS_MIN: u64 = 4096;
+/// Less than this share of what is allowed is too little.
+const MEMORY_SHARE: u64 = 10;
 
 const NO_GROUP: &str = "the control group of this process cannot be seen";
 
@@ -44,5 +67,34 @@ fn throttled(facts: &Facts) -> Verdict {
         None => unknown(NO_GROUP),
         Some(0) => fine(0),
         Some(periods) => wrong_by_hand(periods, 0, "a larger quota, or none").consider(),
+    }
+}
+
+fn pids(facts: &Facts) -> Verdict {
+    match (facts.word("group.pids-free"), facts.number("group.pids-free")) {
+        (None, _) => unknown(NO_GROUP),
+        (_, None) => fine("no limit"),
+        (_, Some(free)) if free >= PIDS_MIN => fine(format!("{free} more")),
+        (_, Some(free)) => wrong_by_hand(
+            format!("{free} more"),
+            format!("at least {PIDS_MIN}"),
+            "raise TasksMax= of the unit of systemd, or `--pids-limit` of the container",
+        ),
+    }
+}
+
+fn memory(facts: &Facts) -> Verdict {
+    let mib = |bytes: u64| bytes >> 20;
+    match (facts.word("group.memory"), facts.numbers("group.memory").as_deref()) {
+        (None, _) => unknown(NO_GROUP),
+        (_, Some(&[free, most])) if free >= most / MEMORY_SHARE => {
+            fine(format!("{} of {} MiB free", mib(free), mib(most)))
+        }
+        (_, Some(&[free, most])) => wrong_by_hand(
+            format!("{} of {} MiB free", mib(free), mib(most)),
+            "at least a tenth",
+            "raise MemoryMax= of the unit of systemd, or `--memory` of the container",
+        ),
+        _ => fine("no limit"),
     }
 }

@@ -150,7 +150,7 @@ fn offloads(facts: &Facts, nic: &str) -> Verdict {
         ("tso", "tso"),
         ("scatter-gather", "sg"),
         ("tx-checksum", ""),
-        ("rx-checksum", ""),
+        ("rx-checksum", "rx-checksum"),
     ];
     let all: Vec<_> = names
         .iter()
@@ -164,15 +164,18 @@ fn offloads(facts: &Facts, nic: &str) -> Verdict {
         return fine("all on");
     }
     let found = format!("{} off", off.iter().map(|(name, _, _)| *name).collect::<Vec<_>>().join(", "));
-    let keys: Vec<String> =
-        off.iter().filter(|o| !o.1.is_empty()).map(|o| format!("nic.{nic}.{}", o.1)).collect();
+    let can_be_set = |key: &&str| !key.is_empty() && facts.word(&format!("nic.{nic}.{key}.fixed")).is_none();
+    let keys = off.iter().map(|(_, key, _)| *key).filter(can_be_set);
+    let keys: Vec<String> = keys.map(|key| format!("nic.{nic}.{key}")).collect();
     let settings: Vec<(&str, &str)> = keys.iter().map(|key| (key.as_str(), "on")).collect();
     // A device need not have checksums, and without those it has no TSO; what the kernel does alone is always to be had.
     let is_kernels = off.iter().any(|(name, _, _)| ["gro", "gso"].contains(name));
     if is_kernels {
         wrong(found, "on", &settings)
+    } else if settings.is_empty() {
+        wrong_by_hand(found, "on, where the device can", format!("ethtool -K {nic} tx on")).consider()
     } else {
-        wrong_by_hand(found, "on, where the device can", format!("ethtool -K {nic} ...")).consider()
+        wrong(found, "on, where the device can", &settings).consider()
     }
 }
 

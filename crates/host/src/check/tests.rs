@@ -106,6 +106,8 @@ const GOOD: &[(&str, &str)] = &[
     ("net.netfilter.nf_conntrack_tcp_timeout_time_wait", "120"),
     ("group.cpu-quota", "max"),
     ("group.throttled", "0"),
+    ("group.pids-free", "max"),
+    ("group.memory", "max"),
     ("clocksource", "tsc"),
     ("clocksources", "tsc hpet acpi_pm"),
     ("time.synchronised", "true"),
@@ -269,6 +271,8 @@ const BAD: &[Fault] = &[
     ("conntrack-time-wait", &[("net.netfilter.nf_conntrack_tcp_timeout_time_wait", "600")], "120"),
     ("cpu-quota", &[("group.cpu-quota", "50000 100000")], "CPUQuota"),
     ("cpu-throttled", &[("group.throttled", "9")], "quota"),
+    ("group-pids", &[("group.pids-free", "100")], "TasksMax"),
+    ("group-memory", &[("group.memory", "1048576 1073741824")], "MemoryMax"),
     ("clock-source", &[("clocksource", "hpet")], "clocksource=tsc"),
     ("time-sync", &[("time.synchronised", "false")], "chrony"),
     ("io-uring", &[("kernel.io_uring_disabled", "2")], "io_uring_disabled"),
@@ -337,6 +341,19 @@ fn a_use_has_its_own_rules_and_those_of_everything() {
 }
 
 #[test]
+fn offloads_are_set_by_pitot_where_the_driver_lets_them_be_set() {
+    let mend = |facts: &[(&str, &str)]| {
+        let verdict = rule("nic-offloads").unwrap().judge(&with(facts));
+        assert_eq!(verdict.word(), "consider");
+        verdict.mend().unwrap().clone()
+    };
+    let tso = mend(&[("nic.eth0.tso", "off")]);
+    assert_eq!(tso.settings, [("nic.eth0.tso".to_owned(), "on".to_owned())]);
+    let fixed = mend(&[("nic.eth0.tso", "off"), ("nic.eth0.tso.fixed", "true")]);
+    assert!(fixed.settings.is_empty() && fixed.by_hand.contains("ethtool"), "{fixed:?}");
+}
+
+#[test]
 fn several_nics_are_judged_by_the_worst_of_them() {
     let facts = with(&[
         ("nics", "eth0 eth1 eth2"),
@@ -351,6 +368,31 @@ fn several_nics_are_judged_by_the_worst_of_them() {
         "{found}"
     );
     assert_eq!(mend.settings.len(), 2);
+}
+
+#[test]
+fn the_tightest_limit_of_the_control_group_and_those_above_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| {
+        let path = dir.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("proc/self/cgroup", "0::/a/b\n");
+    for group in ["", "/a", "/a/b"] {
+        write(&format!("sys/fs/cgroup{group}/cgroup.procs"), "1\n");
+    }
+    write("sys/fs/cgroup/a/pids.max", "500\n");
+    write("sys/fs/cgroup/a/pids.current", "480\n");
+    write("sys/fs/cgroup/a/b/pids.max", "max\n");
+    write("sys/fs/cgroup/a/b/pids.current", "3\n");
+    write("sys/fs/cgroup/a/b/memory.max", "1000\n");
+    write("sys/fs/cgroup/a/b/memory.current", "900\n");
+    write("sys/fs/cgroup/a/b/memory.stat", "anon 100\ninactive_file 500\nactive_file 300\n");
+    let facts = Facts::collect(&Machine::at(dir.path()));
+    assert_eq!(facts.word("group.pids-free"), Some("20"));
+    assert_eq!(facts.word("group.memory"), Some("900 1000"));
+    assert_eq!(facts.word("group.cpu-quota"), Some("max"));
 }
 
 #[test]
@@ -400,7 +442,8 @@ fn tables() -> [(&'static str, String); 3] {
             &format!("**`{}`**: {}. Source: {}.\n\n", profile.name, profile.summary, profile.source);
         of_profiles += "| setting | why |\n|---|---|\n";
         for set in profile.settings {
-            of_profiles += &format!("| `{}={}` | {} |\n", set.key, set.value, set.why);
+            let or_more = if set.at_least { " or more" } else { "" };
+            of_profiles += &format!("| `{}={}`{or_more} | {} |\n", set.key, set.value, set.why);
         }
         for gone in profile.gone {
             of_profiles += &format!("| no longer exists: {} | {} |\n", gone.what, gone.instead);

@@ -63,25 +63,36 @@ pub fn check(machine: &Machine, wanted: &[Wanted]) -> Result<(), Failure> {
         match setting.read(machine, key) {
             Err(e) if want.is_required => {
                 return Err(Failure::misuse(
-                    format!("{key} cannot be set on this machine: {}", reason(&e)),
+                    format!("{key} cannot be set on this machine: {}", reason(key, &e)),
                     "`pitot host check` shows what this machine has",
                 ));
             }
             Err(_) => continue,
             Ok(found) if same(&found, &want.change.value) => continue,
-            Ok(_) => {}
+            Ok(found) => {
+                let refused = setting.refuses(machine, key, &found, &want.change.value);
+                if let Some(why) = refused.filter(|_| want.is_required) {
+                    return Err(Failure::misuse(
+                        format!("{key} cannot be set to {:?}: {why}", want.change.value),
+                        format!(
+                            "it is {:?} now; `pitot host check --all` tells what some settings are for",
+                            found.trim()
+                        ),
+                    ));
+                }
+            }
         }
         if let Err(e) = setting.may_write(machine, key) {
             if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::ReadOnlyFilesystem) {
                 if want.is_required {
                     return Err(Failure::misuse(
-                        format!("{key} cannot be set here: {}", lack(setting, &e)),
+                        format!("{key} cannot be set here: {}", lack(setting, key, &e)),
                         "what namespaces and containers share is set on the machine itself",
                     ));
                 }
                 continue;
             }
-            lacking.push((key.clone(), lack(setting, &e)));
+            lacking.push((key.clone(), lack(setting, key, &e)));
         }
     }
     let Some((key, why)) = lacking.first() else { return Ok(()) };
@@ -96,21 +107,24 @@ pub fn check(machine: &Machine, wanted: &[Wanted]) -> Result<(), Failure> {
     ))
 }
 
-fn lack(setting: &Setting, e: &std::io::Error) -> String {
+fn lack(setting: &Setting, key: &str, e: &std::io::Error) -> String {
     match e.kind() {
         ErrorKind::ReadOnlyFilesystem => "it is mounted read-only here, as in a container".to_owned(),
         ErrorKind::Unsupported => "it can only be read here".to_owned(),
         ErrorKind::PermissionDenied => format!("it needs {}", setting.right),
-        _ => reason(e),
+        _ => reason(key, e),
     }
 }
 
-fn reason(e: &std::io::Error) -> String {
+fn reason(key: &str, e: &std::io::Error) -> String {
     match e.raw_os_error() {
         Some(code) if code == rustix::io::Errno::OPNOTSUPP.raw_os_error() => {
             "its driver does not offer it".to_owned()
         }
         Some(code) if code == rustix::io::Errno::NODEV.raw_os_error() => "there is no such device".to_owned(),
+        _ if e.kind() == ErrorKind::NotFound && key.starts_with("net.") => {
+            "the kernel has no such setting, or has it in the first network namespace alone".to_owned()
+        }
         _ if e.kind() == ErrorKind::NotFound => "the kernel has no such setting".to_owned(),
         _ => e.to_string(),
     }
@@ -161,13 +175,13 @@ fn one(journal: &mut Journal, machine: &Machine, batch: u64, want: &Wanted) -> R
     let skipped = |why: String| Applied::Skipped { key: key.clone(), why };
     let found = match setting.read(machine, key) {
         Ok(found) => found,
-        Err(e) => return Ok(skipped(reason(&e))),
+        Err(e) => return Ok(skipped(reason(key, &e))),
     };
     if same(&found, value) {
         return Ok(Applied::Already { key: key.clone(), value: found });
     }
     if let Err(e) = setting.may_write(machine, key) {
-        return Ok(skipped(lack(setting, &e)));
+        return Ok(skipped(lack(setting, key, &e)));
     }
     let id = journal.next_id();
     journal.append(&Record::Change(Entry {
@@ -186,7 +200,7 @@ fn one(journal: &mut Journal, machine: &Machine, batch: u64, want: &Wanted) -> R
         Err(e) if matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => {
             Some("the kernel refuses the value".to_owned())
         }
-        Err(e) => Some(lack(setting, &e)),
+        Err(e) => Some(lack(setting, key, &e)),
         Ok(()) => None,
     };
     let now = setting.read(machine, key).unwrap_or_default();

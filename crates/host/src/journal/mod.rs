@@ -34,7 +34,7 @@ pub use apply::{Applied, Wanted, apply, check};
 pub use place::{PLACE, PLACE_VARIABLE, place};
 pub use status::{ChangeState, ChangeStatus, Status, TimerStatus, status};
 pub use store::Journal;
-pub use timer::{start_timer, wait};
+pub use timer::{claim, start_timer, wait};
 pub use undo::{Scope, Undone, undo_changes};
 
 /// Undoes the changes of a journal that `scope` means. None if there is no such file.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// What the first line begins with.
 const FIRST: &str = "{\"record\":\"journal\",";
-/// The version of the lines.
-const VERSION: u32 = 1;
+/// The version of the lines. What differs from the first is that a line may name the run that a batch belongs to.
+const VERSION: u32 = 2;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +24,8 @@ pub(super) enum Record {
     Undone { id: u64 },
     /// A process that will undo a batch.
     Timer(Timer),
+    /// A run to which a batch belongs as long as it lives.
+    Run(Owner),
 }
 
 /// A change.
@@ -51,6 +53,17 @@ pub(super) struct Entry {
     pub(super) namespace: Option<String>,
 }
 
+/// The process of a run, which undoes its batch itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owner {
+    /// What belongs to it.
+    pub(super) batch: u64,
+    /// Its number.
+    pub(super) pid: u32,
+    /// When it was started, in clock ticks since boot.
+    pub(super) started_ticks: u64,
+}
+
 /// A process that will undo a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Timer {
@@ -73,6 +86,8 @@ pub(super) struct State {
     pub(super) entries: Vec<Entry>,
     /// Who will undo some of them.
     pub(super) timers: Vec<Timer>,
+    /// Whom some of them belong to.
+    pub(super) owners: Vec<Owner>,
     /// The largest number of a change so far.
     pub(super) last_id: u64,
 }
@@ -103,7 +118,7 @@ impl State {
     /// What a further line changes.
     pub(super) fn take(&mut self, record: &Record) -> Result<(), Failure> {
         match record {
-            Record::Journal { version, boot_id } if *version == VERSION => self.boot_id.clone_from(boot_id),
+            Record::Journal { version, boot_id } if *version <= VERSION => self.boot_id.clone_from(boot_id),
             Record::Journal { version, .. } => {
                 return Err(Failure::misuse(
                     format!("the journal is of version {version}, and this pitot knows version {VERSION}"),
@@ -118,6 +133,7 @@ impl State {
             Record::Found { id, found } => self.with(*id, |entry| entry.found.clone_from(found)),
             Record::Undone { id } => self.entries.retain(|entry| entry.id != *id),
             Record::Timer(timer) => self.timers.push(timer.clone()),
+            Record::Run(owner) => self.owners.push(owner.clone()),
         }
         Ok(())
     }

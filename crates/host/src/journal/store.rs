@@ -10,7 +10,7 @@ use pitot_results::Failure;
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::place::PLACE_VARIABLE;
-use super::record::{Entry, Record, State, Timer};
+use super::record::{Entry, Owner, Record, State, Timer};
 use crate::machine::Machine;
 
 /// How long another process may hold the lock: one that changes the queues of a NIC can take seconds.
@@ -126,6 +126,10 @@ impl Journal {
 
     pub(super) fn timers(&self) -> &[Timer] {
         &self.state.timers
+    }
+
+    pub(super) fn owners(&self) -> &[Owner] {
+        &self.state.owners
     }
 
     pub(super) fn next_id(&self) -> u64 {

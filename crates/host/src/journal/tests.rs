@@ -166,6 +166,46 @@ fn what_another_hand_has_changed_is_kept_and_what_is_rounded_is_ours() {
 }
 
 #[test]
+fn what_belongs_to_a_run_under_way_is_left_to_it() {
+    let fake = Fake::new();
+    let stat = |ticks: &str| format!("1 (pitot) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {ticks} 0");
+    let file = format!("proc/{}/stat", std::process::id());
+    fake.set(&file, &stat("77"));
+    let mut journal = fake.open();
+    for _ in 0..2 {
+        claim(&mut journal, &fake.machine(), 2).unwrap();
+    }
+    drop(journal);
+    assert_eq!(fs::read_to_string(fake.journal()).unwrap().lines().count(), 2, "it is claimed once");
+    fake.apply(1, &CHANGES[..1]).unwrap();
+    fake.apply(2, &[("net.core.somaxconn", "1024")]).unwrap();
+    let outcomes = fake.undo(Scope::All);
+    assert!(matches!(outcomes[0], Undone::OfRun { .. }) && outcomes[1].is_as_before(), "{outcomes:?}");
+    assert_eq!(fake.get("proc/sys/net/core/somaxconn"), "1024");
+    // Another process has that number now: the run is gone.
+    fake.set(&file, &stat("78"));
+    assert!(fake.undo(Scope::All)[0].is_as_before());
+    assert!(fake.is_as_at_first());
+    // The run itself undoes its own.
+    claim(&mut fake.open(), &fake.machine(), 3).unwrap();
+    fake.apply(3, &[("net.core.somaxconn", "1024")]).unwrap();
+    assert!(fake.undo(Scope::Batch(3))[0].is_as_before());
+    assert!(fake.is_as_at_first());
+}
+
+#[test]
+fn a_value_that_cannot_be_one_is_refused_before_anything_is_written() {
+    let fake = Fake::new();
+    for (key, value) in [("net.core.somaxconn", "abc"), ("vm.swappiness", "1 2")] {
+        let failure = check(&fake.machine(), &wanted(&[(key, value)])).unwrap_err();
+        assert!(failure.exit_code() == 2 && failure.what.contains("number"), "{failure:?}");
+    }
+    fake.set("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never");
+    let failure = check(&fake.machine(), &wanted(&[("thp.enabled", "sometimes")])).unwrap_err();
+    assert!(failure.what.contains("always, madvise, never"), "{failure:?}");
+}
+
+#[test]
 fn a_batch_is_undone_beneath_a_later_one() {
     let fake = Fake::new();
     fake.apply(1, &[("net.core.somaxconn", "1024"), ("vm.swappiness", "10")]).unwrap();

@@ -9,7 +9,7 @@ use pitot_results::Failure;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::record::{Record, Timer};
+use super::record::{Owner, Record, Timer};
 use super::store::Journal;
 use crate::machine::Machine;
 
@@ -47,6 +47,28 @@ pub fn start_timer(
         until_unix_s: until.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs(),
     };
     journal.append(&Record::Timer(timer))
+}
+
+/// Writes down that a batch belongs to this process, a run: `undo` leaves it alone while the process lives.
+///
+/// # Errors
+/// If the journal cannot be written.
+pub fn claim(journal: &mut Journal, machine: &Machine, batch: u64) -> Result<(), Failure> {
+    let pid = std::process::id();
+    // Where it cannot be seen when this process was started, nobody can tell whether it lives.
+    let Some(started_ticks) = started_ticks(machine, pid) else { return Ok(()) };
+    let owner = Owner { batch, pid, started_ticks };
+    match journal.owners().contains(&owner) {
+        true => Ok(()),
+        false => journal.append(&Record::Run(owner)),
+    }
+}
+
+/// The process of the run that a batch belongs to, if it lives.
+pub(super) fn living_owner(machine: &Machine, journal: &Journal, batch: u64) -> Option<u32> {
+    let is_alive = |owner: &&Owner| started_ticks(machine, owner.pid) == Some(owner.started_ticks);
+    let mut owners = journal.owners().iter().filter(|owner| owner.batch == batch);
+    owners.find(is_alive).map(|owner| owner.pid)
 }
 
 /// When a process was started: the 22nd field of its stat (proc_pid_stat(5)).

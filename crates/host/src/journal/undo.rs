@@ -14,13 +14,13 @@ use crate::setting::{self, same};
 /// What to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything.
+    /// Everything, but for what belongs to runs under way.
     All,
     /// What was asked for together.
     Batch(u64),
     /// The same, where nobody sees what becomes of it: what somebody else has changed stays in the journal, to be told.
     Later(u64),
-    /// Everything, and what belongs to another network namespace is forgotten: that is gone, and its settings with it.
+    /// The same, and what belongs to another network namespace is forgotten: that is gone, and its settings with it.
     AllAndForget,
 }
 
@@ -74,6 +74,13 @@ pub enum Undone {
         /// That namespace.
         namespace: String,
     },
+    /// It belongs to a run under way, which sets it back itself: it stays in the journal.
+    OfRun {
+        /// The key.
+        key: String,
+        /// The run's process.
+        pid: u32,
+    },
     /// It could not be set back: it stays in the journal.
     Failed {
         /// The key.
@@ -94,7 +101,7 @@ impl Undone {
 
     /// True if it is in the journal still.
     pub fn is_left(&self) -> bool {
-        matches!(self, Undone::Elsewhere { .. } | Undone::Failed { .. })
+        matches!(self, Undone::Elsewhere { .. } | Undone::OfRun { .. } | Undone::Failed { .. })
     }
 }
 
@@ -110,6 +117,11 @@ pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope) -> R
     let entries: Vec<Entry> = journal.entries().iter().filter(meant).cloned().collect();
     let mut outcomes = Vec::new();
     for entry in entries.iter().rev() {
+        let is_all = matches!(scope, Scope::All | Scope::AllAndForget);
+        if let Some(pid) = timer::living_owner(machine, journal, entry.batch).filter(|_| is_all) {
+            outcomes.push(Undone::OfRun { key: entry.key.clone(), pid });
+            continue;
+        }
         let later = journal.entries().iter().find(|other| other.key == entry.key && other.id > entry.id);
         let outcome = match later.map(|other| other.id) {
             Some(id) => {

@@ -1,3 +1,6 @@
+use crate::machine::Machine;
+use crate::setting;
+
 /// Settings that belong together.
 #[derive(Debug)]
 pub struct Profile {
@@ -20,6 +23,8 @@ pub struct ProfileSetting {
     pub key: &'static str,
     /// The value.
     pub value: &'static str,
+    /// Whether more than it is left as it is, figure by figure.
+    pub at_least: bool,
     /// Why.
     pub why: &'static str,
 }
@@ -33,7 +38,48 @@ pub struct Gone {
     pub instead: &'static str,
 }
 
+impl ProfileSetting {
+    /// The value that it is to have on a machine.
+    pub fn value_on(&self, machine: &Machine) -> String {
+        let found = || setting::of(self.key)?.read(machine, self.key).ok();
+        match self.at_least.then(found).flatten() {
+            Some(found) => raised(&found, self.value),
+            None => self.value.to_owned(),
+        }
+    }
+}
+
+/// What is found, with each figure at least as large as what is wanted; what is wanted, if that are not as many figures.
+fn raised(found: &str, wanted: &str) -> String {
+    let figures = |text: &str| -> Option<Vec<u64>> {
+        text.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()
+    };
+    match (figures(found), figures(wanted)) {
+        (Some(found), Some(wanted)) if found.len() == wanted.len() => {
+            let larger = found.iter().zip(&wanted).map(|(found, wanted)| found.max(wanted).to_string());
+            larger.collect::<Vec<_>>().join(" ")
+        }
+        _ => wanted.to_owned(),
+    }
+}
+
 /// One setting.
 pub(super) const fn set(key: &'static str, value: &'static str, why: &'static str) -> ProfileSetting {
-    ProfileSetting { key, value, why }
+    ProfileSetting { key, value, at_least: false, why }
+}
+
+/// One setting of which more is as good.
+pub(super) const fn at_least(key: &'static str, value: &'static str, why: &'static str) -> ProfileSetting {
+    ProfileSetting { key, value, at_least: true, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_larger_already_stays_figure_by_figure() {
+        assert_eq!(raised("4096\t131072\t33554432", "4096 262144 16777216"), "4096 262144 33554432");
+        assert_eq!((raised("128", "65535"), raised("", "5")), ("65535".into(), "5".into()));
+    }
 }

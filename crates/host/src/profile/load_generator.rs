@@ -1,4 +1,4 @@
-use super::entry::{Profile, set};
+use super::entry::{Profile, at_least, set};
 
 pub(super) const PROFILE: Profile = Profile {
     name: "load-generator",
@@ -11,15 +11,15 @@ pub(super) const PROFILE: Profile = Profile {
             "64,512 connections from each address to each server.",
         ),
         set("net.ipv4.tcp_tw_reuse", "1", "Ports in TIME-WAIT serve again after a second."),
-        set("net.ipv4.tcp_max_tw_buckets", "2000000", "TIME-WAIT is not cut short."),
+        at_least("net.ipv4.tcp_max_tw_buckets", "2000000", "TIME-WAIT is not cut short."),
         set(
             "net.ipv4.tcp_no_metrics_save",
             "1",
             "A run does not start with what an earlier one learnt of the path.",
         ),
         set("net.ipv4.tcp_slow_start_after_idle", "0", "Requests after a pause are like the others."),
-        set("net.core.netdev_max_backlog", "16384", "Replies wait for a CPU rather than being dropped."),
-        set("net.core.somaxconn", "65535", "For a server on the same machine."),
+        at_least("net.core.netdev_max_backlog", "16384", "Replies wait for a CPU rather than being dropped."),
+        at_least("net.core.somaxconn", "65535", "For a server on the same machine."),
         set("kernel.nmi_watchdog", "0", "Its counter and its interrupts are free."),
         set("kernel.numa_balancing", "0", "No page is unmapped to see who uses it."),
         set(

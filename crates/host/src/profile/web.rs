@@ -1,16 +1,16 @@
-use super::entry::{Profile, set};
+use super::entry::{Profile, at_least, set};
 
 pub(super) const PROFILE: Profile = Profile {
     name: "web",
     summary: "an HTTP server with many connections that open and close",
     source: "Documentation/networking/ip-sysctl.rst, listen(2), docs/host.md",
     settings: &[
-        set(
+        at_least(
             "net.core.somaxconn",
             "65535",
             "A listener's queue holds a burst of connections while the server is busy.",
         ),
-        set("net.ipv4.tcp_max_syn_backlog", "65535", "As many may be half open."),
+        at_least("net.ipv4.tcp_max_syn_backlog", "65535", "As many may be half open."),
         set("net.ipv4.tcp_syncookies", "1", "A flood of SYNs does not shut others out."),
         set(
             "net.ipv4.tcp_abort_on_overflow",
@@ -22,17 +22,17 @@ pub(super) const PROFILE: Profile = Profile {
             "0",
             "A kept connection keeps its congestion window over a pause.",
         ),
-        set(
+        at_least(
             "net.ipv4.tcp_rmem",
             "4096 131072 16777216",
             "Receive windows can grow to what 1 Gbit/s over 100 ms takes.",
         ),
-        set("net.ipv4.tcp_wmem", "4096 65536 16777216", "Send buffers can, too."),
+        at_least("net.ipv4.tcp_wmem", "4096 65536 16777216", "Send buffers can, too."),
         set("net.ipv4.tcp_moderate_rcvbuf", "1", "The kernel sizes them by need."),
         set("net.ipv4.ip_local_port_range", "1024 65535", "A proxy has more ports towards its backends."),
         set("net.ipv4.tcp_tw_reuse", "1", "Ports in TIME-WAIT serve new outgoing connections."),
-        set("net.ipv4.tcp_max_tw_buckets", "2000000", "TIME-WAIT is not cut short."),
-        set("net.core.netdev_max_backlog", "16384", "Bursts wait for a CPU rather than being dropped."),
+        at_least("net.ipv4.tcp_max_tw_buckets", "2000000", "TIME-WAIT is not cut short."),
+        at_least("net.core.netdev_max_backlog", "16384", "Bursts wait for a CPU rather than being dropped."),
         set("thp.enabled", "madvise", "Huge pages for those who ask for them."),
         set("vm.swappiness", "10", "Memory of the server stays in memory."),
     ],

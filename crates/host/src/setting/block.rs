@@ -9,12 +9,13 @@ use crate::machine::Machine;
 
 pub(super) const SETTING: Setting = Setting {
     name: "disks",
-    keys: "block.vda.scheduler",
-    summary: "scheduler, read-ahead-kb, nr-requests, nomerges, rq-affinity and wbt-lat-usec of a disk",
+    keys: "block.vda.scheduler (or io-scheduler and read-ahead)",
+    summary: "scheduler, read-ahead-kb, nr-requests, nomerges, rq-affinity and wbt-lat-usec of a disk; io-scheduler and read-ahead (KiB) are those of all disks",
     right: "root (CAP_SYS_ADMIN)",
     of_network: false,
     // A size is rounded to pages, a depth to what the device has.
     is_exact: |_| false,
+    refuses: |machine, key, _, value| file::no_choice(&path(machine, key).ok()?, value),
     owns: |key| parts(key).is_some(),
     expand,
     read: |machine, key| file::choice(&path(machine, key)?),
@@ -46,16 +47,41 @@ fn path(machine: &Machine, key: &str) -> io::Result<PathBuf> {
     Ok(machine.path(&format!("/sys/block/{disk}/queue/{file}")))
 }
 
+/// Other names for what is most often meant, of every disk.
+const SHORT: &[(&str, &str)] = &[("io-scheduler", "scheduler"), ("read-ahead", "read-ahead-kb")];
+
 /// `block.scheduler` is that of every disk.
 fn expand(machine: &Machine, key: &str, value: &str) -> Option<Expanded> {
     if parts(key).is_some() {
         return Some(Ok(vec![Change::new(key, value)]));
     }
-    let word = key.strip_prefix("block.")?;
+    let short = SHORT.iter().find(|(name, _)| *name == key).map(|(_, word)| *word);
+    let word = short.or_else(|| key.strip_prefix("block."))?;
     file_of(word)?;
     let disks = machine.disks();
     if disks.is_empty() {
         return Some(Err(format!("this machine has no disk; name a block device: block.NAME.{word}")));
     }
     Some(Ok(disks.iter().map(|disk| Change::new(format!("block.{disk}.{word}"), value)).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_without_a_disk_and_its_short_name_are_those_of_every_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        for disk in ["sda", "vda"] {
+            std::fs::create_dir_all(dir.path().join(format!("sys/block/{disk}/device"))).unwrap();
+        }
+        let machine = Machine::at(dir.path());
+        let keys = |key: &str, value: &str| -> Vec<String> {
+            let changes = expand(&machine, key, value).unwrap().unwrap();
+            changes.into_iter().map(|change| change.key).collect()
+        };
+        assert_eq!(keys("io-scheduler", "none"), ["block.sda.scheduler", "block.vda.scheduler"]);
+        assert_eq!(keys("read-ahead", "256"), keys("block.read-ahead-kb", "256"));
+        assert!(expand(&machine, "read-behind", "1").is_none());
+    }
 }

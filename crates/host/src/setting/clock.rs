@@ -13,6 +13,7 @@ pub(super) const SETTING: Setting = Setting {
     right: "root (CAP_SYS_ADMIN)",
     of_network: false,
     is_exact: |_| true,
+    refuses: |_, _, _, _| None,
     owns: |key| key == KEY,
     expand: |_, key, value| (key == KEY).then(|| Ok(vec![Change::new(key, value)])),
     read: |machine, _| file::read(&path(machine)),

@@ -22,6 +22,9 @@ pub struct Setting {
     pub of_network: bool,
     /// Whether the kernel takes a value of a key as it is written, or may round it.
     pub(super) is_exact: fn(&str) -> bool,
+    /// Why a concrete key, which was found with a value, cannot have another one, as far as that can be told without
+    /// writing: a sentence.
+    pub(super) refuses: fn(&Machine, &str, &str, &str) -> Option<String>,
     /// Whether a concrete key is of this kind.
     pub(super) owns: fn(&str) -> bool,
     /// What `key=value` stands for on this machine: concrete keys with their values. `None` if it is not of this kind;
@@ -73,6 +76,11 @@ impl Setting {
     /// EACCES or EPERM for want of a right, EROFS in a container.
     pub fn may_write(&self, machine: &Machine, key: &str) -> io::Result<()> {
         (self.may_write)(machine, key)
+    }
+
+    /// Why a key that was found with a value cannot have this other one, as far as that can be told without writing.
+    pub fn refuses(&self, machine: &Machine, key: &str, found: &str, value: &str) -> Option<String> {
+        (self.refuses)(machine, key, found, value)
     }
 
     /// Whether the kernel takes a value as it is written; else it may round it.

@@ -29,6 +29,16 @@ pub(super) fn may_write(path: &Path) -> io::Result<()> {
     Ok(accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS)?)
 }
 
+/// Why a value is none of the choices of a file that shows them; none if it is one, or the file shows none.
+pub(super) fn no_choice(path: &Path, value: &str) -> Option<String> {
+    let text = read(path).ok()?;
+    if !text.contains('[') {
+        return None;
+    }
+    let choices: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
+    (!choices.contains(&value)).then(|| format!("it is one of {}", choices.join(", ")))
+}
+
 /// The word in brackets of a file that shows all its choices, `always [madvise] never`; the content if it shows one.
 pub(super) fn choice(path: &Path) -> io::Result<String> {
     let text = read(path)?;

@@ -15,6 +15,7 @@ pub(super) const SETTING: Setting = Setting {
     right: "root (CAP_SYS_ADMIN)",
     of_network: false,
     is_exact: |_| true,
+    refuses: |_, _, _, _| None,
     owns: |key| number(key).is_some(),
     expand,
     read: |machine, key| {

@@ -15,6 +15,7 @@ pub(super) const SETTING: Setting = Setting {
     right: "CAP_NET_ADMIN",
     of_network: true,
     is_exact: |_| false,
+    refuses: |_, _, _, _| None,
     owns: |key| field(key).is_some(),
     expand,
     read: |_, key| {

@@ -19,6 +19,7 @@ pub(super) const SETTING: Setting = Setting {
     right: "CAP_NET_ADMIN",
     of_network: true,
     is_exact: |_| true,
+    refuses: |_, _, _, _| None,
     owns: |key| parts(key).is_some_and(|(_, word)| !word.is_empty()),
     expand,
     read: |_, key| {

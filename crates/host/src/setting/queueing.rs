@@ -15,6 +15,7 @@ pub(super) const SETTING: Setting = Setting {
     right: "root (CAP_NET_ADMIN)",
     of_network: true,
     is_exact: |_| true,
+    refuses: |_, _, _, _| None,
     owns: |key| parts(key).is_some_and(|(_, word)| file_of(word).is_some()),
     expand,
     read: |machine, key| file::read(&path(machine, key)?),

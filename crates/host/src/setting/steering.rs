@@ -15,6 +15,7 @@ pub(super) const SETTING: Setting = Setting {
     right: "root (CAP_NET_ADMIN)",
     of_network: true,
     is_exact: |_| true,
+    refuses: |_, _, _, _| None,
     owns: |key| place(key).is_some(),
     expand,
     read: |machine, key| {

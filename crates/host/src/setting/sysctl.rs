@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::entry::{Change, Expanded, Setting};
 use super::file;
+use super::value::{number, same};
 use crate::machine::Machine;
 
 pub(super) const SETTING: Setting = Setting {
@@ -14,6 +15,7 @@ pub(super) const SETTING: Setting = Setting {
     right: "root, or CAP_NET_ADMIN in its network namespace for net.*",
     of_network: false,
     is_exact: |key| !ROUNDED.contains(&key),
+    refuses,
     owns,
     expand,
     read,
@@ -24,19 +26,24 @@ pub(super) const SETTING: Setting = Setting {
 /// The directories of /proc/sys that have parameters.
 const TOPS: &[&str] = &["abi", "debug", "dev", "fs", "kernel", "net", "user", "vm"];
 
-/// What cannot be undone, and why. A star ends a prefix.
+/// What cannot be undone, and why. A star stands for anything.
 const REFUSED: &[(&str, &str)] = &[
     ("fs.binfmt_misc.*", "it registers programs and is no value"),
     ("kernel.kexec_load_disabled", "it cannot be taken back before the next boot"),
     ("kernel.modules_disabled", "it cannot be taken back before the next boot"),
     ("kernel.ns_last_pid", "it changes by itself"),
     ("kernel.random.*", "it is a state and no setting"),
+    ("kernel.tainted", "what is set in it cannot be taken back before the next boot"),
     ("kernel.unprivileged_bpf_disabled", "it cannot be taken back before the next boot"),
     ("net.ipv4.conf.all.forwarding", "it changes that of every interface, which could not be undone"),
     ("net.ipv4.ip_forward", "it changes settings of every interface, which could not be undone"),
     ("net.ipv4.route.flush", "it does something and has no value"),
     ("net.ipv4.tcp_fastopen_key", "it is a secret, which no journal should hold"),
-    ("net.ipv6.conf.all.disable_ipv6", "it removes addresses, which could not be undone"),
+    ("net.ipv6.conf.*.disable_ipv6", "it removes addresses, which could not be undone"),
+    (
+        "net.ipv6.conf.*.stable_secret",
+        "it is a secret, which no journal should hold and which cannot be unset",
+    ),
     ("net.ipv6.conf.all.forwarding", "it changes that of every interface, which could not be undone"),
     ("net.ipv6.route.flush", "it does something and has no value"),
     ("vm.compact_memory", "it does something and has no value"),
@@ -44,8 +51,36 @@ const REFUSED: &[(&str, &str)] = &[
     ("vm.stat_refresh", "it does something and has no value"),
 ];
 
+/// Values from which there is no way back.
+const LAST: &[(&str, &str, &str)] =
+    &[("kernel.yama.ptrace_scope", "3", "it cannot be taken back from 3 before the next boot")];
+
 /// Of these the kernel gives what it has.
 const ROUNDED: &[&str] = &["vm.nr_hugepages", "vm.nr_hugepages_mempolicy", "vm.nr_overcommit_hugepages"];
+
+/// Words that may look like numbers: names, masks, and lists with ranges.
+const WORDS: &[&str] = &[
+    "kernel.core_pattern",
+    "kernel.domainname",
+    "kernel.hostname",
+    "kernel.watchdog_cpumask",
+    "net.core.flow_limit_cpu_bitmap",
+    "net.core.rps_default_mask",
+    "net.ipv4.ip_local_reserved_ports",
+];
+
+/// What is found as numbers is set to as many.
+fn refuses(_: &Machine, key: &str, found: &str, value: &str) -> Option<String> {
+    let numbers = |text: &str| -> Option<usize> {
+        let all: Option<Vec<i128>> = text.split_whitespace().map(number).collect();
+        all.map(|all| all.len())
+    };
+    let count = numbers(found).filter(|count| *count > 0 && !WORDS.contains(&key))?;
+    (numbers(value) != Some(count)).then(|| match count {
+        1 => "it is a number".to_owned(),
+        count => format!("it is {count} numbers"),
+    })
+}
 
 /// Two names for one thing in two units: to set one makes the other 0, and 0 cannot be written to all of them
 /// (Documentation/admin-guide/sysctl/vm.rst). The value of the first is then told as that of the second.
@@ -83,11 +118,15 @@ fn expand(_: &Machine, key: &str, value: &str) -> Option<Expanded> {
     if !owns(key) {
         return None;
     }
-    let is =
-        |pattern: &str| pattern.strip_suffix('*').map_or(key == pattern, |prefix| key.starts_with(prefix));
-    Some(match REFUSED.iter().find(|(pattern, _)| is(pattern)) {
-        Some((_, why)) => Err((*why).into()),
-        None => Ok(vec![Change::new(key, value)]),
+    let is = |pattern: &str| {
+        pattern.split_once('*').map_or(key == pattern, |(prefix, suffix)| {
+            key.strip_prefix(prefix).is_some_and(|rest| rest.ends_with(suffix))
+        })
+    };
+    let is_last = |&&(name, last, _): &&(&str, &str, &str)| name == key && same(last, value);
+    Some(match (REFUSED.iter().find(|(pattern, _)| is(pattern)), LAST.iter().find(is_last)) {
+        (Some((_, why)), _) | (_, Some((_, _, why))) => Err((*why).into()),
+        _ => Ok(vec![Change::new(key, value)]),
     })
 }
 
@@ -116,13 +155,35 @@ mod tests {
 
     #[test]
     fn what_cannot_be_undone_is_refused_with_its_reason() {
-        for key in ["vm.drop_caches", "net.ipv4.ip_forward", "kernel.random.uuid", "kernel.modules_disabled"]
-        {
+        for key in [
+            "vm.drop_caches",
+            "net.ipv4.ip_forward",
+            "kernel.random.uuid",
+            "kernel.modules_disabled",
+            "kernel.tainted",
+            "net.ipv6.conf.eth0.disable_ipv6",
+            "net.ipv6.conf.default.stable_secret",
+        ] {
             let why = expand(&Machine::here(), key, "1").unwrap().unwrap_err();
             assert!(!why.is_empty(), "{key}");
         }
         assert!(expand(&Machine::here(), "vm.swappiness", "1").unwrap().is_ok());
+        let ptrace = |value: &str| expand(&Machine::here(), "kernel.yama.ptrace_scope", value).unwrap();
+        assert!(ptrace("1").is_ok() && ptrace("3").is_err());
+        assert!(expand(&Machine::here(), "net.ipv6.conf.all.hop_limit", "9").unwrap().is_ok());
         assert!(expand(&Machine::here(), "thp.enabled", "never").is_none());
+    }
+
+    #[test]
+    fn what_is_found_as_numbers_takes_as_many_numbers() {
+        let refused =
+            |key: &str, found: &str, value: &str| refuses(&Machine::here(), key, found, value).is_some();
+        assert!(refused("net.core.somaxconn", "4096", "abc") && refused("net.core.somaxconn", "4096", "1 2"));
+        assert!(refused("net.ipv4.tcp_rmem", "4096 131072 6291456", "4096"));
+        assert!(!refused("net.core.somaxconn", "4096", "128") && !refused("kernel.shmmax", "5", "0x10"));
+        assert!(!refused("net.ipv4.tcp_rmem", "1\t2\t3", "4 5 6"));
+        assert!(!refused("net.ipv4.tcp_congestion_control", "cubic", "bbr"));
+        assert!(!refused("net.ipv4.ip_local_reserved_ports", "8080", "8080,9000-9010"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub(super) const SETTING: Setting = Setting {
     right: "root (CAP_SYS_ADMIN)",
     of_network: false,
     is_exact: |_| true,
+    refuses: |machine, key, _, value| file::no_choice(&path(machine, key).ok()?, value),
     owns,
     expand: |_, key, value| owns(key).then(|| Ok(vec![Change::new(key, value)])),
     read: |machine, key| file::choice(&path(machine, key)?),

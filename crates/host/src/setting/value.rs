@@ -16,7 +16,7 @@ pub fn same(a: &str, b: &str) -> bool {
 }
 
 /// A number as the kernel reads it: with 0x in base 16.
-fn number(word: &str) -> Option<i128> {
+pub(super) fn number(word: &str) -> Option<i128> {
     match word.strip_prefix("0x") {
         Some(digits) => i128::from_str_radix(digits, 16).ok(),
         None => word.parse().ok(),

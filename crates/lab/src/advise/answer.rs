@@ -3,7 +3,7 @@
 use pitot_results::VerdictKind;
 
 use super::case::Case;
-use super::contenders::{CONTENDERS, Contender, REFERENCE};
+use super::contenders::{CONTENDERS, Contender, REFERENCE, may_be_advised};
 use crate::metric::{Better, Metric, named};
 use crate::plan::SERVER_FACTOR;
 use crate::record::{CellRecord, Run};
@@ -97,7 +97,7 @@ impl Answer {
         let metric = deciding(&cells);
         cells.retain(|(_, cell)| figure(cell, metric).is_some());
 
-        let is_eligible = |contender: &Contender| !case.isolation || contender.isolates;
+        let is_eligible = |contender: &Contender| may_be_advised(case, contender);
         let first = cells.first()?.1;
         let to_first = compare(&cells, first, metric, run);
         let advantage = |at: usize| match (&to_first[at], metric.better) {
@@ -302,6 +302,7 @@ pub(super) mod tests {
             cells: (1..).zip(cells).map(cell).collect(),
             controls: Vec::new(),
             skips: Vec::new(),
+            floor: None,
         }
     }
 

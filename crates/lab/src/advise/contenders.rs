@@ -17,14 +17,38 @@ pub struct Contender {
     pub build: &'static str,
     /// What it is of.
     pub family: Family,
-    /// True if a fault in one connection ends no other.
-    pub isolates: bool,
+    /// Which connections a fault in one of them leaves alone.
+    pub isolates: Isolation,
+    /// How many workers it has; none if there is one for each connection.
+    pub workers: Option<fn(&Case) -> u64>,
     /// True if it is for files alone.
     pub reads_files: bool,
     /// Options of `pitot serve` as lines of a plan, if the name does not say all.
     pub options: Option<fn(&Case) -> String>,
     /// Whether it could be best, and why or why not.
     choose: fn(&Case) -> Choice,
+}
+
+/// Which connections a fault in one of them leaves alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// None: they are in one process.
+    None,
+    /// Those of the other processes: it ends one of several, with its share of the connections.
+    Share,
+    /// All others.
+    All,
+}
+
+impl Isolation {
+    /// The word of results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isolation::None => "none",
+            Isolation::Share => "share",
+            Isolation::All => "all",
+        }
+    }
 }
 
 /// What a contender's workers own.
@@ -78,6 +102,17 @@ const WORK_WORTH_A_THREAD: Nanos = Nanos::from_micros(20);
 /// More processes than this are not kept in reserve.
 const RESERVE_MAX: u64 = 512;
 
+/// A worker for each connection, as far as they are kept in reserve.
+fn a_connection_each(case: &Case) -> u64 {
+    case.connections.clamp(2, RESERVE_MAX)
+}
+
+/// Threads of a small pool.
+fn few(case: &Case) -> u64 {
+    16 * case.cpus as u64
+}
+
+const PRELOOP: &str = "model = \"preloop\"\nmechanism = \"epoll-et\"\n";
 const ONE_CPU: &str = "the servers have one CPU here: it would be the single loop";
 const HIDDEN: &str = "the work hides what a system call costs: as with epoll";
 const BY_ENGINE: &str = "files are what matters: the single loop with each way to the disk stands for it";
@@ -88,7 +123,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "thread",
         build: "a thread for each connection, with blocking calls",
         family: Family::Threads,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: None,
         reads_files: false,
         options: None,
         choose: |case| match case.connections {
@@ -105,11 +141,10 @@ pub static CONTENDERS: &[Contender] = &[
         name: "prefork",
         build: "a pool of processes, each with one connection at a time",
         family: Family::Processes,
-        isolates: true,
+        isolates: Isolation::All,
+        workers: Some(a_connection_each),
         reads_files: false,
-        options: Some(|case| {
-            format!("model = \"prefork\"\nworkers = {}\n", case.connections.clamp(2, RESERVE_MAX))
-        }),
+        options: Some(|_| "model = \"prefork\"\n".into()),
         choose: |case| match () {
             () if !case.is_short_lived() && case.connections > RESERVE_MAX => {
                 no("each connection would hold a process of its pool until it is closed")
@@ -124,7 +159,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "fork",
         build: "a process for each connection",
         family: Family::Processes,
-        isolates: true,
+        isolates: Isolation::All,
+        workers: None,
         reads_files: false,
         options: None,
         choose: |case| match () {
@@ -140,21 +176,37 @@ pub static CONTENDERS: &[Contender] = &[
         name: "pool",
         build: "a pool of threads, each with one connection at a time",
         family: Family::Threads,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(a_connection_each),
         reads_files: false,
-        options: Some(|case| {
-            format!("model = \"pool\"\nworkers = {}\n", case.connections.clamp(2, RESERVE_MAX))
-        }),
+        options: Some(|_| "model = \"pool\"\n".into()),
         choose: |case| match () {
             () if case.is_short_lived() => yes("short connections, for which no thread has to be made"),
             () => no("connections last: it would be a thread for each, in a pool that limits them"),
         },
     },
     Contender {
+        name: "pool-16",
+        build: "a pool of sixteen threads for each CPU, each with one connection at a time",
+        family: Family::Threads,
+        isolates: Isolation::None,
+        workers: Some(few),
+        reads_files: false,
+        options: Some(|_| "model = \"pool\"\n".into()),
+        choose: |case| match () {
+            () if !case.is_short_lived() => {
+                no("connections last: it would be a thread for each, in a pool that limits them")
+            }
+            () if case.connections <= 2 * few(case) => no("it would be much the same as the larger pool"),
+            () => yes("short connections wait for a thread no longer than for a CPU"),
+        },
+    },
+    Contender {
         name: "loop+poll",
         build: "one event loop with poll(2)",
         family: Family::Events,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|_| 1),
         reads_files: false,
         options: None,
         choose: |case| match () {
@@ -168,7 +220,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "loop+epoll-lt",
         build: "one event loop with epoll, level triggered",
         family: Family::Events,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|_| 1),
         reads_files: false,
         options: None,
         choose: |case| match () {
@@ -181,7 +234,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "loop+epoll-et",
         build: "one event loop with epoll, edge triggered",
         family: Family::Events,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|_| 1),
         reads_files: false,
         options: None,
         choose: |case| match () {
@@ -196,7 +250,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "loop+uring",
         build: "one event loop with io_uring",
         family: Family::Events,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|_| 1),
         reads_files: false,
         options: None,
         choose: |case| match () {
@@ -209,7 +264,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "loops+epoll-et",
         build: "an event loop for each CPU with epoll, each with a listener of its own",
         family: Family::Events,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|case| case.cpus as u64),
         reads_files: false,
         options: None,
         choose: |case| match () {
@@ -222,7 +278,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "loops+uring",
         build: "an event loop for each CPU with io_uring, each with a listener of its own",
         family: Family::Events,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|case| case.cpus as u64),
         reads_files: false,
         options: None,
         choose: |case| match () {
@@ -236,7 +293,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "handoff+epoll-et",
         build: "an acceptor that deals connections to an event loop for each CPU",
         family: Family::Events,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|case| case.cpus as u64),
         reads_files: false,
         options: None,
         choose: |case| match () {
@@ -251,18 +309,36 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "preloop",
-        build: "a process with an event loop for each CPU",
+        build: "a process with an event loop for each CPU, and two at least",
         family: Family::Events,
-        isolates: true,
+        isolates: Isolation::Share,
+        workers: Some(|case| case.cpus.max(2) as u64),
         reads_files: false,
-        options: Some(|case| {
-            format!("model = \"preloop\"\nmechanism = \"epoll-et\"\nworkers = {}\n", (case.cpus * 4).max(4))
-        }),
+        options: Some(|_| PRELOOP.into()),
         choose: |case| match () {
-            () if case.files.is_some() => no(BY_ENGINE),
             () if case.isolation => {
                 yes("a fault ends one of several loops, with its share of the connections")
             }
+            () if case.files.is_some() => no(BY_ENGINE),
+            () => no("as loops in threads, and nothing asks for processes"),
+        },
+    },
+    Contender {
+        name: "preloop-8",
+        build: "eight processes with an event loop for each CPU",
+        family: Family::Events,
+        isolates: Isolation::Share,
+        workers: Some(|case| 8 * case.cpus as u64),
+        reads_files: false,
+        options: Some(|_| PRELOOP.into()),
+        choose: |case| match () {
+            () if case.isolation && case.connections < 16 * case.cpus as u64 => {
+                no("there are too few connections for so many loops")
+            }
+            () if case.isolation => {
+                yes("more loops: a fault ends one with a smaller share of the connections")
+            }
+            () if case.files.is_some() => no(BY_ENGINE),
             () => no("as loops in threads, and nothing asks for processes"),
         },
     },
@@ -270,7 +346,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "hybrid+epoll-et",
         build: "an event loop that waits, and a pool of threads that work",
         family: Family::Both,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|case| 2 * case.cpus as u64),
         reads_files: false,
         options: None,
         choose: |case| match () {
@@ -285,7 +362,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "tokio",
         build: "a task for each connection on an async runtime that steals work",
         family: Family::Both,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|case| case.cpus as u64),
         reads_files: false,
         options: None,
         choose: |case| match () {
@@ -301,7 +379,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "pool-sendfile",
         build: "an event loop, and a pool of threads that send files straight to the sockets",
         family: Family::Both,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|_| 1),
         reads_files: true,
         options: Some(|_| engine("pool-sendfile", false)),
         choose: |_| yes("the best of those that the note of 2006 measured"),
@@ -310,7 +389,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "nowait",
         build: "an event loop that sends what is in memory, and a pool of threads for the rest",
         family: Family::Both,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|_| 1),
         reads_files: true,
         options: Some(|_| engine("nowait", false)),
         choose: |_| yes("threads only for what is not in memory"),
@@ -319,7 +399,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "uring-engine",
         build: "an event loop with epoll that reads files through an io_uring",
         family: Family::Both,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|_| 1),
         reads_files: true,
         options: Some(|_| engine("uring", false)),
         choose: |_| yes("reads that wait for the disk hold nobody up"),
@@ -328,7 +409,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "pool-direct",
         build: "an event loop, and a pool of threads that read past the page cache (O_DIRECT)",
         family: Family::Both,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|_| 1),
         reads_files: true,
         options: Some(|_| engine("pool", true)),
         choose: |case| match case.is_cold() {
@@ -340,7 +422,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "linux-aio-direct",
         build: "an event loop with Linux AIO past the page cache (O_DIRECT)",
         family: Family::Both,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|_| 1),
         reads_files: true,
         options: Some(|_| engine("linux-aio", true)),
         choose: |case| match case.is_cold() {
@@ -352,7 +435,8 @@ pub static CONTENDERS: &[Contender] = &[
         name: "split",
         build: "a network process and a data process, joined by a TCP connection",
         family: Family::Both,
-        isolates: false,
+        isolates: Isolation::None,
+        workers: Some(|_| 1),
         reads_files: true,
         options: Some(|_| "model = \"relay\"\ndisk = \"nowait\"\n".into()),
         choose: |_| no("two processes were alike to one in 2006, and each byte passes a second connection"),
@@ -370,10 +454,10 @@ pub fn choose(case: &Case, impossible: &dyn Fn(&str) -> Option<String>) -> Vec<(
         let choice = match impossible(contender.name) {
             _ if contender.reads_files && case.files.is_none() => no("there are no files to read"),
             Some(why) => no(why),
-            None if case.service.shares_data && contender.isolates => {
+            None if case.service.shares_data && contender.isolates != Isolation::None => {
                 no("each process would have data of its own")
             }
-            None if case.isolation && !contender.isolates && contender.name != REFERENCE => {
+            None if !may_be_advised(case, contender) && contender.name != REFERENCE => {
                 no("a fault would end all connections")
             }
             None => (contender.choose)(case),
@@ -381,6 +465,11 @@ pub fn choose(case: &Case, impossible: &dyn Fn(&str) -> Option<String>) -> Vec<(
         (contender, choice)
     };
     CONTENDERS.iter().map(decide).collect()
+}
+
+/// Whether a contender keeps faults apart, if a case asks for that.
+pub fn may_be_advised(case: &Case, contender: &Contender) -> bool {
+    !case.isolation || contender.isolates != Isolation::None
 }
 
 /// The contender that is measured with every case.
@@ -455,11 +544,18 @@ mod tests {
     #[test]
     fn kept_apart_means_processes_and_the_loop_as_a_measure() {
         let case = Case { isolation: true, ..plain(200, 200) };
-        assert_eq!(chosen(&case), ["prefork", "fork", "loop+epoll-et", "preloop"]);
+        assert_eq!(chosen(&case), ["prefork", "fork", "loop+epoll-et", "preloop", "preloop-8"]);
         let memcache = crate::advise::SERVICES.iter().find(|s| s.name == "memcache").unwrap();
         let shared = Case { service: memcache, ..plain(200, 200) };
         let all = choose(&shared, &|_| None);
-        assert!(all.iter().all(|(c, choice)| !c.isolates || !choice.is_in()));
+        assert!(all.iter().all(|(c, choice)| c.isolates == Isolation::None || !choice.is_in()));
+    }
+
+    #[test]
+    fn many_connections_to_files_are_kept_apart_by_several_loops() {
+        let files = Some(FileSet { bytes: 20 << 30, is_cold: true });
+        let case = Case { isolation: true, files, requests_per_connection: Some(20), ..plain(10_000, 500) };
+        assert_eq!(chosen(&case), ["loop+epoll-et", "preloop", "preloop-8"]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod turn;
 
 pub use answer::{Against, Answer, Standing};
 pub use case::{Case, FileSet};
-pub use contenders::{CONTENDERS, Choice, Contender, Family, choose};
+pub use contenders::{CONTENDERS, Choice, Contender, Family, Isolation, choose, may_be_advised};
 pub use hosts::topics;
 pub use known::{KNOWN, Known, known};
 pub use plan::{Axis, Wanted, plan_text};

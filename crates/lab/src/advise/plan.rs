@@ -216,6 +216,9 @@ pub fn plan_text(wanted: &Wanted<'_>) -> String {
             quoted(contender.build),
             options(largest)
         );
+        if let Some(workers) = contender.workers.map(|of| of(largest)).filter(|&workers| workers > 1) {
+            let _ = writeln!(text, "workers = {workers}");
+        }
     }
     for (contender, level, why) in &wanted.excluded {
         let Some((axis, _)) = varied else { continue };

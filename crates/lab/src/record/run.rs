@@ -6,6 +6,7 @@ use super::cell::CellRecord;
 use super::host::HostRecord;
 use crate::plan::{Levels, Measure, Plan, SkipRecord};
 use pitot_host::{Fingerprint, HostChange};
+use pitot_results::floor::FloorRequest;
 
 /// Facts about the machine that identify it or its owner.
 const PRIVATE_FACTS: [&str; 2] = ["host name", "kernel command line"];
@@ -33,6 +34,8 @@ pub struct Run {
     pub controls: Vec<CellRecord>,
     /// Combinations that did not become cells, with the reason.
     pub skips: Vec<SkipRecord>,
+    /// The floor of its requests on the same machine, if whoever reads the run has named one; it is not in the file.
+    pub floor: Option<FloorRequest>,
 }
 
 impl Run {

@@ -49,6 +49,7 @@ impl Run {
             cells,
             controls,
             skips,
+            floor: None,
         })
     }
 }

@@ -5,6 +5,7 @@ use super::order::group_order;
 use crate::amount::{unit, unit_of_pair};
 use crate::analysis::{Analysis, Cell, Standing, values};
 use crate::control::controls;
+use crate::floor::floor_sentence;
 use crate::number::{figure_of, percent, spread};
 use crate::phrase::{superlative, versus};
 use crate::text::{capital, list, s, sentence};
@@ -60,6 +61,7 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
     let mut details = against_others(a, best, level, &rest);
     details.extend(group_order(a, a.headline));
     details.extend(at_other_loads(a, level, a.series_of(best)));
+    details.extend(floor_sentence(a));
     if let Some(sure) = sure_of_cpu(a, level) {
         details.insert(0, sentence(&headline));
         headline = sure;

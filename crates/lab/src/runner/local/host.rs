@@ -68,6 +68,9 @@ impl HostChanges {
             .iter()
             .map(|change| Wanted { change: change.clone(), by: BY.to_owned(), is_required: true })
             .collect();
+        if !changes.is_empty() {
+            journal::claim(&mut journal, &machine, self.batch).map_err(told)?;
+        }
         let applied = journal::apply(&mut journal, &machine, self.batch, &wanted).map_err(told)?;
         debug_assert!(!applied.iter().any(|one| matches!(one, Applied::Skipped { .. })), "all are required");
         self.current = changes.to_vec();
@@ -85,6 +88,7 @@ fn why_not_as_before(undone: &Undone) -> Option<String> {
         Undone::Elsewhere { key, namespace } => {
             Some(format!("{key} could not be set back: it belongs to the network namespace {namespace}"))
         }
+        Undone::OfRun { key, pid } => Some(format!("{key} belongs to the run of process {pid}")),
         Undone::Failed { key, why } => Some(format!("{key} could not be set back: {why}")),
         Undone::Restored { .. } | Undone::AsBefore { .. } | Undone::PassedOn { .. } | Undone::Gone { .. } => {
             None
