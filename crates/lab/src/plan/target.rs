@@ -122,8 +122,7 @@ pub(super) fn configure(
         }
     };
     if is_asked_by_tls {
-        // A probe in plain text would only see that it is refused.
-        external.ready = Ready::Port;
+        external.ready = external.ready.over_tls();
     }
     external.command.iter_mut().for_each(fill);
     external.stop_command.iter_mut().for_each(fill);
