@@ -1,6 +1,7 @@
 //! Killed while the scenario runs, whose users check at each page, and at the login after the kill, that nothing is lost or doubled.
 
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use pitot_needs::needs;
@@ -120,8 +121,10 @@ fn a_postgresql_that_is_killed_under_load_is_started_again_and_nothing_is_lost_o
 #[test]
 fn an_audit_that_cannot_be_made_is_no_success() {
     let keeper = Server::start(&["--with-postgres"]);
-    let server = Server::with(&["--database", &url(&postmaster(&keeper).1)], Stdio::piped());
+    let (pid, dir) = postmaster(&keeper);
+    let server = Server::with(&["--database", &url(&dir)], Stdio::piped());
     keeper.kill();
+    until("the end of the database", || !Path::new(&format!("/proc/{pid}")).exists());
     let (status, said) = server.end();
     assert_eq!(status.code(), Some(1), "{said}");
     assert!(said.contains("the audit at the end could not be made: "), "{said}");

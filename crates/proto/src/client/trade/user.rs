@@ -276,7 +276,9 @@ impl User {
             }
             Step::Portfolio | Step::SellPortfolio => {
                 let shown = page::values(page, "holding").count() as i64;
-                if shown > holdings || shown < holdings && !page::has(page, "being sold") {
+                // An order that is completed later may be so between the two statements by which the server reads them.
+                let is_still = !self.last.queued && !self.last.uncertain;
+                if is_still && (shown > holdings || shown < holdings && !page::has(page, "being sold")) {
                     return Some("holdings-missing");
                 }
             }
@@ -297,6 +299,7 @@ impl User {
         }
         // An order that is completed later changes the balance of a sale, and the holdings, later.
         let closed = page::values(page, "status").next().is_none_or(|status| status == b"closed");
+        self.last.queued |= !closed;
         self.last.open_sales += i64::from(step == Step::Sell && !closed);
         let between =
             now.entries - before?.entries - i64::from(step == Step::Buy || step == Step::Sell && closed);

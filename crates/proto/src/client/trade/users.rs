@@ -24,6 +24,8 @@ pub(super) struct Last {
     pub(super) account: Option<Account>,
     /// Sales that were placed and not seen completed.
     pub(super) open_sales: i64,
+    /// Orders are completed later.
+    pub(super) queued: bool,
     /// An order of this user had no answer, or the user was in two sessions at a time: orders may come that no page has
     /// confirmed.
     pub(super) uncertain: bool,
