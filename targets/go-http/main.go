@@ -29,6 +29,38 @@ func main() {
 		log.Fatal(err)
 	}
 	server := &http.Server{IdleTimeout: 75 * time.Second}
+	if path := os.Getenv("TARGET_ACCESS_LOG"); path != "" {
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			log.Fatal(err)
+		}
+		server.Handler = logged(http.DefaultServeMux, file)
+	}
 	server.SetKeepAlivesEnabled(keepAlive)
 	log.Fatal(server.Serve(listener))
+}
+
+// reply notes the status of what is written through it.
+type reply struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *reply) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// ReadFrom leaves the sending of files to the kernel.
+func (r *reply) ReadFrom(from io.Reader) (int64, error) {
+	return io.Copy(r.ResponseWriter, from)
+}
+
+// logged writes a line for each request.
+func logged(next http.Handler, file *os.File) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to := &reply{w, http.StatusOK}
+		next.ServeHTTP(to, r)
+		fmt.Fprintf(file, "%s %s %s %s %d\n", time.Now().UTC().Format(time.RFC3339), r.RemoteAddr, r.Method, r.URL.Path, to.status)
+	})
 }

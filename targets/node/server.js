@@ -4,9 +4,17 @@ const http = require("node:http");
 const path = require("node:path");
 
 const [port, root, keepAlive] = process.argv.slice(2);
+const logFile = process.env.TARGET_ACCESS_LOG;
+const log = logFile ? fs.createWriteStream(logFile, { flags: "a" }) : null;
 
 const server = http.createServer((request, response) => {
   if (keepAlive === "off") response.setHeader("Connection", "close");
+  if (log) {
+    response.on("finish", () => {
+      const from = request.socket.remoteAddress;
+      log.write(`${new Date().toISOString()} ${from} ${request.method} ${request.url} ${response.statusCode}\n`);
+    });
+  }
   if (request.url === "/dynamic") {
     const time = new Date().toISOString().slice(0, 19) + "+00:00";
     const page = `<!DOCTYPE html>\n<title>A page made for this request</title>\n<p>${time}</p>\n`;

@@ -275,12 +275,14 @@ impl Run {
         self.amount.fit(&mut prepared)?;
         check::check(&prepared, None)?;
         // Whoever names a server wants it measured.
-        match prepared.skips.first() {
-            Some(skip) => Err(Failure::misuse(
-                format!("{} cannot be measured: {}", levels(&skip.factors), skip.reason),
-                "install what is missing, or leave the server out",
-            )),
-            None => Ok(prepared),
+        let each =
+            |skip: &SkipRecord| format!("{} cannot be measured: {}", levels(&skip.factors), skip.reason);
+        match &prepared.skips[..] {
+            [] => Ok(prepared),
+            skips => {
+                let all: Vec<String> = skips.iter().map(each).collect();
+                Err(Failure::misuse(all.join("\n"), pitot_lab::cure_of_skip(&skips[0].reason)))
+            }
         }
     }
 

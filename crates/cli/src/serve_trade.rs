@@ -34,10 +34,10 @@ pub(crate) struct TradeArgs {
     #[arg(long, value_name = "FACTOR", value_parser = scale, default_value = "1")]
     scale: f64,
     /// Users in an empty database: uid:0 ..., with the password xxx and five holdings on average.
-    #[arg(long, value_name = "N", value_parser = units::count, default_value = "500")]
+    #[arg(long, value_name = "N", value_parser = some, default_value = "500")]
     users: u64,
     /// Quotes in an empty database: s:0 ...
-    #[arg(long, value_name = "N", value_parser = units::count, default_value = "1000")]
+    #[arg(long, value_name = "N", value_parser = some, default_value = "1000")]
     quotes: u64,
     /// Empty the database first, and fill it again.
     #[arg(long)]
@@ -85,6 +85,15 @@ fn orders(text: &str) -> Result<Orders, String> {
         .into_iter()
         .find(|orders| orders.name() == text)
         .ok_or_else(|| "choose direct or queued".into())
+}
+
+/// A number that is not 0.
+fn some(text: &str) -> Result<u64, String> {
+    match units::count(text) {
+        Ok(0) => Err("there has to be one".into()),
+        Ok(count) => Ok(count),
+        Err(e) => Err(e.to_string()),
+    }
 }
 
 fn scale(text: &str) -> Result<f64, String> {
@@ -142,14 +151,18 @@ impl TradeArgs {
             let _ = writeln!(io::stdout(), "{}", summary.json);
         }
         match summary.audit {
-            Some(audit) if !audit.holds() => {
+            Ok(audit) if audit.holds() => Ok(ExitCode::SUCCESS),
+            Ok(audit) => {
                 let (what, count) = audit.wrong[0];
                 Err(Failure::run(
                     format!("the audit at the end found something wrong: {count} {what}"),
                     "look into the database: pitot serve trade --audit --database ...",
                 ))
             }
-            _ => Ok(ExitCode::SUCCESS),
+            Err(why) => Err(Failure::run(
+                format!("the audit at the end could not be made: {why}"),
+                "nothing is known of the orders; once the database is there: pitot serve trade --audit --database ...",
+            )),
         }
     }
 }

@@ -73,14 +73,37 @@ impl Install {
                 installations.push(new);
             }
         }
+        let mut failed: Vec<(&str, Failure)> = Vec::new();
         for installation in &installations {
             println!("{}:", installation.name);
             for line in installation.lines() {
                 println!("  {line}");
             }
-            if self.yes {
-                installation.carry_out(|step| eprintln!("{}: {step}", installation.name))?;
+            let name = installation.name.as_str();
+            if self.yes
+                && let Err(failure) = installation.carry_out(|step| eprintln!("{name}: {step}"))
+            {
+                eprintln!("{name}: {}; {}", failure.what, failure.cure);
+                failed.push((name, failure));
             }
+            if !self.yes {
+                for (program, cure) in &installation.missing {
+                    println!("  it needs `{program}`, which is not here; {cure}");
+                }
+            }
+        }
+        if failed.len() > 1 {
+            let names: Vec<&str> = failed.iter().map(|(name, _)| *name).collect();
+            let what = format!(
+                "{} of {} targets were not installed: {}",
+                failed.len(),
+                installations.len(),
+                names.join(", ")
+            );
+            return Err(Failure::run(what, "the lines above say why"));
+        }
+        if let Some((_, failure)) = failed.pop() {
+            return Err(failure);
         }
         if !self.yes && !installations.is_empty() {
             println!("nothing was done; to do it: pitot target install {} --yes", self.names.join(" "));

@@ -61,7 +61,7 @@ fn reason(target: &Target, missing: &Missing) -> String {
     let name = &target.name;
     let what = match missing {
         // A virtual machine is no part of the target.
-        Missing::Program(program) if target.home.is_some() => format!("it needs `{program}`"),
+        Missing::Program(program) if target.runs_on(program) => format!("it needs `{program}`"),
         Missing::Program(program) => format!("`{program}` is not installed here"),
         Missing::Home => "it is not installed here".to_owned(),
     };

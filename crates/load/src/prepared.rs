@@ -77,6 +77,9 @@ impl Plan {
                 "name a file with --requests FILE, or ask for --processes 1 and fewer connections",
             ));
         }
+        if processes > 1 || self.share != Share::WHOLE {
+            self.protocol.get_company();
+        }
         let threads = self.threads.min(to_share / processes).max(1);
         Ok(PreparedRun { plan: self, address, processes, threads })
     }

@@ -22,7 +22,7 @@ enum Probe {
     Program,
     /// A file that exists.
     File(&'static str),
-    /// What `pitot target install` has made of a target of the requirement's name.
+    /// What `pitot target install` has made of a target of the requirement's name, all of it.
     Target,
     /// A property of the running kernel, or of what is installed.
     Kernel(fn() -> bool),
@@ -45,6 +45,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("curl", "apt-get install curl"),
     // A compiler of another language is much for one test: where it is missing, nothing is installed.
     Requirement { name: "go", cure: "install Go from go.dev", probe: Probe::Program },
+    target("go-http", "pitot target install go-http --yes"),
     // A kernel and an emulator are much for one test: where they are missing, nothing is installed.
     Requirement {
         name: "guest-kernel",
@@ -65,9 +66,10 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "sysctl net.ipv6.conf.lo.disable_ipv6=0",
         probe: Probe::Kernel(has_ipv6),
     },
+    target("jetty", "pitot target install jetty --yes"),
     program("lighttpd", "apt-get install lighttpd"),
     program("memcached", "apt-get install memcached"),
-    Requirement { name: "nats-server", cure: "pitot target install nats-server --yes", probe: Probe::Target },
+    target("nats-server", "pitot target install nats-server --yes"),
     // Without it swaks, which only recommends it, does not speak TLS.
     Requirement {
         name: "net-ssleay",
@@ -82,6 +84,8 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("nft", "apt-get install nftables"),
     program("nghttpd", "apt-get install nghttp2-server"),
     program("nginx", "apt-get install nginx-light"),
+    Requirement { name: "node", cure: "pitot target install node --yes", probe: Probe::Program },
+    target("open-liberty", "pitot target install open-liberty --yes"),
     program("openssl", "apt-get install openssl"),
     program("postfix", "apt-get install postfix"),
     program("postgres", "apt-get install postgresql"),
@@ -93,6 +97,9 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "pitot kernel install gvisor --yes",
         probe: Probe::Kernel(has_gvisor),
     },
+    target("rust-actix", "pitot target install rust-actix --yes"),
+    target("rust-compio", "pitot target install rust-compio --yes"),
+    target("rust-hyper", "pitot target install rust-hyper --yes"),
     program("script", "apt-get install bsdutils"),
     program("setpriv", "apt-get install util-linux"),
     program("smtp-sink", "apt-get install postfix"),
@@ -101,6 +108,8 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("sshd", "apt-get install openssh-server"),
     program("strace", "apt-get install strace"),
     program("swaks", "apt-get install swaks"),
+    target("tomcat", "pitot target install tomcat --yes"),
+    target("undertow", "pitot target install undertow --yes"),
     Requirement {
         name: "time-namespaces",
         cure: "run as root on Linux 5.6 or newer; apt-get install util-linux",
@@ -111,11 +120,18 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         cure: "apt-get install util-linux; sysctl user.max_user_namespaces=1000",
         probe: Probe::Kernel(has_user_namespaces),
     },
+    target("uvicorn", "pitot target install uvicorn --yes"),
     program("varnishd", "apt-get install varnish"),
+    target("wildfly", "pitot target install wildfly --yes"),
 ];
 
 const fn program(name: &'static str, cure: &'static str) -> Requirement {
     Requirement { name, cure, probe: Probe::Program }
+}
+
+/// Targets are much for tests: where one is missing it is not installed, and nobody is asked to do so.
+const fn target(name: &'static str, cure: &'static str) -> Requirement {
+    Requirement { name, cure, probe: Probe::Target }
 }
 
 impl Requirement {
@@ -124,7 +140,7 @@ impl Requirement {
         match self.probe {
             Probe::Program => program_directories().any(|directory| directory.join(self.name).is_file()),
             Probe::File(path) => Path::new(path).exists(),
-            Probe::Target => target_program(self.name).is_file(),
+            Probe::Target => cache().join("pitot/targets").join(self.name).join(".pitot-installed").is_file(),
             Probe::Kernel(probe) => probe(),
         }
     }
@@ -133,11 +149,6 @@ impl Requirement {
     pub(crate) fn is_watchable(&self) -> bool {
         !matches!(self.probe, Probe::Kernel(_) | Probe::Target)
     }
-}
-
-/// The program of a target that Pitot itself has built.
-pub(crate) fn target_program(name: &str) -> PathBuf {
-    cache().join("pitot/targets").join(name).join("bin").join(name)
 }
 
 /// The user's cache directory.

@@ -5,6 +5,7 @@
 //! [`pitot_lab::METRICS`].
 #![forbid(unsafe_code)]
 
+mod actions;
 mod amount;
 mod analysis;
 mod axis;

@@ -54,6 +54,14 @@ pub struct Target {
     pub sources: Vec<(String, String)>,
 }
 
+impl Target {
+    /// Whether its program is no part of it, as a virtual machine is none.
+    pub fn runs_on(&self, program: &str) -> bool {
+        let is_of_java = |recipe: &Recipe| matches!(recipe, Recipe::Maven { .. } | Recipe::MavenProject);
+        program == "java" && self.install.iter().any(is_of_java)
+    }
+}
+
 /// How a target shows that it is ready: it answers `send` with something that contains `expect`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ready {

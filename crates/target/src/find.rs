@@ -1,6 +1,7 @@
 //! Where the programs of targets are on this machine.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::definition::Target;
 
@@ -63,6 +64,19 @@ impl Places {
             Some(file) => Some(home(&own, file).ok_or(Missing::Home)?),
         };
         Ok(Found { program, home })
+    }
+
+    /// Whether a program can be started by its name. `python3` counts only if it can make virtual environments, for which Debian has a
+    /// package of its own.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let Some(folder) = self.path.iter().find(|folder| folder.join(name).is_file()) else { return false };
+        let makes_environments = || {
+            let mut python = Command::new(folder.join(name));
+            python.args(["-c", "import venv, ensurepip"]);
+            python.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            python.status().is_ok_and(|status| status.success())
+        };
+        name != "python3" || makes_environments()
     }
 
     /// A program: what Pitot itself has installed goes first.

@@ -13,6 +13,10 @@ use pitot_results::Failure;
 use crate::definition::{Recipe, Target};
 use crate::find::{DONE, Places};
 
+/// A file of a target with all packages of PyPI that it needs, and what their archives may be (pip documentation, "Secure installs").
+const REQUIREMENTS: &str = "requirements.txt";
+/// What installs packages of Debian.
+const APT: &str = "apt-get";
 /// The plugin that fetches a single archive; its version is pinned like those of what it fetches.
 const MAVEN_COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
 
@@ -25,7 +29,38 @@ pub struct Installation {
     pub folder: Option<PathBuf>,
     /// The steps, in their order.
     pub steps: Vec<Step>,
+    /// Programs without which the steps cannot be done, and that they do not install: each with what to do about it.
+    pub missing: Vec<(String, String)>,
     sources: Vec<(String, String)>,
+}
+
+/// A program that recipes use.
+struct Tool {
+    name: &'static str,
+    /// The package of Debian that has it, in a version that is new enough; empty if there is none.
+    package: &'static str,
+    /// What to do about it where there is no such package.
+    cure: &'static str,
+}
+
+const JAVA: Tool = Tool { name: "java", package: "default-jdk-headless", cure: "" };
+const JAR: Tool = Tool { name: "jar", package: "default-jdk-headless", cure: "" };
+const MAVEN: Tool = Tool { name: "mvn", package: "maven", cure: "" };
+const PYTHON: Tool = Tool { name: "python3", package: "python3-venv", cure: "" };
+const NPM: Tool = Tool { name: "npm", package: "npm", cure: "" };
+const GO: Tool = Tool { name: "go", package: "", cure: "install Go from go.dev" };
+const CARGO: Tool = Tool { name: "cargo", package: "", cure: "install Rust from rustup.rs" };
+
+/// What the steps of a recipe need.
+fn tools(recipe: &Recipe) -> &'static [Tool] {
+    match recipe {
+        Recipe::Debian(_) => &[],
+        Recipe::Maven { .. } | Recipe::MavenProject => &[JAVA, JAR, MAVEN],
+        Recipe::Pypi(_) => &[PYTHON],
+        Recipe::Npm(_) => &[NPM],
+        Recipe::Go => &[GO],
+        Recipe::Cargo => &[CARGO],
+    }
 }
 
 /// A step of an installation.
@@ -47,8 +82,27 @@ impl Installation {
     pub fn of(target: &Target, places: &Places, is_root: bool) -> Installation {
         let is_debian = |recipe: &Recipe| matches!(recipe, Recipe::Debian(_));
         let folder = target.install.iter().any(|r| !is_debian(r)).then(|| places.cache.join(&target.name));
-        let steps = target.install.iter().flat_map(|recipe| steps(recipe, &target.name, is_root)).collect();
-        Installation { name: target.name.clone(), folder, steps, sources: target.sources.clone() }
+        let has_debian = target.install.iter().any(is_debian);
+        let lacking = target.install.iter().flat_map(tools).filter(|tool| !places.has(tool.name));
+        let (by_package, by_hand): (Vec<&Tool>, Vec<&Tool>) =
+            lacking.partition(|tool| !tool.package.is_empty() && places.has(APT));
+        let mut packages: Vec<String> = by_package.iter().map(|tool| tool.package.to_owned()).collect();
+        packages.dedup();
+        let tools_first = (!packages.is_empty()).then_some(Recipe::Debian(packages));
+        let mut missing: Vec<(String, String)> = Vec::new();
+        for tool in by_hand {
+            let cure = match tool.cure {
+                "" => format!("install it: the package `{}` of Debian has it", tool.package),
+                cure => cure.to_owned(),
+            };
+            missing.push((tool.name.to_owned(), cure));
+        }
+        if has_debian && !places.has(APT) {
+            missing.push((APT.to_owned(), "install it by the ways of this system".to_owned()));
+        }
+        let recipes = tools_first.iter().chain(&target.install);
+        let steps = recipes.flat_map(|recipe| steps(recipe, target, is_root)).collect();
+        Installation { name: target.name.clone(), folder, steps, missing, sources: target.sources.clone() }
     }
 
     /// The steps for a program in Go that is no target: `sources` are files of its module, `go.mod` and `go.sum` among them, by
@@ -62,6 +116,7 @@ impl Installation {
         Installation {
             name: name.to_owned(),
             folder: Some(folder),
+            missing: Vec::new(),
             steps: vec![Step::Run(build.iter().map(|word| (*word).to_owned()).collect())],
             sources: sources.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
         }
@@ -76,8 +131,14 @@ impl Installation {
     /// Does it. What the commands print goes where this program prints.
     ///
     /// # Errors
-    /// The first step that fails. Then the folder is removed.
+    /// A program that is missing, before anything is done; or the first step that fails. Then the folder is removed.
     pub fn carry_out(&self, mut tell: impl FnMut(&str)) -> Result<(), Failure> {
+        if let Some((program, cure)) = self.missing.first() {
+            return Err(Failure::run(
+                format!("{} needs `{program}`, which is not here", self.name),
+                cure.as_str(),
+            ));
+        }
         let Some(folder) = &self.folder else {
             return self.steps.iter().try_for_each(|step| {
                 tell(&step.line());
@@ -114,7 +175,8 @@ impl Installation {
 }
 
 /// The steps of a recipe.
-fn steps(recipe: &Recipe, name: &str, is_root: bool) -> Vec<Step> {
+fn steps(recipe: &Recipe, target: &Target, is_root: bool) -> Vec<Step> {
+    let name = &target.name;
     let run = |words: &[&str]| Step::Run(words.iter().map(|word| (*word).to_owned()).collect());
     let with = |words: &[&str], packages: &[String]| {
         Step::Run(words.iter().map(|word| (*word).to_owned()).chain(packages.iter().cloned()).collect())
@@ -122,9 +184,9 @@ fn steps(recipe: &Recipe, name: &str, is_root: bool) -> Vec<Step> {
     match recipe {
         Recipe::Debian(packages) => {
             let sudo: &[&str] = if is_root { &[] } else { &["sudo"] };
-            let install = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes"];
+            let install = ["env", "DEBIAN_FRONTEND=noninteractive", APT, "install", "--yes"];
             vec![
-                run(&[sudo, &["apt-get", "update"]].concat()),
+                run(&[sudo, &[APT, "update"]].concat()),
                 with(&[sudo, &install[..], &["--no-install-recommends"]].concat(), packages),
             ]
         }
@@ -137,6 +199,7 @@ fn steps(recipe: &Recipe, name: &str, is_root: bool) -> Vec<Step> {
                     "mvn",
                     "-q",
                     "-B",
+                    "-C",
                     MAVEN_COPY,
                     &format!("-Dartifact={artifact}"),
                     "-DoutputDirectory=.",
@@ -146,16 +209,21 @@ fn steps(recipe: &Recipe, name: &str, is_root: bool) -> Vec<Step> {
                 run(&["rm", &file]),
             ]
         }
-        Recipe::MavenProject => vec![run(&["mvn", "-q", "-B", "package"])],
+        Recipe::MavenProject => vec![run(&["mvn", "-q", "-B", "-C", "package"])],
         Recipe::Go => vec![run(&["go", "build", "-trimpath", "-o", &format!("bin/{name}"), "."])],
         Recipe::Cargo => vec![
-            run(&["cargo", "install", "--locked", "--path", ".", "--root", "."]),
+            // Wherever the user has builds put, these can be removed.
+            run(&["cargo", "install", "--locked", "--path", ".", "--root", ".", "--target-dir", "target"]),
             run(&["rm", "-r", "target"]),
         ],
-        Recipe::Pypi(packages) => vec![
-            run(&["python3", "-m", "venv", "."]),
-            with(&["bin/pip", "install", "--quiet", "--disable-pip-version-check"], packages),
-        ],
+        Recipe::Pypi(packages) => {
+            let pip = ["bin/pip", "install", "--quiet", "--disable-pip-version-check"];
+            let install = match target.sources.iter().any(|(path, _)| path == REQUIREMENTS) {
+                true => run(&[&pip[..], &["--require-hashes", "-r", REQUIREMENTS]].concat()),
+                false => with(&pip, packages),
+            };
+            vec![run(&["python3", "-m", "venv", "."]), install]
+        }
         Recipe::Npm(packages) => {
             vec![with(&["npm", "install", "--no-audit", "--no-fund", "--prefix", "."], packages)]
         }
@@ -190,28 +258,10 @@ fn run(argv: &[String], folder: &Path) -> Result<(), Failure> {
             format!("`{}` failed ({status})", argv.join(" ")),
             "what it printed above says why; nothing of the target was kept",
         )),
-        Err(e) => Err(Failure::run(
-            format!("`{program}` cannot be started: {e}"),
-            match hint(program) {
-                Some(package) => format!("install it: apt-get install {package}"),
-                None => format!("install `{program}`"),
-            },
-        )),
+        Err(e) => {
+            Err(Failure::run(format!("`{program}` cannot be started: {e}"), format!("install `{program}`")))
+        }
     }
-}
-
-/// The package of Debian that has a program that installs others.
-fn hint(program: &str) -> Option<&'static str> {
-    Some(match program {
-        "mvn" => "maven",
-        "jar" => "default-jdk-headless",
-        "go" => "golang-go",
-        "cargo" => "cargo",
-        "npm" => "npm",
-        "python3" => "python3-venv",
-        "sudo" => "sudo",
-        _ => return None,
-    })
 }
 
 fn check(path: &Path, wanted: &str) -> Result<(), Failure> {
@@ -257,6 +307,45 @@ mod tests {
     }
 
     #[test]
+    fn packages_of_pypi_are_checked_by_their_hashes_where_the_target_has_them() {
+        let registry = Registry::embedded().unwrap();
+        let mut uvicorn = registry.find("uvicorn").unwrap().clone();
+        let last = |target: &Target| {
+            Installation::of(target, &places(Path::new("/c")), true).lines().pop().unwrap_or_default()
+        };
+        assert!(last(&uvicorn).ends_with("--require-hashes -r requirements.txt"), "{}", last(&uvicorn));
+        let Some(Recipe::Pypi(packages)) = uvicorn.install.first() else { panic!("it is of PyPI") };
+        let (_, pinned) = uvicorn.sources.iter().find(|(path, _)| path == REQUIREMENTS).unwrap();
+        assert!(packages.iter().all(|package| pinned.contains(package.as_str())), "{packages:?}");
+        uvicorn.sources.clear();
+        assert!(last(&uvicorn).ends_with("httptools==0.7.1"), "{}", last(&uvicorn));
+    }
+
+    #[test]
+    fn tools_that_are_missing_are_installed_first_or_named_before_anything_is_done() {
+        let registry = Registry::embedded().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let touch = |name: &str| std::fs::write(folder.path().join(name), "").unwrap();
+        let here = Places { path: vec![folder.path().to_owned()], cache: "/c".into() };
+        let of = |name: &str| Installation::of(registry.find(name).unwrap(), &here, true);
+        // Not a system of Debian: nothing can be installed by itself.
+        let java: Vec<String> = of("tomcat").missing.into_iter().map(|(name, _)| name).collect();
+        assert_eq!(java, ["java", "jar", "mvn"]);
+        assert!(of("nginx").missing[0].1.contains("by the ways of this system"));
+        touch(APT);
+        let tomcat = of("tomcat").lines();
+        assert!(tomcat[2].ends_with("--no-install-recommends default-jdk-headless maven"), "{tomcat:?}");
+        assert!(of("tomcat").missing.is_empty());
+        let failure = of("rust-hyper").carry_out(|_| panic!("nothing is done")).unwrap_err();
+        assert_eq!(failure.what, "rust-hyper needs `cargo`, which is not here");
+        for tool in ["java", "jar", "mvn", "cargo"] {
+            touch(tool);
+        }
+        assert!(of("tomcat").lines()[1].starts_with("mvn "), "{:?}", of("tomcat").lines());
+        assert!(of("rust-hyper").missing.is_empty());
+    }
+
+    #[test]
     fn a_folder_counts_once_every_step_has_succeeded() {
         let cache = tempfile::tempdir().unwrap();
         let folder = cache.path().join("one");
@@ -264,6 +353,7 @@ mod tests {
             name: "one".into(),
             folder: Some(folder.clone()),
             steps,
+            missing: Vec::new(),
             sources: vec![("a/b.txt".into(), "abc".into())],
         };
         let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";

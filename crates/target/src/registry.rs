@@ -102,7 +102,12 @@ fn collect(root: &Path, folder: &Path, sources: &mut Vec<(String, String)>) -> s
             collect(root, &path, sources)?;
         } else {
             let below = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            sources.push((below, std::fs::read_to_string(&path)?));
+            // What is no text, as an editor's or a system's own files, is none of its sources.
+            match std::fs::read_to_string(&path) {
+                Ok(text) => sources.push((below, text)),
+                Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {}
+                Err(e) => return Err(e),
+            }
         }
     }
     Ok(())
@@ -134,6 +139,7 @@ mod tests {
         std::fs::write(folder.path().join("nginx.toml"), text).unwrap();
         std::fs::create_dir(folder.path().join("nginx")).unwrap();
         std::fs::write(folder.path().join("nginx/a.txt"), "hello").unwrap();
+        std::fs::write(folder.path().join("nginx/.picture"), [0xff, 0xd8]).unwrap();
         let registry = Registry::with(folder.path()).unwrap();
         let nginx = registry.find("nginx").unwrap();
         assert_eq!((nginx.summary.as_str(), nginx.files[0].text.as_str()), ("mine", "hello"));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::action::{Action, Outcome, What};
-use crate::stats::Stats;
+use crate::stats::{COMPLETE, POLL, Stats};
 use crate::store::{Store, now_ms};
 
 /// Orders that are read from the table at once.
@@ -32,11 +32,11 @@ pub(crate) async fn work(store: Arc<dyn Store>, stats: Arc<Stats>, placed: Arc<N
 /// Completes the orders that are open now, up to a batch: how many; none if the database is not there.
 pub(crate) async fn drain(store: &Arc<dyn Store>, stats: &Stats) -> Option<usize> {
     let (found, cost) = store.run(Arc::new(action(What::OpenOrders(BATCH)))).await;
-    stats.record("open-orders", cost.database + cost.wait, &cost, found.is_ok());
+    stats.record(POLL, cost.database + cost.wait, &cost, found.is_ok());
     let Ok(Outcome::Orders(orders)) = found else { return None };
     for order in &orders {
         let (done, cost) = store.run(Arc::new(action(What::Complete(*order)))).await;
-        stats.record("complete", cost.database + cost.wait, &cost, done.is_ok());
+        stats.record(COMPLETE, cost.database + cost.wait, &cost, done.is_ok());
         done.ok()?;
     }
     Some(orders.len())

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, watch};
 use crate::audit::Audit;
 use crate::cluster::{Cluster, Guardian};
 use crate::plan::{Database, Isolation, Orders, TradePlan};
+use crate::population::Population;
 use crate::queue;
 use crate::stats::Stats;
 use crate::store::{Postgres, Sqlite, Store};
@@ -24,16 +25,20 @@ use crate::web::{self, App};
 
 /// Between two looks at a private cluster, and at what connections wait for.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a database that is started again may take until the audit at the end can be made.
-const AUDIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Between two looks whether the tables are filled.
+const FILL_LOOK: Duration = Duration::from_millis(2);
+/// How long the audit at the end may take with the published population; of a larger one more in proportion.
+const AUDIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long it is tried again because the database is not there: one that crashed needs a while until it is.
+const AUDIT_LOST: Duration = Duration::from_secs(10);
 
 /// What a server did.
 #[derive(Debug)]
 pub struct Summary {
     /// All figures, as one JSON object.
     pub json: Json,
-    /// What the tables say at the end.
-    pub audit: Option<Audit>,
+    /// What the tables say at the end, or why they cannot be asked.
+    pub audit: Result<Audit, String>,
 }
 
 /// Serves until SIGINT, SIGTERM or SIGHUP. `ready` is called with the address once requests are answered.
@@ -137,6 +142,27 @@ fn sqlite(path: &std::path::Path, plan: &TradePlan) -> Result<Arc<dyn Store>, Fa
     Ok(Arc::new(store))
 }
 
+/// Makes and fills the tables, which takes a while with a large `--scale`, unless a signal comes first.
+fn prepare(
+    plan: &TradePlan,
+    store: &Arc<dyn Store>,
+    signals: &SignalFd,
+    runtime: &Runtime,
+) -> Result<(), Failure> {
+    let (of, population, reset) = (Arc::clone(store), plan.population, plan.reset);
+    let filling = runtime.spawn(async move { of.prepare(&population, reset).await });
+    while !filling.is_finished() {
+        if signals.wait(Some(FILL_LOOK)).is_some() {
+            return Err(Failure::run(
+                "stopped while the database was filled",
+                "nothing of it was kept: the next start fills it again",
+            ));
+        }
+    }
+    let lost = |e: tokio::task::JoinError| Err(StoreError::Other(e.to_string()));
+    runtime.block_on(filling).unwrap_or_else(lost).map_err(|e| unprepared(&e))
+}
+
 fn unprepared(e: &StoreError) -> Failure {
     Failure::misuse(
         format!("the database cannot be prepared: {e}"),
@@ -152,7 +178,7 @@ fn serve(
     runtime: &Runtime,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<Summary, Failure> {
-    runtime.block_on(store.prepare(&plan.population, plan.reset)).map_err(|e| unprepared(&e))?;
+    prepare(plan, store, signals, runtime)?;
     let version = runtime.block_on(store.version());
     let stats = Arc::new(Stats::default());
     let placed = Arc::new(Notify::new());
@@ -208,8 +234,7 @@ fn serve(
     if let Some(e) = failed {
         return Err(e);
     }
-    let audit = runtime.block_on(async { tokio::time::timeout(AUDIT_TIMEOUT, store.audit()).await });
-    let audit = audit.ok().and_then(Result::ok);
+    let audit = runtime.block_on(audit_at_end(store, plan.population.users));
     let counts = runtime.block_on(store.counts());
     let delta: serde_json::Map<String, Json> = counts
         .into_iter()
@@ -228,10 +253,43 @@ fn serve(
         "cpu_user_s": cpu(|u| u.cpu_user), "cpu_system_s": cpu(|u| u.cpu_system),
         "database_cpu_s": database_cpu.map(|t| t.as_secs_f64()),
         "database_restarts": cluster.as_ref().map(|cluster| cluster.restarts),
-        "database_counts": delta, "audit": audit.as_ref().map(Audit::json),
+        "database_counts": delta, "audit": audit.as_ref().ok().map(Audit::json),
     });
     if let (Json::Object(all), Json::Object(of)) = (&mut json, stats.json()) {
         all.extend(of);
     }
     Ok(Summary { json, audit })
+}
+
+/// The audit at the end; a database that is not there is waited for.
+async fn audit_at_end(store: &Arc<dyn Store>, users: u64) -> Result<Audit, String> {
+    let began = Instant::now();
+    let ask = async {
+        loop {
+            match store.audit().await {
+                Err(StoreError::Lost(_) | StoreError::Conflict(_)) if began.elapsed() < AUDIT_LOST => {
+                    tokio::time::sleep(LOOK).await;
+                }
+                answer => return answer.map_err(|e| e.to_string()),
+            }
+        }
+    };
+    let limit = audit_timeout(users);
+    let late = || Err(format!("it was not done within {} s", limit.as_secs()));
+    tokio::time::timeout(limit, ask).await.unwrap_or_else(|_| late())
+}
+
+fn audit_timeout(users: u64) -> Duration {
+    AUDIT_TIMEOUT.mul_f64((users as f64 / Population::default().users as f64).max(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_audit_of_more_users_may_take_longer() {
+        assert_eq!(audit_timeout(1), AUDIT_TIMEOUT);
+        assert_eq!(audit_timeout(5000), AUDIT_TIMEOUT * 10);
+    }
 }

@@ -1,11 +1,16 @@
 //! A server on Actix Web that serves the pages of all targets.
 
+use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use actix_files::Files;
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::KeepAlive;
 use actix_web::http::header::ContentType;
-use actix_web::{App, HttpResponse, HttpServer, web};
+use actix_web::middleware::{Condition, Next, from_fn};
+use actix_web::{App, Error, HttpResponse, HttpServer, web};
 
 #[actix_web::main]
 async fn main() -> std::io::Result<()> {
@@ -15,8 +20,15 @@ async fn main() -> std::io::Result<()> {
     let root = root.clone();
     let keep_alive =
         if keep_alive == "on" { KeepAlive::Timeout(Duration::from_secs(75)) } else { KeepAlive::Disabled };
+    let log = Log::from_env().map(Arc::new);
     HttpServer::new(move || {
+        let (is_on, log) = (log.is_some(), log.clone());
+        let logged = from_fn(move |request, next: Next<_>| {
+            let log = log.clone();
+            async move { written(request, next, log).await }
+        });
         App::new()
+            .wrap(Condition::new(is_on, logged))
             .app_data(web::PayloadConfig::new(16 << 20))
             .route("/dynamic", web::get().to(dynamic))
             .route("/echo", web::post().to(echo))
@@ -28,6 +40,34 @@ async fn main() -> std::io::Result<()> {
     .bind(address)?
     .run()
     .await
+}
+
+/// The access log, where there is to be one: a line for each request.
+struct Log(std::fs::File);
+
+impl Log {
+    fn from_env() -> Option<Log> {
+        let path = std::env::var("TARGET_ACCESS_LOG").ok().filter(|path| !path.is_empty())?;
+        Some(Log(std::fs::File::options().create(true).append(true).open(path).unwrap()))
+    }
+
+    fn write(&self, method: &str, path: &str, status: &str) {
+        let _ = (&self.0).write_all(format!("{} {method} {path} {status}\n", time()).as_bytes());
+    }
+}
+
+/// A reply, after whose head its line is written.
+async fn written(
+    request: ServiceRequest,
+    next: Next<impl MessageBody>,
+    log: Option<Arc<Log>>,
+) -> Result<ServiceResponse<impl MessageBody>, Error> {
+    let (method, path) = (request.method().clone(), request.path().to_owned());
+    let response = next.call(request).await?;
+    if let Some(log) = log {
+        log.write(method.as_str(), &path, response.status().as_str());
+    }
+    Ok(response)
 }
 
 async fn dynamic() -> HttpResponse {

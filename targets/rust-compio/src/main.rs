@@ -1,7 +1,9 @@
 //! A server on compio, a runtime of io_uring in each thread, that serves the pages of all targets.
 
+use std::io::Write;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compio::io::{AsyncRead, AsyncWriteExt};
@@ -12,20 +14,25 @@ use compio::runtime::{Runtime, spawn};
 const REQUEST_MAX: usize = 16 << 20;
 const HEADERS_MAX: usize = 64;
 
+static LOG: OnceLock<Log> = OnceLock::new();
+
 fn main() {
     let [address, root, threads, keep_alive] = &std::env::args().skip(1).collect::<Vec<_>>()[..] else {
         panic!("ADDRESS ROOT THREADS on|off");
     };
     let threads: usize = threads.parse().unwrap();
+    if let Some(log) = Log::from_env() {
+        let _ = LOG.set(log);
+    }
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| Runtime::new().unwrap().block_on(serve(address, root, keep_alive == "on")));
+            scope.spawn(|| Runtime::new().unwrap().block_on(serve(address, root, keep_alive == "on", LOG.get())));
         }
     });
 }
 
 /// Each thread has a listener of its own, and keeps the connections that it accepts.
-async fn serve(address: &str, root: &str, keep_alive: bool) {
+async fn serve(address: &str, root: &str, keep_alive: bool, log: Option<&'static Log>) {
     let root: Rc<Path> = Rc::from(Path::new(root));
     let options = SocketOpts::default().reuse_address(true).reuse_port(true);
     let listener = TcpListener::bind_with_options(address, &options).await.unwrap();
@@ -33,12 +40,13 @@ async fn serve(address: &str, root: &str, keep_alive: bool) {
         let Ok((stream, _)) = listener.accept().await else { continue };
         let _ = stream.set_nodelay(true);
         let root = Rc::clone(&root);
-        spawn(async move { connection(stream, &root, keep_alive).await }).detach();
+        spawn(async move { connection(stream, &root, keep_alive, log).await }).detach();
     }
 }
 
 /// A request that has arrived as a whole.
 struct Request {
+    method: String,
     path: String,
     head_bytes: usize,
     body_bytes: usize,
@@ -72,10 +80,11 @@ fn parse(bytes: &[u8]) -> Parsed {
     }
     let says = |word: &str| value("connection").is_some_and(|value| value.eq_ignore_ascii_case(word));
     let keeps = if request.version == Some(1) { !says("close") } else { says("keep-alive") };
-    Parsed::Whole(Request { path: request.path.unwrap_or_default().to_owned(), head_bytes, body_bytes, keeps })
+    let method = request.method.unwrap_or_default().to_owned();
+    Parsed::Whole(Request { method, path: request.path.unwrap_or_default().to_owned(), head_bytes, body_bytes, keeps })
 }
 
-async fn connection(mut stream: TcpStream, root: &Path, keep_alive: bool) {
+async fn connection(mut stream: TcpStream, root: &Path, keep_alive: bool, log: Option<&Log>) {
     let mut received = Vec::with_capacity(4096);
     loop {
         let request = match parse(&received) {
@@ -95,7 +104,7 @@ async fn connection(mut stream: TcpStream, root: &Path, keep_alive: bool) {
             }
         };
         let keeps = keep_alive && request.keeps;
-        let reply = answer(&request, &received, root, keeps).await;
+        let reply = answer(&request, &received, root, keeps, log).await;
         received.drain(..request.head_bytes + request.body_bytes);
         if stream.write_all(reply).await.0.is_err() || !keeps {
             return;
@@ -111,7 +120,7 @@ async fn append(stream: &mut TcpStream, buffer: Vec<u8>) -> (bool, Vec<u8>) {
     (read.is_ok_and(|length| length > 0), slice.into_inner())
 }
 
-async fn answer(request: &Request, received: &[u8], root: &Path, keeps: bool) -> Vec<u8> {
+async fn answer(request: &Request, received: &[u8], root: &Path, keeps: bool, log: Option<&Log>) -> Vec<u8> {
     let (mut status, mut kind) = ("200 OK", "text/html");
     let body = match request.path.as_str() {
         "/dynamic" => page().into_bytes(),
@@ -128,10 +137,27 @@ async fn answer(request: &Request, received: &[u8], root: &Path, keeps: bool) ->
             })
         }
     };
+    if let Some(log) = log {
+        log.write(&request.method, &request.path, status);
+    }
     let connection = if keeps { "" } else { "Connection: close\r\n" };
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{connection}\r\n");
     [head.as_bytes(), &body].concat()
+}
+
+/// The access log, where there is to be one: a line for each request.
+struct Log(std::fs::File);
+
+impl Log {
+    fn from_env() -> Option<Log> {
+        let path = std::env::var("TARGET_ACCESS_LOG").ok().filter(|path| !path.is_empty())?;
+        Some(Log(std::fs::File::options().create(true).append(true).open(path).unwrap()))
+    }
+
+    fn write(&self, method: &str, path: &str, status: &str) {
+        let _ = (&self.0).write_all(format!("{} {method} {path} {status}\n", time()).as_bytes());
+    }
 }
 
 fn page() -> String {

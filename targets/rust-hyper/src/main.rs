@@ -1,6 +1,7 @@
 //! A server on hyper and tokio that serves the pages of all targets.
 
 use std::convert::Infallible;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,6 +21,7 @@ fn main() {
     };
     let root: Arc<str> = Arc::from(root.as_str());
     let keep_alive = keep_alive == "on";
+    let log = Log::from_env().map(Arc::new);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(threads.parse().unwrap()).enable_io().build().unwrap();
     runtime.block_on(async move {
@@ -27,9 +29,9 @@ fn main() {
         loop {
             let Ok((stream, _)) = listener.accept().await else { continue };
             let _ = stream.set_nodelay(true);
-            let root = Arc::clone(&root);
+            let (root, log) = (Arc::clone(&root), log.clone());
             tokio::spawn(async move {
-                let service = service_fn(move |request| answer(request, Arc::clone(&root)));
+                let service = service_fn(move |request| answer(request, Arc::clone(&root), log.clone()));
                 let mut connection = http1::Builder::new();
                 let _ = connection.keep_alive(keep_alive).serve_connection(TokioIo::new(stream), service).await;
             });
@@ -37,7 +39,12 @@ fn main() {
     });
 }
 
-async fn answer(request: Request<Incoming>, root: Arc<str>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(
+    request: Request<Incoming>,
+    root: Arc<str>,
+    log: Option<Arc<Log>>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let method = log.is_some().then(|| request.method().clone());
     let (mut status, mut kind) = (StatusCode::OK, "text/html");
     let path = request.uri().path().to_owned();
     let body = match path.as_str() {
@@ -58,7 +65,24 @@ async fn answer(request: Request<Incoming>, root: Arc<str>) -> Result<Response<F
             }
         },
     };
+    if let (Some(log), Some(method)) = (log, method) {
+        log.write(method.as_str(), &path, status.as_str());
+    }
     Ok(Response::builder().status(status).header(CONTENT_TYPE, kind).body(Full::new(body)).unwrap())
+}
+
+/// The access log, where there is to be one: a line for each request.
+struct Log(std::fs::File);
+
+impl Log {
+    fn from_env() -> Option<Log> {
+        let path = std::env::var("TARGET_ACCESS_LOG").ok().filter(|path| !path.is_empty())?;
+        Some(Log(std::fs::File::options().create(true).append(true).open(path).unwrap()))
+    }
+
+    fn write(&self, method: &str, path: &str, status: &str) {
+        let _ = (&self.0).write_all(format!("{} {method} {path} {status}\n", time()).as_bytes());
+    }
 }
 
 fn page() -> String {

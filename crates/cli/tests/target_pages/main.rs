@@ -54,50 +54,56 @@ fn conforms(target: &str) {
     }
 }
 
-#[needs("nginx")]
-#[test]
-fn nginx_serves_what_all_serve() {
-    conforms("nginx");
+/// A test for each target: what it serves with its own settings, and then what it does with others.
+macro_rules! targets {
+    ($($test:ident: $need:literal, $target:literal, $settings:literal, $threads:expr;)*) => {
+        $(
+            #[needs($need)]
+            #[test]
+            fn $test() {
+                conforms($target);
+                settings::are_so($target, $settings, $threads);
+            }
+        )*
+    };
 }
 
-#[needs("apache2")]
-#[test]
-fn apache_serves_what_all_serve() {
-    ["apache-event", "apache-worker", "apache-prefork"].into_iter().for_each(conforms);
+targets! {
+    nginx_serves_what_all_serve_and_is_as_its_settings_say: "nginx", "nginx", "workers = 3", &[("nginx", 4)];
+    lighttpd_serves_what_all_serve_and_is_as_its_settings_say: "lighttpd", "lighttpd", "workers = 2", &[("lighttpd", 3)];
+    haproxy_serves_what_all_serve_and_is_as_its_settings_say: "haproxy", "haproxy", "threads = 3", &[("haproxy", 3)];
+    caddy_serves_what_all_serve_and_is_as_its_settings_say: "caddy", "caddy", "", &[];
+    varnish_serves_what_all_serve_and_is_as_its_settings_say:
+        "varnishd", "varnish", "threads = 12", &[("cache-worker", 12)];
+    // A process that starts others; each of those has a thread that listens and one that started the others.
+    apache_event_serves_what_all_serve_and_is_as_its_settings_say:
+        "apache2", "apache-event", "workers = 2\nthreads = 5", &[("apache2", 1 + 2 * (5 + 2))];
+    apache_worker_serves_what_all_serve_and_is_as_its_settings_say:
+        "apache2", "apache-worker", "workers = 2\nthreads = 5", &[("apache2", 1 + 2 * (5 + 2))];
+    apache_prefork_serves_what_all_serve_and_is_as_its_settings_say:
+        "apache2", "apache-prefork", "workers = 5", &[("apache2", 6)];
+    // Besides those that carry out requests there is one that accepts, and one that waits for events.
+    tomcat_serves_what_all_serve_and_is_as_its_settings_say:
+        "tomcat", "tomcat", "threads = 3", &[("http-nio", 3 + 2)];
+    jetty_serves_what_all_serve_and_is_as_its_settings_say: "jetty", "jetty", "threads = 7", &[("qtp", 7)];
+    wildfly_serves_what_all_serve_and_is_as_its_settings_say: "wildfly", "wildfly", "threads = 3", &[("default task-", 3)];
+    open_liberty_serves_what_all_serve_and_is_as_its_settings_say:
+        "open-liberty", "open-liberty", "threads = 4", &[("Default Executo", 4)];
+    undertow_serves_what_all_serve_and_is_as_its_settings_say: "undertow", "undertow", "io-threads = 3", &[("I/O-", 3)];
+    go_serves_what_all_serve_and_is_as_its_settings_say: "go-http", "go-http", "", &[];
+    hyper_serves_what_all_serve_and_is_as_its_settings_say:
+        "rust-hyper", "rust-hyper", "threads = 3", &[("tokio-rt-worker", 3)];
+    actix_serves_what_all_serve_and_is_as_its_settings_say:
+        "rust-actix", "rust-actix", "workers = 3", &[("actix-rt|system", 3)];
+    compio_serves_what_all_serve_and_is_as_its_settings_say: "rust-compio", "rust-compio", "", &[];
+    node_serves_what_all_serve_and_is_as_its_settings_say: "node", "node", "", &[];
+    uvicorn_serves_what_all_serve_and_is_as_its_settings_say: "uvicorn", "uvicorn", "", &[];
 }
 
-#[needs("caddy")]
 #[test]
-fn caddy_serves_what_all_serve() {
-    conforms("caddy");
-}
-
-#[needs("haproxy")]
-#[test]
-fn haproxy_serves_what_all_serve() {
-    conforms("haproxy");
-}
-
-#[needs("lighttpd")]
-#[test]
-fn lighttpd_serves_what_all_serve() {
-    conforms("lighttpd");
-}
-
-#[needs("varnishd")]
-#[test]
-fn varnish_serves_what_all_serve() {
-    conforms("varnish");
-}
-
-/// Those that `pitot target install` has installed, none on a fresh machine, and Node.
-#[test]
-fn what_pitot_has_installed_serves_what_all_serve() {
-    let installed = listed().iter().filter(|entry| {
-        let by_debian = entry["install"].to_string().contains("apt-get") && entry["name"] != "node";
-        entry["protocol"] == "http" && entry["installed"] == true && !by_debian
-    });
-    for entry in installed {
-        conforms(entry["name"].as_str().unwrap());
+fn every_target_that_serves_pages_is_tested_here() {
+    let tested = include_str!("main.rs");
+    for entry in listed().iter().filter(|entry| entry["protocol"] == "http") {
+        assert!(tested.contains(&format!("\"{}\",", entry["name"].as_str().unwrap())), "{}", entry["name"]);
     }
 }

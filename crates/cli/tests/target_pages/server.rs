@@ -85,7 +85,8 @@ pub(crate) fn start(target: &str, settings: &str) -> Server {
     let child = Command::new("sh")
         .args(["-c", &script])
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        // Some have their access log there.
+        .stdout(std::fs::File::create(dir.path().join("printed")).unwrap())
         .stderr(Stdio::null())
         // httpd sends the signal that stops it to its whole group.
         .process_group(0)

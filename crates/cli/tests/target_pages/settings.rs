@@ -1,63 +1,57 @@
-//! Whether connections persist, and how many threads there are, as the settings say: read from replies and from `/proc`.
+//! Whether connections persist, whether there is an access log, and how many threads there are, as the settings say: read from
+//! replies, from files and from `/proc`.
 
-use pitot_needs::needs;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::listed;
-use crate::server::{keeps, start};
+use crate::server::{ask, keeps, start};
 
-/// Starts a target with settings under which connections do not persist; it has as many threads of a name as they say.
-fn is_as_its_settings_say(target: &str, settings: &str, name: &str, threads: usize) {
-    let server = start(target, &format!("keepalive = \"off\"\n{settings}"));
+/// Products write their logs when it suits them.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Starts a target with these settings, and with an access log and connections that do not persist where it has the settings. It
+/// closes them, its log grows, and it has so many threads whose names contain a word.
+pub(crate) fn are_so(target: &str, settings: &str, threads: &[(&str, usize)]) {
+    let entry = listed().iter().find(|entry| entry["name"] == target).unwrap();
+    let has = |name: &str| entry["settings"].as_array().unwrap().iter().any(|s| s["name"] == name);
+    let with = |name: &str, value: &str| match has(name) {
+        true => format!("{name} = \"{value}\"\n"),
+        false => panic!("{target} has no setting {name}"),
+    };
+    let server =
+        start(target, &format!("{}{}{settings}", with("keepalive", "off"), with("access-log", "on")));
     assert!(!keeps(&server.address), "{target} keeps connections");
-    if !name.is_empty() {
-        assert_eq!(server.threads(name), threads, "{target} with {settings}");
+    let log = || logged(server.dir.path());
+    let before = log();
+    let deadline = Instant::now() + PATIENCE;
+    while log() <= before {
+        assert!(Instant::now() < deadline, "{target} writes no log");
+        assert_eq!(ask(&server.address, "GET", "/dynamic", b"").map(|reply| reply.0), Some(200));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for (name, count) in threads {
+        while server.threads(name) != *count {
+            let found = server.threads(name);
+            assert!(Instant::now() < deadline, "{target} with {settings} has {found} of {name}");
+            // Some have their threads once there are requests for them.
+            assert_eq!(ask(&server.address, "GET", "/dynamic", b"").map(|reply| reply.0), Some(200));
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
-/// The same where `pitot target install` has installed it.
-fn if_installed(target: &str, settings: &str, name: &str, threads: usize) {
-    if listed().iter().any(|entry| entry["name"] == target && entry["installed"] == true) {
-        is_as_its_settings_say(target, settings, name, threads);
-    }
-}
-
-#[needs("varnishd")]
-#[test]
-fn varnish_has_the_threads_and_closes_the_connections_that_its_settings_say() {
-    is_as_its_settings_say("varnish", "threads = 12", "cache-worker", 12);
-}
-
-#[needs("caddy")]
-#[test]
-fn caddy_closes_the_connections_that_its_settings_say() {
-    is_as_its_settings_say("caddy", "", "", 0);
-}
-
-#[test]
-fn tomcat_has_the_threads_and_closes_the_connections_that_its_settings_say() {
-    // Besides those that carry out requests there is one that accepts, and one that waits for events.
-    if_installed("tomcat", "threads = 3", "http-nio", 3 + 2);
-}
-
-#[test]
-fn jetty_has_the_threads_and_closes_the_connections_that_its_settings_say() {
-    if_installed("jetty", "threads = 7\naccess-log = \"on\"", "qtp", 7);
-}
-
-#[test]
-fn undertow_has_the_threads_and_closes_the_connections_that_its_settings_say() {
-    if_installed("undertow", "io-threads = 3", "I/O-", 3);
-}
-
-#[test]
-fn open_liberty_closes_the_connections_that_its_settings_say() {
-    if_installed("open-liberty", "", "", 0);
-}
-
-#[test]
-fn programs_of_rust_and_go_have_the_threads_and_close_the_connections_that_their_settings_say() {
-    if_installed("rust-hyper", "threads = 3", "tokio-rt-worker", 3);
-    if_installed("rust-actix", "workers = 3", "actix-rt|system", 3);
-    if_installed("rust-compio", "", "", 0);
-    if_installed("go-http", "", "", 0);
+/// Bytes of all files below a directory that are access logs by their names, what the server printed included.
+pub(crate) fn logged(dir: &Path) -> u64 {
+    let is_log = |name: &str| ["access", "request.log", "printed"].iter().any(|word| name.contains(word));
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.path() {
+            path if path.is_dir() => logged(&path),
+            path if is_log(&entry.file_name().to_string_lossy()) => {
+                path.metadata().map_or(0, |meta| meta.len())
+            }
+            _ => 0,
+        })
+        .sum()
 }

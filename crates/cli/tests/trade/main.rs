@@ -3,6 +3,7 @@
 mod client;
 mod faults;
 mod kill;
+mod killed_under_load;
 mod pages;
 mod refusals;
 mod scenario;

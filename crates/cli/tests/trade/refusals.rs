@@ -4,7 +4,8 @@ use std::process::Command;
 
 #[test]
 fn what_cannot_be_is_refused_with_a_cure() {
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
+        (&["trade", "--users", "0"], "has to be one"),
         (&["trade", "--database", "mysql://x"], "postgres://"),
         (&["trade", "--isolation", "read-committed"], "SQLite"),
         (&["trade", "--with-postgres", "--database", "sqlite:x"], "--database"),

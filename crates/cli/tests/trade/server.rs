@@ -1,7 +1,7 @@
 //! A server as a child, killed when the test ends.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 
@@ -13,10 +13,16 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(options: &[&str]) -> Server {
+        Server::with(options, Stdio::inherit())
+    }
+
+    /// One whose standard error goes there.
+    pub(crate) fn with(options: &[&str], errors: Stdio) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_pitot"))
             .args(["serve", "trade", "--stats", "json", "--users", "40", "--quotes", "60"])
             .args(options)
             .stdout(Stdio::piped())
+            .stderr(errors)
             .spawn()
             .unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -39,6 +45,14 @@ impl Server {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}: {text}");
         serde_json::from_str(text.lines().last().unwrap()).unwrap()
+    }
+
+    /// Asks it to stop: how it ended, and what it said on its standard error, which is a pipe.
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
+        signal(self.pid(), rustix::process::Signal::TERM);
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (self.child.wait().unwrap(), said)
     }
 
     /// Ends it without a warning.

@@ -202,6 +202,10 @@ impl Cell {
             return line.trim_end().to_owned();
         }
         if let CellServer::External(program) = &self.server {
+            let texts = program.command.iter().chain(program.env.iter().map(|(_, value)| value));
+            if self.files.is_empty() && texts.chain(&program.cwd).any(|text| text.contains("{dir}")) {
+                line.push_str(&format!("mkdir -p {}\n", shell_word(&at.dir)));
+            }
             if program.cwd.is_some() || !program.env.is_empty() {
                 line.push_str("env ");
                 if let Some(cwd) = &program.cwd {

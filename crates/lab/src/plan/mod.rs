@@ -50,5 +50,6 @@ pub use schema::plan_schema;
 pub use server::{External, FileContent, Helper, PlanFile, Program, Ready, ServerSpec, TargetUse};
 pub use soak::SoakPlan;
 pub use source::PlanError;
+pub(crate) use target::CANNOT_SERVE;
 pub(crate) use template::{Part, line_template};
 pub use value::{Settings, Value};

@@ -117,9 +117,20 @@ pub enum Ready {
         /// What the answer contains.
         expect: String,
     },
+    /// It answers a request for this path over TLS with status 200.
+    Https(String),
 }
 
 impl Ready {
+    /// The same of a server that speaks TLS: a probe in plain text would only see that it is refused.
+    pub(super) fn over_tls(&self) -> Ready {
+        let path = match self {
+            Ready::Answer { send, .. } => send.strip_prefix("GET ").and_then(|rest| rest.split(' ').next()),
+            _ => None,
+        };
+        path.map_or(Ready::Port, |path| Ready::Https(path.to_owned()))
+    }
+
     /// It answers a request for this path with status 200.
     pub fn get(path: &str) -> Ready {
         Ready::Answer {

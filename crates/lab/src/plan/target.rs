@@ -9,6 +9,9 @@ use crate::catalog::{Catalog, TargetWord};
 /// The setting that is on where a target is asked by TLS.
 const TLS: &str = "tls";
 
+/// How the reason begins for which a target is left out that cannot serve what it would be asked for.
+pub(crate) const CANNOT_SERVE: &str = "it cannot serve";
+
 /// The folder that servers serve where a plan names none.
 const ROOT: &str = "{dir}/html";
 
@@ -122,8 +125,7 @@ pub(super) fn configure(
         }
     };
     if is_asked_by_tls {
-        // A probe in plain text would only see that it is refused.
-        external.ready = Ready::Port;
+        external.ready = external.ready.over_tls();
     }
     external.command.iter_mut().for_each(fill);
     external.stop_command.iter_mut().for_each(fill);
@@ -168,7 +170,7 @@ pub(super) fn url(
     let path = url.split("://").nth(1).and_then(|rest| rest.split_once('/')).map_or("", |(_, path)| path);
     let page = path.split(['?', '#']).next().unwrap_or_default();
     match target.cannot.iter().find(|(cannot, _)| cannot == page) {
-        Some((_, why)) => Err(format!("it cannot serve /{page}: {why}")),
+        Some((_, why)) => Err(format!("{CANNOT_SERVE} /{page}: {why}")),
         None => Ok(Some(url.to_owned())),
     }
 }

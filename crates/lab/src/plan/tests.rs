@@ -398,6 +398,22 @@ fn a_level_that_is_repeated_on_purpose_is_a_replicate() {
 }
 
 #[test]
+fn a_private_directory_that_a_command_names_is_made_first() {
+    let line = |more: &str| {
+        let text = format!(
+            "[load]\nurl = \"http://{{address}}/\"\n[servers.one]\ncommand = [\"one\", \"{{address}}\"]\n{more}\n\
+             [factors]\nserver = [\"one\"]"
+        );
+        let plan = Plan::parse("p", &text, &catalog()).unwrap();
+        let (cells, _) = expand(&plan, &catalog(), &host());
+        cells[0].server_line(&placement())
+    };
+    let with_env = line("env = { TMPDIR = \"{dir}\" }");
+    assert!(with_env.starts_with("mkdir -p /tmp/x\nenv TMPDIR=/tmp/x "), "{with_env}");
+    assert!(!line("").contains("mkdir"), "{}", line(""));
+}
+
+#[test]
 fn a_program_runs_in_the_place_of_server_and_load() {
     let text = "duration = \"2s\"\n[load]\nprogram = \"disk files\"\ncount = 100\n[factors]\nload.sizes = [\"4KiB\"]";
     let plan = Plan::parse("p.toml", text, &catalog()).unwrap();

@@ -73,8 +73,21 @@ impl CellRecord {
                 Verdict { reason: format!("{}; {}", failure.reason, other.reason), ..other }
             }
             (Some(failure), None) => Verdict { kind: VerdictKind::Valid, ..failure },
-            (None, other) => other.unwrap_or_default(),
+            (None, other) => other.unwrap_or_else(|| self.note()),
         }
+    }
+
+    /// A valid verdict, with what readers should know of some repetition besides.
+    fn note(&self) -> Verdict {
+        let mut noted = self
+            .repetitions
+            .iter()
+            .map(|r| &r.verdict)
+            .filter(|v| v.kind == VerdictKind::Valid && !v.reason.is_empty());
+        let Some(first) = noted.next() else { return Verdict::default() };
+        let count = 1 + noted.count();
+        let reason = format!("{count} of {} repetitions: {}", self.repetitions.len(), first.reason);
+        Verdict { reason, ..Verdict::default() }
     }
 }
 

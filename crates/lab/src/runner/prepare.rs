@@ -6,8 +6,8 @@ use pitot_results::Failure;
 
 use crate::catalog::Catalog;
 use crate::plan::{
-    Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, HostLimits, Measure, OWN, Placement, Plan, Program,
-    REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipRecord, expand,
+    CANNOT_SERVE, Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, HostLimits, Measure, OWN, Placement, Plan,
+    Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipRecord, expand, label,
 };
 use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
 use pitot_host::journal::{self, Wanted};
@@ -24,6 +24,8 @@ pub(super) const OVERHEAD_S: f64 = 0.3;
 /// Seconds that a load takes that has no duration.
 const UNTIMED_GUESS_S: f64 = 0.5;
 
+/// Reasons that are named where nothing of a plan can be run.
+const SHOWN_MAX: usize = 3;
 /// The port in commands that are shown.
 const SHOWN_PORT: u16 = 18080;
 
@@ -82,16 +84,35 @@ pub fn prepare_elsewhere(plan: Plan, source: String, catalog: &Catalog) -> Resul
     Ok(prepared)
 }
 
+/// What to do about a server that is left out for this reason, where it has to be measured.
+pub fn cure_of_skip(reason: &str) -> &'static str {
+    match reason.starts_with(CANNOT_SERVE) {
+        true => {
+            "ask for another page, or leave the server out; `pitot list targets --format json` says what each cannot serve"
+        }
+        false => "install what is missing, or leave the server out",
+    }
+}
+
 fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) -> Result<Prepared, Failure> {
     let host = limits(&plan, is_here);
     let (cells, mut skips) = expand(&plan, catalog, &host);
     let cells = if is_here { those_that_can_be_set(cells, &mut skips) } else { cells };
     if cells.is_empty() {
-        let first = skips.first().map_or("it has no cells", |s| s.reason.as_str());
-        return Err(Failure::misuse(
-            format!("nothing of the plan can be run here: {first}"),
-            "use another plan; `pitot list pairs` shows what can be run",
-        ));
+        let mut reasons: Vec<(&str, String)> = Vec::new();
+        for skip in &skips {
+            if reasons.iter().all(|(reason, _)| *reason != skip.reason) {
+                reasons.push((&skip.reason, format!("{}: {}", label(&skip.factors), skip.reason)));
+            }
+        }
+        reasons.truncate(SHOWN_MAX);
+        let shown: Vec<&str> = reasons.iter().map(|(_, shown)| shown.as_str()).collect();
+        let why = if shown.is_empty() { "it has no cells".to_owned() } else { shown.join("; ") };
+        let cure = match reasons.first() {
+            Some((reason, _)) if reason.starts_with(CANNOT_SERVE) => cure_of_skip(reason),
+            _ => "use another plan; `pitot list pairs` shows what can be run",
+        };
+        return Err(Failure::misuse(format!("nothing of the plan can be run here: {why}"), cure));
     }
     let cpus = {
         // CPUs of other hosts are not looked for here.

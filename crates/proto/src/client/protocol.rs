@@ -31,6 +31,9 @@ pub trait ClientProtocol: Send + Sync {
         None
     }
 
+    /// Other processes drive the same server at the same time: what it has need not be from here.
+    fn get_company(&self) {}
+
     /// What a TLS layer below asks the server for; `None` if the protocol has no registered name.
     fn alpn(&self) -> Option<Alpn> {
         None

@@ -2,6 +2,7 @@
 
 use super::text::marked;
 use super::verdict::{chip, chips};
+use crate::actions;
 use crate::analysis::{Analysis, Cell};
 use crate::escape::escape;
 use crate::number::{count, figure_of};
@@ -72,6 +73,7 @@ fn cell(a: &Analysis<'_>, cell: &Cell<'_>) -> String {
         );
     }
     html.push_str(&repetitions(a, cell));
+    html.push_str(&actions(cell));
     if let Some(repetition) = cell.record.repetitions.iter().find(|r| !r.output_tail.is_empty()) {
         let _ = write!(
             html,
@@ -81,6 +83,38 @@ fn cell(a: &Analysis<'_>, cell: &Cell<'_>) -> String {
         );
     }
     html.push_str("</div></details>");
+    html
+}
+
+/// What became of each action of its sessions, if it has any.
+fn actions(cell: &Cell<'_>) -> String {
+    let rows = actions::rows(cell.record);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut html = String::from(
+        "<h3>Actions</h3><div class=\"scroll\"><table><thead><tr><th class=\"left\">action</th>",
+    );
+    for title in actions::COLUMNS {
+        let _ = write!(html, "<th>{title}</th>");
+    }
+    html.push_str("</tr></thead><tbody>");
+    for row in &rows {
+        let _ = write!(html, "<tr><td class=\"left\">{}</td>", escape(&row.name));
+        for field in row.fields() {
+            let _ = write!(html, "<td>{}</td>", escape(&field));
+        }
+        html.push_str("</tr>");
+    }
+    html.push_str("</tbody></table></div>");
+    let database = actions::database(cell.record);
+    let of_server =
+        if database.is_some() { " Database: its share of the action's time in the server. " } else { "" };
+    let _ = write!(
+        html,
+        "<p class=\"soft\">All repetitions together; times are the medians of theirs.{of_server}{}</p>",
+        escape(&database.unwrap_or_default())
+    );
     html
 }
 

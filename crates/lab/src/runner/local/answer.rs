@@ -12,7 +12,10 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// What is looked for stands in the first bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
-/// Whether a new connection that sends `send` receives something that contains `expect`.
+/// What a server is asked for that is to answer with status 200: the status, which stands in the first line.
+const STATUS: &str = " 200 ";
+
+/// Whether a new connection that sends `send` receives something that contains `expect`; if that is a status, in its first line.
 pub(super) fn contains(address: &str, send: &str, expect: &str) -> bool {
     let Some(mut stream) =
         address.parse().ok().and_then(|a| TcpStream::connect_timeout(&a, CONNECT_TIMEOUT).ok())
@@ -34,7 +37,11 @@ pub(super) fn contains(address: &str, send: &str, expect: &str) -> bool {
             Ok(0) | Err(_) => return false,
             Ok(n) => answer.extend_from_slice(&buffer[..n]),
         }
-        if answer.windows(expect.len()).any(|window| window == expect.as_bytes()) {
+        let seen = match expect {
+            STATUS => &answer[..answer.iter().position(|&b| b == b'\n').unwrap_or(answer.len())],
+            _ => &answer[..],
+        };
+        if seen.windows(expect.len()).any(|window| window == expect.as_bytes()) {
             return true;
         }
         if answer.len() > ANSWER_BYTES_MAX {
@@ -66,6 +73,8 @@ mod tests {
     fn a_right_answer_or_banner_is_told_from_an_open_port() {
         assert!(contains(&answering("HTTP/1.1 200 OK\r\n\r\n"), "GET / HTTP/1.1\r\n\r\n", " 200 "));
         assert!(!contains(&answering("HTTP/1.1 404 Not Found\r\n\r\n"), "GET / HTTP/1.1\r\n\r\n", " 200 "));
+        let not_ready = answering("HTTP/1.1 503 Service Unavailable\r\n\r\nback in 200 s\n");
+        assert!(!contains(&not_ready, "GET / HTTP/1.1\r\n\r\n", " 200 "));
         assert!(contains(&answering("220 mail ESMTP\r\n"), "", "220 "));
         assert!(!contains("127.0.0.1:1", "", "220 "));
         // A port that only accepts.

@@ -67,6 +67,8 @@ pub(in crate::runner) struct Context<'a> {
     pub(in crate::runner) counts_cpu: bool,
     /// Helpers that were started: the first of the cell's list.
     pub(in crate::runner) helpers_started: usize,
+    /// What readers of its result should know: a sentence; empty if there is nothing.
+    pub(in crate::runner) note: String,
 }
 
 impl<'a> Context<'a> {
@@ -84,7 +86,16 @@ impl<'a> Context<'a> {
             load_cpus: shared.cpus.load_list(),
             helpers: Vec::new(),
         };
-        Context { shared, cell, executor, at, proxy: None, counts_cpu: false, helpers_started: 0 }
+        Context {
+            shared,
+            cell,
+            executor,
+            at,
+            proxy: None,
+            counts_cpu: false,
+            helpers_started: 0,
+            note: String::new(),
+        }
     }
 }
 

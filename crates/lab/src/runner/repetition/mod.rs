@@ -181,6 +181,14 @@ pub(super) fn failed(reason: String) -> Verdict {
     Verdict { kind: VerdictKind::Failed, reason, figures: Vec::new() }
 }
 
+/// A verdict, with what readers should know of a valid one besides.
+pub(super) fn noted(verdict: Verdict, note: &str) -> Verdict {
+    match verdict.kind {
+        VerdictKind::Valid if verdict.reason.is_empty() => Verdict { reason: note.to_owned(), ..verdict },
+        _ => verdict,
+    }
+}
+
 /// A verdict, unless the warm-up ended too early for a valid one.
 pub(super) fn settled(verdict: Verdict, warm_up: Option<&WarmUp>) -> Verdict {
     match warm_up.and_then(|warm_up| warm_up.unsettled.clone()) {
@@ -231,6 +239,7 @@ fn record(
         ),
         (None, _, _) => failed("the measured part was too short to be sampled".to_owned()),
     };
+    verdict = noted(verdict, &context.note);
     verdict.figures.extend(progress.kept);
     let output_tail = if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
     Repetition {

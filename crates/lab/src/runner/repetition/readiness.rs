@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::plan::Ready;
 
 use super::context::{Abort, Context};
-use crate::runner::executor::Role;
+use super::stop::wait_for_end;
+use crate::runner::executor::{Ending, Role};
 
 /// Time between checks whether a server is ready.
 const READY_INTERVAL: Duration = Duration::from_millis(5);
@@ -43,6 +44,12 @@ pub(super) fn wait_until_ready(context: &mut Context<'_>, role: Role, sign: &Sig
         {
             return Ok(address.clone());
         }
+        if let Sign::Described(Ready::Https(path), address) = sign
+            && context.executor.accepts(address)
+            && replies_over_tls(context, &format!("https://{address}{path}"))?
+        {
+            return Ok(address.clone());
+        }
         if context.executor.now() > deadline {
             let name = context.name(role);
             return Err(Abort::Failed(format!("{name} was not ready within {timeout_s} s")));
@@ -50,11 +57,20 @@ pub(super) fn wait_until_ready(context: &mut Context<'_>, role: Role, sign: &Sig
     }
 }
 
+/// Whether a request over TLS is answered as it should be: a load generator asks, which knows TLS.
+fn replies_over_tls(context: &mut Context<'_>, url: &str) -> Result<bool, Abort> {
+    let options = ["--insecure", "--connections", "1", "--requests-total", "1", "--timeout", "2s"];
+    let gate = ["--expect-status", "200", "--fail-if", "errors > 0"];
+    let words = [context.shared.pitot, "load", url].into_iter().chain(options).chain(gate);
+    context.start(Role::WarmUp, words.map(str::to_owned).collect())?;
+    Ok(wait_for_end(context, Role::WarmUp)? == Ending::Code(0))
+}
+
 /// The address, if this line is the sign.
 fn address_in(line: &str, on_stdout: bool, sign: &Sign) -> Option<String> {
     match sign {
         Sign::ReadyLine if on_stdout => line.strip_prefix("ready ").map(|address| address.trim().to_owned()),
         Sign::Described(Ready::Line(wanted), address) => line.contains(wanted).then(|| address.clone()),
-        Sign::ReadyLine | Sign::Described(Ready::Port | Ready::Answer { .. }, _) => None,
+        Sign::ReadyLine | Sign::Described(Ready::Port | Ready::Answer { .. } | Ready::Https(_), _) => None,
     }
 }

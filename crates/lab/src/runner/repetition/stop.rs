@@ -48,10 +48,13 @@ pub(super) fn ask_server(context: &mut Context<'_>) -> Result<(), Abort> {
 /// Waits until the server that was asked has ended. Returns the counters of a server of Pitot, if it prints any.
 pub(in crate::runner) fn wait(context: &mut Context<'_>) -> Result<Option<serde_json::Value>, Abort> {
     let ending = wait_for_end(context, Role::Server)?;
-    // Another program may end as it likes; Pitot itself, also as the command of a plan, says by its status that all is well.
+    // Of another program it is only noted; Pitot itself, also as the command of a plan, says by its status that all is well.
     if let CellServer::External(program) = &context.cell.server
         && program.command.first().is_none_or(|word| word != OWN)
     {
+        if !is_clean(ending, &program.stop) {
+            context.note = format!("the server ended {ending} when it was asked to stop");
+        }
         return Ok(None);
     }
     if ending != Ending::Code(0) {
@@ -85,6 +88,20 @@ pub(super) fn wait_for_end(context: &mut Context<'_>, role: Role) -> Result<Endi
     }
 }
 
+/// Whether a program that was sent this signal has ended in order: by itself, by the signal, or with the status that a virtual machine
+/// or a shell has for it (128 and its number).
+fn is_clean(ending: Ending, signal: &str) -> bool {
+    let number = match signal {
+        "INT" => 2,
+        "QUIT" => 3,
+        _ => 15,
+    };
+    match ending {
+        Ending::Code(code) => code == 0 || code == 128 + number,
+        Ending::Signal(by) => by == number,
+    }
+}
+
 fn signal(name: &str) -> Stop {
     match name {
         "INT" => Stop::Interrupt,
@@ -110,6 +127,21 @@ fn last_object(text: &str) -> Option<serde_json::Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_ends_in_order_by_itself_or_by_the_signal_that_it_was_sent() {
+        for (ending, signal, clean) in [
+            (Ending::Code(0), "TERM", true),
+            (Ending::Code(143), "TERM", true),
+            (Ending::Signal(15), "TERM", true),
+            (Ending::Code(130), "INT", true),
+            (Ending::Code(1), "TERM", false),
+            (Ending::Code(143), "QUIT", false),
+            (Ending::Signal(11), "TERM", false),
+        ] {
+            assert_eq!(is_clean(ending, signal), clean, "{ending} after {signal}");
+        }
+    }
 
     #[test]
     fn counters_are_found_at_the_end_of_what_a_server_printed() {

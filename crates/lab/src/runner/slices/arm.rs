@@ -10,8 +10,8 @@ use crate::runner::executor::{Executor, Extent, Role};
 use crate::runner::held::Held;
 use crate::runner::judge::judge_slices;
 use crate::runner::repetition::{
-    Abort, Context, Shared, failed, left_behind, most_frequent_error, output_tail, settled, start, stop,
-    with_suspension,
+    Abort, Context, Shared, failed, left_behind, most_frequent_error, noted, output_tail, settled, start,
+    stop, with_suspension,
 };
 use crate::runner::settling::{self, WarmUp};
 
@@ -274,6 +274,7 @@ impl<'a> Arm<'a> {
             None if has_slices => settled(judge_slices(&self.sum.slices, &used), self.warm_up.as_ref()),
             None => failed("it had no slice".to_owned()),
         };
+        let verdict = noted(verdict, &context.note);
         let output_tail =
             if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
         Repetition {

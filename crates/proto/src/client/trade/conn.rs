@@ -106,6 +106,10 @@ impl ClientProtocol for Trade {
     fn preload(&self) -> Option<Box<dyn Preload>> {
         None
     }
+
+    fn get_company(&self) {
+        self.users.get_company();
+    }
 }
 
 struct TradeConn {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::options::Options;
 use super::step::Step;
 use super::user::{Ask, User};
-use super::users::Users;
+use super::users::{Last, Users};
 
 fn user(query: &str) -> User {
     let options = Options::parse(query).unwrap();
@@ -157,8 +157,97 @@ fn money_and_orders_that_are_lost_or_doubled_are_noticed() {
     assert_eq!(spoiled(|server| server.entries -= 1), Some("order-lost"));
     assert_eq!(spoiled(|server| server.holdings.clear()), Some("wrong-holdings"));
     assert_eq!(spoiled(|server| server.user = "uid:4".into()), Some("wrong-page"));
-    // Another session of the same user came between: nothing can be said.
-    assert_eq!(spoiled(|server| (server.entries, server.balance) = (server.entries + 1, 1)), None);
+    assert_eq!(spoiled(|server| server.entries += 1), Some("order-doubled"));
+}
+
+/// A server and the users of one process.
+fn shared() -> (Arc<Options>, Arc<Users>, Server) {
+    let options = Arc::new(Options::parse("/app").unwrap());
+    (Arc::clone(&options), Arc::new(Users::new(options.users)), Server::new())
+}
+
+/// Sends the request that these digits draw: what is wrong with its page.
+fn answered(user: &mut User, server: &mut Server, random: u64) -> Option<&'static str> {
+    let ask = user.next(random);
+    let page = server.answer(&ask);
+    user.answered(ask.step, page.as_bytes())
+}
+
+/// The next session of the user: what is wrong with the page of its login.
+fn login(user: &mut User, server: &mut Server) -> Option<&'static str> {
+    user.begin(3);
+    answered(user, server, 0)
+}
+
+#[test]
+fn what_is_lost_or_doubled_between_sessions_is_noticed_at_the_next_login() {
+    let (options, users, mut server) = shared();
+    let mut user = User::new(options, users);
+    assert_eq!(login(&mut user, &mut server), None);
+    assert_eq!(login(&mut user, &mut server), None);
+    server.entries += 1;
+    assert_eq!(login(&mut user, &mut server), Some("order-doubled"));
+    assert_eq!(login(&mut user, &mut server), None);
+    server.entries -= 1;
+    assert_eq!(login(&mut user, &mut server), Some("order-lost"));
+    server.balance -= 1;
+    assert_eq!(login(&mut user, &mut server), Some("wrong-balance"));
+}
+
+#[test]
+fn an_order_without_an_answer_may_have_been_carried_out_and_none_may_be_lost() {
+    let (options, users, mut server) = shared();
+    let mut user = User::new(options, users);
+    assert_eq!(login(&mut user, &mut server), None);
+    assert_eq!(answered(&mut user, &mut server, 87), None);
+    let buy = user.next(87);
+    assert_eq!(buy.step, Step::Buy);
+    server.answer(&buy);
+    assert_eq!(login(&mut user, &mut server), None);
+    server.entries -= 1;
+    assert_eq!(login(&mut user, &mut server), Some("order-lost"));
+}
+
+#[test]
+fn sales_that_are_completed_later_are_not_doubled() {
+    let (options, users, mut server) = shared();
+    let mut user = User::new(options, users);
+    assert_eq!(login(&mut user, &mut server), None);
+    assert_eq!(answered(&mut user, &mut server, 92), None);
+    let sell = user.next(0);
+    let page = server.page(
+        "sell",
+        "<i data-trade=\"status\" data-value=\"open\"><i data-trade=\"cost\" data-value=\"-500\">",
+    );
+    assert_eq!((sell.step, user.answered(sell.step, page.as_bytes())), (Step::Sell, None));
+    (server.entries, server.balance) = (server.entries + 1, server.balance + 500);
+    assert_eq!(login(&mut user, &mut server), None);
+    server.entries += 1;
+    assert_eq!(login(&mut user, &mut server), Some("order-doubled"));
+}
+
+#[test]
+fn with_other_processes_or_other_sessions_of_the_same_user_orders_may_come_between() {
+    let (options, users, mut server) = shared();
+    users.get_company();
+    let mut user = User::new(options, users);
+    assert_eq!(login(&mut user, &mut server), None);
+    server.entries += 1;
+    assert_eq!(answered(&mut user, &mut server, 45), None);
+    server.entries -= 1;
+    assert_eq!(login(&mut user, &mut server), None, "what another has seen is not known");
+
+    let users = Arc::new(Users::new(1));
+    let session = || {
+        let mut user = User::new(Arc::new(Options::parse("/app?users=1").unwrap()), Arc::clone(&users));
+        user.begin(0);
+        user
+    };
+    let (mut one, _other) = (session(), session());
+    let mut server = Server { user: "uid:0".into(), ..Server::new() };
+    assert_eq!(answered(&mut one, &mut server, 0), None);
+    server.entries += 1;
+    assert_eq!(answered(&mut one, &mut server, 45), None);
 }
 
 #[test]
@@ -204,9 +293,10 @@ fn what_daytrader_was_asked_for_and_does_not_show_is_noticed() {
 #[test]
 fn a_user_is_logged_in_once_and_given_back() {
     let users = Users::new(2);
-    assert_eq!((users.take(1), users.take(1), users.take(0)), (Some(1), Some(0), None));
-    users.give(0);
-    assert_eq!(users.take(5), Some(0));
+    let take = |session| users.take(session).map(|(user, _)| user);
+    assert_eq!((take(1), take(1), take(0)), (Some(1), Some(0), None));
+    users.give(0, Last::default());
+    assert_eq!(take(5), Some(0));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::options::Options;
 use super::page;
 use super::step::Step;
-use super::users::Users;
+use super::users::{Account, Last, Users};
 use crate::client::stream::Stream;
 
 /// What a new account is opened with, cents.
@@ -28,15 +28,6 @@ pub(super) struct Ask {
     pub(super) form: Option<String>,
 }
 
-/// What the pages of an account said last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Account {
-    balance: i64,
-    /// How many orders have changed the balance.
-    entries: i64,
-    holdings: i64,
-}
-
 /// A user in a session.
 #[derive(Debug)]
 pub(super) struct User {
@@ -44,11 +35,15 @@ pub(super) struct User {
     users: Arc<Users>,
     /// The number of the user, if it is one of the population.
     number: Option<u64>,
+    /// The user has registered in this session, so that nobody else knows it.
+    is_new: bool,
     name: String,
     password: String,
     /// What has to follow.
     follow: Option<Step>,
-    account: Option<Account>,
+    last: Last,
+    /// An order was sent and not answered.
+    ordering: bool,
     holding: i64,
     symbols: Vec<String>,
     email: String,
@@ -63,10 +58,12 @@ impl User {
             options,
             users,
             number: None,
+            is_new: false,
             name: String::new(),
             password: String::new(),
             follow: None,
-            account: None,
+            last: Last::default(),
+            ordering: false,
             holding: 0,
             symbols: Vec::new(),
             email: String::new(),
@@ -84,18 +81,22 @@ impl User {
     /// Another user, who begins a session.
     pub(super) fn begin(&mut self, session: u64) {
         self.end();
-        self.number = self.users.take(session);
+        let (number, last) = self.users.take(session).unzip();
+        self.number = number;
+        self.is_new = false;
+        self.last = last.unwrap_or_default();
         self.name = format!("uid:{}", self.number.unwrap_or(session % self.options.users));
         self.password = "xxx".into();
         self.follow = Some(Step::Login);
-        self.account = None;
         self.owed = 0;
     }
 
-    /// The session is over.
+    /// The session is over, or the user of the database is.
     pub(super) fn end(&mut self) {
+        let uncertain = self.last.uncertain || std::mem::take(&mut self.ordering);
+        let last = Last { uncertain, ..std::mem::take(&mut self.last) };
         if let Some(number) = self.number.take() {
-            self.users.give(number);
+            self.users.give(number, last);
         }
     }
 
@@ -110,7 +111,9 @@ impl User {
     /// The next action by chance. Who owes a sale sells in place of a purchase, unless the account is known to hold nothing.
     fn draw(&mut self, random: u64) -> Step {
         match Step::drawn(random) {
-            Step::BuyQuotes if self.owed > 0 && self.account.is_none_or(|account| account.holdings > 0) => {
+            Step::BuyQuotes
+                if self.owed > 0 && self.last.account.is_none_or(|account| account.holdings > 0) =>
+            {
                 self.owed -= 1;
                 Step::SellPortfolio
             }
@@ -126,6 +129,7 @@ impl User {
     fn ask(&mut self, step: Step) -> Ask {
         let ask = |query: &str| Ask { step, query: query.into(), form: None };
         let post = |query: &str, form: String| Ask { step, query: query.into(), form: Some(form) };
+        self.ordering = matches!(step, Step::Buy | Step::Sell);
         match step {
             Step::Login => post("login", format!("uid={}&passwd={}", form_value(&self.name), self.password)),
             Step::Home => ask("home"),
@@ -162,8 +166,8 @@ impl User {
                 // The numbers of two draws: no other user will ever have this name.
                 let code = (self.below(u64::MAX), self.below(u64::MAX));
                 self.end();
+                self.is_new = true;
                 self.name = format!("ru:{:016x}{:016x}", code.0, code.1);
-                self.account = None;
                 self.password = "yyy".into();
                 self.email = format!("r{:016x}@trade.test", code.0);
                 let mut form = self.profile("New User");
@@ -191,6 +195,7 @@ impl User {
 
     /// Looks into the page that answers a step: what is wrong with it, if anything is.
     pub(super) fn answered(&mut self, step: Step, page: &[u8]) -> Option<&'static str> {
+        self.ordering = false;
         if self.options.dialect.has_account
             && let Some(why) = page::values(page, "declined").next()
         {
@@ -225,10 +230,15 @@ impl User {
         wrong
     }
 
+    /// Whether every order of the account is one of these sessions, and was answered.
+    fn has_all_orders(&self) -> bool {
+        self.number.map_or(self.is_new, |number| self.users.is_certain(number))
+    }
+
     /// Less money than the dearest order costs.
     fn is_poor(&self) -> bool {
         const ORDER_MAX: i64 = 40_000 * SHARES_MAX as i64 + 2495;
-        self.account.is_none_or(|account| account.balance < ORDER_MAX)
+        self.last.account.is_none_or(|account| account.balance < ORDER_MAX)
     }
 
     /// The checks of meaning in a page whose account is not compared.
@@ -254,7 +264,7 @@ impl User {
             return Some("no-account");
         };
         let now = Account { balance, entries, holdings };
-        let before = self.account.replace(now);
+        let before = self.last.account.replace(now);
         match step {
             Step::Quotes | Step::BuyQuotes => {
                 let shown: Vec<&[u8]> = page::values(page, "symbol").collect();
@@ -266,7 +276,9 @@ impl User {
             }
             Step::Portfolio | Step::SellPortfolio => {
                 let shown = page::values(page, "holding").count() as i64;
-                if shown > holdings || shown < holdings && !page::has(page, "being sold") {
+                // An order that is completed later may be so between the two statements by which the server reads them.
+                let is_still = !self.last.queued && !self.last.uncertain;
+                if is_still && (shown > holdings || shown < holdings && !page::has(page, "being sold")) {
                     return Some("holdings-missing");
                 }
             }
@@ -287,19 +299,26 @@ impl User {
         }
         // An order that is completed later changes the balance of a sale, and the holdings, later.
         let closed = page::values(page, "status").next().is_none_or(|status| status == b"closed");
+        self.last.queued |= !closed;
+        self.last.open_sales += i64::from(step == Step::Sell && !closed);
+        let between =
+            now.entries - before?.entries - i64::from(step == Step::Buy || step == Step::Sell && closed);
+        if between > 0 {
+            // The queue has completed sales, or another session of the same user has ordered: the balance cannot be told.
+            let doubled = between > self.last.open_sales && self.has_all_orders();
+            self.last.open_sales = (self.last.open_sales - between).max(0);
+            return doubled.then_some("order-doubled");
+        }
         compare(before?, now, step, cost, closed)
     }
 }
 
-/// Compares an account with what it was before a step.
+/// Compares an account with what it was before a step, if no other order has come between.
 fn compare(before: Account, now: Account, step: Step, cost: i64, closed: bool) -> Option<&'static str> {
     let moved = i64::from(step == Step::Buy || step == Step::Sell && closed);
     let wanted = match now.entries - before.entries - moved {
-        // Nothing else has come between.
         0 if moved == 1 => before.balance - cost,
         0 => before.balance,
-        // Another session of the same user, or the queue.
-        1.. => return None,
         _ => return Some("order-lost"),
     };
     if now.balance != wanted {
