@@ -107,7 +107,8 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "response times",
         in_slice: None,
-        read: |r| read::response(r, |l| l.mean),
+        // Other programs that print the rest may leave it out.
+        read: |r| read::response(r, |l| l.mean).filter(|mean| *mean > 0.0),
     },
     Metric {
         name: "latency-p50",
