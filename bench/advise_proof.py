@@ -40,6 +40,8 @@ def measured(pitot, folder, suite, level):
             cells[factors["server"]] = (figure["value"], cell["standing"])
     if not cells:
         sys.exit(f"{suite} has no cell at {level}: {[cell['factors'] for cell in report['cells']]}")
+    if all(standing != "best" for _, standing in cells.values()):
+        sys.exit(f"{suite} has no best at {level}: {cells}")
     return cells
 
 

@@ -200,3 +200,23 @@ fn what_another_hand_sets_during_a_run_is_kept_and_told() {
         assert_eq!(sysctl("net.ipv4.tcp_timestamps"), "1", "all else is set back");
     });
 }
+
+#[needs("user-namespaces", "ip")]
+#[test]
+fn undo_leaves_alone_what_belongs_to_a_run_under_way() {
+    in_namespaces("runs::undo_leaves_alone_what_belongs_to_a_run_under_way", |place| {
+        let before = snapshot();
+        let mut under = Under::start(place, 1000);
+        under.wait_for_change();
+        // Between two cells there may be nothing to undo.
+        wait_for("undo to meet a change", || {
+            let undone = place.run(&["undo"]);
+            let text = String::from_utf8_lossy(&undone.stdout).into_owned();
+            assert!(!text.contains(&format!("{BACKLOG} -> ")), "{text}");
+            undone.status.code() == Some(1) && text.contains("it belongs to a run under way")
+        });
+        under.kill(false);
+        under.wait_for_guardian();
+        assert_eq!(snapshot(), before);
+    });
+}

@@ -49,8 +49,11 @@ fn a_search_can_try_what_stands_for_several_steps() {
         let said = stderr(&short);
         assert!(short.status.code() == Some(2) && said.contains("too few"), "{said}");
         let run = pitot_lab::Run::open(&dir.path().join("out/trial.pitot")).unwrap();
-        assert_eq!(run.cells.len(), 2);
-        assert!(run.cells.iter().all(|cell| cell.failures().count() == 0), "{:?}", run.cells[1].verdict());
+        assert!(
+            run.cells.len() >= 2 && run.cells.iter().all(|cell| cell.failures().count() == 0),
+            "{:?}",
+            run.cells[1].verdict()
+        );
     });
 }
 
