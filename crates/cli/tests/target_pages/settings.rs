@@ -30,6 +30,7 @@ pub(crate) fn are_so(target: &str, settings: &str, threads: &[(&str, usize)]) {
         assert_eq!(ask(&server.address, "GET", "/dynamic", b"").map(|reply| reply.0), Some(200));
         std::thread::sleep(Duration::from_millis(20));
     }
+    let deadline = Instant::now() + PATIENCE;
     for (name, count) in threads {
         while server.threads(name) != *count {
             let found = server.threads(name);
