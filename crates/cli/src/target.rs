@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 use pitot_target::{Installation, Places, Registry};
 
 use crate::failure::nearest;
+use crate::output::print_line;
 use crate::targets;
 
 /// Install servers of others that Pitot knows (`pitot list targets`).
@@ -59,7 +60,7 @@ impl Install {
                 return Err(Failure::misuse(what, "`pitot list targets` names them all"));
             };
             if !self.again && places.find(target).is_ok() {
-                println!("{name} is installed");
+                print_line(format_args!("{name} is installed"));
                 continue;
             }
             if target.install.is_empty() {
@@ -74,16 +75,19 @@ impl Install {
             }
         }
         for installation in &installations {
-            println!("{}:", installation.name);
+            print_line(format_args!("{}:", installation.name));
             for line in installation.lines() {
-                println!("  {line}");
+                print_line(format_args!("  {line}"));
             }
             if self.yes {
-                installation.carry_out(|step| eprintln!("{}: {step}", installation.name))?;
+                installation.carry_out(|step| stderr::line(format_args!("{}: {step}", installation.name)))?;
             }
         }
         if !self.yes && !installations.is_empty() {
-            println!("nothing was done; to do it: pitot target install {} --yes", self.names.join(" "));
+            print_line(format_args!(
+                "nothing was done; to do it: pitot target install {} --yes",
+                self.names.join(" ")
+            ));
         }
         Ok(ExitCode::SUCCESS)
     }

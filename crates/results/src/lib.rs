@@ -35,6 +35,7 @@ mod parse;
 mod printed;
 pub mod receipts;
 pub mod serve;
+pub mod stderr;
 mod time;
 mod verdict;
 

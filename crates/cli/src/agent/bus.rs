@@ -8,7 +8,7 @@ use clap::Args;
 use pitot_bus::{Agent, Running, TrustedKey, Work, is_name};
 use pitot_host::Fingerprint;
 use pitot_lab::Guardian;
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::spawn;
 
@@ -66,7 +66,7 @@ impl OnBus {
             "fingerprint": digest(&host),
         });
         let agent = Agent { connection: &connection, name: &name, about, trusted: &trusted, tell };
-        eprintln!("the agent `{name}` waits for jobs");
+        stderr::line(format_args!("the agent `{name}` waits for jobs"));
         let mut parts = Parts { pitot: own_path()?, dir: guardian.dir().to_owned(), number: 0 };
         agent.serve(&mut parts, &stop)?;
         Ok(ExitCode::SUCCESS)

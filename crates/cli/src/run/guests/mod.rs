@@ -19,7 +19,7 @@ use pitot_lab::{
     Arrival, Carrier, CellServer, Guardian, HOST_KERNEL, KernelUse, Outcome, Part, Plan, Prepared,
     Repetition, Run as RunFile, RunState, Setting, resume_scattered,
 };
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 
 use crate::catalog::catalog;
 use crate::kernel_store::store;
@@ -79,10 +79,10 @@ impl Run {
         let mut guests = match &mut prepared {
             Some(prepared) => {
                 let guests = Guests::of(prepared, &pitot, guardian.dir())?;
-                eprintln!(
+                stderr::line(format_args!(
                     "asking {} which cells can be run there",
                     counted(guests.common.kernels.len(), "kernel")
-                );
+                ));
                 let Common { ground, kernels, .. } = &*guests.common;
                 leave_out_what_is_not(prepared, ground, kernels, stop)?;
                 let note = measured_in::fit(prepared, ground.clock());
