@@ -31,6 +31,12 @@ pub trait ClientProtocol: Send + Sync {
         None
     }
 
+    /// Where the first redirect led that was not followed, in the server's words; `None` if there was none, or the protocol
+    /// does not look.
+    fn redirects_to(&self) -> Option<String> {
+        None
+    }
+
     /// What a TLS layer below asks the server for; `None` if the protocol has no registered name.
     fn alpn(&self) -> Option<Alpn> {
         None
