@@ -317,7 +317,10 @@ fn a_server_whose_slice_is_drained_uses_no_more_cpu_time() {
             // that goes on working when its slice is drained does so in each.
             let mut slices = Vec::new();
             while slices.iter().filter(|(used, later)| later * 20 < *used).count() < 3 {
-                assert!(slices.len() < 30, "{engine} {life}: (ns in a slice, ns in the 100 ms after it) {slices:?}");
+                assert!(
+                    slices.len() < 30,
+                    "{engine} {life}: (ns in a slice, ns in the 100 ms after it) {slices:?}"
+                );
                 let before = server.cpu_ns();
                 load.run("a 50ms");
                 until("the server sleeps", || server.sleeps());
