@@ -470,7 +470,7 @@ fn announce_in_guests(prepared: &Prepared, about: &[String]) {
     let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
     let cells = counted(prepared.cells.len(), "cell");
     stderr::line(format_args!("{title}\n{cells}, {} each, kernel by kernel", prepared.times()));
-    about.iter().for_each(|line| stderr::line(line));
+    about.iter().for_each(stderr::line);
     note(prepared);
     for (reason, cells) in by_reason(&prepared.skips, shown) {
         stderr::line(format_args!("skipped: {cells}: {reason}"));
