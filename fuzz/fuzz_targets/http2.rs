@@ -28,7 +28,7 @@ fn protocol(who: usize) -> Box<dyn ClientProtocol> {
         requests: vec![request("GET", b""), request("HEAD", b""), request("POST", &[0; 70_000])],
         in_turn: true,
         verify: who < 2,
-        visit: VisitOptions { cookies: who == 1, follow: if who == 1 { 3 } else { 0 } },
+        visit: VisitOptions { cookies: who == 1, follow: if who == 1 { 3 } else { 0 }, now_s: 1 << 30 },
         pages: who == 2,
         sessions: if who == 3 { vec![session()] } else { Vec::new() },
         http: HttpVersion::Http2,

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use pitot_bus::{Address, Connection, Credentials, SigningKey, is_name, reach};
-use pitot_results::{Failure, printable};
+use pitot_results::{Failure, printable, stderr};
+
+use crate::output::print_line;
 
 /// Where a bus is, and who asks.
 #[derive(Debug, Args)]
@@ -54,7 +56,7 @@ impl BusOptions {
 
 /// Says what happens on the bus.
 pub(crate) fn tell(sentence: &str) {
-    eprintln!("{}", printable(sentence));
+    stderr::line(printable(sentence));
 }
 
 /// Make a key that signs jobs for agents on a bus, and print its public half.
@@ -69,7 +71,7 @@ pub(crate) struct BusKey {
 
 impl BusKey {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        println!("{}", SigningKey::create(&self.file)?.public());
+        print_line(format_args!("{}", SigningKey::create(&self.file)?.public()));
         Ok(ExitCode::SUCCESS)
     }
 }

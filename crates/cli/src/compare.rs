@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_report::{Format, Gate, GateOutcome, compare, render_comparison};
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 
 use crate::report::{add_to_job_summary, open, print, write_to};
 
@@ -99,7 +99,7 @@ impl Compare {
             print(&format!("{}\n", page.display()))?;
         }
         for (gate, outcome) in judged.iter().filter(|(_, outcome)| *outcome != GateOutcome::Passed) {
-            eprintln!("pitot: {}", outcome.sentence(gate));
+            stderr::line(format_args!("pitot: {}", outcome.sentence(gate)));
         }
         Ok(exit_code(judged.iter().map(|(_, outcome)| outcome)))
     }

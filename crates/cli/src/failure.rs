@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 
 /// Prints a failure to standard error, what is wrong and how to mend it on a line each, and gives the exit code.
 pub(crate) fn print(failure: &Failure) -> ExitCode {
-    eprintln!("pitot: {}\n  {}", failure.what, failure.cure);
+    stderr::line(format_args!("pitot: {}\n  {}", failure.what, failure.cure));
     ExitCode::from(failure.exit_code())
 }
 

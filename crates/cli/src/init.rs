@@ -10,6 +10,7 @@ use pitot_results::Failure;
 
 use crate::catalog::catalog;
 use crate::comparison::{Comparison, Folder};
+use crate::output::print_line;
 
 /// Write a plan to go on from, with comments.
 ///
@@ -50,7 +51,7 @@ impl Init {
         let written = File::create_new(&self.file).and_then(|mut file| file.write_all(text.as_bytes()));
         match written {
             Ok(()) => {
-                println!("wrote {shown}; run it with: pitot run {shown}");
+                print_line(format_args!("wrote {shown}; run it with: pitot run {shown}"));
                 Ok(ExitCode::SUCCESS)
             }
             Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(Failure::misuse(

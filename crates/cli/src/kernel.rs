@@ -8,10 +8,11 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use pitot_kernel::{GVISOR, GVISOR_BUILD, GVISOR_MODULE, InstallPlan, Kernel, Origin, Sandbox};
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 use pitot_target::Installation;
 
 use crate::kernel_store::store;
+use crate::output::print_line;
 use crate::run::guardian;
 
 /// Kernels that servers can be measured on, in guests or in gVisor's sandbox: list, install and remove them.
@@ -108,12 +109,12 @@ impl KernelCommand {
             Action::Add(add) => add.run(),
             Action::Remove { name } if name == GVISOR => {
                 remove_gvisor()?;
-                println!("removed {GVISOR}");
+                print_line(format_args!("removed {GVISOR}"));
                 Ok(ExitCode::SUCCESS)
             }
             Action::Remove { name } => {
                 let removed = store().remove(&name)?;
-                println!("removed {}", shown(&removed));
+                print_line(format_args!("removed {}", shown(&removed)));
                 Ok(ExitCode::SUCCESS)
             }
             Action::Run(run) => run.run(),
@@ -128,14 +129,16 @@ fn shown(kernel: &Kernel) -> String {
 fn list() -> Result<ExitCode, Failure> {
     let kernels = store().list();
     for kernel in &kernels {
-        println!("{}", shown(kernel));
+        print_line(format_args!("{}", shown(kernel)));
     }
     let sandbox = Sandbox::find(&store());
     if let Some(sandbox) = &sandbox {
-        println!("{GVISOR}: gVisor {} ({})", sandbox.version(), sandbox.program().display());
+        print_line(format_args!("{GVISOR}: gVisor {} ({})", sandbox.version(), sandbox.program().display()));
     }
     if kernels.is_empty() && sandbox.is_none() {
-        println!("no kernel is there; to install one: pitot kernel install debian:6.12-cloud --yes");
+        print_line(format_args!(
+            "no kernel is there; to install one: pitot kernel install debian:6.12-cloud --yes"
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -174,17 +177,23 @@ impl Install {
             }
         }
         for plan in &plans {
-            println!("{}:", plan.name);
+            print_line(format_args!("{}:", plan.name));
             for line in plan.lines(&store) {
-                println!("  {line}");
+                print_line(format_args!("  {line}"));
             }
             if self.yes {
                 let guardian = guardian()?;
-                println!("installed {}", shown(&plan.carry_out(&store, guardian.dir(), self.replace)?));
+                print_line(format_args!(
+                    "installed {}",
+                    shown(&plan.carry_out(&store, guardian.dir(), self.replace)?)
+                ));
             }
         }
         if !self.yes {
-            println!("nothing was done; to do it: pitot kernel install {} --yes", self.origins.join(" "));
+            print_line(format_args!(
+                "nothing was done; to do it: pitot kernel install {} --yes",
+                self.origins.join(" ")
+            ));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -194,13 +203,13 @@ impl Install {
     fn install_gvisor(&self) -> Result<(), Failure> {
         let folder = store().folder().join(GVISOR);
         let installation = Installation::of_go_module(GVISOR, folder, &GVISOR_MODULE, &GVISOR_BUILD);
-        println!("{GVISOR}:");
+        print_line(format_args!("{GVISOR}:"));
         for line in installation.lines() {
-            println!("  {line}");
+            print_line(format_args!("  {line}"));
         }
         if self.yes {
-            installation.carry_out(|step| eprintln!("{GVISOR}: {step}"))?;
-            println!("installed {GVISOR}");
+            installation.carry_out(|step| stderr::line(format_args!("{GVISOR}: {step}")))?;
+            print_line(format_args!("installed {GVISOR}"));
         }
         Ok(())
     }
@@ -225,7 +234,7 @@ impl Add {
     fn run(&self) -> Result<ExitCode, Failure> {
         let guardian = guardian()?;
         let added = store().add_file(&self.file, self.name.as_deref(), guardian.dir(), self.replace)?;
-        println!("added {}", shown(&added));
+        print_line(format_args!("added {}", shown(&added)));
         Ok(ExitCode::SUCCESS)
     }
 }

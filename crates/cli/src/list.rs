@@ -17,6 +17,7 @@ use pitot_serve::{MECHANISMS, MODELS, Pair, pairs};
 use pitot_sys::Unavailable;
 use serde_json::{Value, json};
 
+use crate::report::print;
 use crate::targets;
 
 mod fault;
@@ -87,7 +88,7 @@ impl List {
         let Some(what) = self.what else { return self.print(lists()) };
         let rows = match what {
             What::PlanSchema => {
-                println!("{:#}", pitot_lab::plan_schema(&crate::catalog::catalog()?));
+                print(&format!("{:#}\n", pitot_lab::plan_schema(&crate::catalog::catalog()?)))?;
                 return Ok(ExitCode::SUCCESS);
             }
             What::Paces => PACES.iter().map(|p| named(p.name, p.summary, p.doc)).collect(),
@@ -127,13 +128,12 @@ impl List {
         match self.format {
             Format::Json => {
                 let json: Vec<Value> = rows.into_iter().map(|row| row.json).collect();
-                println!("{:#}", Value::from(json));
+                print(&format!("{:#}\n", Value::from(json)))?;
             }
             Format::Text => {
                 let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
-                for row in rows {
-                    println!("{:width$}  {}", row.name, row.text);
-                }
+                let line = |row: &Row| format!("{:width$}  {}\n", row.name, row.text);
+                print(&rows.iter().map(line).collect::<String>())?;
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -14,7 +14,7 @@ mod visit;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -23,19 +23,22 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pitot_load::requests::{FORMATS, SessionOptions};
 use pitot_load::{
-    ENGINES, Options, PACES, PaceOptions, Plan, Progress, Report, Respawn, Share, ThinkTimes, Watch,
-    WorkerSpec, WorkloadOptions, output,
+    ENGINES, Options, PACES, PaceOptions, Plan, Preparing, Progress, Report, Respawn, Share, ThinkTimes,
+    Watch, WorkerSpec, WorkloadOptions, output,
 };
 use pitot_meter::hlog::LogWriter;
 use pitot_meter::{Nanos, units};
 use pitot_proto::client::CLIENTS;
-use pitot_results::Failure;
 use pitot_results::load::{ErrorRow, Step};
+use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::load_failure;
 use crate::load_urls;
 use crate::value::{self, Cpus};
+
+/// How often a line about the run is printed where there is no terminal, seconds.
+const PROGRESS_S: u64 = 10;
 
 /// Put load on a server and measure its response times.
 ///
@@ -248,8 +251,12 @@ pub(crate) struct Load {
     /// than one of minutes, and the result has no series.
     #[arg(long, value_name = "TIME", value_parser = whole_seconds, conflicts_with_all = ["csv", "timeline"], help_heading = "Result")]
     intervals: Option<u64>,
-    /// Keep secrets in the JSON. Without this the passwords of URLs and --basic-auth, and the values of headers about
-    /// authorization, cookies, tokens, keys and passwords are written as ***.
+    /// Where standard error is no terminal, print a line about the run there every TIME, whole seconds; 0s for none.
+    /// [default: 10s, and none where standard output holds data]
+    #[arg(long, value_name = "TIME", value_parser = whole_seconds_or_none, help_heading = "Result")]
+    progress: Option<u64>,
+    /// Keep secrets in the JSON. Without this the passwords of URLs and --basic-auth, and the values of headers, fields of
+    /// forms and parameters of queries about authorization, cookies, sessions, tokens, keys and passwords are written as ***.
     #[arg(long, help_heading = "Result")]
     keep_secrets: bool,
     /// Repeat the run of a result that --json has written. A URL and options that are given too take the place of its own,
@@ -341,6 +348,8 @@ impl Load {
         }
         if self.dry_run {
             self.check()?;
+            pitot_load::check_cpus(&self.cpus.clone().unwrap_or_default().0)?;
+            Files::check(&self)?;
             print("the options are right; nothing was sent\n").map_err(|e| not_written("the answer", &e))?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -361,19 +370,24 @@ impl Load {
         if !run.is_local()
             && let Some(notice) = proxy::notice(run.target(), |name| std::env::var(name).ok())
         {
-            eprintln!("{notice}");
+            stderr::line(notice);
         }
-        if let Some(notice) = self.repeats.as_ref().and_then(|repeats| repeats.notice(&run.asked()["body"])) {
-            eprintln!("{notice}");
+        if let Some(notice) = self
+            .repeats
+            .as_ref()
+            .and_then(|repeats| repeats.notice(&run.asked()["body"], run.requests_from()))
+        {
+            stderr::line(notice);
         }
         if let Some(notice) = run.search_notice() {
-            eprintln!("{notice}");
+            stderr::line(notice);
         }
         // Opened before the run, so that a file that cannot be written is reported before it.
         let mut files = Files::create(&self)?;
         let mut watch = Observer {
             signals,
             live: screen::live(),
+            lines: self.progress_lines(),
             steps: !self.data_on_stdout(),
             intervals: self.intervals.map(output::Intervals::new),
             tells_start: self.steps.is_some(),
@@ -404,6 +418,14 @@ impl Load {
     /// Checks the options as far as that is possible without running them.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         Plan::new(&self.options()).map(drop)
+    }
+
+    /// The lines about the run for standard error, where they are wanted. A program that reads the result from standard
+    /// output, as the lab does, has no use for them.
+    fn progress_lines(&self) -> Option<output::Lines> {
+        let reads_program = self.data_on_stdout() || self.share.is_some();
+        let every_s = self.progress.unwrap_or(if reads_program { 0 } else { PROGRESS_S });
+        (every_s > 0 && !io::stderr().is_terminal()).then(|| output::Lines::new(every_s))
     }
 
     /// Standard output is for a program to read, and holds no text for people.
@@ -515,26 +537,31 @@ struct Files {
 }
 
 impl Files {
-    fn create(load: &Load) -> Result<Files, Failure> {
-        let create = |path: &PathBuf| {
-            File::create(path).map(BufWriter::new).map_err(|e| {
-                Failure::misuse(
-                    format!("{} cannot be written: {e}", path.display()),
-                    "check the directory and its permissions",
-                )
-            })
+    /// Checks where the result is to be written, and creates nothing.
+    fn check(load: &Load) -> Result<(), Failure> {
+        Files::check_stdout(load)?;
+        let files = [&load.json, &load.csv, &load.hlog].into_iter().flatten();
+        files
+            .filter(|path| !is_stdout(Some(*path)))
+            .try_for_each(|path| pitot_sys::access::can_be_written(path).map_err(|e| unwritable(path, &e)))
+    }
+
+    /// Standard output takes one kind of data.
+    fn check_stdout(load: &Load) -> Result<(), Failure> {
+        let (json, csv) = (is_stdout(load.json.as_ref()), is_stdout(load.csv.as_ref()));
+        let both = match (json, csv) {
+            (true, true) => Some("--json - and --csv -"),
+            (true, false) if load.intervals.is_some() => Some("--json - and --intervals"),
+            _ => None,
         };
-        let data = |path: &Option<PathBuf>| -> Result<Option<Box<dyn Write>>, Failure> {
-            Ok(match path {
-                None => None,
-                Some(_) if is_stdout(path.as_ref()) => Some(Box::new(io::stdout())),
-                Some(path) => Some(Box::new(create(path)?)),
-            })
-        };
-        if is_stdout(load.json.as_ref()) && is_stdout(load.csv.as_ref()) {
+        if let Some(both) = both {
             return Err(Failure::misuse(
-                "--json - and --csv - would both write to standard output",
-                "write one of them to a file",
+                format!("{both} would both write to standard output"),
+                if csv {
+                    "write one of them to a file"
+                } else {
+                    "write the result to a file: --json result.json"
+                },
             ));
         }
         if load.hlog.as_deref() == Some(Path::new("-")) {
@@ -543,6 +570,20 @@ impl Files {
                 "name a file, such as --hlog run.hlog (or ./- for one of that name)",
             ));
         }
+        Ok(())
+    }
+
+    fn create(load: &Load) -> Result<Files, Failure> {
+        Files::check_stdout(load)?;
+        let create =
+            |path: &PathBuf| File::create(path).map(BufWriter::new).map_err(|e| unwritable(path, &e));
+        let data = |path: &Option<PathBuf>| -> Result<Option<Box<dyn Write>>, Failure> {
+            Ok(match path {
+                None => None,
+                Some(_) if is_stdout(path.as_ref()) => Some(Box::new(io::stdout())),
+                Some(path) => Some(Box::new(create(path)?)),
+            })
+        };
         Ok(Files {
             json: data(&load.json)?,
             csv: data(&load.csv)?,
@@ -565,6 +606,13 @@ impl Files {
         }
         Ok(())
     }
+}
+
+fn unwritable(path: &Path, e: &io::Error) -> Failure {
+    Failure::misuse(
+        format!("{} cannot be written: {e}", path.display()),
+        "check the directory and its permissions",
+    )
 }
 
 fn not_written(what: &str, e: &io::Error) -> Failure {
@@ -602,11 +650,21 @@ fn whole_seconds(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Shows progress on a terminal, writes the histogram log, and takes Ctrl-C.
+/// The same, or 0.
+fn whole_seconds_or_none(text: &str) -> Result<u64, String> {
+    match units::duration(text) {
+        Ok(Nanos::ZERO) => Ok(0),
+        _ => whole_seconds(text),
+    }
+}
+
+/// Shows progress, writes the histogram log, and takes Ctrl-C.
 struct Observer {
     signals: SignalFd,
     /// The view, if standard error is a terminal.
     live: Option<output::Live>,
+    /// Lines on standard error, if it is none.
+    lines: Option<output::Lines>,
     /// Standard output may hold lines for people.
     steps: bool,
     intervals: Option<output::Intervals>,
@@ -662,13 +720,22 @@ impl HistogramLog {
 }
 
 impl Watch for Observer {
+    fn preparing(&mut self, stage: Preparing) {
+        if let Some(line) = self.lines.as_mut().and_then(|lines| lines.preparing(stage, pitot_meter::now())) {
+            stderr::line(line);
+        }
+        if let Some(live) = &mut self.live {
+            stderr::raw(live.preparing(stage));
+        }
+    }
+
     fn start(&mut self, earliest: Nanos) -> Option<Nanos> {
         if self.is_part { share::agreed_start(earliest) } else { Some(earliest) }
     }
 
     fn measured_from(&mut self, at: Nanos) {
         if self.tells_start {
-            eprintln!("measured from {}", at.0);
+            stderr::line(format_args!("measured from {}", at.0));
         }
     }
 
@@ -677,8 +744,11 @@ impl Watch for Observer {
         if let Some(line) = self.intervals.as_mut().and_then(|intervals| intervals.second(progress)) {
             print_line(&line);
         }
+        if let Some(line) = self.lines.as_mut().and_then(|lines| lines.second(progress)) {
+            stderr::line(line);
+        }
         if let Some(live) = &mut self.live {
-            let _ = io::stderr().write_all(live.second(progress).as_bytes());
+            stderr::raw(live.second(progress));
         }
     }
 
@@ -710,7 +780,7 @@ impl Observer {
     /// Erases the view.
     fn clear(&mut self) {
         if let Some(live) = &mut self.live {
-            let _ = io::stderr().write_all(live.clear().as_bytes());
+            stderr::raw(live.clear());
         }
     }
 }

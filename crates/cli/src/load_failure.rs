@@ -42,16 +42,24 @@ pub(crate) fn of(report: &Report) -> Option<Failure> {
 fn cure(result: &LoadResult) -> String {
     let url = &result.target;
     let scheme = url.split("://").next().unwrap_or_default();
-    if result.unanswered_since_s.is_some() {
+    if result.unanswered_since_s.is_some() && result.requests.completed > 0 {
         return "see the log of the server, which answered before; the rate is that of the whole run".into();
     }
     if result.connections.opened == 0 {
-        return format!("is the server running, and is {url} its address?");
+        return match result.options["address"].as_str().and_then(|address| address.strip_prefix("unix:")) {
+            Some(socket) => format!("is the server running, and does it listen on the socket {socket}?"),
+            None => format!("is the server running, and is {url} its address?"),
+        };
     }
     let most = result.errors.iter().max_by_key(|e| e.count);
     match most.map_or("", |e| e.phase.as_str()) {
         "content" if most.is_some_and(|e| e.kind.starts_with("status-5")) => {
             "the server says that it failed: see its log, or accept the status with --expect-status".into()
+        }
+        // What a server says that takes TLS at this port.
+        "content" if scheme == "http" && result.statuses.keys().eq(&[400]) => {
+            "check the path and the method, and what --expect-status asks for; or does this port take https://?"
+                .into()
         }
         "content" => {
             "check the path and the method, and what --expect-status and --expect-body ask for".into()

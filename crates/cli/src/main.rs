@@ -1,5 +1,7 @@
 //! The `pitot` command: one file per subcommand.
 #![forbid(unsafe_code)]
+// They panic when nobody reads: `pitot_results::stderr` and `output::print` do not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 use std::process::ExitCode;
 

@@ -1,5 +1,6 @@
 //! What commands print that measure once: a table, JSON, or both.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -50,6 +51,11 @@ impl Sink {
 /// Prints to standard output. A reader such as `head` may close the pipe early.
 pub(crate) fn print(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
+}
+
+/// The same with an end of line.
+pub(crate) fn print_line(text: impl Display) {
+    print(&format!("{text}\n"));
 }
 
 /// `NAME-20260102-030405.pitot`, in UTC.

@@ -21,14 +21,14 @@ use pitot_lab::{
     Catalog, Guardian, Measure, OtherRun, Outcome, Plan, Prepared, RunLock, RunState, SUITES, SelfCheck,
     Setting, SkipRecord, VerdictKind, prepare, resume, suite,
 };
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::bus::BusOptions;
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::failure::nearest;
-use crate::output::default_output;
+use crate::output::{default_output, print_line};
 use crate::report;
 use amount::Amount;
 use progress::Display;
@@ -128,7 +128,7 @@ impl Run {
             if let Some(line) =
                 report::open(&outcome.path).ok().and_then(|run| guests::where_gvisor_is(&run.plan))
             {
-                println!("{line}");
+                print_line(line);
             }
             return concluded.map(|_| ExitCode::SUCCESS);
         }
@@ -143,7 +143,7 @@ impl Run {
         if !self.self_check {
             return Ok(ExitCode::SUCCESS);
         }
-        println!("\n{check}");
+        print_line(format_args!("\n{check}"));
         Ok(if check.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
@@ -207,18 +207,19 @@ impl Run {
     /// Sees to it that other runs on this machine know of this one, and the user of them.
     fn lock(&self, plan: &str, stop: &dyn Fn() -> bool) -> Result<RunLock, Failure> {
         if self.wait {
-            let waiting =
-                &mut |other: &OtherRun| eprintln!("waiting for another run of Pitot to end ({other})");
+            let waiting = &mut |other: &OtherRun| {
+                stderr::line(format_args!("waiting for another run of Pitot to end ({other})"));
+            };
             return RunLock::wait(plan, stop, waiting).ok_or_else(|| {
                 Failure::run("stopped while waiting for another run to end", "start it again when you like")
             });
         }
         let lock = RunLock::take(plan);
         if let Some(other) = lock.other() {
-            eprintln!(
+            stderr::line(format_args!(
                 "warning: another run of Pitot is under way on this machine ({other})\n  both disturb each other; stop \
                  this one and start it with --wait"
-            );
+            ));
         }
         Ok(lock)
     }
@@ -461,14 +462,18 @@ fn extent(prepared: &Prepared) -> String {
 fn announce(prepared: &Prepared) {
     let plan = &prepared.plan;
     let cpus = &prepared.cpus;
-    eprintln!("{}\n{}", if plan.title.is_empty() { &plan.name } else { &plan.title }, extent(prepared));
-    eprintln!("servers on CPU {}, load on CPU {}", cpus.server_list(), cpus.load_list());
+    stderr::line(format_args!(
+        "{}\n{}",
+        if plan.title.is_empty() { &plan.name } else { &plan.title },
+        extent(prepared)
+    ));
+    stderr::line(format_args!("servers on CPU {}, load on CPU {}", cpus.server_list(), cpus.load_list()));
     for warning in &prepared.warnings {
-        eprintln!("note: {warning}");
+        stderr::line(format_args!("note: {warning}"));
     }
     note(prepared);
     for (reason, cells) in by_reason(&prepared.skips, shown) {
-        eprintln!("skipped: {cells}: {reason}");
+        stderr::line(format_args!("skipped: {cells}: {reason}"));
     }
 }
 
@@ -477,25 +482,25 @@ fn announce_in_guests(prepared: &Prepared, about: &[String]) {
     let plan = &prepared.plan;
     let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
     let cells = counted(prepared.cells.len(), "cell");
-    eprintln!("{title}\n{cells}, {} each, kernel by kernel", prepared.times());
-    about.iter().for_each(|line| eprintln!("{line}"));
+    stderr::line(format_args!("{title}\n{cells}, {} each, kernel by kernel", prepared.times()));
+    about.iter().for_each(stderr::line);
     note(prepared);
     for (reason, cells) in by_reason(&prepared.skips, shown) {
-        eprintln!("skipped: {cells}: {reason}");
+        stderr::line(format_args!("skipped: {cells}: {reason}"));
     }
 }
 
 /// Prints to stderr what others will run.
 fn announce_scattered(prepared: &Prepared) {
     let plan = &prepared.plan;
-    eprintln!(
+    stderr::line(format_args!(
         "{}\n{} on one host",
         if plan.title.is_empty() { &plan.name } else { &plan.title },
         extent(prepared)
-    );
+    ));
     note(prepared);
     for (reason, cells) in by_reason(&prepared.skips, shown) {
-        eprintln!("skipped: {cells}: {reason}");
+        stderr::line(format_args!("skipped: {cells}: {reason}"));
     }
 }
 
@@ -504,14 +509,16 @@ fn note(prepared: &Prepared) {
     let repetitions = prepared.plan.repetitions as usize;
     let in_fresh_runs = prepared.ways.cells.iter().any(|(measure, _)| *measure == Measure::Fresh);
     if in_fresh_runs && repetitions < MEDIAN_REPETITIONS_MIN {
-        eprintln!(
+        stderr::line(format_args!(
             "note: {} of each cell, which {} too few for a 95% interval: that takes {MEDIAN_REPETITIONS_MIN}",
             counted(repetitions, "repetition"),
             if repetitions == 1 { "is" } else { "are" },
-        );
+        ));
     }
     for name in prepared.unused_servers() {
-        eprintln!("note: the plan defines the server `{name}`, and no level of the factor `server` uses it");
+        stderr::line(format_args!(
+            "note: the plan defines the server `{name}`, and no level of the factor `server` uses it"
+        ));
     }
 }
 

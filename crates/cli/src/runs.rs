@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pitot_lab::{Guardian, Prepared, Run, RunLock, RunState, Setting};
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::run::progress::Display;
@@ -96,7 +96,9 @@ impl Runs {
         };
         let lock = RunLock::take(&prepared.plan.name);
         if let Some(other) = lock.other() {
-            eprintln!("warning: another run of Pitot is under way on this machine ({other})");
+            stderr::line(format_args!(
+                "warning: another run of Pitot is under way on this machine ({other})"
+            ));
         }
         let pitot = run::own_path()?;
         let command_line = std::env::args().collect::<Vec<_>>().join(" ");
@@ -108,7 +110,12 @@ impl Runs {
             note: &|| lock.note(),
             stop: &stop,
         };
-        eprintln!("{}: {}, about {}", prepared.plan.title, prepared.times(), minutes(prepared.estimate_s()));
+        stderr::line(format_args!(
+            "{}: {}, about {}",
+            prepared.plan.title,
+            prepared.times(),
+            minutes(prepared.estimate_s())
+        ));
         let mut display = Display::new();
         let outcome = prepared.run(output, setting, guardian, &mut |news| {
             let is_over = !news.trial && news.finished.is_some();

@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 use pitot_target::{Installation, Places, Registry};
 
 use crate::failure::nearest;
+use crate::output::print_line;
 use crate::targets;
 
 /// Install servers of others that Pitot knows (`pitot list targets`).
@@ -59,7 +60,7 @@ impl Install {
                 return Err(Failure::misuse(what, "`pitot list targets` names them all"));
             };
             if !self.again && places.find(target).is_ok() {
-                println!("{name} is installed");
+                print_line(format_args!("{name} is installed"));
                 continue;
             }
             if target.install.is_empty() {
@@ -75,20 +76,21 @@ impl Install {
         }
         let mut failed: Vec<(&str, Failure)> = Vec::new();
         for installation in &installations {
-            println!("{}:", installation.name);
+            print_line(format_args!("{}:", installation.name));
             for line in installation.lines() {
-                println!("  {line}");
+                print_line(format_args!("  {line}"));
             }
             let name = installation.name.as_str();
             if self.yes
-                && let Err(failure) = installation.carry_out(|step| eprintln!("{name}: {step}"))
+                && let Err(failure) =
+                    installation.carry_out(|step| stderr::line(format_args!("{name}: {step}")))
             {
-                eprintln!("{name}: {}; {}", failure.what, failure.cure);
+                stderr::line(format_args!("{name}: {}; {}", failure.what, failure.cure));
                 failed.push((name, failure));
             }
             if !self.yes {
                 for (program, cure) in &installation.missing {
-                    println!("  it needs `{program}`, which is not here; {cure}");
+                    print_line(format_args!("  it needs `{program}`, which is not here; {cure}"));
                 }
             }
         }
@@ -106,7 +108,10 @@ impl Install {
             return Err(failure);
         }
         if !self.yes && !installations.is_empty() {
-            println!("nothing was done; to do it: pitot target install {} --yes", self.names.join(" "));
+            print_line(format_args!(
+                "nothing was done; to do it: pitot target install {} --yes",
+                self.names.join(" ")
+            ));
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -15,6 +15,8 @@ pub(crate) struct Gate {
     /// Zero while it is not known.
     start_at: AtomicU64,
     stop: AtomicBool,
+    /// Connections whose first connect before the start has an outcome.
+    tried: AtomicU64,
     /// From the decision to start to the start itself.
     notice: Nanos,
 }
@@ -30,7 +32,7 @@ impl Gate {
     /// Of as many processes.
     pub(crate) fn of(processes: u64) -> Gate {
         let notice = if processes > 1 { NOTICE_PROCESSES } else { NOTICE_THREADS };
-        Gate { start_at: AtomicU64::new(0), stop: AtomicBool::new(false), notice }
+        Gate { start_at: AtomicU64::new(0), stop: AtomicBool::new(false), tried: AtomicU64::new(0), notice }
     }
 
     /// From the decision to start to the start itself: all threads learn of it in this time.
@@ -42,6 +44,16 @@ impl Gate {
     /// busy with that.
     pub(crate) fn interval(&self) -> Nanos {
         Nanos(self.notice.0 / 2)
+    }
+
+    /// Counts a connection that was opened before the start, or could not be.
+    pub(crate) fn count_tried(&self) {
+        self.tried.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many these are so far.
+    pub(crate) fn tried(&self) -> u64 {
+        self.tried.load(Ordering::Relaxed)
     }
 
     /// Lets all threads start at that moment.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pitot_meter::Nanos;
 use pitot_proto::client::{ClientProtocol, HttpVersion, Url};
 
+use crate::asked::without_secrets;
 use crate::conditions::Conditions;
 use crate::connections::{SessionPlan, ThreadPace, ThreadPlan};
 use crate::engine::{self, ENGINES, EngineEntry, Sources};
@@ -128,7 +129,10 @@ impl Plan {
             asked,
             receipts,
             reach: Reach::new(&options.reach, &target.url, target.port)?,
-            target: Url::without_user_info(&options.url),
+            target: match options.keep_secrets {
+                true => Url::without_user_info(&options.url),
+                false => without_secrets(&Url::without_user_info(&options.url)),
+            },
             port: target.port,
             is_tls: target.tls.is_some(),
             url: target.url,
@@ -205,6 +209,17 @@ impl Plan {
     /// The connections that send requests.
     pub(crate) fn active(&self) -> Option<&Group> {
         active(&self.groups)
+    }
+
+    /// On how many CPUs its threads may run.
+    pub(crate) fn usable_cpus(&self) -> usize {
+        let mut cpus = self.cpus.clone();
+        cpus.sort_unstable();
+        cpus.dedup();
+        match cpus.len() {
+            0 => pitot_sys::affinity::allowed().map_or(usize::MAX, |cpus| cpus.len()),
+            some => some,
+        }
     }
 
     /// The share of one thread, at a pace that need not be the plan's own: a search runs at one after the other.

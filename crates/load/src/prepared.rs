@@ -104,6 +104,11 @@ impl PreparedRun {
         &self.plan.asked
     }
 
+    /// Where the requests come from, as the result will say it; null if the command line names them.
+    pub fn requests_from(&self) -> &Value {
+        &self.plan.requests_from
+    }
+
     /// Whether the target is on this machine for certain.
     pub fn is_local(&self) -> bool {
         match &self.address {
@@ -168,7 +173,11 @@ fn minutes(seconds: f64) -> String {
     }
 }
 
-fn check_cpus(cpus: &[usize]) -> Result<(), Failure> {
+/// Checks that the CPUs that threads are to be pinned to may be used.
+///
+/// # Errors
+/// One of them may not.
+pub fn check_cpus(cpus: &[usize]) -> Result<(), Failure> {
     if cpus.is_empty() {
         return Ok(());
     }

@@ -49,6 +49,30 @@ pub(crate) fn target(text: &str) -> Result<Target, Failure> {
     }
 }
 
+/// The URL as the server is to see it: with the host of `--host`, if that is given.
+fn asked_for(options: &Options, target: &Target) -> Result<Url, Failure> {
+    let Some(host) = &options.reach.host else { return Ok(target.url.clone()) };
+    if !target.client.has_methods && target.tls.is_none() {
+        return Err(Failure::misuse(
+            format!("--host has no effect on {}://, which sends no name", target.client.scheme),
+            "leave it out",
+        ));
+    }
+    let is_header =
+        |text: &String| text.split(':').next().is_some_and(|name| name.trim().eq_ignore_ascii_case("host"));
+    if options.headers.iter().any(is_header) {
+        return Err(Failure::misuse("--host and -H Host say the same twice", "leave one of them out"));
+    }
+    let named = Url::parse(&format!("{}://{host}", target.url.scheme)).ok();
+    match named.filter(|named| named.user_info.is_none() && named.path.is_empty() && !host.contains('#')) {
+        Some(named) => Ok(Url { host: named.host, port: named.port, ..target.url.clone() }),
+        None => Err(Failure::misuse(
+            format!("`{host}` is not a host"),
+            "write it like --host www.example.com or --host www.example.com:8080",
+        )),
+    }
+}
+
 /// An option of TLS for a target without it.
 fn tls_without_tls(target: &Target, option: &str) -> Failure {
     let scheme = target.client.scheme;
@@ -92,9 +116,10 @@ pub(crate) struct Built {
 
 /// Builds the protocol with all its requests. Files that the options name are read.
 pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure> {
-    http_only::check(options, &target.url, target.client)?;
+    let url = &asked_for(options, target)?;
+    http_only::check(options, url, target.client)?;
     let Requests { mut specs, sessions, count, in_turn, order, recorded, from } =
-        requests::requests(options, &target.url, target.client)?;
+        requests::requests(options, url, target.client)?;
     if !sessions.is_empty() && !target.client.has_methods {
         return Err(Failure::misuse(
             format!("sessions are for http://, and {}:// has none", target.client.scheme),
@@ -109,7 +134,7 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
         sessions,
         in_turn,
         order,
-        headers: headers::headers(options, &target.url, target.client)?,
+        headers: headers::headers(options, url, target.client)?,
         expect_status: options.expect_status.as_deref().map_or(Ok(Vec::new()), statuses)?,
         expect_body: options.expect_body.as_deref().map(requests::read).transpose()?,
         verify: options.verify,
@@ -121,7 +146,7 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
         receipts: options.receipts,
     };
     let refused = |what| Failure::misuse(what, "see pitot load --help");
-    let mut protocol = (target.client.build)(&target.url, &client_options).map_err(refused)?;
+    let mut protocol = (target.client.build)(url, &client_options).map_err(refused)?;
     if options.receipts {
         protocol = Box::new(NamedRequests::new(protocol).map_err(refused)?);
     }
@@ -130,10 +155,35 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
         .sessions()
         .map(|info| SessionPlan { info, own_connection: !options.sessions.keep_connection });
     let protocol: Box<dyn ClientProtocol> = match (target.tls, options.tls.first_set()) {
-        (Some(_), _) => Box::new(TlsProtocol::new(protocol, &options.tls, &target.url.host)?),
+        (Some(_), _) => Box::new(TlsProtocol::new(protocol, &options.tls, &url.host)?),
         (None, None) => protocol,
         (None, Some(option)) => return Err(tls_without_tls(target, option)),
     };
-    let asked = asked::asked(options, &target.url.path, &client_options);
+    let asked = asked::asked(options, &url.path, !from.is_null(), &client_options);
     Ok(Built { protocol, requests_from: from, asked, receipts, recorded, sessions, count })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_that_is_asked_for_takes_the_place_of_the_urls() {
+        let ask = |url: &str, host: &str, change: fn(&mut Options)| {
+            let mut options = Options::new(url);
+            options.reach.host = Some(host.into());
+            change(&mut options);
+            asked_for(&options, &target(url).unwrap())
+        };
+        let url = ask("https://127.0.0.1:8443/a", "www.example.com", |_| ()).unwrap();
+        assert_eq!((url.authority().as_str(), &*url.path), ("www.example.com", "/a"));
+        assert_eq!(ask("http://h/", "[::1]:81", |_| ()).unwrap().authority(), "[::1]:81");
+        for host in ["", "a/b", "me@h", "a b", "h:x", "h#a", "http://h/"] {
+            let refused = ask("http://h/", host, |_| ()).unwrap_err();
+            assert!(refused.what.contains("is not a host"), "{host}: {refused}");
+        }
+        assert!(ask("redis://h/", "x", |_| ()).unwrap_err().what.contains("no effect"));
+        let twice = ask("http://h/", "x", |o| o.headers = vec!["host : y".into()]).unwrap_err();
+        assert!(twice.what.contains("twice"), "{twice}");
+    }
 }

@@ -25,7 +25,7 @@ use crate::silence;
 use crate::tally::Acknowledgements;
 use crate::threads::Threads;
 use crate::verdict;
-use crate::watch::{Progress, Watch};
+use crate::watch::{Preparing, Progress, Watch};
 
 /// The load generator itself could not go on.
 fn stopped(why: impl Into<String>) -> Failure {
@@ -34,6 +34,9 @@ fn stopped(why: impl Into<String>) -> Failure {
 
 /// How often the observer is asked whether the run is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How often the observer is told how far the run is before its measured part.
+const TELL_INTERVAL: Nanos = Nanos::from_millis(250);
 
 /// Runs a prepared plan to its end.
 ///
@@ -163,6 +166,7 @@ fn measure(
         ready: 0,
         opened: 0,
         begun,
+        told: begun,
         opening: None,
         start_at: None,
         ended_early: None,
@@ -192,6 +196,8 @@ struct Supervisor<'a> {
     ready: usize,
     opened: u64,
     begun: Nanos,
+    /// When the observer was last told how far the run is before its measured part.
+    told: Nanos,
     /// How long it took until all connections were tried.
     opening: Option<Nanos>,
     start_at: Option<Nanos>,
@@ -212,8 +218,33 @@ impl Supervisor<'_> {
             if self.ended_early.is_none() && self.watch.interrupted() {
                 self.end(INTERRUPTED);
             }
+            self.tell_preparing(now());
         }
         Ok(())
+    }
+
+    /// Tells the observer how far the run is, as long as it is not in its measured part.
+    fn tell_preparing(&mut self, now: Nanos) {
+        if now < self.told + TELL_INTERVAL || self.ended_early.is_some() {
+            return;
+        }
+        self.told = now;
+        let stage = match self.start_at {
+            None => Preparing::Opening { opened: self.tried(), of: self.run.plan.opened_before_start() },
+            Some(at) if now < at + self.run.plan.warmup => {
+                Preparing::WarmUp { left: (at + self.run.plan.warmup).since(now) }
+            }
+            Some(_) => return,
+        };
+        self.watch.preparing(stage);
+    }
+
+    /// Connections that have been tried, as far as that is known: processes tell it when they have tried all.
+    fn tried(&self) -> u64 {
+        match &self.workers {
+            Workers::Threads(threads) => threads.gate.tried(),
+            Workers::Processes(_) => self.opened,
+        }
     }
 
     fn end(&mut self, why: &str) {
@@ -376,7 +407,7 @@ impl Measured {
             resumption: tally.tls.resumed().cloned().unwrap_or_default(),
             first_byte: tally.first_byte.clone(),
         };
-        let (verdict, reason) = verdict::judge(tally, length, plan.has_requests());
+        let (verdict, reason) = verdict::judge(tally, length, plan.has_requests(), plan.usable_cpus());
         let mut connections = tally.connections;
         connections.peak_open = collector.peak_open;
         connections.mean_open = collector.mean_open(length);
@@ -407,8 +438,11 @@ impl Measured {
                 .as_ref()
                 .map(|sessions| sessions.result(self.asked(plan, pace), length.as_secs_f64())),
             protocol: tally.protocol.clone(),
+            redirects_to: tally.redirects_to.clone(),
             receipts: receipts_of(plan.receipts.as_ref(), Some(&tally.acknowledged)),
-            unanswered_since_s: silence::at_the_end(tally).map(|silence| silence.since.as_secs_f64()),
+            unanswered_since_s: silence::at_the_end(tally)
+                .filter(|_| plan.has_requests())
+                .map(|silence| silence.since.as_secs_f64()),
             series: collector.series(),
             steps: collector.whole_steps().cloned(),
             client: Client {

@@ -26,9 +26,12 @@ pub(crate) struct Silence {
 
 /// The silence at the end of a run, if there is one that is longer than the server's replies explain.
 pub(crate) fn at_the_end(tally: &Tally) -> Option<Silence> {
+    if tally.requests.completed == 0 {
+        return from_the_start(tally);
+    }
     let (window, requests) = (tally.window?, &tally.requests);
     let (start, end) = (Nanos(window.start), Nanos(window.end));
-    if tally.last_reply_ns == 0 || requests.completed == 0 {
+    if tally.last_reply_ns == 0 {
         return None;
     }
     let last = Nanos(tally.last_reply_ns).max(start);
@@ -43,6 +46,19 @@ pub(crate) fn at_the_end(tally: &Tally) -> Option<Silence> {
         return None;
     };
     (length >= min.max(usual)).then_some(Silence { since, length })
+}
+
+/// The whole of a measured part in which nothing came. It has no length if not even a connection could be opened.
+fn from_the_start(tally: &Tally) -> Option<Silence> {
+    let window = tally.window.unwrap_or_default();
+    // A reply to what was asked in the warm-up.
+    if tally.last_reply_ns > window.start {
+        return None;
+    }
+    let length = Nanos(window.end).since(Nanos(window.start));
+    let waited = tally.requests.cut > 0 || tally.requests.missed > 0;
+    let is_dead = tally.error_count() > 0 || waited && length >= WAITING_MIN;
+    is_dead.then_some(Silence { since: Nanos::ZERO, length })
 }
 
 #[cfg(test)]
@@ -87,6 +103,26 @@ mod tests {
         assert!(last_reply_after(1000, |t| t.requests.missed = 1).is_some());
         assert_eq!(last_reply_after(2200, |t| t.requests.cut = 1), None);
         assert_eq!(last_reply_after(1000, |_| ()), None, "nothing was asked");
+    }
+
+    #[test]
+    fn a_server_that_never_answered_is_silent_from_the_start() {
+        let never = |change: fn(&mut Tally)| {
+            last_reply_after(0, |t| {
+                (t.requests.completed, t.last_reply_ns) = (0, 0);
+                change(t);
+            })
+        };
+        let refused = |t: &mut Tally| {
+            t.errors = vec![pitot_results::load::ErrorRow { count: 3, ..Default::default() }];
+        };
+        let whole = Some(Silence { since: Nanos::ZERO, length: Nanos::from_secs(3) });
+        assert_eq!((never(refused), never(|t| t.requests.cut = 1)), (whole, whole));
+        assert_eq!(never(|_| ()), None, "nothing was asked");
+        let mut tally = Tally::default();
+        refused(&mut tally);
+        assert_eq!(at_the_end(&tally).map(|silence| silence.since), Some(Nanos::ZERO), "it never began");
+        assert_eq!(last_reply_after(5, |t| t.requests.completed = 0), None, "a reply to the warm-up");
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub(crate) struct Tally {
     pub(crate) protocol: BTreeMap<String, u64>,
     /// What was acknowledged, if requests had names and no second was measured; otherwise it goes by the second.
     pub(crate) acknowledged: Acknowledgements,
+    /// Where the first redirect led that was not followed.
+    pub(crate) redirects_to: Option<String>,
 }
 
 /// What the server has acknowledged of requests that have names: by connection, the ranges of their numbers.
@@ -127,6 +129,9 @@ impl Tally {
         a.cut_oldest_ns = a.cut_oldest_ns.max(b.cut_oldest_ns);
         a.missed += b.missed;
         a.started_late += b.started_late;
+        if self.redirects_to.is_none() {
+            self.redirects_to.clone_from(&other.redirects_to);
+        }
         self.warmup.requests += other.warmup.requests;
         self.warmup.errors += other.warmup.errors;
         merge_connections(&mut self.connections, &other.connections);

@@ -39,6 +39,7 @@ impl Threads {
                 let _ = give_back.send(Box::default());
             }
             let thread_plan = run.plan.thread(share, pace);
+            let protocol = Arc::clone(&run.plan.protocol);
             let route = run.route(share);
             let engine = run.plan.engine;
             let step = run.plan.step;
@@ -61,7 +62,9 @@ impl Threads {
                     };
                     let mut engine = (engine.open)(&connections, route).map_err(|e| e.to_string())?;
                     engine.drive(&mut connections, &mut ready).map_err(|e| e.to_string())?;
-                    Ok(Box::new(engine.finish(connections)))
+                    let mut tally = engine.finish(connections);
+                    tally.redirects_to = protocol.redirects_to();
+                    Ok(Box::new(tally))
                 };
                 let result = run();
                 let _ = messages.send(Message::Final { source, result });

@@ -14,9 +14,9 @@ const LATE_MAX: f64 = 0.01;
 /// A shorter run says nothing about the time of the generator's threads: opening the first connections is most of it.
 const TIMED_MIN: Nanos = Nanos::from_millis(100);
 
-/// Judges a run: the first of these that holds. A server that stopped answering is named before all that follows from
-/// it; of the rest a generator without time to itself can cause all others.
-pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind, String) {
+/// Judges a run whose generator may use so many CPUs: the first of these that holds. A server that stopped answering is
+/// named before all that follows from it; of the rest a generator without time to itself can cause all others.
+pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool, cpus: usize) -> (VerdictKind, String) {
     let requests = &tally.requests;
     if wanted && requests.completed == 0 {
         return (VerdictKind::Failed, failure(tally));
@@ -35,11 +35,22 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool) -> (VerdictKind,
     let late_max = Nanos(tally.threads.iter().map(|t| t.late_max_ns).max().unwrap_or(0));
     let timed = length >= TIMED_MIN;
     if timed && denied > RUN_QUEUE_MAX {
-        let reason = format!(
-            "a thread of the generator was ready to run and did not for {:.1}% of the time: something else uses its CPU",
+        let waited = format!(
+            "a thread of the generator was ready to run and did not for {:.1}% of the time",
             denied * 100.0
         );
-        return (VerdictKind::ClientBound, reason);
+        let threads = tally.threads.len();
+        // What its own threads take from each other is no noise.
+        return match threads > cpus {
+            true => {
+                let cpus = units::counted(cpus as u64, "CPU", "CPUs");
+                let reason = format!(
+                    "{waited}: its {threads} threads have {cpus}, so give it fewer (-t) or more CPUs (--cpus)"
+                );
+                (VerdictKind::ClientBound, reason)
+            }
+            false => (VerdictKind::Noisy, format!("{waited}: something else used its CPU, see --cpus")),
+        };
     }
     if timed && is_client_at_limit(busiest) {
         let reason = format!(
@@ -122,14 +133,18 @@ fn failure(tally: &Tally) -> String {
     match most {
         Some(e) if e.phase == "connect" || e.phase == "timeout" && e.kind == "connect" => {
             let kind = if e.phase == "timeout" { "the connect timed out" } else { &e.kind };
-            format!("no connection could be opened: {kind} ({})", times(e.count))
+            format!("no connection could be opened from the start on: {kind} ({})", times(e.count))
         }
         Some(e) if e.phase == "handshake" => {
             let why = pitot_tls::client::explain(&e.kind).map_or(e.kind.as_str(), |explained| explained.what);
-            format!("no TLS handshake succeeded: {why} ({})", times(e.count))
+            format!("no TLS handshake succeeded from the start on: {why} ({})", times(e.count))
         }
-        Some(e) if e.phase == "timeout" => format!("no request was answered in time ({})", times(e.count)),
-        Some(e) => format!("no request was answered: {} {} ({})", e.phase, e.kind, times(e.count)),
+        Some(e) if e.phase == "timeout" => {
+            format!("no request was answered in time from the start on ({})", times(e.count))
+        }
+        Some(e) => {
+            format!("no request was answered from the start on: {} {} ({})", e.phase, e.kind, times(e.count))
+        }
         None => "no request was answered before the run ended".into(),
     }
 }
@@ -187,7 +202,7 @@ mod tests {
     fn verdict(change: impl FnOnce(&mut Tally)) -> VerdictKind {
         let mut tally = good();
         change(&mut tally);
-        let (verdict, reason) = judge(&tally, LENGTH, true);
+        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
         assert!(!reason.is_empty() && !reason.contains('\n'));
         verdict
     }
@@ -196,7 +211,10 @@ mod tests {
     fn each_verdict_has_its_figure() {
         assert_eq!(verdict(|_| ()), VerdictKind::Valid);
         assert_eq!(verdict(|t| t.threads[0].cpu_utilisation = 0.99), VerdictKind::ClientBound);
-        assert_eq!(verdict(|t| t.threads[0].run_queue_s = Some(5.0)), VerdictKind::ClientBound);
+        assert_eq!(verdict(|t| t.threads[0].run_queue_s = Some(5.0)), VerdictKind::Noisy);
+        let crowded =
+            |t: &mut Tally| t.threads = vec![ThreadUse { run_queue_s: Some(5.0), ..t.threads[0] }; 2];
+        assert_eq!(verdict(crowded), VerdictKind::ClientBound);
         assert_eq!(verdict(|t| t.requests.started_late = 20), VerdictKind::ClientBound);
         assert_eq!(verdict(|t| t.connections.retransmits = 50), VerdictKind::NetworkBound);
         assert_eq!(verdict(|t| t.requests.missed = 50), VerdictKind::RateMissed);
@@ -217,7 +235,7 @@ mod tests {
             count: 80,
             first_at_s: 4.0,
         }];
-        let (verdict, reason) = judge(&tally, LENGTH, true);
+        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::Failed);
         assert!(reason.contains("from 4.00 s on") && reason.contains("ECONNREFUSED (80 times)"), "{reason}");
     }
@@ -226,14 +244,14 @@ mod tests {
     fn arrivals_that_no_connection_was_open_for_are_not_blamed_on_a_slow_server_alone() {
         let mut tally = good();
         tally.requests.missed = 500;
-        assert!(judge(&tally, LENGTH, true).1.contains("no connection was free. The server is slower"));
+        assert!(judge(&tally, LENGTH, true, 1).1.contains("no connection was free. The server is slower"));
         tally.errors = vec![ErrorRow {
             phase: "connect".into(),
             kind: "ECONNREFUSED".into(),
             count: 1,
             first_at_s: 4.0,
         }];
-        let (verdict, reason) = judge(&tally, LENGTH, true);
+        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::RateMissed);
         assert!(reason.contains("ECONNREFUSED (1 time)") && reason.contains("away for a time"), "{reason}");
     }
@@ -248,14 +266,14 @@ mod tests {
             count: 1000,
             first_at_s: 0.0,
         }];
-        let (verdict, reason) = judge(&tally, LENGTH, true);
+        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::Failed);
         assert!(reason.contains("right: status-404 (1,000 times)"), "{reason}");
         tally.errors[0].kind = "bytes".into();
-        let (_, reason) = judge(&tally, LENGTH, true);
+        let (_, reason) = judge(&tally, LENGTH, true, 1);
         assert!(reason.contains("right: other content than expected (1,000 times)"), "{reason}");
         tally.requests.ok = 1;
-        assert_eq!(judge(&tally, LENGTH, true).0, VerdictKind::Valid);
+        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::Valid);
     }
 
     #[test]
@@ -264,32 +282,32 @@ mod tests {
             t.requests.missed = 500;
             t.threads[0].run_queue_s = Some(5.0);
         };
-        assert_eq!(verdict(both), VerdictKind::ClientBound);
+        assert_eq!(verdict(both), VerdictKind::Noisy);
     }
 
     #[test]
     fn a_generator_that_is_busy_for_a_moment_is_not_the_bottleneck() {
         let mut tally = good();
         (tally.threads[0].cpu_utilisation, tally.threads[0].run_queue_s) = (1.0, Some(0.005));
-        assert_eq!(judge(&tally, Nanos::from_millis(20), true).0, VerdictKind::Valid);
-        assert_eq!(judge(&tally, Nanos::from_millis(100), true).0, VerdictKind::ClientBound);
+        assert_eq!(judge(&tally, Nanos::from_millis(20), true, 1).0, VerdictKind::Valid);
+        assert_eq!(judge(&tally, Nanos::from_millis(100), true, 1).0, VerdictKind::ClientBound);
     }
 
     #[test]
     fn a_few_late_requests_do_not_hide_that_most_could_not_be_sent() {
         let mut tally = good();
         (tally.requests.attempted, tally.requests.started_late, tally.requests.missed) = (80, 7, 5920);
-        let (verdict, reason) = judge(&tally, LENGTH, true);
+        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::RateMissed);
         assert!(reason.starts_with("98.7% of the requests that were due"), "{reason}");
         // A generator that is late more often than that may be what is slow.
         tally.requests = RequestCounts { attempted: 1000, started_late: 200, missed: 50, ..tally.requests };
-        assert_eq!(judge(&tally, LENGTH, true).0, VerdictKind::ClientBound);
+        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::ClientBound);
     }
 
     #[test]
     fn a_run_that_only_holds_connections_need_not_complete_requests() {
-        assert_eq!(judge(&Tally::default(), LENGTH, false).0, VerdictKind::Valid);
+        assert_eq!(judge(&Tally::default(), LENGTH, false, 1).0, VerdictKind::Valid);
     }
 
     #[test]

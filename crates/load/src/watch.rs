@@ -5,6 +5,11 @@ use pitot_results::receipts::Receipts;
 
 /// Observes a run, and may end it early.
 pub trait Watch {
+    /// The measured part has not begun yet. Told a few times a second.
+    fn preparing(&mut self, stage: Preparing) {
+        let _ = stage;
+    }
+
     /// All connections have been tried. When to start, which must not be before `earliest`; `None` ends the run.
     fn start(&mut self, earliest: Nanos) -> Option<Nanos> {
         Some(earliest)
@@ -34,6 +39,23 @@ pub trait Watch {
     fn interrupted(&mut self) -> bool {
         false
     }
+}
+
+/// What comes before the measured part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preparing {
+    /// Connections are opened.
+    Opening {
+        /// Tried so far.
+        opened: u64,
+        /// All that are opened before the start.
+        of: u64,
+    },
+    /// The load runs and is not measured.
+    WarmUp {
+        /// Time until the measured part begins.
+        left: Nanos,
+    },
 }
 
 /// How far a run has come.

@@ -36,6 +36,7 @@ mod printable;
 mod printed;
 pub mod receipts;
 pub mod serve;
+pub mod stderr;
 mod time;
 mod verdict;
 

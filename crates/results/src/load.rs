@@ -72,11 +72,14 @@ pub struct LoadResult {
     /// What the protocol counted by itself in the whole run, such as hits and misses of a cache.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub protocol: BTreeMap<String, u64>,
+    /// Where the first redirect led that was not followed, in the server's words (HTTP/1.1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirects_to: Option<String>,
     /// Which requests were acknowledged, where each had a name of its own (`--receipts`); in the warm-up too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipts: Option<Receipts>,
     /// When the last reply came, seconds from the start of the measured part, if the server answered nothing from then to
-    /// the end; `None` if it answered to the end, or never.
+    /// the end; 0 if it never answered, and `None` if it answered to the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unanswered_since_s: Option<f64>,
     /// The measured part by the second.

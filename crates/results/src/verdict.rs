@@ -31,7 +31,8 @@ pub enum VerdictKind {
     NetworkBound,
     /// The rate that was asked for was not reached: arrivals were missed.
     RateMissed,
-    /// Something else used the CPUs, or the hypervisor took them away. Only the lab sees this.
+    /// Something else used the CPUs, or the hypervisor took them away. `pitot load` sees it of its own threads only, and does not
+    /// see who it was.
     Noisy,
     /// There is nothing to judge: a program died, hung or answered nothing right.
     Failed,

@@ -131,6 +131,7 @@ fn load_result() -> LoadResult {
             sha256: "ed".into(),
             connections: vec![Acknowledged { connection: "receipt-1".into(), numbers: vec![(1, 2)] }],
         }),
+        redirects_to: Some("/there".into()),
         unanswered_since_s: Some(2.5),
         pages: Some(Pages {
             begun: 1,

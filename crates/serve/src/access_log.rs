@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use pitot_meter::Nanos;
 use pitot_proto::{LogSink, Tick};
+use pitot_results::stderr;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{self, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -115,7 +116,10 @@ impl AccessLog {
         let (now, said) = (pitot_meter::now(), self.said.load(Relaxed));
         if said == 0 || now >= Nanos(said) + SAY_AGAIN {
             self.said.store(now.0, Relaxed);
-            eprintln!("pitot: {all} lines of the access log were dropped: {e}\n  {}", cure(&e));
+            stderr::line(format_args!(
+                "pitot: {all} lines of the access log were dropped: {e}\n  {}",
+                cure(&e)
+            ));
         }
         dropped
     }

@@ -5,6 +5,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use pitot_results::stderr;
 use pitot_sys::limits;
 
 use crate::counters::{Count, WorkerCounters};
@@ -49,13 +50,16 @@ impl Admission {
 
     fn warn(&self, has_room: bool) {
         if has_room {
-            eprintln!("pitot: connections beyond --max-connections {} are closed", self.connections_max);
+            stderr::line(format_args!(
+                "pitot: connections beyond --max-connections {} are closed",
+                self.connections_max
+            ));
         } else {
-            eprintln!(
+            stderr::line(format_args!(
                 "pitot: connections are closed because a process may have only {} descriptors\n  \
                  raise the limit with ulimit -n, or spread them over processes with --model preloop",
                 limits::descriptors()
-            );
+            ));
         }
     }
 }

@@ -5,6 +5,8 @@
 //! completion) and one model on an async runtime drive the same [`Connection`](pitot_proto::Connection), which performs
 //! no I/O itself. [`run`] runs the server of a [`ServePlan`].
 #![forbid(unsafe_code)]
+// They panic when nobody reads, and a panic ends the server: `pitot_results::stderr` does not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod access_log;
 mod address;

@@ -3,6 +3,7 @@
 //! Each file wraps one corner of the kernel and nothing of it leaks: callers hold owned descriptors, tokens and
 //! buffers. What this kernel or this user may not do is a value, [`Unavailable`], that names the cause and the cure.
 
+pub mod access;
 pub mod affinity;
 pub mod clock;
 pub mod connect;

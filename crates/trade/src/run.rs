@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::usage;
 use serde_json::{Value as Json, json};
@@ -212,7 +212,9 @@ fn serve(
         if let Some(cluster) = &mut cluster {
             match cluster.revive() {
                 Ok(false) => {}
-                Ok(true) => eprintln!("pitot: PostgreSQL ended by itself and was started again"),
+                Ok(true) => {
+                    stderr::line(format_args!("pitot: PostgreSQL ended by itself and was started again"));
+                }
                 Err(e) => {
                     failed = Some(e);
                     break;

@@ -8,7 +8,7 @@ use clap::Args;
 use pitot_bus::{Agent, Running, Trouble, TrustedKey, Work, is_name};
 use pitot_host::Fingerprint;
 use pitot_lab::Guardian;
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::spawn;
 
@@ -71,7 +71,7 @@ impl OnBus {
             "fingerprint": digest(&host),
         });
         let agent = Agent { connection: &connection, name: &name, about, trusted: &trusted, tell };
-        eprintln!("the agent `{name}` waits for jobs");
+        stderr::line(format_args!("the agent `{name}` waits for jobs"));
         let mut parts =
             Parts { pitot: own_path()?, dir: guardian.dir().to_owned(), number: 0, waits: !self.no_wait };
         agent.serve(&mut parts, &stop)?;

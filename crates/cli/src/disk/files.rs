@@ -10,7 +10,7 @@ use pitot_disk::file_system;
 use pitot_disk::files::{self, FilesError, FilesPlan, Phase, PhaseReport, SizeReport};
 use pitot_meter::units;
 use pitot_results::disk::{DiskFiles, FILES, FilesOfSize, FilesOptions, FilesPhase, SCHEMA};
-use pitot_results::{Failure, Latency, rfc3339};
+use pitot_results::{Failure, Latency, rfc3339, stderr};
 
 use super::output::{residency, size};
 use super::signals::stop_on_signals;
@@ -85,7 +85,7 @@ impl Files {
 fn run(plan: &FilesPlan, stop: &AtomicBool, quiet: bool) -> Result<Vec<SizeReport>, Failure> {
     let report = |bytes, elapsed| {
         if !quiet {
-            eprintln!("{}: {elapsed}", size(bytes));
+            stderr::line(format_args!("{}: {elapsed}", size(bytes)));
         }
     };
     files::run(plan, stop, report).map_err(|error| {

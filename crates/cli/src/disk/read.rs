@@ -14,7 +14,7 @@ use pitot_meter::{Nanos, units};
 use pitot_results::disk::{
     DiskRead, READ, ReadCache, ReadCpu, ReadErrors, ReadOptions, ReadRun, ReadSet, SCHEMA, SkippedEngine,
 };
-use pitot_results::{Failure, Latency, rfc3339};
+use pitot_results::{Failure, Latency, rfc3339, stderr};
 
 use super::output::{residency, size};
 use super::signals::stop_on_signals;
@@ -334,7 +334,7 @@ fn measure(
     let mut outcomes = Vec::new();
     for plan in plans {
         if !quiet && plans.len() > 1 {
-            eprintln!("{} ...", plan.engine.name);
+            stderr::line(format_args!("{} ...", plan.engine.name));
         }
         outcomes.push(match bench::run(plan, set, stop) {
             Ok(report) => Outcome::Measured(Box::new((plan.clone(), report))),

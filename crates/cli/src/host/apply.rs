@@ -10,7 +10,7 @@ use pitot_host::check::Facts;
 use pitot_host::journal::{self, Applied, Journal, Wanted};
 use pitot_host::setting;
 use pitot_meter::{Nanos, units};
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 use serde_json::json;
 
 use super::changes::{of_profile, of_rule, of_setting, profile};
@@ -84,10 +84,10 @@ impl Apply {
         let path = self.journal.clone().unwrap_or_else(journal::place);
         let mut journal = Journal::create(machine, &path)?;
         if journal.changes_of_earlier_boot() > 0 {
-            eprintln!(
+            stderr::line(format_args!(
                 "pitot: the journal held {} of an earlier boot, gone with it",
                 units::counted(journal.changes_of_earlier_boot() as u64, "change", "changes")
-            );
+            ));
         }
         let batch = journal::new_batch();
         if let Some(after) = self.undo_after {

@@ -1,12 +1,12 @@
 //! The words of a command line as a result keeps them, so that a run can be repeated from it.
 
 use clap::Command;
-use pitot_load::{MASK, is_secret};
+use pitot_load::{MASK, is_secret, without_secrets};
 use pitot_proto::client::Url;
 use serde_json::{Value, json};
 
 /// Options about this run's own output or its workers: a repetition has its own.
-const OWN: &[&str] = &["--json", "--csv", "--hlog", "--worker", "--share", "--keep-secrets"];
+const OWN: &[&str] = &["--json", "--csv", "--hlog", "--worker", "--share", "--keep-secrets", "--progress"];
 
 /// A command line, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,13 +85,18 @@ impl Words {
                     Some((header, _)) if is_secret(header) => format!("{header}: {MASK}"),
                     _ => value.clone(),
                 },
+                "--form" => match value.split_once('=') {
+                    Some((field, _)) if is_secret(field) => format!("{field}={MASK}"),
+                    _ => value.clone(),
+                },
+                "--path" => without_secrets(value),
                 _ => value.clone(),
             });
             (name.clone(), value)
         };
         let url = self.url.as_ref().map(|url| match Url::without_user_info(url) {
-            shown if shown == *url => shown,
-            shown => shown.replacen("://", &format!("://{MASK}@"), 1),
+            shown if shown == *url => without_secrets(&shown),
+            shown => without_secrets(&shown).replacen("://", &format!("://{MASK}@"), 1),
         });
         Words { url, options: self.options.iter().map(mask).collect() }
     }

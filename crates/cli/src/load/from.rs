@@ -76,6 +76,7 @@ pub(super) fn load(file: &Path, given: &[String]) -> Result<Load, Failure> {
     load.repeats = Some(Box::new(Repeats {
         words: kept,
         body: asked["body"]["sha256"].as_str().map(str::to_owned),
+        requests: result["options"]["requests_from"]["sha256"].as_str().map(str::to_owned),
         file: file.display().to_string(),
     }));
     Ok(load)
@@ -88,15 +89,25 @@ pub(super) struct Repeats {
     pub(super) words: Vec<String>,
     /// The digest of the body, if there was one.
     body: Option<String>,
+    /// That of the file of requests, if there was one.
+    requests: Option<String>,
     file: String,
 }
 
 impl Repeats {
-    /// One line if the body is another one than that of the run before, as it may be if it comes from a file.
-    pub(super) fn notice(&self, body: &Value) -> Option<String> {
-        let before = self.body.as_deref()?;
-        let now = body["sha256"].as_str();
-        (now != Some(before)).then(|| {
+    /// One line if the body, or the file of requests, is another one than that of the run before, as it may be if it
+    /// comes from a file. `requests_from` says where the requests of this run come from.
+    pub(super) fn notice(&self, body: &Value, requests_from: &Value) -> Option<String> {
+        let changed = |before: &Option<String>, now: &Value| {
+            before.clone().filter(|before| now["sha256"].as_str() != Some(before.as_str()))
+        };
+        if let Some(before) = changed(&self.requests, requests_from) {
+            return Some(format!(
+                "the file of requests is another one than that of {} (SHA-256 {before}): name the same to repeat it",
+                self.file
+            ));
+        }
+        changed(&self.body, body).map(|before| {
             format!(
                 "the body is another one than that of {} (SHA-256 {before}): give the same with --body-file to repeat it",
                 self.file
@@ -118,12 +129,13 @@ fn read(file: &Path) -> Result<Value, Failure> {
 
 /// Leaves out what is masked and given anew; the rest cannot be repeated.
 fn without_masks(file: &Path, before: &mut Words, given: &Words) -> Result<(), Failure> {
-    let gives = |name: &str, header: Option<&str>| {
+    let gives = |name: &str, part: Option<&str>| {
         let mut options = given.options.iter().filter(|(n, _)| n == name);
-        options.any(|(_, value)| match (header, value) {
-            (Some(header), Some(value)) => {
-                value.split(':').next().is_some_and(|name| name.trim().eq_ignore_ascii_case(header.trim()))
-            }
+        options.any(|(_, value)| match (part, value) {
+            (Some(part), Some(value)) => value
+                .split([':', '='])
+                .next()
+                .is_some_and(|name| name.trim().eq_ignore_ascii_case(part.trim())),
             _ => true,
         })
     };
@@ -151,10 +163,27 @@ fn without_masks(file: &Path, before: &mut Words, given: &Words) -> Result<(), F
                     );
                 }
             }
+            ("--form", Some(start)) => {
+                let field = start.split('=').next().unwrap_or_default();
+                if !gives("--form", Some(field)) {
+                    return lost(
+                        &format!("the field {field}"),
+                        format!("give it with --form '{field}=VALUE'"),
+                    );
+                }
+            }
+            ("--path", _) if value.as_deref().is_some_and(has_masked_parameter) => {
+                if !gives("--path", None) {
+                    return lost("a parameter of a path", "give the path with --path".into());
+                }
+            }
             _ => kept.push((name, value)),
         }
     }
     before.options = kept;
+    if given.url.is_none() && before.url.as_deref().is_some_and(has_masked_parameter) {
+        return lost("a parameter of the URL", "give the URL once more".into());
+    }
     let masked_url = before.url.as_ref().is_some_and(|url| url.contains(&format!("://{MASK}@")));
     if masked_url && given.url.is_none() {
         if !gives("--basic-auth", None) {
@@ -166,6 +195,11 @@ fn without_masks(file: &Path, before: &mut Words, given: &Words) -> Result<(), F
         before.url = before.url.as_ref().map(|url| url.replacen(&format!("{MASK}@"), "", 1));
     }
     Ok(())
+}
+
+/// Whether a parameter of a query is masked.
+fn has_masked_parameter(target: &str) -> bool {
+    target.split_once('?').is_some_and(|(_, query)| query.contains(&format!("={MASK}")))
 }
 
 #[cfg(test)]
@@ -200,11 +234,12 @@ mod tests {
 
     #[test]
     fn secrets_are_masked() {
-        let line =
-            "http://me:s3cret@h/ --basic-auth a:s3cret -HAuthorization:s3cret -H Cookie:a=s3cret -H X:y";
+        let line = "http://me:s3cret@h/?key=s3cret --basic-auth a:s3cret -HAuthorization:s3cret -H Cookie:a=s3cret -H X:y \
+             -H X-Session-Id:s3cret --form password=s3cret --path /a?token=s3cret=3 --form a=b";
         let masked = words(&split(line)).recorded(false);
         assert!(!format!("{masked:?}").contains("s3cret"), "{masked:?}");
-        assert_eq!(masked.url.as_deref(), Some("http://***@h/"));
+        assert_eq!(masked.url.as_deref(), Some("http://***@h/?key=***"));
+        assert!(masked.options.contains(&("--form".into(), Some("a=b".into()))));
         assert!(masked.options.contains(&("--header".into(), Some("X:y".into()))));
     }
 
@@ -238,6 +273,9 @@ mod tests {
             ("http://h/ -H Cookie:a", "-H cookie:b"),
             ("http://h/ --basic-auth a:b", "--basic-auth c:d"),
             ("http://a:b@h/", "--basic-auth c:d"),
+            ("http://h/?token=a", "http://h/?token=b"),
+            ("http://h/ --path /a?key=b", "--path /a?key=c"),
+            ("http://h/ --form password=a", "--form password=b"),
         ] {
             let file = result(line);
             let refused = load(file.path(), &[]).unwrap_err();

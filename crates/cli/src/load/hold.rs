@@ -115,6 +115,7 @@ fn open(session: &mut Session, group: &str, load: &Load, read_at: Nanos) -> Resu
         ("--hlog", load.hlog.is_some()),
         ("-L", load.latency),
         ("--timeline", load.timeline),
+        ("--progress", load.progress.is_some()),
         ("--keep-secrets", load.keep_secrets),
         ("--from", load.from.is_some()),
         ("--worker", load.worker.is_some()),

@@ -8,6 +8,10 @@ use pitot_load::ReachOptions;
 
 #[derive(Debug, Args)]
 pub(super) struct Reach {
+    /// Ask for this host instead of the URL's, which still says where to connect to: in the Host header (:authority of HTTP/2),
+    /// and with TLS in the name that is sent (SNI) and that the certificate must be for.
+    #[arg(long, value_name = "NAME[:PORT]", help_heading = "Connections")]
+    host: Option<String>,
     /// Connect to ADDRESS for this name and port, HOST:PORT:ADDRESS, and send the name all the same; may be given several
     /// times.
     #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = "Connections")]
@@ -23,6 +27,11 @@ pub(super) struct Reach {
 
 impl Reach {
     pub(super) fn options(&self) -> ReachOptions {
-        ReachOptions { resolve: self.resolve.clone(), unix: self.unix.clone(), resolver: self.resolver }
+        ReachOptions {
+            host: self.host.clone(),
+            resolve: self.resolve.clone(),
+            unix: self.unix.clone(),
+            resolver: self.resolver,
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! Options for connections that behave as a browser's do: cookies and redirects.
 
+use std::time::SystemTime;
+
 use clap::Args;
 use pitot_proto::client::VisitOptions;
 
 #[derive(Debug, Args)]
 pub(super) struct Visit {
     /// Keep the cookies that replies set, for each connection by itself, or each stream of HTTP/2, and send them back: name,
-    /// value and Path; Max-Age=0 deletes. They outlive the TCP connections that replace each other. A Cookie header of -H is what each
+    /// value and Path; Max-Age=0, and an Expires in the past, delete. They outlive the TCP connections that replace each other. A Cookie header of -H is what each
     /// connection begins with.
     #[arg(long, help_heading = "Requests")]
     cookies: bool,
@@ -19,6 +21,7 @@ pub(super) struct Visit {
 
 impl Visit {
     pub(super) fn options(&self) -> VisitOptions {
-        VisitOptions { cookies: self.cookies, follow: self.follow }
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        VisitOptions { cookies: self.cookies, follow: self.follow, now_s: now.as_secs() }
     }
 }

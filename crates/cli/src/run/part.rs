@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pitot_lab::{Guardian, Part, RunLock, RunState, Setting, check_part, run_part};
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 
 use crate::catalog::catalog;
 
@@ -41,7 +41,7 @@ pub(super) fn run(
     // What is in a guest or a sandbox runs on behalf of a run that has the lock.
     let lock = match waits {
         true => RunLock::wait(&part.name, stop, &mut |other| {
-            eprintln!("waiting for another run of Pitot to end ({other})");
+            stderr::line(format_args!("waiting for another run of Pitot to end ({other})"));
         })
         .ok_or_else(stopped)?,
         false => RunLock::take(&part.name),

@@ -1,8 +1,9 @@
 //! Progress of a run on stderr: one line that changes on a terminal, a line for each step elsewhere.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use pitot_lab::{Finished, Progress, Repetition, VerdictKind, metric};
+use pitot_results::stderr;
 
 use super::minutes;
 
@@ -20,34 +21,37 @@ impl Display {
         let count = format!("[{:>width$}/{}]", news.number, news.total, width = news.total.to_string().len());
         let left = minutes(news.left_s);
         match (news.trial, news.finished) {
-            (true, None) if self.terminal => eprint!("\r\x1b[Ktrying {count} {}", news.label),
-            (false, None) if self.terminal => eprint!("\r\x1b[K{count} {}  {left} left", news.label),
+            (true, None) if self.terminal => {
+                stderr::raw(format_args!("\r\x1b[Ktrying {count} {}", news.label));
+            }
+            (false, None) if self.terminal => {
+                stderr::raw(format_args!("\r\x1b[K{count} {}  {left} left", news.label));
+            }
             (_, None) => {}
             (true, Some(Finished::Repetition(tried))) => self.show_given_up(news.label, tried),
             (_, Some(finished)) => {
                 let (outcome, failed) = outcome(finished);
                 let line = format!("{count} {}{outcome}", news.label);
                 match (self.terminal, failed) {
-                    (true, true) => eprintln!("\r\x1b[K{line}"),
-                    (true, false) => eprint!("\r\x1b[K{line}  {left} left"),
-                    (false, _) => eprintln!("{line}  {left} left"),
+                    (true, true) => stderr::line(format_args!("\r\x1b[K{line}")),
+                    (true, false) => stderr::raw(format_args!("\r\x1b[K{line}  {left} left")),
+                    (false, _) => stderr::line(format_args!("{line}  {left} left")),
                 }
             }
         }
-        let _ = io::stderr().flush();
     }
 
     fn show_given_up(&self, label: &str, tried: &Repetition) {
         self.clear();
-        eprintln!("{label} cannot be measured: {}", tried.verdict.reason);
+        stderr::line(format_args!("{label} cannot be measured: {}", tried.verdict.reason));
         if let Some(line) = tried.telling_line() {
-            eprintln!("  it printed: {line}");
+            stderr::line(format_args!("  it printed: {line}"));
         }
     }
 
     pub(crate) fn clear(&self) {
         if self.terminal {
-            eprint!("\r\x1b[K");
+            stderr::raw(format_args!("\r\x1b[K"));
         }
     }
 }

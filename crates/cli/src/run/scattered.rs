@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pitot_bus::{Connection, Coordinator, Event, SigningKey};
 use pitot_lab::{Arrival, Carrier, Guardian, Outcome, Part, Plan, Prepared, RunState, Setting};
 use pitot_lab::{prepare_elsewhere, resume_scattered};
-use pitot_results::{Failure, printable};
+use pitot_results::{Failure, printable, stderr};
 
 use crate::bus::tell;
 use crate::catalog::catalog;
@@ -99,10 +99,10 @@ impl Carrier for OnBus<'_> {
     fn begin(&mut self, run: &str) -> Result<(), Failure> {
         let coordinator = Coordinator::new(self.connection, self.key, run, tell);
         match &coordinator.agents()[..] {
-            [] => eprintln!(
+            [] => stderr::line(format_args!(
                 "no agent is on the bus; waiting for the first: pitot agent --bus URL --trust {}",
                 self.key.public()
-            ),
+            )),
             agents => tell(&format!("agents on the bus: {}", agents.join(", "))),
         }
         self.coordinator = Some(coordinator);

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use pitot_meter::units::{self, grouped};
+use pitot_results::stderr;
 use pitot_soak::run::{LoadStatus, Status};
 
 pub(super) struct View {
@@ -13,7 +14,7 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn new(title: &str) -> View {
-        eprintln!("{title}");
+        stderr::line(title);
         View { is_terminal: std::io::stderr().is_terminal(), drawn: 0 }
     }
 

@@ -11,7 +11,7 @@ use pitot_lab::Plan;
 use pitot_lab::metric;
 use pitot_lab::tune::{Bounds, WantedSetting, read_settings, search};
 use pitot_meter::{Nanos, Random, units};
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 
 use super::answer::{Answer, json, text};
 use super::candidates::{candidates, not_as_found};
@@ -92,12 +92,12 @@ impl Search {
         let folder = self.folder()?;
         let count = tried.len();
         let within_s = Duration::from_nanos(self.within.0).as_secs_f64();
-        eprintln!(
+        stderr::line(format_args!(
             "{} and their combinations, within {}; run files go to {}",
             units::counted(count as u64, "setting", "settings"),
             run::minutes(within_s),
             folder.display()
-        );
+        ));
         let mut experiment = OnThisMachine {
             plan,
             source,

@@ -47,12 +47,49 @@ fn on_a_terminal_the_view_is_drawn_in_place_with_the_errors_by_kind() {
 #[test]
 fn where_there_is_no_terminal_lines_are_plain() {
     let server = Server::start(sometimes_wrong);
-    let output = load(&[&[&*server.url("/")][..], &RUN].concat());
+    let url = server.url("/");
+    let run = [&[&*url][..], &RUN].concat();
+    let output = load(&[&run[..], &["--progress", "1s"]].concat());
     let (summary, error) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{summary}{error}");
     assert!(
         !summary.contains('\x1b') && !error.contains('\x1b') && !error.contains('\r'),
         "{summary}{error}"
     );
-    assert!(!error.contains("so far"), "{error}");
+    let lines: Vec<&str> = error.lines().collect();
+    assert!(lines.len() == 2 || lines.len() == 3, "{error}");
+    for (n, line) in lines.iter().enumerate() {
+        assert!(line.starts_with(&format!("{} s: ", n + 1)), "{error}");
+        assert!(
+            line.contains(" rps  p50 ") && line.contains("  errors ") && line.contains("open 2"),
+            "{error}"
+        );
+    }
+    // A program that reads the result gets them only where it asks, and nobody does in a short run.
+    for quiet in [&["--json", "-"][..], &["--progress", "0s"], &[]] {
+        let output = load(&[&run[..], quiet].concat());
+        assert_eq!(text(&output.stderr), "", "{quiet:?}");
+    }
+}
+
+#[needs("script")]
+#[test]
+fn on_a_terminal_the_warm_up_is_shown() {
+    let server = Server::start(ok);
+    let pitot = env!("CARGO_BIN_EXE_pitot");
+    let command = format!("{pitot} load {} -d 100ms --warmup 1500ms -c2", server.url("/"));
+    let directory = tempfile::tempdir().unwrap();
+    let typescript = directory.path().join("typescript");
+    let output = Command::new("script")
+        .args(["-q", "-e", "-c", &command])
+        .arg(&typescript)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .output()
+        .unwrap();
+    let shown = std::fs::read_to_string(&typescript).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    assert!(shown.contains("warm-up: 2 s left") && shown.contains("warm-up: 1 s left"), "{shown:?}");
+    let last = shown.rsplit("\x1b[J").next().unwrap();
+    assert!(last.contains("replies") && !last.contains("warm-up"), "{last:?}");
 }

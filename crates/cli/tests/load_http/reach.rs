@@ -19,6 +19,23 @@ fn a_name_of_the_internet_leads_to_this_machine() {
 }
 
 #[test]
+fn a_host_that_is_asked_for_takes_the_place_of_the_address() {
+    for http in ["1.1", "2"] {
+        let server = Server::start(ok);
+        let url = server.url("/a");
+        for host in ["www.example.com", "www.example.com:81", "[::1]:9"] {
+            let result = json(&[&url, "-n", "1", "--host", host, "--http", http]);
+            assert_eq!(result["requests"]["ok"], 1);
+            assert_eq!(server.seen().last().unwrap().header("host"), Some(host), "{http}");
+        }
+    }
+    let url = "http://127.0.0.1:9/";
+    assert!(refused(&[url, "--host", "a b"]).contains("is not a host"));
+    assert!(refused(&[url, "--host", "a", "-H", "Host: b"]).contains("say the same twice"));
+    assert!(refused(&["redis://127.0.0.1:9/", "--host", "a"]).contains("no effect"));
+}
+
+#[test]
 fn a_socket_of_the_file_system_is_a_target_of_both_engines() {
     let directory = tempfile::tempdir().unwrap();
     for engine in ["epoll", "uring"] {
@@ -34,7 +51,9 @@ fn a_socket_of_the_file_system_is_a_target_of_both_engines() {
     let missing = directory.path().join("missing");
     let output = load(&["http://h/", "-d", "200ms", "--unix", missing.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("ENOENT"), "{}", text(&output.stderr));
+    let error = text(&output.stderr);
+    assert!(error.contains("from the start on: ENOENT"), "{error}");
+    assert!(error.contains(&format!("does it listen on the socket {}?", missing.display())), "{error}");
     assert!(refused(&["http://h/", "--unix", "/x", "--source", "127.0.0.0/28"]).contains("--source"));
 }
 
@@ -56,4 +75,8 @@ fn a_proxy_is_not_used_and_for_this_machine_not_even_named() {
     };
     assert_eq!(run(&server.url("/"), &[]), "");
     assert_eq!(server.seen().len(), 2);
+    // This address leads to this machine, and does not say so.
+    let port = server.address.port();
+    let said = run(&format!("http://0.0.0.0:{port}/"), &[]);
+    assert_eq!(said, format!("http_proxy is set and not used: the load goes to 0.0.0.0:{port} itself\n"));
 }

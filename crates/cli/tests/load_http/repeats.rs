@@ -41,6 +41,21 @@ fn a_result_repeats_its_run_and_further_options_take_precedence() {
 fn secrets_are_masked_and_asked_for_unless_they_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(ok);
+    let fields = ["--form", "user=me", "--form", "password=s3cret", "--path", "/a?api_key=s3cret&b=c"];
+    let some = save(
+        directory.path(),
+        "some.json",
+        &[&[&server.url("/?token=s3cret"), "-n", "1"], &fields[..]].concat(),
+    );
+    let printed = std::fs::read_to_string(&some).unwrap();
+    assert!(!printed.contains("s3cret") && printed.contains("/a?api_key=***&b=c"), "{printed}");
+    assert!(refused(&["--from", &some]).contains("which is masked"));
+    let again = [&server.url("/"), "--form", "password=s3cret", "--path", "/a?api_key=s3cret&b=c"];
+    json(&[&["--from", &*some][..], &again].concat());
+    let all = server.seen();
+    assert_eq!(all[0].line(), all[1].line());
+    assert_eq!(all[0].body, all[1].body);
+    let server = Server::start(ok);
     let url = server.url("/").replace("://", "://me:s3cret@");
     let masked = save(directory.path(), "masked.json", &[&url, "-n", "1", "-H", "Cookie: id=s3cret"]);
     let printed = std::fs::read_to_string(&masked).unwrap();
@@ -67,6 +82,39 @@ fn a_body_that_has_changed_is_pointed_out() {
     std::fs::write(&body, "two").unwrap();
     let output = load(&["--from", &first]);
     assert!(text(&output.stderr).contains("the body is another one"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn requests_of_a_file_that_has_changed_are_pointed_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(ok);
+    let url = server.url("/from-url");
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    let line = |path: &str| format!("::1 - - [10/Oct/2000:13:55:36 -0700] \"GET {path} HTTP/1.1\" 200 1\n");
+    let (wlog, wsesslog) = (format!("n,{}", path("uris")), format!("2,0,{}", path("sessions")));
+    for (name, before, after, option, value) in [
+        ("urls", "/a\n", "/b\n", "--requests", &path("urls")),
+        ("log", &line("/a"), &line("/b"), "--replay", &path("log")),
+        ("uris", "/a\0", "/b\0", "--wlog", &wlog),
+        ("sessions", "/a\n", "/b\n", "--wsesslog", &wsesslog),
+    ] {
+        write(name, before);
+        let mut arguments = vec![&*url, option, value, "-c", "1"];
+        if option == "--requests" {
+            arguments.extend(["-n", "2"]);
+        }
+        let first = save(directory.path(), "first.json", &arguments);
+        let result: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&first).unwrap()).unwrap();
+        assert_eq!(result["options"]["requests_from"]["sha256"].as_str().map(str::len), Some(64), "{option}");
+        assert!(result["options"]["asked"]["paths"].is_null(), "{option}");
+        assert_eq!(text(&load(&["--from", &first]).stderr), "", "{option}");
+        write(name, after);
+        let output = load(&["--from", &first]);
+        let error = text(&output.stderr);
+        assert!(error.contains("the file of requests is another one"), "{option}: {error}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::server::{Request, Server, ok};
-use crate::{json, refused};
+use crate::{json, load, refused, text};
 
 /// A site with a login: `/` leads there, it sets a cookie, and its last page wants it.
 fn login(request: &Request) -> String {
@@ -117,4 +117,40 @@ fn a_redirect_that_is_not_followed_is_a_reply() {
 fn what_cannot_be_is_refused() {
     assert!(refused(&["http://127.0.0.1:1/", "--follow", "1", "--pipeline", "2"]).contains("--pipeline"));
     assert!(refused(&["redis://127.0.0.1:1/", "--cookies"]).contains("no effect on redis://"));
+}
+
+#[test]
+fn a_server_that_sends_all_elsewhere_is_told_in_the_head_of_the_summary() {
+    let sends = |status: u16, to: &'static str| {
+        Server::start(move |_| {
+            format!("HTTP/1.1 {status} Moved\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n")
+        })
+    };
+    let elsewhere = "https://www.example.com/";
+    for (status, to, more, said) in [
+        (301, elsewhere, &[][..], "all replies are redirects to https://www.example.com/: load that\n"),
+        (
+            302,
+            elsewhere,
+            &["--follow", "3"],
+            "all replies are redirects to https://www.example.com/: load that\n",
+        ),
+        (
+            308,
+            "/there",
+            &["--cookies"],
+            "all replies are redirects to /there: load that, or follow it with --follow 1\n",
+        ),
+        (304, elsewhere, &[], ""),
+    ] {
+        let server = sends(status, to);
+        let url = server.url("/");
+        let output = load(&[&[&*url, "-n", "4", "-c", "2"], more].concat());
+        let summary = text(&output.stdout);
+        let head: String = summary.split_inclusive('\n').take(4).collect();
+        assert!(head.contains(said) && said.is_empty() != head.contains("redirects"), "{summary}");
+        let result = json(&[&[&*url, "-n", "4", "--processes", "2"], more].concat());
+        let told = result["redirects_to"].as_str();
+        assert_eq!(told, (status != 304).then_some(to));
+    }
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, ExtendedKeyUsagePurpose,
-    IsCa, Issuer, KeyIdMethod, KeyPair, RevocationReason, RevokedCertParams, date_time_ymd,
+    BasicConstraints, Certificate, CertificateParams, CertificateRevocationListParams, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, RevocationReason, RevokedCertParams,
+    date_time_ymd,
 };
 use tempfile::TempDir;
 
@@ -40,8 +41,12 @@ impl Pki {
     }
 
     fn issue(&self, name: &str, params: &CertificateParams) -> Identity {
+        self.write(name, |key| params.signed_by(key, &self.issuer).unwrap())
+    }
+
+    fn write(&self, name: &str, sign: impl FnOnce(&KeyPair) -> Certificate) -> Identity {
         let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let certificate = sign(&key);
         let path = |end: &str| self.folder.path().join(format!("{name}.{end}")).to_str().unwrap().to_owned();
         let identity = Identity { certificate: path("pem"), key: path("key") };
         std::fs::write(&identity.certificate, certificate.pem()).unwrap();
@@ -66,11 +71,54 @@ impl Pki {
         self.issue("server", &CertificateParams::new(["localhost".to_owned()]).unwrap())
     }
 
+    /// One whose certificate is another than it should be.
+    pub fn changed(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Identity {
+        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        change(&mut params);
+        self.issue(name, &params)
+    }
+
+    /// One that is valid in these years only.
+    pub fn valid_in(&self, years: std::ops::Range<i32>) -> Identity {
+        self.changed(&format!("from-{}", years.start), |params| {
+            params.not_before = date_time_ymd(years.start, 1, 1);
+            params.not_after = date_time_ymd(years.end, 1, 1);
+        })
+    }
+
     /// One whose certificate has expired.
     pub fn expired(&self) -> Identity {
-        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
-        (params.not_before, params.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(2002, 1, 1));
-        self.issue("expired", &params)
+        self.valid_in(2001..2002)
+    }
+
+    /// One that is for clients only.
+    pub fn for_clients(&self) -> Identity {
+        self.changed("purpose", |params| {
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        })
+    }
+
+    /// One whose certificate is that of an authority.
+    pub fn of_an_authority(&self) -> Identity {
+        self.changed("intermediate", |params| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained))
+    }
+
+    /// One that somebody has signed who only bears the authority's name.
+    pub fn forged(&self) -> Identity {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, self.folder.path().to_str().unwrap());
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let forger = Issuer::new(params, KeyPair::generate().unwrap());
+        self.write("forged", |key| {
+            CertificateParams::new(["localhost".to_owned()]).unwrap().signed_by(key, &forger).unwrap()
+        })
+    }
+
+    /// One that has signed its certificate itself.
+    pub fn self_signed(&self) -> Identity {
+        self.write("own", |key| {
+            CertificateParams::new(["localhost".to_owned()]).unwrap().self_signed(key).unwrap()
+        })
     }
 
     /// The same with a serial number, and the file of a list of the authority that has the numbers in `revoked`.

@@ -268,6 +268,82 @@ fn a_certificate_that_is_not_to_be_trusted_is_named_with_the_cure() {
 
 #[needs("nginx")]
 #[test]
+fn wrong_certificates_of_nine_kinds_are_each_named_with_their_cure() {
+    let pki = Pki::new();
+    let stranger = Pki::new();
+    let (revoked, list) = pki.numbered(7, &[7]);
+    let named = pki.changed("named", |params| {
+        params.subject_alt_names = vec![rcgen::SanType::DnsName("other.example".try_into().unwrap())];
+    });
+    let cases = [
+        (pki.expired(), "has expired", "give the server another certificate"),
+        (pki.valid_in(2998..2999), "is not valid yet", "see the clocks of both machines"),
+        (stranger.server(), "no known authority has issued", "--tls-ca"),
+        (pki.self_signed(), "is signed by itself", "--tls-ca"),
+        (named, "is for another name", "--host"),
+        (pki.for_clients(), "is not for servers", "give the server another certificate"),
+        (revoked, "is revoked", "give the server another certificate"),
+        (pki.forged(), "a signature", "give the server another certificate"),
+        (pki.of_an_authority(), "of an authority as its own", "give the server another certificate"),
+    ];
+    for (identity, said, mended) in cases {
+        let server = servers::nginx_with(&identity, "");
+        let url = format!("https://localhost:{}/bytes", server.port);
+        let (what, cure, summary) = refused(&[&url, "--tls-ca", pki.authority(), "--tls-crl", &list]);
+        assert!(what.contains(said) && cure.contains(mended), "{what} {cure}");
+        assert!(summary.lines().nth(2).is_some_and(|line| line.contains(said)), "{summary}");
+    }
+}
+
+#[needs("nginx")]
+#[test]
+fn the_host_that_is_asked_for_is_the_name_of_the_certificate() {
+    let pki = Pki::new();
+    let server = servers::nginx(&pki, "");
+    let url = format!("https://127.0.0.1:{}/bytes", server.port);
+    for engine in ["epoll", "uring"] {
+        let common = [&*url, "--tls-ca", pki.authority(), "-n", "5", "--engine", engine];
+        right(&[&common[..], &["--host", "localhost"]].concat());
+    }
+    let (what, cure, _) = refused(&[&url, "--tls-ca", pki.authority(), "--host", "other.example"]);
+    assert!(what.contains("is for another name") && cure.contains("--host"), "{what} {cure}");
+}
+
+#[needs("openssl")]
+#[test]
+fn the_host_that_is_asked_for_is_told_to_the_server() {
+    let pki = Pki::new();
+    let second = pki.server();
+    let server = servers::openssl(
+        &pki,
+        &[
+            "-www",
+            "-servername",
+            "localhost",
+            "-servername_fatal",
+            "-cert2",
+            &second.certificate,
+            "-key2",
+            &second.key,
+        ],
+    );
+    let url = format!("https://127.0.0.1:{}/", server.port);
+    right(&[&url, "--tls-ca", pki.authority(), "-c", "1", "-n", "3", "--host", "localhost"]);
+    let (what, cure, _) = refused(&[&url, "--insecure", "--host", "other.example"]);
+    assert!(what.contains("knows no host of that name") && cure.contains("--host"), "{what} {cure}");
+}
+
+#[needs("nginx")]
+#[test]
+fn http_to_a_port_of_tls_is_told() {
+    let pki = Pki::new();
+    let server = servers::nginx(&pki, "");
+    let (what, cure, _) = refused(&[&format!("http://127.0.0.1:{}/bytes", server.port)]);
+    assert!(what.contains("status-400") && cure.contains("does this port take https://?"), "{what} {cure}");
+}
+
+#[needs("nginx")]
+#[test]
 fn a_revoked_certificate_is_named_where_a_list_has_it() {
     let pki = Pki::new();
     let (identity, list) = pki.numbered(7, &[6, 7]);

@@ -53,6 +53,12 @@ fn table() -> Table {
     for (name, content) in FILES {
         fs::write(directory.path().join(name), content).unwrap();
     }
+    let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+    for (certificate, private) in [("ca.pem", "ca.key"), ("client.pem", "client.key")] {
+        let made = rcgen::generate_simple_self_signed(names.clone()).unwrap();
+        fs::write(directory.path().join(certificate), made.cert.pem()).unwrap();
+        fs::write(directory.path().join(private), made.signing_key.serialize_pem()).unwrap();
+    }
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/load-from-other-tools.md");
     let docs = fs::read_to_string(docs).unwrap();
     let mut rows = docs.lines().filter(|line| line.starts_with('|')).map(cells);
@@ -131,6 +137,9 @@ fn shortened(word: &str) -> String {
     match word {
         "30s" | "5s" | "1s" => "300ms".into(),
         "10000" => "50".into(),
+        // Processes and connections.
+        "30" => "3".into(),
+        "60" => "6".into(),
         "100,10,0.5" => "4,10,0.01".into(),
         "100,2,sessions.txt" => "4,0.01,sessions.txt".into(),
         word if word.starts_with("--wsess=") => "--wsess=4,10,0.01".into(),
@@ -144,9 +153,14 @@ fn shortened(word: &str) -> String {
 #[test]
 fn every_row_of_the_table_is_carried_out() {
     let table = table();
-    let plain = Server::start(|_| Act::Reply(200, "Set-Cookie: id=7\r\n", "hello".into()));
+    let plain = Server::start(|request| {
+        let body = if request.method == "HEAD" { "" } else { "hello" };
+        Act::Reply(200, "Set-Cookie: id=7\r\n", body.into())
+    });
     let port = plain.url().rsplit(':').next().unwrap().to_owned();
-    let tls = Serving::start(&["--listen", "127.0.0.1:0", "--tls", "self-signed"]);
+    let [certificate, key] =
+        ["ca.pem", "ca.key"].map(|name| table.directory.path().join(name).to_str().unwrap().to_owned());
+    let tls = Serving::start(&["--listen", "127.0.0.1:0", "--tls", &certificate, "--key", &key]);
     let socket = table.directory.path().join("server.sock").to_str().unwrap().to_owned();
     let _unix = Serving::start(&["--listen", &format!("unix:{socket}")]);
     for name in ["urls.txt", "targets.json", "site.har"] {

@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::client::{connect, connect_narrow, expect_pattern, reset};
 use crate::http::{Http, get, get_and_close};
 use crate::pairs::{Cell, on_every_pair};
-use crate::server::Server;
+use crate::server::{Server, serve};
 
 /// Connections of misbehaving clients, to be kept open.
 pub(crate) fn misbehaving(server: &Server) -> Vec<std::net::TcpStream> {
@@ -72,5 +72,21 @@ fn the_limit_on_connections_holds_in_all_workers_together() {
         assert_eq!((ended.count("/connections/open_peak"), ended.count("/errors/shed")), (10, 5));
         assert_eq!(ended.count("/requests"), 20);
         ended.check_connections();
+    });
+}
+
+#[test]
+fn a_warning_that_nobody_reads_ends_no_server() {
+    on_every_pair(Cell::Works, |pair| {
+        let server = Server::run_unheard(serve(pair, "http", &["--max-connections", "1"]));
+        let mut kept = Http::connect(server.addr);
+        assert_eq!(kept.get("/bytes/5").status, 200);
+        for _ in 0..3 {
+            let mut refused = connect(server.addr);
+            assert_eq!(crate::client::read_to_end(&mut refused), b"");
+        }
+        assert_eq!(kept.get("/bytes/5").status, 200);
+        drop(kept);
+        assert_eq!(server.stop().count("/errors/shed"), 3);
     });
 }

@@ -68,12 +68,23 @@ impl Server {
     }
 
     /// Starts a server by a command.
-    pub(crate) fn run(mut command: Command) -> Server {
+    pub(crate) fn run(command: Command) -> Server {
+        Server::run_with_stderr(command, Stdio::piped())
+    }
+
+    /// The same where nobody reads what the server says on stderr.
+    pub(crate) fn run_unheard(command: Command) -> Server {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        Server::run_with_stderr(command, writer.into())
+    }
+
+    fn run_with_stderr(mut command: Command, stderr: Stdio) -> Server {
         raise_descriptors();
-        let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn();
         let mut child = started.expect("the server starts");
         let stdout = lines(child.stdout.take().expect("a pipe"));
-        let stderr = lines(child.stderr.take().expect("a pipe"));
+        let stderr = child.stderr.take().map_or_else(|| channel().1, lines);
         let mut server = Server { child, addr: ([127, 0, 0, 1], 0).into(), stdout, stderr, ended: false };
         let first = server.stdout.recv_timeout(TIMEOUT);
         let ready = first.as_deref().ok().and_then(|line| line.strip_prefix("ready "));

@@ -36,6 +36,10 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     {
         (VerdictKind::NetworkBound, reason)
     } else if let Some(reason) =
+        disturbed(&figures, (client.verdict == Some(VerdictKind::Noisy)).then_some(&client.reason))
+    {
+        (VerdictKind::Noisy, reason)
+    } else if let Some(reason) =
         client_bound(&figures, (client.verdict == Some(VerdictKind::ClientBound)).then_some(&client.reason))
     {
         (VerdictKind::ClientBound, reason)
@@ -126,6 +130,13 @@ fn network_bound(figures: &Figures, names: &Names, reported: bool) -> Option<Str
         let share = percent(figures.retransmits_per_request);
         format!("{} segments were retransmitted, {share} per {}", figures.tcp_retransmits, names.unit)
     })
+}
+
+/// Something took CPU time from the load generator that is not seen here. It matters if the server could do more. `reported`:
+/// why the load generator says so, if it does.
+fn disturbed(figures: &Figures, reported: Option<&String>) -> Option<String> {
+    let reason = reported.filter(|_| figures.server_cpu_share < SERVER_BUSY)?;
+    Some(format!("the load generator reports: {reason}"))
 }
 
 /// `reported`: why the load generator says so of itself, if it does.
@@ -225,10 +236,16 @@ mod tests {
         );
         let mut held_up = load();
         held_up.client.verdict = Some(VerdictKind::ClientBound);
-        held_up.client.reason = "it waited for its CPU".into();
+        held_up.client.reason = "it started late".into();
         let spare = Resources { server_cpu_s: 1.0, server_cpus_busy_s: 1.1, ..used() };
         let found = verdict(&spare, &held_up, &[]);
+        assert_eq!(found.reason, "the load generator reports: it started late");
+        (held_up.client.verdict, held_up.client.reason) =
+            (Some(VerdictKind::Noisy), "it waited for its CPU".into());
+        let found = verdict(&spare, &held_up, &[]);
+        assert_eq!(found.kind, VerdictKind::Noisy);
         assert_eq!(found.reason, "the load generator reports: it waited for its CPU");
+        assert_eq!(verdict(&used(), &held_up, &[]).kind, VerdictKind::Valid, "the server is at its limit");
         let both = Resources { load_cpu_s: 1.95, ..used() };
         assert_eq!(
             verdict(&both, &load(), &[]).kind,

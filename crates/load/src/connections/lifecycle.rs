@@ -135,6 +135,7 @@ impl Connections {
                 s.history = outcome;
                 if self.life(slot).connect_at == ConnectAt::BeforeStart {
                     self.untried -= 1;
+                    self.gate.count_tried();
                 }
             }
             (History::Failed, _) => s.history = outcome,

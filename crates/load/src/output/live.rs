@@ -10,8 +10,8 @@ use pitot_meter::units::grouped;
 use pitot_meter::{Histogram, Nanos};
 use pitot_results::load::ErrorRow;
 
-use super::progress::progress_line;
-use crate::watch::Progress;
+use super::progress::{preparing_line, progress_line, time_or_none};
+use crate::watch::{Preparing, Progress};
 
 /// Seconds of the chart.
 const CHART_SECONDS: usize = 60;
@@ -85,6 +85,14 @@ impl Live {
         text
     }
 
+    /// Returns what draws a line about what comes before the measured part.
+    pub fn preparing(&mut self, stage: Preparing) -> String {
+        let row: String = preparing_line(stage).chars().take(self.screen.width.saturating_sub(3)).collect();
+        let text = format!("{}  {row}", self.clear());
+        self.drawn = 1;
+        text
+    }
+
     /// Erases the view, if there is one.
     pub fn clear(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
@@ -125,7 +133,7 @@ impl Live {
         let cells = |head: &str, cells: [String; 5]| {
             cells.iter().fold(format!("  {head:<12}"), |row, cell| format!("{row}{cell:>10}"))
         };
-        let time = |ns: u64| if ns == 0 { "-".to_owned() } else { Nanos(ns).to_string() };
+        let time = |ns: u64| time_or_none(Nanos(ns));
         rows.push(cells("", names.map(str::to_owned)));
         let now = [second.p50_ns, second.p95_ns, second.p99_ns, second.max_ns].map(time);
         let [p50, p95, p99, max] = now;
@@ -288,6 +296,10 @@ mod tests {
         let mut live = Live::new(Screen { width: 50, ..SCREEN });
         assert!(!draw(&mut live, 0, 10).contains('\n'));
         assert_eq!((live.clear(), live.clear()), ("\r\x1b[J".to_owned(), String::new()));
+        let opening = live.preparing(Preparing::Opening { opened: 5, of: 1000 });
+        assert_eq!(opening, "  opening connections: 5 of 1,000");
+        let warm_up = live.preparing(Preparing::WarmUp { left: Nanos::from_secs(3) });
+        assert_eq!(warm_up, "\r\x1b[J  warm-up: 3 s left");
         let mut live = Live::new(Screen { unicode: false, ..SCREEN });
         assert!(draw(&mut live, 0, 10).is_ascii());
     }

@@ -16,5 +16,5 @@ mod tls;
 pub use csv::write_csv;
 pub use intervals::Intervals;
 pub use live::{Live, Screen};
-pub use progress::{progress_line, step_line};
+pub use progress::{Lines, progress_line, step_line};
 pub use summary::{Detail, summary};

@@ -69,9 +69,43 @@ fn head(text: &mut String, result: &LoadResult) {
     );
     requests_from(text, &options["requests_from"]);
     tls::trouble(text, result);
+    silence(text, result);
+    redirects(text, result);
     if let Some(why) = &result.ended_early {
         let _ = writeln!(text, "  ended early: {why}");
     }
+}
+
+/// Since when a server that is dead has answered nothing.
+fn silence(text: &mut String, result: &LoadResult) {
+    let Some(since) = result.unanswered_since_s else { return };
+    let _ = match result.requests.completed {
+        0 => writeln!(text, "  nothing was answered from the start on"),
+        _ => writeln!(
+            text,
+            "  nothing was answered from {since:.2} s on, for the last {:.2} s of the run",
+            result.duration_s - since
+        ),
+    };
+}
+
+/// Where to look if the server sends most requests elsewhere.
+fn redirects(text: &mut String, result: &LoadResult) {
+    let Some(location) = &result.redirects_to else { return };
+    let is_redirect = |status: &u16| (301..=308).contains(status) && *status != 304;
+    let redirects: u64 =
+        result.statuses.iter().filter(|(status, _)| is_redirect(status)).map(|(_, count)| count).sum();
+    let all: u64 = result.statuses.values().sum();
+    if redirects * 2 <= all {
+        return;
+    }
+    let most = if redirects == all {
+        "all replies are redirects to"
+    } else {
+        "most replies are redirects, the first to"
+    };
+    let or = if location.starts_with('/') { ", or follow it with --follow 1" } else { "" };
+    let _ = writeln!(text, "  {most} {location}: load that{or}");
 }
 
 /// The file that the requests come from, if they do, and what was left out of it.
@@ -189,13 +223,6 @@ fn totals(text: &mut String, result: &LoadResult) {
     }
     if let Some(of_sessions) = &result.sessions {
         sessions(text, of_sessions);
-    }
-    if let Some(since) = result.unanswered_since_s {
-        let _ = writeln!(
-            text,
-            "  nothing was answered from {since:.2} s on, for the last {:.2} s of the run",
-            result.duration_s - since
-        );
     }
     if let Some(smoothness) = &result.smoothness {
         let gap = &smoothness.gap_ns;

@@ -13,6 +13,7 @@ use super::format::Format;
 use super::formats::FORMATS;
 use super::httperf::{self, Translated};
 use super::parsed::Parsed;
+use crate::asked::digest_of;
 use crate::choice::{self, Choice};
 use crate::options::Options;
 use crate::pace::Recorded;
@@ -84,7 +85,7 @@ pub(crate) fn requests(options: &Options, url: &Url, client: &ClientEntry) -> Re
 
 /// What an option of httperf asks for.
 fn of_httperf(options: &Options, translated: Translated) -> Result<Requests, Failure> {
-    let Translated { option, file, requests, sessions, count } = translated;
+    let Translated { option, file, sha256, requests, sessions, count } = translated;
     check_alone(options, option)?;
     let refused = [
         ("--requests", options.requests_file.is_some()),
@@ -99,7 +100,7 @@ fn of_httperf(options: &Options, translated: Translated) -> Result<Requests, Fai
     }
     let parsed = Parsed { requests, sessions, ..Parsed::default() };
     let name = file.as_deref().unwrap_or(Path::new(""));
-    let mut listed = listed_in(name, option, parsed);
+    let mut listed = listed_in(name, option, &sha256, parsed);
     if file.is_none() {
         listed.from = Value::Null;
     }
@@ -128,7 +129,7 @@ fn replayed(options: &Options, log: &Path, url: &Url) -> Result<Requests, Failur
         ));
     }
     let named = options.requests_format.as_deref().or(Some("log"));
-    let (format, mut parsed) = parse(log, named, url)?;
+    let (format, sha256, mut parsed) = parse(log, named, url)?;
     if parsed.seconds.is_empty() {
         return Err(Failure::misuse(
             format!("requests in the format {} have no times", format.name),
@@ -139,7 +140,10 @@ fn replayed(options: &Options, log: &Path, url: &Url) -> Result<Requests, Failur
         .notes
         .push(format!("sent at the times of the log, {speed} times as fast, evenly within each second"));
     let seconds = std::mem::take(&mut parsed.seconds).into();
-    Ok(Requests { recorded: Some(Recorded { seconds, speed }), ..listed_in(log, format.name, parsed) })
+    Ok(Requests {
+        recorded: Some(Recorded { seconds, speed }),
+        ..listed_in(log, format.name, &sha256, parsed)
+    })
 }
 
 /// A file names whole requests, which options cannot change.
@@ -157,16 +161,17 @@ fn check_alone(options: &Options, option: &str) -> Result<(), Failure> {
 
 fn from_file(options: &Options, file: &Path, url: &Url) -> Result<Requests, Failure> {
     check_alone(options, "--requests")?;
-    let (format, parsed) = parse(file, options.requests_format.as_deref(), url)?;
-    Ok(listed_in(file, format.name, parsed))
+    let (format, sha256, parsed) = parse(file, options.requests_format.as_deref(), url)?;
+    Ok(listed_in(file, format.name, &sha256, parsed))
 }
 
 /// The requests of a file, in its order.
-fn listed_in(file: &Path, format: &str, parsed: Parsed) -> Requests {
+fn listed_in(file: &Path, format: &str, sha256: &str, parsed: Parsed) -> Requests {
     Requests {
         from: json!({
             "file": content::name(file),
             "format": format,
+            "sha256": sha256,
             "requests": parsed.order.len().max(parsed.requests.len()),
             "different": parsed.requests.len(),
             "sessions": parsed.sessions.len(),
@@ -181,8 +186,8 @@ fn listed_in(file: &Path, format: &str, parsed: Parsed) -> Requests {
     }
 }
 
-/// Reads a file of requests in the format that is named, or else in the one that it shows.
-fn parse(file: &Path, format: Option<&str>, url: &Url) -> Result<(&'static Format, Parsed), Failure> {
+/// Reads a file of requests in the format that is named, or else in the one that it shows. Also the digest of the file.
+fn parse(file: &Path, format: Option<&str>, url: &Url) -> Result<(&'static Format, String, Parsed), Failure> {
     let format = match format {
         Some(name) => Some(Format::named(name).ok_or_else(|| {
             let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
@@ -200,7 +205,7 @@ fn parse(file: &Path, format: Option<&str>, url: &Url) -> Result<(&'static Forma
         let place = flaw.line.map_or_else(|| name.clone(), |line| format!("line {line} of {name}"));
         Failure::misuse(format!("{place}, read as {}: {}", format.name, flaw.what), flaw.cure)
     })?;
-    Ok((format, parsed))
+    Ok((format, digest_of(&bytes).1, parsed))
 }
 
 /// The requests that the command line names, in their order.
@@ -328,6 +333,7 @@ mod tests {
         let turn = of(&options);
         assert_eq!((turn.specs.len(), &*turn.order, turn.in_turn), (2, &[0, 1, 0][..], true));
         assert_eq!((&turn.from["format"], &turn.from["requests"]), (&"log".into(), &3.into()));
+        assert_eq!(turn.from["sha256"].as_str().map(str::len), Some(64));
         options.choice = Some("uniform".into());
         let chosen = of(&options);
         assert_eq!((chosen.specs[0].weight, chosen.order.len(), chosen.in_turn), (2.0, 0, false));

@@ -10,6 +10,7 @@ use super::content;
 use super::lines::elsewhere;
 use super::parsed::Flaw;
 use super::target::{Place, place};
+use crate::asked::digest_of;
 
 /// The most steps of a session that is made of numbers.
 const CALLS_MAX: u64 = 10_000;
@@ -34,6 +35,8 @@ pub struct SessionOptions {
 pub(super) struct Translated {
     pub(super) option: &'static str,
     pub(super) file: Option<PathBuf>,
+    /// The digest of the file.
+    pub(super) sha256: String,
     pub(super) requests: Vec<RequestSpec>,
     pub(super) sessions: Vec<SessionSpec>,
     /// Sessions or requests of the run, where limited.
@@ -114,10 +117,12 @@ fn wsesslog(text: &str, url: &Url) -> Result<Translated, Failure> {
     let count = count.trim().parse::<u64>().ok().filter(|&n| n > 0).ok_or_else(wrong)?;
     let think = seconds(think).ok_or_else(wrong)?;
     let file = Path::new(file);
-    let sessions = parse_sessions(&content::read(file)?, think, url).map_err(|flaw| named(file, flaw))?;
+    let content = content::read(file)?;
+    let sessions = parse_sessions(&content, think, url).map_err(|flaw| named(file, flaw))?;
     Ok(Translated {
         option: "--wsesslog",
         file: Some(file.to_owned()),
+        sha256: digest_of(&content).1,
         sessions,
         count: Some(count),
         requests: Vec::new(),
@@ -229,10 +234,12 @@ fn wlog(text: &str, url: &Url) -> Result<Translated, Failure> {
             ));
         }
     };
-    let requests = parse_uris(&content::read(file)?, url).map_err(|flaw| named(file, flaw))?;
+    let content = content::read(file)?;
+    let requests = parse_uris(&content, url).map_err(|flaw| named(file, flaw))?;
     Ok(Translated {
         option: "--wlog",
         file: Some(file.to_owned()),
+        sha256: digest_of(&content).1,
         count: (!again).then_some(requests.len() as u64),
         requests,
         sessions: Vec::new(),

@@ -34,6 +34,12 @@ pub trait ClientProtocol: Send + Sync {
     /// Other processes drive the same server at the same time: what it has need not be from here.
     fn get_company(&self) {}
 
+    /// Where the first redirect led that was not followed, in the server's words; `None` if there was none, or the protocol
+    /// does not look.
+    fn redirects_to(&self) -> Option<String> {
+        None
+    }
+
     /// What a TLS layer below asks the server for; `None` if the protocol has no registered name.
     fn alpn(&self) -> Option<Alpn> {
         None

@@ -5,6 +5,8 @@ pub struct VisitOptions {
     pub cookies: bool,
     /// Follow so many redirects in a row, to the same host and on the same connection; 0 for none.
     pub follow: u16,
+    /// The time of day when the run begins, seconds since 1970: a cookie that expired before is deleted.
+    pub now_s: u64,
 }
 
 impl VisitOptions {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pitot_sys::{Waker, affinity, signal};
 
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 
 use super::contract::{Listeners, Listens, Model, Workers, only_loops};
 use super::r#loop::run_loop;
@@ -61,7 +61,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         match run(worker) {
             Ok(()) => 0,
             Err(e) => {
-                eprintln!("pitot: a worker process failed: {e}");
+                stderr::line(format_args!("pitot: a worker process failed: {e}"));
                 1
             }
         }

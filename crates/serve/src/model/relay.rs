@@ -10,7 +10,7 @@ use std::time::Duration;
 use pitot_sys::{Waker, affinity, signal, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 
 use super::contract::{Listeners, Listens, Model, Workers};
 use super::r#loop::run_loop;
@@ -103,7 +103,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         match ended {
             Ok(()) => 0,
             Err(e) => {
-                eprintln!("pitot: a process of the relay failed: {e}");
+                stderr::line(format_args!("pitot: a process of the relay failed: {e}"));
                 1
             }
         }

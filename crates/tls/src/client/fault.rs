@@ -38,7 +38,8 @@ static EXPLANATIONS: &[Explanation] = &[
     e(
         "wrong-name",
         "the server's certificate is for another name than the host of the URL",
-        "write a name of the certificate in the URL, or take any with --insecure",
+        "give a name of the certificate with --host, or write it in the URL (and where it leads with --resolve), or take any \
+         with --insecure",
     ),
     e("wrong-purpose", "the server's certificate is not for servers", RENEW),
     e("revoked", "the server's certificate is revoked", RENEW),
@@ -82,7 +83,7 @@ static EXPLANATIONS: &[Explanation] = &[
     e(
         "alert-unrecognised-name",
         "the server knows no host of that name",
-        "write a name that it serves in the URL",
+        "give a name that it serves with --host, or write it in the URL (and where it leads with --resolve)",
     ),
     e(
         "alert-unknown-ca",

@@ -23,7 +23,7 @@ pub struct TlsProtocol {
 }
 
 impl TlsProtocol {
-    /// Puts TLS below a protocol. `host` is the host of the URL: the name that is sent (SNI, RFC 6066 section 3) and that
+    /// Puts TLS below a protocol. `host` is the one that is asked for: the name that is sent (SNI, RFC 6066 section 3) and that
     /// the server's certificate must be for.
     ///
     /// # Errors
@@ -77,6 +77,10 @@ impl ClientProtocol for TlsProtocol {
         let (config, certificate) = self.own_config();
         let session = UnbufferedClientConnection::new(config, self.name.clone()).map(Session::new);
         Some(Box::new(TlsPreload::new(preload, session, certificate)))
+    }
+
+    fn redirects_to(&self) -> Option<String> {
+        self.protocol.redirects_to()
     }
 
     fn alpn(&self) -> Option<Alpn> {

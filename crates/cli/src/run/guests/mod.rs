@@ -19,7 +19,7 @@ use pitot_lab::{
     Arrival, Carrier, CellServer, External, GVISOR_KERNEL, Guardian, HOST_KERNEL, KERNEL_FACTOR, KernelUse,
     Outcome, Part, Plan, Prepared, Repetition, Run as RunFile, RunState, Setting, resume_scattered,
 };
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 
 use crate::catalog::catalog;
 use crate::kernel_store::store;
@@ -81,10 +81,10 @@ impl Run {
                 let guests = Guests::of(prepared, &pitot, guardian.dir())?;
                 let note = measured_in::fit(prepared, guests.common.ground.clock())?;
                 prepared.warnings.extend(note);
-                eprintln!(
+                stderr::line(format_args!(
                     "asking {} which cells can be run there",
                     counted(guests.common.kernels.len(), "kernel")
-                );
+                ));
                 let Common { ground, kernels, .. } = &*guests.common;
                 leave_out_what_is_not(prepared, ground, kernels, stop)?;
                 guests

@@ -101,7 +101,7 @@ impl ClientConn for BrowserConn {
             return Err(Fault::Unasked);
         };
         let HttpConn { site, reader, judgement } = &mut self.http;
-        let judge = Judge { site, tag, judgement };
+        let judge = Judge { site, tag, judgement, follows: false };
         let mut watch = Watch { judge, origin: &self.pages.origin, sight: &mut self.sight };
         let (consumed, ended) = reader.receive(input, &mut watch)?;
         let progress = if ended { Progress::Reply(self.http.reply(tag)) } else { Progress::More };

@@ -1,7 +1,7 @@
 //! From the options to the bytes of each request.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::browser::{BrowserConn, Pages};
 use super::chunked::Chunked;
@@ -53,6 +53,10 @@ impl ClientProtocol for Http {
         is_named.then(|| Kept::Upload(&request.bytes[request.head_len as usize..]))
     }
 
+    fn redirects_to(&self) -> Option<String> {
+        self.site.redirects_to.get().cloned()
+    }
+
     fn alpn(&self) -> Option<Alpn> {
         // A server that knows nothing of ALPN speaks HTTP/1.1 all the same (RFC 9112 section 9.7).
         Some(Alpn { name: "http/1.1", required: false })
@@ -78,6 +82,7 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
             requests,
             choice: RequestChoice::of(options)?,
             statuses: options.expect_status.clone(),
+            redirects_to: OnceLock::new(),
         }),
     }))
 }
@@ -109,7 +114,10 @@ pub(in crate::client) fn visiting(url: &Url, options: &ClientOptions) -> Result<
     };
     let port = url.port.unwrap_or(if url.scheme == "https" { 443 } else { 80 });
     Ok(Visiting {
-        cookies: options.visit.cookies.then(|| given("cookie").map_or_else(Jar::default, Jar::of_header)),
+        cookies: options.visit.cookies.then(|| {
+            let jar = Jar::at(options.visit.now_s);
+            given("cookie").map_or(jar.clone(), |value| jar.with_header(value))
+        }),
         follow: options.visit.follow,
         origin: Origin::new(&url.scheme, &url.host, port, given("host")),
     })

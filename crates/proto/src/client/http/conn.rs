@@ -19,6 +19,8 @@ pub(super) struct Judge<'a> {
     pub(super) site: &'a Site,
     pub(super) tag: Tag,
     pub(super) judgement: &'a mut Judgement,
+    /// Whoever has the connection follows redirects.
+    pub(super) follows: bool,
 }
 
 impl ClientConn for HttpConn {
@@ -37,7 +39,7 @@ impl ClientConn for HttpConn {
         let Some(tag) = tag else {
             return Err(Fault::Unasked);
         };
-        let mut judge = Judge { site: &self.site, tag, judgement: &mut self.judgement };
+        let mut judge = Judge { site: &self.site, tag, judgement: &mut self.judgement, follows: false };
         let (consumed, ended) = self.reader.receive(input, &mut judge)?;
         let progress = if ended { Progress::Reply(self.reply(tag)) } else { Progress::More };
         Ok(Received { consumed, progress })
@@ -62,7 +64,10 @@ impl HttpConn {
 }
 
 impl Parts for Judge<'_> {
-    fn head(&mut self, head: &Head, _: &[u8]) -> bool {
+    fn head(&mut self, head: &Head, bytes: &[u8]) -> bool {
+        if (301..=308).contains(&head.status) && head.status != 304 && !self.follows {
+            self.site.redirected(bytes);
+        }
         *self.judgement = Judgement::begin(head.status, &self.site.statuses);
         self.site.requests[self.tag.0 as usize].head_only
     }

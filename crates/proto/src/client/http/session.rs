@@ -86,7 +86,10 @@ pub(in crate::client) fn compile(url: &Url, options: &ClientOptions) -> Result<C
     Ok(Compiled {
         scripts: Arc::new(scripts),
         steps: steps.into(),
-        jar: given.map_or_else(Jar::default, |(_, value)| Jar::of_header(value)),
+        jar: match given {
+            Some((_, value)) => Jar::at(options.visit.now_s).with_header(value),
+            None => Jar::at(options.visit.now_s),
+        },
     })
 }
 

@@ -1,4 +1,5 @@
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
 
 use crate::client::choice::RequestChoice;
 use crate::client::expected::Expected;
@@ -9,6 +10,35 @@ pub(super) struct Site {
     pub(super) choice: RequestChoice,
     /// Empty: everything below 400.
     pub(super) statuses: Vec<RangeInclusive<u16>>,
+    /// Where the first redirect led that was not followed.
+    pub(super) redirects_to: OnceLock<String>,
+}
+
+/// As much of a `Location` is kept, in bytes.
+const LOCATION_MAX: usize = 200;
+
+impl Site {
+    /// Keeps where a reply leads that is a redirect, if it is the first.
+    #[cold]
+    pub(super) fn redirected(&self, head: &[u8]) {
+        let value = |line: &[u8]| {
+            let colon = memchr::memchr(b':', line)?;
+            line[..colon].eq_ignore_ascii_case(b"location").then(|| line[colon + 1..].trim_ascii().to_vec())
+        };
+        if self.redirects_to.get().is_none()
+            && let Some(location) = head.split(|&b| b == b'\n').skip(1).find_map(value)
+        {
+            self.led_to(&location);
+        }
+    }
+
+    /// Keeps the place itself, if it is the first.
+    pub(super) fn led_to(&self, location: &[u8]) {
+        self.redirects_to.get_or_init(|| {
+            let shown = location.iter().filter(|b| b.is_ascii_graphic()).take(LOCATION_MAX);
+            shown.map(|&b| char::from(b)).collect()
+        });
+    }
 }
 
 /// One request as HTTP/1.1 has it.

@@ -56,13 +56,16 @@ impl ClientConn for VisitConn {
         };
         let HttpConn { site, reader, judgement } = &mut self.http;
         let request = &site.requests[tag.0 as usize];
-        let judge = Judge { site, tag, judgement };
+        let judge = Judge { site, tag, judgement, follows: self.visiting.follow > 0 };
         let mut watch = Watch { judge, request, visiting: &self.visiting, visitor: &mut self.visitor };
         let (consumed, ended) = reader.receive(input, &mut watch)?;
         if !ended {
             return Ok(Received { consumed, progress: Progress::More });
         }
         let follows = self.visitor.follow(&self.visiting, request, reader.persists(), out);
+        if let Some(location) = self.visitor.redirects.take_elsewhere() {
+            site.led_to(&location);
+        }
         let progress = if follows { Progress::More } else { Progress::Reply(self.http.reply(tag)) };
         Ok(Received { consumed, progress })
     }

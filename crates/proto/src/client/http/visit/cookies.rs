@@ -1,7 +1,10 @@
 //! The cookies of one connection (RFC 6265), which talks to one host only.
 //!
-//! A cookie is a name, a value and a path, and `Max-Age` of 0 or less deletes it. `Domain`, `Secure`, `SameSite` and
-//! `Expires` are not looked at: the host is always the same, and a run is shorter than the life of a cookie.
+//! A cookie is a name, a value and a path, and `Max-Age` of 0 or less, or else an `Expires` that was over when the run
+//! began, deletes it. `Domain`, `Secure` and `SameSite` are not looked at: the host is always the same. Nor does a cookie expire
+//! within a run, which is shorter than its life.
+
+use std::time::{Duration, SystemTime};
 
 use crate::client::outgoing::Outgoing;
 
@@ -14,6 +17,8 @@ const COOKIE_BYTES_MAX: usize = 4096;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::client) struct Jar {
     cookies: Vec<Cookie>,
+    /// The time of day when the run begins, seconds since 1970.
+    now_s: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +29,17 @@ struct Cookie {
 }
 
 impl Jar {
-    /// The cookies that a user writes into a `Cookie` header, for all paths.
-    pub(in crate::client) fn of_header(value: &str) -> Jar {
-        let mut jar = Jar::default();
+    /// An empty jar of a run that begins at that time of day, seconds since 1970.
+    pub(in crate::client) fn at(now_s: u64) -> Jar {
+        Jar { now_s, ..Jar::default() }
+    }
+
+    /// With the cookies that a user writes into a `Cookie` header, for all paths.
+    pub(in crate::client) fn with_header(mut self, value: &str) -> Jar {
         for pair in value.split(';') {
-            jar.set(pair.as_bytes(), b"/");
+            self.set(pair.as_bytes(), b"/");
         }
-        jar
+        self
     }
 
     /// Takes the value of a `Set-Cookie` field of the reply to a request for `path`.
@@ -40,14 +49,18 @@ impl Jar {
         if name.is_empty() || name.len() + value.len() > COOKIE_BYTES_MAX {
             return;
         }
-        let (mut of, mut deleted) = (default_path(path), false);
+        let (mut of, mut expired, mut aged) = (default_path(path), false, None);
         for (attribute, given) in parts.filter_map(pair) {
             if attribute.eq_ignore_ascii_case(b"path") && given.starts_with(b"/") {
                 of = given;
             } else if attribute.eq_ignore_ascii_case(b"max-age") {
-                deleted = given.starts_with(b"-") || !given.is_empty() && given.iter().all(|&b| b == b'0');
+                aged = Some(given.starts_with(b"-") || !given.is_empty() && given.iter().all(|&b| b == b'0'));
+            } else if attribute.eq_ignore_ascii_case(b"expires") {
+                expired = self.is_past(given);
             }
         }
+        // Max-Age takes precedence (RFC 6265 section 5.3).
+        let deleted = aged.unwrap_or(expired);
         let known = self.cookies.iter().position(|cookie| *cookie.name == *name && *cookie.path == *of);
         match known {
             Some(at) if deleted => drop(self.cookies.remove(at)),
@@ -60,6 +73,15 @@ impl Jar {
                 self.cookies.push(Cookie { name: name.into(), value: value.into(), path: of.into() });
             }
         }
+    }
+
+    /// Whether a date was over when the run began; one that cannot be read was not.
+    fn is_past(&self, date: &[u8]) -> bool {
+        let Ok(date) = std::str::from_utf8(date) else { return false };
+        // The form of Netscape, with dashes and four digits of the year, is none of HTTP's.
+        let read =
+            httpdate::parse_http_date(date).or_else(|_| httpdate::parse_http_date(&date.replace('-', " ")));
+        read.is_ok_and(|at| at <= SystemTime::UNIX_EPOCH + Duration::from_secs(self.now_s))
     }
 
     /// Takes all `Set-Cookie` fields of the head of a reply to a request for `path`.
@@ -152,7 +174,33 @@ mod tests {
 
     #[test]
     fn a_header_of_the_user_is_where_a_jar_begins() {
-        assert_eq!(sent(&Jar::of_header("a=b; c=d"), "/x"), "Cookie: a=b; c=d\r\n");
+        assert_eq!(sent(&Jar::default().with_header("a=b; c=d"), "/x"), "Cookie: a=b; c=d\r\n");
+    }
+
+    #[test]
+    fn an_expiry_in_the_past_deletes() {
+        // 2001-09-09 01:46:40.
+        let jar = Jar::at(1_000_000_000).with_header("a=b");
+        let after = |attributes: &str| {
+            let mut jar = jar.clone();
+            jar.set(format!("a=c; Path=/; {attributes}").as_bytes(), b"/");
+            sent(&jar, "/")
+        };
+        for past in [
+            "Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+            "expires=Thu, 01-Jan-1970 00:00:01 GMT",
+            "Expires=Sunday, 09-Sep-01 01:46:40 GMT",
+            "Expires=Sun, 09 Sep 2040 01:46:40 GMT; Max-Age=0",
+        ] {
+            assert_eq!(after(past), "", "{past}");
+        }
+        for kept in [
+            "Expires=Sun, 09 Sep 2001 01:46:41 GMT",
+            "Expires=some day",
+            "Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=60",
+        ] {
+            assert_eq!(after(kept), "Cookie: a=c\r\n", "{kept}");
+        }
     }
 
     #[test]

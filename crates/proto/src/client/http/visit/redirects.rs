@@ -18,6 +18,8 @@ pub(in crate::client) struct Redirects {
     bare: bool,
     /// What the present reply says of the next request.
     next: Option<Next>,
+    /// Where the last redirect led, if that was elsewhere.
+    elsewhere: Option<Vec<u8>>,
     counts: Counts,
 }
 
@@ -91,7 +93,10 @@ impl Redirects {
             }
             let mut target = Vec::new();
             match self.base.resolve(origin, &next.location, &mut target) {
-                Place::Elsewhere | Place::Nowhere => self.counts.elsewhere += 1,
+                Place::Elsewhere | Place::Nowhere => {
+                    self.counts.elsewhere += 1;
+                    self.elsewhere = Some(next.location);
+                }
                 Place::Here if !persists => self.counts.on_closed += 1,
                 Place::Here if self.followed == max => self.counts.over_limit += 1,
                 Place::Here => {
@@ -129,6 +134,11 @@ impl Redirects {
         if !self.bare {
             out.bytes(body);
         }
+    }
+
+    /// Where the last redirect led, if that was elsewhere.
+    pub(in crate::client) fn take_elsewhere(&mut self) -> Option<Vec<u8>> {
+        self.elsewhere.take()
     }
 
     /// What became of the redirects of all requests, by name.

@@ -62,11 +62,11 @@ fn right(status: u16) -> Option<Reply> {
     Some(Reply { verdict: Verdict::Right, status, persists: true })
 }
 
-const FOLLOW: VisitOptions = VisitOptions { cookies: false, follow: 2 };
+const FOLLOW: VisitOptions = VisitOptions { cookies: false, follow: 2, now_s: 0 };
 
 #[test]
 fn cookies_come_back_with_the_next_request_and_outlive_the_connection() {
-    let visit = VisitOptions { cookies: true, follow: 0 };
+    let visit = VisitOptions { cookies: true, follow: 0, now_s: 0 };
     let mut client = Client::new("POST", b"hello", visit, &[("X", "y")]);
     assert_eq!(
         client.request(),
@@ -132,7 +132,7 @@ fn what_is_not_followed_is_a_reply_like_any_other() {
 
 #[test]
 fn cookies_that_a_redirect_sets_are_sent_to_where_it_leads() {
-    let mut client = Client::new("GET", b"", VisitOptions { cookies: true, follow: 1 }, &[]);
+    let mut client = Client::new("GET", b"", VisitOptions { cookies: true, follow: 1, now_s: 0 }, &[]);
     client.request();
     let login = redirect(303, "/home").replace("Location", "Set-Cookie: s=1; Path=/home\r\nLocation");
     let (_, next) = client.reply(&login);

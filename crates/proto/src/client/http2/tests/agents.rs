@@ -38,7 +38,7 @@ fn asked(talk: &mut Talk) -> Vec<(u32, String)> {
 }
 
 fn visiting(requests: Vec<RequestSpec>, streams: u16) -> ClientOptions {
-    ClientOptions { visit: VisitOptions { cookies: true, follow: 3 }, streams, ..options(requests) }
+    ClientOptions { visit: VisitOptions { cookies: true, follow: 3, now_s: 0 }, streams, ..options(requests) }
 }
 
 fn lines(list: &[(u32, &str)]) -> Vec<(u32, String)> {
