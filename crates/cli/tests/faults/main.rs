@@ -344,7 +344,7 @@ fn has_effect(repetition: &Repetition, number: usize) -> bool {
             let mut during = samples(from, to).filter_map(of_others);
             let first = during.next();
             first
-                .zip(during.last())
+                .zip(during.next_back())
                 .is_some_and(|(first, last)| last.saturating_sub(first) > (to - from) / 10)
         }
         other => panic!("{other}"),

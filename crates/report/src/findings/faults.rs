@@ -1,4 +1,4 @@
-//! What faults did to servers: which die with one of their processes, which errors that costs their clients, and which are back first.
+//! What faults did to servers: which die with one of their processes, what was in flight and lost, and which are back first.
 
 use crate::analysis::Analysis;
 use crate::faults::{Row, median, rows};
@@ -6,6 +6,8 @@ use crate::number::{count, span};
 
 /// The fault that takes one process away.
 const KILL: &str = "kill";
+/// The phase of errors that break nothing that was under way.
+const CONNECT: &str = "connect";
 
 /// The sentences, where a run has made faults to several servers.
 pub(super) fn faults(a: &Analysis<'_>) -> Vec<String> {
@@ -36,11 +38,14 @@ fn deaths(kills: &[&Row<'_>]) -> Option<String> {
     })
 }
 
-/// What was in flight and lost: errors of the kill beyond those that there were before.
+/// What was in flight and lost: errors of the kill but those of connects, which are tried again and again while nobody is there.
 fn errors(kills: &[&Row<'_>]) -> Option<String> {
     let of = |row: &Row<'_>| {
-        let errors = row.effects.iter().map(|e| e.error_count().saturating_sub(e.errors_before) as f64);
-        Some((row.of.clone(), median(errors.collect())? as u64))
+        let lost = row.effects.iter().map(|effect| {
+            let in_flight = effect.errors.iter().filter(|(phase, _, _)| phase != CONNECT);
+            in_flight.map(|(_, _, count)| *count as f64).sum()
+        });
+        Some((row.of.clone(), median(lost.collect())? as u64))
     };
     let mut all: Vec<(String, u64)> = kills.iter().filter_map(|row| of(row)).collect();
     if all.len() < 2 {
@@ -50,7 +55,7 @@ fn errors(kills: &[&Row<'_>]) -> Option<String> {
     let told: Vec<String> =
         all.iter().map(|(name, errors)| format!("**{name}** {}", count(*errors))).collect();
     Some(format!(
-        "Errors that the kill of one process costs the clients, in the median: {}.",
+        "Requests and connections under way that the kill of one process breaks, in the median: {}.",
         told.join(", ")
     ))
 }
@@ -145,7 +150,10 @@ mod tests {
         let service = Service { first_reply_s, ..Service::default() };
         let effect = Effect {
             service: Some(service),
-            errors: vec![("receive".into(), "ECONNRESET".into(), errors)],
+            errors: vec![
+                ("receive".into(), "ECONNRESET".into(), errors),
+                ("connect".into(), "ECONNREFUSED".into(), 100),
+            ],
             ..Effect::default()
         };
         Row {
@@ -179,8 +187,8 @@ mod tests {
             sentences(&rows),
             [
                 "Dies as a whole with the process that is killed: **loop** and **thread**. Goes on: **prefork** and **fork**.",
-                "Errors that the kill of one process costs the clients, in the median: **fork** 0, **prefork** 1, **thread** 30, \
-                 **loop** 32.",
+                "Requests and connections under way that the kill of one process breaks, in the median: **fork** 0, **prefork** 1, \
+                 **thread** 30, **loop** 32.",
                 "The kill interrupts no service of **prefork** and **fork**. Back first is **loop** after 550 ms, last **thread** after \
                  650 ms.",
                 "From the begin of a fault to the first right reply, over all 2 faults together: **prefork** no time, the least; **thread** \
