@@ -248,7 +248,7 @@ pub(crate) struct Load {
     csv: Option<PathBuf>,
     /// Print one line of JSON to standard output for every TIME of the run as it goes on, and nothing else there: counts,
     /// errors by kind, and the histogram of response times. No second is kept, so that a run of days needs no more memory
-    /// than one of minutes, and the result has no series.
+    /// than one of minutes, and the result has no series. The run begins also where no connection can be opened yet.
     #[arg(long, value_name = "TIME", value_parser = whole_seconds, conflicts_with_all = ["csv", "timeline"], help_heading = "Result")]
     intervals: Option<u64>,
     /// Where standard error is no terminal, print a line about the run there every TIME, whole seconds; 0s for none.

@@ -143,7 +143,7 @@ impl ReportFormat {
 }
 
 fn open_soak(path: &Path) -> Result<Soak, Failure> {
-    Soak::open(path).map_err(|e| {
+    Soak::look(path).map_err(|e| {
         Failure::misuse(format!("{}: {e}", path.display()), "name the file of a soak (`pitot soak -o FILE`)")
     })
 }

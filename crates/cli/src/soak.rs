@@ -6,7 +6,7 @@ mod resume;
 mod status;
 mod view;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -14,9 +14,9 @@ use pitot_host::{CpuSplit, split_cpus};
 use pitot_lab::Ground;
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
-use pitot_soak::SoakFile;
 use pitot_soak::record::{Info, State};
 use pitot_soak::run::{OnDeath, OnHang, Settings};
+use pitot_soak::{Soak as Recorded, SoakFile};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::output::default_output;
@@ -30,7 +30,8 @@ use orders::Target;
 /// crash or a power cut `--resume FILE` goes on, and the time between is a gap. `pitot report FILE` works at any time. See
 /// docs/soak.md.
 ///
-/// The exit code is 0 if the whole time was run, 1 if the soak ended before, and 2 for a mistake on the command line.
+/// The exit code is 0 if the whole time was run, 1 if the soak ended before or servers have lost what they had acknowledged, and 2 for
+/// a mistake on the command line.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Soak {
@@ -42,8 +43,9 @@ pub(crate) struct Soak {
     /// How long, in time under load: 20m, 24h, 14d. [default: what the plan says]
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
     length: Option<Nanos>,
-    /// Go on with a soak that was stopped or killed, until its time is over.
-    #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["target", "server", "length", "output"])]
+    /// Go on with a soak that was stopped or killed, until its time is over. Its own command line is repeated; --pid, --restart and
+    /// --on-hang may be given anew.
+    #[arg(long, value_name = "FILE.pitot")]
     resume: Option<PathBuf>,
     /// The file to create. [default: soak and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot")]
@@ -83,9 +85,24 @@ pub(crate) struct Soak {
     /// what its threads do and what waits in its sockets. [default: what the plan says, or continue]
     #[arg(long, value_name = "WHAT", value_enum)]
     on_hang: Option<HangChoice>,
-    /// Length of the shortest intervals that are kept.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10s")]
-    interval: Nanos,
+    /// The seed from which the random moments of faults follow, instead of the plan's.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Length of the shortest intervals that are kept, in whole seconds. [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
+    interval: Option<u64>,
+}
+
+/// Length of the shortest intervals that are kept if nothing is said, seconds.
+const INTERVAL_S: u64 = 10;
+
+/// A time of at least one second, and of whole ones.
+fn whole_seconds(word: &str) -> Result<u64, String> {
+    let length = units::duration(word).map_err(|e| e.to_string())?;
+    match length.0 / 1_000_000_000 {
+        seconds if seconds > 0 && Nanos::from_secs(seconds) == length => Ok(seconds),
+        _ => Err("loads tell what they did once a second, so that it must be whole seconds: 1s, 10s".into()),
+    }
 }
 
 /// Values of `--on-hang`.
@@ -109,15 +126,46 @@ impl Soak {
         }
         match &self.resume {
             Some(path) => {
+                self.refuse_beside_resume()?;
                 // The soak goes on in the directory in which it was begun.
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                let (soak, resumed) = resume::read(&path)?;
+                let (asked, resumed) = resume::read(&path)?;
+                let soak = Soak {
+                    pid: self.pid.or(asked.pid),
+                    restart: self.restart || asked.restart,
+                    on_hang: self.on_hang.or(asked.on_hang),
+                    ..asked
+                };
                 soak.carry_out(path, Some(resumed))
             }
             None => {
                 let output = self.output.clone().unwrap_or_else(|| default_output("soak"));
                 self.carry_out(output, None)
             }
+        }
+    }
+
+    /// What a soak runs and how it is measured stays as it was: otherwise it would be another one.
+    fn refuse_beside_resume(&self) -> Result<(), Failure> {
+        let given = [
+            ("a target", self.target.is_some()),
+            ("--for", self.length.is_some()),
+            ("--output", self.output.is_some()),
+            ("--server", !self.servers.is_empty()),
+            ("--url", self.url.is_some()),
+            ("--connections", self.connections.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--load", !self.loads.is_empty()),
+            ("--fault", !self.faults.is_empty()),
+            ("--seed", self.seed.is_some()),
+            ("--interval", self.interval.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((what, _)) => Err(Failure::misuse(
+                format!("{what} cannot be given with --resume: a soak goes on as it was begun"),
+                "leave it out (--pid, --restart and --on-hang may be given anew), or begin another soak",
+            )),
         }
     }
 
@@ -135,15 +183,6 @@ impl Soak {
         };
         let target = self.target()?;
         let info = self.info(&target)?;
-        let file = match &resumed {
-            Some(resumed) => resumed.reopen(&output)?,
-            None => SoakFile::create(&output, &info).map_err(|e| {
-                Failure::misuse(
-                    format!("{} cannot be created: {e}", output.display()),
-                    "name another file with -o",
-                )
-            })?,
-        };
         let cpus = self.cpus(&target)?;
         let pitot = run::own_path()?;
         // Everything of it has ended before its report is made.
@@ -155,14 +194,38 @@ impl Soak {
                     |subject, moment: &_| resumed.as_ref().is_none_or(|soak| soak.is_due(subject, moment));
                 faults::plan(&prepared.plan, info.asked_s, &is_due, &mut orders);
             }
-            let settings = self.settings(&target, &info, resumed.as_ref(), &stop);
-            let mut view = view::View::new(&info.title);
-            pitot_soak::run::run(&ground, file, orders, settings, &mut |status| view.show(status))?
+            set_host(&target, &ground)?;
+            // A mistake in what is asked for leaves no file behind.
+            let file = match &resumed {
+                Some(resumed) => resumed.reopen(&output)?,
+                None => SoakFile::create(&output, &info).map_err(|e| {
+                    Failure::misuse(
+                        format!("{} cannot be created: {e}", output.display()),
+                        "name another file with -o",
+                    )
+                })?,
+            };
+            let mut settings = self.settings(&target, &info, resumed.as_ref(), &stop);
+            settings.cpus = [&cpus.server[..], &cpus.load].concat();
+            let mut view = view::View::new(&info.title, &output);
+            let ran = pitot_soak::run::run(&ground, file, orders, settings, &mut |status| view.show(status));
+            if ran.is_err() && resumed.is_none() {
+                remove_if_empty(&output);
+            }
+            ran?
         };
         crate::report::soak_summary_and_page(&output)?;
+        let lost = lost(&output)?;
         match state {
+            State::Complete if lost > 0 => Err(Failure::run(
+                format!(
+                    "{} that servers had acknowledged are lost",
+                    units::counted(lost, "request", "requests")
+                ),
+                format!("see when and of which load: pitot report {}", output.display()),
+            )),
             State::Complete => Ok(ExitCode::SUCCESS),
-            State::Running | State::Stopped => Err(Failure::run(
+            State::Running | State::Killed | State::Stopped => Err(Failure::run(
                 "the soak was stopped before its end; all intervals that were over are kept",
                 format!("go on with: pitot soak --resume {}", output.display()),
             )),
@@ -178,7 +241,9 @@ impl Soak {
             directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
             started_unix_s: resume::unix_s(),
             asked_s: self.length_s(target)?,
-            interval_s: (self.interval.0 / 1_000_000_000).max(1),
+            interval_s: self.interval.unwrap_or(INTERVAL_S),
+            notes: target.notes(),
+            published: target.published(),
         })
     }
 
@@ -206,6 +271,7 @@ impl Soak {
                 HangChoice::End => OnHang::End,
             },
             directory: &info.directory,
+            cpus: Vec::new(),
             stop,
         }
     }
@@ -223,6 +289,50 @@ impl Soak {
         match target {
             Target::Plan(prepared) => Ok(prepared.cpus.clone()),
             Target::Running { .. } => split_cpus(None, None),
+        }
+    }
+}
+
+/// Changes the settings of the host that the plan asks for, which are the same for all its cells.
+fn set_host(target: &Target, ground: &Ground<'_>) -> Result<(), Failure> {
+    let Target::Plan(prepared) = target else { return Ok(()) };
+    let changes = prepared.cells.first().map_or(&[][..], |cell| &cell.host);
+    ground.set_host(changes).map_err(|reason| {
+        Failure::run(format!("the host cannot be set as the plan asks: {reason}"), "see pitot host status")
+    })
+}
+
+/// Takes away the file of a soak that did not begin: the same command, corrected, is to find no file.
+fn remove_if_empty(path: &Path) {
+    let has_begun = |soak: &Recorded| {
+        !soak.intervals.is_empty() || soak.events.iter().any(|event| event.subject.is_some())
+    };
+    if Recorded::open(path).is_ok_and(|soak| !has_begun(&soak)) {
+        for end in ["", "-wal", "-shm"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(end);
+            let _ = std::fs::remove_file(name);
+        }
+    }
+}
+
+/// Requests that servers have acknowledged and lost, in the whole soak.
+fn lost(path: &Path) -> Result<u64, Failure> {
+    let soak = Recorded::open(path).map_err(|e| {
+        Failure::run(format!("{} cannot be read: {e}", path.display()), "check its permissions")
+    })?;
+    Ok(soak.loads.iter().map(|load| load.totals.lost).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_seconds;
+
+    #[test]
+    fn intervals_are_whole_seconds() {
+        assert_eq!((whole_seconds("1s"), whole_seconds("2m")), (Ok(1), Ok(120)));
+        for word in ["500ms", "1500ms", "0s", "ten"] {
+            assert!(whole_seconds(word).is_err(), "{word}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Whatever is killed with SIGKILL, a fault's own program or the lab, what the fault has done is taken back.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -116,17 +116,41 @@ fn a_server_has_its_descriptors_back_when_the_program_that_took_them_is_killed()
     is_taken_back_from("descriptors", &["--process", "all"], times());
 }
 
-#[needs("control-groups")]
-#[test]
-fn a_server_has_its_memory_back_when_the_program_that_took_it_is_killed() {
+/// Whether the fault can be made; where it cannot, it says why and what mends it.
+fn memory_can_be_limited() -> bool {
     let listed = Command::new(PITOT).args(["list", "faults", "--format", "json"]).output().unwrap();
     let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
     let memory = listed.as_array().unwrap().iter().find(|fault| fault["name"] == "memory").unwrap();
-    if memory["available"] == true {
+    let is_available = memory["available"] == true;
+    assert!(is_available || memory["cause"].is_string() && memory["cure"].is_string(), "{memory}");
+    is_available
+}
+
+#[needs("control-groups")]
+#[test]
+fn a_server_has_its_memory_back_when_the_program_that_took_it_is_killed() {
+    if memory_can_be_limited() {
         is_taken_back_from("memory", &[], times());
-    } else {
-        assert!(memory["cause"].is_string() && memory["cure"].is_string(), "{memory}");
     }
+}
+
+#[needs("control-groups")]
+#[test]
+fn a_server_that_needs_more_than_the_memory_that_is_left_is_killed() {
+    // `tail` keeps all of it, and `pipefail` is not everywhere: its own status is that of the pipeline.
+    let script = "read go; head -c 300000000 /dev/zero | tail > /dev/null; echo $?";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut server = Guard(command.spawn().unwrap());
+    if !memory_can_be_limited() {
+        return;
+    }
+    let _fault = begin("memory", &["--pid", &server.0.id().to_string(), "--bytes", "32MiB"]);
+    server.0.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    let mut status = String::new();
+    BufReader::new(server.0.stdout.as_mut().unwrap()).read_line(&mut status).unwrap();
+    // 128 and the number of SIGKILL.
+    assert_eq!(status.trim(), "137");
 }
 
 #[test]

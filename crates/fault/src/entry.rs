@@ -25,6 +25,8 @@ pub struct Fault {
     pub is_moment: bool,
     /// The whole server may die of it.
     pub may_end_server: bool,
+    /// Replies may come to an end meanwhile. Silence in one that cannot do that is the server's own.
+    pub can_silence: bool,
     /// Whether this machine and this user can make it.
     pub probe: fn() -> Result<(), Unavailable>,
     /// How it is made.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pitot_meter::{Histogram, Nanos};
 use pitot_results::load::{ErrorRow, Second, Steps};
 
-use crate::tally::{Acknowledgements, Interval, Tally, add_all_acknowledged, add_errors};
+use crate::tally::{Acknowledgements, Interval, MISSED_SECONDS_MAX, Tally, add_all_acknowledged, add_errors};
 
 /// Called for each second that all sources have reported, with its response times.
 pub(crate) type Finished<'a> = dyn FnMut(&Collector, &Second, &Histogram) + 'a;
@@ -155,9 +155,12 @@ impl Collector {
 
     /// The series with missed arrivals in the seconds in which they were due, as is known at the end only.
     pub(crate) fn series(&self) -> Vec<Second> {
-        let missed = |second: u64| self.tally.missed_by_second.get(second as usize).copied().unwrap_or(0);
+        let known = |second: u64| self.tally.missed_by_second.get(second as usize).copied().unwrap_or(0);
+        let missed = |second: &Second| {
+            if second.t_s < MISSED_SECONDS_MAX as u64 { known(second.t_s) } else { second.missed }
+        };
         let series = self.series.iter().flatten();
-        series.map(|second| Second { missed: missed(second.t_s), ..second.clone() }).collect()
+        series.map(|second| Second { missed: missed(second), ..second.clone() }).collect()
     }
 
     /// The mean number of connections open over `length`.

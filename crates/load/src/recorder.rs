@@ -13,7 +13,9 @@ use pitot_sys::{sched, usage};
 
 use crate::message::Message;
 use crate::sample::{ErrorKind, ErrorPhase, Outcome, Sample};
-use crate::tally::{Interval, StormEnd, Tally, add_acknowledged, status_class, thread_use};
+use crate::tally::{
+    Interval, MISSED_SECONDS_MAX, StormEnd, Tally, add_acknowledged, status_class, thread_use,
+};
 
 use slices::Beginning;
 pub(crate) use slices::SliceRecord;
@@ -323,10 +325,12 @@ impl Recorder {
             // It was due in an earlier second than the one in which that is known.
             let second = (intended.since(self.measure_at).0 / SECOND.0) as usize;
             let seconds = &mut self.tally.missed_by_second;
-            if seconds.len() <= second {
-                seconds.resize(second + 1, 0);
+            if second < MISSED_SECONDS_MAX {
+                if seconds.len() <= second {
+                    seconds.resize(second + 1, 0);
+                }
+                seconds[second] += 1;
             }
-            seconds[second] += 1;
         }
         measured
     }

@@ -15,6 +15,9 @@ use crate::pages::PageTally;
 use crate::sessions::SessionTally;
 use crate::steps::StepCounts;
 
+/// Missed arrivals are known by the second in which they were due for so many seconds of a run: one of days does not grow with them.
+pub(crate) const MISSED_SECONDS_MAX: usize = 86_400;
+
 /// First digits that a status may have.
 pub(crate) const STATUS_CLASSES: usize = 10;
 

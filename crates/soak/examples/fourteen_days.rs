@@ -1,15 +1,18 @@
 //! Fourteen days of a soak in some minutes: how large its file becomes, and how much memory the lab needs.
 //!
 //! `cargo run --release -p pitot-soak --example fourteen_days [FILE]`: three servers with two loads each, all figures every ten
-//! seconds, response times of eight recorded shapes. The clock is simulated; the file is the real one. Each interval is
-//! synchronised as in a real soak: a file in /dev/shm is written faster.
+//! seconds, response times of eight recorded shapes, a fault of each server every hour, and as many events of four kinds as a soak lets
+//! through, with as much evidence as it keeps. The clock is simulated; the file is the real one. Each interval is synchronised as in
+//! a real soak: a file in /dev/shm is written faster. The exit code is 1 if the file is larger than 200 MB.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use pitot_meter::{Histogram, Nanos, Random};
+use pitot_soak::events::{EVIDENCE_BYTES, REFILL_S};
 use pitot_soak::figure::FIGURES;
 use pitot_soak::file::Moment;
-use pitot_soak::record::{Info, Interval, Load, Sample, State, Subject, Totals};
+use pitot_soak::record::{Event, EventKind, Fault, Info, Interval, Load, Sample, State, Subject, Totals};
 use pitot_soak::{Soak, SoakFile};
 
 const DAYS: u32 = 14;
@@ -19,6 +22,12 @@ const LOADS: i64 = 6;
 /// Replies of a load in an interval.
 const REPLIES: u64 = 4000;
 const SHAPES: u64 = 8;
+/// Kinds of events that come without end.
+const KINDS: [EventKind; 4] =
+    [EventKind::ServerEnded, EventKind::ServerRestarted, EventKind::LoadEnded, EventKind::HangSilent];
+const FAULT_INTERVAL_S: u32 = 3600;
+/// What it must fit into.
+const LIMIT_BYTES: u64 = 200_000_000;
 
 /// Response times as a busy server has them: a narrow middle, and a tail over three decades.
 fn recorded(seed: u64) -> String {
@@ -41,12 +50,42 @@ fn memory() -> (f64, f64) {
     (of("VmHWM:"), of("VmRSS:"))
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// One event of each kind, whose evidence is as long as any.
+fn events(at_s: f64) -> Vec<Event> {
+    let event = |kind: EventKind| Event {
+        at_s,
+        until_s: None,
+        subject: Some(1),
+        kind,
+        sentence: format!("the server at {at_s} s"),
+        evidence: "thread 4711 sleeps in ep_poll\n".repeat(EVIDENCE_BYTES / 30),
+    };
+    KINDS.map(event).into()
+}
+
+/// A fault of each server.
+fn faults(at_s: f64) -> Vec<Fault> {
+    let fault = |subject: i64| Fault {
+        subject,
+        kind: "kill".into(),
+        due_s: at_s,
+        at_s,
+        until_s: Some(at_s),
+        what: "SIGKILL to process 4711 (pitot)".into(),
+        command: "pitot fault kill --pid PID --for 500ms".into(),
+        was_made: true,
+        effect: Some(Default::default()),
+        ..Fault::default()
+    };
+    (1..=SUBJECTS).map(fault).collect()
+}
+
+fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let path =
         std::env::args_os().nth(1).map_or_else(|| std::env::temp_dir().join("14d.pitot"), PathBuf::from);
     let mut file = SoakFile::create(&path, &Info { title: "14 days".into(), ..Info::default() })?;
     for id in 1..=SUBJECTS {
-        file.put_subject(&Subject { id, name: format!("server {id}"), command: String::new() })?;
+        file.put_subject(&Subject { id, name: format!("server {id}"), ..Subject::default() })?;
     }
     for id in 1..=LOADS {
         let load =
@@ -74,8 +113,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Sample { subject, figure, start_s, length_s, mean: value, min: value, max: value }
         };
         let figures = || FIGURES.iter().map(|figure| figure.name);
+        let second = n * INTERVAL_S;
+        let is_time = |interval_s: u32| second.is_multiple_of(interval_s);
         file.write(&Moment {
             now_s: start_s + length_s,
+            events: if is_time(REFILL_S as u32) { events(start_s) } else { Vec::new() },
+            faults: if is_time(FAULT_INTERVAL_S) { faults(start_s) } else { Vec::new() },
             intervals: intervals.collect(),
             totals: (1..=LOADS).map(|load| (load, totals.clone())).collect(),
             samples: (0..=SUBJECTS)
@@ -97,7 +140,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let counted: u64 = soak.intervals.iter().map(|interval| interval.completed).sum();
     let expected = LOADS as u64 * REPLIES * u64::from(DAYS * 86_400 / INTERVAL_S);
     println!("{} intervals; {counted} replies of {expected} in them", soak.intervals.len());
-    let size = std::fs::metadata(&path)?.len() as f64 / 1_048_576.0;
-    println!("{}: {size:.1} MiB", path.display());
-    Ok(())
+    let size = std::fs::metadata(&path)?.len();
+    println!(
+        "{}: {:.1} MB, {} events, {} faults",
+        path.display(),
+        size as f64 / 1e6,
+        soak.events.len(),
+        soak.faults.len()
+    );
+    if size > LIMIT_BYTES || counted != expected {
+        eprintln!("it must be at most {} MB, and hold every reply", LIMIT_BYTES / 1_000_000);
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
 }

@@ -57,6 +57,7 @@ pub const FIGURES: &[Figure] = &[
     Figure { name: "response-p50", unit: Unit::Nanoseconds, title: "p50", leaks: false },
     Figure { name: "response-p99", unit: Unit::Nanoseconds, title: "p99", leaks: false },
     Figure { name: "cpu-per-request", unit: Unit::Nanoseconds, title: "CPU time per request", leaks: false },
+    Figure { name: "cpu-server", unit: Unit::Share, title: "CPU utilisation", leaks: false },
     Figure { name: "memory-rss", unit: Unit::Bytes, title: "memory (RSS)", leaks: true },
     Figure { name: "memory-private", unit: Unit::Bytes, title: "private memory", leaks: true },
     Figure { name: "memory-pss", unit: Unit::Bytes, title: "memory (PSS)", leaks: true },
@@ -71,6 +72,8 @@ pub const FIGURES: &[Figure] = &[
     Figure { name: "page-cache", unit: Unit::Bytes, title: "the page cache", leaks: false },
     Figure { name: "memory-available", unit: Unit::Bytes, title: "available memory", leaks: false },
     Figure { name: "disk-used", unit: Unit::Bytes, title: "used disk space", leaks: true },
+    Figure { name: "memory-lab", unit: Unit::Bytes, title: "memory of the lab (RSS)", leaks: true },
+    Figure { name: "memory-loads", unit: Unit::Bytes, title: "memory of its loads (RSS)", leaks: true },
     Figure { name: "steal", unit: Unit::Share, title: "steal", leaks: false },
     Figure { name: "neighbours", unit: Unit::Share, title: "CPU time of other processes", leaks: false },
     Figure { name: "cpu-busy", unit: Unit::Share, title: "CPU time of the machine", leaks: false },
@@ -89,13 +92,18 @@ pub fn cpu_ns(server: &[&Process]) -> u64 {
     server.iter().map(|process| process.stat.ticks()).sum::<u64>() * TICK_NS
 }
 
+/// Resident memory of processes, bytes.
+pub fn resident(processes: &[&Process]) -> f64 {
+    (processes.iter().map(|process| process.stat.rss_pages).sum::<u64>() * page_bytes()) as f64
+}
+
 /// What a server's processes hold.
 pub fn held(server: &[&Process]) -> Values {
     let mut values = Values::new();
     let sum = |of: fn(&Stat) -> u64| server.iter().map(|process| of(&process.stat)).sum::<u64>();
     values.insert("processes", server.len() as f64);
     values.insert("threads", sum(|stat| stat.threads) as f64);
-    values.insert("memory-rss", (sum(|stat| stat.rss_pages) * page_bytes()) as f64);
+    values.insert("memory-rss", resident(server));
     if let Some(memory) = server.iter().map(|p| Memory::of(p.pid)).collect::<Option<Vec<_>>>() {
         values.insert("memory-private", memory.iter().map(|m| m.private_bytes).sum::<u64>() as f64);
         values.insert("memory-pss", memory.iter().map(|m| m.pss_bytes).sum::<u64>() as f64);

@@ -17,6 +17,8 @@ const UPLOAD_GRACE_S: f64 = 2.0;
 const MAIL_GRACE_S: f64 = 60.0;
 /// So many names of what is lost are told.
 const NAMES_MAX: usize = 8;
+/// So many requests are remembered that were not found yet: some 60 MB. A server that is further behind is not watched any closer.
+const MISSING_MAX: usize = 500_000;
 
 /// A request: the name of its connection, and its number there.
 type Name = (String, u64);
@@ -27,6 +29,8 @@ pub(crate) struct KeptWatch {
     /// What each load sends, without acknowledgements.
     contents: HashMap<i64, Receipts>,
     missing: BTreeMap<Name, Acknowledgement>,
+    /// Requests for which there was no room among them, since they were told of last.
+    unwatched: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,10 +62,19 @@ impl KeptWatch {
     pub(crate) fn take(&mut self, load: i64, at_s: f64, receipts: Receipts) {
         for told in &receipts.connections {
             for number in told.numbers.iter().flat_map(|(first, last)| *first..=*last) {
+                if self.missing.len() >= MISSING_MAX {
+                    self.unwatched += 1;
+                    continue;
+                }
                 self.missing.insert((told.connection.clone(), number), Acknowledgement { load, at_s });
             }
         }
         self.contents.insert(load, Receipts { connections: Vec::new(), ..receipts });
+    }
+
+    /// How many requests are not looked for since this was asked last, as too many were not there yet.
+    pub(crate) fn unwatched(&mut self) -> u64 {
+        std::mem::take(&mut self.unwatched)
     }
 
     /// Looks for what is missing, and says what is lost. At the end that is every upload that is not there; what mail of the last
@@ -190,6 +203,13 @@ mod tests {
         let last = watch.look(dir, 12.6, true).unwrap();
         assert_eq!(last.losses, [Loss { load: 7, at_s: 11.0, lost: 1, torn: 0 }]);
         assert_eq!(watch.look(dir, 100.0, true).unwrap(), Looked::default());
+    }
+
+    #[test]
+    fn what_is_remembered_has_a_bound() {
+        let mut watch = KeptWatch::default();
+        watch.take(1, 0.0, receipts(&[(0, MISSING_MAX as u64 + 6)]));
+        assert_eq!((watch.missing.len(), watch.unwatched(), watch.unwatched()), (MISSING_MAX, 7, 0));
     }
 
     #[test]

@@ -2,18 +2,15 @@
 //!
 //! Told are warnings and worse, and lines of lower priority about what a run may suffer from. Lines that come together, as the
 //! registers and the stack of an oops, are one event, whose sentence is the line that says most. A machine that logs without end
-//! must not fill the file: there is room for `BURST` events, and one more every `REFILL_S`; what is left out is counted.
+//! must not fill the file: there is room for a number of events ([`events`](crate::events)), and what is left out is counted.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
+use crate::events::Bucket;
 use crate::record::{Event, EventKind};
 
-/// Events that may come at once.
-const BURST: f64 = 100.0;
-/// Seconds until there is room for another one: 2016 in 14 days.
-const REFILL_S: f64 = 600.0;
 /// Lines that an event shows at most.
 const EVIDENCE_LINES: usize = 60;
 /// Records that one look takes at most.
@@ -45,10 +42,8 @@ const TELLING: [&str; 14] = [
 /// The kernel's log from now on.
 #[derive(Debug)]
 pub struct KernelLog {
-    log: Option<File>,
-    room: f64,
-    refilled_at_s: f64,
-    left_out: usize,
+    log: std::io::Result<File>,
+    bucket: Bucket,
 }
 
 impl KernelLog {
@@ -57,12 +52,22 @@ impl KernelLog {
         let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let log = File::options().read(true).custom_flags(nonblocking).open("/dev/kmsg");
         let log = log.and_then(|mut log| log.seek(SeekFrom::End(0)).map(|_| log));
-        KernelLog { log: log.ok(), room: BURST, refilled_at_s: 0.0, left_out: 0 }
+        KernelLog { log, bucket: Bucket::full(0.0) }
     }
 
-    /// Whether it may be read.
-    pub fn is_readable(&self) -> bool {
-        self.log.is_some()
+    /// The event that it cannot be read, if that is so.
+    pub fn unreadable(&self, now_s: f64) -> Option<Event> {
+        let e = self.log.as_ref().err()?;
+        Some(Event {
+            at_s: now_s,
+            until_s: None,
+            subject: None,
+            kind: EventKind::KernelUnreadable,
+            sentence: format!(
+                "the kernel's log (/dev/kmsg) cannot be read: {e}; what it says is not among the events"
+            ),
+            evidence: String::new(),
+        })
     }
 
     /// What it has said since the last look.
@@ -70,7 +75,7 @@ impl KernelLog {
         let mut lines = Vec::new();
         let mut record = [0; RECORD_BYTES];
         for _ in 0..MOST_AT_ONCE {
-            let Some(log) = &mut self.log else { break };
+            let Ok(log) = &mut self.log else { break };
             match log.read(&mut record) {
                 Ok(0) => break,
                 Ok(length) => lines.extend(message(&String::from_utf8_lossy(&record[..length]))),
@@ -84,15 +89,8 @@ impl KernelLog {
 
     /// At most one event of the lines of one look.
     fn admit(&mut self, lines: Vec<String>, now_s: f64) -> Option<Event> {
-        self.room = (self.room + (now_s - self.refilled_at_s) / REFILL_S).min(BURST);
-        self.refilled_at_s = now_s;
         let sentence = lines.iter().min_by_key(|line| rank(line))?.clone();
-        if self.room < 1.0 {
-            self.left_out += lines.len();
-            return None;
-        }
-        self.room -= 1.0;
-        let mut evidence = match std::mem::take(&mut self.left_out) {
+        let mut evidence = match self.bucket.take(now_s, lines.len())? {
             0 => String::new(),
             count => format!("{count} lines before it were left out\n"),
         };
@@ -128,6 +126,17 @@ fn message(record: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn unread() -> KernelLog {
+        KernelLog { log: Err(ErrorKind::PermissionDenied.into()), bucket: Bucket::full(0.0) }
+    }
+
+    #[test]
+    fn a_log_that_may_not_be_read_is_an_event() {
+        let event = unread().unreadable(3.0).unwrap();
+        assert_eq!((event.kind, event.at_s), (EventKind::KernelUnreadable, 3.0));
+        assert!(event.sentence.contains("permission denied"), "{event:?}");
+    }
+
     #[test]
     fn warnings_and_what_a_run_may_suffer_from_are_told() {
         let told = |record: &str| message(record);
@@ -143,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_log_without_end_is_cut_and_what_is_left_out_is_counted() {
-        let mut log = KernelLog { log: None, room: BURST, refilled_at_s: 0.0, left_out: 0 };
+        let mut log = unread();
         let told = (0..150).filter_map(|_| log.admit(vec!["x".into(); 5], 0.0)).count();
         assert_eq!(told, 100);
         assert_eq!(log.admit(vec!["x".into(); 3], 10.0), None);
@@ -153,7 +162,7 @@ mod tests {
 
     #[test]
     fn lines_that_come_together_are_one_event_whose_sentence_says_most() {
-        let mut log = KernelLog { log: None, room: BURST, refilled_at_s: 0.0, left_out: 0 };
+        let mut log = unread();
         assert_eq!(log.admit(Vec::new(), 1.0), None);
         let lines = ["nginx invoked oom-killer", "RAX: 0", "Out of memory: Killed process 7 (nginx)"];
         let mut lines: Vec<String> = lines.map(str::to_owned).into();

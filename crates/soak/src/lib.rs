@@ -7,6 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`kernel_log`] | what the kernel says meanwhile |
+//! | [`events`] | what keeps events few and small |
 //! | [`record`] | what a soak is, as plain data |
 //! | [`mod@file`] | the file, which stays small: old intervals are put together to longer ones |
 //! | [`run`] | the run itself |
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+pub mod events;
 mod fault;
 pub mod figure;
 pub mod file;
@@ -27,6 +29,7 @@ pub mod kernel_log;
 mod neighbours;
 pub mod record;
 pub mod run;
+mod throttle;
 
-pub use file::{SoakError, SoakFile, is_soak};
+pub use file::{SoakError, SoakFile, is_running, is_soak};
 pub use record::Soak;

@@ -45,6 +45,10 @@ pub struct Info {
     pub asked_s: f64,
     /// Length of the shortest interval that is kept, seconds.
     pub interval_s: u64,
+    /// What a reader should know of the method, from the plan.
+    pub notes: Vec<String>,
+    /// Figures that others published, in a line each.
+    pub published: Vec<String>,
 }
 
 /// Whether a soak is over.
@@ -54,6 +58,8 @@ pub enum State {
     /// It goes on, or was killed.
     #[default]
     Running,
+    /// It was killed, and can be resumed. Known by those who look at the file ([`Soak::look`]); it does not stand there.
+    Killed,
     /// It was stopped, and can be resumed.
     Stopped,
     /// All of the time is over.
@@ -70,6 +76,18 @@ pub struct Subject {
     pub name: String,
     /// The command line that started it; empty for one that was running already.
     pub command: String,
+    /// How often it ended and was started again, exact for ever.
+    pub endings: Endings,
+}
+
+/// How often a server ended by itself. Those of faults are not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Endings {
+    /// It ended, or was killed by somebody else.
+    pub deaths: u64,
+    /// It was started again.
+    pub restarts: u64,
 }
 
 /// A load.
@@ -189,7 +207,7 @@ pub struct Loss {
 }
 
 /// What kind of thing happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
     /// The lab did not run: nothing was loaded and nothing is known. No outage of the server.
@@ -198,8 +216,12 @@ pub enum EventKind {
     ServerEnded,
     /// A server was started again.
     ServerRestarted,
+    /// A server that had ended could not be started again; it is tried once more.
+    RestartFailed,
     /// A load ended before its time, and was started again.
     LoadEnded,
+    /// A helper of the loads has ended.
+    HelperEnded,
     /// A server takes connections and answers nothing.
     HangSilent,
     /// A server takes no connections: its listen queue is full.
@@ -208,15 +230,21 @@ pub enum EventKind {
     HangStopped,
     /// Replies have come to an end for a reason that was not found.
     HangNoReplies,
+    /// One of several loads of a server has no replies any more, while others have.
+    LoadUnanswered,
     /// A line of the kernel's log.
     Kernel,
+    /// The kernel's log cannot be read.
+    KernelUnreadable,
+    /// CPUs were slowed down: by heat, or by the limit of a control group.
+    Throttled,
     /// The wall clock was set.
     ClockStep,
     /// Processes that are no part of the soak used the CPUs.
     Neighbours,
     /// A server did not keep what it had acknowledged.
     Lost,
-    /// What a server keeps could not be read.
+    /// What a server keeps could not be read, or more was not there yet than is remembered.
     KeptUnreadable,
     /// A fault could not be made or taken back, or a server not be started again after it.
     FaultFailed,
@@ -276,6 +304,11 @@ impl EventKind {
     /// The kind with that word.
     pub fn of(word: &str) -> Option<EventKind> {
         serde_json::from_value(word.into()).ok()
+    }
+
+    /// Whether one that begins is told once more when it is over.
+    pub fn has_end(self) -> bool {
+        self.is_hang() || matches!(self, EventKind::LoadUnanswered | EventKind::Neighbours)
     }
 
     /// Whether it is an outage of a server.

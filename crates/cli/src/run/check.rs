@@ -39,6 +39,20 @@ pub(crate) fn check(prepared: &Prepared, name: Option<&str>) -> Result<(), Failu
     Ok(())
 }
 
+/// Parses a command as this program would, were it started with it. `place` names what the user has written of it.
+///
+/// # Errors
+/// What it would refuse.
+pub(crate) fn check_command(argv: &[String], place: &str) -> Result<(), Failure> {
+    match refusal(argv) {
+        None => Ok(()),
+        Some(Refusal { failure, .. }) if place.is_empty() => Err(failure),
+        Some(Refusal { failure, .. }) => {
+            Err(Failure { what: format!("{place}: {}", failure.what), ..failure })
+        }
+    }
+}
+
 /// What a command would say of its options.
 struct Refusal {
     /// The option, without dashes, if one is to blame.

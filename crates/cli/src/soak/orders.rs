@@ -3,11 +3,12 @@
 use pitot_host::CpuSplit;
 use pitot_lab::{Cell, Ground, Plan, Prepared, SoakPlan, prepare, suite};
 use pitot_results::Failure;
-use pitot_soak::run::{LoadOrder, Server, SubjectOrder};
+use pitot_soak::run::{LoadOrder, Server, SubjectOrder, Watched};
 
 use super::{Soak, faults};
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
+use crate::run::check::check_command;
 use crate::run::{check, plan_text};
 use crate::words;
 
@@ -34,6 +35,22 @@ impl Target {
         }
     }
 
+    /// What a reader should know of its method.
+    pub(super) fn notes(&self) -> Vec<String> {
+        match self {
+            Target::Plan(prepared) => prepared.plan.notes.clone(),
+            Target::Running(_) => Vec::new(),
+        }
+    }
+
+    /// Figures that others published, in a line each.
+    pub(super) fn published(&self) -> Vec<String> {
+        match self {
+            Target::Plan(prepared) => pitot_report::soak::published(&prepared.plan.published),
+            Target::Running(_) => Vec::new(),
+        }
+    }
+
     /// A line about it.
     pub(super) fn title(&self) -> String {
         match self {
@@ -51,6 +68,12 @@ impl Soak {
                 return Err(Failure::misuse(
                     format!("--fault '{fault}' is for servers that the soak starts, and {url} is running"),
                     "name the server with --server or in a plan, or use pitot fault beside the soak",
+                ));
+            }
+            if self.seed.is_some() {
+                return Err(Failure::misuse(
+                    "--seed is for faults at random, and none are made to a server that is running",
+                    "leave --seed out",
                 ));
             }
             return match &self.url {
@@ -76,6 +99,16 @@ impl Soak {
                     prepared.cells.len()
                 ),
                 format!("name at most {CELLS_MAX} servers with --server, or write a plan of that many cells"),
+            ));
+        }
+        if let Some(cell) = prepared.cells.iter().find(|cell| cell.host != prepared.cells[0].host) {
+            return Err(Failure::misuse(
+                format!(
+                    "{} and {} differ in their settings of the host, and in a soak all servers run at the same time",
+                    prepared.cells[0].label(),
+                    cell.label()
+                ),
+                "give the settings one level each, or make a soak of each",
             ));
         }
         if let Some(pid) = self.pid {
@@ -120,6 +153,15 @@ impl Soak {
             plan.resolve_paths(&folder);
         }
         plan.needs_no_guests("a soak")?;
+        if !plan.hosts.is_empty() {
+            return Err(Failure::misuse(
+                "a soak runs on this machine, and the plan has hosts",
+                "take [hosts] out of the plan, or start the server there and give its URL",
+            ));
+        }
+        if self.seed.is_some() {
+            plan.seed = self.seed;
+        }
         plan.faults.extend(faults::asked(&self.faults, &catalog)?);
         plan.duration_s = f64::from(LOAD_HOURS) * 3600.0;
         if self.target.is_none() {
@@ -146,66 +188,108 @@ impl Soak {
         pitot: &str,
         cpus: &CpuSplit,
     ) -> Result<Vec<SubjectOrder<'g>>, Failure> {
+        let as_it_is = |word: &str| word.to_owned();
         match target {
             Target::Running(url) => {
+                let process = self.pid.map(watched).transpose()?;
                 let mut loads = Vec::new();
                 if self.loads.is_empty() || self.connections.is_some() || self.rate.is_some() {
                     let mut words =
                         vec!["-c".to_owned(), self.connections.unwrap_or(CONNECTIONS).to_string()];
                     words.extend(self.rate.iter().flat_map(|rate| ["-R".to_owned(), rate.clone()]));
-                    loads.push((words.join(" "), self.command(pitot, url, &words, cpus)));
+                    let argv = command(pitot, url, &words, cpus);
+                    check_command(&argv, "")?;
+                    loads.push((words.join(" "), LoadOrder::Command(argv)));
                 }
-                loads.extend(self.further(self.loads.iter(), pitot, url, cpus)?);
-                let server = Server::Running { pid: self.pid, port: port(url) };
+                for line in &self.loads {
+                    let place = format!("--load '{line}'");
+                    let argv = further(line, &place, (pitot, url, cpus), None, &as_it_is)?;
+                    loads.push((line.clone(), LoadOrder::Command(argv)));
+                }
+                let server = Server::Running { process, port: port(url) };
                 Ok(vec![SubjectOrder { name: url.clone(), server, loads, faults: Vec::new() }])
             }
             Target::Plan(prepared) => {
-                let order = |cell: &'g Cell| {
+                let folder = prepared.plan.folder.as_deref();
+                let order = |(number, cell): (usize, &'g Cell)| {
                     let mut loads = vec![("the plan's load".to_owned(), LoadOrder::OfCell)];
-                    let lines = prepared.plan.soak.loads.iter().chain(&self.loads);
-                    loads.extend(self.further(lines, pitot, &cell.url, cpus)?);
+                    let of_plan = prepared.plan.soak.loads.iter().map(|line| (line, "[soak] loads"));
+                    for (line, place) in of_plan.chain(self.loads.iter().map(|line| (line, "--load"))) {
+                        let place = format!("{place} '{line}'");
+                        let shown = |word: &str| prepared.filled_as_shown(number, word);
+                        let argv = further(line, &place, (pitot, &cell.url, cpus), folder, &shown)?;
+                        loads.push((line.clone(), LoadOrder::Command(argv)));
+                    }
                     let server = Server::Standing(Box::new(ground.server(&prepared.plan, cell)));
                     Ok(SubjectOrder { name: cell.label(), server, loads, faults: Vec::new() })
                 };
-                prepared.cells.iter().map(order).collect()
+                prepared.cells.iter().enumerate().map(order).collect()
             }
         }
     }
+}
 
-    /// The loads of these lines.
-    fn further<'l>(
-        &self,
-        lines: impl Iterator<Item = &'l String>,
-        pitot: &str,
-        url: &str,
-        cpus: &CpuSplit,
-    ) -> Result<Vec<(String, LoadOrder)>, Failure> {
-        let load = |line: &String| {
-            let words = words::split(line, &[]).map_err(|flaw| {
-                Failure::misuse(
-                    format!("--load '{line}': {flaw}"),
-                    "close the quotes, or write \\ before a character that is meant as it is",
-                )
-            })?;
-            Ok((line.clone(), self.command(pitot, url, &words, cpus)))
-        };
-        lines.map(load).collect()
-    }
+/// The process that has this number now.
+fn watched(pid: u32) -> Result<Watched, Failure> {
+    Watched::of(pid).ok_or_else(|| {
+        Failure::misuse(
+            format!("--pid {pid}: there is no such process"),
+            "give the number of the server's first process (ss -tlnp shows it), or leave --pid out",
+        )
+    })
+}
 
-    fn command(&self, pitot: &str, url: &str, words: &[String], cpus: &CpuSplit) -> LoadOrder {
-        let mut argv = vec![pitot.to_owned(), "load".to_owned()];
-        if !words.iter().any(|word| word.contains("://")) {
-            argv.push(url.to_owned());
-        }
-        argv.extend_from_slice(words);
-        let more = [
-            ("--duration", format!("{LOAD_HOURS}h")),
-            ("--intervals", "1s".to_owned()),
-            ("--cpus", cpus.load_list()),
-        ];
-        argv.extend(more.into_iter().flat_map(|(option, value)| [option.to_owned(), value]));
-        LoadOrder::Command(argv)
+/// The command of another load, whose options are a line. `{plan}` in it is the folder of the plan; with what `shown` fills in, it
+/// must be one that `pitot load` takes.
+fn further(
+    line: &str,
+    place: &str,
+    (pitot, url, cpus): (&str, &str, &CpuSplit),
+    folder: Option<&str>,
+    shown: &dyn Fn(&str) -> String,
+) -> Result<Vec<String>, Failure> {
+    let words = words::split(line, &[]).map_err(|flaw| {
+        Failure::misuse(
+            format!("{place}: {flaw}"),
+            "close the quotes, or write \\ before a character that is meant as it is",
+        )
+    })?;
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| folder.map_or(word.clone(), |folder| word.replace("{plan}", folder)))
+        .collect();
+    let argv = command(pitot, url, &words, cpus);
+    let shown: Vec<String> = argv.iter().map(|word| shown(word)).collect();
+    if let Some(word) = shown.iter().filter(|word| word.contains("://")).find_map(|url| unknown_in(url)) {
+        return Err(Failure::misuse(
+            format!("{place}: `{{{word}}}` stands for nothing here"),
+            "known are {address}, {port}, {dir}, {plan}, {cpus}, {resolver} and the plan's helpers, of servers that the soak starts",
+        ));
     }
+    check_command(&shown, place)?;
+    Ok(argv)
+}
+
+/// The first word in braces of a URL that nothing has replaced and that is not the load's own; ranges are numbers.
+fn unknown_in(url: &str) -> Option<&str> {
+    let words = url.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+    let mut words = words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()));
+    words.find(|word| *word != "receipt")
+}
+
+fn command(pitot: &str, url: &str, words: &[String], cpus: &CpuSplit) -> Vec<String> {
+    let mut argv = vec![pitot.to_owned(), "load".to_owned()];
+    if !words.iter().any(|word| word.contains("://")) {
+        argv.push(url.to_owned());
+    }
+    argv.extend_from_slice(words);
+    let more = [
+        ("--duration", format!("{LOAD_HOURS}h")),
+        ("--intervals", "1s".to_owned()),
+        ("--cpus", cpus.load_list()),
+    ];
+    argv.extend(more.into_iter().flat_map(|(option, value)| [option.to_owned(), value]));
+    argv
 }
 
 /// The port of a URL, or that of its scheme.
@@ -223,6 +307,25 @@ fn port(url: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn further_loads_know_the_words_in_braces_and_what_they_ask_for_is_checked() {
+        let cpus = CpuSplit { server: vec![0], load: vec![1] };
+        let of = |line: &str| {
+            let at = ("pitot", "http://{address}/", &cpus);
+            let shown = |word: &str| word.replace("{address}", "127.0.0.1:80").replace("{port}", "80");
+            further(line, "--load", at, Some("/a b"), &shown)
+        };
+        let argv = of("-X PUT --body @{plan}/body --path /{port}").unwrap();
+        assert!(argv.contains(&"@/a b/body".to_owned()) && argv.contains(&"/{port}".to_owned()), "{argv:?}");
+        assert!(argv.contains(&"http://{address}/".to_owned()), "{argv:?}");
+        assert!(of("http://{adress}/{0..9}/{receipt} -c 1").unwrap_err().what.contains("`{adress}`"));
+        assert!(!of("http://other/ -c 1").unwrap().contains(&"http://{address}/".to_owned()));
+        for line in ["--no-such", "-R abc", "http://[/ -c 2", "-d 1s"] {
+            let refused = of(line).unwrap_err();
+            assert!(refused.what.starts_with("--load: "), "{refused:?}");
+        }
+    }
 
     #[test]
     fn the_port_of_a_url_is_found() {

@@ -1,5 +1,6 @@
 //! `pitot soak --resume`: the command line of the file is read again, and the axis goes on.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +10,7 @@ use pitot_meter::units;
 use pitot_results::Failure;
 use pitot_soak::file::Moment as Written;
 use pitot_soak::record::{Event, EventKind, State};
-use pitot_soak::{Soak as Recorded, SoakFile};
+use pitot_soak::{Soak as Recorded, SoakError, SoakFile, is_running};
 
 use super::Soak;
 
@@ -24,7 +25,7 @@ pub(super) struct Resumed {
     /// Where it ended.
     reached_s: f64,
     /// Faults that were made, by server, position in the plan and time.
-    made: Vec<(i64, u32, f64)>,
+    made: HashSet<(i64, u32, u64)>,
 }
 
 /// Seconds since 1970.
@@ -34,6 +35,9 @@ pub(super) fn unix_s() -> f64 {
 
 /// Reads what was asked for, and how far it came.
 pub(super) fn read(path: &Path) -> Result<(Soak, Resumed), Failure> {
+    if is_running(path) {
+        return Err(locked(path));
+    }
     let soak = Recorded::open(path).map_err(|e| {
         Failure::misuse(
             format!("{}: {e}", path.display()),
@@ -65,24 +69,32 @@ pub(super) fn read(path: &Path) -> Result<(Soak, Resumed), Failure> {
     })?;
     // A wall clock that was set back must not turn the axis.
     let offset_s = (unix_s() - soak.info.started_unix_s).max(reached_s);
-    let made = soak.faults.iter().map(|fault| (fault.subject, fault.number, fault.due_s)).collect();
+    let made = soak.faults.iter().map(|fault| (fault.subject, fault.number, fault.due_s.to_bits())).collect();
     Ok((asked, Resumed { left_s, offset_s, done_s, reached_s, made }))
+}
+
+fn locked(path: &Path) -> Failure {
+    Failure::misuse(
+        format!("the soak of {} is running", path.display()),
+        format!("see how far it is: pitot soak status {}; Ctrl-C in its terminal stops it", path.display()),
+    )
 }
 
 impl Resumed {
     /// Whether a fault of a server is still to be made. One that was made in the interval that was lost is not made again.
     pub(super) fn is_due(&self, subject: i64, moment: &Moment) -> bool {
-        let is_it = |made: &&(i64, u32, f64)| **made == (subject, moment.number as u32, moment.at_s);
-        moment.at_s >= self.done_s && self.made.iter().find(is_it).is_none()
+        let fault = (subject, moment.number as u32, moment.at_s.to_bits());
+        moment.at_s >= self.done_s && !self.made.contains(&fault)
     }
 
     /// Opens the file, and notes the gap.
     pub(super) fn reopen(&self, path: &Path) -> Result<SoakFile, Failure> {
-        let unwritable = |e| {
-            Failure::run(
+        let unwritable = |e: SoakError| match e {
+            SoakError::Locked(_) => locked(path),
+            e => Failure::run(
                 format!("{} cannot be written: {e}", path.display()),
                 "check its permissions and the space",
-            )
+            ),
         };
         let mut file = SoakFile::resume(path).map_err(unwritable)?;
         let length_s = self.offset_s - self.reached_s;

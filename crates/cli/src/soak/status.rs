@@ -17,7 +17,7 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
-        let soak = Soak::open(&self.file).map_err(|e| {
+        let soak = Soak::look(&self.file).map_err(|e| {
             Failure::misuse(
                 format!("{}: {e}", self.file.display()),
                 "name the file of a soak (`pitot soak -o FILE`)",

@@ -1,21 +1,49 @@
-//! What the user sees while a soak runs: a line for each load that is drawn anew on a terminal, and what happens.
+//! What the user sees while a soak runs: what happens, and below it on a terminal how it goes, drawn anew each second. It shows what
+//! `pitot soak status` does.
 
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
-use pitot_meter::units::{self, grouped};
+use pitot_meter::units::{self, counted, grouped};
 use pitot_results::stderr;
-use pitot_soak::run::{LoadStatus, Status};
+use pitot_soak::Soak;
+use pitot_soak::run::{LoadStatus, ServerStatus, Status};
+
+/// The columns and rows of a terminal that does not say how many it has.
+const SIZE: (u16, u16) = (80, 24);
+/// Between two times that it is asked what drifts.
+const DRIFTS_INTERVAL: Duration = Duration::from_secs(60);
+/// It may take this share of the time at most: a long soak has many intervals.
+const DRIFTS_SHARE: u32 = 20;
 
 pub(super) struct View {
     is_terminal: bool,
     /// Lines that stand there and are to be drawn over.
     drawn: usize,
+    drifts: Drifts,
+}
+
+/// What drifts so far, which takes a while to find out.
+struct Drifts {
+    path: PathBuf,
+    known: Vec<String>,
+    /// Those of a thread that is finding out, and how long it took.
+    coming: Option<Receiver<(Vec<String>, Duration)>>,
+    next: Instant,
 }
 
 impl View {
-    pub(super) fn new(title: &str) -> View {
+    pub(super) fn new(title: &str, file: &Path) -> View {
         stderr::line(title);
-        View { is_terminal: std::io::stderr().is_terminal(), drawn: 0 }
+        let drifts = Drifts {
+            path: file.to_owned(),
+            known: Vec::new(),
+            coming: None,
+            next: Instant::now() + DRIFTS_INTERVAL,
+        };
+        View { is_terminal: std::io::stderr().is_terminal(), drawn: 0, drifts }
     }
 
     pub(super) fn show(&mut self, status: &Status) {
@@ -27,16 +55,170 @@ impl View {
             text.push_str(&format!("{:>9}  {sentence}\n", units::span(status.now_s)));
         }
         if self.is_terminal {
-            text.push_str(&format!("{} of load left\n", units::span(status.left_s)));
-            for LoadStatus { name, rate, p99_ns, errors } in &status.loads {
-                let p99_ms = *p99_ns as f64 / 1e6;
-                let errors = grouped(*errors);
-                text.push_str(&format!(
-                    "  {rate:>10.1} a second  p99 {p99_ms:>8.3} ms  {errors} errors  {name}\n"
-                ));
-            }
-            self.drawn = status.loads.len() + 1;
+            self.drifts.turn();
+            let size = pitot_sys::terminal::size(std::io::stderr()).unwrap_or(SIZE);
+            let lines = screen(status, &self.drifts.known, size);
+            self.drawn = lines.len();
+            text.extend(lines.iter().map(|line| format!("{line}\n")));
         }
         let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+impl Drifts {
+    /// Takes what was found out, and has it found out again in its time, by a thread: nobody is to wait for it.
+    fn turn(&mut self) {
+        if let Some(coming) = &self.coming {
+            match coming.try_recv() {
+                Ok((known, took)) => {
+                    self.known = known;
+                    self.next = Instant::now() + DRIFTS_INTERVAL.max(took * DRIFTS_SHARE);
+                    self.coming = None;
+                }
+                Err(std::sync::mpsc::TryRecvError::Empty) => {}
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => {
+                    (self.coming, self.next) = (None, Instant::now() + DRIFTS_INTERVAL);
+                }
+            }
+        } else if Instant::now() >= self.next {
+            let (found, coming) = channel();
+            let path = self.path.clone();
+            std::thread::spawn(move || {
+                let begun = Instant::now();
+                let known = Soak::open(&path).map(|soak| pitot_report::soak::declared(&soak));
+                let _ = found.send((known.unwrap_or_default(), begun.elapsed()));
+            });
+            self.coming = Some(coming);
+        }
+    }
+}
+
+/// The lines of a screen, none of which is as long as it is wide.
+fn screen(status: &Status, drifts: &[String], (width, height): (u16, u16)) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{} of load left, {} since it began",
+        units::span(status.left_s),
+        units::span(status.now_s)
+    )];
+    for server in &status.servers {
+        lines.push(of_server(server));
+        for load in &server.loads {
+            lines.push(rates(load));
+            lines.push(format!("    {}", counts(load)));
+        }
+    }
+    lines.extend(drifts.iter().map(|sentence| format!("  {sentence}")));
+    let (width, height) = (usize::from(width).max(2) - 1, usize::from(height).max(3) - 1);
+    if lines.len() > height {
+        let left = lines.len() - (height - 1);
+        lines.truncate(height - 1);
+        lines.push(format!("  and {left} more lines: pitot soak status"));
+    }
+    lines.iter().map(|line| line.chars().take(width).collect()).collect()
+}
+
+fn of_server(server: &ServerStatus) -> String {
+    let mut line = server.name.clone();
+    if !server.is_up {
+        line.push_str(": DOWN");
+    }
+    let endings = server.endings;
+    if endings.deaths > 0 {
+        let deaths = counted(endings.deaths, "time", "times");
+        line.push_str(&format!(
+            ", ended {deaths}, started again {}",
+            counted(endings.restarts, "time", "times")
+        ));
+    }
+    line
+}
+
+fn rates(load: &LoadStatus) -> String {
+    let ms = |ns: u64| ns as f64 / 1e6;
+    format!(
+        "  {:>8} a second  p50 {:.3} ms  p99 {:.3} ms  {}",
+        grouped(load.rate),
+        ms(load.p50_ns),
+        ms(load.p99_ns),
+        load.name
+    )
+}
+
+/// What has come of it since the soak began, with errors by kind.
+fn counts(load: &LoadStatus) -> String {
+    let mut line = format!("{} replies", grouped(load.completed));
+    if load.missed > 0 {
+        line.push_str(&format!(", {} missed", grouped(load.missed)));
+    }
+    if load.lost > 0 {
+        line.push_str(&format!(", {} LOST", grouped(load.lost)));
+    }
+    match load.errors {
+        0 => line.push_str(", no error"),
+        errors => line.push_str(&format!(", {}", counted(errors, "error", "errors"))),
+    }
+    let kinds: Vec<String> = load
+        .kinds
+        .iter()
+        .map(|kind| format!("{} {} {}", kind.phase, kind.kind, grouped(kind.count)))
+        .collect();
+    if !kinds.is_empty() {
+        line.push_str(&format!(" ({})", kinds.join(", ")));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use pitot_soak::record::{Endings, Kind};
+
+    use super::*;
+
+    fn status() -> Status {
+        let kind = Kind { phase: "receive".into(), kind: "ECONNRESET".into(), count: 12 };
+        let busy = LoadStatus {
+            name: "the plan's load".into(),
+            rate: 1200,
+            p50_ns: 80_000,
+            p99_ns: 1_500_000,
+            completed: 1_234_567,
+            missed: 3,
+            errors: 12,
+            kinds: vec![kind],
+            lost: 0,
+        };
+        let quiet = LoadStatus { name: "-c 2".into(), ..LoadStatus::default() };
+        let endings = Endings { deaths: 2, restarts: 1 };
+        let first = ServerStatus { name: "nginx".into(), is_up: false, endings, loads: vec![busy, quiet] };
+        let second = ServerStatus { name: "loop".into(), is_up: true, ..ServerStatus::default() };
+        Status { now_s: 7200.0, left_s: 3600.0, servers: vec![first, second], events: Vec::new() }
+    }
+
+    #[test]
+    fn a_screen_has_servers_loads_failures_by_kind_drifts_and_the_time_left() {
+        let drifts = ["leak? memory (RSS) grew 1 MiB an hour".to_owned()];
+        let lines = screen(&status(), &drifts, (100, 40));
+        let expected = [
+            "1 h of load left, 2 h since it began",
+            "nginx: DOWN, ended 2 times, started again 1 time",
+            "     1,200 a second  p50 0.080 ms  p99 1.500 ms  the plan's load",
+            "    1,234,567 replies, 3 missed, 12 errors (receive ECONNRESET 12)",
+            "         0 a second  p50 0.000 ms  p99 0.000 ms  -c 2",
+            "    0 replies, no error",
+            "loop",
+            "  leak? memory (RSS) grew 1 MiB an hour",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_screen_is_cut_to_the_terminal() {
+        for (width, height) in [(30, 5), (1, 1), (80, 24)] {
+            let lines = screen(&status(), &[], (width, height));
+            assert!(lines.len() < usize::from(height).max(3), "{lines:#?}");
+            assert!(lines.iter().all(|line| line.chars().count() < usize::from(width).max(2)), "{lines:#?}");
+        }
+        let lines = screen(&status(), &[], (60, 5));
+        assert_eq!(lines[3], "  and 4 more lines: pitot soak status");
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use pitot_lab::Run;
+use pitot_lab::{Repetition, Run};
 use pitot_needs::needs;
 use serde_json::Value;
 
@@ -20,6 +20,10 @@ fn text(output: &Output) -> String {
 
 /// The load that these faults are felt by.
 fn load(faults: &str) -> &'static str {
+    if faults.contains("\"descriptors\"") {
+        // Connections that are open need no descriptor.
+        return "size = \"1KiB\"\nrequests-per-connection = 20\n";
+    }
     match faults.contains("\"dns-") {
         // One that looks the server up for each request.
         true => {
@@ -264,15 +268,30 @@ fn faults_beside_the_load_and_of_the_machine_meet_every_architecture() {
                 _ => "",
             };
             format!(
-                "[[faults]]\nkind = \"{kind}\"\nat = \"{}ms\"\nfor = \"200ms\"\n{options}",
-                300 + index * 400
+                "[[faults]]\nkind = \"{kind}\"\nat = \"{}ms\"\nfor = \"400ms\"\n{options}",
+                300 + index * 700
             )
         })
         .collect();
-    let mut runs = (0..3).map(|_| run(&faults.concat(), FOUR, "3s").0);
-    // A machine that does something else may be too late for the last ones.
-    let is_late = |report: &Value| report["faults"].to_string().contains("the load had ended before");
-    let report = runs.find(|report| !is_late(report)).expect("faults were late in three runs");
+    // A machine that does something else may be too late for the last ones, or leave a fault no time for its work.
+    let mut seen = HashSet::new();
+    let mut last = None;
+    for _ in 0..5 {
+        let (report, dir) = run(&faults.concat(), FOUR, "5s");
+        if report["faults"].to_string().contains("the load had ended before") {
+            continue;
+        }
+        let run = Run::open(&dir.path().join("run.pitot")).unwrap();
+        for cell in &run.cells {
+            let with_effect = (0..kinds.len()).filter(|index| has_effect(&cell.repetitions[0], *index));
+            seen.extend(with_effect.map(|index| (cell.label(), kinds[index])));
+        }
+        last = Some(report);
+        if seen.len() == 4 * kinds.len() {
+            break;
+        }
+    }
+    let report = last.expect("faults were late in five runs");
     let listed = Command::new(PITOT).args(["list", "faults", "--format", "json"]).output().unwrap();
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
     let is_possible = |kind: &Value| {
@@ -285,11 +304,51 @@ fn faults_beside_the_load_and_of_the_machine_meet_every_architecture() {
         assert_eq!(fault["made"], is_possible(&fault["kind"]), "{fault:#}");
         assert_eq!(fault["server_died"], false, "{fault:#}");
         assert!(fault["made"] == false || fault["ended_s"].as_f64() > fault["began_s"].as_f64(), "{fault:#}");
+        let (server, kind) = (fault["factors"]["server"].as_str().unwrap(), fault["kind"].as_str().unwrap());
+        let is_felt = seen.iter().any(|(cell, of)| cell == server && *of == kind);
+        assert!(fault["made"] == false || is_felt, "nobody has felt it: {fault:#}");
     }
     // Servers go on afterwards.
     let verdicts: Vec<&Value> =
         report["cells"].as_array().unwrap().iter().map(|cell| &cell["verdict"]["kind"]).collect();
     assert!(verdicts.iter().all(|kind| *kind != "failed"), "{verdicts:?}");
+}
+
+/// Whether a fault of a repetition has done to the server what it is there for.
+fn has_effect(repetition: &Repetition, number: usize) -> bool {
+    let Some(fault) = repetition.faults.iter().find(|fault| fault.number as usize == number) else {
+        return false;
+    };
+    let (from, to) = (fault.began_ns, fault.ended_ns);
+    let stats = |name: &str| {
+        repetition.server_stats.as_ref().and_then(|stats| stats["errors"][name].as_u64()).unwrap_or_default()
+    };
+    let samples =
+        |from: u64, to: u64| repetition.samples.iter().filter(move |s| (from..to).contains(&s.at_ns));
+    let descriptors =
+        |from: u64, to: u64| samples(from, to).filter_map(|sample| sample.server?.descriptors).max();
+    match fault.kind.as_str() {
+        // So many more connections, which each is at least a descriptor.
+        "slow-readers" | "half-open" => {
+            let before = descriptors(from.saturating_sub(300_000_000), from);
+            before.zip(descriptors(from, to)).is_some_and(|(before, during)| during >= before + 20)
+        }
+        "garbage" => stats("malformed") + stats("too_large") + stats("replies_4xx") > 0,
+        "descriptors" => stats("accept_failed") > 0,
+        "memory" => fault.what.ends_with("may newly use 67108864 bytes of memory"),
+        // Somebody else has computed on the server's CPUs.
+        "cpu-hog" => {
+            let of_others = |sample: &pitot_lab::Sample| {
+                Some(sample.server_cpus.user_ns.saturating_sub(sample.server?.user_ns))
+            };
+            let mut during = samples(from, to).filter_map(of_others);
+            let first = during.next();
+            first
+                .zip(during.next_back())
+                .is_some_and(|(first, last)| last.saturating_sub(first) > (to - from) / 10)
+        }
+        other => panic!("{other}"),
+    }
 }
 
 #[test]

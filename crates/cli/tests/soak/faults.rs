@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use pitot_needs::needs;
 use pitot_soak::Soak;
 use pitot_soak::record::{EventKind, Fault};
 use serde_json::Value;
@@ -49,6 +50,67 @@ fn faults_are_made_when_they_are_due_and_judged_by_what_clients_saw() {
     // It is no death of the server's own, and no hang.
     let own = soak.events.iter().find(|e| e.kind.is_hang() || e.kind == EventKind::ServerEnded);
     assert!(own.is_none(), "{own:?}");
+    // Each is a band over the page's charts.
+    let page = std::fs::read_to_string(dir.path().join("a.html")).unwrap();
+    assert!(page.matches("class=\"stretch fault\"").count() >= 4 && page.contains("id=\"faults\""));
+}
+
+#[needs("root")]
+#[test]
+fn a_disk_is_filled_that_the_plan_has_made_and_the_host_is_as_before_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = "title = \"A full disk\"\n\
+         [[faults]]\nkind = \"disk-full\"\nat = \"2s\"\nfor = \"1s\"\n\
+         [server]\nprotocol = \"http\"\nroot = \"{dir}/up\"\nwritable = true\n\
+         [load]\nurl = \"http://{address}/{0..99}\"\nchoice = \"turn\"\nmethod = \"PUT\"\nconnections = 4\n\
+         body = \"0123456789\"\n[files]\n\"up/x\" = \"x\"\n\
+         [factors]\nserver = [\"thread\", \"loop+epoll-et\"]\nhost.filesystem = [LEVELS]\n[soak]\nfor = \"6s\"\n\
+         loads = [\"-c 1 -X PUT --body @{plan}/body http://{address}/own-{port}\"]\n";
+    std::fs::write(dir.path().join("body"), "x".repeat(16 << 10)).unwrap();
+    std::fs::write(dir.path().join("p.toml"), plan.replace("LEVELS", "\"ext4\"")).unwrap();
+    // The file system is mounted where nobody else sees it.
+    let soak = |arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", PITOT, "soak"]).args(arguments).current_dir(dir.path());
+        command.env("TMPDIR", dir.path()).env("PITOT_HOST_JOURNAL", dir.path().join("journal"));
+        command.output().unwrap()
+    };
+    let output = soak(&["p.toml", "--interval", "1s", "-o", "a.pitot"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let recorded = Soak::open(&dir.path().join("a.pitot")).unwrap();
+    assert_eq!(recorded.faults.len(), 2, "{:#?}", recorded.faults);
+    for fault in &recorded.faults {
+        let errors = fault.effect.as_ref().map(|effect| &effect.errors);
+        // Insufficient Storage (RFC 4918 section 11.5).
+        let is_told = errors.is_some_and(|errors| errors.iter().any(|(_, kind, _)| kind == "status-507"));
+        assert!(fault.was_made && is_told, "{fault:#?}");
+    }
+    assert!(recorded.loads.iter().all(|load| load.totals.completed > 0), "{:#?}", recorded.loads);
+    // Levels that differ cannot be at the same time.
+    std::fs::write(dir.path().join("p.toml"), plan.replace("LEVELS", "\"ext4\", \"xfs\"")).unwrap();
+    let refused = soak(&["p.toml", "-o", "b.pitot"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert!(said(&refused).contains("differ in their settings of the host"), "{}", said(&refused));
+}
+
+#[test]
+fn helpers_of_a_plan_are_started_and_hosts_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    // Only the helper is asked.
+    let plan = "title = \"A helper\"\n[helpers.other]\nprotocol = \"http\"\n[server]\nprotocol = \"http\"\n\
+         [load]\nurl = \"http://{other}/bytes/100\"\nconnections = 2\n[factors]\nserver = [\"loop+epoll-et\"]\n[soak]\nfor = \"3s\"\n";
+    std::fs::write(dir.path().join("p.toml"), plan).unwrap();
+    let output = soak(dir.path(), &["p.toml", "--interval", "1s", "-o", "a.pitot"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let recorded = Soak::open(&dir.path().join("a.pitot")).unwrap();
+    assert!(recorded.loads[0].totals.completed > 0, "{:#?}", recorded.loads);
+    assert_eq!(recorded.loads[0].totals.errors, 0, "{:#?}", recorded.loads);
+    let plan = "[hosts.far]\nagent = [\"false\"]\naddress = \"192.0.2.1\"\ncpus = \"0\"\n[server]\nprotocol = \"http\"\nhost = \"far\"\n[load]\n\
+         [factors]\nserver = [\"loop+epoll-et\"]\n[soak]\nfor = \"3s\"\n";
+    std::fs::write(dir.path().join("p.toml"), plan).unwrap();
+    let refused = soak(dir.path(), &["p.toml", "-o", "b.pitot"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert!(said(&refused).contains("the plan has hosts"), "{}", said(&refused));
 }
 
 #[test]

@@ -88,6 +88,41 @@ fn a_server_that_takes_connections_and_answers_nothing_is_told() {
     assert!(hang.sentence.contains("has taken 4 connections and answers nothing"), "{hang:#?}");
     assert!(hang.sentence.contains("requests of 4 were not read"), "{hang:#?}");
     assert!(hang.evidence.contains("thread"), "{hang:#?}");
+    // The queues of its sockets: requests that nobody has read.
+    assert!(hang.evidence.contains("1 listening") && hang.evidence.contains("; 4 with "), "{hang:#?}");
+    let unread = hang.evidence.split_once("; 4 with ").unwrap().1.split(' ').next().unwrap();
+    assert!(unread.parse::<u64>().unwrap() > 0, "{hang:#?}");
+    // Where its threads sleep, as far as the kernel tells.
+    let wchan = std::fs::read_to_string(format!("/proc/{}/wchan", server.0.id())).unwrap_or_default();
+    if !["", "0"].contains(&wchan.as_str()) {
+        assert!(hang.evidence.contains("wchan "), "{hang:#?}");
+    }
+}
+
+#[test]
+fn a_load_that_alone_gets_no_replies_is_told_by_its_name() {
+    let (silent, nobody) = start("silent");
+    let (server, address) = start("nothing");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let url = format!("http://{address}/");
+    let other = format!("http://{nobody}/ -c 1 --timeout 1s");
+    let pid = server.0.id().to_string();
+    let mut command = soak(dir.path(), &[&url, "--pid", &pid, "-c", "2", "--load", &other]);
+    let mut lab = Running(command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    let event = with_event(&path, "it is told", |event| event.kind == EventKind::LoadUnanswered);
+    assert!(event.sentence.contains(&other) && event.evidence.contains("listen queue"), "{event:#?}");
+    // While it runs its status has the failures by kind, and the time that is left.
+    let status = until("its status tells the kinds", || {
+        let output = super::soak(dir.path(), &["status", "a.pitot"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        text.contains("timeout reply").then_some(text)
+    });
+    assert!(status.contains(" of 1 h under load, running, ") && status.contains(" left"), "{status}");
+    signal(lab.0.id(), "-INT");
+    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    assert!(!Soak::open(&path).unwrap().events.iter().any(|event| event.kind.is_hang()));
+    drop(silent);
 }
 
 #[test]
@@ -104,4 +139,5 @@ fn a_server_whose_listen_queue_is_full_is_told() {
         hang.sentence.contains("takes no connections: 2 wait in its listen queue, which is full"),
         "{hang:#?}"
     );
+    assert!(hang.evidence.contains("2 of at most 2 in the listen queue"), "{hang:#?}");
 }

@@ -22,12 +22,12 @@ at = "3s"
 for = "200ms"
 "#;
 
-/// Runs a soak of five seconds and returns it with what its terminal showed.
-fn run(dir: &Path, plan: &str) -> (Soak, String) {
+/// Runs a soak of five seconds that ends with this code, and returns it with what its terminal showed.
+fn run(dir: &Path, plan: &str, code: i32) -> (Soak, String) {
     std::fs::write(dir.join("p.toml"), format!("title = \"Kept\"\n{plan}[soak]\nfor = \"5s\"\n")).unwrap();
     let arguments = ["p.toml", "--interval", "1s", "-o", "a.pitot"];
     let output = soak(dir, &arguments).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(code), "{}", said(&output));
     (Soak::open(&dir.join("a.pitot")).unwrap(), said(&output))
 }
 
@@ -64,7 +64,7 @@ fn uploads_are_found_and_taken_away_in_a_soak_with_faults() {
          [load]\nurl = \"http://{{address}}/{{receipt}}\"\nmethod = \"PUT\"\nbody = \"0123456789\"\nconnections = 2\n\
          rate = \"200\"\n[factors]\nserver = [\"thread\"]\n"
     );
-    let (soak, said) = run(dir.path(), &plan);
+    let (soak, said) = run(dir.path(), &plan, 0);
     nothing_is_lost(&soak, &said);
     let totals = &soak.loads[0].totals;
     // What was acknowledged by a reply that did not arrive is all that may be left, with the file of the kill.
@@ -81,7 +81,7 @@ fn mail_is_found_in_its_maildir() {
          [servers.maildir]\ncommand = [\"pitot\", \"serve\", \"smtp\", \"--listen\", \"{{address}}\", \"--deliver\", \
          \"maildir\", \"{{dir}}/mail\", \"--model\", \"prefork\"]\n[factors]\nserver = [\"maildir\"]\n"
     );
-    let (soak, said) = run(dir.path(), &plan);
+    let (soak, said) = run(dir.path(), &plan, 0);
     nothing_is_lost(&soak, &said);
     let text = report(dir.path(), "terminal");
     assert!(text.contains(" acknowledged mails is lost"), "{text}");
@@ -97,7 +97,8 @@ fn what_a_server_forgets_is_told_when_it_was_acknowledged() {
          rate = \"100\"\n[servers.forgetful]\ncommand = {:?}\n[factors]\nserver = [\"forgetful\"]\n",
         forgetful(dir.path())
     );
-    let (soak, _) = run(dir.path(), &plan);
+    let (soak, said) = run(dir.path(), &plan, 1);
+    assert!(said.contains("that servers had acknowledged are lost"), "{said}");
     let totals = &soak.loads[0].totals;
     let forgot = std::fs::read_to_string(dir.path().join("forgot")).unwrap().lines().count() as u64;
     // The last reply of a connection may have come after the end.

@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Instant;
 
 use pitot_soak::Soak;
-use pitot_soak::record::{Event, EventKind, State};
+use pitot_soak::record::{Endings, Event, EventKind, State};
 
 use super::{PITOT, Running, children, said, signal, soak, until};
 
@@ -21,7 +22,13 @@ fn is_gone(pid: u32) -> bool {
 
 /// What happened to servers and to the soak. What kernel, clock and other processes of the machine do meanwhile is nobody's here.
 fn events(soak: &Soak) -> Vec<&Event> {
-    let of_the_machine = [EventKind::Kernel, EventKind::ClockStep, EventKind::Neighbours];
+    let of_the_machine = [
+        EventKind::Kernel,
+        EventKind::KernelUnreadable,
+        EventKind::Throttled,
+        EventKind::ClockStep,
+        EventKind::Neighbours,
+    ];
     soak.events.iter().filter(|event| !of_the_machine.contains(&event.kind)).collect()
 }
 
@@ -56,8 +63,23 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     let mut started = children(lab.0.id(), "serve");
     started.extend(children(lab.0.id(), "load"));
     assert_eq!(started.len(), 3);
+    let status = || {
+        let output = soak(dir.path(), &["status", "a.pitot"]).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        // Wherever its lines end.
+        said(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let text = status();
+    assert!(text.contains("under load, running,") && text.contains(" left"), "{text}");
+    assert!(text.contains("a second, p50") && text.contains("no error"), "{text}");
+    // Nobody else may write it meanwhile, and nothing is started.
+    let second = soak(dir.path(), &["--resume", "a.pitot"]).output().unwrap();
+    assert_eq!(second.status.code(), Some(2), "{}", said(&second));
+    assert!(said(&second).contains("is running"), "{}", said(&second));
     lab.0.kill().unwrap();
     lab.0.wait().unwrap();
+    let killed_at = Instant::now();
+    assert!(status().contains("under load, killed"), "{}", status());
     until("all of it has ended", || started.iter().all(|pid| is_gone(*pid)).then_some(()));
     let killed = Soak::open(&path).unwrap();
     assert_eq!(killed.state, State::Running);
@@ -66,6 +88,7 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     // From another directory than the one in which it was begun.
     let elsewhere = dir.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
+    let away_s = killed_at.elapsed().as_secs_f64();
     let mut lab = Running(soak(&elsewhere, &["--resume", "../a.pitot"]).spawn().unwrap());
     with_intervals(&path, killed.intervals.len() + 4);
     signal(lab.0.id(), "-INT");
@@ -76,11 +99,21 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     let all = events(&whole);
     assert!(matches!(all[..], [gap] if gap.kind == EventKind::Gap), "{all:?}");
     assert_eq!(all[0].at_s, killed.reached_s());
+    // It ends when the soak goes on: not before that was asked for, and not after what came then.
+    let back_s = all[0].until_s.unwrap();
+    assert!(back_s - all[0].at_s >= away_s - 0.1, "{all:?} after {away_s} s");
+    let first = whole.intervals.iter().filter(|interval| !killed.intervals.contains(interval));
+    let first_s = first.map(|interval| interval.start_s).fold(f64::MAX, f64::min);
+    assert!(back_s <= first_s + 1e-6, "{all:?} {first_s}");
     // Nothing that was saved is lost, and nothing is counted twice.
     assert!(killed.intervals.iter().all(|interval| whole.intervals.contains(interval)));
     assert_eq!(completed(&whole).0, completed(&whole).1);
     assert_eq!(whole.loads.iter().map(|load| load.totals.errors).sum::<u64>(), 0);
-    assert!(whole.samples.iter().any(|sample| sample.figure == "memory-rss" && sample.mean > 0.0));
+    for (subject, figure) in [(1, "memory-rss"), (1, "cpu-server"), (0, "memory-lab"), (0, "memory-loads")] {
+        let is_it =
+            |sample: &&pitot_soak::record::Sample| sample.subject == subject && sample.figure == figure;
+        assert!(whole.samples.iter().filter(is_it).any(|sample| sample.mean > 0.0), "{figure}");
+    }
     for format in ["terminal", "json", "html"] {
         let arguments = ["report", "a.pitot", "--format", format, "-o", "-"];
         let report = Command::new(PITOT).args(arguments).current_dir(dir.path()).output().unwrap();
@@ -134,6 +167,71 @@ fn a_server_that_dies_is_started_again_and_counted_if_that_is_wanted() {
     let totals = &soak.loads[0].totals;
     assert_eq!(totals.kinds.iter().map(|kind| kind.count).sum::<u64>(), totals.errors, "{totals:?}");
     assert_eq!(completed(&soak).0, completed(&soak).1);
+    assert_eq!(soak.subjects[0].endings, Endings { deaths: 1, restarts: 1 });
+    let status = super::soak(dir.path(), &["status", "a.pitot"]).output().unwrap();
+    assert!(said(&status).contains("ended by itself 1 time, started again 1 time"), "{}", said(&status));
+}
+
+#[test]
+fn the_process_of_a_running_server_may_end_and_the_load_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let (_server, address) = super::server::start("nothing");
+    // Its process is another one, which a supervisor would start anew.
+    let mut process = Running(Command::new("sleep").arg("600").spawn().unwrap());
+    let (url, pid) = (format!("http://{address}/"), process.0.id().to_string());
+    let arguments = [&url, "--pid", &pid, "--for", "1h", "-c", "2", "--interval", "1s", "-o", "a.pitot"];
+    let mut lab =
+        Running(soak(dir.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    with_intervals(&path, 2);
+    process.0.kill().unwrap();
+    // Nobody has waited for it: it is still in the table of processes.
+    let ended = |soak: &Soak| soak.events.iter().find(|e| e.kind == EventKind::ServerEnded).cloned();
+    let ended = until("its end is told", || ended(&Soak::open(&path).ok()?));
+    assert!(ended.sentence.contains("is gone; the load goes on"), "{ended:?}");
+    let after = |soak: &Soak| {
+        soak.intervals
+            .iter()
+            .filter(|i| i.start_s > ended.at_s)
+            .map(|interval| interval.completed)
+            .sum::<u64>()
+    };
+    until("replies come after it", || (after(&Soak::open(&path).ok()?) > 0).then_some(()));
+    signal(lab.0.id(), "-INT");
+    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    let soak_ = Soak::open(&path).unwrap();
+    assert_eq!((soak_.subjects[0].endings.deaths, events(&soak_).len()), (1, 1), "{:?}", soak_.events);
+
+    // With --resume another process may be named; nothing else may be.
+    let resumed = soak(dir.path(), &["--resume", "a.pitot"]).output().unwrap();
+    assert_eq!(resumed.status.code(), Some(2), "{}", said(&resumed));
+    assert!(said(&resumed).contains("there is no such process"), "{}", said(&resumed));
+    for option in [["--fault", "kill"], ["--interval", "2s"], ["--for", "2h"]] {
+        let refused = soak(dir.path(), &[&["--resume", "a.pitot"][..], &option].concat()).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains("cannot be given with --resume"), "{}", said(&refused));
+    }
+    let own = std::process::id().to_string();
+    let mut lab = Running(soak(dir.path(), &["--resume", "a.pitot", "--pid", &own]).spawn().unwrap());
+    with_intervals(&path, soak_.intervals.len() + 2);
+    signal(lab.0.id(), "-INT");
+    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn a_server_that_is_away_at_first_is_loaded_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let arguments = [&url, "--for", "5s", "-c", "2", "--interval", "1s", "-o", "a.pitot"];
+    let output = soak(dir.path(), &arguments).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let soak = Soak::open(&dir.path().join("a.pitot")).unwrap();
+    let kinds = &soak.loads[0].totals.kinds;
+    assert!(kinds.iter().any(|kind| kind.kind == "ECONNREFUSED" && kind.count > 0), "{kinds:?}");
+    let all = events(&soak);
+    assert!(matches!(all[..], [hang] if hang.kind == EventKind::HangNoReplies), "{all:?}");
 }
 
 #[test]
@@ -192,6 +290,15 @@ fn mistakes_are_told_with_their_cure() {
             "--fault 'stpo': `stpo` is not a fault",
         ),
         (vec!["--server", "loop+epoll-et", "--fault", "stop now", "--for", "5s"], "`now` is no option"),
+        (vec!["http://127.0.0.1:1/", "--pid", "99999999", "--for", "5s"], "there is no such process"),
+        (vec!["http://127.0.0.1:1/", "--load", "--no-such 1", "--for", "5s"], "--load '--no-such 1': "),
+        (vec!["http://127.0.0.1:1/", "--load", "-n 5 -d 1s", "--for", "5s"], "--load '-n 5 -d 1s': "),
+        (vec!["http://127.0.0.1:1/", "-R", "abc", "--for", "5s"], "abc"),
+        (vec!["--server", "loop", "-R", "abc", "--for", "5s"], "abc"),
+        (vec!["http://127.0.0.1:port/", "--for", "5s"], "port"),
+        (vec!["--server", "loop", "--load", "http://{adress}/ -c 2", "--for", "5s"], "adress"),
+        (vec!["http://127.0.0.1:1/", "--interval", "500ms", "--for", "5s"], "whole seconds"),
+        (vec!["http://127.0.0.1:1/", "--seed", "3", "--for", "5s"], "leave --seed out"),
         (vec!["--resume", "text"], "not the file of a soak"),
         (vec!["status", "text"], "not the file of a soak"),
         (vec!["http://127.0.0.1:1/", "--for", "5s", "-o", "text"], "there is a file"),
@@ -201,4 +308,6 @@ fn mistakes_are_told_with_their_cure() {
         assert!(said(&output).contains(part), "{arguments:?}: {}", said(&output));
     }
     assert_eq!(std::fs::read_to_string(file).unwrap(), "no soak");
+    let names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".pitot")), "{names:?}");
 }

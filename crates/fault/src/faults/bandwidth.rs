@@ -12,6 +12,7 @@ pub(super) static FAULT: Fault = Fault {
     lasts_s: 1.0,
     is_moment: false,
     may_end_server: false,
+    can_silence: true,
     probe: || Ok(()),
     means: Means::Path(|options| {
         let condition = Condition { bytes_per_s: Some(options.bytes_per_s), ..Condition::default() };

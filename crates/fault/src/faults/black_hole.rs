@@ -13,6 +13,7 @@ pub(super) static FAULT: Fault = Fault {
     lasts_s: 1.0,
     is_moment: false,
     may_end_server: false,
+    can_silence: true,
     probe: || Ok(()),
     means: Means::Path(|_| {
         (Condition { black_hole: true, ..Condition::default() }, "nothing passes".to_owned())

@@ -14,6 +14,7 @@ pub(super) static FAULT: Fault = Fault {
     lasts_s: 0.0,
     is_moment: true,
     may_end_server: false,
+    can_silence: false,
     probe: || {
         Err(Unavailable {
             what: "a step of the clock".into(),

@@ -25,6 +25,7 @@ pub(super) static FAULT: Fault = Fault {
     lasts_s: 1.0,
     is_moment: false,
     may_end_server: true,
+    can_silence: true,
     probe: || Ok(()),
     means: Means::Program {
         begin,

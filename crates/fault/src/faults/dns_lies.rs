@@ -14,6 +14,7 @@ pub(super) static FAULT: Fault = Fault {
     lasts_s: 1.0,
     is_moment: false,
     may_end_server: false,
+    can_silence: true,
     probe: || Ok(()),
     means: Means::Names(|options| match options.lie {
         None => (Reply::Code(NXDOMAIN), "no name exists (NXDOMAIN)".to_owned()),

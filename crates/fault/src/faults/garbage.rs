@@ -12,6 +12,7 @@ pub(super) static FAULT: Fault = Fault {
     lasts_s: 1.0,
     is_moment: false,
     may_end_server: false,
+    can_silence: false,
     probe: || Ok(()),
     means: Means::Program {
         begin: |options, _| begin(options, Habit::Garbage { seed: options.seed }, "send random bytes"),

@@ -18,6 +18,7 @@ pub(super) static FAULT: Fault = Fault {
     lasts_s: 1.0,
     is_moment: true,
     may_end_server: true,
+    can_silence: true,
     probe: || Ok(()),
     means: Means::Program { begin, undo: |_| () },
 };

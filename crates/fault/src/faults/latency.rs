@@ -15,6 +15,7 @@ pub(super) static FAULT: Fault = Fault {
     lasts_s: 1.0,
     is_moment: false,
     may_end_server: false,
+    can_silence: true,
     probe: || Ok(()),
     means: Means::Path(|options| {
         let nanos = |seconds: f64| Nanos((seconds * 1e9) as u64);

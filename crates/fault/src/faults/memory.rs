@@ -22,6 +22,7 @@ pub(super) static FAULT: Fault = Fault {
     lasts_s: 1.0,
     is_moment: false,
     may_end_server: true,
+    can_silence: true,
     probe,
     means: Means::Program { begin, undo },
 };

@@ -12,6 +12,7 @@ pub(super) static FAULT: Fault = Fault {
     lasts_s: 0.2,
     is_moment: false,
     may_end_server: false,
+    can_silence: true,
     probe: || Ok(()),
     means: Means::Path(|_| {
         (Condition { reset: true, ..Condition::default() }, "connections are reset".to_owned())

@@ -391,6 +391,11 @@ impl Prepared {
         self.cells.iter().map(|cell| replicate(cell).map(|at| cell.factors[at].level.as_str())).collect()
     }
 
+    /// A text in which the words in braces are filled in as where the commands of a cell are shown.
+    pub fn filled_as_shown(&self, cell: usize, text: &str) -> String {
+        self.shown_placement("pitot", cell).fill(text)
+    }
+
     fn shown_placement(&self, pitot: &str, number: usize) -> Placement {
         let file_system = file_system_of(&self.cells[number].host);
         let dir = file_system.unwrap_or_else(std::env::temp_dir);

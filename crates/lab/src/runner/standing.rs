@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pitot_host::CpuSplit;
+use pitot_host::setting::Change;
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
@@ -47,6 +48,14 @@ impl<'a> Ground<'a> {
         Ground { machine, cpus, pitot, stop, begun: std::cell::Cell::new(0) }
     }
 
+    /// Makes these changes of the host for as long as this stands. The error is a sentence.
+    ///
+    /// # Errors
+    /// If one cannot be made; none is then.
+    pub fn set_host(&self, changes: &[Change]) -> Result<(), String> {
+        self.machine.set_host(changes)
+    }
+
     /// The server of a cell, which is not started yet.
     pub fn server<'g>(&'g self, plan: &'g Plan, cell: &'g Cell) -> StandingServer<'g> {
         let executor = self.machine.executor();
@@ -58,6 +67,8 @@ impl<'a> Ground<'a> {
             at: None,
             proxy: None,
             faults: None,
+            helpers_started: 0,
+            helper_has_ended: false,
             is_prepared: false,
             is_up: false,
         }
@@ -101,14 +112,16 @@ pub struct StandingServer<'g> {
     proxy: Option<String>,
     /// Those of the plan, once they have begun.
     faults: Option<Faults>,
+    helpers_started: usize,
+    helper_has_ended: bool,
     /// Its directory and address are its own.
     is_prepared: bool,
     is_up: bool,
 }
 
 impl StandingServer<'_> {
-    /// Starts it, and waits until it is ready. One that was up before is started at the same address and in the same
-    /// directory. The error is a sentence.
+    /// Starts it and the helpers of its loads, and waits until they are ready. One that was up before is started at the same
+    /// address and in the same directory, beside the same helpers. The error is a sentence.
     ///
     /// # Errors
     /// If it cannot be started or is not ready in time.
@@ -117,7 +130,11 @@ impl StandingServer<'_> {
         self.with(|context| {
             number.map_or(Ok(()), |number| start::prepare(context, number))?;
             start::start_server(context)?;
-            if number.is_some() { lead_through_proxy(context) } else { Ok(()) }
+            if number.is_none() {
+                return Ok(());
+            }
+            start::start_helpers(context)?;
+            lead_through_proxy(context)
         })?;
         (self.is_prepared, self.is_up) = (true, true);
         Ok(())
@@ -181,6 +198,22 @@ impl StandingServer<'_> {
         let Some(at) = &self.at else { return Vec::new() };
         let at = Placement { address: self.load_address().to_owned(), ..at.clone() };
         self.cell.load_argv(self.plan, 0.0, &at)
+    }
+
+    /// A word of the command of another load, in which what stands in braces is filled in as in that of its cell.
+    pub fn fill_load(&self, word: &str) -> String {
+        let Some(at) = &self.at else { return word.to_owned() };
+        Placement { address: self.load_address().to_owned(), ..at.clone() }.fill(word)
+    }
+
+    /// The sentence about a helper that has ended, once.
+    pub fn helper_ended(&mut self) -> Option<String> {
+        if self.helper_has_ended || self.helpers_started == 0 {
+            return None;
+        }
+        let reason = self.with(|context| context.check_helpers()).err()?;
+        self.helper_has_ended = true;
+        Some(reason)
     }
 
     /// What other loads of it are told beside their own options, so that faults can be judged by them.
@@ -247,7 +280,7 @@ impl StandingServer<'_> {
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_up) {
             self.executor.finish();
-            self.is_prepared = false;
+            (self.is_prepared, self.at, self.helpers_started) = (false, None, 0);
         }
     }
 
@@ -262,12 +295,18 @@ impl StandingServer<'_> {
             block: 0,
         };
         let context = Context::new(shared, self.cell, &mut *self.executor);
-        let mut context = Context { counts_cpu: true, proxy: self.proxy.take(), ..context };
+        let mut context = Context {
+            counts_cpu: true,
+            proxy: self.proxy.take(),
+            helpers_started: self.helpers_started,
+            ..context
+        };
         if let Some(at) = &self.at {
             context.at = at.clone();
         }
         let done = stage(&mut context);
-        (self.at, self.proxy) = (Some(context.at), context.proxy);
+        (self.at, self.proxy, self.helpers_started) =
+            (Some(context.at), context.proxy, context.helpers_started);
         done.map_err(|abort| match abort {
             Abort::Failed(reason) | Abort::NotStarted(reason) => reason,
             Abort::Interrupted => "it was interrupted".into(),

@@ -3,6 +3,7 @@
 use super::answer::answers_by_cpu;
 use super::contrast::{Contrast, contrast};
 use super::cpu_share::cpu_share;
+use super::faults::faults;
 use super::kept::kept;
 use super::order::group_order;
 use super::scaling::scaling;
@@ -15,12 +16,12 @@ use pitot_lab::metric::Section;
 /// So many findings at most: more would be a table.
 const FINDINGS_MAX: usize = 6;
 
-/// Up to six findings: what the servers have kept, how they differ, where the CPU time goes, how they scale, and in what
+/// Up to six findings: what the servers have kept, what faults did to them, how they differ, where the CPU time goes, how they scale, and in what
 /// they do not differ.
 pub fn findings(a: &Analysis<'_>) -> Vec<String> {
-    let Some(level) = a.top_level() else { return kept(a).into_iter().collect() };
+    let mut found: Vec<String> = kept(a).into_iter().chain(faults(a)).collect();
+    let Some(level) = a.top_level() else { return found };
     let metrics = METRICS.iter().filter(|m| m.is_shown_in(Section::Finding) && m.name != a.headline.name);
-    let mut found: Vec<String> = kept(a).into_iter().collect();
     let (mut not_significant, mut open) = (Vec::new(), Vec::new());
     let answered = answers_by_cpu(a, level).map(|m| m.name);
     let metrics = metrics.filter(|m| Some(m.name) != answered);

@@ -3,6 +3,7 @@
 mod answer;
 mod contrast;
 mod cpu_share;
+mod faults;
 mod kept;
 mod list;
 mod order;

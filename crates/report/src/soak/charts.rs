@@ -10,16 +10,18 @@ use crate::axis::{Axis, Scale};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 
 /// What is drawn together: a title and the figures of one unit.
-const DRAWINGS: [(&str, &[&str]); 9] = [
+const DRAWINGS: [(&str, &[&str]); 11] = [
     ("Rate, replies a second", &["rate"]),
     ("Response time", &["response-p50", "response-p99"]),
     ("CPU time per request", &["cpu-per-request"]),
+    ("CPU utilisation of the server", &["cpu-server"]),
     ("Memory", &["memory-rss", "memory-private", "memory-pss"]),
     ("Descriptors", &["descriptors"]),
     ("Threads and processes", &["threads", "processes"]),
     ("Sockets", &["sockets-established", "sockets-close-wait", "sockets-time-wait", "sockets-other"]),
     ("Kernel memory", &["slab"]),
     ("The machine's CPUs", &["cpu-busy", "neighbours", "steal"]),
+    ("Memory of the lab and its loads", &["memory-lab", "memory-loads"]),
 ];
 /// More points than this could not be told apart.
 const POINTS_MAX: usize = 400;
@@ -122,7 +124,10 @@ fn mark(event: &Event, subject: i64, reached_s: f64) -> Option<Mark> {
     let label = match event.kind {
         EventKind::Gap => "gap",
         EventKind::ServerEnded => "ended",
-        EventKind::ServerRestarted | EventKind::LoadEnded => return None,
+        EventKind::ServerRestarted | EventKind::RestartFailed | EventKind::LoadEnded => return None,
+        EventKind::HelperEnded => "helper ended",
+        EventKind::LoadUnanswered => "no replies",
+        EventKind::Throttled => "throttled",
         EventKind::HangSilent
         | EventKind::HangNotAccepting
         | EventKind::HangStopped
@@ -132,7 +137,7 @@ fn mark(event: &Event, subject: i64, reached_s: f64) -> Option<Mark> {
         EventKind::Neighbours => "others",
         EventKind::FaultFailed => "fault failed",
         EventKind::Lost => "lost",
-        EventKind::KeptUnreadable => return None,
+        EventKind::KeptUnreadable | EventKind::KernelUnreadable => return None,
     };
     let to = event.until_s.unwrap_or(event.at_s).max(event.at_s + reached_s * MOMENT_SHARE);
     Some(Mark::Stretch { from: event.at_s, to: to.min(reached_s), label: label.into(), fault: false })

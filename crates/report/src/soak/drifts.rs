@@ -88,6 +88,11 @@ impl Judged {
         self.drift.declared && self.figure.leaks && self.drift.slope_per_hour > 0.0
     }
 
+    /// What goes before the sentence of one that drifts.
+    pub(super) fn mark(&self) -> &'static str {
+        if self.is_leak() { "leak? " } else { "drift: " }
+    }
+
     /// Whether it changed on the way.
     pub(super) fn has_changed(&self) -> bool {
         !self.drift.changes.is_empty()

@@ -1,5 +1,7 @@
 //! The faults of a soak: what its clients saw of them, over all times that each was made.
 
+use std::collections::BTreeMap;
+
 use pitot_meter::units::grouped;
 use pitot_soak::Soak;
 use pitot_soak::record::Fault;
@@ -32,22 +34,28 @@ pub(super) const LEGEND: &str = "Times count from the begin of the fault, those 
 
 /// The faults of all servers.
 pub(super) fn rows<'a>(a: &'a Analysis<'_>) -> Vec<Row<'a>> {
-    a.subjects.iter().flat_map(|subject| of_server(a.soak, subject)).collect()
+    let losses = Losses::of(a.soak);
+    a.subjects.iter().flat_map(|subject| of_server(a.soak, subject, &losses)).collect()
 }
 
-fn of_server<'a>(soak: &'a Soak, server: &'a SubjectFigures<'_>) -> Vec<Row<'a>> {
+fn of_server<'a>(soak: &'a Soak, server: &'a SubjectFigures<'_>, losses: &Losses) -> Vec<Row<'a>> {
     let own: Vec<&Fault> = soak.faults.iter().filter(|fault| fault.subject == server.subject.id).collect();
     let mut numbers: Vec<u32> = own.iter().map(|fault| fault.number).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    numbers.into_iter().filter_map(|number| row(soak, &own, server, number)).collect()
+    numbers.into_iter().filter_map(|number| row(&own, server, number, losses)).collect()
 }
 
-fn row<'a>(soak: &Soak, own: &[&'a Fault], server: &'a SubjectFigures<'_>, number: u32) -> Option<Row<'a>> {
+fn row<'a>(
+    own: &[&'a Fault],
+    server: &'a SubjectFigures<'_>,
+    number: u32,
+    losses: &Losses,
+) -> Option<Row<'a>> {
     let all = || own.iter().filter(|fault| fault.number == number).copied();
     let made: Vec<&Fault> = all().filter(|fault| fault.was_made).collect();
     let shown = made.last().copied().or_else(|| all().next())?;
-    let lost: u64 = made.iter().map(|fault| lost_in(soak, fault)).sum();
+    let lost: u64 = made.iter().map(|fault| losses.in_fault(fault)).sum();
     let lost = (lost > 0).then(|| format!("{} acknowledged requests are lost", grouped(lost)));
     let lasted = made.iter().filter_map(|fault| Some(fault.until_s? - fault.at_s));
     Some(Row {
@@ -65,19 +73,51 @@ fn row<'a>(soak: &Soak, own: &[&'a Fault], server: &'a SubjectFigures<'_>, numbe
     })
 }
 
-/// How many requests are lost that were acknowledged in the second of a fault or later, before the next one or within a minute
-/// of its end.
-fn lost_in(soak: &Soak, fault: &Fault) -> u64 {
-    let others = soak.faults.iter().filter(|other| other.was_made && other.subject == fault.subject);
-    let next_s = others.map(|other| other.at_s).filter(|at_s| *at_s > fault.at_s).fold(f64::MAX, f64::min);
-    let until_s = next_s.min(fault.until_s.unwrap_or(f64::MAX) + AFTER_S);
-    let loads: Vec<i64> = soak.loads_of(fault.subject).map(|load| load.id).collect();
-    let own = soak.losses.iter().filter(|loss| loads.contains(&loss.load));
-    own.filter(|loss| {
-        loss.at_s > fault.at_s - SECOND_S && loss.at_s + SECOND_S <= until_s.max(fault.at_s + SECOND_S)
-    })
-    .map(|loss| loss.lost)
-    .sum()
+/// What each server has lost, and when faults were made to it, in the order of time.
+struct Losses(BTreeMap<i64, Of>);
+
+#[derive(Default)]
+struct Of {
+    begins: Vec<f64>,
+    /// Seconds, and how much was lost up to the end of each.
+    lost: Vec<(f64, u64)>,
+}
+
+impl Losses {
+    fn of(soak: &Soak) -> Losses {
+        let mut all: BTreeMap<i64, Of> = BTreeMap::new();
+        for fault in soak.faults.iter().filter(|fault| fault.was_made) {
+            all.entry(fault.subject).or_default().begins.push(fault.at_s);
+        }
+        let subjects: BTreeMap<i64, i64> = soak.loads.iter().map(|load| (load.id, load.subject)).collect();
+        for loss in &soak.losses {
+            let Some(subject) = subjects.get(&loss.load) else { continue };
+            all.entry(*subject).or_default().lost.push((loss.at_s, loss.lost));
+        }
+        for of in all.values_mut() {
+            of.begins.sort_by(f64::total_cmp);
+            of.lost.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let mut sum = 0;
+            for (_, lost) in &mut of.lost {
+                sum += *lost;
+                *lost = sum;
+            }
+        }
+        Losses(all)
+    }
+
+    /// How many requests are lost that were acknowledged in the second of a fault or later, before the next one or within a minute
+    /// of its end.
+    fn in_fault(&self, fault: &Fault) -> u64 {
+        let Some(of) = self.0.get(&fault.subject) else { return 0 };
+        let next = of.begins.partition_point(|at_s| *at_s <= fault.at_s);
+        let next_s = of.begins.get(next).copied().unwrap_or(f64::MAX);
+        let until_s = next_s.min(fault.until_s.unwrap_or(f64::MAX) + AFTER_S).max(fault.at_s + SECOND_S);
+        let up_to = |count: usize| count.checked_sub(1).map_or(0, |last| of.lost[last].1);
+        let before = of.lost.partition_point(|(at_s, _)| *at_s <= fault.at_s - SECOND_S);
+        let all = of.lost.partition_point(|(at_s, _)| at_s + SECOND_S <= until_s);
+        up_to(all).saturating_sub(up_to(before))
+    }
 }
 
 /// What of the server was other after a fault, in the median, than it ever was before: for each figure how often, and the last.
@@ -120,6 +160,7 @@ fn left_behind(own: &[&Fault], server: &SubjectFigures<'_>, made: &[&Fault]) -> 
 /// Each fault, with what its clients saw.
 pub(super) fn json(a: &Analysis<'_>) -> Vec<Value> {
     let name = |id: i64| a.subjects.iter().find(|s| s.subject.id == id).map(|s| s.subject.name.as_str());
+    let losses = Losses::of(a.soak);
     let fault = |fault: &Fault| {
         let seen = fault.effect.as_ref();
         json!({
@@ -135,9 +176,48 @@ pub(super) fn json(a: &Analysis<'_>) -> Vec<Value> {
             "server_died": fault.server_died,
             "service": seen.map(|seen| json!(seen.service)),
             "errors": seen.map(errors_of),
-            "lost": lost_in(a.soak, fault),
+            "lost": losses.in_fault(fault),
             "errors_before": seen.map(|seen| seen.errors_before),
         })
     };
     a.soak.faults.iter().map(fault).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pitot_soak::record::{Load, Loss};
+
+    use super::*;
+
+    #[test]
+    fn what_is_lost_belongs_to_the_last_fault_before_it() {
+        let fault = |subject: i64, at_s: f64| Fault {
+            subject,
+            at_s,
+            until_s: Some(at_s + 1.0),
+            was_made: true,
+            ..Fault::default()
+        };
+        let loss = |load: i64, at_s: f64, lost: u64| Loss { load, at_s, lost, torn: 0 };
+        let loads = [(1, 1), (2, 1), (3, 2)].map(|(id, subject)| Load { id, subject, ..Load::default() });
+        let soak = Soak {
+            loads: loads.into(),
+            faults: vec![fault(1, 10.0), fault(1, 30.0), fault(2, 10.0)],
+            // Long before, in its second, after it, in the second in which the next one begins, and long after.
+            losses: vec![
+                loss(1, 5.0, 1),
+                loss(1, 9.5, 2),
+                loss(2, 20.0, 4),
+                loss(1, 29.5, 8),
+                loss(1, 80.0, 16),
+                loss(1, 95.0, 32),
+                loss(3, 11.0, 64),
+            ],
+            ..Soak::default()
+        };
+        let losses = Losses::of(&soak);
+        let lost: Vec<u64> = soak.faults.iter().map(|fault| losses.in_fault(fault)).collect();
+        assert_eq!(lost, [2 + 4, 8 + 16, 64]);
+        assert_eq!(losses.in_fault(&fault(9, 1.0)), 0);
+    }
 }

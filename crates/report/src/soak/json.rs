@@ -21,6 +21,8 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
             "gaps_s": a.soak.gaps_s(),
             "interval_s": info.interval_s,
             "state": a.soak.state,
+            "notes": info.notes,
+            "published": info.published,
         },
         "servers": a.subjects.iter().map(server).collect::<Vec<_>>(),
         "machine": a.machine.iter().map(series).collect::<Vec<_>>(),
@@ -45,6 +47,8 @@ fn server(subject: &SubjectFigures<'_>) -> Value {
         "id": subject.subject.id,
         "name": subject.subject.name,
         "command": subject.subject.command,
+        "deaths": subject.subject.endings.deaths,
+        "restarts": subject.subject.endings.restarts,
         "loads": subject.loads.iter().map(load).collect::<Vec<_>>(),
         "series": subject.series.iter().map(series).collect::<Vec<_>>(),
     })

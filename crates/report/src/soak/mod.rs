@@ -6,10 +6,12 @@ mod drifts;
 mod faults;
 mod html;
 mod json;
+mod published;
 mod series;
 mod text;
 mod untouched;
 
+use pitot_lab::Published;
 use pitot_soak::Soak;
 
 use crate::format::Format;
@@ -25,6 +27,16 @@ pub fn render(soak: &Soak, format: Format) -> Option<String> {
         Format::Json => Some(json::render(&analysis)),
         Format::Csv | Format::CsvSlices | Format::Github | Format::Junit => None,
     }
+}
+
+/// What drifts so far, a sentence each with its server.
+pub fn declared(soak: &Soak) -> Vec<String> {
+    text::declared(&Analysis::of(soak))
+}
+
+/// Figures that others published, a line each.
+pub fn published(tables: &[Published]) -> Vec<String> {
+    tables.iter().flat_map(published::lines).collect()
 }
 
 /// How far a soak has come, on one screen.

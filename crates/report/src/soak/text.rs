@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use pitot_lab::Unit as ShownUnit;
 use pitot_lab::receipts::Kept;
-use pitot_meter::units::{grouped, span};
+use pitot_meter::units::{counted, grouped, span};
 use pitot_soak::record::{EventKind, State};
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
@@ -17,8 +17,18 @@ use crate::terminal::{faults_table, heading, item};
 /// Events on the screen of a status, the latest.
 const STATUS_EVENTS_MAX: usize = 8;
 /// Figures that a summary tells of, where they were sampled.
-const SUMMARY: [&str; 6] =
-    ["cpu-per-request", "memory-rss", "memory-private", "descriptors", "threads", "sockets-established"];
+const SUMMARY: [&str; 7] = [
+    "cpu-server",
+    "cpu-per-request",
+    "memory-rss",
+    "memory-private",
+    "descriptors",
+    "threads",
+    "sockets-established",
+];
+
+/// The same of the lab itself.
+const LAB: [&str; 2] = ["memory-lab", "memory-loads"];
 
 pub(super) fn render(a: &Analysis<'_>) -> String {
     let mut out = String::new();
@@ -28,13 +38,36 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
         drifts(&mut out, &subject.drifts, true);
     }
     if !a.machine_drifts.is_empty() {
-        let _ = writeln!(out, "\nthe machine");
+        let _ = writeln!(out, "\nthe machine, and the lab itself");
+        changes_of(&mut out, &a.machine, &LAB);
         drifts(&mut out, &a.machine_drifts, true);
     }
     faults_table(&mut out, &faults::rows(a), faults::LEGEND);
     events(&mut out, a, usize::MAX);
+    published(&mut out, a);
     let _ = writeln!(out, "\nTo repeat it: pitot soak {}", as_typed(&a.soak.info.arguments));
     out
+}
+
+/// What others published, and what is to be known of the method.
+fn published(out: &mut String, a: &Analysis<'_>) {
+    let info = &a.soak.info;
+    for (title, lines) in [("Published", &info.published), ("Notes", &info.notes)] {
+        if !lines.is_empty() {
+            let _ = writeln!(out, "\n{title}");
+            lines.iter().for_each(|line| item(out, "  ", line));
+        }
+    }
+}
+
+/// The figures that drift, with their servers.
+pub(super) fn declared(a: &Analysis<'_>) -> Vec<String> {
+    let of = |name: &str, judged: &[Judged]| {
+        let declared = judged.iter().filter(|judged| judged.is_declared());
+        declared.map(|judged| format!("{name}: {}{}", judged.mark(), judged.sentence())).collect::<Vec<_>>()
+    };
+    let servers = a.subjects.iter().flat_map(|subject| of(&subject.subject.name, &subject.drifts));
+    servers.chain(of("the machine", &a.machine_drifts)).collect()
 }
 
 /// Words of a command line as a shell reads them.
@@ -52,6 +85,7 @@ pub(super) fn status(a: &Analysis<'_>) -> String {
     head(&mut out, a);
     for subject in &a.subjects {
         let _ = writeln!(out, "\n{}", subject.subject.name);
+        endings(&mut out, subject);
         for load in &subject.loads {
             if let Some(last) = load.points.last() {
                 let _ = writeln!(
@@ -82,7 +116,8 @@ fn head(out: &mut String, a: &Analysis<'_>) {
     let state = match a.soak.state {
         State::Complete => "complete",
         State::Stopped => "stopped",
-        State::Running => "running, or killed",
+        State::Running => "running",
+        State::Killed => "killed (pitot soak --resume goes on)",
     };
     let left_s = info.asked_s - a.loaded_s();
     let mut line = format!("{} of {} under load, {state}", span(a.loaded_s()), span(info.asked_s));
@@ -97,6 +132,7 @@ fn head(out: &mut String, a: &Analysis<'_>) {
 
 fn server(out: &mut String, subject: &SubjectFigures<'_>) {
     let _ = writeln!(out, "\n{}", subject.subject.name);
+    endings(out, subject);
     for load in &subject.loads {
         let times = &load.response;
         let time = |nanos: f64| figure(nanos, ShownUnit::Nanoseconds);
@@ -119,6 +155,19 @@ fn server(out: &mut String, subject: &SubjectFigures<'_>) {
         }
     }
     changes(out, subject);
+}
+
+/// How often the server ended and was started again, if it did.
+fn endings(out: &mut String, subject: &SubjectFigures<'_>) {
+    let endings = subject.subject.endings;
+    if endings.deaths > 0 {
+        let _ = writeln!(
+            out,
+            "  ended by itself {}, started again {}",
+            counted(endings.deaths, "time", "times"),
+            counted(endings.restarts, "time", "times")
+        );
+    }
 }
 
 /// Pages served, and failures by kind.
@@ -167,7 +216,12 @@ fn shown_rate(rate: f64) -> String {
 
 /// What the server used at first and at last.
 fn changes(out: &mut String, subject: &SubjectFigures<'_>) {
-    for series in SUMMARY.iter().filter_map(|name| subject.find(name)) {
+    changes_of(out, &subject.series, &SUMMARY);
+}
+
+fn changes_of(out: &mut String, all: &[Series], names: &[&str]) {
+    let find = |name: &&str| all.iter().find(|series| series.figure.name == *name);
+    for series in names.iter().filter_map(find) {
         if let (Some(first), Some(last)) = (series.first(), series.last()) {
             let change =
                 if first > 0.0 { format!(" ({:+.1}%)", (last / first - 1.0) * 100.0) } else { String::new() };
@@ -191,8 +245,7 @@ fn drifts(out: &mut String, judged: &[Judged], all: bool) {
     let (changed, steady): (Vec<&Judged>, Vec<&Judged>) =
         rest.into_iter().partition(|judged| judged.has_changed());
     for judged in &drift {
-        let what = if judged.is_leak() { "leak? " } else { "drift: " };
-        item(out, "  ", &format!("{what}{}", judged.sentence()));
+        item(out, "  ", &format!("{}{}", judged.mark(), judged.sentence()));
     }
     if all {
         changed.iter().chain(&steady).for_each(|judged| item(out, "  ", &judged.sentence()));

@@ -1,7 +1,7 @@
 //! The faults of one server: told when they begin and end, and judged when what came after them is known.
 
 use pitot_lab::FaultNews;
-use pitot_lab::fault::{BEFORE_NS, FaultRecord, service_around};
+use pitot_lab::fault::{BEFORE_NS, FaultRecord, find, service_around};
 use pitot_results::load::{Steps, Window};
 
 use super::recent::Recent;
@@ -13,6 +13,8 @@ const AFTER_NS: u64 = 60_000_000_000;
 const TOLD_NS: u64 = 3_000_000_000;
 /// For so long after a fault a silence is still its work.
 const GRACE_NS: u64 = 3_000_000_000;
+/// A fault that goes on for longer than this is judged by what was seen of it until then: steps are not kept for hours.
+const LONGEST_NS: u64 = 600_000_000_000;
 
 /// The time axis of a soak: a moment of `CLOCK_MONOTONIC`, and where on the axis it lies.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,6 +46,10 @@ pub(crate) struct FaultWatch {
     recent: Recent,
     /// By their begin.
     open: Vec<Open>,
+    /// Those that were judged and still go on.
+    long: Vec<Open>,
+    /// When the last of these that can silence a server has ended.
+    long_ended_ns: u64,
     /// When the last one ended that was judged, or was not made.
     earlier_ns: u64,
 }
@@ -51,7 +57,15 @@ pub(crate) struct FaultWatch {
 impl FaultWatch {
     pub(crate) fn new(subject: i64) -> FaultWatch {
         let (origin, recent) = (Origin::default(), Recent::default());
-        FaultWatch { subject, origin, recent, open: Vec::new(), earlier_ns: 0 }
+        FaultWatch {
+            subject,
+            origin,
+            recent,
+            open: Vec::new(),
+            long: Vec::new(),
+            long_ended_ns: 0,
+            earlier_ns: 0,
+        }
     }
 
     /// Says where the axis of the soak lies.
@@ -80,11 +94,26 @@ impl FaultWatch {
                 fault
             }
             FaultNews::Ended(record) => {
-                let found = self.open.iter().position(|open| {
+                let is_it = |open: &Open| {
                     open.ended_ns.is_none()
                         && open.fault.number == record.number
                         && open.fault.due_s == record.due_s
-                });
+                };
+                if let Some(index) = self.long.iter().position(is_it) {
+                    let long = self.long.remove(index);
+                    let until_s = Some(self.origin.axis_s(record.ended_ns.max(long.began_ns)));
+                    self.earlier_ns = self.earlier_ns.max(record.ended_ns);
+                    if can_silence(&long) {
+                        self.long_ended_ns = self.long_ended_ns.max(record.ended_ns);
+                    }
+                    return Fault {
+                        until_s,
+                        what: record.what,
+                        server_died: record.server_died,
+                        ..long.fault
+                    };
+                }
+                let found = self.open.iter().position(is_it);
                 let (began_ns, ended_ns) = (record.began_ns, record.ended_ns.max(record.began_ns));
                 let mut fault = Fault { subject: self.subject, ..fault(record) };
                 let asked_s = found.map_or(self.origin.at_s, |index| self.open[index].fault.at_s);
@@ -107,15 +136,28 @@ impl FaultWatch {
 
     /// Whether silence is the work of a fault now.
     pub(crate) fn explains_silence(&self, now_ns: u64) -> bool {
-        self.open.iter().any(|open| open.ended_ns.is_none_or(|ended_ns| now_ns < ended_ns + GRACE_NS))
+        let mut open = self.open.iter().chain(&self.long).filter(|open| can_silence(open));
+        now_ns < self.long_ended_ns + GRACE_NS && self.long_ended_ns > 0
+            || open.any(|open| open.ended_ns.is_none_or(|ended_ns| now_ns < ended_ns + GRACE_NS))
     }
 
     /// The faults of which all is known that will be, with what their clients saw; at the end of a soak, all of them.
     pub(crate) fn judged(&mut self, now_ns: u64, is_end: bool) -> Vec<Fault> {
         let mut judged = Vec::new();
-        while let Some(first) = self.open.first()
-            && let Some(ended_ns) = first.ended_ns
-        {
+        while let Some(first) = self.open.first() {
+            let Some(ended_ns) = first.ended_ns else {
+                let until = first.began_ns + LONGEST_NS;
+                if now_ns < until + TOLD_NS {
+                    break;
+                }
+                let next = self.open.get(1).map_or(until, |next| next.began_ns);
+                let effect = self.effect(until.min(next));
+                let mut long = self.open.remove(0);
+                long.fault.effect = effect;
+                judged.push(long.fault.clone());
+                self.long.push(long);
+                continue;
+            };
             let next = self.open.get(1).map(|next| next.began_ns);
             let until = next.unwrap_or(ended_ns + AFTER_NS).min(ended_ns.max(first.began_ns) + AFTER_NS);
             if now_ns < until + TOLD_NS && !is_end {
@@ -140,17 +182,19 @@ impl FaultWatch {
             ended_ns,
             ..FaultRecord::default()
         };
-        let open = self
-            .open
-            .iter()
-            .zip(1..)
-            .map(|(open, number)| record(number, open.began_ns, open.ended_ns.unwrap_or(open.began_ns)));
+        let open = self.open.iter().zip(1..).map(|(open, number)| {
+            record(number, open.began_ns, open.ended_ns.unwrap_or(until.max(open.began_ns)))
+        });
         let earlier = (self.earlier_ns > 0).then(|| record(0, self.earlier_ns, self.earlier_ns));
         let index = usize::from(earlier.is_some());
         let faults: Vec<FaultRecord> = earlier.into_iter().chain(open).collect();
         let window = Window { start: self.recent.begins_ns(), end: until };
         service_around(&self.recent.steps_until(until), window, &faults, index)
     }
+}
+
+fn can_silence(open: &Open) -> bool {
+    find(&open.fault.kind).is_none_or(|fault| fault.can_silence)
 }
 
 /// A record without its times on the axis.
@@ -229,6 +273,40 @@ mod tests {
         assert!((service.first_reply_s.unwrap() - 2.01).abs() < 0.02, "{service:?}");
         assert!(!service.stays_slower);
         assert!(watch.recent.steps_until(u64::MAX).right.len() <= 1000, "what is judged is not kept");
+    }
+
+    #[test]
+    fn a_fault_of_hours_is_judged_by_its_first_minutes_and_needs_no_more_memory_than_these() {
+        let mut watch = FaultWatch::new(1);
+        watch.set_origin(Origin { ns: START, at_s: 0.0 });
+        told(&mut watch, 0..10);
+        watch.take(FaultNews::Began(record(10.0, 10.0, 0.0)));
+        let mut judged = Vec::new();
+        for second in 10..7200 {
+            told(&mut watch, second..second + 1);
+            judged.extend(watch.judged(START + (second + 1) * 1000 * MS, false));
+            let kept = watch.recent.steps_until(u64::MAX).right.len();
+            assert!(kept <= 62_000, "{kept} steps after {second} s");
+        }
+        assert_eq!(judged.len(), 1);
+        let service = judged[0].effect.as_ref().unwrap().service.as_ref().unwrap();
+        assert!((service.first_reply_s.unwrap() - 12.01).abs() < 0.02, "{service:?}");
+        assert_eq!(judged[0].until_s, None);
+        assert!(watch.explains_silence(START + 7200 * 1000 * MS));
+        let ended = watch.take(FaultNews::Ended(record(10.0, 10.0, 7200.0)));
+        assert_eq!((ended.until_s, &ended.effect), (Some(7200.0), &judged[0].effect));
+        assert!(watch.judged(u64::MAX / 2, true).is_empty() && !watch.explains_silence(u64::MAX / 2));
+    }
+
+    #[test]
+    fn a_fault_that_cannot_silence_a_server_explains_no_silence() {
+        let mut watch = FaultWatch::new(1);
+        watch.set_origin(Origin { ns: START, at_s: 0.0 });
+        let hog = FaultRecord { kind: "cpu-hog".into(), ..record(1.0, 1.0, 0.0) };
+        watch.take(FaultNews::Began(hog));
+        assert!(!watch.explains_silence(START + 2000 * MS));
+        watch.take(FaultNews::Began(record(2.0, 2.0, 0.0)));
+        assert!(watch.explains_silence(START + 3000 * MS));
     }
 
     #[test]

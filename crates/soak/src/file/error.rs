@@ -3,6 +3,15 @@ use std::path::PathBuf;
 /// What is wrong with the file of a soak.
 #[derive(Debug, thiserror::Error)]
 pub enum SoakError {
+    /// There is a file already.
+    #[error("there is a file of that name")]
+    Exists,
+    /// Another process is writing it.
+    #[error("{} is being written by a soak that is running", .0.display())]
+    Locked(PathBuf),
+    /// It cannot be opened.
+    #[error("{0}")]
+    Open(std::io::Error),
     /// It is no file of a soak.
     #[error("{} is not the file of a soak", .0.display())]
     Foreign(PathBuf),

@@ -12,7 +12,7 @@ mod write;
 
 pub use age::LEVELS;
 pub use error::SoakError;
-pub use read::is_soak;
+pub use read::{is_running, is_soak};
 pub use write::{Moment, SoakFile};
 
 #[cfg(test)]

@@ -1,15 +1,24 @@
+use std::collections::HashMap;
+use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::SoakError;
 use super::layout::{APPLICATION_ID, LAYOUT};
-use crate::record::{Event, EventKind, Fault, Interval, Load, Loss, Sample, Soak, Subject};
+use crate::record::{Endings, Event, EventKind, Fault, Interval, Load, Loss, Sample, Soak, State, Subject};
 
 /// Whether there is the file of a soak at that path.
 pub fn is_soak(path: &Path) -> bool {
     let checked = open(path).and_then(|connection| check(&connection, path));
     matches!(checked, Ok(()) | Err(SoakError::Newer { .. }))
+}
+
+/// Whether a lab holds the file now. Not to be asked by the lab itself: closing a descriptor of the file drops the locks that
+/// SQLite has in the same process.
+pub fn is_running(path: &Path) -> bool {
+    // A lock that is shared keeps out a writer for a moment only.
+    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn open(path: &Path) -> Result<Connection, SoakError> {
@@ -34,6 +43,19 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), SoakErro
 }
 
 impl Soak {
+    /// Reads a soak of another process, and says whether it is running or was killed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn look(path: &Path) -> Result<Soak, SoakError> {
+        let runs = is_running(path);
+        let mut soak = Soak::open(path)?;
+        if soak.state == State::Running && !runs {
+            soak.state = State::Killed;
+        }
+        Ok(soak)
+    }
+
     /// Reads a soak, also while it runs.
     ///
     /// # Errors
@@ -46,8 +68,12 @@ impl Soak {
         let (info, state): (String, String) =
             transaction
                 .query_row("SELECT info, state FROM soak", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let endings =
+            if table_exists(&transaction, "endings")? { endings(&transaction)? } else { HashMap::new() };
         let subjects = list(&transaction, "SELECT id, name, command FROM subject ORDER BY id", |row| {
-            Ok(Subject { id: row.get(0)?, name: row.get(1)?, command: row.get(2)? })
+            let id = row.get(0)?;
+            let endings = endings.get(&id).copied().unwrap_or_default();
+            Ok(Subject { id, name: row.get(1)?, command: row.get(2)?, endings })
         })?;
         let mut loads = Vec::new();
         for (load, totals) in
@@ -129,10 +155,17 @@ impl Soak {
     }
 }
 
-/// A file of layout 1 has no faults, and one of layout 2 no losses.
+/// A file of layout 1 has no faults, one of layout 2 no losses, and one of layout 3 does not count what ended.
 fn table_exists(connection: &Connection, name: &str) -> Result<bool, SoakError> {
     let query = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
     Ok(connection.query_row(query, [name], |row| row.get::<_, i64>(0))? > 0)
+}
+
+fn endings(connection: &Connection) -> Result<HashMap<i64, Endings>, SoakError> {
+    let rows = list(connection, "SELECT subject, deaths, restarts FROM endings", |row| {
+        Ok((row.get(0)?, Endings { deaths: row.get(1)?, restarts: row.get(2)? }))
+    })?;
+    Ok(rows.into_iter().collect())
 }
 
 fn losses(connection: &Connection) -> Result<Vec<Loss>, SoakError> {

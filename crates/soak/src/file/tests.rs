@@ -2,7 +2,7 @@ use pitot_meter::{Histogram, Nanos};
 
 use super::*;
 use crate::Soak;
-use crate::record::{Event, EventKind, Info, Interval, Kind, Load, Sample, State, Subject, Totals};
+use crate::record::{Endings, Event, EventKind, Info, Interval, Kind, Load, Sample, State, Subject, Totals};
 
 const INTERVAL_S: f64 = 30.0;
 /// Of two days.
@@ -38,7 +38,8 @@ fn file(dir: &std::path::Path) -> (std::path::PathBuf, SoakFile) {
     let path = dir.join("a.pitot");
     let info = Info { title: "t".into(), interval_s: 10, ..Info::default() };
     let file = SoakFile::create(&path, &info).unwrap().unsynchronised();
-    file.put_subject(&Subject { id: 1, name: "loop".into(), command: "x".into() }).unwrap();
+    file.put_subject(&Subject { id: 1, name: "loop".into(), command: "x".into(), ..Subject::default() })
+        .unwrap();
     let load = Load { id: 1, subject: 1, name: "load".into(), ..Load::default() };
     assert_eq!(file.put_load(&load).unwrap(), Totals::default());
     (path, file)
@@ -132,5 +133,24 @@ fn other_files_are_refused() {
     assert!(Soak::open(&missing).is_err());
     assert!(!is_soak(&text) && !is_soak(&missing));
     let (path, _file) = file(dir.path());
-    assert!(SoakFile::create(&path, &Info::default()).is_err());
+    assert!(matches!(SoakFile::create(&path, &Info::default()), Err(SoakError::Exists)));
+}
+
+#[test]
+fn a_file_has_one_writer_and_a_reader_sees_whether_it_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, mut file) = file(dir.path());
+    assert!(matches!(SoakFile::resume(&path), Err(SoakError::Locked(_))));
+    assert!(is_running(&path));
+    let endings = Endings { deaths: 3, restarts: 2 };
+    file.write(&Moment { endings: vec![(1, endings)], ..Moment::default() }).unwrap();
+    drop(file);
+    assert!(!is_running(&path) && !is_running(&dir.path().join("missing")));
+    assert_eq!(Soak::look(&path).unwrap().state, State::Killed);
+    let file = SoakFile::resume(&path).unwrap();
+    let subject = Subject { id: 1, name: "loop".into(), ..Subject::default() };
+    assert_eq!(file.put_subject(&subject).unwrap(), endings);
+    assert_eq!(Soak::look(&path).unwrap().subjects[0].endings, endings);
+    file.finish(State::Stopped).unwrap();
+    assert_eq!(Soak::look(&path).unwrap().state, State::Stopped);
 }

@@ -1,3 +1,5 @@
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
@@ -6,16 +8,19 @@ use super::age::{Aged, put_together};
 use super::error::SoakError;
 use super::layout::{APPLICATION_ID, LAYOUT};
 use super::read::check;
-use crate::record::{Event, Fault, Info, Interval, Load, Loss, Sample, State, Subject, Totals};
+use crate::record::{Endings, Event, Fault, Info, Interval, Load, Loss, Sample, State, Subject, Totals};
 
 /// The tables that older layouts do not have.
-const LATER_TABLES: [&str; 2] = [include_str!("fault.sql"), include_str!("loss.sql")];
+const LATER_TABLES: [&str; 3] =
+    [include_str!("fault.sql"), include_str!("loss.sql"), include_str!("endings.sql")];
 
-/// The file of a soak, open for writing.
+/// The one writer of a soak's file. It holds a lock on the file (flock(2)) that dies with the process.
 #[derive(Debug)]
 pub struct SoakFile {
+    // The order matters: closing any descriptor of the file drops SQLite's own locks, so the database goes first.
     connection: Connection,
     aged: Aged,
+    _lock: File,
 }
 
 /// What is written at the end of an interval, at once or not at all.
@@ -27,6 +32,8 @@ pub struct Moment {
     pub intervals: Vec<Interval>,
     /// The counts of loads so far, by number.
     pub totals: Vec<(i64, Totals)>,
+    /// How often servers have ended so far, by number.
+    pub endings: Vec<(i64, Endings)>,
     /// What was sampled.
     pub samples: Vec<Sample>,
     /// What has happened.
@@ -43,13 +50,13 @@ impl SoakFile {
     /// # Errors
     /// If there is one of that name, or it cannot be written.
     pub fn create(path: &Path, info: &Info) -> Result<SoakFile, SoakError> {
-        if path.exists() {
-            return Err(rusqlite::Error::SqliteFailure(
-                rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN),
-                Some("there is a file of that name".into()),
-            )
-            .into());
-        }
+        let lock = File::options().read(true).write(true).create_new(true).open(path).map_err(|e| match e
+            .kind()
+        {
+            ErrorKind::AlreadyExists => SoakError::Exists,
+            _ => SoakError::Open(e),
+        })?;
+        let lock = locked(lock, path)?;
         let connection = Connection::open(path)?;
         // Space that old intervals leave is used again for new ones.
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
@@ -59,7 +66,7 @@ impl SoakFile {
         connection.pragma_update(None, "user_version", LAYOUT)?;
         connection
             .execute("INSERT INTO soak VALUES (?1, 'running')", params![serde_json::to_string(info)?])?;
-        Ok(SoakFile { connection, aged: Aged::default() })
+        Ok(SoakFile { connection, aged: Aged::default(), _lock: lock })
     }
 
     /// What is written need not survive a power cut.
@@ -72,14 +79,16 @@ impl SoakFile {
     /// Opens the file of a soak that goes on.
     ///
     /// # Errors
-    /// If it is no such file, or cannot be written.
+    /// If it is no such file, cannot be written, or another process is writing it.
     pub fn resume(path: &Path) -> Result<SoakFile, SoakError> {
+        let lock = File::options().read(true).write(true).open(path).map_err(SoakError::Open)?;
+        let lock = locked(lock, path)?;
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         check(&connection, path)?;
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
         connection.execute_batch(&LATER_TABLES.concat())?;
         connection.pragma_update(None, "user_version", LAYOUT)?;
-        let file = SoakFile { connection, aged: Aged::default() };
+        let file = SoakFile { connection, aged: Aged::default(), _lock: lock };
         file.set_state(State::Running)?;
         Ok(file)
     }
@@ -106,16 +115,19 @@ impl SoakFile {
         Ok(())
     }
 
-    /// Notes a server, or what starts it now.
+    /// Notes a server, or what starts it now. Returns how often it has ended so far.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn put_subject(&self, subject: &Subject) -> Result<(), SoakError> {
+    pub fn put_subject(&self, subject: &Subject) -> Result<Endings, SoakError> {
         self.connection.execute(
             "INSERT INTO subject VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET command = excluded.command",
             params![subject.id, subject.name, subject.command],
         )?;
-        Ok(())
+        self.connection.execute("INSERT OR IGNORE INTO endings VALUES (?1, 0, 0)", params![subject.id])?;
+        let query = "SELECT deaths, restarts FROM endings WHERE subject = ?1";
+        let endings = |row: &rusqlite::Row<'_>| Ok(Endings { deaths: row.get(0)?, restarts: row.get(1)? });
+        Ok(self.connection.query_row(query, params![subject.id], endings)?)
     }
 
     /// Notes a load, or its present command. Returns its counts so far.
@@ -158,6 +170,11 @@ impl SoakFile {
             transaction
                 .prepare_cached("UPDATE load SET totals = ?2 WHERE id = ?1")?
                 .execute(params![load, serde_json::to_string(totals)?])?;
+        }
+        for (subject, endings) in &moment.endings {
+            transaction
+                .prepare_cached("UPDATE endings SET deaths = ?2, restarts = ?3 WHERE subject = ?1")?
+                .execute(params![subject, endings.deaths, endings.restarts])?;
         }
         for sample in &moment.samples {
             let known: Option<i64> = transaction
@@ -205,8 +222,18 @@ impl SoakFile {
     /// If it cannot be written.
     pub fn finish(self, state: State) -> Result<(), SoakError> {
         self.set_state(state)?;
-        self.connection.execute_batch("PRAGMA journal_mode = DELETE;")?;
+        // A reader in another process may hold the log; the file is complete all the same, together with the log.
+        let _ = self.connection.execute_batch("PRAGMA journal_mode = DELETE;");
         Ok(())
+    }
+}
+
+/// The file, once it is this process's alone to write.
+fn locked(file: File, path: &Path) -> Result<File, SoakError> {
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(SoakError::Locked(path.into())),
+        Err(TryLockError::Error(e)) => Err(SoakError::Open(e)),
     }
 }
 

@@ -12,6 +12,8 @@ pub mod silence;
 pub mod sockets;
 pub mod threads;
 
+use std::collections::BTreeMap;
+
 use crate::record::{Event, EventKind};
 use silence::{Change, Silence};
 use sockets::PortSockets;
@@ -22,6 +24,16 @@ use threads::Threads;
 pub struct HangWatch {
     silence: Silence,
     /// The hang that goes on.
+    open: Option<Event>,
+    /// Each load by itself, which matters where there are several.
+    loads: BTreeMap<i64, LoadWatch>,
+}
+
+/// The watch over the replies that one load gets.
+#[derive(Debug)]
+struct LoadWatch {
+    silence: Silence,
+    /// That it has no replies, while it has none.
     open: Option<Event>,
 }
 
@@ -42,6 +54,8 @@ impl HangWatch {
     /// Takes the replies that a load tells of for a second, and whether it asked for something.
     pub fn second(&mut self, now_s: f64, load: i64, replies: u64, asked: bool) {
         self.silence.second(now_s, load, replies, asked);
+        let watch = || LoadWatch { silence: Silence::of_load(), open: None };
+        self.loads.entry(load).or_insert_with(watch).silence.second(now_s, load, replies, asked);
     }
 
     /// Whether there is something to tell: then `event` is to be called.
@@ -61,8 +75,54 @@ impl HangWatch {
         }
     }
 
-    /// The server or one of its loads has ended: silence from now on is no hang. The end of one that goes on is returned.
-    pub fn interrupt(&mut self, now_s: f64) -> Option<Event> {
+    /// The loads that have no replies any more while others have, and those that have some again: then `load_event` is to be
+    /// called for each. A server that answers nobody is one hang, and no event of each load.
+    pub fn load_changes(&mut self, now_s: f64) -> Vec<(i64, Change)> {
+        let (is_silent, are_several) = (self.silence.is_silent(), self.loads.len() > 1);
+        let change = |(id, load): (&i64, &mut LoadWatch)| {
+            if is_silent {
+                load.silence.forget();
+                return load.open.is_some().then_some((*id, Change::Ended));
+            }
+            Some((*id, load.silence.change(now_s).filter(|_| are_several)?))
+        };
+        self.loads.iter_mut().filter_map(change).collect()
+    }
+
+    /// The event of a change of a load, which has that name.
+    pub fn load_event(
+        &mut self,
+        (load, change): (i64, Change),
+        now_s: f64,
+        suspect: &Suspect<'_>,
+        name: &str,
+    ) -> Option<Event> {
+        let load = self.loads.get_mut(&load)?;
+        match change {
+            Change::Began { last_reply_s } => {
+                Some(load.open.insert(unanswered(now_s, last_reply_s, suspect, name)).clone())
+            }
+            Change::Ended => load.close(now_s),
+        }
+    }
+
+    /// The server or one of its loads has ended: silence from now on is no hang. The ends of what goes on are returned.
+    pub fn interrupt(&mut self, now_s: f64) -> Vec<Event> {
+        self.silence.forget();
+        let loads = self.loads.values_mut().filter_map(|load| load.interrupt(now_s));
+        let mut ends: Vec<Event> = loads.collect();
+        ends.extend(self.close(now_s));
+        ends
+    }
+
+    fn close(&mut self, now_s: f64) -> Option<Event> {
+        let event = self.open.take()?;
+        Some(Event { until_s: Some(now_s), ..event })
+    }
+}
+
+impl LoadWatch {
+    fn interrupt(&mut self, now_s: f64) -> Option<Event> {
         self.silence.forget();
         self.close(now_s)
     }
@@ -71,6 +131,13 @@ impl HangWatch {
         let event = self.open.take()?;
         Some(Event { until_s: Some(now_s), ..event })
     }
+}
+
+/// One load has no replies, and others have: the evidence is that of a hang.
+fn unanswered(now_s: f64, last_reply_s: f64, suspect: &Suspect<'_>, load: &str) -> Event {
+    let seen = look(now_s, last_reply_s, suspect);
+    let sentence = format!("{} answers other loads, and nothing to the load `{load}`", suspect.name);
+    Event { kind: EventKind::LoadUnanswered, sentence, ..seen }
 }
 
 /// Tells a hang as what it is, by what the server looks like now.
@@ -180,6 +247,44 @@ mod tests {
         let over = watch.event(Change::Ended, 12.5, &suspect).unwrap();
         assert_eq!((over.at_s, over.until_s), (10.0, Some(12.5)));
         assert_eq!(over.sentence, event.sentence);
-        assert_eq!(watch.interrupt(13.0), None);
+        assert_eq!(watch.interrupt(13.0), []);
+    }
+
+    #[test]
+    fn a_load_that_alone_has_no_replies_is_told_by_its_name_and_a_server_that_answers_nobody_is_not() {
+        let mut watch = HangWatch::default();
+        let suspect = Suspect { subject: 1, name: "nginx", pids: &[], port: None };
+        let mut told = Vec::new();
+        for second in 0..40u32 {
+            let now_s = f64::from(second);
+            // Uploads cease from 10 to 20 s, everything from 30 s on.
+            let uploads = if (10..20).contains(&second) || second >= 30 { 0 } else { 50 };
+            for (load, replies) in [(1, if second >= 30 { 0 } else { 500 }), (2, uploads)] {
+                watch.second(now_s, load, replies, true);
+                if let Some(change) = watch.change(now_s) {
+                    told.extend(watch.event(change, now_s, &suspect));
+                }
+                for change in watch.load_changes(now_s) {
+                    let name = if change.0 == 1 { "pages" } else { "uploads" };
+                    told.extend(watch.load_event(change, now_s, &suspect, name));
+                }
+            }
+        }
+        let kinds: Vec<_> = told.iter().map(|event| (event.kind, event.at_s, event.until_s)).collect();
+        let load = EventKind::LoadUnanswered;
+        let expected = [(load, 12.0, None), (load, 12.0, Some(20.0)), (EventKind::HangNoReplies, 31.0, None)];
+        assert_eq!(kinds, expected, "{told:#?}");
+        assert_eq!(told[0].sentence, "nginx answers other loads, and nothing to the load `uploads`");
+        assert!(told[0].evidence.contains("last second with replies: 3.0 s before"), "{told:#?}");
+    }
+
+    #[test]
+    fn a_load_of_its_own_has_no_event_beside_that_of_its_server() {
+        let mut watch = HangWatch::default();
+        for second in 0..30u32 {
+            let now_s = f64::from(second);
+            watch.second(now_s, 7, if second < 10 { 50 } else { 0 }, true);
+            assert_eq!(watch.load_changes(now_s), []);
+        }
     }
 }

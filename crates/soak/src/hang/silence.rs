@@ -10,6 +10,10 @@ use std::collections::{BTreeMap, VecDeque};
 const SHORTEST_S: f64 = 2.0;
 /// The longest window that is looked at, seconds: slower loads show no hang.
 const LONGEST_S: f64 = 120.0;
+/// The same of one load of several, seconds: by then it is known whether all of them are silent.
+const SHORTEST_OF_LOAD_S: f64 = 3.0;
+/// The same of a load that never had a reply, while others have some: its first may take long.
+const FIRST_OF_LOAD_S: f64 = 30.0;
 /// How many replies must be missing.
 const MISSING: f64 = 10.0;
 /// The share of the rate before at which replies have come to an end.
@@ -36,9 +40,12 @@ struct Second {
     replies: u64,
 }
 
-/// The replies of one server's loads, over the last seconds.
-#[derive(Debug, Default)]
+/// The replies of one server's loads, or of one of them, over the last seconds.
+#[derive(Debug)]
 pub struct Silence {
+    shortest_s: f64,
+    /// Where there never was a reply.
+    first_s: f64,
     seconds: VecDeque<Second>,
     /// Replies a second of each load, averaged; none before a load has had its first reply.
     usual: BTreeMap<i64, f64>,
@@ -48,7 +55,30 @@ pub struct Silence {
     is_silent: bool,
 }
 
+impl Default for Silence {
+    fn default() -> Silence {
+        Silence::of_at_least(SHORTEST_S, SHORTEST_S)
+    }
+}
+
 impl Silence {
+    /// That of one load of several.
+    pub fn of_load() -> Silence {
+        Silence::of_at_least(SHORTEST_OF_LOAD_S, FIRST_OF_LOAD_S)
+    }
+
+    fn of_at_least(shortest_s: f64, first_s: f64) -> Silence {
+        Silence {
+            shortest_s,
+            first_s,
+            seconds: VecDeque::new(),
+            usual: BTreeMap::new(),
+            was_asked: false,
+            last_reply_s: None,
+            is_silent: false,
+        }
+    }
+
     /// Takes what a load says of a second. `asked` is false if it neither sent anything nor wanted a connection.
     pub fn second(&mut self, told_at_s: f64, load: i64, replies: u64, asked: bool) {
         self.was_asked |= asked;
@@ -71,7 +101,7 @@ impl Silence {
 
     /// A load has ended, or its server: what it does not say from now on is no silence of the server.
     pub fn forget(&mut self) {
-        *self = Silence::default();
+        *self = Silence::of_at_least(self.shortest_s, self.first_s);
     }
 
     /// Whether replies are missing now.
@@ -82,7 +112,7 @@ impl Silence {
     /// Decides. To be asked after each second that was told.
     pub fn change(&mut self, now_s: f64) -> Option<Change> {
         let usual: f64 = self.usual.values().sum();
-        let window_s = if usual > 0.0 { (MISSING / usual).max(SHORTEST_S) } else { SHORTEST_S };
+        let window_s = if usual > 0.0 { (MISSING / usual).max(self.shortest_s) } else { self.first_s };
         // A load that has not begun to ask, as one with a very low rate, waits for nothing.
         if window_s > LONGEST_S || !self.was_asked {
             return None;
@@ -170,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn one_load_of_two_is_no_silence_and_a_load_that_says_nothing_neither() {
+    fn one_load_of_two_is_no_silence_of_the_server_and_a_load_that_says_nothing_neither() {
         let mut silence = Silence::default();
         for second in 0..20 {
             let now_s = f64::from(second);

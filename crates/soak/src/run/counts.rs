@@ -21,6 +21,14 @@ pub(crate) struct Told {
     pub(crate) receipts: Option<Receipts>,
 }
 
+/// A second of a load, for people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LastSecond {
+    pub(crate) replies: u64,
+    pub(crate) p50_ns: u64,
+    pub(crate) p99_ns: u64,
+}
+
 /// What a load has done, over all processes that were started for it.
 #[derive(Debug)]
 pub(crate) struct LoadCounts {
@@ -30,6 +38,8 @@ pub(crate) struct LoadCounts {
     known: Vec<ErrorRow>,
     open: Interval,
     response: Histogram,
+    /// The last second that it told of.
+    last: LastSecond,
     /// When the present process was started, seconds since the soak began, and how much of its time is in intervals.
     begun_s: f64,
     counted_s: f64,
@@ -44,6 +54,7 @@ impl LoadCounts {
             known: Vec::new(),
             open: Interval::default(),
             response: Histogram::new(),
+            last: LastSecond::default(),
             begun_s: 0.0,
             counted_s: 0.0,
         }
@@ -54,9 +65,14 @@ impl LoadCounts {
         self.load
     }
 
-    /// The 99th percentile of response times in the interval under way, nanoseconds.
-    pub(crate) fn p99_ns(&self) -> u64 {
-        self.response.at(0.99).0
+    /// The second that it told of last; nothing once its process has ended.
+    pub(crate) fn last_second(&self) -> LastSecond {
+        self.last
+    }
+
+    /// Its process has ended.
+    pub(crate) fn end_process(&mut self) {
+        self.last = LastSecond::default();
     }
 
     /// A process is started for it, which counts from 0.
@@ -71,6 +87,9 @@ impl LoadCounts {
         let line: Line = serde_json::from_str(text).ok()?;
         let response = Histogram::decode(&line.response).ok()?;
         self.response.merge(&response);
+        let at = |share: f64| response.at(share).0;
+        self.last =
+            LastSecond { replies: line.completed / line.length_s.max(1), p50_ns: at(0.5), p99_ns: at(0.99) };
         self.open.completed += line.completed;
         self.open.errors += line.errors;
         self.open.missed += line.missed;

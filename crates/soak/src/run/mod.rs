@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `order` | what is run |
 //! | `subject` | a server with its loads, while they run |
+//! | `back_off` | waits between starts of what ends at once |
 //! | `counts` | from the lines of a load to its intervals and counts |
 //! | `status` | what the user sees |
 
+mod back_off;
 mod counts;
 mod order;
 mod status;
@@ -21,15 +23,17 @@ use pitot_results::Failure;
 use pitot_sys::processes::ProcessTable;
 
 use crate::clock::Clock;
+use crate::events::EventGate;
 use crate::fault::Origin;
 use crate::figure::{self, MachineTime};
 use crate::file::{Moment, SoakError, SoakFile};
 use crate::kernel_log::KernelLog;
 use crate::neighbours::Neighbours;
-use crate::record::{Event, Fault, Load, Loss, Sample, State, Subject};
+use crate::record::{Endings, Event, Fault, Load, Loss, Sample, State, Subject};
+use crate::throttle::ThrottleWatch;
 use counts::LoadCounts;
-pub use order::{LoadOrder, Server, SubjectOrder};
-pub use status::{LoadStatus, Status};
+pub use order::{LoadOrder, Server, SubjectOrder, Watched};
+pub use status::{LoadStatus, ServerStatus, Status};
 use status::{told, told_of_fault};
 use subject::{RunningLoad, RunningSubject};
 
@@ -38,6 +42,9 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Between two looks for what servers have acknowledged, seconds.
 const KEPT_INTERVAL_S: f64 = 1.0;
+
+/// Between two times that the user is shown how it goes, seconds.
+const SHOW_INTERVAL_S: f64 = 1.0;
 
 /// What a soak does when a server dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +80,8 @@ pub struct Settings<'a> {
     pub on_hang: OnHang,
     /// The directory of the file, whose disk space is sampled.
     pub directory: &'a str,
+    /// The CPUs of servers and loads, which may be throttled.
+    pub cpus: Vec<usize>,
     /// True once the user wants it to end.
     pub stop: &'a dyn Fn() -> bool,
 }
@@ -85,6 +94,7 @@ struct Run<'g> {
     subjects: Vec<RunningSubject<'g>>,
     begun: Instant,
     events: Vec<Event>,
+    gate: EventGate,
     faults: Vec<Fault>,
     losses: Vec<Loss>,
     /// When it is looked next for what servers have acknowledged.
@@ -95,8 +105,7 @@ struct Run<'g> {
     clock: Clock,
     kernel_log: KernelLog,
     neighbours: Neighbours,
-    /// What was shown last.
-    shown: Status,
+    throttle: ThrottleWatch,
 }
 
 /// Runs a soak, or what is left of one, into its file.
@@ -116,6 +125,7 @@ pub fn run<'g>(
         subjects: Vec::new(),
         begun: Instant::now(),
         events: Vec::new(),
+        gate: EventGate::default(),
         faults: Vec::new(),
         losses: Vec::new(),
         kept_at_s: 0.0,
@@ -124,16 +134,20 @@ pub fn run<'g>(
         clock: Clock::read(),
         kernel_log: KernelLog::open(),
         neighbours: Neighbours::default(),
-        shown: Status { left_s: settings.left_s, ..Status::default() },
+        throttle: ThrottleWatch::default(),
         settings,
     };
     run.prepare(orders)?;
-    let ended = run.carry_on(show)?;
-    run.end()?;
+    let ended = run.carry_on(show);
     let over = run.measured_s() >= run.settings.left_s;
     let state = if over { State::Complete } else { State::Stopped };
-    run.file.finish(state).map_err(|e| unwritten(&e))?;
-    ended.map_or(Ok(state), Err)
+    // Whatever has happened, loads and servers are ended, and what can be written is.
+    let written = run.end();
+    let finished = run.file.finish(state).map_err(|e| unwritten(&e));
+    match ended? {
+        Some(failure) => Err(failure),
+        None => written.and(finished).map(|()| state),
+    }
 }
 
 fn unwritten(e: &SoakError) -> Failure {
@@ -165,8 +179,9 @@ impl<'g> Run<'g> {
             if let Some(dir) = subject.server.kept_dir() {
                 std::fs::read_dir(&dir).map_err(|e| not_kept(&subject.name, &dir, &e))?;
             }
-            let row = Subject { id, name: subject.name.clone(), command: subject.server.command() };
-            self.file.put_subject(&row).map_err(|e| unwritten(&e))?;
+            let (name, command) = (subject.name.clone(), subject.server.command());
+            let row = Subject { id, name, command, endings: Endings::default() };
+            subject.endings = self.file.put_subject(&row).map_err(|e| unwritten(&e))?;
             for (name, order) in order.loads {
                 load_id += 1;
                 let command = subject.server.load_argv(&order).join(" ");
@@ -184,6 +199,7 @@ impl<'g> Run<'g> {
         for subject in &mut self.subjects {
             subject.values(&processes);
         }
+        self.events.extend(self.kernel_log.unreadable(self.settings.offset_s));
         self.begun = Instant::now();
         let origin = Origin { ns: now().0, at_s: self.settings.offset_s };
         for (subject, faults) in self.subjects.iter_mut().zip(schedules) {
@@ -198,6 +214,7 @@ impl<'g> Run<'g> {
     /// Goes on until the time is over, the user ends it, or a server dies that is not to be started again, which is returned.
     fn carry_on(&mut self, show: &mut dyn FnMut(&Status)) -> Result<Option<Failure>, Failure> {
         let mut interval_end_s = self.next_interval_s();
+        let mut show_at_s = 0.0;
         while self.measured_s() < self.settings.left_s && !(self.settings.stop)() {
             let now_s = self.now_s();
             for subject in &mut self.subjects {
@@ -220,14 +237,18 @@ impl<'g> Run<'g> {
             }
             self.events.extend(self.clock.step(now_s));
             self.events.extend(self.kernel_log.event(now_s));
+            let mut told = Vec::new();
             if !self.events.is_empty() || !self.faults.is_empty() {
-                show(&self.tell(now_s)?);
+                told = self.tell(now_s)?;
             }
             if now_s >= interval_end_s {
                 let samples = self.sample(interval_end_s);
-                let status = self.end_interval(interval_end_s, samples)?;
-                show(&status);
+                told.extend(self.end_interval(interval_end_s, samples)?);
                 interval_end_s = self.next_interval_s();
+            }
+            if !told.is_empty() || now_s >= show_at_s {
+                show(&self.status(now_s, told));
+                show_at_s = now_s + SHOW_INTERVAL_S;
             }
             std::thread::sleep(TICK);
         }
@@ -254,11 +275,23 @@ impl<'g> Run<'g> {
         let stretch = (end_s - length_s, end_s);
         let (neighbours, event) = self.neighbours.look(&processes, &own, stretch);
         self.events.extend(event);
+        self.events.extend(self.throttle.look(pitot_host::throttle_count(&self.settings.cpus), end_s));
         let machine = figure::machine(self.settings.directory).into_iter();
         let machine = machine.chain(machine_time.since(&self.machine_time, neighbours));
+        let machine = machine.chain(self.own_memory(&processes));
         samples.extend(machine.map(|(name, value)| sample(0, name, end_s, length_s, value)));
         self.machine_time = machine_time;
         samples
+    }
+
+    /// Memory of the lab and of its loads, which must not grow either.
+    fn own_memory(&mut self, processes: &ProcessTable) -> [(&'static str, f64); 2] {
+        let own = std::process::id();
+        let lab: Vec<_> = processes.of(own).into_iter().filter(|process| process.pid == own).collect();
+        let loads = self.subjects.iter_mut().flat_map(|subject| &mut subject.loads);
+        let pids: Vec<u32> = loads.filter_map(RunningLoad::pid).collect();
+        let loads: Vec<_> = pids.iter().flat_map(|pid| processes.of(*pid)).collect();
+        [("memory-lab", figure::resident(&lab)), ("memory-loads", figure::resident(&loads))]
     }
 
     /// The first processes of everything that belongs to the soak: this one, whose descendants the loads are, and the servers.
@@ -268,44 +301,63 @@ impl<'g> Run<'g> {
     }
 
     /// Writes what has happened at once: nobody is to wait for the end of an interval to learn of a hang.
-    fn tell(&mut self, now_s: f64) -> Result<Status, Failure> {
-        let events = std::mem::take(&mut self.events);
+    fn tell(&mut self, now_s: f64) -> Result<Vec<String>, Failure> {
+        let events = self.gate.admit(std::mem::take(&mut self.events), now_s);
         let faults = std::mem::take(&mut self.faults);
         let losses = std::mem::take(&mut self.losses);
-        let moment = Moment { now_s, events, faults, losses, ..Moment::default() };
+        let moment = Moment { now_s, events, faults, losses, endings: self.endings(), ..Moment::default() };
         self.file.write(&moment).map_err(|e| unwritten(&e))?;
-        Ok(Status { now_s, events: self.told(&moment), ..self.shown.clone() })
+        Ok(self.told(&moment))
     }
 
-    /// Writes the interval that is over, and returns what the user sees of it.
-    fn end_interval(&mut self, end_s: f64, samples: Vec<Sample>) -> Result<Status, Failure> {
+    fn endings(&self) -> Vec<(i64, Endings)> {
+        self.subjects.iter().map(|subject| (subject.id, subject.endings)).collect()
+    }
+
+    /// Writes the interval that is over, and returns what has happened, in a sentence each.
+    fn end_interval(&mut self, end_s: f64, samples: Vec<Sample>) -> Result<Vec<String>, Failure> {
         let mut moment = Moment {
             now_s: end_s,
             samples,
-            events: std::mem::take(&mut self.events),
+            events: self.gate.admit(std::mem::take(&mut self.events), end_s),
+            endings: self.endings(),
             faults: std::mem::take(&mut self.faults),
             losses: std::mem::take(&mut self.losses),
             ..Moment::default()
         };
-        let mut loads = Vec::new();
         for load in self.subjects.iter_mut().flat_map(|subject| &mut subject.loads) {
-            let p99_ns = load.counts.p99_ns();
-            let interval = load.counts.end_interval(self.written_s, end_s);
-            let totals = load.counts.totals().clone();
-            loads.push(LoadStatus {
-                name: load.name.clone(),
-                rate: interval.as_ref().map_or(0.0, |i| i.completed as f64 / i.length_s),
-                p99_ns,
-                errors: totals.errors,
-            });
-            moment.intervals.extend(interval);
-            moment.totals.push((load.id, totals));
+            moment.intervals.extend(load.counts.end_interval(self.written_s, end_s));
+            moment.totals.push((load.id, load.counts.totals().clone()));
         }
         self.file.write(&moment).map_err(|e| unwritten(&e))?;
         self.written_s = end_s;
+        Ok(self.told(&moment))
+    }
+
+    /// How it goes now.
+    fn status(&self, now_s: f64, events: Vec<String>) -> Status {
+        let load = |load: &RunningLoad<'_>| {
+            let (totals, last) = (load.counts.totals(), load.counts.last_second());
+            LoadStatus {
+                name: load.name.clone(),
+                rate: last.replies,
+                p50_ns: last.p50_ns,
+                p99_ns: last.p99_ns,
+                completed: totals.completed,
+                missed: totals.missed,
+                errors: totals.errors,
+                kinds: totals.kinds.clone(),
+                lost: totals.lost,
+            }
+        };
+        let servers = self.subjects.iter().map(|subject| ServerStatus {
+            name: subject.name.clone(),
+            is_up: subject.is_up,
+            endings: subject.endings,
+            loads: subject.loads.iter().map(load).collect(),
+        });
         let left_s = (self.settings.left_s - self.measured_s()).max(0.0);
-        self.shown = Status { now_s: end_s, left_s, loads, events: Vec::new() };
-        Ok(Status { events: self.told(&moment), ..self.shown.clone() })
+        Status { now_s, left_s, servers: servers.collect(), events }
     }
 
     /// What has happened, in a sentence each.
@@ -329,15 +381,17 @@ impl<'g> Run<'g> {
             self.events.extend(subject.hangs.interrupt(end_s));
         }
         self.events.extend(self.neighbours.end());
-        self.end_interval(end_s, samples)?;
+        let written = self.end_interval(end_s, samples);
         let (mut events, mut losses) = (Vec::new(), Vec::new());
         for subject in &mut self.subjects {
             losses.extend(subject.stop_server(end_s, &mut events));
         }
         let loads = self.subjects.iter().flat_map(|subject| &subject.loads);
         let totals = loads.map(|load| (load.id, load.counts.totals().clone())).collect();
-        let last = Moment { now_s: end_s, events, losses, totals, ..Moment::default() };
-        self.file.write(&last).map_err(|e| unwritten(&e))
+        let events = self.gate.admit(events, end_s);
+        let last =
+            Moment { now_s: end_s, events, losses, totals, endings: self.endings(), ..Moment::default() };
+        written.and(self.file.write(&last).map_err(|e| unwritten(&e)))
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use pitot_lab::StandingServer;
 use pitot_lab::fault::Schedule;
+use pitot_sys::processes::Process;
 
 /// A server of a soak.
 pub enum Server<'a> {
@@ -12,10 +13,30 @@ pub enum Server<'a> {
     /// One that is running already, with its first process if that is known, and its port.
     Running {
         /// The process.
-        pid: Option<u32>,
+        process: Option<Watched>,
         /// The port on which it listens.
         port: Option<u16>,
     },
+}
+
+/// A process that is not the soak's own, by its number and its start: numbers are given again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// Its number.
+    pub pid: u32,
+    started: u64,
+}
+
+impl Watched {
+    /// The process that has that number now; none if there is none, or it has ended and was not waited for.
+    pub fn of(pid: u32) -> Option<Watched> {
+        Process::read(pid).map(|process| Watched { pid, started: process.stat.started })
+    }
+
+    /// Whether it goes on.
+    pub fn is_alive(self) -> bool {
+        Watched::of(self.pid) == Some(self)
+    }
 }
 
 /// How a load is started.
@@ -23,7 +44,7 @@ pub enum Server<'a> {
 pub enum LoadOrder {
     /// As the server's cell says.
     OfCell,
-    /// By this command line, in which `{address}` is the server's.
+    /// By this command line, in which `{address}` and the other words in braces are those of the server's plan.
     Command(Vec<String>),
 }
 
@@ -58,7 +79,7 @@ impl Server<'_> {
             }
             (LoadOrder::OfCell, Server::Running { .. }) => Vec::new(),
             (LoadOrder::Command(words), Server::Standing(server)) => {
-                let words = words.iter().map(|word| word.replace("{address}", server.load_address()));
+                let words = words.iter().map(|word| server.fill_load(word));
                 words.chain(server.load_options_for_faults()).collect()
             }
             (LoadOrder::Command(words), Server::Running { .. }) => words.clone(),
@@ -69,7 +90,7 @@ impl Server<'_> {
     pub(super) fn pid(&mut self) -> Option<u32> {
         match self {
             Server::Standing(server) => server.pid(),
-            Server::Running { pid, .. } => *pid,
+            Server::Running { process, .. } => process.map(|process| process.pid),
         }
     }
 
@@ -94,5 +115,27 @@ impl Server<'_> {
             Server::Standing(server) => server.cpu_time().map(|time| time.0),
             Server::Running { .. } => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_has_ended_or_has_the_number_of_another_is_not_alive() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let watched = Watched::of(child.id()).unwrap();
+        assert!(watched.is_alive());
+        assert!(!Watched { started: watched.started + 1, ..watched }.is_alive());
+        child.kill().unwrap();
+        // Nobody has waited for it.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while watched.is_alive() {
+            assert!(std::time::Instant::now() < deadline, "a zombie is taken for alive");
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert_eq!(Watched::of(u32::MAX), None);
     }
 }

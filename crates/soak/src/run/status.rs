@@ -1,6 +1,6 @@
 //! What the user sees while a soak goes on.
 
-use crate::record::{Event, Fault};
+use crate::record::{Endings, Event, EventKind, Fault, Kind};
 
 /// A soak as it is now.
 #[derive(Clone, Debug, Default)]
@@ -9,10 +9,23 @@ pub struct Status {
     pub now_s: f64,
     /// Seconds of load that are left.
     pub left_s: f64,
-    /// The loads.
-    pub loads: Vec<LoadStatus>,
-    /// What happened in the last interval, in a sentence each.
+    /// The servers.
+    pub servers: Vec<ServerStatus>,
+    /// What has happened since the last time, in a sentence each.
     pub events: Vec<String>,
+}
+
+/// A server as it is now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerStatus {
+    /// What it is called.
+    pub name: String,
+    /// Whether it runs.
+    pub is_up: bool,
+    /// How often it has ended.
+    pub endings: Endings,
+    /// Its loads.
+    pub loads: Vec<LoadStatus>,
 }
 
 /// A load as it is now.
@@ -20,18 +33,28 @@ pub struct Status {
 pub struct LoadStatus {
     /// What it is called.
     pub name: String,
-    /// Replies a second in the last interval.
-    pub rate: f64,
+    /// Replies in the last second.
+    pub rate: u64,
+    /// The median of response times in it, nanoseconds.
+    pub p50_ns: u64,
     /// The 99th percentile of response times in it, nanoseconds.
     pub p99_ns: u64,
-    /// Errors since the soak began.
+    /// Replies since the soak began.
+    pub completed: u64,
+    /// Arrivals missed since then.
+    pub missed: u64,
+    /// Errors since then.
     pub errors: u64,
+    /// These by phase and kind.
+    pub kinds: Vec<Kind>,
+    /// Requests that the server acknowledged and lost.
+    pub lost: u64,
 }
 
 /// An event as it is shown when it comes about. A hang is told when it begins and when it is over.
 pub(super) fn told(event: &Event) -> String {
     match event.until_s {
-        Some(until_s) if event.kind.is_hang() => {
+        Some(until_s) if event.kind.is_hang() || event.kind == EventKind::LoadUnanswered => {
             format!("{}: over after {:.1} s", event.sentence, until_s - event.at_s)
         }
         _ => event.sentence.clone(),

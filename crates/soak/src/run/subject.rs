@@ -1,12 +1,13 @@
 //! A server of a soak with its loads, while they run.
 
-use std::path::Path;
+use std::time::Instant;
 
 use pitot_lab::{FaultNews, Ground, StandingLoad, StandingServer};
 use pitot_meter::{Nanos, now};
 use pitot_results::Failure;
 use pitot_sys::processes::ProcessTable;
 
+use super::back_off::BackOff;
 use super::counts::{LoadCounts, Told};
 use super::order::{LoadOrder, Server};
 use super::{OnDeath, OnHang};
@@ -14,11 +15,11 @@ use crate::fault::FaultWatch;
 use crate::figure::{self, Values};
 use crate::hang::{HangWatch, Suspect};
 use crate::kept::KeptWatch;
-use crate::record::{Event, EventKind, Fault, Loss};
+use crate::record::{Endings, Event, EventKind, Fault, Loss};
 
 /// A load tells of a second when it is over.
 const TOLD_AFTER_S: f64 = 1.0;
-/// Before a load that ended is started again, and a server that could not be.
+/// Before a load that ended is started again, and a server that could not be; each further time twice as long.
 const RETRY_S: f64 = 1.0;
 
 pub(super) struct RunningLoad<'g> {
@@ -29,6 +30,7 @@ pub(super) struct RunningLoad<'g> {
     process: Option<StandingLoad<'g>>,
     /// When it is started, if it is not running.
     start_at_s: f64,
+    back_off: BackOff,
 }
 
 pub(super) struct RunningSubject<'g> {
@@ -36,10 +38,13 @@ pub(super) struct RunningSubject<'g> {
     pub(super) name: String,
     pub(super) server: Server<'g>,
     pub(super) loads: Vec<RunningLoad<'g>>,
+    /// Whether it runs, as far as that is the soak's to know: one that was running already is taken to run.
     pub(super) is_up: bool,
     start_at_s: f64,
+    back_off: BackOff,
+    pub(super) endings: Endings,
     /// Its first process and CPU time at the end of the last interval, nanoseconds.
-    cpu_ns: Option<(u32, u64)>,
+    cpu_ns: Option<(u32, u64, Instant)>,
     /// Replies since then.
     replies: u64,
     pub(super) hangs: HangWatch,
@@ -52,7 +57,13 @@ pub(super) struct RunningSubject<'g> {
 impl<'g> RunningLoad<'g> {
     /// A load that was not started yet.
     pub(super) fn new(name: String, order: LoadOrder, counts: LoadCounts) -> RunningLoad<'g> {
-        RunningLoad { id: counts.load(), name, order, counts, process: None, start_at_s: 0.0 }
+        let (id, back_off) = (counts.load(), BackOff::default());
+        RunningLoad { id, name, order, counts, process: None, start_at_s: 0.0, back_off }
+    }
+
+    /// Its process, if it is running.
+    pub(super) fn pid(&mut self) -> Option<u32> {
+        self.process.as_mut()?.pid()
     }
 }
 
@@ -66,6 +77,8 @@ impl<'g> RunningSubject<'g> {
             loads: Vec::new(),
             is_up: true,
             start_at_s: 0.0,
+            back_off: BackOff::default(),
+            endings: Endings::default(),
             cpu_ns: None,
             replies: 0,
             hangs: HangWatch::default(),
@@ -112,12 +125,15 @@ impl<'g> RunningSubject<'g> {
         if self.is_up
             && let Some((sentence, tail)) = self.death()
         {
-            self.is_up = false;
             self.cpu_ns = None;
-            self.start_at_s = now_s;
+            self.endings.deaths += 1;
+            // One that the soak has not started goes on under load: it may come back by itself, or have another process.
+            if matches!(self.server, Server::Standing(_)) {
+                self.is_up = false;
+                self.start_at_s = self.back_off.ended(now_s, 0.0);
+            }
             events.extend(self.hangs.interrupt(now_s));
             events.push(self.event(now_s, EventKind::ServerEnded, sentence.clone(), tail.clone()));
-            // One that the soak has not started is not started again either, and may come back by itself.
             if on_death == OnDeath::End && matches!(self.server, Server::Standing(_)) {
                 return Some(ended_with_its_server(&sentence, &tail));
             }
@@ -135,9 +151,10 @@ impl<'g> RunningSubject<'g> {
                 let ending = server.ended()?;
                 Some((format!("{} ended {ending}", self.name), server.output_tail()))
             }
-            Server::Running { pid, .. } => {
-                let gone = pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists())?;
-                Some((format!("process {gone} of {} is gone", self.name), String::new()))
+            Server::Running { process, .. } => {
+                let gone = process.take_if(|process| !process.is_alive())?.pid;
+                let sentence = format!("process {gone} of {} is gone; the load goes on", self.name);
+                Some((sentence, String::new()))
             }
         }
     }
@@ -145,11 +162,15 @@ impl<'g> RunningSubject<'g> {
     /// Starts a server that is to be started again; if it fails, once more after a while.
     fn start_again(&mut self, now_s: f64) -> Option<Event> {
         let Server::Standing(server) = &mut self.server else { return None };
-        if server.start().is_err() {
-            self.start_at_s = now_s + RETRY_S;
-            return None;
+        self.back_off.started(now_s);
+        if let Err(reason) = server.start() {
+            self.start_at_s = self.back_off.ended(now_s, RETRY_S);
+            let (sentence, tail) =
+                (format!("{} could not be started again: {reason}", self.name), server.output_tail());
+            return Some(self.event(now_s, EventKind::RestartFailed, sentence, tail));
         }
         self.is_up = true;
+        self.endings.restarts += 1;
         let sentence = format!("{} was started again", self.name);
         Some(self.event(now_s, EventKind::ServerRestarted, sentence, String::new()))
     }
@@ -172,7 +193,8 @@ impl<'g> RunningSubject<'g> {
                 }
                 if let Some((ending, evidence)) = process.ended() {
                     load.process = None;
-                    load.start_at_s = now_s + RETRY_S;
+                    load.counts.end_process();
+                    load.start_at_s = load.back_off.ended(now_s, RETRY_S);
                     events.extend(self.hangs.interrupt(now_s));
                     let sentence = format!("the load `{}` ended {ending} before its time", load.name);
                     let kind = EventKind::LoadEnded;
@@ -188,10 +210,17 @@ impl<'g> RunningSubject<'g> {
                     )
                 })?;
                 load.counts.begin_process(now_s);
+                load.back_off.started(now_s);
                 load.process = Some(process);
             }
         }
         self.take(now_s, seconds);
+        if let Server::Standing(server) = &mut self.server
+            && let Some(reason) = server.helper_ended()
+        {
+            let sentence = format!("{reason}, which the loads of {} need", self.name);
+            events.push(self.event(now_s, EventKind::HelperEnded, sentence, String::new()));
+        }
         Ok(())
     }
 
@@ -214,6 +243,14 @@ impl<'g> RunningSubject<'g> {
     /// Looks for what the server has acknowledged. What is lost is counted, and returned with its event.
     pub(super) fn look_for_kept(&mut self, now_s: f64, is_end: bool, events: &mut Vec<Event>) -> Vec<Loss> {
         let Some(dir) = self.server.kept_dir() else { return Vec::new() };
+        let unwatched = self.kept.unwatched();
+        if unwatched > 0 {
+            let sentence = format!(
+                "{} is so far behind with what it keeps that {unwatched} acknowledged requests are not looked for",
+                self.name
+            );
+            events.push(self.event(now_s, EventKind::KeptUnreadable, sentence, String::new()));
+        }
         let looked = match self.kept.look(&dir, now_s, is_end) {
             Ok(looked) => looked,
             Err(e) => {
@@ -255,12 +292,22 @@ impl<'g> RunningSubject<'g> {
             events.extend(self.hangs.interrupt(now_s));
             return None;
         }
-        let change = self.hangs.change(now_s)?;
+        let change = self.hangs.change(now_s);
+        let of_loads = self.hangs.load_changes(now_s);
+        if change.is_none() && of_loads.is_empty() {
+            return None;
+        }
         let table = ProcessTable::read();
         let server = self.server.pid().map(|pid| table.of(pid)).unwrap_or_default();
         let pids: Vec<u32> = server.iter().map(|process| process.pid).collect();
         let suspect = Suspect { subject: self.id, name: &self.name, pids: &pids, port: self.server.port() };
-        let event = self.hangs.event(change, now_s, &suspect)?;
+        let event = change.and_then(|change| self.hangs.event(change, now_s, &suspect));
+        for change in of_loads {
+            let name =
+                self.loads.iter().find(|load| load.id == change.0).map_or("", |load| load.name.as_str());
+            events.extend(self.hangs.load_event(change, now_s, &suspect, name));
+        }
+        let event = event?;
         let ends = event.until_s.is_none() && on_hang == OnHang::End;
         let failure = ends.then(|| {
             Failure::run(
@@ -309,10 +356,16 @@ impl<'g> RunningSubject<'g> {
         }
         let mut values = figure::held(&own);
         let cpu_ns = self.server.cpu_ns().unwrap_or_else(|| figure::cpu_ns(&own));
-        if let Some((of, before)) = self.cpu_ns.replace((pid, cpu_ns))
-            && (of, replies > 0) == (pid, true)
+        let now = Instant::now();
+        if let Some((of, before, then)) = self.cpu_ns.replace((pid, cpu_ns, now))
+            && of == pid
         {
-            values.insert("cpu-per-request", cpu_ns.saturating_sub(before) as f64 / replies as f64);
+            let used_ns = cpu_ns.saturating_sub(before) as f64;
+            let length_ns = now.duration_since(then).as_nanos().max(1) as f64;
+            values.insert("cpu-server", used_ns / length_ns);
+            if replies > 0 {
+                values.insert("cpu-per-request", used_ns / replies as f64);
+            }
         }
         values.extend(self.server.port().and_then(|port| figure::sockets(pid, port)).into_iter().flatten());
         values

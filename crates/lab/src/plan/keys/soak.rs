@@ -48,7 +48,7 @@ pub(in crate::plan) static SOAK: &[Key<SoakPlan>] = &[
         name: "loads",
         kind: Kind::Texts(|s, texts| s.loads = texts),
         presence: Presence::Optional,
-        doc: "Loads besides that of the plan, as options of `pitot load`: `[\"-c 2 -R 10 --path /big\"]`.",
+        doc: "Loads besides that of the plan, as options of `pitot load`: `[\"-c 2 -R 10 --path /big\"]`. Words in braces stand for what they do in `[load]`.",
     },
 ];
 
