@@ -1,9 +1,9 @@
 //! What was asked of the server, for the result: method, headers, paths, and the body by its digest.
 
 use pitot_proto::client::{ClientOptions, RequestSpec};
-use ring::digest;
 use serde_json::{Value, json};
 
+use crate::digest::digest_of;
 use crate::options::Options;
 
 /// What stands in a result in the place of a secret.
@@ -34,12 +34,6 @@ pub fn without_secrets(target: &str) -> String {
     };
     let masked: Vec<String> = query.split('&').map(mask).collect();
     format!("{path}?{}", masked.join("&"))
-}
-
-/// The length of some bytes, and their SHA-256, hexadecimal.
-pub(crate) fn digest_of(bytes: &[u8]) -> (usize, String) {
-    let digest = digest::digest(&digest::SHA256, bytes);
-    (bytes.len(), digest.as_ref().iter().map(|b| format!("{b:02x}")).collect())
 }
 
 /// The requests that the command line names. Those of a file (`from_file`) are described by where they come from.

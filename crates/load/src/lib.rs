@@ -15,6 +15,7 @@ mod collect;
 mod condition;
 mod conditions;
 mod connections;
+mod digest;
 mod engine;
 mod gate;
 mod growth;

@@ -3,7 +3,7 @@
 use pitot_proto::client::Kept as Content;
 use pitot_results::receipts::{Kept, Receipts, mail_text};
 
-use crate::asked::digest_of;
+use crate::digest::digest_of;
 
 /// Receipts of which none is given yet.
 pub(crate) fn of(content: Content<'_>) -> Receipts {

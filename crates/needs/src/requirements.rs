@@ -108,13 +108,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("sshd", "apt-get install openssh-server"),
     program("strace", "apt-get install strace"),
     program("swaks", "apt-get install swaks"),
-    target("tomcat", "pitot target install tomcat --yes"),
-    target("undertow", "pitot target install undertow --yes"),
     Requirement {
         name: "time-namespaces",
         cure: "run as root on Linux 5.6 or newer; apt-get install util-linux",
         probe: Probe::Kernel(has_time_namespaces),
     },
+    target("tomcat", "pitot target install tomcat --yes"),
+    target("undertow", "pitot target install undertow --yes"),
     Requirement {
         name: "user-namespaces",
         cure: "apt-get install util-linux; sysctl user.max_user_namespaces=1000",

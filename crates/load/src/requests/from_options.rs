@@ -13,8 +13,8 @@ use super::format::Format;
 use super::formats::FORMATS;
 use super::httperf::{self, Translated};
 use super::parsed::Parsed;
-use crate::asked::digest_of;
 use crate::choice::{self, Choice};
+use crate::digest::digest_of;
 use crate::options::Options;
 use crate::pace::Recorded;
 

@@ -10,7 +10,7 @@ use super::content;
 use super::lines::elsewhere;
 use super::parsed::Flaw;
 use super::target::{Place, place};
-use crate::asked::digest_of;
+use crate::digest::digest_of;
 
 /// The most steps of a session that is made of numbers.
 const CALLS_MAX: u64 = 10_000;
