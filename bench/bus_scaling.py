@@ -15,6 +15,8 @@ import subprocess
 import tempfile
 import time
 
+from rig import text, wait_for
+
 PLAN = """
 title = "60 cells that wait"
 repetitions = 1
@@ -28,18 +30,6 @@ connections = 1
 [factors]
 load.rate = [{rates}]
 """
-
-
-def wait_for(what, is_so):
-    deadline = time.monotonic() + 60
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"waited in vain for {what}")
-        time.sleep(0.05)
-
-
-def text(path):
-    return path.read_text() if path.exists() else ""
 
 
 def measure(pitot, server, agents, duration):

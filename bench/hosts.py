@@ -16,9 +16,10 @@ Needs root, iproute2 and nats-server (pitot target install nats-server).
 
     cargo build --release && bench/hosts.py target/release/pitot [--rounds 6] [--duration 2s] [--rate 2000]
 """
-import argparse, json, os, pathlib, statistics, subprocess, sys, tempfile, time
+import argparse, json, os, pathlib, statistics, subprocess, sys, tempfile
 
 from held import interval
+from rig import text, wait_for
 
 HOSTS = ["a", "b", "c"]
 
@@ -54,18 +55,6 @@ class Network:
     def close(self):
         for name in self.names.values():
             subprocess.run(["ip", "netns", "del", name])
-
-
-def wait_for(what, is_so):
-    deadline = time.monotonic() + 60
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"waited in vain for {what}")
-        time.sleep(0.05)
-
-
-def text(path):
-    return path.read_text() if path.exists() else ""
 
 
 class Bus:

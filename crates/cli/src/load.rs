@@ -249,7 +249,7 @@ pub(crate) struct Load {
     /// Print one line of JSON to standard output for every TIME of the run as it goes on, and nothing else there: counts,
     /// errors by kind, and the histogram of response times. No second is kept, so that a run of days needs no more memory
     /// than one of minutes, and the result has no series. The run begins also where no connection can be opened yet.
-    #[arg(long, value_name = "TIME", value_parser = whole_seconds, conflicts_with_all = ["csv", "timeline"], help_heading = "Result")]
+    #[arg(long, value_name = "TIME", value_parser = value::whole_seconds, conflicts_with_all = ["csv", "timeline"], help_heading = "Result")]
     intervals: Option<u64>,
     /// Where standard error is no terminal, print a line about the run there every TIME, whole seconds; 0s for none.
     /// [default: 10s, and none where standard output holds data]
@@ -641,20 +641,11 @@ fn print_line(line: &str) {
     let _ = print(&format!("{line}\n"));
 }
 
-/// Whole seconds, at least one: what the run is cut into is counted by the second.
-fn whole_seconds(text: &str) -> Result<u64, String> {
-    let length = units::duration(text).map_err(|e| e.to_string())?;
-    match length.0.is_multiple_of(1_000_000_000) && length.0 > 0 {
-        true => Ok(length.0 / 1_000_000_000),
-        false => Err("it is not a whole number of seconds".into()),
-    }
-}
-
-/// The same, or 0.
+/// Whole seconds, or 0.
 fn whole_seconds_or_none(text: &str) -> Result<u64, String> {
     match units::duration(text) {
         Ok(Nanos::ZERO) => Ok(0),
-        _ => whole_seconds(text),
+        _ => value::whole_seconds(text),
     }
 }
 

@@ -109,7 +109,7 @@ impl Report {
         }
         let Some(format) = self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name))
         else {
-            return soak_summary_and_page(&self.file).map(|()| ExitCode::SUCCESS);
+            return soak_summary_and_page(&self.file).map(|_| ExitCode::SUCCESS);
         };
         let Some(text) = pitot_report::soak::render(&open_soak(&self.file)?, format) else {
             return Err(Failure::misuse(
@@ -149,13 +149,14 @@ fn open_soak(path: &Path) -> Result<Soak, Failure> {
 }
 
 /// Prints the summary of a soak and writes its page next to its file.
-pub(crate) fn soak_summary_and_page(path: &Path) -> Result<(), Failure> {
+pub(crate) fn soak_summary_and_page(path: &Path) -> Result<Soak, Failure> {
     let soak = open_soak(path)?;
     let render = |format| pitot_report::soak::render(&soak, format).unwrap_or_default();
     let page = page_path(path);
     print(&render(Format::Terminal))?;
     write_to(Some(&page), &render(Format::Html))?;
-    print(&format!("\nThe full report, with charts: {}\n", page.display()))
+    print(&format!("\nThe full report, with charts: {}\n", page.display()))?;
+    Ok(soak)
 }
 
 /// Prints the summary of a run and writes its page next to the run file.

@@ -207,10 +207,7 @@ impl Run {
     /// Sees to it that other runs on this machine know of this one, and the user of them.
     fn lock(&self, plan: &str, stop: &dyn Fn() -> bool) -> Result<RunLock, Failure> {
         if self.wait {
-            let waiting = &mut |other: &OtherRun| {
-                stderr::line(format_args!("waiting for another run of Pitot to end ({other})"));
-            };
-            return RunLock::wait(plan, stop, waiting).ok_or_else(|| {
+            return RunLock::wait(plan, stop, &mut say_waiting).ok_or_else(|| {
                 Failure::run("stopped while waiting for another run to end", "start it again when you like")
             });
         }
@@ -456,6 +453,11 @@ fn extent(prepared: &Prepared) -> String {
     let cells = counted(prepared.cells.len(), "cell");
     let each = if prepared.cells.len() == 1 { "" } else { " each" };
     format!("{cells}, {}{each}, about {}", prepared.times(), minutes(prepared.estimate_s()))
+}
+
+/// Says for which run another one waits.
+fn say_waiting(other: &OtherRun) {
+    stderr::line(format_args!("waiting for another run of Pitot to end ({other})"));
 }
 
 /// Prints to stderr what will be run.

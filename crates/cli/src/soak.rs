@@ -21,6 +21,7 @@ use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::output::default_output;
 use crate::run;
+use crate::value;
 use orders::Target;
 
 /// Run servers under load for hours or days, and say what drifts, leaks, hangs and dies.
@@ -98,11 +99,9 @@ const INTERVAL_S: u64 = 10;
 
 /// A time of at least one second, and of whole ones.
 fn whole_seconds(word: &str) -> Result<u64, String> {
-    let length = units::duration(word).map_err(|e| e.to_string())?;
-    match length.0 / 1_000_000_000 {
-        seconds if seconds > 0 && Nanos::from_secs(seconds) == length => Ok(seconds),
-        _ => Err("loads tell what they did once a second, so that it must be whole seconds: 1s, 10s".into()),
-    }
+    let not_whole =
+        || "loads tell what they did once a second, so that it must be whole seconds: 1s, 10s".into();
+    value::seconds(word)?.ok_or_else(not_whole)
 }
 
 /// Values of `--on-hang`.
@@ -205,8 +204,7 @@ impl Soak {
                     )
                 })?,
             };
-            let mut settings = self.settings(&target, &info, resumed.as_ref(), &stop);
-            settings.cpus = [&cpus.server[..], &cpus.load].concat();
+            let settings = self.settings(&target, &info, resumed.as_ref(), &cpus, &stop);
             let mut view = view::View::new(&info.title, &output);
             let ran = pitot_soak::run::run(&ground, file, orders, settings, &mut |status| view.show(status));
             if ran.is_err() && resumed.is_none() {
@@ -214,8 +212,8 @@ impl Soak {
             }
             ran?
         };
-        crate::report::soak_summary_and_page(&output)?;
-        let lost = lost(&output)?;
+        let soak = crate::report::soak_summary_and_page(&output)?;
+        let lost = soak.loads.iter().map(|load| load.totals.lost).sum();
         match state {
             State::Complete if lost > 0 => Err(Failure::run(
                 format!(
@@ -253,6 +251,7 @@ impl Soak {
         target: &Target,
         info: &'a Info,
         resumed: Option<&resume::Resumed>,
+        cpus: &CpuSplit,
         stop: &'a dyn Fn() -> bool,
     ) -> Settings<'a> {
         let restarts = self.restart || target.soak().is_some_and(|soak| soak.restart);
@@ -271,7 +270,7 @@ impl Soak {
                 HangChoice::End => OnHang::End,
             },
             directory: &info.directory,
-            cpus: Vec::new(),
+            cpus: [&cpus.server[..], &cpus.load].concat(),
             stop,
         }
     }
@@ -314,14 +313,6 @@ fn remove_if_empty(path: &Path) {
             let _ = std::fs::remove_file(name);
         }
     }
-}
-
-/// Requests that servers have acknowledged and lost, in the whole soak.
-fn lost(path: &Path) -> Result<u64, Failure> {
-    let soak = Recorded::open(path).map_err(|e| {
-        Failure::run(format!("{} cannot be read: {e}", path.display()), "check its permissions")
-    })?;
-    Ok(soak.loads.iter().map(|load| load.totals.lost).sum())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use pitot_meter::units;
 use pitot_serve::Address;
 
 /// `0,2-3`: CPU numbers.
@@ -56,6 +57,18 @@ pub(crate) fn mode(text: &str) -> Result<u32, String> {
 /// A list of CPUs. (A plain vector would be taken for an option that may be given several times.)
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cpus(pub(crate) Vec<usize>);
+
+/// A time of whole seconds, one at least: what is counted by the second is cut by the second.
+pub(crate) fn whole_seconds(text: &str) -> Result<u64, String> {
+    seconds(text)?.ok_or_else(|| "it is not a whole number of seconds".into())
+}
+
+/// The same; none if it is a time, and not of whole seconds.
+pub(crate) fn seconds(text: &str) -> Result<Option<u64>, String> {
+    let length = units::duration(text).map_err(|e| e.to_string())?;
+    let is_whole = length.0.is_multiple_of(1_000_000_000) && length.0 > 0;
+    Ok(is_whole.then_some(length.0 / 1_000_000_000))
+}
 
 #[cfg(test)]
 mod tests {

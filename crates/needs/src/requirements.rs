@@ -220,7 +220,7 @@ fn has_control_groups() -> bool {
     })
 }
 
-/// Whether namespaces with a network of their own can be made.
+/// Whether namespaces with clocks of their own can be made.
 fn has_time_namespaces() -> bool {
     let made = Command::new("unshare")
         .args(["--time", "--monotonic", "1000", "true"])
@@ -229,6 +229,7 @@ fn has_time_namespaces() -> bool {
     made.is_ok_and(|status| status.success())
 }
 
+/// Whether namespaces with a network of their own can be made.
 fn has_network_namespaces() -> bool {
     let name = format!("pitot-probe-{}", std::process::id());
     let ip = |action: &str| {

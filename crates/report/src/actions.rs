@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use pitot_lab::statistics::median;
 use pitot_lab::{CellRecord, Repetition, Unit};
+use pitot_results::Latency;
 use serde_json::Value;
 
 use crate::number::{count, figure, plain};
@@ -46,12 +48,15 @@ pub(crate) fn rows(cell: &CellRecord) -> Vec<Row> {
     }
     let row = |name: &str| {
         let of = || steps().filter(|step| step.step == name && step.requests > 0);
+        let middle = |time: fn(&Latency) -> u64| {
+            median(&of().map(|step| time(&step.time_ns) as f64).collect::<Vec<_>>()).unwrap_or_default()
+        };
         Row {
             name: name.to_owned(),
             requests: of().map(|step| step.requests).sum(),
             errors: steps().filter(|step| step.step == name).map(|step| step.errors).sum(),
-            p50: median(of().map(|step| step.time_ns.p50 as f64)),
-            p99: median(of().map(|step| step.time_ns.p99 as f64)),
+            p50: middle(|time| time.p50),
+            p99: middle(|time| time.p99),
             database: database_share(cell, name),
         }
     };
@@ -99,21 +104,10 @@ fn database_share(cell: &CellRecord, step: &str) -> Option<f64> {
     (time > 0.0).then(|| database / time)
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use pitot_lab::Measure;
-    use pitot_results::Latency;
     use pitot_results::load::{LoadResult, SessionResult, StepResult};
 
     #[test]

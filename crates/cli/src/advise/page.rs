@@ -352,10 +352,10 @@ fn host(page: &mut Page, advice: &Advice<'_>) {
         let mend = judgement.verdict.mend().map(|mend| mend.by_hand.clone()).unwrap_or_default();
         page.item(&format!("{}: {state}. {} To change it: {mend}", rule.name, rule.why));
     }
-    let not_shown = advice.host.iter().skip(RULES_MAX).count();
-    if not_shown > 0 {
-        let names: Vec<&str> = advice.host[RULES_MAX..].iter().map(|judgement| judgement.rule.name).collect();
-        page.line("  ", &format!("{not_shown} more of them: {}", names.join(", ")));
+    let not_shown: Vec<&str> =
+        advice.host.iter().skip(RULES_MAX).map(|judgement| judgement.rule.name).collect();
+    if !not_shown.is_empty() {
+        page.line("  ", &format!("{} more of them: {}", not_shown.len(), not_shown.join(", ")));
     }
     if advice.host_others > 0 {
         let others = advice.host_others;

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pitot_lab::{Guardian, Part, RunLock, RunState, Setting, check_part, run_part};
-use pitot_results::{Failure, stderr};
+use pitot_results::Failure;
 
 use crate::catalog::catalog;
 
-use super::own_path;
+use super::{own_path, say_waiting};
 
 /// Writes which cells of the part that a file describes cannot be run on this machine: pairs of the number of a cell and the reason, as
 /// JSON.
@@ -40,10 +40,7 @@ pub(super) fn run(
     let part = read(part)?;
     // What is in a guest or a sandbox runs on behalf of a run that has the lock.
     let lock = match waits {
-        true => RunLock::wait(&part.name, stop, &mut |other| {
-            stderr::line(format_args!("waiting for another run of Pitot to end ({other})"));
-        })
-        .ok_or_else(stopped)?,
+        true => RunLock::wait(&part.name, stop, &mut say_waiting).ok_or_else(stopped)?,
         false => RunLock::take(&part.name),
     };
     let setting = Setting {

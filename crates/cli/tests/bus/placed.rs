@@ -45,18 +45,24 @@ fn assert_whole(bus: &Bus) {
     }
 }
 
-#[needs("nats-server", "network-namespaces")]
-#[test]
-fn a_coordinator_that_is_killed_goes_on_with_agents_that_it_reaches_over_a_bus() {
-    let bus = Bus::start_on(Network::new("p", 4));
-    let agents = ["a", "b", "c"].map(|name| bus.agent(name));
-    write_plan(&bus);
+/// A run of the plan that has begun to put load on its server.
+fn lab_under_load(bus: &Bus) -> Process {
     let mut lab = bus.pitot(&["run", "plan.toml", "-o", "run.pitot"]);
     let mut lab = Process(lab.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     wait_for("load is put on the server", || {
         assert!(lab.0.try_wait().unwrap().is_none(), "the run ended by itself");
         bus.path("run.pitot").exists() && bus.has_load()
     });
+    lab
+}
+
+#[needs("nats-server", "network-namespaces")]
+#[test]
+fn a_coordinator_that_is_killed_goes_on_with_agents_that_it_reaches_over_a_bus() {
+    let bus = Bus::start_on(Network::new("p", 4));
+    let agents = ["a", "b", "c"].map(|name| bus.agent(name));
+    write_plan(&bus);
+    let mut lab = lab_under_load(&bus);
     lab.kill();
     wait_for("what it had started is gone", || !bus.has_load());
     assert_ne!(Run::open(&bus.path("run.pitot")).unwrap().info.state, RunState::Complete);
@@ -90,12 +96,7 @@ fn an_agent_of_a_load_host_that_is_killed_fails_repetitions_with_its_name_and_co
     let bus = Bus::start_on(Network::new("y", 4));
     let mut agents = ["a", "b", "c"].map(|name| bus.agent(name));
     write_plan(&bus);
-    let mut lab = bus.pitot(&["run", "plan.toml", "-o", "run.pitot"]);
-    let mut lab = Process(lab.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    wait_for("load is put on the server", || {
-        assert!(lab.0.try_wait().unwrap().is_none(), "the run ended by itself");
-        bus.path("run.pitot").exists() && bus.has_load()
-    });
+    let mut lab = lab_under_load(&bus);
     agents[2].kill();
     // Its name is free when its announcement has lapsed, 30 seconds later: until then the host is not reached.
     agents[2] = bus.agent("c");

@@ -17,16 +17,12 @@ fn sometimes_wrong(request: &Request) -> String {
     }
 }
 
-#[needs("script")]
-#[test]
-fn on_a_terminal_the_view_is_drawn_in_place_with_the_errors_by_kind() {
-    let server = Server::start(sometimes_wrong);
-    let pitot = env!("CARGO_BIN_EXE_pitot");
-    let command = format!("stty cols 100 rows 30; {pitot} load {} {}", server.url("/"), RUN.join(" "));
+/// What a terminal shows of a command that ends well.
+fn on_a_terminal(command: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let typescript = directory.path().join("typescript");
     let output = Command::new("script")
-        .args(["-q", "-e", "-c", &command])
+        .args(["-q", "-e", "-c", command])
         .arg(&typescript)
         .env("LC_ALL", "C.UTF-8")
         .stdin(Stdio::null())
@@ -35,6 +31,16 @@ fn on_a_terminal_the_view_is_drawn_in_place_with_the_errors_by_kind() {
         .unwrap();
     let shown = std::fs::read_to_string(&typescript).unwrap();
     assert_eq!(output.status.code(), Some(0), "{shown}");
+    shown
+}
+
+#[needs("script")]
+#[test]
+fn on_a_terminal_the_view_is_drawn_in_place_with_the_errors_by_kind() {
+    let server = Server::start(sometimes_wrong);
+    let pitot = env!("CARGO_BIN_EXE_pitot");
+    let command = format!("stty cols 100 rows 30; {pitot} load {} {}", server.url("/"), RUN.join(" "));
+    let shown = on_a_terminal(&command);
     assert!(shown.contains("s measured") && shown.contains("so far"), "{shown:?}");
     assert!(shown.contains("content status-503 "), "{shown:?}");
     assert!(shown.contains("\x1b[7A\x1b[J"), "it is drawn over the last one: {shown:?}");
@@ -78,17 +84,7 @@ fn on_a_terminal_the_warm_up_is_shown() {
     let server = Server::start(ok);
     let pitot = env!("CARGO_BIN_EXE_pitot");
     let command = format!("{pitot} load {} -d 100ms --warmup 1500ms -c2", server.url("/"));
-    let directory = tempfile::tempdir().unwrap();
-    let typescript = directory.path().join("typescript");
-    let output = Command::new("script")
-        .args(["-q", "-e", "-c", &command])
-        .arg(&typescript)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .output()
-        .unwrap();
-    let shown = std::fs::read_to_string(&typescript).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{shown}");
+    let shown = on_a_terminal(&command);
     assert!(shown.contains("warm-up: 2 s left") && shown.contains("warm-up: 1 s left"), "{shown:?}");
     let last = shown.rsplit("\x1b[J").next().unwrap();
     assert!(last.contains("replies") && !last.contains("warm-up"), "{last:?}");
