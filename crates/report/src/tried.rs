@@ -29,11 +29,39 @@ pub struct Tried {
 impl Tried {
     /// Whether it is an answer: a difference, or that there is none above some share.
     pub fn is_told(&self) -> bool {
-        match self.effect {
-            Effect::Helps | Effect::Harms => true,
-            Effect::None => self.none_above.is_some(),
-            Effect::Unknown => false,
+        self.effect.is_difference() || (self.effect == Effect::None && self.none_above.is_some())
+    }
+
+    /// What this run and another one of fresh generations say together: a difference is one that both have seen. It is as large as the other
+    /// says, as this one was only asked about because of what it had seen.
+    ///
+    /// Of settings that do nothing, one in twenty would otherwise be said to do something; with both, it is one in eight hundred.
+    #[must_use]
+    pub fn confirmed_by(self, again: Option<Tried>) -> Tried {
+        if !self.effect.is_difference() {
+            return self;
         }
+        let Some(mut again) = again else {
+            let sentence = format!(
+                "{}: that cannot be told. What a first run saw could not be measured again.",
+                self.cell
+            );
+            return Tried { effect: Effect::Unknown, sentence, ..self };
+        };
+        let seen = self.comparison.interval.map_or(String::new(), |interval| {
+            format!(" ({:.3} [{:.3}, {:.3}])", self.comparison.ratio, interval.low, interval.high)
+        });
+        if again.effect.is_difference() && again.effect != self.effect {
+            again.effect = Effect::Unknown;
+            again.sentence = format!(
+                "{}: that cannot be told. A first run saw the opposite{seen} of what fresh generations saw ({:.3}).",
+                again.cell, again.comparison.ratio
+            );
+        } else if !again.effect.is_difference() {
+            again.sentence +=
+                &format!(" A difference that a first run saw{seen} was not seen by fresh generations.");
+        }
+        again
     }
 }
 
@@ -51,6 +79,11 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// Whether there is one.
+    pub fn is_difference(self) -> bool {
+        matches!(self, Effect::Helps | Effect::Harms)
+    }
+
     /// The word for it in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -118,4 +151,46 @@ fn seconds_for(a: &Analysis<'_>, cell: &Cell<'_>, difference: f64) -> Option<f64
     let samples = within_run(cell.record, baseline, a.headline, &a.run.plan);
     let more = more_generations(&samples, difference, a.family_size_max(a.headline), 0.0)?;
     Some((generations(a.run) + more) as f64 * generation_s(a.run)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use pitot_lab::statistics::{Interval, Samples, judge};
+
+    use super::*;
+
+    fn said(effect: Effect, ratio: f64) -> Tried {
+        let alike = Samples::Paired(vec![(100.0, 100.0); 7]);
+        let mut comparison = judge(&[alike], 0.0).remove(0).unwrap();
+        comparison.ratio = ratio;
+        comparison.interval = Some(Interval { low: ratio - 0.1, high: ratio + 0.1, coverage: 0.95 });
+        let sentence = format!("loop: {}.", effect.name());
+        Tried { cell: "loop".into(), effect, comparison, none_above: Some(0.1), half_takes_s: None, sentence }
+    }
+
+    #[test]
+    fn a_difference_is_one_that_fresh_generations_see_too() {
+        let together = |first, again| said(first, 1.3).confirmed_by(Some(again));
+        let found = together(Effect::Helps, said(Effect::Helps, 1.2));
+        assert_eq!(
+            (found.effect, found.comparison.ratio, found.sentence.as_str()),
+            (Effect::Helps, 1.2, "loop: helps.")
+        );
+        let chance = together(Effect::Helps, said(Effect::None, 1.0));
+        assert_eq!(chance.effect, Effect::None);
+        assert!(
+            chance.sentence.ends_with("saw (1.300 [1.200, 1.400]) was not seen by fresh generations."),
+            "{}",
+            chance.sentence
+        );
+        let torn = together(Effect::Helps, said(Effect::Harms, 0.8));
+        assert!(
+            torn.effect == Effect::Unknown && torn.sentence.contains("the opposite"),
+            "{}",
+            torn.sentence
+        );
+        assert_eq!(said(Effect::Harms, 0.7).confirmed_by(None).effect, Effect::Unknown);
+        // What was no difference was not asked again.
+        assert_eq!(together(Effect::None, said(Effect::Harms, 0.8)).effect, Effect::None);
+    }
 }

@@ -1,10 +1,10 @@
 //! `pitot tune try`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pitot_lab::{CellRecord, SettingSet, metric};
+use pitot_lab::{Catalog, Plan, Run, SettingSet, metric};
 use pitot_meter::{Nanos, units};
 use pitot_report::{Tried, tried};
 use pitot_results::{Failure, VerdictKind};
@@ -23,8 +23,8 @@ const TRIED: &str = "tried";
 /// Try settings of the host: does a server do better with them?
 ///
 /// The server is started afresh for each generation, once with the settings and once without them, in random order, and
-/// once more without them as a control. The answer is a sentence with an interval: it helps by so much, it does harm by so
-/// much, or there is no difference above so much.
+/// once more without them as a control. A difference is measured again in a run of its own, and counts if that sees it too. The
+/// answer is a sentence with an interval: it helps by so much, it does harm by so much, or there is no difference above so much.
 ///
 /// The exit code is 0 if there is an answer for each cell, 1 if a cell failed or nothing could be told of one, and 2 for
 /// wrong use.
@@ -37,7 +37,7 @@ pub(crate) struct Attempt {
     /// loop, small replies, 64 connections that stay open]
     #[arg(long, value_name = "SUITE|PLAN.toml")]
     plan: Option<String>,
-    /// Fit the generations to this time. [default: 20 generations]
+    /// Fit the generations to this time; a difference is measured again in as much. [default: 20 generations]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     within: Option<Nanos>,
     /// The metric that decides, instead of the plan's.
@@ -66,10 +66,73 @@ const GENERATIONS: u32 = 20;
 impl Attempt {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let settings = checked(&self.settings)?;
-        let mut runs = Runs::new(1)?;
+        let mut runs = Runs::new(2)?;
         let catalog = catalog()?;
-        let set = SettingSet { name: TRIED.to_owned(), settings: settings.clone() };
-        let (mut plan, text) = plan_with(self.plan.as_deref(), vec![set], &catalog)?;
+        let (plan, text) = self.experiment(&settings, &catalog)?;
+        let prepare = |plan: Plan| {
+            let mut prepared = ready(plan, text.clone(), &catalog)?;
+            if let Some(within) = self.within {
+                prepared.fit(within.as_secs_f64())?;
+            }
+            Ok::<_, Failure>(prepared)
+        };
+        let output = self.output.clone().unwrap_or_else(|| default_output("tune-try"));
+        let words = self.settings.join(" ");
+        let (path, run) = runs.run(prepare(plan.clone())?, &output)?;
+        let mut files = vec![path];
+        let is_failed = |run: &Run| run.cells.iter().any(|cell| cell.verdict().kind == VerdictKind::Failed);
+        let mut has_failed = is_failed(&run);
+        let (mut answers, mut controls) = tried(&run, &words);
+        if answers.iter().any(|answer| answer.effect.is_difference()) {
+            // In an order of its own: what a plan's seed repeats is a first run.
+            let (path, run) = runs.run(prepare(Plan { seed: None, ..plan })?, &again(&files[0]))?;
+            let (second, of_second) = tried(&run, &words);
+            answers = together(answers, &second);
+            controls.extend(of_second);
+            has_failed |= is_failed(&run);
+            files.push(path);
+        }
+        if answers.is_empty() {
+            return Err(Failure::run(
+                "no cell could be measured with the settings and without them",
+                format!("the reasons: pitot report {}", files[0].display()),
+            ));
+        }
+        let text = match self.format {
+            Format::Text => {
+                let sentences = answers.iter().map(|answer| answer.sentence.clone()).chain(controls);
+                let whole =
+                    files.iter().map(|file| format!("the whole run: pitot report {}", file.display()));
+                sentences.chain(whole).map(|line| line + "\n").collect::<String>()
+            }
+            Format::Json => {
+                let answers: Vec<Value> =
+                    answers.iter().map(|answer| to_json(answer, &run.plan.metric)).collect();
+                let object = json!({
+                    "schema": "pitot-tune-try/1",
+                    "settings": settings.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+                    "tolerance": self.tolerance,
+                    "answers": answers,
+                    "controls": controls,
+                    "file": files[0],
+                    "confirmed_in": files.get(1),
+                });
+                format!("{object:#}\n")
+            }
+        };
+        crate::output::print(&text);
+        let is_whole = answers.iter().all(Tried::is_told) && !has_failed;
+        Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// The plan with the settings as a factor.
+    fn experiment(
+        &self,
+        settings: &[(String, String)],
+        catalog: &Catalog,
+    ) -> Result<(Plan, String), Failure> {
+        let set = SettingSet { name: TRIED.to_owned(), settings: settings.to_vec() };
+        let (mut plan, text) = plan_with(self.plan.as_deref(), vec![set], catalog)?;
         if let Some(name) = &self.metric {
             let all = || pitot_lab::METRICS.iter().map(|metric| metric.name);
             plan.metric = metric::find(name).map(|metric| metric.name.to_owned()).ok_or_else(|| {
@@ -82,44 +145,26 @@ impl Attempt {
         plan.tolerance = self.tolerance;
         plan.until_decided_s = None;
         plan.generations = Some(GENERATIONS);
-        let mut prepared = ready(plan, text, &catalog)?;
-        if let Some(within) = self.within {
-            prepared.fit(within.as_secs_f64())?;
-        }
-        let output = self.output.clone().unwrap_or_else(|| default_output("tune-try"));
-        let (path, run) = runs.run(prepared, &output)?;
-        let (answers, controls) = tried(&run, &self.settings.join(" "));
-        if answers.is_empty() {
-            return Err(Failure::run(
-                "no cell could be measured with the settings and without them",
-                format!("the reasons: pitot report {}", path.display()),
-            ));
-        }
-        let text = match self.format {
-            Format::Text => {
-                let sentences = answers.iter().map(|answer| &answer.sentence).chain(&controls);
-                sentences.map(|sentence| format!("{sentence}\n")).collect::<String>()
-                    + &format!("the whole run: pitot report {}\n", path.display())
-            }
-            Format::Json => {
-                let answers: Vec<Value> =
-                    answers.iter().map(|answer| to_json(answer, &run.plan.metric)).collect();
-                let object = json!({
-                    "schema": "pitot-tune-try/1",
-                    "settings": settings.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
-                    "tolerance": self.tolerance,
-                    "answers": answers,
-                    "controls": controls,
-                    "file": path,
-                });
-                format!("{object:#}\n")
-            }
-        };
-        crate::output::print(&text);
-        let is_failed = |cell: &CellRecord| cell.verdict().kind == VerdictKind::Failed;
-        let is_whole = answers.iter().all(Tried::is_told) && !run.cells.iter().any(is_failed);
-        Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok((plan, text))
     }
+}
+
+/// The file of the second run.
+fn again(first: &Path) -> PathBuf {
+    let stem = first.file_stem().unwrap_or_default().to_string_lossy();
+    first.with_file_name(format!("{stem}-again.pitot"))
+}
+
+/// The answers of two runs: those of the first that are no difference, and the others as the second confirms them.
+fn together(first: Vec<Tried>, second: &[Tried]) -> Vec<Tried> {
+    let of_same = |cell: &str| second.iter().find(|other| other.cell == cell).cloned();
+    first
+        .into_iter()
+        .map(|answer| {
+            let again = of_same(&answer.cell);
+            answer.confirmed_by(again)
+        })
+        .collect()
 }
 
 fn to_json(answer: &Tried, metric: &str) -> Value {
