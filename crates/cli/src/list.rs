@@ -249,6 +249,7 @@ fn targets() -> Result<Vec<Row>, Failure> {
                 "installed": known.word.unavailable.is_none(), "version": known.version,
                 "install": known.install, "settings": settings, "file": known.file,
                 "cannot": target.cannot.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+                "failed": target.failed,
             }),
         }
     };

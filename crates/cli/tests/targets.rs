@@ -182,6 +182,18 @@ fn a_target_that_fails_is_told_in_a_line_and_the_other_cells_go_on() {
 }
 
 #[test]
+fn a_target_that_says_that_it_will_never_be_ready_is_not_waited_for() {
+    let bed = Bed::new();
+    // As a server of Java that goes on without its port.
+    bed.server("stays", "echo 'E0221: the port is taken'; exec sleep 1000", "failed = \"E0221\"");
+    let (run, told) = bed.run("[\"stays\", \"loop\"]", "");
+    let reason = cell(&run, "stays").verdict().reason;
+    assert!(reason.contains("it printed `E0221: the port is taken`"), "{reason}: {told}");
+    assert_ne!(cell(&run, "loop").verdict().kind, VerdictKind::Failed, "{told}");
+    assert_eq!(bed.processes(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn the_time_to_get_ready_the_way_to_stop_and_the_end_belong_to_the_target() {
     let bed = Bed::new();
     let serve = format!("exec {PITOT} serve http --listen 127.0.0.1:$1");

@@ -29,7 +29,9 @@ pub struct Target {
     pub version: Vec<String>,
     /// How it shows that it is ready.
     pub ready: Ready,
-    /// How long that may take.
+    /// What a line that it prints contains if it will never be ready, although it goes on.
+    pub failed: Vec<String>,
+    /// How long it may take until it is ready.
     pub ready_timeout: Duration,
     /// How long it usually takes, for estimates.
     pub start: Duration,
@@ -62,13 +64,18 @@ impl Target {
     }
 }
 
-/// How a target shows that it is ready: it answers `send` with something that contains `expect`.
+/// How a target shows that it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ready {
-    /// What it is sent; empty if it speaks first.
-    pub send: String,
-    /// What its answer or its banner contains.
-    pub expect: String,
+pub enum Ready {
+    /// It answers a request for this path with status 200.
+    Get(String),
+    /// It answers what it is sent, or says by itself where that is nothing, something that contains a text.
+    Answer {
+        /// What it is sent; empty if it speaks first.
+        send: String,
+        /// What its answer or its banner contains.
+        expect: String,
+    },
 }
 
 /// How a target is stopped.

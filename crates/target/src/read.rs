@@ -29,6 +29,8 @@ struct Raw {
     #[serde(default)]
     version: Vec<String>,
     ready: RawReady,
+    #[serde(default)]
+    failed: OneOrMore,
     ready_timeout: Option<String>,
     start: Option<String>,
     stop: OneOrMore,
@@ -50,6 +52,12 @@ struct Raw {
 enum OneOrMore {
     One(String),
     More(Vec<String>),
+}
+
+impl Default for OneOrMore {
+    fn default() -> OneOrMore {
+        OneOrMore::More(Vec::new())
+    }
 }
 
 #[derive(Deserialize)]
@@ -145,6 +153,7 @@ pub(crate) fn read(
         env: raw.env.into_iter().collect(),
         version: raw.version,
         ready: reader.ready(raw.ready)?,
+        failed: raw.failed.into_list(),
         ready_timeout: duration("ready-timeout", raw.ready_timeout.as_deref(), READY_TIMEOUT)?,
         start: duration("start", raw.start.as_deref(), START)?,
         stop: reader.stop(raw.stop)?,
@@ -235,11 +244,8 @@ impl Reader<'_> {
     fn ready(&self, raw: RawReady) -> Result<Ready, TargetError> {
         let cure = "write { get = \"/1k\" }, or { send = \"PING\\r\\n\", expect = \"+PONG\" }";
         match (raw.get, raw.expect) {
-            (Some(path), None) if path.starts_with('/') && raw.send.is_empty() => Ok(Ready {
-                send: format!("GET {path} HTTP/1.1\r\nHost: {{address}}\r\nConnection: close\r\n\r\n"),
-                expect: " 200 ".into(),
-            }),
-            (None, Some(expect)) if !expect.is_empty() => Ok(Ready { send: raw.send, expect }),
+            (Some(path), None) if path.starts_with('/') && raw.send.is_empty() => Ok(Ready::Get(path)),
+            (None, Some(expect)) if !expect.is_empty() => Ok(Ready::Answer { send: raw.send, expect }),
             _ => Err(self.near("ready", "`ready` says neither what to get nor what to expect", cure)),
         }
     }
@@ -304,6 +310,10 @@ impl Reader<'_> {
                 let what = format!("`{page}` is not a page that targets serve");
                 return Err(self.near(page, what, format!("known: {}", names.join(", "))));
             }
+        }
+        if target.failed.iter().any(String::is_empty) {
+            let what = "an empty text is in every line";
+            return Err(self.near("failed", what, "write what only the line of a failure has"));
         }
         let stop: &[String] = match &target.stop {
             Stop::Command(command) => command,
@@ -382,7 +392,7 @@ values = { off = "no-log", on = "log {dir}/log" }
         assert_eq!(target.settings[0].text("on"), Some("log {dir}/log"));
         assert_eq!(target.settings[0].text("maybe"), None);
         assert_eq!(target.settings[1].text("7"), Some("7"));
-        assert!(target.ready.send.starts_with("GET /1k HTTP/1.1\r\n"));
+        assert_eq!(target.ready, Ready::Get("/1k".into()));
     }
 
     #[test]
@@ -400,6 +410,7 @@ values = { off = "no-log", on = "log {dir}/log" }
             ("stop = \"TERM\"", "stop = \"TERM\"\nstart = \"1 fortnight\"", "one.toml:8:1:"),
             ("stop = \"TERM\"", "stop = \"TERM\"\nstop-timeout = \"soon\"", "one.toml:8:1:"),
             ("stop = \"TERM\"", "stop = \"TERM\"\ncannot = { ech = \"no\" }", "`ech` is not a page"),
+            ("stop = \"TERM\"", "stop = \"TERM\"\nfailed = \"\"", "one.toml:8:1: an empty text"),
         ] {
             let told = refusal(from, to);
             assert!(told.contains(wanted), "{wanted}: {told}");

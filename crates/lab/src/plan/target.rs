@@ -36,7 +36,13 @@ pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings) -> Serv
         command: all(&target.command),
         cwd: None,
         env: target.env.iter().map(|(name, value)| (name.clone(), found(value))).collect(),
-        ready: Ready::Answer { send: target.ready.send.clone(), expect: target.ready.expect.clone() },
+        ready: match &target.ready {
+            pitot_target::Ready::Get(path) => Ready::Get(path.clone()),
+            pitot_target::Ready::Answer { send, expect } => {
+                Ready::Answer { send: send.clone(), expect: expect.clone() }
+            }
+        },
+        failed: target.failed.clone(),
         stop,
         stop_command,
         url: target.url.clone(),

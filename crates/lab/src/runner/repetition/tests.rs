@@ -353,6 +353,22 @@ fn another_program_is_ready_by_its_port_or_by_a_line() {
 }
 
 #[test]
+fn a_program_that_says_that_it_will_never_be_ready_is_not_waited_for() {
+    let text = plan("server = [\"other\"]")
+        + "[servers.other]\ncommand = [\"other\"]\nurl = \"http://{address}/\"\nready = { get = \"/x\" }\n\
+           failed = [\"BOOT77\", \"in use\"]\n";
+    let mut fake = Fake::new();
+    let complains =
+        vec![(1, "starting"), (1, "still starting"), (30, "  E: port 80 is in use"), (31, "started")];
+    fake.server = Script { complains, stops: Some(Ending::Code(0)), ..Script::default() };
+    let repetition = run_plan(&parse(&text), &mut fake, &|| false).unwrap();
+    assert_eq!(repetition.verdict.kind, VerdictKind::Failed);
+    let reason = "the server will never be ready: it printed `E: port 80 is in use`";
+    assert_eq!(repetition.verdict.reason, reason);
+    assert_eq!(fake.calls().last().unwrap(), "finish");
+}
+
+#[test]
 fn helpers_start_before_the_load_and_stop_before_the_server() {
     let text = plan(GOOD) + "[helpers.names]\nprotocol = \"busy\"\n[helpers.clock]\nprotocol = \"busy\"\n";
     let plan = parse(&text);
