@@ -46,6 +46,8 @@ pub struct Target {
     pub url: Option<String>,
     /// What it cannot serve of [`PAGES`](crate::PAGES), by name, and why.
     pub cannot: Vec<(String, String)>,
+    /// What its configuration has for a page only where that is asked for.
+    pub on_demand: Vec<OnDemand>,
     /// What can be set.
     pub settings: Vec<Setting>,
     /// Files written to its private directory before it starts.
@@ -76,6 +78,22 @@ pub enum Ready {
         /// What its answer or its banner contains.
         expect: String,
     },
+}
+
+/// What a configuration has for one page, and only where that page is asked for, so that the others cost what they cost
+/// without it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct OnDemand {
+    /// The page, by name.
+    pub page: String,
+    /// Where the file may be without which it cannot be served; `{module}` stands for the one that was found. None if it
+    /// needs none.
+    pub modules: Vec<String>,
+    /// Names of placeholders, and what stands for them; nothing does where the page is not asked for.
+    pub texts: Vec<(String, String)>,
+    /// Files of the private directory besides the others.
+    pub files: Vec<TargetFile>,
 }
 
 /// How a target is stopped.

@@ -3,7 +3,7 @@
 use super::foreign::Foreign;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use pitot_target::Setting;
+use pitot_target::{OnDemand, Setting};
 
 use super::value::Settings;
 
@@ -97,6 +97,9 @@ pub struct TargetUse {
     pub settings: Vec<Setting>,
     /// What it cannot serve: names of pages, and why.
     pub cannot: Vec<(String, String)>,
+    /// What its configuration has for a page only where that is asked for. It is put in when a plan is expanded.
+    #[serde(default)]
+    pub on_demand: Vec<OnDemand>,
     /// Why it cannot be started here, and what mends that; none if it can.
     pub unavailable: Option<String>,
     /// Seconds that it usually takes until it is ready.

@@ -72,6 +72,7 @@ fn settling(within_s: f64) -> (Plan, Cell) {
         protocol: "busy".into(),
         settings: Vec::new(),
         cannot: Vec::new(),
+        on_demand: Vec::new(),
         unavailable: None,
         start_s: 0.0,
         settles_within_s: Some(within_s),
