@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 )
 
@@ -20,8 +21,15 @@ func main() {
 			time.Now().UTC().Format("2006-01-02T15:04:05+00:00"))
 	})
 	http.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
+		// All of it first: once a reply begins, net/http drops what of the request has not been read.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
 		w.Header().Set("Content-Type", "application/octet-stream")
-		io.Copy(w, r.Body)
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.Write(body)
 	})
 	http.Handle("/", files)
 	listener, err := net.Listen("tcp", address)

@@ -24,7 +24,7 @@ pub use program::{
 
 /// The version of the protocol. Both sides must have the same: a lab and its agents are the same program, and a
 /// measurement of two programs that only nearly agree is none.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// An agent that hears nothing for so long ends: its lab is gone, and the stream does not say so.
 pub const IDLE: Duration = Duration::from_secs(60);

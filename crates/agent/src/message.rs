@@ -116,6 +116,13 @@ pub enum Ask {
         /// What the answer contains.
         expect: String,
     },
+    /// Whether a request of HTTP is answered with status 200: [`Reply::Flag`].
+    Serves {
+        /// Where.
+        address: String,
+        /// For what.
+        path: String,
+    },
     /// Take a sample: [`Reply::Done`].
     Sample(Extent),
     /// Send a signal to a program: [`Reply::Done`].

@@ -233,6 +233,10 @@ fn targets() -> Result<Vec<Row>, Failure> {
             (None, Some(version)) => version.clone(),
             (None, None) => "installed".to_owned(),
         };
+        // A page whose module is missing, where the rest is there.
+        let lacks = known.word.target.cannot.iter().filter(|one| !target.cannot.contains(one));
+        let lacks = lacks.filter(|_| known.word.unavailable.is_none());
+        let lacks: String = lacks.map(|(page, why)| format!("\n    /{page}: {why}")).collect();
         let settings: Vec<Value> = target
             .settings
             .iter()
@@ -243,12 +247,14 @@ fn targets() -> Result<Vec<Row>, Failure> {
             .collect();
         Row {
             name: target.name.clone(),
-            text: format!("{}\n    {state}", target.summary),
+            text: format!("{}\n    {state}{lacks}", target.summary),
             json: json!({
                 "name": target.name, "summary": target.summary, "protocol": target.protocol,
                 "installed": known.word.unavailable.is_none(), "version": known.version,
                 "install": known.install, "settings": settings, "file": known.file,
-                "cannot": target.cannot.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+                "cannot": known.word.target.cannot.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+                "failed": target.failed,
+                "on_demand": known.word.target.on_demand.iter().map(|one| &one.page).collect::<Vec<_>>(),
             }),
         }
     };

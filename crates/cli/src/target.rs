@@ -59,7 +59,7 @@ impl Install {
                 let what = format!("`{name}` is not a target{hint}");
                 return Err(Failure::misuse(what, "`pitot list targets` names them all"));
             };
-            if !self.again && places.find(target).is_ok() {
+            if !self.again && places.has_all_of(target) {
                 print_line(format_args!("{name} is installed"));
                 continue;
             }

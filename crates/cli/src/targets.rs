@@ -53,7 +53,7 @@ fn word(target: Target, places: &Places) -> TargetWord {
         Ok(found) => (found.program, found.home, None),
         Err(missing) => (target.programs[0].clone(), None, Some(reason(&target, &missing))),
     };
-    TargetWord { target, program, home, unavailable }
+    TargetWord { target: places.serving(target), program, home, unavailable }
 }
 
 /// Why a target cannot be started, and what to do about it.

@@ -182,6 +182,47 @@ fn a_target_that_fails_is_told_in_a_line_and_the_other_cells_go_on() {
 }
 
 #[test]
+fn what_only_a_page_needs_is_there_where_it_is_asked_for_and_its_module_is() {
+    let bed = Bed::new();
+    let module = bed.dir.path().join("echo.so");
+    let more = format!(
+        "[on-demand.echo]\nmodule = [\"/no/such.so\", {module:?}]\ntexts = {{ load = \"load {{module}}; \" }}\n\
+         files = {{ \"echo.txt\" = \"echoes of {{port}}\" }}\n"
+    );
+    bed.target("more", "{load}exit 1", &more);
+    let shown = |page: &str| {
+        let plan = format!(
+            "[server]\nprotocol = \"http\"\n[load]\nurl = \"http://{{address}}/{page}\"\nconnections = 1\n\
+             [factors]\nserver = [\"more\"]\n"
+        );
+        std::fs::write(bed.dir.path().join("plan.toml"), plan).unwrap();
+        text(&bed.command(&["run", "plan.toml", "--dry-run"]))
+    };
+    let told = shown("echo");
+    let wanted = "it cannot serve /echo: the module `such.so` is not installed here; to install it: pitot target install more --yes";
+    assert!(told.contains(wanted), "{told}");
+    assert!(shown("dynamic").contains("\nexit 1"), "{}", shown("dynamic"));
+    std::fs::write(&module, "").unwrap();
+    let told = shown("echo");
+    assert!(told.contains(&format!("load {}; exit 1", module.display())), "{told}");
+    assert!(told.contains("echo.txt") && told.contains("echoes of 18080"), "{told}");
+    let told = shown("dynamic");
+    assert!(!told.contains("load /") && !told.contains("echo.txt") && told.contains("\nexit 1"), "{told}");
+}
+
+#[test]
+fn a_target_that_says_that_it_will_never_be_ready_is_not_waited_for() {
+    let bed = Bed::new();
+    // As a server of Java that goes on without its port.
+    bed.server("stays", "echo 'E0221: the port is taken'; exec sleep 1000", "failed = \"E0221\"");
+    let (run, told) = bed.run("[\"stays\", \"loop\"]", "");
+    let reason = cell(&run, "stays").verdict().reason;
+    assert!(reason.contains("it printed `E0221: the port is taken`"), "{reason}: {told}");
+    assert_ne!(cell(&run, "loop").verdict().kind, VerdictKind::Failed, "{told}");
+    assert_eq!(bed.processes(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn the_time_to_get_ready_the_way_to_stop_and_the_end_belong_to_the_target() {
     let bed = Bed::new();
     let serve = format!("exec {PITOT} serve http --listen 127.0.0.1:$1");

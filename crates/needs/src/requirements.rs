@@ -68,6 +68,11 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     target("jetty", "pitot target install jetty --yes"),
     program("lighttpd", "apt-get install lighttpd"),
+    Requirement {
+        name: "lighttpd-magnet",
+        cure: "apt-get install lighttpd-modules-lua",
+        probe: Probe::Kernel(has_lighttpd_magnet),
+    },
     program("memcached", "apt-get install memcached"),
     target("nats-server", "pitot target install nats-server --yes"),
     // Without it swaks, which only recommends it, does not speak TLS.
@@ -84,6 +89,11 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("nft", "apt-get install nftables"),
     program("nghttpd", "apt-get install nghttp2-server"),
     program("nginx", "apt-get install nginx-light"),
+    Requirement {
+        name: "nginx-echo",
+        cure: "apt-get install libnginx-mod-http-echo",
+        probe: Probe::Kernel(has_nginx_echo),
+    },
     Requirement { name: "node", cure: "pitot target install node --yes", probe: Probe::Program },
     target("open-liberty", "pitot target install open-liberty --yes"),
     program("openssl", "apt-get install openssl"),
@@ -190,6 +200,14 @@ fn has_gvisor() -> bool {
 
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
+}
+
+fn has_lighttpd_magnet() -> bool {
+    Path::new("/usr/lib/lighttpd/mod_magnet.so").is_file()
+}
+
+fn has_nginx_echo() -> bool {
+    Path::new("/usr/lib/nginx/modules/ngx_http_echo_module.so").is_file()
 }
 
 fn has_net_ssleay() -> bool {

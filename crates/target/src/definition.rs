@@ -29,7 +29,9 @@ pub struct Target {
     pub version: Vec<String>,
     /// How it shows that it is ready.
     pub ready: Ready,
-    /// How long that may take.
+    /// What a line that it prints contains if it will never be ready, although it goes on.
+    pub failed: Vec<String>,
+    /// How long it may take until it is ready.
     pub ready_timeout: Duration,
     /// How long it usually takes, for estimates.
     pub start: Duration,
@@ -44,6 +46,8 @@ pub struct Target {
     pub url: Option<String>,
     /// What it cannot serve of [`PAGES`](crate::PAGES), by name, and why.
     pub cannot: Vec<(String, String)>,
+    /// What its configuration has for a page only where that is asked for.
+    pub on_demand: Vec<OnDemand>,
     /// What can be set.
     pub settings: Vec<Setting>,
     /// Files written to its private directory before it starts.
@@ -62,13 +66,34 @@ impl Target {
     }
 }
 
-/// How a target shows that it is ready: it answers `send` with something that contains `expect`.
+/// How a target shows that it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ready {
-    /// What it is sent; empty if it speaks first.
-    pub send: String,
-    /// What its answer or its banner contains.
-    pub expect: String,
+pub enum Ready {
+    /// It answers a request for this path with status 200.
+    Get(String),
+    /// It answers what it is sent, or says by itself where that is nothing, something that contains a text.
+    Answer {
+        /// What it is sent; empty if it speaks first.
+        send: String,
+        /// What its answer or its banner contains.
+        expect: String,
+    },
+}
+
+/// What a configuration has for one page, and only where that page is asked for, so that the others cost what they cost
+/// without it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct OnDemand {
+    /// The page, by name.
+    pub page: String,
+    /// Where the file may be without which it cannot be served; `{module}` stands for the one that was found. None if it
+    /// needs none.
+    pub modules: Vec<String>,
+    /// Names of placeholders, and what stands for them; nothing does where the page is not asked for.
+    pub texts: Vec<(String, String)>,
+    /// Files of the private directory besides the others.
+    pub files: Vec<TargetFile>,
 }
 
 /// How a target is stopped.

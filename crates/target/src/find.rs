@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::definition::Target;
+use crate::placeholders::MODULE;
 
 /// Where Debian has daemons, and leaves them out of a user's `PATH`.
 const DAEMONS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
@@ -64,6 +65,38 @@ impl Places {
             Some(file) => Some(home(&own, file).ok_or(Missing::Home)?),
         };
         Ok(Found { program, home })
+    }
+
+    /// A target as it can be served here: what its pages on demand need is put in, and those whose module is not there are
+    /// among what it cannot serve.
+    pub fn serving(&self, mut target: Target) -> Target {
+        let cure = format!("to install it: pitot target install {} --yes", target.name);
+        for mut one in std::mem::take(&mut target.on_demand) {
+            let Some(file) = one.modules.first() else {
+                target.on_demand.push(one);
+                continue;
+            };
+            let Some(module) = one.modules.iter().find(|path| Path::new(path).is_file()).cloned() else {
+                let name = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
+                target.cannot.push((one.page, format!("the module `{name}` is not installed here; {cure}")));
+                continue;
+            };
+            let place = format!("{{{MODULE}}}");
+            for (_, text) in &mut one.texts {
+                *text = text.replace(&place, &module);
+            }
+            for file in &mut one.files {
+                file.text = file.text.replace(&place, &module);
+            }
+            one.modules = vec![module];
+            target.on_demand.push(one);
+        }
+        target
+    }
+
+    /// Whether a target is there with all that its pages need.
+    pub fn has_all_of(&self, target: &Target) -> bool {
+        self.find(target).is_ok() && self.serving(target.clone()).on_demand.len() == target.on_demand.len()
     }
 
     /// Whether a program can be started by its name. `python3` counts only if it can make virtual environments, for which Debian has a
@@ -152,5 +185,30 @@ mod tests {
         let found = places.find(&target).unwrap();
         assert!(found.program.ends_with("cache/nginx/bin/other-program-of-pitot"), "{found:?}");
         assert!(found.home.unwrap().ends_with("cache/nginx/x-1.2"));
+    }
+
+    #[test]
+    fn a_page_whose_module_is_missing_is_one_that_cannot_be_served() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places { path: vec![folder.path().to_owned()], cache: folder.path().to_owned() };
+        let registry = Registry::embedded().unwrap();
+        let mut nginx = registry.find("nginx").unwrap().clone();
+        nginx.programs = vec!["nginx-of-a-test".into()];
+        std::fs::write(folder.path().join("nginx-of-a-test"), "").unwrap();
+        let module = folder.path().join("echo.so").to_string_lossy().into_owned();
+        nginx.on_demand[0].modules = vec!["/no/such/echo.so".into(), module.clone()];
+        let without = places.serving(nginx.clone());
+        assert!(without.on_demand.is_empty());
+        let [(page, why)] = &without.cannot[..] else { panic!("{:?}", without.cannot) };
+        assert_eq!(page, "echo");
+        assert!(
+            why.contains("`echo.so` is not installed here; to install it: pitot target install nginx"),
+            "{why}"
+        );
+        assert!(!places.has_all_of(&nginx) && places.find(&nginx).is_ok());
+        std::fs::write(&module, "").unwrap();
+        let with = places.serving(nginx.clone());
+        assert!(with.cannot.is_empty() && places.has_all_of(&nginx));
+        assert!(with.on_demand[0].texts.iter().any(|(_, text)| text.contains(&module)), "{with:?}");
     }
 }

@@ -303,7 +303,11 @@ mod tests {
         let nginx = Installation::of(registry.find("nginx").unwrap(), &places(Path::new("/c")), false);
         assert_eq!(nginx.folder, None);
         assert!(nginx.lines()[1].starts_with("sudo env "), "{:?}", nginx.lines());
-        assert!(nginx.lines()[1].ends_with("--no-install-recommends nginx-light"), "{:?}", nginx.lines());
+        assert!(
+            nginx.lines()[1].ends_with("--no-install-recommends nginx-light libnginx-mod-http-echo"),
+            "{:?}",
+            nginx.lines()
+        );
     }
 
     #[test]

@@ -4,15 +4,17 @@
 const OF_THE_LAB: &[&str] = &["address", "port", "dir", "cpus", "cpu-count", "root"];
 /// Placeholders for what was found on the machine.
 const OF_THE_MACHINE: &[&str] = &["program", "home"];
+/// What stands for the file that a page needs, in the texts for that page.
+pub(crate) const MODULE: &str = "module";
 
 /// Whether a setting may not have this name.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    OF_THE_LAB.contains(&name) || OF_THE_MACHINE.contains(&name)
+    OF_THE_LAB.contains(&name) || OF_THE_MACHINE.contains(&name) || name == MODULE
 }
 
-/// All that may stand in braces in a command.
-pub(crate) fn known<'a>(settings: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    OF_THE_LAB.iter().chain(OF_THE_MACHINE).copied().chain(settings).collect()
+/// All that may stand in braces in a command, with these names of the target's own.
+pub(crate) fn known<'a>(own: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    OF_THE_LAB.iter().chain(OF_THE_MACHINE).copied().chain(own).collect()
 }
 
 /// The words in braces that could be placeholders.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::definition::{Ready, Recipe, Setting, Stop, Target, TargetFile};
+use crate::definition::{OnDemand, Ready, Recipe, Setting, Stop, Target, TargetFile};
 use crate::error::TargetError;
 use crate::pages::PAGES;
 use crate::placeholders;
@@ -29,6 +29,8 @@ struct Raw {
     #[serde(default)]
     version: Vec<String>,
     ready: RawReady,
+    #[serde(default)]
+    failed: OneOrMore,
     ready_timeout: Option<String>,
     start: Option<String>,
     stop: OneOrMore,
@@ -37,6 +39,8 @@ struct Raw {
     url: Option<String>,
     #[serde(default)]
     cannot: BTreeMap<String, String>,
+    #[serde(default)]
+    on_demand: BTreeMap<String, RawOnDemand>,
     #[serde(default)]
     settings: BTreeMap<String, RawSetting>,
     #[serde(default)]
@@ -50,6 +54,23 @@ struct Raw {
 enum OneOrMore {
     One(String),
     More(Vec<String>),
+}
+
+impl Default for OneOrMore {
+    fn default() -> OneOrMore {
+        OneOrMore::More(Vec::new())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawOnDemand {
+    #[serde(default)]
+    module: OneOrMore,
+    #[serde(default)]
+    texts: BTreeMap<String, String>,
+    #[serde(default)]
+    files: BTreeMap<String, RawFile>,
 }
 
 #[derive(Deserialize)]
@@ -145,6 +166,7 @@ pub(crate) fn read(
         env: raw.env.into_iter().collect(),
         version: raw.version,
         ready: reader.ready(raw.ready)?,
+        failed: raw.failed.into_list(),
         ready_timeout: duration("ready-timeout", raw.ready_timeout.as_deref(), READY_TIMEOUT)?,
         start: duration("start", raw.start.as_deref(), START)?,
         stop: reader.stop(raw.stop)?,
@@ -152,12 +174,18 @@ pub(crate) fn read(
         settles_within: optional("settles-within", raw.settles_within.as_deref())?,
         url: raw.url,
         cannot: raw.cannot.into_iter().collect(),
+        on_demand: Vec::new(),
         settings: raw.settings.into_iter().map(setting).collect(),
         files: Vec::new(),
         install: recipes(raw.install),
         sources,
     };
     target.files = reader.files(raw.files, &target.sources)?;
+    for (page, raw) in raw.on_demand {
+        let files = reader.files(raw.files, &target.sources)?;
+        let (modules, texts) = (raw.module.into_list(), raw.texts.into_iter().collect());
+        target.on_demand.push(OnDemand { page, modules, texts, files });
+    }
     reader.check(&target)?;
     Ok(target)
 }
@@ -235,11 +263,8 @@ impl Reader<'_> {
     fn ready(&self, raw: RawReady) -> Result<Ready, TargetError> {
         let cure = "write { get = \"/1k\" }, or { send = \"PING\\r\\n\", expect = \"+PONG\" }";
         match (raw.get, raw.expect) {
-            (Some(path), None) if path.starts_with('/') && raw.send.is_empty() => Ok(Ready {
-                send: format!("GET {path} HTTP/1.1\r\nHost: {{address}}\r\nConnection: close\r\n\r\n"),
-                expect: " 200 ".into(),
-            }),
-            (None, Some(expect)) if !expect.is_empty() => Ok(Ready { send: raw.send, expect }),
+            (Some(path), None) if path.starts_with('/') && raw.send.is_empty() => Ok(Ready::Get(path)),
+            (None, Some(expect)) if !expect.is_empty() => Ok(Ready::Answer { send: raw.send, expect }),
             _ => Err(self.near("ready", "`ready` says neither what to get nor what to expect", cure)),
         }
     }
@@ -298,12 +323,17 @@ impl Reader<'_> {
                 return Err(self.near(key, format!("`{key}` is empty"), "name a program"));
             }
         }
-        for (page, _) in &target.cannot {
+        let pages = target.cannot.iter().map(|(page, _)| page);
+        for page in pages.chain(target.on_demand.iter().map(|one| &one.page)) {
             if PAGES.iter().all(|known| known.name != page) {
                 let names: Vec<&str> = PAGES.iter().map(|page| page.name).collect();
                 let what = format!("`{page}` is not a page that targets serve");
                 return Err(self.near(page, what, format!("known: {}", names.join(", "))));
             }
+        }
+        if target.failed.iter().any(String::is_empty) {
+            let what = "an empty text is in every line";
+            return Err(self.near("failed", what, "write what only the line of a failure has"));
         }
         let stop: &[String] = match &target.stop {
             Stop::Command(command) => command,
@@ -311,13 +341,29 @@ impl Reader<'_> {
         };
         let env = || target.env.iter().map(|(_, value)| value);
         let commands = || target.command.iter().chain(&target.version).chain(stop).chain(env());
-        let names = || target.settings.iter().map(|s| s.name.as_str());
-        let known = placeholders::known(names());
+        let of_pages = || target.on_demand.iter().flat_map(|one| &one.texts);
+        let names = target.settings.iter().map(|s| s.name.as_str());
+        let known = placeholders::known(names.chain(of_pages().map(|(name, _)| name.as_str())));
         for word in commands().flat_map(|text| placeholders::words(text)) {
             if !known.contains(&word) {
                 let what = format!("`{{{word}}}` is neither a setting nor known");
                 let cure = format!("known: {{{}}}", known.join("}, {"));
                 return Err(self.near(&format!("{{{word}}}"), what, cure));
+            }
+        }
+        let is_used = |place: &str| {
+            let texts = commands().chain(target.files.iter().map(|file| &file.text)).chain(&target.url);
+            texts.into_iter().any(|text| text.contains(place))
+        };
+        for (name, _) in of_pages() {
+            let place = format!("{{{name}}}");
+            if placeholders::is_reserved(name) || target.settings.iter().any(|s| s.name == *name) {
+                let what = format!("`{place}` has a meaning of its own");
+                return Err(self.near(name, what, "choose another name"));
+            }
+            if !is_used(&place) {
+                let what = format!("the text `{name}` is used nowhere");
+                return Err(self.near(name, what, format!("write {place} where it belongs")));
             }
         }
         for setting in &target.settings {
@@ -328,8 +374,7 @@ impl Reader<'_> {
                 return Err(self.near(&at, what, "choose another name"));
             }
             let place = format!("{{{name}}}");
-            let texts = commands().chain(target.files.iter().map(|file| &file.text)).chain(&target.url);
-            if !texts.into_iter().any(|text| text.contains(&place)) {
+            if !is_used(&place) {
                 let what = format!("the setting `{name}` is used nowhere");
                 return Err(self.near(&at, what, format!("write {place} where it belongs")));
             }
@@ -382,7 +427,18 @@ values = { off = "no-log", on = "log {dir}/log" }
         assert_eq!(target.settings[0].text("on"), Some("log {dir}/log"));
         assert_eq!(target.settings[0].text("maybe"), None);
         assert_eq!(target.settings[1].text("7"), Some("7"));
-        assert!(target.ready.send.starts_with("GET /1k HTTP/1.1\r\n"));
+        assert_eq!(target.ready, Ready::Get("/1k".into()));
+    }
+
+    #[test]
+    fn what_a_page_alone_needs_is_read() {
+        let text = SOUND.replace("{log}\"", "{log} {echo}\"")
+            + "[on-demand.echo]\nmodule = \"/m.so\"\ntexts = { echo = \"load {module}\" }\nfiles = { \"x\" = \"y\" }\n";
+        let target = read("one", "one.toml", &text, Vec::new()).unwrap();
+        let [echo] = &target.on_demand[..] else { panic!("{:?}", target.on_demand) };
+        assert_eq!((echo.page.as_str(), &echo.modules[..]), ("echo", &["/m.so".to_owned()][..]));
+        assert_eq!(echo.texts, [("echo".to_owned(), "load {module}".to_owned())]);
+        assert_eq!(echo.files, [TargetFile { path: "x".into(), text: "y".into() }]);
     }
 
     #[test]
@@ -400,6 +456,18 @@ values = { off = "no-log", on = "log {dir}/log" }
             ("stop = \"TERM\"", "stop = \"TERM\"\nstart = \"1 fortnight\"", "one.toml:8:1:"),
             ("stop = \"TERM\"", "stop = \"TERM\"\nstop-timeout = \"soon\"", "one.toml:8:1:"),
             ("stop = \"TERM\"", "stop = \"TERM\"\ncannot = { ech = \"no\" }", "`ech` is not a page"),
+            ("stop = \"TERM\"", "stop = \"TERM\"\non-demand = { ech = {} }", "`ech` is not a page"),
+            ("stop = \"TERM\"", "stop = \"TERM\"\nfailed = \"\"", "one.toml:8:1: an empty text"),
+            (
+                "stop = \"TERM\"",
+                "stop = \"TERM\"\non-demand = { echo = { texts = { more = \"\" } } }",
+                "the text `more` is used nowhere",
+            ),
+            (
+                "stop = \"TERM\"",
+                "stop = \"TERM\"\non-demand = { echo = { texts = { workers = \"\" } } }",
+                "`{workers}` has a meaning of its own",
+            ),
         ] {
             let told = refusal(from, to);
             assert!(told.contains(wanted), "{wanted}: {told}");

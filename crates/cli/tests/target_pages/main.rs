@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use pitot_needs::needs;
 
-use server::{ask, keeps, start};
+use server::{Server, ask, keeps, says_that_its_port_is_taken, start};
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 
@@ -22,15 +22,37 @@ fn listed() -> &'static [serde_json::Value] {
     })
 }
 
-/// Every page of a target is what all serve, but for those that its entry says it cannot serve.
+fn entry(target: &str) -> &'static serde_json::Value {
+    listed().iter().find(|entry| entry["name"] == target).unwrap()
+}
+
+/// Whether a target serves a page whatever it is asked for.
+fn always_has(target: &str, page: &str) -> bool {
+    let is_in = |key: &str| entry(target)[key].to_string().contains(&format!("\"{page}\""));
+    !is_in("cannot") && !is_in("on_demand")
+}
+
+/// Every page of a target is what all serve, but for those that its entry says it cannot serve, or only where it is asked for.
 fn conforms(target: &str) {
-    let entry = listed().iter().find(|entry| entry["name"] == target).unwrap();
-    let can = |page: &str| !entry["cannot"].to_string().contains(&format!("\"{page}\""));
-    let server = start(target, "");
+    let server = start(target, "dynamic", "");
     assert!(keeps(&server.address), "{target}");
+    serves(&server, target, |page| always_has(target, page));
+}
+
+/// A page that a target has only where it is asked for is what all serve, and so are the others then.
+fn serves_on_demand(target: &str, page: &str) {
+    let on_demand = entry(target)["on_demand"].as_array().unwrap();
+    assert!(on_demand.iter().any(|name| name == page), "{target}: {on_demand:?}");
+    let server = start(target, page, "");
+    assert!(keeps(&server.address), "{target}");
+    serves(&server, target, |name| name == page || always_has(target, name));
+}
+
+/// The pages of a server that has these are what all serve.
+fn serves(server: &Server, target: &str, has: impl Fn(&str) -> bool) {
     for (page, bytes) in [("1k", 1 << 10), ("16k", 16 << 10), ("1m", 1 << 20)] {
         let has_file = server.dir.path().join("html").join(page).is_file();
-        if can(page) && has_file {
+        if has(page) && has_file {
             let reply = ask(&server.address, "GET", &format!("/{page}"), b"").unwrap();
             assert!(reply == (200, vec![b'x'; bytes]), "{target} /{page}: {} {}", reply.0, reply.1.len());
         }
@@ -45,11 +67,13 @@ fn conforms(target: &str) {
         (200, 25, "T", "+00:00"),
         "{target}: {page}"
     );
-    if can("echo") {
-        // All bytes, and twice, so that nothing of the first is left.
-        for sent in [(0..=255).collect::<Vec<u8>>(), b"again".to_vec()] {
-            let reply = ask(&server.address, "POST", "/echo", &sent).unwrap();
-            assert_eq!(reply, (200, sent), "{target} /echo");
+    if has("echo") {
+        // All bytes, more than fits into one segment or buffer, and little, so that nothing of what was before is left.
+        let all = (0..=255).collect::<Vec<u8>>();
+        for sent in [all.clone(), all.iter().copied().cycle().take(100_000).collect(), b"again".to_vec()] {
+            let (status, content) = ask(&server.address, "POST", "/echo", &sent).unwrap();
+            assert_eq!((status, content.len()), (200, sent.len()), "{target} /echo");
+            assert!(content == sent, "{target} /echo: other bytes than were sent");
         }
     }
 }
@@ -100,10 +124,50 @@ targets! {
     uvicorn_serves_what_all_serve_and_is_as_its_settings_say: "uvicorn", "uvicorn", "", &[];
 }
 
+#[needs("haproxy")]
+#[test]
+fn haproxy_has_large_files_and_an_echo_where_they_are_asked_for() {
+    serves_on_demand("haproxy", "1m");
+    serves_on_demand("haproxy", "echo");
+}
+
+#[needs("lighttpd", "lighttpd-magnet")]
+#[test]
+fn lighttpd_has_an_echo_where_it_is_asked_for() {
+    serves_on_demand("lighttpd", "echo");
+}
+
+#[needs("nginx", "nginx-echo")]
+#[test]
+fn nginx_has_an_echo_where_it_is_asked_for() {
+    serves_on_demand("nginx", "echo");
+}
+
+/// The texts by which the lab knows that a target will never be ready.
+fn failures(target: &str) -> Vec<String> {
+    serde_json::from_value(entry(target)["failed"].clone()).unwrap()
+}
+
+#[needs("wildfly")]
+#[test]
+fn wildfly_says_that_its_port_is_taken() {
+    says_that_its_port_is_taken("wildfly", &failures("wildfly"));
+}
+
+#[needs("open-liberty")]
+#[test]
+fn open_liberty_says_that_its_port_is_taken() {
+    says_that_its_port_is_taken("open-liberty", &failures("open-liberty"));
+}
+
 #[test]
 fn every_target_that_serves_pages_is_tested_here() {
     let tested = include_str!("main.rs");
     for entry in listed().iter().filter(|entry| entry["protocol"] == "http") {
-        assert!(tested.contains(&format!("\"{}\",", entry["name"].as_str().unwrap())), "{}", entry["name"]);
+        let name = entry["name"].as_str().unwrap();
+        assert!(tested.contains(&format!("\"{name}\",")), "{name}");
+        for page in entry["on_demand"].as_array().unwrap() {
+            assert!(tested.contains(&format!("serves_on_demand(\"{name}\", {page})")), "{name} {page}");
+        }
     }
 }

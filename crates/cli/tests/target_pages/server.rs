@@ -50,12 +50,39 @@ impl Server {
     }
 }
 
-/// Starts a target with these lines of a plan's table `[target]`.
-pub(crate) fn start(target: &str, settings: &str) -> Server {
+/// Starts a target that is asked for a page, with these lines of a plan's table `[target]`, and waits until it answers.
+pub(crate) fn start(target: &str, page: &str, settings: &str) -> Server {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut server = launch(target, page, settings, address);
+    let deadline = Instant::now() + PATIENCE;
+    while ask(&server.address, "GET", "/dynamic", b"").is_none_or(|reply| reply.0 != 200) {
+        assert!(server.child.try_wait().unwrap().is_none(), "{target} has ended");
+        assert!(Instant::now() < deadline, "{target} is not ready");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server
+}
+
+/// Starts a target at a port that is taken, and waits until it has printed one of these texts.
+pub(crate) fn says_that_its_port_is_taken(target: &str, texts: &[String]) {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = launch(target, "dynamic", "", taken.local_addr().unwrap().to_string());
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let printed = std::fs::read_to_string(server.dir.path().join("printed")).unwrap_or_default();
+        if texts.iter().any(|text| printed.contains(text)) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{target} says none of {texts:?}: {printed}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn launch(target: &str, page: &str, settings: &str, address: String) -> Server {
     let plans = tempfile::tempdir().unwrap();
     let plan = plans.path().join("plan.toml");
     let text = format!(
-        "[server]\nprotocol = \"http\"\n[load]\nurl = \"http://{{address}}/dynamic\"\nconnections = 1\n\
+        "[server]\nprotocol = \"http\"\n[load]\nurl = \"http://{{address}}/{page}\"\nconnections = 1\n\
          [target]\n{settings}\n[factors]\nserver = [\"{target}\"]\n"
     );
     std::fs::write(&plan, text).unwrap();
@@ -75,7 +102,6 @@ pub(crate) fn start(target: &str, settings: &str) -> Server {
     let mut all = std::fs::metadata(dir.path()).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut all, 0o755);
     std::fs::set_permissions(dir.path(), all).unwrap();
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let (_, port) = address.rsplit_once(':').unwrap();
     let place = format!("{}/pitot-plan-1", std::env::temp_dir().display());
     let script = format!("{files}\nexec {command}\n")
@@ -92,14 +118,7 @@ pub(crate) fn start(target: &str, settings: &str) -> Server {
         .process_group(0)
         .spawn()
         .unwrap();
-    let mut server = Server { child, address, dir };
-    let deadline = Instant::now() + PATIENCE;
-    while ask(&server.address, "GET", "/dynamic", b"").is_none_or(|reply| reply.0 != 200) {
-        assert!(server.child.try_wait().unwrap().is_none(), "{target} has ended: {script}");
-        assert!(Instant::now() < deadline, "{target} is not ready");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    server
+    Server { child, address, dir }
 }
 
 /// The status and the content of a reply; none if there was none.

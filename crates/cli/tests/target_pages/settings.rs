@@ -19,8 +19,11 @@ pub(crate) fn are_so(target: &str, settings: &str, threads: &[(&str, usize)]) {
         true => format!("{name} = \"{value}\"\n"),
         false => panic!("{target} has no setting {name}"),
     };
-    let server =
-        start(target, &format!("{}{}{settings}", with("keepalive", "off"), with("access-log", "on")));
+    let server = start(
+        target,
+        "dynamic",
+        &format!("{}{}{settings}", with("keepalive", "off"), with("access-log", "on")),
+    );
     assert!(!keeps(&server.address), "{target} keeps connections");
     let log = || logged(server.dir.path());
     let before = log();

@@ -197,7 +197,9 @@ fn build(
                         let mut program = (**program).clone();
                         let root = server.get("root");
                         let by_tls = target::is_asked_by_tls(catalog, &program, load.get("url"));
-                        target::configure(&mut program, &mut own, &plan.target, &varied, root, by_tls)?;
+                        let url = load.get("url").map(Value::to_string);
+                        let (shared, url) = (&plan.target, url.as_deref());
+                        target::configure(&mut program, &mut own, shared, &varied, root, url, by_tls)?;
                         external = Some((program, by_tls));
                     }
                 }

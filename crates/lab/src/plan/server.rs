@@ -1,9 +1,9 @@
 //! What a plan says of servers, of the load's helpers, and of the files that they find.
 
 use super::foreign::Foreign;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use pitot_target::Setting;
+use pitot_target::{OnDemand, Setting};
 
 use super::value::Settings;
 
@@ -57,7 +57,11 @@ pub struct External {
     #[serde(default)]
     pub env: Vec<(String, String)>,
     /// How it shows that it is ready.
+    #[serde(deserialize_with = "Ready::recorded")]
     pub ready: Ready,
+    /// What a line that it prints contains if it will never be ready, although it goes on.
+    #[serde(default)]
+    pub failed: Vec<String>,
     /// The signal that stops it: `TERM`, `INT` or `QUIT`.
     pub stop: String,
     /// A command that stops it, in place of the signal.
@@ -93,6 +97,9 @@ pub struct TargetUse {
     pub settings: Vec<Setting>,
     /// What it cannot serve: names of pages, and why.
     pub cannot: Vec<(String, String)>,
+    /// What its configuration has for a page only where that is asked for. It is put in when a plan is expanded.
+    #[serde(default)]
+    pub on_demand: Vec<OnDemand>,
     /// Why it cannot be started here, and what mends that; none if it can.
     pub unavailable: Option<String>,
     /// Seconds that it usually takes until it is ready.
@@ -109,6 +116,8 @@ pub enum Ready {
     Port,
     /// It prints a line, on stdout or stderr, that contains this text.
     Line(String),
+    /// It answers a request for this path with status 200.
+    Get(String),
     /// A connection to its port that sends this receives an answer that contains that. What sends nothing waits for a
     /// banner.
     Answer {
@@ -124,19 +133,24 @@ pub enum Ready {
 impl Ready {
     /// The same of a server that speaks TLS: a probe in plain text would only see that it is refused.
     pub(super) fn over_tls(&self) -> Ready {
-        let path = match self {
-            Ready::Answer { send, .. } => send.strip_prefix("GET ").and_then(|rest| rest.split(' ').next()),
-            _ => None,
-        };
-        path.map_or(Ready::Port, |path| Ready::Https(path.to_owned()))
+        match self {
+            Ready::Get(path) => Ready::Https(path.clone()),
+            _ => Ready::Port,
+        }
     }
 
-    /// It answers a request for this path with status 200.
-    pub fn get(path: &str) -> Ready {
-        Ready::Answer {
-            send: format!("GET {path} HTTP/1.1\r\nHost: {{address}}\r\nConnection: close\r\n\r\n"),
-            expect: " 200 ".into(),
-        }
+    /// Reads it from a run file. In those of before, a request for a path was the text that was sent.
+    fn recorded<'de, D: Deserializer<'de>>(from: D) -> Result<Ready, D::Error> {
+        let ready = Ready::deserialize(from)?;
+        let path = match &ready {
+            Ready::Answer { send, expect } if expect == " 200 " => {
+                send.strip_prefix("GET ").and_then(|rest| {
+                    rest.strip_suffix(" HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+                })
+            }
+            _ => None,
+        };
+        Ok(path.map(|path| Ready::Get(path.to_owned())).unwrap_or(ready))
     }
 }
 
@@ -167,4 +181,29 @@ pub enum FileContent {
         /// The line. `{i}` is its number, from 0, and `{i%N}` what is left of it after division by N.
         line: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(ready: &str) -> Ready {
+        let text =
+            format!(r#"{{"command": ["x"], "ready": {ready}, "stop": "TERM", "url": null, "version": []}}"#);
+        serde_json::from_str::<External>(&text).unwrap().ready
+    }
+
+    #[test]
+    fn what_older_run_files_say_of_a_path_is_read_as_that_path() {
+        let old = r#"{"answer": {"send": "GET /1k HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n", "expect": " 200 "}}"#;
+        assert_eq!(read(old), Ready::Get("/1k".into()));
+        let own = r#"{"answer": {"send": "GET /1k HTTP/1.0\r\n\r\n", "expect": " 200 "}}"#;
+        let Ready::Answer { send, .. } = read(own) else { panic!("it is what its author wrote") };
+        assert_eq!(send, "GET /1k HTTP/1.0\r\n\r\n");
+        for ready in
+            [Ready::Port, Ready::Get("/x".into()), Ready::Https("/".into()), Ready::Line("up".into())]
+        {
+            assert_eq!(read(&serde_json::to_string(&ready).unwrap()), ready);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! From a target to what a table `[servers.NAME]` of a plan would say.
 
-use pitot_target::{FILES, PAGES, Setting, Stop};
+use pitot_target::{FILES, OnDemand, PAGES, Setting, Stop, TargetFile};
 
 use super::server::{External, FileContent, PlanFile, Program, Ready, ServerSpec, TargetUse};
 use super::value::{Settings, Value};
@@ -36,7 +36,13 @@ pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings) -> Serv
         command: all(&target.command),
         cwd: None,
         env: target.env.iter().map(|(name, value)| (name.clone(), found(value))).collect(),
-        ready: Ready::Answer { send: target.ready.send.clone(), expect: target.ready.expect.clone() },
+        ready: match &target.ready {
+            pitot_target::Ready::Get(path) => Ready::Get(path.clone()),
+            pitot_target::Ready::Answer { send, expect } => {
+                Ready::Answer { send: send.clone(), expect: expect.clone() }
+            }
+        },
+        failed: target.failed.clone(),
         stop,
         stop_command,
         url: target.url.clone(),
@@ -49,12 +55,13 @@ pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings) -> Serv
             protocol: target.protocol.clone(),
             settings: target.settings.iter().map(with).collect(),
             cannot: target.cannot.clone(),
+            on_demand: target.on_demand.iter().map(|one| with_found(one, found)).collect(),
             unavailable: word.unavailable.clone(),
             start_s: target.start.as_secs_f64(),
             settles_within_s: target.settles_within.map(|within| within.as_secs_f64()),
         })),
     };
-    let text = |file: &pitot_target::TargetFile| PlanFile {
+    let text = |file: &TargetFile| PlanFile {
         path: file.path.clone(),
         content: FileContent::Text(found(&file.text)),
     };
@@ -71,6 +78,16 @@ pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings) -> Serv
     }
 }
 
+/// What a page alone needs, with what was found on this machine.
+fn with_found(one: &OnDemand, found: impl Fn(&String) -> String) -> OnDemand {
+    let file = |file: &TargetFile| TargetFile { path: file.path.clone(), text: found(&file.text) };
+    OnDemand {
+        texts: one.texts.iter().map(|(name, text)| (name.clone(), found(text))).collect(),
+        files: one.files.iter().map(file).collect(),
+        ..one.clone()
+    }
+}
+
 /// A value as a setting spells it: switches are `on` and `off`.
 pub(super) fn spelled(value: &Value) -> String {
     match value {
@@ -81,16 +98,18 @@ pub(super) fn spelled(value: &Value) -> String {
 }
 
 /// Puts settings into the texts of a target: those that the cell varies, else those that the plan gives to all targets,
-/// else its own. `root` is the folder that the plan's servers serve. A target that is asked by TLS speaks it.
+/// else its own. `root` is the folder that the plan's servers serve. A target that is asked by TLS speaks it, and has what
+/// only the page needs for which `url`, the plan's, asks.
 ///
 /// # Errors
 /// Why the cell cannot be run.
 pub(super) fn configure(
     external: &mut External,
-    files: &mut [PlanFile],
+    files: &mut Vec<PlanFile>,
     shared: &Settings,
     varied: &Settings,
     root: Option<&Value>,
+    url: Option<&str>,
     is_asked_by_tls: bool,
 ) -> Result<(), String> {
     let Some(target) = &external.target else {
@@ -116,7 +135,20 @@ pub(super) fn configure(
             setting.text(&value).ok_or_else(|| format!("`{}` knows no `{name} = {value}`", target.name))?;
         texts.push((format!("{{{name}}}"), text.to_owned()));
     }
-    // A setting may contain `{root}`, and nothing contains a setting.
+    let page = asked(external.url.as_deref(), url).map_or("", page);
+    for one in &target.on_demand {
+        let is_asked = one.page == page;
+        let text = |text: &String| if is_asked { text.clone() } else { String::new() };
+        texts.extend(one.texts.iter().map(|(name, own)| (format!("{{{name}}}"), text(own))));
+        let own = one.files.iter().filter(|_| is_asked);
+        files.extend(
+            own.map(|file| PlanFile {
+                path: file.path.clone(),
+                content: FileContent::Text(file.text.clone()),
+            }),
+        );
+    }
+    // What a page needs may contain settings, a setting may contain `{root}`, and nothing contains what a page needs.
     let fill = |text: &mut String| {
         for (place, value) in texts.iter().rev() {
             if text.contains(place.as_str()) {
@@ -158,19 +190,30 @@ pub(super) fn url(
     plan: Option<&str>,
     is_asked_by_tls: bool,
 ) -> Result<Option<String>, String> {
-    let scheme = |url: &str| url.split("://").next().unwrap_or_default().to_owned();
     let name = &target.name;
-    let Some(url) = plan.filter(|plan| own.is_none_or(|own| scheme(plan) == scheme(own))).or(own) else {
-        return Ok(None);
-    };
+    let Some(url) = asked(own, plan) else { return Ok(None) };
     let has_tls = is_asked_by_tls && target.settings.iter().any(|setting| setting.name == TLS);
     if scheme(url) != target.protocol && !has_tls {
         return Err(format!("`{name}` speaks {}, and is asked by {}", target.protocol, scheme(url)));
     }
-    let path = url.split("://").nth(1).and_then(|rest| rest.split_once('/')).map_or("", |(_, path)| path);
-    let page = path.split(['?', '#']).next().unwrap_or_default();
+    let page = page(url);
     match target.cannot.iter().find(|(cannot, _)| cannot == page) {
         Some((_, why)) => Err(format!("{CANNOT_SERVE} /{page}: {why}")),
         None => Ok(Some(url.to_owned())),
     }
+}
+
+/// Of what the plan says and what the target itself says, what is asked for.
+fn asked<'a>(own: Option<&'a str>, plan: Option<&'a str>) -> Option<&'a str> {
+    plan.filter(|plan| own.is_none_or(|own| scheme(plan) == scheme(own))).or(own)
+}
+
+fn scheme(url: &str) -> &str {
+    url.split("://").next().unwrap_or_default()
+}
+
+/// The name of the page that a URL names: its path without the slash.
+fn page(url: &str) -> &str {
+    let path = url.split("://").nth(1).and_then(|rest| rest.split_once('/')).map_or("", |(_, path)| path);
+    path.split(['?', '#']).next().unwrap_or_default()
 }

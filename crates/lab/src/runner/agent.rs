@@ -136,6 +136,7 @@ fn carry_out(executor: &mut dyn Executor, ask: Ask, pitot: &str) -> Result<Reply
         Ask::IsSuspended(role) => Reply::Flag(executor.is_suspended(role)),
         Ask::Accepts(address) => Reply::Flag(executor.accepts(&address)),
         Ask::Answers { address, send, expect } => Reply::Flag(executor.answers(&address, &send, &expect)),
+        Ask::Serves { address, path } => Reply::Flag(executor.serves(&address, &path)),
         Ask::Sample(extent) => {
             executor.sample(extent);
             Reply::Done

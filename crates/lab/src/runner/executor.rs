@@ -89,6 +89,9 @@ pub(super) trait Executor {
     /// Whether a new connection to `address` that sends `send` receives something that contains `expect`.
     fn answers(&mut self, address: &str, send: &str, expect: &str) -> bool;
 
+    /// Whether a request of HTTP to `address` for `path` is answered with status 200.
+    fn serves(&mut self, address: &str, path: &str) -> bool;
+
     /// Takes a sample of the machine and of the programs.
     fn sample(&mut self, extent: Extent);
 

@@ -309,6 +309,10 @@ impl Executor for Fake {
         self.accepts(address)
     }
 
+    fn serves(&mut self, address: &str, _: &str) -> bool {
+        self.accepts(address)
+    }
+
     fn sample(&mut self, extent: Extent) {
         if extent == Extent::Whole {
             self.log("sample".into());

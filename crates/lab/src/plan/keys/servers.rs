@@ -66,6 +66,13 @@ pub(in crate::plan) static EXTERNAL: &[Key<Description>] = &[
               sent, contains this text. `{ line = \"...\" }`: it prints a line with this text.",
     },
     Key {
+        name: "failed",
+        kind: Kind::Texts(|d, texts| d.external.failed = texts),
+        presence: Presence::Optional,
+        doc: "A text, or several: a line that it prints with one of them says that it will never be ready, although it goes \
+              on. Nothing waits for it any longer, and the line is the reason.",
+    },
+    Key {
         name: "ready-timeout",
         kind: Kind::Duration { positive: true, set: |d, s| d.external.ready_timeout_s = Some(s) },
         presence: Presence::Optional,
@@ -132,6 +139,7 @@ fn server(known: &mut Known<'_>, item: &Item<'_>) -> Result<ServerSpec, PlanErro
             cwd: None,
             env: Vec::new(),
             ready: Ready::Port,
+            failed: Vec::new(),
             stop: "TERM".into(),
             stop_command: Vec::new(),
             url: None,

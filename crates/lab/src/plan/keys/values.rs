@@ -93,7 +93,7 @@ pub(super) fn ready(item: &Item<'_>) -> Result<Ready, PlanError> {
     let section = item.section("`ready`")?;
     section.check_keys(["line", "get", "send", "expect"])?;
     if let Some(path) = section.get("get") {
-        return Ok(Ready::get(&path.text()?));
+        return Ok(Ready::Get(path.text()?));
     }
     if let Some(expect) = section.get("expect") {
         let send = section.get("send").map_or(Ok(String::new()), |item| item.text())?;

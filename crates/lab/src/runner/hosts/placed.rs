@@ -145,6 +145,10 @@ impl Executor for Placed<'_> {
         self.server.executor.answers(address, send, expect)
     }
 
+    fn serves(&mut self, address: &str, path: &str) -> bool {
+        self.server.executor.serves(address, path)
+    }
+
     fn sample(&mut self, extent: Extent) {
         self.server.executor.sample(extent);
         self.load.executor.sample(extent);

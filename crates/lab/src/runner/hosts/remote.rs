@@ -109,6 +109,11 @@ impl Executor for Remote<'_> {
         matches!(self.ask(Ask::Answers { address, send, expect }), Ok(Reply::Flag(true)))
     }
 
+    fn serves(&mut self, address: &str, path: &str) -> bool {
+        let [address, path] = [address, path].map(str::to_owned);
+        matches!(self.ask(Ask::Serves { address, path }), Ok(Reply::Flag(true)))
+    }
+
     fn sample(&mut self, extent: Extent) {
         let _ = self.ask(Ask::Sample(extent));
     }

@@ -334,6 +334,10 @@ impl Executor for Several<'_> {
         self.hosts.iter_mut().all(|host| host.side.executor.answers(address, send, expect))
     }
 
+    fn serves(&mut self, address: &str, path: &str) -> bool {
+        self.hosts.iter_mut().all(|host| host.side.executor.serves(address, path))
+    }
+
     fn sample(&mut self, extent: Extent) {
         self.hosts.iter_mut().for_each(|host| host.side.executor.sample(extent));
     }

@@ -12,11 +12,25 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// What is looked for stands in the first bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
-/// What a server is asked for that is to answer with status 200: the status, which stands in the first line.
-const STATUS: &str = " 200 ";
-
-/// Whether a new connection that sends `send` receives something that contains `expect`; if that is a status, in its first line.
+/// Whether a new connection that sends `send` receives something that contains `expect`.
 pub(super) fn contains(address: &str, send: &str, expect: &str) -> bool {
+    let is_in = |answer: &[u8]| {
+        expect.is_empty() || answer.windows(expect.len()).any(|window| window == expect.as_bytes())
+    };
+    ask(address, send, |answer| is_in(answer).then_some(true))
+}
+
+/// Whether a request of HTTP for `path` is answered with status 200, which stands in the first line.
+pub(super) fn is_ok(address: &str, path: &str) -> bool {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    ask(address, &request, |answer| {
+        let line = &answer[..answer.iter().position(|&byte| byte == b'\n')?];
+        Some(line.starts_with(b"HTTP/1.") && line.split(u8::is_ascii_whitespace).nth(1) == Some(&b"200"[..]))
+    })
+}
+
+/// Opens a connection, sends `send`, and shows `judge` all that has come until it decides.
+fn ask(address: &str, send: &str, judge: impl Fn(&[u8]) -> Option<bool>) -> bool {
     let Some(mut stream) =
         address.parse().ok().and_then(|a| TcpStream::connect_timeout(&a, CONNECT_TIMEOUT).ok())
     else {
@@ -37,12 +51,8 @@ pub(super) fn contains(address: &str, send: &str, expect: &str) -> bool {
             Ok(0) | Err(_) => return false,
             Ok(n) => answer.extend_from_slice(&buffer[..n]),
         }
-        let seen = match expect {
-            STATUS => &answer[..answer.iter().position(|&b| b == b'\n').unwrap_or(answer.len())],
-            _ => &answer[..],
-        };
-        if seen.windows(expect.len()).any(|window| window == expect.as_bytes()) {
-            return true;
+        if let Some(judged) = judge(&answer) {
+            return judged;
         }
         if answer.len() > ANSWER_BYTES_MAX {
             return false;
@@ -71,10 +81,12 @@ mod tests {
 
     #[test]
     fn a_right_answer_or_banner_is_told_from_an_open_port() {
-        assert!(contains(&answering("HTTP/1.1 200 OK\r\n\r\n"), "GET / HTTP/1.1\r\n\r\n", " 200 "));
-        assert!(!contains(&answering("HTTP/1.1 404 Not Found\r\n\r\n"), "GET / HTTP/1.1\r\n\r\n", " 200 "));
-        let not_ready = answering("HTTP/1.1 503 Service Unavailable\r\n\r\nback in 200 s\n");
-        assert!(!contains(&not_ready, "GET / HTTP/1.1\r\n\r\n", " 200 "));
+        assert!(is_ok(&answering("HTTP/1.1 200 OK\r\n\r\n"), "/"));
+        // The reason may be left out (RFC 9112, section 4).
+        assert!(is_ok(&answering("HTTP/1.1 200\r\n\r\n"), "/"));
+        assert!(!is_ok(&answering("HTTP/1.1 404 Not Found\r\n\r\n"), "/"));
+        assert!(!is_ok(&answering("HTTP/1.1 503 Service Unavailable\r\n\r\nback in 200 s\n"), "/"));
+        assert!(!is_ok(&answering("SSH-2.0 200 OK\r\n"), "/"));
         assert!(contains(&answering("220 mail ESMTP\r\n"), "", "220 "));
         assert!(!contains("127.0.0.1:1", "", "220 "));
         // A port that only accepts.

@@ -310,6 +310,10 @@ impl Executor for Local<'_> {
         answer::contains(address, send, expect)
     }
 
+    fn serves(&mut self, address: &str, path: &str) -> bool {
+        answer::is_ok(address, path)
+    }
+
     fn sample(&mut self, extent: Extent) {
         if let Some(monitor) = &mut self.monitor {
             monitor.sample(extent == Extent::Whole);

@@ -35,7 +35,11 @@ pub(in crate::runner) fn prepare(context: &mut Context<'_>, number: usize) -> Re
 pub(in crate::runner) fn start_server(context: &mut Context<'_>) -> Result<(), Abort> {
     context.start(Role::Server, context.cell.server_argv(&context.at))?;
     let sign = match &context.cell.server {
-        CellServer::External(program) => Sign::Described(program.ready.clone(), context.at.address.clone()),
+        CellServer::External(program) => Sign::Described {
+            ready: program.ready.clone(),
+            failed: program.failed.clone(),
+            address: context.at.address.clone(),
+        },
         CellServer::Pitot { .. } | CellServer::None => Sign::ReadyLine,
     };
     context.at.address = wait_until_ready(context, Role::Server, &sign)?;

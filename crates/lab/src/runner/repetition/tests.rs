@@ -72,6 +72,7 @@ fn settling(within_s: f64) -> (Plan, Cell) {
         protocol: "busy".into(),
         settings: Vec::new(),
         cannot: Vec::new(),
+        on_demand: Vec::new(),
         unavailable: None,
         start_s: 0.0,
         settles_within_s: Some(within_s),
@@ -350,6 +351,22 @@ fn another_program_is_ready_by_its_port_or_by_a_line() {
     let repetition = run_plan(&plan, &mut fake, &|| false).unwrap();
     assert_eq!(repetition.verdict.kind, VerdictKind::Valid, "{:?}", repetition.verdict);
     assert_eq!((repetition.address.as_str(), repetition.server_stats), ("127.0.0.1:80", None));
+}
+
+#[test]
+fn a_program_that_says_that_it_will_never_be_ready_is_not_waited_for() {
+    let text = plan("server = [\"other\"]")
+        + "[servers.other]\ncommand = [\"other\"]\nurl = \"http://{address}/\"\nready = { get = \"/x\" }\n\
+           failed = [\"BOOT77\", \"in use\"]\n";
+    let mut fake = Fake::new();
+    let complains =
+        vec![(1, "starting"), (1, "still starting"), (30, "  E: port 80 is in use"), (31, "started")];
+    fake.server = Script { complains, stops: Some(Ending::Code(0)), ..Script::default() };
+    let repetition = run_plan(&parse(&text), &mut fake, &|| false).unwrap();
+    assert_eq!(repetition.verdict.kind, VerdictKind::Failed);
+    let reason = "the server will never be ready: it printed `E: port 80 is in use`";
+    assert_eq!(repetition.verdict.reason, reason);
+    assert_eq!(fake.calls().last().unwrap(), "finish");
 }
 
 #[test]
