@@ -1,4 +1,4 @@
-//! Queues, rings and interrupt coalescing of network interfaces, by ethtool's ioctl.
+//! Queues, rings and interrupt coalescing of network interfaces, as ethtool(8) sets them.
 
 use std::io;
 
