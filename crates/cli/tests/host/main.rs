@@ -344,12 +344,16 @@ fn a_check_needs_no_rights_and_shows_every_rule() {
     for rule in rules {
         let is_seen = ["fine", "wrong", "consider"].contains(&rule["verdict"].as_str().unwrap());
         assert!(is_seen == rule["found"].is_string() && is_seen == rule["reason"].is_null(), "{rule}");
+        assert!(["wanted", "why", "source", "evidence"].iter().all(|key| rule[key].is_string()), "{rule}");
     }
     let all = String::from_utf8(place.run(&["check", "--all"]).stdout).unwrap();
     let (all_json, _) = place.json(&["check"]);
     for rule in all_json["rules"].as_array().unwrap() {
         assert!(all.contains(&format!(" {}: ", rule["rule"].as_str().unwrap())), "{rule}");
     }
+    let words = all.split_whitespace().collect::<Vec<_>>().join(" ");
+    let wanted = words.matches("; wanted: ").count() + words.matches("; could be: ").count();
+    assert_eq!(wanted, all_json["rules"].as_array().unwrap().len(), "{all}");
     assert!(all.lines().all(|line| !line.contains('\x1b')), "no colours into a pipe");
     let refused = place.run(&["apply", "somaxcon"]);
     assert!(stderr(&refused).contains("did you mean `somaxconn`?") && refused.status.code() == Some(2));

@@ -28,12 +28,19 @@ impl Facts {
         facts.add("kernel.preempt", preemption(machine));
         facts.add("clocksource", machine.read(&format!("{CLOCK}/current_clocksource")));
         facts.add("clocksources", machine.read(&format!("{CLOCK}/available_clocksource")));
+        match pitot_sys::ring::probe() {
+            Ok(_) => facts.add("io-uring.works", Some("true".to_owned())),
+            Err(unavailable) => {
+                facts.add("io-uring.refused", Some(unavailable.cause));
+                facts.add("io-uring.cure", Some(unavailable.cure));
+            }
+        }
         facts.add("time.synchronised", pitot_sys::clock::is_synchronised().map(|yes| yes.to_string()));
         let nics: Vec<String> = machine.nics().into_iter().filter(|nic| is_up(machine, nic)).collect();
         for name in &nics {
             nic(&mut facts, machine, name);
         }
-        facts.add("nics", Some(nics.join(" ")));
+        facts.add("nics", machine.path("/sys/class/net").is_dir().then(|| nics.join(" ")));
         facts
     }
 }
@@ -224,7 +231,8 @@ fn groups(facts: &mut Facts, machine: &Machine) {
 /// Version 1 of control groups shows no limit on memory as a very large one.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// The directories of the control group of this process, and of those above it, in which a controller has its files.
+/// The directories of the control group of this process, and of those above it, in which a controller has its files. In
+/// version 2 a group has those of the controllers that the group above hands down.
 fn groups_of(machine: &Machine, controller: &str) -> Vec<String> {
     let memberships = machine.read("/proc/self/cgroup").unwrap_or_default();
     let mut groups = Vec::new();
@@ -242,8 +250,13 @@ fn groups_of(machine: &Machine, controller: &str) -> Vec<String> {
             let mut group = path.trim_end_matches('/');
             loop {
                 let directory = format!("{mount}{group}");
-                if machine.path(&format!("{directory}/cgroup.procs")).exists() && !groups.contains(&directory)
-                {
+                let is_there = match controllers {
+                    "" => machine
+                        .read(&format!("{directory}/cgroup.controllers"))
+                        .is_some_and(|names| names.split(' ').any(|name| name == controller)),
+                    _ => machine.path(&format!("{directory}/cgroup.procs")).exists(),
+                };
+                if is_there && !groups.contains(&directory) {
                     groups.push(directory);
                 }
                 match group.rfind('/') {
@@ -310,7 +323,7 @@ fn nic(facts: &mut Facts, machine: &Machine, nic: &str) {
         add(&format!("{word}.fixed"), is_fixed.then(|| "true".to_owned()));
     }
     let queues = machine.names(&format!("/sys/class/net/{nic}/queues"));
-    for (word, prefix) in [("rps-cpus", "rx-"), ("xps-cpus", "tx-")] {
+    for (word, prefix) in [("rps-cpus", "rx-"), ("rps-flows", "rx-"), ("xps-cpus", "tx-")] {
         let of_kind: Vec<_> = queues.iter().filter(|queue| queue.starts_with(prefix)).collect();
         add(&format!("{prefix}count"), Some(of_kind.len().to_string()).filter(|_| !queues.is_empty()));
         let mut values: Vec<String> = of_kind
