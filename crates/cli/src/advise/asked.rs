@@ -103,7 +103,7 @@ impl Advise {
                 "give --files the size of all files, and --size that of one",
             ),
             (
-                self.connections + SPARE > bench.descriptors,
+                self.connections.saturating_add(SPARE) > bench.descriptors,
                 format!(
                     "{} connections need more descriptors than a process may have here ({})",
                     self.connections, bench.descriptors
