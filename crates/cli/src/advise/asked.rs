@@ -73,6 +73,11 @@ impl Advise {
                 "give --requests-per-connection 1 or more, or leave it out",
             ),
             (
+                self.requests_per_connection.is_some_and(|n| n > u64::from(u32::MAX)),
+                "no connection lives to carry so many requests".into(),
+                "leave --requests-per-connection out",
+            ),
+            (
                 !service.keeps_connections && active < self.connections,
                 format!("connections of {name} end with their reply: none is idle"),
                 "leave --active out",

@@ -211,6 +211,15 @@ fn a_value_that_cannot_be_one_is_refused_before_anything_is_written() {
     fake.set("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never");
     let failure = check(&fake.machine(), &wanted(&[("thp.enabled", "sometimes")])).unwrap_err();
     assert!(failure.what.contains("always, madvise, never"), "{failure:?}");
+    let refused = |key: &str, value: &str| check(&fake.machine(), &wanted(&[(key, value)])).unwrap_err().what;
+    assert!(refused("block.x.read-ahead-kb", "abc").contains("a number"));
+    let source = "sys/devices/system/clocksource/clocksource0";
+    fake.set(&format!("{source}/current_clocksource"), "tsc");
+    fake.set(&format!("{source}/available_clocksource"), "tsc hpet");
+    assert!(refused("clocksource", "sundial").contains("tsc, hpet"));
+    fake.set("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave");
+    fake.set("sys/devices/system/cpu/cpu0/cpufreq/scaling_available_governors", "performance powersave");
+    assert!(refused("cpu.0.governor", "fast").contains("performance, powersave"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::entry::{Change, Expanded, Setting};
 use super::file;
-use super::value::{number, same};
+use super::value::{not_as_many_numbers, same};
 use crate::machine::Machine;
 
 pub(super) const SETTING: Setting = Setting {
@@ -90,15 +90,7 @@ const WORDS: &[&str] = &[
 
 /// What is found as numbers is set to as many.
 fn refuses(_: &Machine, key: &str, found: &str, value: &str) -> Option<String> {
-    let numbers = |text: &str| -> Option<usize> {
-        let all: Option<Vec<i128>> = text.split_whitespace().map(number).collect();
-        all.map(|all| all.len())
-    };
-    let count = numbers(found).filter(|count| *count > 0 && !WORDS.contains(&key))?;
-    (numbers(value) != Some(count)).then(|| match count {
-        1 => "it is a number".to_owned(),
-        count => format!("it is {count} numbers"),
-    })
+    if WORDS.contains(&key) { None } else { not_as_many_numbers(found, value) }
 }
 
 /// Two names for one thing in two units: to set one makes the other 0, and 0 cannot be written to all of them
