@@ -66,7 +66,9 @@ impl Apply {
                 Some((key, value)) => wanted.extend(of_setting(&machine, key.trim(), value)?),
                 None => {
                     let facts = facts.get_or_insert_with(|| Facts::collect(&machine));
-                    wanted.extend(of_rule(&machine, facts, word)?);
+                    let (of_it, note) = of_rule(&machine, facts, word)?;
+                    wanted.extend(of_it);
+                    notes.extend(note);
                 }
             }
         }
