@@ -151,7 +151,7 @@ fn rfs(facts: &Facts) -> Verdict {
     for nic in steered {
         if facts.list(&format!("nic.{nic}.rps-flows")).contains(&"0") {
             let queues = facts.number(&format!("nic.{nic}.rx-count")).unwrap_or(1).max(1);
-            let share = 1 << (table / queues).max(1).ilog2();
+            let share = 1u64 << (table / queues).max(1).ilog2();
             settings.push((format!("nic.{nic}.rps-flows"), share.to_string()));
             found += &format!("; {nic}: no share of it");
         }
