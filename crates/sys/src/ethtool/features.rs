@@ -158,6 +158,23 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_tells_what_can_be_changed_what_is_asked_for_and_what_is_on() {
+        let bit = |name: &str, value: &[u8]| nest(BIT, &[text(BIT_NAME, name), value.to_vec()].concat());
+        let set = |kind: u16, bits: &[Vec<u8>]| nest(kind, &nest(SET_BITS, &bits.concat()));
+        let yes = attribute(BIT_VALUE, &[]);
+        let answer = [
+            set(HARDWARE, &[bit("rx-gro", &yes), bit("tx-lockless", &[])]),
+            set(WANTED, &[bit("rx-gro", &[])]),
+            set(ACTIVE, &[bit("tx-lockless", &[])]),
+        ];
+        let found = of_answer(&answer.concat());
+        let [gro, lockless] = &found[..] else { panic!("{found:?}") };
+        assert!(gro.can_change && gro.is_requested && !gro.is_active, "{gro:?}");
+        assert!(!lockless.can_change && !lockless.is_requested && lockless.is_active, "{lockless:?}");
+        assert_eq!(of_answer(&[]), []);
+    }
+
+    #[test]
     fn messages_and_tables_tell_of_the_same_features() {
         let by_name = |mut features: Vec<Feature>| {
             features.sort_by(|a, b| a.name.cmp(&b.name));
