@@ -123,8 +123,10 @@ def write(path, text):
 
 
 # What changes by itself.
-STATES = ("/proc/sys/fs/", "/proc/sys/kernel/random/", "/proc/sys/kernel/ns_last_pid", "/proc/sys/kernel/pty/",
-          "/proc/sys/net/netfilter/nf_conntrack_count", "/proc/sys/kernel/perf_event_max_sample_rate")
+STATES = ("/proc/sys/fs/aio-nr", "/proc/sys/fs/dentry-state", "/proc/sys/fs/file-nr", "/proc/sys/fs/inode-nr",
+          "/proc/sys/fs/inode-state", "/proc/sys/fs/quota/", "/proc/sys/kernel/ns_last_pid",
+          "/proc/sys/kernel/perf_event_max_sample_rate", "/proc/sys/kernel/pty/nr", "/proc/sys/kernel/random/entropy_avail",
+          "/proc/sys/kernel/random/uuid", "/proc/sys/net/netfilter/nf_conntrack_count")
 
 
 def snapshot():

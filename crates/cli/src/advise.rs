@@ -115,6 +115,8 @@ enum Tried {
 
 impl Advise {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        // Limits as they were given to this process, which raises its own.
+        let facts = Facts::collect(&Machine::here());
         // Before anything starts a thread: guardians are forks of this process.
         let mut bench = if self.dry_run { Bench::dry()? } else { Bench::new(self.files.is_some())? };
         let case = self.case(&bench)?;
@@ -131,7 +133,7 @@ impl Advise {
         // Other loads come after the one that was described.
         let enough_s = within_s * share;
         let prepared = bench.prepare(&wanted, enough_s).or_else(|_| bench.prepare(&wanted, within_s))?;
-        let (host, host_others) = host_rules(&case);
+        let (host, host_others) = host_rules(&case, &facts);
         let mut advice = Advice {
             case: &case,
             known: known(&case),
@@ -238,7 +240,7 @@ fn try_probe(
 
 /// The rules that stand in the way on topics that matter for a case, then those on them that are worth a thought; and how many
 /// stand in the way on other topics.
-fn host_rules(case: &Case) -> (Vec<Judgement>, usize) {
+fn host_rules(case: &Case, facts: &Facts) -> (Vec<Judgement>, usize) {
     let wanted = match case.files {
         Some(_) => None,
         None => Some(case.service.host_use),
@@ -256,7 +258,7 @@ fn host_rules(case: &Case) -> (Vec<Judgement>, usize) {
             .filter(|(topic, _)| matters.contains(topic))
             .any(|(_, rules)| rules.iter().any(|rule| rule.name == judgement.rule.name))
     };
-    let all = check(&Facts::collect(&Machine::here()), wanted);
+    let all = check(facts, wanted);
     let (mut mattering, others): (Vec<Judgement>, Vec<Judgement>) =
         all.into_iter().filter(|j| j.verdict.mend().is_some() && is_for(j)).partition(of_topic);
     mattering.sort_by_key(|judgement| !is_wrong(judgement));

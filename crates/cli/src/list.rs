@@ -169,8 +169,11 @@ fn unavailable_text(unavailable: &Unavailable) -> String {
 fn rules() -> Vec<Row> {
     let row = |rule: &'static Rule| Row {
         name: rule.name.into(),
-        text: format!("{} ({})", rule.looks_at, rule.evidence.words()),
-        json: json!({ "name": rule.name, "summary": rule.looks_at, "doc": rule.why, "source": rule.source }),
+        text: format!("{}: {} ({})", rule.looks_at, rule.wanted, rule.evidence.words()),
+        json: json!({
+            "name": rule.name, "summary": rule.looks_at, "wanted": rule.wanted, "doc": rule.why, "source": rule.source,
+            "evidence": rule.evidence, "can_apply": rule.can_apply,
+        }),
     };
     pitot_host::check::rules().map(row).collect()
 }

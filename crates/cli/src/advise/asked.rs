@@ -73,6 +73,11 @@ impl Advise {
                 "give --requests-per-connection 1 or more, or leave it out",
             ),
             (
+                self.requests_per_connection.is_some_and(|n| n > u64::from(u32::MAX)),
+                "no connection lives to carry so many requests".into(),
+                "leave --requests-per-connection out",
+            ),
+            (
                 !service.keeps_connections && active < self.connections,
                 format!("connections of {name} end with their reply: none is idle"),
                 "leave --active out",
@@ -103,7 +108,7 @@ impl Advise {
                 "give --files the size of all files, and --size that of one",
             ),
             (
-                self.connections + SPARE > bench.descriptors,
+                self.connections.saturating_add(SPARE) > bench.descriptors,
                 format!(
                     "{} connections need more descriptors than a process may have here ({})",
                     self.connections, bench.descriptors

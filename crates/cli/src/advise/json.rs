@@ -67,6 +67,8 @@ pub(super) fn json(advice: &Advice<'_>) -> Value {
             "verdict": judgement.verdict.word(),
             "why": judgement.rule.why,
             "source": judgement.rule.source,
+            "evidence": judgement.rule.evidence,
+            "can_apply": judgement.verdict.mend().is_some_and(|mend| !mend.settings.is_empty()),
             "mend": judgement.verdict.mend().map(|mend| mend.by_hand.clone()),
         })).collect::<Vec<_>>(),
     })

@@ -12,7 +12,7 @@ use pitot_results::Failure;
 
 use super::files::FileStore;
 use crate::catalog::catalog;
-use crate::run::{self, check};
+use crate::run::{self, check, minutes};
 use crate::runs::{Limits, Ran, Runs};
 
 /// Runs of one answer at most: the description, and the probes.
@@ -133,11 +133,14 @@ impl Bench {
         }
         let enough = |seconds: &f64| make().is_ok_and(|mut prepared| fit(&mut prepared, *seconds));
         let needed = (1..=40).map(|step| within_s * 1.2f64.powi(step)).find(enough);
-        let more = needed.map_or(2.0, |needed| needed / within_s);
-        Err(Failure::misuse(
-            format!("{all_s:.0} s are too short for {count} candidates"),
-            format!("allow about {more:.1} times as much with --within"),
-        ))
+        let what = format!("{all_s:.0} s are too short for {count} candidates");
+        Err(match needed.map(|needed| minutes(needed * wanted.overrun())) {
+            Some(needed) => Failure::misuse(
+                format!("{what}, which take about {needed} at least"),
+                "allow more time with --within",
+            ),
+            None => Failure::misuse(what, "describe a load that takes less time for each request"),
+        })
     }
 
     /// Runs a plan into a new file.

@@ -349,8 +349,12 @@ fn host(page: &mut Page, advice: &Advice<'_>) {
             Verdict::Consider { found, wanted, .. } => format!("worth a thought: {found}, could be {wanted}"),
             _ => continue,
         };
-        let mend = judgement.verdict.mend().map(|mend| mend.by_hand.clone()).unwrap_or_default();
-        page.item(&format!("{}: {state}. {} To change it: {mend}", rule.name, rule.why));
+        let mend = match judgement.verdict.mend() {
+            Some(mend) if mend.settings.is_empty() => mend.by_hand.clone(),
+            _ => format!("pitot host apply {}", rule.name),
+        };
+        let sure = format!("({}: {})", rule.evidence.words(), rule.source);
+        page.item(&format!("{}: {state}. {} {sure} To change it: {mend}", rule.name, rule.why));
     }
     let not_shown: Vec<&str> =
         advice.host.iter().skip(RULES_MAX).map(|judgement| judgement.rule.name).collect();

@@ -2,16 +2,21 @@
 
 use pitot_floor::TOPICS;
 use pitot_meter::Nanos;
+use pitot_meter::units::counted;
 use pitot_results::floor::{FloorFigure, FloorPrimitive, FloorResult};
 
 use crate::output::table_with_words;
+
+/// An interval by order statistics takes so many rounds.
+const ROUNDS_MIN: u64 = 6;
 
 /// All that was measured, topic by topic.
 pub(super) fn text(result: &FloorResult) -> String {
     let options = &result.options;
     let partner = options.other_cpu.map_or(String::new(), |cpu| format!(", partners on CPU {cpu}"));
-    let mut text =
-        format!("CPU {}{partner}; medians of {} rounds with 95% intervals\n", options.cpu, options.rounds);
+    let rounds = counted(options.rounds, "round", "rounds");
+    let intervals = if options.rounds < ROUNDS_MIN { "too few for intervals" } else { "with 95% intervals" };
+    let mut text = format!("CPU {}{partner}; medians of {rounds}, {intervals}\n", options.cpu);
     for topic in TOPICS {
         let rows: Vec<Vec<String>> = topic
             .primitives

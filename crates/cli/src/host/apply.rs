@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::changes::{of_profile, of_rule, of_setting, profile};
 use super::{Format, print};
+use crate::run::minutes;
 
 /// Change settings of this machine so that they can be undone.
 ///
@@ -65,7 +66,9 @@ impl Apply {
                 Some((key, value)) => wanted.extend(of_setting(&machine, key.trim(), value)?),
                 None => {
                     let facts = facts.get_or_insert_with(|| Facts::collect(&machine));
-                    wanted.extend(of_rule(&machine, facts, word)?);
+                    let (of_it, note) = of_rule(&machine, facts, word)?;
+                    wanted.extend(of_it);
+                    notes.extend(note);
                 }
             }
         }
@@ -120,8 +123,8 @@ impl Apply {
             (true, _) => format!("{settings} would be changed\n"),
             (false, None) => format!("{settings} changed; `pitot host undo` sets back what was found\n"),
             (false, Some(after)) => format!(
-                "{settings} changed; undone by itself in {} s, or by `pitot host undo`\n",
-                after.0.div_ceil(1_000_000_000)
+                "{settings} changed; undone by itself in {}, or by `pitot host undo`\n",
+                minutes(after.0.div_ceil(1_000_000_000) as f64)
             ),
         };
         text

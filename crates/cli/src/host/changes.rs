@@ -41,8 +41,12 @@ pub(super) fn of_profile(machine: &Machine, profile: &Profile) -> (Vec<Wanted>, 
     (wanted, skipped)
 }
 
-/// The changes that mend what a rule finds wrong here; none if it is fine.
-pub(super) fn of_rule(machine: &Machine, facts: &Facts, name: &str) -> Result<Vec<Wanted>, Failure> {
+/// The changes that mend what a rule finds wrong here. If it is fine there are none, and a note says so.
+pub(super) fn of_rule(
+    machine: &Machine,
+    facts: &Facts,
+    name: &str,
+) -> Result<(Vec<Wanted>, Option<String>), Failure> {
     let rule = check::rule(name).ok_or_else(|| {
         let near = nearest(name, check::rules().map(|rule| rule.name));
         Failure::misuse(
@@ -51,7 +55,7 @@ pub(super) fn of_rule(machine: &Machine, facts: &Facts, name: &str) -> Result<Ve
         )
     })?;
     let mend = match rule.judge(facts) {
-        Verdict::Fine { .. } => return Ok(Vec::new()),
+        Verdict::Fine { found } => return Ok((Vec::new(), Some(format!("{name} is fine: {found}")))),
         Verdict::Wrong { mend, .. } | Verdict::Consider { mend, .. } => mend,
         Verdict::Unknown { why } | Verdict::Absent { why } => {
             return Err(Failure::misuse(
@@ -72,7 +76,7 @@ pub(super) fn of_rule(machine: &Machine, facts: &Facts, name: &str) -> Result<Ve
         let by = format!("rule {name}");
         wanted.extend(changes.into_iter().map(|change| Wanted { change, by: by.clone(), is_required: true }));
     }
-    Ok(wanted)
+    Ok((wanted, None))
 }
 
 /// The changes of `KEY=VALUE`.

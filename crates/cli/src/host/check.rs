@@ -120,13 +120,13 @@ impl Page {
     fn rule(&self, judgement: &Judgement) -> String {
         let rule = judgement.rule;
         let (label, color, says) = match &judgement.verdict {
-            Verdict::Fine { found } => ("ok", "32", found.clone()),
+            Verdict::Fine { found } => ("ok", "32", format!("{found}; wanted: {}", rule.wanted)),
             Verdict::Wrong { found, wanted, .. } => ("WRONG", "1;31", format!("{found}; wanted: {wanted}")),
             Verdict::Consider { found, wanted, .. } => {
                 ("consider", "33", format!("{found}; could be: {wanted}"))
             }
-            Verdict::Unknown { why } => ("unknown", "2", why.clone()),
-            Verdict::Absent { why } => ("not here", "2", why.clone()),
+            Verdict::Unknown { why } => ("unknown", "2", format!("{why}; wanted: {}", rule.wanted)),
+            Verdict::Absent { why } => ("not here", "2", format!("{why}; wanted: {}", rule.wanted)),
         };
         let mut text = self.labelled(label, color, &format!("{}: {says}", rule.name));
         if matches!(judgement.verdict, Verdict::Unknown { .. }) && !self.all {
@@ -134,12 +134,12 @@ impl Page {
         }
         let why = format!("{}. {} ({}: {})", rule.looks_at, rule.why, rule.evidence.words(), rule.source);
         text += &wrapped(&why);
-        if let Some(mend) = judgement.verdict.mend() {
-            text += &wrapped(&match mend.settings.is_empty() {
-                true => format!("mend: {}", mend.by_hand),
-                false => format!("mend: pitot host apply {}", rule.name),
-            });
-        }
+        text += &wrapped(&match judgement.verdict.mend() {
+            Some(mend) if mend.settings.is_empty() => format!("mend by hand: {}", mend.by_hand),
+            Some(_) => format!("mend: pitot host apply {}", rule.name),
+            None if rule.can_apply => "Pitot can set it".into(),
+            None => "Pitot cannot set it".into(),
+        });
         text
     }
 
@@ -207,11 +207,11 @@ fn to_json(judgements: &[Judgement], wanted: Option<Use>) -> Value {
 fn rule_json(judgement: &Judgement) -> Value {
     let rule = judgement.rule;
     let (found, wanted, reason) = match &judgement.verdict {
-        Verdict::Fine { found } => (Some(found), None, None),
+        Verdict::Fine { found } => (Some(found), rule.wanted, None),
         Verdict::Wrong { found, wanted, .. } | Verdict::Consider { found, wanted, .. } => {
-            (Some(found), Some(wanted), None)
+            (Some(found), wanted.as_str(), None)
         }
-        Verdict::Unknown { why } | Verdict::Absent { why } => (None, None, Some(why)),
+        Verdict::Unknown { why } | Verdict::Absent { why } => (None, rule.wanted, Some(why)),
     };
     let topic =
         TOPICS.iter().find(|(_, rules)| rules.iter().any(|r| r.name == rule.name)).map(|(topic, _)| topic);
@@ -233,7 +233,7 @@ fn rule_json(judgement: &Judgement) -> Value {
         "why": rule.why,
         "source": rule.source,
         "evidence": rule.evidence,
-        "can_apply": !settings.is_empty(),
+        "can_apply": if mend.is_some() { !settings.is_empty() } else { rule.can_apply },
         "settings": settings,
         "mend": mend.map(|mend| &mend.by_hand),
     })

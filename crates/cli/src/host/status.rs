@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::apply::shown;
 use super::{Format, print};
+use crate::run::minutes;
 
 /// Show what `pitot host apply` has changed, and whether it still is so.
 ///
@@ -75,7 +76,8 @@ fn text(status: &Status) -> String {
     for timer in &status.timers {
         let count = status.changes.iter().filter(|change| change.batch == timer.batch).count();
         text += &if timer.is_alive {
-            format!("{count} of them will be undone in {} s by process {}\n", timer.remaining_s, timer.pid)
+            let after = minutes(timer.remaining_s as f64);
+            format!("{count} of them will be undone in {after} by process {}\n", timer.pid)
         } else {
             format!(
                 "{count} of them should be undone by process {}, WHICH IS GONE: run `pitot host undo`\n",

@@ -110,6 +110,13 @@ impl Search {
             run_s: 1.0,
         };
         left_out.extend(experiment.try_out()?);
+        if experiment.candidates.is_empty() {
+            let why = left_out.last().map_or_else(String::new, |l| format!(": {}: {}", l.setting, l.why));
+            return Err(Failure::run(
+                format!("the plan cannot be measured with any of the settings{why}"),
+                "try one by itself: pitot tune try",
+            ));
+        }
         let bounds = Bounds { within_s: within_s - begin.elapsed().as_secs_f64(), tolerance };
         let found = search(experiment.candidates.len(), bounds, &mut experiment);
         let answer = Answer {

@@ -245,6 +245,35 @@ fn what_cannot_be_set_changes_nothing_and_two_at_once_wait_for_each_other() {
     });
 }
 
+#[needs("user-namespaces", "ip")]
+#[test]
+fn queues_of_a_pair_of_interfaces_are_set_and_undone() {
+    in_namespaces("queues_of_a_pair_of_interfaces_are_set_and_undone", |place| {
+        let many = ["numrxqueues", "4", "numtxqueues", "4"];
+        let pair = [&["link", "add", "pa"], &many[..], &["type", "veth", "peer", "name", "pb"]].concat();
+        // A kernel may be without such pairs.
+        if !Command::new("ip").args(pair).output().unwrap().status.success() {
+            return;
+        }
+        let queues = || {
+            let fields = pitot_sys::ethtool::FIELDS.iter().filter(|field| field.name.ends_with("x-queues"));
+            fields.map(|field| field.read("pa").unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(queues(), [4, 4]);
+        let applied = place.run(&["apply", "nic.pa.queues=2"]);
+        assert!(applied.status.success(), "{}", stderr(&applied));
+        assert_eq!(queues(), [2, 2]);
+        let refused = place.run(&["apply", "nic.pa.queues=9"]);
+        assert!(
+            refused.status.code() == Some(2) && stderr(&refused).contains("at most 4"),
+            "{}",
+            stderr(&refused)
+        );
+        assert_eq!(place.json(&["undo"]).1, 0);
+        assert_eq!(queues(), [4, 4]);
+    });
+}
+
 #[needs("user-namespaces")]
 #[test]
 fn a_profile_names_what_is_not_there_and_what_no_longer_exists() {
@@ -344,12 +373,16 @@ fn a_check_needs_no_rights_and_shows_every_rule() {
     for rule in rules {
         let is_seen = ["fine", "wrong", "consider"].contains(&rule["verdict"].as_str().unwrap());
         assert!(is_seen == rule["found"].is_string() && is_seen == rule["reason"].is_null(), "{rule}");
+        assert!(["wanted", "why", "source", "evidence"].iter().all(|key| rule[key].is_string()), "{rule}");
     }
     let all = String::from_utf8(place.run(&["check", "--all"]).stdout).unwrap();
     let (all_json, _) = place.json(&["check"]);
     for rule in all_json["rules"].as_array().unwrap() {
         assert!(all.contains(&format!(" {}: ", rule["rule"].as_str().unwrap())), "{rule}");
     }
+    let words = all.split_whitespace().collect::<Vec<_>>().join(" ");
+    let wanted = words.matches("; wanted: ").count() + words.matches("; could be: ").count();
+    assert_eq!(wanted, all_json["rules"].as_array().unwrap().len(), "{all}");
     assert!(all.lines().all(|line| !line.contains('\x1b')), "no colours into a pipe");
     let refused = place.run(&["apply", "somaxcon"]);
     assert!(stderr(&refused).contains("did you mean `somaxconn`?") && refused.status.code() == Some(2));

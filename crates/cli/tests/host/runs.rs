@@ -203,6 +203,31 @@ fn what_another_hand_sets_during_a_run_is_kept_and_told() {
 
 #[needs("user-namespaces", "ip")]
 #[test]
+fn what_apply_changes_during_a_run_is_kept_and_told_too() {
+    in_namespaces("runs::what_apply_changes_during_a_run_is_kept_and_told_too", |place| {
+        let found = sysctl("net.core.somaxconn");
+        let mut under = Under::start(place, 20);
+        loop {
+            under.wait_for_change();
+            let (applied, _) = place.json(&["apply", "net.core.somaxconn=99"]);
+            if applied["settings"][0]["found"] == BACKLOG {
+                break;
+            }
+            // The run had set it back meanwhile.
+            place.run(&["undo"]);
+        }
+        let output = under.end();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+        assert!(text.contains("`pitot host apply` has changed net.core.somaxconn during the run"), "{text}");
+        assert_eq!(sysctl("net.core.somaxconn"), "99");
+        assert_eq!(place.json(&["undo"]).1, 0);
+        assert_eq!(sysctl("net.core.somaxconn"), found);
+    });
+}
+
+#[needs("user-namespaces", "ip")]
+#[test]
 fn undo_leaves_alone_what_belongs_to_a_run_under_way() {
     in_namespaces("runs::undo_leaves_alone_what_belongs_to_a_run_under_way", |place| {
         let before = snapshot();

@@ -9,27 +9,33 @@ pub(super) const RULES: &[Rule] = &[
         name: "conntrack-max",
         looks_at: "net.netfilter.nf_conntrack_max",
         uses: &[Use::Http, Use::Cache, Use::Mail, Use::Load],
+        wanted: "room for twice as many, and 262144",
         why: "A firewall that tracks connections drops packets of those for which its table has no room.",
         source: "Documentation/networking/nf_conntrack-sysctl.rst; docs/million.md",
         evidence: Evidence::Documented,
+        can_apply: true,
         judge: table,
     },
     Rule {
         name: "conntrack-buckets",
         looks_at: "net.netfilter.nf_conntrack_buckets",
         uses: &[Use::Http, Use::Cache, Use::Mail, Use::Load],
+        wanted: "at least an eighth of nf_conntrack_max",
         why: "More than eight entries in each bucket make every packet slow.",
         source: "Documentation/networking/nf_conntrack-sysctl.rst",
         evidence: Evidence::Documented,
+        can_apply: true,
         judge: buckets,
     },
     Rule {
         name: "conntrack-time-wait",
         looks_at: "net.netfilter.nf_conntrack_tcp_timeout_time_wait",
         uses: &[Use::Http, Use::Mail, Use::Load],
+        wanted: "at most 120",
         why: "Entries of connections that are over stay so long; short connections fill the table with them.",
         source: "Documentation/networking/nf_conntrack-sysctl.rst",
         evidence: Evidence::Documented,
+        can_apply: true,
         judge: |f| {
             if tracks(f) {
                 at_most(f, "net.netfilter.nf_conntrack_tcp_timeout_time_wait", 120)
@@ -66,7 +72,9 @@ fn buckets(facts: &Facts) -> Verdict {
     match (facts.number("net.netfilter.nf_conntrack_max"), facts.number(key)) {
         _ if !tracks(facts) => absent(NONE),
         (Some(max), Some(buckets)) if buckets * 8 >= max => fine(buckets),
-        (Some(max), Some(buckets)) => wrong(buckets, max / 4, &[(key, &(max / 4).to_string())]),
+        (Some(max), Some(buckets)) => {
+            wrong(buckets, format!("at least {}", max.div_ceil(8)), &[(key, &(max / 4).to_string())])
+        }
         _ => unknown("the table cannot be seen"),
     }
 }

@@ -85,8 +85,17 @@ pub(super) fn each_at_least(facts: &Facts, key: &str, least: &[u64]) -> Verdict 
     wrong(show(&found), format!("at least {}", show(least)), &[(key, &show(&value))])
 }
 
-/// What a rule says of each of several things, such as disks: the worst, with all of those.
-pub(super) fn each<'a>(names: &[&'a str], none: &str, judge: impl Fn(&'a str) -> Verdict) -> Verdict {
+/// What a rule says of each of several things, such as disks, whose names are a fact: the worst, with all of those.
+pub(super) fn each<'a>(
+    facts: &'a Facts,
+    list: &str,
+    none: &str,
+    judge: impl Fn(&'a str) -> Verdict,
+) -> Verdict {
+    if facts.word(list).is_none() {
+        return unknown("/sys does not tell what there is");
+    }
+    let names = facts.list(list);
     if names.is_empty() {
         return absent(none);
     }

@@ -9,81 +9,99 @@ pub(super) const RULES: &[Rule] = &[
         name: "clock-source",
         looks_at: "the clock source",
         uses: &[],
+        wanted: "tsc, or that of the hypervisor",
         why: "Reading the time from a device takes a microsecond and a system call, from the processor some 20 ns. Servers read it for every request.",
         source: "Documentation/timers/timekeeping.rst; vdso(7)",
         evidence: Evidence::Documented,
+        can_apply: true,
         judge: clock,
     },
     Rule {
         name: "time-sync",
         looks_at: "whether the time of day is kept right",
         uses: &[Use::Http, Use::Mail],
+        wanted: "kept in step",
         why: "Logs, certificates and mail carry the time; nothing keeps this one in step.",
         source: "adjtimex(2)",
         evidence: Evidence::Documented,
+        can_apply: false,
         judge: synchronised,
     },
     Rule {
         name: "io-uring",
-        looks_at: "kernel.io_uring_disabled",
+        looks_at: "whether io_uring can be used (kernel.io_uring_disabled, filters of system calls)",
         uses: &[Use::Http, Use::Cache, Use::Files, Use::Load],
+        wanted: "it can be used",
         why: "With 2 nobody can use io_uring, with 1 only those with CAP_SYS_ADMIN or of its group; distributions and containers switch it off.",
         source: "Documentation/admin-guide/sysctl/kernel.rst",
         evidence: Evidence::Documented,
+        can_apply: true,
         judge: uring,
     },
     Rule {
         name: "mitigations",
         looks_at: "mitigations of flaws of the processor",
         uses: &[],
+        wanted: "a decision, which reports name",
         why: "Some make each system call slower. To switch them off is a decision about security, and not one of tuning; name them when you compare machines.",
         source: "Documentation/admin-guide/hw-vuln/index.rst",
         evidence: Evidence::Documented,
+        can_apply: false,
         judge: mitigations,
     },
     Rule {
         name: "preemption",
         looks_at: "preemption of the kernel",
         uses: &[],
+        wanted: "none, voluntary or lazy, for throughput",
         why: "Full preemption lowers the worst latencies and costs some throughput; none does the opposite.",
         source: "kernel/Kconfig.preempt",
         evidence: Evidence::Documented,
+        can_apply: false,
         judge: preemption,
     },
     Rule {
         name: "entropy",
         looks_at: "random numbers",
         uses: &[],
+        wanted: "at least 128 bits",
         why: "TLS waits at the start for a generator that is not ready; once it is, it never is not (since Linux 5.18).",
         source: "random(4)",
         evidence: Evidence::Documented,
+        can_apply: false,
         judge: entropy,
     },
     Rule {
         name: "nmi-watchdog",
         looks_at: "kernel.nmi_watchdog",
         uses: &[Use::Load],
+        wanted: "0",
         why: "It takes one hardware counter of each CPU, and interrupts it now and then.",
         source: "Documentation/admin-guide/sysctl/kernel.rst",
         evidence: Evidence::Documented,
+        can_apply: true,
         judge: |f| watchdog(f).consider(),
     },
     Rule {
         name: "autogroup",
         looks_at: "kernel.sched_autogroup_enabled",
         uses: &[Use::Load],
+        wanted: "0",
         why: "A load and a server from two terminals share the CPU by terminals, and not by threads.",
         source: "sched(7)",
         evidence: Evidence::Documented,
+        can_apply: true,
         judge: |f| autogroup(f).consider(),
     },
     Rule {
         name: "bpf-jit",
         looks_at: "net.core.bpf_jit_enable",
         uses: &[],
+        wanted: "1 or 2",
         why: "Filters of sockets and of seccomp are interpreted without it, for every packet and every system call.",
         source: "Documentation/admin-guide/sysctl/net.rst",
         evidence: Evidence::Documented,
+        can_apply: true,
         judge: |f| one_of(f, "net.core.bpf_jit_enable", &["1", "2"]),
     },
 ];
@@ -117,11 +135,21 @@ fn synchronised(facts: &Facts) -> Verdict {
     }
 }
 
+/// The switch is not all: filters of system calls forbid it in containers.
 fn uring(facts: &Facts) -> Verdict {
-    match facts.number("kernel.io_uring_disabled") {
-        None => absent("this kernel has no switch"),
-        Some(0) => fine("it can be used"),
-        Some(found) => wrong(found, 0, &[("kernel.io_uring_disabled", "0")]),
+    const WANTED: &str = "it can be used";
+    let key = "kernel.io_uring_disabled";
+    let refused = |why: &str| {
+        let cure = facts.word("io-uring.cure").unwrap_or("use Linux 6.1 or later");
+        wrong_by_hand(why, WANTED, cure)
+    };
+    match (facts.number(key), facts.word("io-uring.refused"), facts.word("io-uring.works")) {
+        (Some(found @ 1..), _, _) => wrong(format!("{key} is {found}"), WANTED, &[(key, "0")]),
+        (Some(_), Some(why), _) => refused(why),
+        // Before Linux 6.6 there is no switch, and before 6.1 not all that is needed.
+        (None, Some(why), _) => refused(why).consider(),
+        (_, None, Some(_)) => fine(WANTED),
+        (_, None, None) => unknown("it was not tried"),
     }
 }
 
@@ -147,7 +175,7 @@ fn preemption(facts: &Facts) -> Verdict {
         Some(found @ ("none" | "voluntary" | "lazy" | "preempt_lazy")) => fine(found),
         Some(found) => wrong_by_hand(
             found,
-            "voluntary or lazy for throughput",
+            "none, voluntary or lazy, for throughput",
             "preempt=voluntary on the kernel's command line",
         )
         .consider(),
@@ -158,7 +186,9 @@ fn entropy(facts: &Facts) -> Verdict {
     match facts.number("kernel.random.entropy_avail") {
         None => unknown("the kernel does not tell"),
         Some(bits) if bits >= 128 => fine(format!("{bits} bits")),
-        Some(bits) => wrong_by_hand(format!("{bits} bits"), "at least 128", "a virtio-rng device, or rngd"),
+        Some(bits) => {
+            wrong_by_hand(format!("{bits} bits"), "at least 128 bits", "a virtio-rng device, or rngd")
+        }
     }
 }
 

@@ -9,64 +9,78 @@ pub(super) const RULES: &[Rule] = &[
         name: "nic-queues",
         looks_at: "queues of each NIC (ethtool -l)",
         uses: &[],
+        wanted: "a queue for each CPU, or as many as the driver has",
         why: "The packets of a queue are taken by one CPU at a time: with one queue for many CPUs that one is the limit. Linux was best with 2+2 queues in 2009, found by trying.",
         source: "Documentation/networking/scaling.rst",
         evidence: Evidence::Documented,
-        judge: |f| each(&f.list("nics"), NO_NIC, |nic| queues(f, nic)),
+        can_apply: true,
+        judge: |f| each(f, "nics", NO_NIC, |nic| queues(f, nic)),
     },
     Rule {
         name: "nic-rings",
         looks_at: "rings of each NIC (ethtool -g)",
         uses: &[],
+        wanted: "1024, or as many as the driver has; more if packets did not fit",
         why: "A burst that does not fit into the ring is dropped by the device, unseen by the kernel.",
         source: "ethtool(8)",
         evidence: Evidence::Documented,
-        judge: |f| each(&f.list("nics"), NO_NIC, |nic| rings(f, nic)),
+        can_apply: true,
+        judge: |f| each(f, "nics", NO_NIC, |nic| rings(f, nic)),
     },
     Rule {
         name: "nic-drops",
         looks_at: "packets that the NIC dropped",
         uses: &[],
+        wanted: "at most one in ten thousand",
         why: "The ring was full, or there was no memory.",
         source: "Documentation/networking/statistics.rst",
         evidence: Evidence::Documented,
-        judge: |f| each(&f.list("nics"), NO_NIC, |nic| drops(f, nic)),
+        can_apply: false,
+        judge: |f| each(f, "nics", NO_NIC, |nic| drops(f, nic)),
     },
     Rule {
         name: "nic-coalescing",
         looks_at: "interrupt coalescing of each NIC (ethtool -c)",
         uses: &[],
+        wanted: "adaptive, or at most 100 us",
         why: "An interrupt for every packet costs CPU; one that waits long costs latency. Adaptive coalescing does both by need.",
         source: "ethtool(8)",
         evidence: Evidence::Documented,
-        judge: |f| each(&f.list("nics"), NO_NIC, |nic| coalescing(f, nic)),
+        can_apply: true,
+        judge: |f| each(f, "nics", NO_NIC, |nic| coalescing(f, nic)),
     },
     Rule {
         name: "nic-offloads",
         looks_at: "segmentation, GRO and checksums of each NIC (ethtool -k)",
         uses: &[],
+        wanted: "on, where the device can",
         why: "Without them each segment of 1448 bytes goes through the whole stack by itself.",
         source: "Documentation/networking/segmentation-offloads.rst",
         evidence: Evidence::Documented,
-        judge: |f| each(&f.list("nics"), NO_NIC, |nic| offloads(f, nic)),
+        can_apply: true,
+        judge: |f| each(f, "nics", NO_NIC, |nic| offloads(f, nic)),
     },
     Rule {
         name: "nic-duplex",
         looks_at: "speed and duplex of each NIC",
         uses: &[],
+        wanted: "full duplex, and 1000 Mbit/s or more",
         why: "Half duplex, or a tenth of the speed, is a cable or a negotiation that failed.",
         source: "ethtool(8)",
         evidence: Evidence::Documented,
-        judge: |f| each(&f.list("nics"), NO_NIC, |nic| duplex(f, nic)),
+        can_apply: false,
+        judge: |f| each(f, "nics", NO_NIC, |nic| duplex(f, nic)),
     },
     Rule {
         name: "nic-tx-queue-len",
         looks_at: "length of the send queue of each NIC",
         uses: &[],
+        wanted: "at least 500",
         why: "Where fair queueing is not used a short queue drops bursts.",
         source: "ip-link(8)",
         evidence: Evidence::Folklore,
-        judge: |f| each(&f.list("nics"), NO_NIC, |nic| tx_queue(f, nic)),
+        can_apply: true,
+        judge: |f| each(f, "nics", NO_NIC, |nic| tx_queue(f, nic)),
     },
 ];
 
@@ -124,7 +138,7 @@ fn drops(facts: &Facts, nic: &str) -> Verdict {
     }
     wrong_by_hand(
         found,
-        "fewer than one in ten thousand",
+        "at most one in ten thousand",
         "larger rings, more queues, or interrupts on more CPUs",
     )
     .consider()
@@ -135,10 +149,12 @@ fn coalescing(facts: &Facts, nic: &str) -> Verdict {
     match (adaptive, of(facts, nic, "rx-usecs")) {
         (Some(1), _) => fine("adaptive"),
         (_, None) => unknown("its driver does not tell"),
-        (_, Some(usecs)) if usecs > 100 => {
-            wrong(format!("{usecs} us"), "at most 100 us", &[(&format!("nic.{nic}.rx-usecs"), "50")])
-                .consider()
-        }
+        (_, Some(usecs)) if usecs > 100 => wrong(
+            format!("{usecs} us"),
+            "adaptive, or at most 100 us",
+            &[(&format!("nic.{nic}.rx-usecs"), "50")],
+        )
+        .consider(),
         (_, Some(usecs)) => fine(format!("{usecs} us")),
     }
 }
@@ -171,7 +187,7 @@ fn offloads(facts: &Facts, nic: &str) -> Verdict {
     // A device need not have checksums, and without those it has no TSO; what the kernel does alone is always to be had.
     let is_kernels = off.iter().any(|(name, _, _)| ["gro", "gso"].contains(name));
     if is_kernels {
-        wrong(found, "on", &settings)
+        wrong(found, "on, where the device can", &settings)
     } else if settings.is_empty() {
         wrong_by_hand(found, "on, where the device can", format!("ethtool -K {nic} tx on")).consider()
     } else {
@@ -179,12 +195,13 @@ fn offloads(facts: &Facts, nic: &str) -> Verdict {
     }
 }
 
+const LINE: &str = "full duplex, and 1000 Mbit/s or more";
+
 fn duplex(facts: &Facts, nic: &str) -> Verdict {
     match (facts.word(&format!("nic.{nic}.duplex")), of(facts, nic, "speed")) {
-        (Some("half"), _) => wrong_by_hand("half duplex", "full", "look at the cable and the switch"),
+        (Some("half"), _) => wrong_by_hand("half duplex", LINE, "look at the cable and the switch"),
         (_, Some(speed)) if speed < 1000 => {
-            wrong_by_hand(format!("{speed} Mbit/s"), "1000 or more", "look at the cable and the switch")
-                .consider()
+            wrong_by_hand(format!("{speed} Mbit/s"), LINE, "look at the cable and the switch").consider()
         }
         (_, Some(speed)) => fine(format!("{speed} Mbit/s")),
         (Some("full"), None) => fine("full duplex"),
@@ -196,7 +213,7 @@ fn tx_queue(facts: &Facts, nic: &str) -> Verdict {
     match of(facts, nic, "tx_queue_len") {
         None => unknown("the kernel does not tell"),
         Some(length) if length < 500 => {
-            wrong(length, 1000, &[(&format!("nic.{nic}.tx-queue-len"), "1000")]).consider()
+            wrong(length, "at least 500", &[(&format!("nic.{nic}.tx-queue-len"), "1000")]).consider()
         }
         Some(length) => fine(length),
     }

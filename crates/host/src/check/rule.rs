@@ -11,12 +11,16 @@ pub struct Rule {
     pub looks_at: &'static str,
     /// What it matters for; empty if for everything.
     pub uses: &'static [Use],
+    /// What is wanted of any machine; a verdict tells what that is for one.
+    pub wanted: &'static str,
     /// What happens otherwise.
     pub why: &'static str,
     /// Where that is written.
     pub source: &'static str,
     /// How sure that is.
     pub evidence: Evidence,
+    /// Whether `pitot host apply` can mend it, where there is something to set.
+    pub can_apply: bool,
     /// What it says of a machine.
     pub(super) judge: fn(&Facts) -> Verdict,
 }

@@ -112,6 +112,7 @@ const GOOD: &[(&str, &str)] = &[
     ("clocksources", "tsc hpet acpi_pm"),
     ("time.synchronised", "true"),
     ("kernel.io_uring_disabled", "0"),
+    ("io-uring.works", "true"),
     ("mitigations", ""),
     ("kernel.preempt", "voluntary"),
     ("kernel.random.entropy_avail", "256"),
@@ -141,7 +142,8 @@ fn rules_are_named_once_and_say_why_and_where_that_is_written() {
     for (i, rule) in all.iter().enumerate() {
         assert!(all[..i].iter().all(|other| other.name != rule.name), "{} stands twice", rule.name);
         assert!(
-            rule.why.ends_with('.') && !rule.source.is_empty() && !rule.looks_at.is_empty(),
+            rule.why.ends_with('.')
+                && [rule.source, rule.looks_at, rule.wanted].iter().all(|text| !text.is_empty()),
             "{}",
             rule.name
         );
@@ -239,8 +241,12 @@ const BAD: &[Fault] = &[
     ("nic-tx-queue-len", &[("nic.eth0.tx_queue_len", "10")], "nic.eth0.tx-queue-len=1000"),
     ("irq-affinity", &[("nic.eth0.irq-cpus", "0 0 0 0")], "nic.eth0.irq-cpus=0-3"),
     ("rps", &[("nic.eth0.rx-count", "1")], "nic.eth0.rps-cpus=0-3"),
-    ("xps", &[("nic.eth0.xps-cpus", "none")], "xps-cpus"),
-    ("rfs", &[("nic.eth0.rps-cpus", "0-3"), ("net.core.rps_sock_flow_entries", "0")], "32768"),
+    ("xps", &[("nic.eth0.xps-cpus", "none"), ("nic.eth0.tx-count", "2")], "nic.eth0.tx-1.xps-cpus=1,3"),
+    (
+        "rfs",
+        &[("nic.eth0.rps-cpus", "0-3"), ("net.core.rps_sock_flow_entries", "0"), ("nic.eth0.rps-flows", "0")],
+        "net.core.rps_sock_flow_entries=32768 nic.eth0.rps-flows=8192",
+    ),
     ("governor", &[("cpu.governor", "powersave")], "cpu.governor=performance"),
     ("energy-preference", &[("cpu.energy-preference", "balance_power")], "performance"),
     ("idle-states", &[("idle.latency-us", "890")], "idle-latency-us=50"),
@@ -288,6 +294,56 @@ const BAD: &[Fault] = &[
     ("load-descriptors", &[("limits.descriptors.hard", "1024")], "--processes"),
 ];
 
+/// Rules whose verdict says what is wanted of this machine in figures, which differ from one to the next.
+const OF_THE_MACHINE: &[&str] = &[
+    "clock-source",
+    "conntrack-buckets",
+    "io-scheduler",
+    "listen-overflows",
+    "min-free",
+    "nic-queues",
+    "nic-rings",
+    "port-range",
+    "rps",
+    "tcp-mem",
+];
+
+#[test]
+fn what_a_rule_wants_of_any_machine_is_what_its_verdict_wants() {
+    for (name, facts, _) in BAD {
+        let verdict = rule(name).unwrap().judge(&with(facts));
+        let (Verdict::Wrong { wanted, .. } | Verdict::Consider { wanted, .. }) = verdict else {
+            panic!("{name}")
+        };
+        let is_same = wanted == rule(name).unwrap().wanted;
+        assert!(is_same != OF_THE_MACHINE.contains(name), "{name}: {wanted}");
+    }
+}
+
+#[test]
+fn io_uring_that_a_filter_forbids_is_wrong_though_its_switch_is_on() {
+    let judge = |facts: &[(&str, &str)]| rule("io-uring").unwrap().judge(&facts.iter().copied().collect());
+    let filtered =
+        [("kernel.io_uring_disabled", "0"), ("io-uring.refused", "a filter"), ("io-uring.cure", "lift it")];
+    let Verdict::Wrong { found, mend, .. } = judge(&filtered) else { panic!() };
+    assert_eq!((found.as_str(), mend.by_hand.as_str(), mend.settings.len()), ("a filter", "lift it", 0));
+    assert_eq!(judge(&filtered[1..]).word(), "consider", "an old kernel has no switch");
+    assert_eq!(judge(&filtered[..1]).word(), "unknown");
+}
+
+#[test]
+fn queues_are_steered_to_all_cpus_in_turn() {
+    let xps = |cpus: &str, queues: &str| {
+        let facts =
+            with(&[("cpus.online", cpus), ("nic.eth0.tx-count", queues), ("nic.eth0.xps-cpus", "none")]);
+        let mend = rule("xps").unwrap().judge(&facts).mend().cloned();
+        mend.map(|mend| mend.settings.into_iter().map(|(_, value)| value).collect::<Vec<_>>())
+    };
+    assert_eq!(xps("5", "2"), Some(vec!["0,2,4".to_owned(), "1,3".to_owned()]));
+    assert_eq!(xps("2", "3"), Some(["0", "1", "0"].map(str::to_owned).to_vec()));
+    assert_eq!([xps("1", "4"), xps("4", "1")], [None, None]);
+}
+
 #[test]
 fn each_rule_finds_its_fault_and_says_how_to_mend_it() {
     for rule in rules() {
@@ -300,6 +356,7 @@ fn each_rule_finds_its_fault_and_says_how_to_mend_it() {
         let text = format!("{} {}", settings.join(" "), mend.by_hand);
         assert!(text.contains(word), "{}: {text} does not name {word}", rule.name);
         assert!(!mend.by_hand.is_empty() && !mend.by_hand.contains('\n'), "{}", rule.name);
+        assert_eq!(rule.can_apply, !mend.settings.is_empty(), "{}", rule.name);
         for (key, value) in &mend.settings {
             if let Err(failure) = setting::expand(&Machine::here(), key, value) {
                 assert!(failure.what.contains("cannot be set"), "{}: {failure:?}", rule.name);
@@ -380,7 +437,7 @@ fn the_tightest_limit_of_the_control_group_and_those_above_counts() {
     };
     write("proc/self/cgroup", "0::/a/b\n");
     for group in ["", "/a", "/a/b"] {
-        write(&format!("sys/fs/cgroup{group}/cgroup.procs"), "1\n");
+        write(&format!("sys/fs/cgroup{group}/cgroup.controllers"), "cpu memory pids\n");
     }
     write("sys/fs/cgroup/a/pids.max", "500\n");
     write("sys/fs/cgroup/a/pids.current", "480\n");
@@ -393,6 +450,13 @@ fn the_tightest_limit_of_the_control_group_and_those_above_counts() {
     assert_eq!(facts.word("group.pids-free"), Some("20"));
     assert_eq!(facts.word("group.memory"), Some("900 1000"));
     assert_eq!(facts.word("group.cpu-quota"), Some("max"));
+    // Of what is not handed down a limit above may be in force, which cannot be seen.
+    for group in ["", "/a", "/a/b"] {
+        write(&format!("sys/fs/cgroup{group}/cgroup.controllers"), "memory\n");
+    }
+    let facts = Facts::collect(&Machine::at(dir.path()));
+    assert_eq!((facts.word("group.pids-free"), facts.word("group.cpu-quota")), (None, None));
+    assert_eq!(rule("group-pids").unwrap().judge(&facts).word(), "unknown");
 }
 
 #[test]
@@ -408,26 +472,22 @@ fn tables() -> [(&'static str, String); 3] {
         let words = Use::ALL.iter().filter(|(_, wanted)| rule.uses.contains(wanted)).map(|(word, _)| *word);
         if rule.uses.is_empty() { "all".to_owned() } else { words.collect::<Vec<_>>().join(", ") }
     };
-    let can_apply = |rule: &Rule| {
-        let fault = BAD.iter().find(|(name, _, _)| *name == rule.name).map(|(_, facts, _)| with(facts));
-        fault
-            .and_then(|facts| rule.judge(&facts).mend().map(|mend| !mend.settings.is_empty()))
-            .unwrap_or(false)
-    };
     let mut of_rules = String::new();
     for (topic, rules) in TOPICS {
         of_rules += &format!("### {}{}\n\n", topic[..1].to_uppercase(), &topic[1..]);
-        of_rules += "| rule | for | looks at | why | source | how sure | Pitot can |\n|---|---|---|---|---|---|---|\n";
+        of_rules += "| rule | for | looks at | wanted | why | source | how sure | Pitot can |\n";
+        of_rules += "|---|---|---|---|---|---|---|---|\n";
         for rule in *rules {
             of_rules += &format!(
-                "| `{}` | {} | {} | {} | {} | {} | {} |\n",
+                "| `{}` | {} | {} | {} | {} | {} | {} | {} |\n",
                 rule.name,
                 uses(rule),
                 rule.looks_at,
+                rule.wanted,
                 rule.why,
                 rule.source,
                 rule.evidence.words(),
-                if can_apply(rule) { "yes" } else { "no" }
+                if rule.can_apply { "yes" } else { "no" }
             );
         }
         of_rules += "\n";

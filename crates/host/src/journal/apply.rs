@@ -122,6 +122,9 @@ fn reason(key: &str, e: &std::io::Error) -> String {
             "its driver does not offer it".to_owned()
         }
         Some(code) if code == rustix::io::Errno::NODEV.raw_os_error() => "there is no such device".to_owned(),
+        Some(code) if code == rustix::io::Errno::IO.raw_os_error() && key.starts_with("irq.") => {
+            "the kernel places this interrupt itself".to_owned()
+        }
         _ if e.kind() == ErrorKind::NotFound && key.starts_with("net.") => {
             "the kernel has no such setting, or has it in the first network namespace alone".to_owned()
         }

@@ -53,6 +53,13 @@ pub(super) struct Entry {
     pub(super) namespace: Option<String>,
 }
 
+impl Entry {
+    /// Whether it is about the same setting: one name stands for another thing in each network namespace.
+    pub(super) fn is_of_same_setting(&self, other: &Entry) -> bool {
+        self.key == other.key && self.namespace == other.namespace
+    }
+}
+
 /// The process of a run, which undoes its batch itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Owner {

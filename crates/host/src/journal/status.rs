@@ -88,7 +88,7 @@ pub fn status(machine: &Machine, path: &Path) -> Result<Status, Failure> {
             let read = || setting::of(&entry.key)?.read(machine, &entry.key).ok();
             let now = is_here.then(read).flatten();
             // Of several changes of one setting the last is in force, and those before it with it.
-            let later = state.entries[index + 1..].iter().find(|other| other.key == entry.key);
+            let later = state.entries[index + 1..].iter().find(|other| other.is_of_same_setting(entry));
             let expected = later.map_or_else(
                 || vec![entry.taken.as_ref().unwrap_or(&entry.set), &entry.set],
                 |other| vec![&other.set, other.taken.as_ref().unwrap_or(&other.set), &entry.set],

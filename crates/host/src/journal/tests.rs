@@ -51,6 +51,14 @@ impl Fake {
         Journal::create(&self.machine(), &self.journal()).unwrap()
     }
 
+    /// Makes the network namespace of the process one of this name.
+    fn enter_network(&self, namespace: &str) {
+        let directory = self.dir.path().join("proc/self/ns");
+        fs::create_dir_all(&directory).unwrap();
+        let _ = fs::remove_file(directory.join("net"));
+        std::os::unix::fs::symlink(namespace, directory.join("net")).unwrap();
+    }
+
     fn apply(&self, batch: u64, changes: &[(&str, &str)]) -> Result<Vec<Applied>, Failure> {
         apply(&mut self.open(), &self.machine(), batch, &wanted(changes))
     }
@@ -203,6 +211,15 @@ fn a_value_that_cannot_be_one_is_refused_before_anything_is_written() {
     fake.set("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never");
     let failure = check(&fake.machine(), &wanted(&[("thp.enabled", "sometimes")])).unwrap_err();
     assert!(failure.what.contains("always, madvise, never"), "{failure:?}");
+    let refused = |key: &str, value: &str| check(&fake.machine(), &wanted(&[(key, value)])).unwrap_err().what;
+    assert!(refused("block.x.read-ahead-kb", "abc").contains("a number"));
+    let source = "sys/devices/system/clocksource/clocksource0";
+    fake.set(&format!("{source}/current_clocksource"), "tsc");
+    fake.set(&format!("{source}/available_clocksource"), "tsc hpet");
+    assert!(refused("clocksource", "sundial").contains("tsc, hpet"));
+    fake.set("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave");
+    fake.set("sys/devices/system/cpu/cpu0/cpufreq/scaling_available_governors", "performance powersave");
+    assert!(refused("cpu.0.governor", "fast").contains("performance, powersave"));
 }
 
 #[test]
@@ -223,17 +240,38 @@ fn a_batch_is_undone_beneath_a_later_one() {
 #[test]
 fn what_belongs_to_another_namespace_waits_for_it_unless_it_is_forgotten() {
     let fake = Fake::new();
-    let namespace = fake.dir.path().join("proc/self/ns");
-    fs::create_dir_all(&namespace).unwrap();
-    std::os::unix::fs::symlink("net:[1]", namespace.join("net")).unwrap();
+    fake.enter_network("net:[1]");
     fake.apply(1, &[("net.core.somaxconn", "1024"), ("vm.swappiness", "10")]).unwrap();
-    fs::remove_file(namespace.join("net")).unwrap();
-    std::os::unix::fs::symlink("net:[2]", namespace.join("net")).unwrap();
+    fake.enter_network("net:[2]");
     let outcomes = fake.undo(Scope::All);
     assert!(matches!(outcomes[1], Undone::Elsewhere { .. }) && outcomes[0].is_as_before(), "{outcomes:?}");
     assert_eq!(fake.get("proc/sys/net/core/somaxconn"), "1024");
     assert!(matches!(fake.undo(Scope::AllAndForget)[0], Undone::Gone { .. }));
     assert_eq!(fs::metadata(fake.journal()).unwrap().len(), 0);
+}
+
+/// In the other namespace the file is another one, which this machine of files cannot have: its value is put there.
+#[test]
+fn a_setting_of_two_namespaces_is_restored_in_each_of_them() {
+    let fake = Fake::new();
+    let somaxconn = "proc/sys/net/core/somaxconn";
+    fake.enter_network("net:[1]");
+    fake.apply(1, &[("net.core.somaxconn", "1024")]).unwrap();
+    fake.enter_network("net:[2]");
+    fake.set(somaxconn, "5000");
+    fake.apply(2, &[("net.core.somaxconn", "2048")]).unwrap();
+    fake.enter_network("net:[1]");
+    fake.set(somaxconn, "1024");
+    let shown = status(&fake.machine(), &fake.journal()).unwrap();
+    let states: Vec<_> = shown.changes.iter().map(|change| change.state).collect();
+    assert_eq!(states, [ChangeState::InForce, ChangeState::NotHere]);
+    let outcomes = fake.undo(Scope::All);
+    assert!(matches!(outcomes[0], Undone::Elsewhere { .. }) && outcomes[1].is_as_before(), "{outcomes:?}");
+    assert_eq!(fake.get(somaxconn), "4096");
+    fake.enter_network("net:[2]");
+    fake.set(somaxconn, "2048");
+    assert!(fake.undo(Scope::All)[0].is_as_before());
+    assert_eq!(fake.get(somaxconn), "5000");
 }
 
 #[test]

@@ -122,7 +122,8 @@ pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope) -> R
             outcomes.push(Undone::OfRun { key: entry.key.clone(), pid });
             continue;
         }
-        let later = journal.entries().iter().find(|other| other.key == entry.key && other.id > entry.id);
+        let is_later = |other: &&Entry| other.is_of_same_setting(entry) && other.id > entry.id;
+        let later = journal.entries().iter().find(is_later);
         let outcome = match later.map(|other| other.id) {
             Some(id) => {
                 journal.append(&Record::Found { id, found: entry.found.clone() })?;

@@ -15,7 +15,10 @@ pub(super) const SETTING: Setting = Setting {
     of_network: false,
     // A size is rounded to pages, a depth to what the device has.
     is_exact: |_| false,
-    refuses: |machine, key, _, value| file::no_choice(&path(machine, key).ok()?, value),
+    refuses: |machine, key, found, value| {
+        file::no_choice(&path(machine, key).ok()?, value)
+            .or_else(|| super::value::not_as_many_numbers(found, value))
+    },
     owns: |key| parts(key).is_some(),
     expand,
     read: |machine, key| file::choice(&path(machine, key)?),

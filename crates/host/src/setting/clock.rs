@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::entry::{Change, Setting};
 use super::file;
+use super::value::not_among;
 use crate::machine::Machine;
 
 pub(super) const SETTING: Setting = Setting {
@@ -13,7 +14,10 @@ pub(super) const SETTING: Setting = Setting {
     right: "root (CAP_SYS_ADMIN)",
     of_network: false,
     is_exact: |_| true,
-    refuses: |_, _, _, _| None,
+    refuses: |machine, _, _, value| {
+        let sources = machine.read(&format!("{DIRECTORY}/available_clocksource"))?;
+        not_among(&sources.split_whitespace().collect::<Vec<_>>(), value)
+    },
     owns: |key| key == KEY,
     expand: |_, key, value| (key == KEY).then(|| Ok(vec![Change::new(key, value)])),
     read: |machine, _| file::read(&path(machine)),
@@ -23,6 +27,8 @@ pub(super) const SETTING: Setting = Setting {
 
 const KEY: &str = "clocksource";
 
+const DIRECTORY: &str = "/sys/devices/system/clocksource/clocksource0";
+
 fn path(machine: &Machine) -> PathBuf {
-    machine.path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    machine.path(&format!("{DIRECTORY}/current_clocksource"))
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::entry::{Change, Expanded, Setting};
 use super::file;
+use super::value::not_among;
 use crate::machine::Machine;
 
 pub(super) const SETTING: Setting = Setting {
@@ -14,7 +15,7 @@ pub(super) const SETTING: Setting = Setting {
     right: "root (CAP_SYS_ADMIN)",
     of_network: false,
     is_exact: |_| true,
-    refuses: |_, _, _, _| None,
+    refuses,
     owns: |key| place(key).is_some(),
     expand,
     read,
@@ -48,6 +49,20 @@ fn place(key: &str) -> Option<Place> {
     let (number, word) = rest.split_once('.')?;
     let (_, file) = OF_EACH.iter().find(|(name, _)| *name == word)?;
     Some(Place::Each(number.parse().ok()?, file))
+}
+
+/// Words of keys, with the files that list what they can be.
+const CHOICES: &[(&str, &str)] = &[
+    ("energy-preference", "cpufreq/energy_performance_available_preferences"),
+    ("governor", "cpufreq/scaling_available_governors"),
+];
+
+fn refuses(machine: &Machine, key: &str, _: &str, value: &str) -> Option<String> {
+    let (number, word) = key.strip_prefix("cpu.")?.split_once('.')?;
+    let (_, file) = CHOICES.iter().find(|(name, _)| *name == word)?;
+    let choices = machine.read(&format!("{BASE}/cpu{number}/{file}"))?;
+    // A preference may be a number as well.
+    not_among(&choices.split_whitespace().collect::<Vec<_>>(), value).filter(|_| value.parse::<u8>().is_err())
 }
 
 const BASE: &str = "/sys/devices/system/cpu";

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
+use super::value::not_among;
+
 /// The content without the newline at its end. White space within is kept: it is written back as it was found.
 pub(super) fn read(path: &Path) -> io::Result<String> {
     let text = fs::read_to_string(path)?;
@@ -36,7 +38,7 @@ pub(super) fn no_choice(path: &Path, value: &str) -> Option<String> {
         return None;
     }
     let choices: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
-    (!choices.contains(&value)).then(|| format!("it is one of {}", choices.join(", ")))
+    not_among(&choices, value)
 }
 
 /// The word in brackets of a file that shows all its choices, `always [madvise] never`; the content if it shows one.

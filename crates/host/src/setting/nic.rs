@@ -1,4 +1,4 @@
-//! Queues, rings and interrupt coalescing of network interfaces, by ethtool's ioctl.
+//! Queues, rings and interrupt coalescing of network interfaces, as ethtool(8) sets them.
 
 use std::io;
 
@@ -15,7 +15,11 @@ pub(super) const SETTING: Setting = Setting {
     right: "CAP_NET_ADMIN",
     of_network: true,
     is_exact: |_| false,
-    refuses: |_, _, _, _| None,
+    refuses: |_, key, _, value| {
+        let (interface, field) = field(key)?;
+        let (max, wanted) = (field.max(interface)?, value.parse::<u32>().ok()?);
+        (wanted > max).then(|| format!("it is at most {max}"))
+    },
     owns: |key| field(key).is_some(),
     expand,
     read: |_, key| {

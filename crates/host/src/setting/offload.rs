@@ -1,4 +1,4 @@
-//! Offloads and other features of network interfaces, by ethtool's ioctl.
+//! Offloads and other features of network interfaces, as ethtool(8) sets them.
 //!
 //! They are set one by one under the names of `ethtool -k`, in the kernel's words. The old commands that set several at
 //! once (`ethtool -K eth0 tso on`) cannot be undone to the bit where one of them was off before.

@@ -14,7 +14,8 @@ pub(super) const SETTING: Setting = Setting {
     summary: "rps-cpus, rps-flows and xps-cpus: the CPUs that handle what a queue receives and sends",
     right: "root (CAP_NET_ADMIN)",
     of_network: true,
-    is_exact: |_| true,
+    // A table of flows has a power of two of entries.
+    is_exact: is_list,
     refuses: |_, _, _, _| None,
     owns: |key| place(key).is_some(),
     expand,

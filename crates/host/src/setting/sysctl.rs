@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::entry::{Change, Expanded, Setting};
 use super::file;
-use super::value::{number, same};
+use super::value::{not_as_many_numbers, same};
 use crate::machine::Machine;
 
 pub(super) const SETTING: Setting = Setting {
@@ -14,7 +14,7 @@ pub(super) const SETTING: Setting = Setting {
     summary: "kernel parameters below /proc/sys",
     right: "root, or CAP_NET_ADMIN in its network namespace for net.*",
     of_network: false,
-    is_exact: |key| !ROUNDED.contains(&key),
+    is_exact: |key| !ROUNDED.contains(&key) && !key.ends_with(OF_TICKS),
     refuses,
     owns,
     expand,
@@ -35,16 +35,25 @@ const REFUSED: &[(&str, &str)] = &[
     ("kernel.random.*", "it is a state and no setting"),
     ("kernel.tainted", "what is set in it cannot be taken back before the next boot"),
     ("kernel.unprivileged_bpf_disabled", "it cannot be taken back before the next boot"),
+    (
+        "kernel.watchdog",
+        "it switches kernel.nmi_watchdog and kernel.soft_watchdog, each of which can be set by itself",
+    ),
     ("net.ipv4.conf.all.forwarding", "it changes that of every interface, which could not be undone"),
     ("net.ipv4.ip_forward", "it changes settings of every interface, which could not be undone"),
     ("net.ipv4.route.flush", "it does something and has no value"),
     ("net.ipv4.tcp_fastopen_key", "it is a secret, which no journal should hold"),
+    ("net.ipv6.conf.*.addr_gen_mode", "it makes addresses anew, which could not be undone"),
     ("net.ipv6.conf.*.disable_ipv6", "it removes addresses, which could not be undone"),
+    ("net.ipv6.conf.*.forwarding", "it removes routes that routers have told, which could not be undone"),
     (
         "net.ipv6.conf.*.stable_secret",
         "it is a secret, which no journal should hold and which cannot be unset",
     ),
-    ("net.ipv6.conf.all.forwarding", "it changes that of every interface, which could not be undone"),
+    (
+        "net.ipv6.conf.all.ignore_routes_with_linkdown",
+        "it changes that of every interface, which could not be undone",
+    ),
     ("net.ipv6.route.flush", "it does something and has no value"),
     ("vm.compact_memory", "it does something and has no value"),
     ("vm.drop_caches", "it does something and has no value"),
@@ -55,8 +64,18 @@ const REFUSED: &[(&str, &str)] = &[
 const LAST: &[(&str, &str, &str)] =
     &[("kernel.yama.ptrace_scope", "3", "it cannot be taken back from 3 before the next boot")];
 
-/// Of these the kernel gives what it has.
-const ROUNDED: &[&str] = &["vm.nr_hugepages", "vm.nr_hugepages_mempolicy", "vm.nr_overcommit_hugepages"];
+/// Of these the kernel gives what it has, or what a table or a buffer can have.
+const ROUNDED: &[&str] = &[
+    "fs.pipe-max-size",
+    "net.core.rps_sock_flow_entries",
+    "net.netfilter.nf_conntrack_buckets",
+    "vm.nr_hugepages",
+    "vm.nr_hugepages_mempolicy",
+    "vm.nr_overcommit_hugepages",
+];
+
+/// The end of the names of times that are rounded to ticks of the kernel.
+const OF_TICKS: &str = "_ms";
 
 /// Words that may look like numbers: names, masks, and lists with ranges.
 const WORDS: &[&str] = &[
@@ -71,15 +90,7 @@ const WORDS: &[&str] = &[
 
 /// What is found as numbers is set to as many.
 fn refuses(_: &Machine, key: &str, found: &str, value: &str) -> Option<String> {
-    let numbers = |text: &str| -> Option<usize> {
-        let all: Option<Vec<i128>> = text.split_whitespace().map(number).collect();
-        all.map(|all| all.len())
-    };
-    let count = numbers(found).filter(|count| *count > 0 && !WORDS.contains(&key))?;
-    (numbers(value) != Some(count)).then(|| match count {
-        1 => "it is a number".to_owned(),
-        count => format!("it is {count} numbers"),
-    })
+    if WORDS.contains(&key) { None } else { not_as_many_numbers(found, value) }
 }
 
 /// Two names for one thing in two units: to set one makes the other 0, and 0 cannot be written to all of them
@@ -163,6 +174,8 @@ mod tests {
             "kernel.tainted",
             "net.ipv6.conf.eth0.disable_ipv6",
             "net.ipv6.conf.default.stable_secret",
+            "net.ipv6.conf.all.forwarding",
+            "kernel.watchdog",
         ] {
             let why = expand(&Machine::here(), key, "1").unwrap().unwrap_err();
             assert!(!why.is_empty(), "{key}");
@@ -184,6 +197,14 @@ mod tests {
         assert!(!refused("net.ipv4.tcp_rmem", "1\t2\t3", "4 5 6"));
         assert!(!refused("net.ipv4.tcp_congestion_control", "cubic", "bbr"));
         assert!(!refused("net.ipv4.ip_local_reserved_ports", "8080", "8080,9000-9010"));
+    }
+
+    #[test]
+    fn what_the_kernel_rounds_is_not_refused_for_that() {
+        for key in ["net.netfilter.nf_conntrack_buckets", "net.ipv4.neigh.eth0.base_reachable_time_ms"] {
+            assert!(!SETTING.is_exact(key), "{key}");
+        }
+        assert!(SETTING.is_exact("net.core.somaxconn"));
     }
 
     #[test]

@@ -16,11 +16,29 @@ pub fn same(a: &str, b: &str) -> bool {
 }
 
 /// A number as the kernel reads it: with 0x in base 16.
-pub(super) fn number(word: &str) -> Option<i128> {
+fn number(word: &str) -> Option<i128> {
     match word.strip_prefix("0x") {
         Some(digits) => i128::from_str_radix(digits, 16).ok(),
         None => word.parse().ok(),
     }
+}
+
+/// Why a value is none of some words; none if it is one.
+pub(super) fn not_among(words: &[&str], value: &str) -> Option<String> {
+    (!words.contains(&value)).then(|| format!("it is one of {}", words.join(", ")))
+}
+
+/// Why a value is not as many numbers as were found; none if it is, or what was found is no number.
+pub(super) fn not_as_many_numbers(found: &str, value: &str) -> Option<String> {
+    let numbers = |text: &str| -> Option<usize> {
+        let all: Option<Vec<i128>> = text.split_whitespace().map(number).collect();
+        all.map(|all| all.len())
+    };
+    let count = numbers(found).filter(|count| *count > 0)?;
+    (numbers(value) != Some(count)).then(|| match count {
+        1 => "it is a number".to_owned(),
+        count => format!("it is {count} numbers"),
+    })
 }
 
 /// `on` or `off`.

@@ -98,67 +98,38 @@ impl Answer {
         cells.retain(|(_, cell)| figure(cell, metric).is_some());
 
         let is_eligible = |contender: &Contender| may_be_advised(case, contender);
-        let first = cells.first()?.1;
-        let to_first = compare(&cells, first, metric, run);
-        let advantage = |at: usize| match (&to_first[at], metric.better) {
-            (Some(c), Better::Higher) => c.ratio,
-            (Some(c), Better::Lower) => 1.0 / c.ratio,
-            (None, _) => 1.0,
+        let Ranking { order, best, to_best } = rank(&cells, metric, run, &is_eligible)?;
+        let standing = |&at: &usize| {
+            let (contender, cell) = cells[at];
+            let to_best = to_best[at].as_ref().filter(|_| at != best);
+            Standing {
+                contender,
+                is_eligible: is_eligible(contender),
+                throughput_rps: figure(cell, THROUGHPUT),
+                cpu_ns: figure(cell, CPU),
+                p99_ns: figure(cell, P99),
+                memory_bytes: figure(cell, MEMORY),
+                behind: to_best.map(|comparison| Against::of(comparison, metric.better)),
+                samples: cell.figures(metric).len(),
+            }
         };
-        let mut order: Vec<usize> = (0..cells.len()).collect();
-        order.sort_by(|&a, &b| advantage(b).total_cmp(&advantage(a)));
-        let best = *order.iter().find(|&&at| is_eligible(cells[at].0))?;
-        let to_best = compare(&cells, cells[best].1, metric, run);
-        // What is shown is by how far each is from the best, so that is the order.
-        let distance = |at: usize| to_best[at].as_ref().map_or(1.0, |c| Against::of(c, metric.better).factor);
-        order.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
-        let standings: Vec<Standing> = order
-            .iter()
-            .map(|&at| {
-                let (contender, cell) = cells[at];
-                Standing {
-                    contender,
-                    is_eligible: is_eligible(contender),
-                    throughput_rps: figure(cell, THROUGHPUT),
-                    cpu_ns: figure(cell, CPU),
-                    p99_ns: figure(cell, P99),
-                    memory_bytes: figure(cell, MEMORY),
-                    behind: to_best[at]
-                        .as_ref()
-                        .filter(|_| at != best)
-                        .map(|c| Against::of(c, metric.better)),
-                    samples: cell.figures(metric).len(),
-                }
-            })
-            .collect();
-        let level: Vec<(&'static Contender, &CellRecord)> = order
-            .iter()
-            .filter(|&&at| is_eligible(cells[at].0))
-            .filter(|&&at| at == best || to_best[at].as_ref().is_some_and(|c| !c.decision.is_difference()))
-            .map(|&at| cells[at])
-            .collect();
-        let build = simplest(&cheapest(level, run));
-        let control = run
-            .controls
-            .iter()
-            .find_map(|control| {
-                Some((control, cells.iter().find(|(_, c)| control.control_of == Some(c.id))?))
-            })
-            .and_then(|(control, (_, baseline))| {
-                let samples = control.samples_against(baseline, metric, &run.plan);
-                judge(&[samples], run.plan.tolerance).pop().flatten()
-            })
-            .map(|c| Against::of(&c, metric.better));
-        let doubt = |&(contender, cell): &(&'static Contender, &CellRecord)| {
-            let verdict = cell.verdict();
-            (verdict.kind != VerdictKind::Valid).then_some((contender, verdict.kind, verdict.reason))
-        };
-        let doubts = cells.iter().filter_map(doubt).collect();
+        let is_level =
+            |at: usize| at == best || to_best[at].as_ref().is_some_and(|c| !c.decision.is_difference());
+        let level = order.iter().filter(|&&at| is_eligible(cells[at].0) && is_level(at));
+        let build = simplest(&cheapest(level.map(|&at| cells[at]).collect(), run));
         let needed = to_best.iter().flatten().find_map(|c| match c.decision {
             Decision::TooFewRepetitions { needed } => Some(needed),
             _ => None,
         });
-        Some(Answer { metric, standings, build, failed, doubts, needed, control })
+        Some(Answer {
+            metric,
+            standings: order.iter().map(standing).collect(),
+            build,
+            failed,
+            doubts: doubts(&cells),
+            needed,
+            control: control(&cells, metric, run),
+        })
     }
 
     /// The best of those that may be advised.
@@ -190,6 +161,57 @@ impl Answer {
         let turned = behind.interval.map(|(low, high)| (1.0 / high, 1.0 / low));
         Some(Against { factor: 1.0 / behind.factor, interval: turned, ..behind })
     }
+}
+
+/// Cells in the order of how far each is from the best.
+struct Ranking {
+    /// Their indices, the best first.
+    order: Vec<usize>,
+    /// The best of those that may be advised.
+    best: usize,
+    /// Each against the best; none for itself.
+    to_best: Vec<Option<Comparison>>,
+}
+
+/// None if nothing may be advised.
+fn rank(
+    cells: &[(&'static Contender, &CellRecord)],
+    metric: &Metric,
+    run: &Run,
+    is_eligible: &dyn Fn(&Contender) -> bool,
+) -> Option<Ranking> {
+    let to_first = compare(cells, cells.first()?.1, metric, run);
+    let advantage = |at: usize| match (&to_first[at], metric.better) {
+        (Some(c), Better::Higher) => c.ratio,
+        (Some(c), Better::Lower) => 1.0 / c.ratio,
+        (None, _) => 1.0,
+    };
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    order.sort_by(|&a, &b| advantage(b).total_cmp(&advantage(a)));
+    let best = *order.iter().find(|&&at| is_eligible(cells[at].0))?;
+    let to_best = compare(cells, cells[best].1, metric, run);
+    // What is shown is by how far each is from the best, so that is the order.
+    let distance = |at: usize| to_best[at].as_ref().map_or(1.0, |c| Against::of(c, metric.better).factor);
+    order.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+    Some(Ranking { order, best, to_best })
+}
+
+/// What two equal servers differ by, if one of these cells has a twin.
+fn control(cells: &[(&'static Contender, &CellRecord)], metric: &Metric, run: &Run) -> Option<Against> {
+    let twin = |control: &CellRecord| cells.iter().find(|(_, cell)| control.control_of == Some(cell.id));
+    let (control, (_, baseline)) = run.controls.iter().find_map(|control| Some((control, twin(control)?)))?;
+    let samples = control.samples_against(baseline, metric, &run.plan);
+    let comparison = judge(&[samples], run.plan.tolerance).pop().flatten()?;
+    Some(Against::of(&comparison, metric.better))
+}
+
+/// Of whose measurement there is a doubt.
+fn doubts(cells: &[(&'static Contender, &CellRecord)]) -> Vec<(&'static Contender, VerdictKind, String)> {
+    let doubt = |&(contender, cell): &(&'static Contender, &CellRecord)| {
+        let verdict = cell.verdict();
+        (verdict.kind != VerdictKind::Valid).then_some((contender, verdict.kind, verdict.reason))
+    };
+    cells.iter().filter_map(doubt).collect()
 }
 
 /// The contender of a cell.

@@ -202,65 +202,81 @@ pub fn search(settings: usize, bounds: Bounds, experiment: &mut dyn Experiment) 
     check(settings, bounds, experiment.run_s())?;
     let mut search =
         Search { screened: None, crossed: None, confirmed: None, fates: vec![Fate::NoEffect; settings] };
-    let mut left_s = bounds.within_s;
-    let mut candidates: Vec<usize> = (0..settings).collect();
-    if settings > CROSSED_MAX {
-        let pairs = screening(settings).unwrap_or_default();
-        let mut stage = StageRun { experiment, left_s: &mut left_s };
-        let (extent, blocks) =
-            stage.run(Stage::Screen, &pairs, SCREEN_SHARE, SCREEN_BLOCKS_MIN * pairs.len())?;
-        let judged = effects(&differences(&pairs, &blocks));
-        candidates = candidates_of(&judged, &mut search.fates);
-        search.screened = Some(Screened { extent, effects: seen(0..settings, judged) });
-    }
-    let mut winner = candidates.clone();
-    if candidates.len() > 1 {
-        let pairs = factorial(candidates.len());
-        let wide: Vec<Pair> = pairs
-            .iter()
-            .map(|(a, b)| (spread(a, &candidates, settings), spread(b, &candidates, settings)))
-            .collect();
-        let mut stage = StageRun { experiment, left_s: &mut left_s };
-        let (extent, blocks) = stage.run(Stage::Cross, &wide, CROSS_SHARE_OF_REST, CROSS_PAIRS_MIN)?;
-        let (alone, together) = crossed(&pairs, &blocks, candidates.len());
-        let best = best_combination(&alone, &together, candidates.len());
-        winner = candidates.iter().zip(&best).filter(|(_, wanted)| **wanted).map(|(&at, _)| at).collect();
-        for (at, &setting) in candidates.iter().enumerate() {
-            search.fates[setting] = match alone[at] {
-                _ if best[at] => Fate::Kept,
-                effect if effect.is_proven() && effect.log < 0.0 => Fate::Harms,
-                effect if effect.is_proven() => Fate::NotInTheBest,
-                _ if search.screened.is_some() => Fate::NotBorneOut,
-                _ => Fate::NoEffect,
-            };
-        }
-        let of = |(a, b): (usize, usize)| (candidates[a], candidates[b]);
-        search.crossed = Some(Crossed {
-            extent,
-            effects: seen(candidates.iter().copied(), alone),
-            together: together
-                .into_iter()
-                .map(|(settings, effect)| Together { settings: of(settings), effect })
-                .collect(),
-        });
-    }
+    let mut stages = Stages { experiment, left_s: bounds.within_s };
+    let all: Vec<usize> = (0..settings).collect();
+    let candidates = if settings > CROSSED_MAX { screen(&mut search, &mut stages)? } else { all };
+    let winner =
+        if candidates.len() > 1 { cross(&candidates, &mut search, &mut stages)? } else { candidates };
     if !winner.is_empty() {
-        let combination: Combination = (0..settings).map(|at| winner.contains(&at)).collect();
-        let pairs = [against_start(combination)];
-        let mut stage = StageRun { experiment, left_s: &mut left_s };
-        let (extent, blocks) =
-            stage.run(Stage::Confirm, &pairs, CONFIRM_SHARE_OF_REST, CONFIRM_BLOCKS_MIN)?;
-        let ratios = blocks.iter().flatten().flatten().map(|(start, winner)| winner - start).collect();
-        let comparison = judge(&[Samples::Generations(ratios)], bounds.tolerance).remove(0);
-        let fate = match comparison.as_ref().map(|c| c.decision) {
-            Some(Decision::Higher) => Fate::Kept,
-            Some(Decision::Lower) => Fate::Harms,
-            _ => Fate::NotConfirmed,
-        };
-        winner.iter().for_each(|&at| search.fates[at] = fate);
-        search.confirmed = Some(Confirmed { extent, winner, comparison });
+        confirm(winner, bounds.tolerance, &mut search, &mut stages)?;
     }
     Ok(search)
+}
+
+/// The first stage, over all settings. Returns those that go on.
+fn screen(search: &mut Search, stages: &mut Stages<'_>) -> Result<Vec<usize>, Failure> {
+    let settings = search.fates.len();
+    let pairs = screening(settings).unwrap_or_default();
+    let (extent, blocks) =
+        stages.run(Stage::Screen, &pairs, SCREEN_SHARE, SCREEN_BLOCKS_MIN * pairs.len())?;
+    let judged = effects(&differences(&pairs, &blocks));
+    let candidates = candidates_of(&judged, &mut search.fates);
+    search.screened = Some(Screened { extent, effects: seen(0..settings, judged) });
+    Ok(candidates)
+}
+
+/// The second stage, over few settings. Returns those of the best combination.
+fn cross(candidates: &[usize], search: &mut Search, stages: &mut Stages<'_>) -> Result<Vec<usize>, Failure> {
+    let settings = search.fates.len();
+    let pairs = factorial(candidates.len());
+    let wide: Vec<Pair> = pairs
+        .iter()
+        .map(|(a, b)| (spread(a, candidates, settings), spread(b, candidates, settings)))
+        .collect();
+    let (extent, blocks) = stages.run(Stage::Cross, &wide, CROSS_SHARE_OF_REST, CROSS_PAIRS_MIN)?;
+    let (alone, together) = crossed(&pairs, &blocks, candidates.len());
+    let best = best_combination(&alone, &together, candidates.len());
+    for (at, &setting) in candidates.iter().enumerate() {
+        search.fates[setting] = match alone[at] {
+            _ if best[at] => Fate::Kept,
+            effect if effect.is_proven() && effect.log < 0.0 => Fate::Harms,
+            effect if effect.is_proven() => Fate::NotInTheBest,
+            _ if search.screened.is_some() => Fate::NotBorneOut,
+            _ => Fate::NoEffect,
+        };
+    }
+    let of = |(a, b): (usize, usize)| (candidates[a], candidates[b]);
+    search.crossed = Some(Crossed {
+        extent,
+        effects: seen(candidates.iter().copied(), alone),
+        together: together
+            .into_iter()
+            .map(|(settings, effect)| Together { settings: of(settings), effect })
+            .collect(),
+    });
+    Ok(candidates.iter().zip(&best).filter(|(_, wanted)| **wanted).map(|(&at, _)| at).collect())
+}
+
+/// The third stage: the settings of the winner against none.
+fn confirm(
+    winner: Vec<usize>,
+    tolerance: f64,
+    search: &mut Search,
+    stages: &mut Stages<'_>,
+) -> Result<(), Failure> {
+    let combination: Combination = (0..search.fates.len()).map(|at| winner.contains(&at)).collect();
+    let pairs = [against_start(combination)];
+    let (extent, blocks) = stages.run(Stage::Confirm, &pairs, CONFIRM_SHARE_OF_REST, CONFIRM_BLOCKS_MIN)?;
+    let ratios = blocks.iter().flatten().flatten().map(|(start, winner)| winner - start).collect();
+    let comparison = judge(&[Samples::Generations(ratios)], tolerance).remove(0);
+    let fate = match comparison.as_ref().map(|c| c.decision) {
+        Some(Decision::Higher) => Fate::Kept,
+        Some(Decision::Lower) => Fate::Harms,
+        _ => Fate::NotConfirmed,
+    };
+    winner.iter().for_each(|&at| search.fates[at] = fate);
+    search.confirmed = Some(Confirmed { extent, winner, comparison });
+    Ok(())
 }
 
 fn check(settings: usize, bounds: Bounds, run_s: f64) -> Result<(), Failure> {
@@ -289,12 +305,12 @@ fn check(settings: usize, bounds: Bounds, run_s: f64) -> Result<(), Failure> {
 }
 
 /// Runs stages and keeps account of the time.
-struct StageRun<'a> {
+struct Stages<'a> {
     experiment: &'a mut dyn Experiment,
-    left_s: &'a mut f64,
+    left_s: f64,
 }
 
-impl StageRun<'_> {
+impl Stages<'_> {
     /// Runs a stage for this share of the time that is left, and at least so many pairs.
     fn run(
         &mut self,
@@ -304,13 +320,13 @@ impl StageRun<'_> {
         pairs_min: usize,
     ) -> Result<(Extent, Vec<Vec<Measured>>), Failure> {
         let block_s = 2.0 * pairs.len() as f64 * self.experiment.run_s();
-        let fit = (*self.left_s * share / block_s) as usize;
+        let fit = (self.left_s * share / block_s) as usize;
         let least = pairs_min.div_ceil(pairs.len());
         let blocks = fit.clamp(least, (PAIRS_MAX / pairs.len()).max(least));
         let measured = self.experiment.run(stage, pairs, blocks)?;
         // What it took, which may be more than was foreseen.
         let took_s = 2.0 * pairs.len() as f64 * self.experiment.run_s() * blocks as f64;
-        *self.left_s = (*self.left_s - took_s).max(0.0);
+        self.left_s = (self.left_s - took_s).max(0.0);
         let lost = measured.iter().flatten().filter(|m| m.is_none()).count();
         Ok((Extent { combinations: 2 * pairs.len(), blocks, lost }, measured))
     }

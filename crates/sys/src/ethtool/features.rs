@@ -2,8 +2,22 @@
 
 use std::io;
 
+use super::attributes::{attribute, attributes, find, nest, text, word};
 use super::command::Command;
+use super::netlink;
 
+/// Of netlink (linux/ethtool_netlink.h): the messages, the sets of bits in them, and what a bit is made of.
+const FEATURES_GET: u8 = 11;
+const FEATURES_SET: u8 = 12;
+const HARDWARE: u16 = 2;
+const WANTED: u16 = 3;
+const ACTIVE: u16 = 4;
+const SET_BITS: u16 = 3;
+const BIT: u16 = 1;
+const BIT_NAME: u16 = 2;
+const BIT_VALUE: u16 = 3;
+
+/// Of the ioctl.
 const GSSET_INFO: u32 = 0x37;
 const GSTRINGS: u32 = 0x1b;
 const GFEATURES: u32 = 0x3a;
@@ -33,6 +47,50 @@ pub struct Feature {
 /// # Errors
 /// ENODEV if there is no such interface.
 pub fn features(interface: &str) -> io::Result<Vec<Feature>> {
+    match netlink::ask(interface, FEATURES_GET, &[]) {
+        Some(answer) => Ok(of_answer(&answer?)),
+        None => of_tables(interface),
+    }
+}
+
+/// Asks for a feature, or no longer.
+///
+/// # Errors
+/// ENODEV, EOPNOTSUPP or ENOENT if there is no such feature or it cannot be switched, EPERM without CAP_NET_ADMIN.
+pub fn set_feature(interface: &str, name: &str, on: bool) -> io::Result<()> {
+    let mut bit = text(BIT_NAME, name);
+    if on {
+        bit.extend(attribute(BIT_VALUE, &[]));
+    }
+    match netlink::ask(interface, FEATURES_SET, &nest(WANTED, &nest(SET_BITS, &nest(BIT, &bit)))) {
+        Some(answer) => answer.map(drop),
+        None => set_in_tables(interface, name, on),
+    }
+}
+
+/// The features of an answer. Its set of what the hardware can change names all that there are, with a value where it can; the
+/// others name only what is in them.
+fn of_answer(answer: &[u8]) -> Vec<Feature> {
+    let bits = |set: u16| {
+        let bits = find(answer, set).and_then(|set| find(set, SET_BITS)).unwrap_or_default();
+        attributes(bits).map(|(_, bit)| bit)
+    };
+    let name = |bit| find(bit, BIT_NAME).map(word).unwrap_or_default();
+    let (wanted, active): (Vec<String>, Vec<String>) =
+        (bits(WANTED).map(name).collect(), bits(ACTIVE).map(name).collect());
+    let feature = |bit| {
+        let name = name(bit);
+        (!name.is_empty()).then(|| Feature {
+            can_change: find(bit, BIT_VALUE).is_some(),
+            is_requested: wanted.contains(&name),
+            is_active: active.contains(&name),
+            name,
+        })
+    };
+    bits(HARDWARE).filter_map(feature).collect()
+}
+
+fn of_tables(interface: &str) -> io::Result<Vec<Feature>> {
     let names = names(interface)?;
     let blocks = names.len().div_ceil(32);
     // struct ethtool_gfeatures: the command, the number of blocks, and of each block what is available, requested,
@@ -52,11 +110,7 @@ pub fn features(interface: &str) -> io::Result<Vec<Feature>> {
     Ok(names.into_iter().enumerate().filter_map(feature).collect())
 }
 
-/// Asks for a feature, or no longer.
-///
-/// # Errors
-/// ENODEV, ENOENT if the kernel has no such feature, EOPNOTSUPP if it cannot be switched, EPERM without CAP_NET_ADMIN.
-pub fn set_feature(interface: &str, name: &str, on: bool) -> io::Result<()> {
+fn set_in_tables(interface: &str, name: &str, on: bool) -> io::Result<()> {
     let names = names(interface)?;
     let index = names.iter().position(|other| other == name).ok_or(io::ErrorKind::NotFound)?;
     let blocks = names.len().div_ceil(32);
@@ -100,5 +154,32 @@ mod tests {
         assert!(features("no-such-if").is_err());
         assert!(set_feature("no-such-if", "rx-gro", true).is_err());
         assert!(set_feature("lo", "no-such-feature", true).is_err());
+        assert!(set_in_tables("lo", "no-such-feature", true).is_err());
+    }
+
+    #[test]
+    fn an_answer_tells_what_can_be_changed_what_is_asked_for_and_what_is_on() {
+        let bit = |name: &str, value: &[u8]| nest(BIT, &[text(BIT_NAME, name), value.to_vec()].concat());
+        let set = |kind: u16, bits: &[Vec<u8>]| nest(kind, &nest(SET_BITS, &bits.concat()));
+        let yes = attribute(BIT_VALUE, &[]);
+        let answer = [
+            set(HARDWARE, &[bit("rx-gro", &yes), bit("tx-lockless", &[])]),
+            set(WANTED, &[bit("rx-gro", &[])]),
+            set(ACTIVE, &[bit("tx-lockless", &[])]),
+        ];
+        let found = of_answer(&answer.concat());
+        let [gro, lockless] = &found[..] else { panic!("{found:?}") };
+        assert!(gro.can_change && gro.is_requested && !gro.is_active, "{gro:?}");
+        assert!(!lockless.can_change && !lockless.is_requested && lockless.is_active, "{lockless:?}");
+        assert_eq!(of_answer(&[]), []);
+    }
+
+    #[test]
+    fn messages_and_tables_tell_of_the_same_features() {
+        let by_name = |mut features: Vec<Feature>| {
+            features.sort_by(|a, b| a.name.cmp(&b.name));
+            features
+        };
+        assert_eq!(by_name(features("lo").unwrap()), by_name(of_tables("lo").unwrap()));
     }
 }

@@ -1,24 +1,24 @@
-use super::command::Command;
+use super::features::features;
 
-/// The questions of which the answer is one number, 0 or 1: a struct ethtool_value.
-const OFFLOADS: &[(&str, u32)] = &[
-    ("rx-checksum", 0x14),    // ETHTOOL_GRXCSUM
-    ("tx-checksum", 0x16),    // ETHTOOL_GTXCSUM
-    ("scatter-gather", 0x18), // ETHTOOL_GSG
-    ("tso", 0x1e),            // ETHTOOL_GTSO
-    ("gso", 0x23),            // ETHTOOL_GGSO
-    ("gro", 0x2b),            // ETHTOOL_GGRO
+/// What ethtool(8) calls an offload, and whether a feature is one of those of which any makes it so.
+type Offload = (&'static str, fn(&str) -> bool);
+
+const OFFLOADS: &[Offload] = &[
+    ("rx-checksum", |feature| feature == "rx-checksum"),
+    ("tx-checksum", |feature| feature.starts_with("tx-checksum-")),
+    ("scatter-gather", |feature| feature.starts_with("tx-scatter-gather")),
+    ("tso", |feature| feature.starts_with("tx-tcp") && feature.ends_with("-segmentation")),
+    ("gso", |feature| feature == "tx-generic-segmentation"),
+    ("gro", |feature| feature == "rx-gro"),
 ];
 
-/// Names of offloads and whether they are on, as far as the interface reports them. Empty if there is no such interface.
+/// Names of offloads and whether they are on. Empty if there is no such interface.
 pub fn offloads(interface: &str) -> Vec<(&'static str, bool)> {
-    OFFLOADS.iter().filter_map(|(name, command)| Some((*name, ask(interface, *command)? != 0))).collect()
-}
-
-fn ask(interface: &str, command: u32) -> Option<u32> {
-    let mut value = [command, 0];
-    Command(&mut value).send(interface).ok()?;
-    Some(value[1])
+    let Ok(features) = features(interface) else { return Vec::new() };
+    let is_on = |makes_it_so: fn(&str) -> bool| {
+        features.iter().any(|feature| feature.is_active && makes_it_so(&feature.name))
+    };
+    OFFLOADS.iter().map(|&(name, makes_it_so)| (name, is_on(makes_it_so))).collect()
 }
 
 #[cfg(test)]
@@ -31,5 +31,22 @@ mod tests {
         assert!(found.is_empty() || found.iter().any(|(name, _)| *name == "gso"), "{found:?}");
         assert!(offloads("no-such-if").is_empty());
         assert!(offloads("a-name-that-is-too-long").is_empty());
+    }
+
+    #[test]
+    fn an_offload_is_on_with_any_of_its_features() {
+        let of = |feature: &str| -> Vec<&str> {
+            OFFLOADS.iter().filter(|(_, makes_it_so)| makes_it_so(feature)).map(|(name, _)| *name).collect()
+        };
+        for (feature, offload) in [
+            ("tx-checksum-ip-generic", "tx-checksum"),
+            ("tx-scatter-gather-fraglist", "scatter-gather"),
+            ("tx-tcp6-segmentation", "tso"),
+            ("tx-generic-segmentation", "gso"),
+            ("rx-gro", "gro"),
+        ] {
+            assert_eq!(of(feature), [offload]);
+        }
+        assert!(["rx-gro-hw", "tx-udp-segmentation", "rx-all"].iter().all(|feature| of(feature).is_empty()));
     }
 }

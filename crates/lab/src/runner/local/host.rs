@@ -90,9 +90,11 @@ fn why_not_as_before(undone: &Undone) -> Option<String> {
         }
         Undone::OfRun { key, pid } => Some(format!("{key} belongs to the run of process {pid}")),
         Undone::Failed { key, why } => Some(format!("{key} could not be set back: {why}")),
-        Undone::Restored { .. } | Undone::AsBefore { .. } | Undone::PassedOn { .. } | Undone::Gone { .. } => {
-            None
-        }
+        Undone::PassedOn { key, found } => Some(format!(
+            "`pitot host apply` has changed {key} during the run, which had found {found:?}: it was left alone, and `pitot host \
+             undo` sets that back"
+        )),
+        Undone::Restored { .. } | Undone::AsBefore { .. } | Undone::Gone { .. } => None,
     }
 }
 

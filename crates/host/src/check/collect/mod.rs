@@ -1,6 +1,7 @@
 //! The facts of this machine.
 
-use pitot_sys::ethtool;
+mod groups;
+mod nic;
 
 use super::facts::Facts;
 use crate::machine::Machine;
@@ -22,18 +23,21 @@ impl Facts {
         counters(&mut facts, machine);
         cpus(&mut facts, machine);
         memory(&mut facts, machine);
-        groups(&mut facts, machine);
+        groups::collect(&mut facts, machine);
         disks(&mut facts, machine);
         facts.add("kernel.build", machine.read("/proc/version"));
         facts.add("kernel.preempt", preemption(machine));
         facts.add("clocksource", machine.read(&format!("{CLOCK}/current_clocksource")));
         facts.add("clocksources", machine.read(&format!("{CLOCK}/available_clocksource")));
-        facts.add("time.synchronised", pitot_sys::clock::is_synchronised().map(|yes| yes.to_string()));
-        let nics: Vec<String> = machine.nics().into_iter().filter(|nic| is_up(machine, nic)).collect();
-        for name in &nics {
-            nic(&mut facts, machine, name);
+        match pitot_sys::ring::probe() {
+            Ok(_) => facts.add("io-uring.works", Some("true".to_owned())),
+            Err(unavailable) => {
+                facts.add("io-uring.refused", Some(unavailable.cause));
+                facts.add("io-uring.cure", Some(unavailable.cure));
+            }
         }
-        facts.add("nics", Some(nics.join(" ")));
+        facts.add("time.synchronised", pitot_sys::clock::is_synchronised().map(|yes| yes.to_string()));
+        nic::collect(&mut facts, machine);
         facts
     }
 }
@@ -170,92 +174,6 @@ fn memory(facts: &mut Facts, machine: &Machine) {
     facts.add("ksm.run", machine.read("/sys/kernel/mm/ksm/run"));
 }
 
-/// The group of this process and those above it: the tightest limit counts.
-fn groups(facts: &mut Facts, machine: &Machine) {
-    let number = |file: String| machine.read(&file).and_then(|text| text.parse::<u64>().ok());
-    let mut quota: Option<(u64, u64)> = None;
-    let mut throttled: Option<u64> = None;
-    let of_cpu = groups_of(machine, "cpu");
-    for group in &of_cpu {
-        let of_v2 = machine.read(&format!("{group}/cpu.max")).and_then(|text| {
-            let (quota, period) = text.split_once(' ')?;
-            Some((quota.parse().ok()?, period.parse().ok()?))
-        });
-        let of_v1 = || {
-            let file = |name: &str| number(format!("{group}/{name}"));
-            Some((file("cpu.cfs_quota_us")?, file("cpu.cfs_period_us")?))
-        };
-        let tightest = [quota, of_v2.or_else(of_v1)].into_iter().flatten();
-        quota = tightest.min_by(|a, b| (a.0 * b.1).cmp(&(b.0 * a.1)));
-        let stat = machine.read(&format!("{group}/cpu.stat")).unwrap_or_default();
-        let periods = stat.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok());
-        throttled = throttled.max(periods);
-    }
-    let text = quota.map_or_else(|| "max".to_owned(), |(quota, period)| format!("{quota} {period}"));
-    facts.add("group.cpu-quota", (!of_cpu.is_empty()).then_some(text));
-    facts.add("group.throttled", throttled.map(|periods| periods.to_string()));
-
-    let of_pids = groups_of(machine, "pids");
-    let free = of_pids.iter().filter_map(|group| {
-        let (most, used) = (number(format!("{group}/pids.max"))?, number(format!("{group}/pids.current"))?);
-        Some(most.saturating_sub(used))
-    });
-    let text = free.min().map_or_else(|| "max".to_owned(), |free| free.to_string());
-    facts.add("group.pids-free", (!of_pids.is_empty()).then_some(text));
-
-    let of_memory = groups_of(machine, "memory");
-    let limits = of_memory.iter().filter_map(|group| {
-        let either =
-            |v2: &str, v1: &str| number(format!("{group}/{v2}")).or_else(|| number(format!("{group}/{v1}")));
-        let most = either("memory.max", "memory.limit_in_bytes").filter(|bytes| *bytes < NO_LIMIT)?;
-        let used = either("memory.current", "memory.usage_in_bytes")?;
-        let stat = machine.read(&format!("{group}/memory.stat")).unwrap_or_default();
-        // Of what is used, the page cache can be had back.
-        let cached: u64 = ["active_file ", "inactive_file "]
-            .iter()
-            .filter_map(|name| stat.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok()))
-            .sum();
-        Some((most.saturating_sub(used.saturating_sub(cached)), most))
-    });
-    let text = limits.min().map_or_else(|| "max".to_owned(), |(free, most)| format!("{free} {most}"));
-    facts.add("group.memory", (!of_memory.is_empty()).then_some(text));
-}
-
-/// Version 1 of control groups shows no limit on memory as a very large one.
-const NO_LIMIT: u64 = 1 << 60;
-
-/// The directories of the control group of this process, and of those above it, in which a controller has its files.
-fn groups_of(machine: &Machine, controller: &str) -> Vec<String> {
-    let memberships = machine.read("/proc/self/cgroup").unwrap_or_default();
-    let mut groups = Vec::new();
-    for line in memberships.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
-        let mounts = match controllers {
-            "" => ["/sys/fs/cgroup".to_owned(), "/sys/fs/cgroup/unified".to_owned()],
-            list if list.split(',').any(|name| name == controller) => {
-                [format!("/sys/fs/cgroup/{controller}"), format!("/sys/fs/cgroup/{list}")]
-            }
-            _ => continue,
-        };
-        for mount in &mounts {
-            let mut group = path.trim_end_matches('/');
-            loop {
-                let directory = format!("{mount}{group}");
-                if machine.path(&format!("{directory}/cgroup.procs")).exists() && !groups.contains(&directory)
-                {
-                    groups.push(directory);
-                }
-                match group.rfind('/') {
-                    Some(end) => group = &group[..end],
-                    None => break,
-                }
-            }
-        }
-    }
-    groups
-}
-
 fn disks(facts: &mut Facts, machine: &Machine) {
     let disks = machine.disks();
     for disk in &disks {
@@ -290,51 +208,4 @@ fn preemption(machine: &Machine) -> Option<String> {
     chosen.or_else(|| {
         Some(built.iter().find(|word| build.contains(*word)).map_or("none", |word| word).to_lowercase())
     })
-}
-
-fn is_up(machine: &Machine, nic: &str) -> bool {
-    machine.read(&format!("/sys/class/net/{nic}/operstate")).is_none_or(|state| state != "down")
-}
-
-fn nic(facts: &mut Facts, machine: &Machine, nic: &str) {
-    let mut add = |name: &str, value: Option<String>| facts.add(format!("nic.{nic}.{name}"), value);
-    for field in ethtool::FIELDS {
-        add(field.name, field.read(nic).ok().map(|n| n.to_string()));
-        add(&format!("{}.max", field.name), field.max(nic).map(|n| n.to_string()));
-    }
-    for (name, on) in ethtool::offloads(nic) {
-        add(name, Some(if on { "on" } else { "off" }.to_owned()));
-    }
-    for word in ["gro", "gso", "tso", "sg", "rx-checksum"] {
-        let is_fixed = setting::expand(machine, &format!("nic.{nic}.{word}"), "on").is_err();
-        add(&format!("{word}.fixed"), is_fixed.then(|| "true".to_owned()));
-    }
-    let queues = machine.names(&format!("/sys/class/net/{nic}/queues"));
-    for (word, prefix) in [("rps-cpus", "rx-"), ("xps-cpus", "tx-")] {
-        let of_kind: Vec<_> = queues.iter().filter(|queue| queue.starts_with(prefix)).collect();
-        add(&format!("{prefix}count"), Some(of_kind.len().to_string()).filter(|_| !queues.is_empty()));
-        let mut values: Vec<String> = of_kind
-            .iter()
-            .filter_map(|queue| {
-                let key = format!("nic.{nic}.{queue}.{word}");
-                setting::of(&key)?.read(machine, &key).ok()
-            })
-            .collect();
-        values.dedup();
-        add(word, Some(values.join(" ")).filter(|joined| !joined.is_empty()));
-    }
-    let affinities: Vec<String> = setting::interrupts_of(machine, nic)
-        .iter()
-        .filter_map(|irq| machine.read(&format!("/proc/irq/{irq}/effective_affinity_list")))
-        .collect();
-    add("irq-cpus", Some(affinities.join(" ")).filter(|joined| !joined.is_empty()));
-    for file in ["rx_packets", "rx_dropped", "rx_missed_errors", "rx_fifo_errors", "tx_dropped"] {
-        add(file, machine.read(&format!("/sys/class/net/{nic}/statistics/{file}")));
-    }
-    for file in ["speed", "duplex", "tx_queue_len", "mtu"] {
-        add(
-            file,
-            machine.read(&format!("/sys/class/net/{nic}/{file}")).filter(|v| v != "-1" && v != "unknown"),
-        );
-    }
 }
