@@ -4,6 +4,7 @@ mod faults;
 mod hangs;
 mod kept;
 mod leaks;
+mod restarts;
 mod runs;
 mod server;
 

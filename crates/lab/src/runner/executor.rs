@@ -72,6 +72,11 @@ pub(super) trait Executor {
     /// Waits until a program prints a line or closes a stream, for at most `timeout`. `None` for anything but a line.
     fn wait(&mut self, timeout: Duration) -> Option<Line>;
 
+    /// Lets time pass. What programs print meanwhile is kept for [`wait`](Self::wait).
+    fn pause(&mut self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
     /// How a program ended; `None` while it runs, or if it was not started.
     fn ending(&mut self, role: Role) -> Option<Ending>;
 
@@ -88,6 +93,11 @@ pub(super) trait Executor {
 
     /// Whether a new connection to `address` that sends `send` receives something that contains `expect`.
     fn answers(&mut self, address: &str, send: &str, expect: &str) -> bool;
+
+    /// The same without waiting for the answer: false while it is not there, and then the next call asks for the same.
+    fn has_answered(&mut self, address: &str, send: &str, expect: &str) -> bool {
+        self.answers(address, send, expect)
+    }
 
     /// Takes a sample of the machine and of the programs.
     fn sample(&mut self, extent: Extent);

@@ -290,6 +290,10 @@ impl Executor for Fake {
         None
     }
 
+    fn pause(&mut self, time: Duration) {
+        self.world.borrow_mut().now.0 += time.as_nanos() as u64;
+    }
+
     fn ending(&mut self, role: Role) -> Option<Ending> {
         let now = self.time();
         self.program(role)?.ending(now)

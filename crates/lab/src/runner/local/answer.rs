@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use super::CONNECT_TIMEOUT;
@@ -50,6 +51,37 @@ pub(super) fn contains(address: &str, send: &str, expect: &str) -> bool {
     }
 }
 
+/// A question that a thread asks, for those who do not wait for the answer.
+#[derive(Debug, Default)]
+pub(super) struct Question(Option<Receiver<bool>>);
+
+impl Question {
+    /// Whether the answer has come and contains `expect`. False while there is none; one that is wrong is asked for again
+    /// at the next call.
+    pub(super) fn is_answered(&mut self, address: &str, send: &str, expect: &str) -> bool {
+        let answer = self.0.take().unwrap_or_else(|| ask(address, send, expect));
+        match answer.try_recv() {
+            Ok(is_right) => is_right,
+            Err(TryRecvError::Empty) => {
+                self.0 = Some(answer);
+                false
+            }
+            Err(TryRecvError::Disconnected) => false,
+        }
+    }
+}
+
+/// Asks in a thread, which ends with the answer or its time.
+fn ask(address: &str, send: &str, expect: &str) -> Receiver<bool> {
+    let [address, send, expect] = [address, send, expect].map(str::to_owned);
+    let (tell, answer) = channel();
+    std::thread::spawn(move || {
+        // Nobody listens any more if the server was started again.
+        let _ = tell.send(contains(&address, &send, &expect));
+    });
+    answer
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
@@ -80,5 +112,23 @@ mod tests {
         // A port that only accepts.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         assert!(!contains(&listener.local_addr().unwrap().to_string(), "PING\r\n", "+PONG"));
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_is_there_later_and_nobody_waits_for_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut question = Question::default();
+        let mut is_answered = || question.is_answered(&address, "PING\r\n", "+PONG");
+        // Nobody takes the connection yet, so that no answer can have come.
+        assert!(!is_answered());
+        let (mut stream, _) = listener.accept().unwrap();
+        assert!(!is_answered());
+        stream.write_all(b"+PONG\r\n").unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !is_answered() {
+            assert!(Instant::now() < deadline, "the answer never came");
+            std::thread::yield_now();
+        }
     }
 }

@@ -20,6 +20,7 @@ use pitot_meter::{Nanos, now};
 use pitot_sys::processes;
 use pitot_sys::spawn::{self, Stop};
 
+use answer::Question;
 use cpu_account::{Clocks, CpuAccount, Hierarchy};
 pub use guardian::Guardian;
 use host::HostChanges;
@@ -109,6 +110,7 @@ impl Machine for ThisMachine<'_> {
             measured: None,
             throttled_before: 0,
             steal: StealReader::open(),
+            question: Question::default(),
             events,
             receiver,
         })
@@ -142,6 +144,8 @@ struct Local<'m> {
     measured: Option<Role>,
     throttled_before: u64,
     steal: StealReader,
+    /// What a server is asked whose answer nobody waits for.
+    question: Question,
     events: Sender<Event>,
     receiver: Receiver<Event>,
 }
@@ -244,6 +248,8 @@ impl Executor for Local<'_> {
         let command = &self.aimed(command);
         if command.role == Role::Server {
             self.clear_away_server();
+            // What an earlier server answers is not its answer.
+            self.question = Question::default();
         }
         self.forget_ended(command.role);
         let process = Process::start(command, &self.dir, marks, members, &self.events)?;
@@ -308,6 +314,10 @@ impl Executor for Local<'_> {
 
     fn answers(&mut self, address: &str, send: &str, expect: &str) -> bool {
         answer::contains(address, send, expect)
+    }
+
+    fn has_answered(&mut self, address: &str, send: &str, expect: &str) -> bool {
+        self.question.is_answered(address, send, expect)
     }
 
     fn sample(&mut self, extent: Extent) {
