@@ -172,7 +172,7 @@ impl Soak {
     fn carry_out(&self, output: PathBuf, resumed: Option<resume::Resumed>) -> Result<ExitCode, Failure> {
         // Before anything starts a thread: the guardian is a fork of this process.
         let guardian = run::guardian()?;
-        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
+        let signals = SignalFd::new(&Signal::that_end()).map_err(|e| {
             Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
         })?;
         let stopped = std::cell::Cell::new(false);
@@ -205,7 +205,7 @@ impl Soak {
                 })?,
             };
             let settings = self.settings(&target, &info, resumed.as_ref(), &cpus, &stop);
-            let mut view = view::View::new(&info.title, &output);
+            let mut view = view::View::new(&pitot, &info.title, &output);
             let ran = pitot_soak::run::run(&ground, file, orders, settings, &mut |status| view.show(status));
             if ran.is_err() && resumed.is_none() {
                 remove_if_empty(&output);

@@ -1,8 +1,8 @@
 //! Fourteen days of a soak in some minutes: how large its file becomes, and how much memory the lab needs.
 //!
 //! `cargo run --release -p pitot-soak --example fourteen_days [FILE]`: three servers with two loads each, all figures every ten
-//! seconds, response times of eight recorded shapes, a fault of each server every hour, and as many events of four kinds as a soak lets
-//! through, with as much evidence as it keeps. The clock is simulated; the file is the real one. Each interval is synchronised as in
+//! seconds, response times of eight recorded shapes, a fault of each server every hour, a request of each load that is lost every second,
+//! and as many events of four kinds as a soak lets through, with as much evidence as it keeps. The clock is simulated; the file is the real one. Each interval is synchronised as in
 //! a real soak: a file in /dev/shm is written faster. The exit code is 1 if the file is larger than 200 MB.
 
 use std::path::PathBuf;
@@ -12,7 +12,9 @@ use pitot_meter::{Histogram, Nanos, Random};
 use pitot_soak::events::{EVIDENCE_BYTES, REFILL_S};
 use pitot_soak::figure::FIGURES;
 use pitot_soak::file::Moment;
-use pitot_soak::record::{Event, EventKind, Fault, Info, Interval, Load, Sample, State, Subject, Totals};
+use pitot_soak::record::{
+    Event, EventKind, Fault, Info, Interval, Load, Loss, SECOND_S, Sample, State, Subject, Totals,
+};
 use pitot_soak::{Soak, SoakFile};
 
 const DAYS: u32 = 14;
@@ -26,6 +28,8 @@ const SHAPES: u64 = 8;
 const KINDS: [EventKind; 4] =
     [EventKind::ServerEnded, EventKind::ServerRestarted, EventKind::LoadEnded, EventKind::HangSilent];
 const FAULT_INTERVAL_S: u32 = 3600;
+/// Requests that are lost of those acknowledged in a fault, which is over at once: one a second of each load, for a minute.
+const LOST_IN_FAULT: u64 = 60 * LOADS as u64 / SUBJECTS as u64;
 /// What it must fit into.
 const LIMIT_BYTES: u64 = 200_000_000;
 
@@ -37,6 +41,13 @@ fn recorded(seed: u64) -> String {
         times.record(Nanos((80_000.0 * (1.0 + tail + 0.2 * random.unit())) as u64));
     }
     times.encode()
+}
+
+/// What is lost of each load in the seconds of an interval.
+fn losses(second: u32) -> Vec<Loss> {
+    let lost =
+        |load: i64, second: u32| Loss { load, at_s: f64::from(second), length_s: SECOND_S, lost: 1, torn: 0 };
+    (second..second + INTERVAL_S).flat_map(|second| (1..=LOADS).map(move |load| lost(load, second))).collect()
 }
 
 /// `VmHWM` and `VmRSS`: the most that this process has held, and what it holds, MiB.
@@ -118,6 +129,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         file.write(&Moment {
             now_s: start_s + length_s,
             events: if is_time(REFILL_S as u32) { events(start_s) } else { Vec::new() },
+            losses: losses(second),
             faults: if is_time(FAULT_INTERVAL_S) { faults(start_s) } else { Vec::new() },
             intervals: intervals.collect(),
             totals: (1..=LOADS).map(|load| (load, totals.clone())).collect(),
@@ -140,6 +152,12 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let counted: u64 = soak.intervals.iter().map(|interval| interval.completed).sum();
     let expected = LOADS as u64 * REPLIES * u64::from(DAYS * 86_400 / INTERVAL_S);
     println!("{} intervals; {counted} replies of {expected} in them", soak.intervals.len());
+    let lost: u64 = soak.losses.iter().map(|loss| loss.lost).sum();
+    let all_lost = LOADS as u64 * u64::from(DAYS * 86_400);
+    // Of the last hour the report counts them itself.
+    let mut old = soak.faults.iter().filter(|fault| fault.at_s < f64::from(DAYS * 86_400) - 7200.0);
+    let is_known = old.all(|fault| fault.lost == LOST_IN_FAULT);
+    println!("{} stretches in which something was lost; {lost} lost of {all_lost}", soak.losses.len());
     let size = std::fs::metadata(&path)?.len();
     println!(
         "{}: {:.1} MB, {} events, {} faults",
@@ -148,8 +166,8 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         soak.events.len(),
         soak.faults.len()
     );
-    if size > LIMIT_BYTES || counted != expected {
-        eprintln!("it must be at most {} MB, and hold every reply", LIMIT_BYTES / 1_000_000);
+    if size > LIMIT_BYTES || counted != expected || lost != all_lost || !is_known {
+        eprintln!("it must be at most {} MB, and hold every reply and loss", LIMIT_BYTES / 1_000_000);
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use pitot_lab::kept::each_copy;
 use pitot_results::receipts::{Kept, Receipts};
 
-use crate::record::Loss;
+use crate::record::{Loss, SECOND_S};
 
 /// An upload that was acknowledged is a file, at once; the load tells of it a second later.
 const UPLOAD_GRACE_S: f64 = 2.0;
@@ -157,7 +157,15 @@ impl Looked {
                 loss.lost += 1;
                 loss.torn += torn;
             }
-            None => self.losses.push(Loss { load: told.load, at_s: told.at_s, lost: 1, torn }),
+            None => {
+                self.losses.push(Loss {
+                    load: told.load,
+                    at_s: told.at_s,
+                    length_s: SECOND_S,
+                    lost: 1,
+                    torn,
+                });
+            }
         }
     }
 }
@@ -198,10 +206,10 @@ mod tests {
         // It comes late, and in time.
         fs::write(path(dir, 3), "whole").unwrap();
         let looked = watch.look(dir, 12.5, false).unwrap();
-        assert_eq!(looked.losses, [Loss { load: 7, at_s: 10.0, lost: 1, torn: 1 }]);
+        assert_eq!(looked.losses, [Loss { load: 7, at_s: 10.0, length_s: 1.0, lost: 1, torn: 1 }]);
         assert_eq!(looked.names, [format!("{CONNECTION}-0000000002 (there, not whole)")]);
         let last = watch.look(dir, 12.6, true).unwrap();
-        assert_eq!(last.losses, [Loss { load: 7, at_s: 11.0, lost: 1, torn: 0 }]);
+        assert_eq!(last.losses, [Loss { load: 7, at_s: 11.0, length_s: 1.0, lost: 1, torn: 0 }]);
         assert_eq!(watch.look(dir, 100.0, true).unwrap(), Looked::default());
     }
 

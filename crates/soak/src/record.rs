@@ -4,6 +4,11 @@ use pitot_lab::fault::Effect;
 use pitot_results::receipts::Kept;
 use serde::{Deserialize, Serialize};
 
+/// What is lost is known by the second of its acknowledgement, for a while.
+pub const SECOND_S: f64 = 1.0;
+/// What is lost so long after a fault still belongs to it, seconds.
+const LOST_AFTER_S: f64 = 60.0;
+
 /// A whole soak, as far as it has come.
 #[derive(Clone, Debug, Default)]
 pub struct Soak {
@@ -192,14 +197,16 @@ pub struct Sample {
     pub max: f64,
 }
 
-/// Requests of one second that a server had acknowledged and did not keep.
+/// Requests of one second, or of a longer stretch that is long ago, that a server had acknowledged and did not keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Loss {
     /// The load whose requests they were.
     pub load: i64,
-    /// The begin of the second in which they were acknowledged, seconds since the soak began.
+    /// The begin of the stretch in which they were acknowledged, seconds since the soak began.
     pub at_s: f64,
+    /// Its length: [`SECOND_S`], or more.
+    pub length_s: f64,
     /// How many are not there, or not whole.
     pub lost: u64,
     /// How many of them are there and not whole.
@@ -293,6 +300,18 @@ pub struct Fault {
     pub server_died: bool,
     /// What the clients saw of it, once that is known. Never, if the lab was killed before.
     pub effect: Option<Effect>,
+    /// Requests that were acknowledged in it and are lost, as far as the seconds of these are not known any more
+    /// ([`loss_stretch`](Self::loss_stretch)).
+    pub lost: u64,
+}
+
+impl Fault {
+    /// What is lost of which seconds belongs to it: of those that end after the first of these times and not after the second. The
+    /// next fault of the server begins at `next_s`.
+    pub fn loss_stretch(&self, next_s: Option<f64>) -> (f64, f64) {
+        let over_s = self.until_s.map_or(f64::MAX, |until_s| until_s + LOST_AFTER_S);
+        (self.at_s, next_s.unwrap_or(f64::MAX).min(over_s).max(self.at_s + SECOND_S))
+    }
 }
 
 impl EventKind {
@@ -306,9 +325,19 @@ impl EventKind {
         serde_json::from_value(word.into()).ok()
     }
 
+    /// Those that begin and are told once more when they are over.
+    pub const WITH_END: [EventKind; 6] = [
+        EventKind::HangSilent,
+        EventKind::HangNotAccepting,
+        EventKind::HangStopped,
+        EventKind::HangNoReplies,
+        EventKind::LoadUnanswered,
+        EventKind::Neighbours,
+    ];
+
     /// Whether one that begins is told once more when it is over.
     pub fn has_end(self) -> bool {
-        self.is_hang() || matches!(self, EventKind::LoadUnanswered | EventKind::Neighbours)
+        EventKind::WITH_END.contains(&self)
     }
 
     /// Whether it is an outage of a server.

@@ -109,6 +109,7 @@ impl Resumed {
         let moment = Written { now_s: self.offset_s, events: vec![gap], ..Written::default() };
         file.write(&moment).map_err(unwritable)?;
         file.end_faults(self.reached_s).map_err(unwritable)?;
+        file.end_events(self.reached_s).map_err(unwritable)?;
         Ok(file)
     }
 }

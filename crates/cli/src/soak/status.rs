@@ -13,6 +13,9 @@ pub(super) struct Status {
     /// The file of the soak, which may be running.
     #[arg(value_name = "FILE.pitot")]
     file: PathBuf,
+    /// Only the figures that drift, in a line each.
+    #[arg(long)]
+    drifts: bool,
 }
 
 impl Status {
@@ -23,7 +26,11 @@ impl Status {
                 "name the file of a soak (`pitot soak -o FILE`)",
             )
         })?;
-        crate::report::print(&pitot_report::soak::status(&soak))?;
+        let text: String = match self.drifts {
+            true => pitot_report::soak::declared(&soak).iter().map(|line| format!("{line}\n")).collect(),
+            false => pitot_report::soak::status(&soak),
+        };
+        crate::report::print(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -3,12 +3,12 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use pitot_meter::units::{self, counted, grouped};
 use pitot_results::stderr;
-use pitot_soak::Soak;
 use pitot_soak::run::{LoadStatus, ServerStatus, Status};
 
 /// The columns and rows of a terminal that does not say how many it has.
@@ -27,6 +27,8 @@ pub(super) struct View {
 
 /// What drifts so far, which takes a while to find out.
 struct Drifts {
+    /// The path of this program.
+    pitot: String,
     path: PathBuf,
     known: Vec<String>,
     /// Those of a thread that is finding out, and how long it took.
@@ -35,9 +37,10 @@ struct Drifts {
 }
 
 impl View {
-    pub(super) fn new(title: &str, file: &Path) -> View {
+    pub(super) fn new(pitot: &str, title: &str, file: &Path) -> View {
         stderr::line(title);
         let drifts = Drifts {
+            pitot: pitot.to_owned(),
             path: file.to_owned(),
             known: Vec::new(),
             coming: None,
@@ -66,7 +69,7 @@ impl View {
 }
 
 impl Drifts {
-    /// Takes what was found out, and has it found out again in its time, by a thread: nobody is to wait for it.
+    /// Takes what was found out, and has it found out again in its time: nobody is to wait for it.
     fn turn(&mut self) {
         if let Some(coming) = &self.coming {
             match coming.try_recv() {
@@ -82,15 +85,23 @@ impl Drifts {
             }
         } else if Instant::now() >= self.next {
             let (found, coming) = channel();
-            let path = self.path.clone();
+            let (pitot, path) = (self.pitot.clone(), self.path.clone());
             std::thread::spawn(move || {
                 let begun = Instant::now();
-                let known = Soak::open(&path).map(|soak| pitot_report::soak::declared(&soak));
-                let _ = found.send((known.unwrap_or_default(), begun.elapsed()));
+                let known = ask(&pitot, &path);
+                let _ = found.send((known, begun.elapsed()));
             });
             self.coming = Some(coming);
         }
     }
+}
+
+/// Has another process read the file: after two weeks that needs much memory, and this one is to need no more than on the first day.
+fn ask(pitot: &str, file: &Path) -> Vec<String> {
+    let mut command = Command::new(pitot);
+    command.args(["soak", "status", "--drifts"]).arg(file).stdin(Stdio::null()).stderr(Stdio::null());
+    let printed = command.output().map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&printed).lines().map(str::to_owned).collect()
 }
 
 /// The lines of a screen, none of which is as long as it is wide.

@@ -10,7 +10,7 @@ use pitot_soak::record::{Event, EventKind};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 
 use super::server::start;
-use super::{Running, TIMEOUT, children, signal, until};
+use super::{Running, TIMEOUT, children, signal, together, until};
 
 /// A soak that goes on until the test or a hang ends it.
 fn soak(dir: &Path, arguments: &[&str]) -> Command {
@@ -55,6 +55,14 @@ fn hang(soak: &Soak) -> &Event {
 }
 
 #[test]
+fn each_kind_of_hang_is_told_as_what_it_is() {
+    together(&[
+        ("stopped", a_server_that_is_stopped_is_told_and_the_soak_goes_on_when_it_does),
+        ("silent", a_server_that_takes_connections_and_answers_nothing_is_told),
+        ("not accepting", a_server_whose_listen_queue_is_full_is_told),
+    ]);
+}
+
 fn a_server_that_is_stopped_is_told_and_the_soak_goes_on_when_it_does() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.pitot");
@@ -78,7 +86,6 @@ fn a_server_that_is_stopped_is_told_and_the_soak_goes_on_when_it_does() {
     hang(&Soak::open(&path).unwrap());
 }
 
-#[test]
 fn a_server_that_takes_connections_and_answers_nothing_is_told() {
     let (server, address) = start("silent");
     let port = address.rsplit_once(':').unwrap().1.parse().unwrap();
@@ -125,7 +132,6 @@ fn a_load_that_alone_gets_no_replies_is_told_by_its_name() {
     drop(silent);
 }
 
-#[test]
 fn a_server_whose_listen_queue_is_full_is_told() {
     // Room for one connection, and the kernel lets in one more.
     let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();

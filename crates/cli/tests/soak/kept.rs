@@ -7,7 +7,7 @@ use pitot_soak::record::{EventKind, Totals};
 use serde_json::Value;
 
 use super::server::forgetful;
-use super::{PITOT, said, soak};
+use super::{PITOT, said, soak, together};
 
 const FAULTS: &str = r#"
 [[faults]]
@@ -18,13 +18,13 @@ for = "100ms"
 [[faults]]
 kind = "stop"
 process = "all"
-at = "3s"
+at = "2500ms"
 for = "200ms"
 "#;
 
-/// Runs a soak of five seconds that ends with this code, and returns it with what its terminal showed.
+/// Runs a soak of four seconds that ends with this code, and returns it with what its terminal showed.
 fn run(dir: &Path, plan: &str, code: i32) -> (Soak, String) {
-    std::fs::write(dir.join("p.toml"), format!("title = \"Kept\"\n{plan}[soak]\nfor = \"5s\"\n")).unwrap();
+    std::fs::write(dir.join("p.toml"), format!("title = \"Kept\"\n{plan}[soak]\nfor = \"4s\"\n")).unwrap();
     let arguments = ["p.toml", "--interval", "1s", "-o", "a.pitot"];
     let output = soak(dir, &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(code), "{}", said(&output));
@@ -56,6 +56,14 @@ fn nothing_is_lost(soak: &Soak, said: &str) {
 }
 
 #[test]
+fn what_servers_acknowledge_is_found_and_what_they_forget_is_told() {
+    together(&[
+        ("uploads", uploads_are_found_and_taken_away_in_a_soak_with_faults),
+        ("mail", mail_is_found_in_its_maildir),
+        ("forgotten", what_a_server_forgets_is_told_when_it_was_acknowledged),
+    ]);
+}
+
 fn uploads_are_found_and_taken_away_in_a_soak_with_faults() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("kept")).unwrap();
@@ -73,7 +81,6 @@ fn uploads_are_found_and_taken_away_in_a_soak_with_faults() {
     assert!(text.contains(" acknowledged uploads is lost"), "{text}");
 }
 
-#[test]
 fn mail_is_found_in_its_maildir() {
     let dir = tempfile::tempdir().unwrap();
     let plan = format!(
@@ -87,7 +94,6 @@ fn mail_is_found_in_its_maildir() {
     assert!(text.contains(" acknowledged mails is lost"), "{text}");
 }
 
-#[test]
 fn what_a_server_forgets_is_told_when_it_was_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("kept")).unwrap();

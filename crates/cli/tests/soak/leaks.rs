@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use super::server::{LEAK_BYTES, REQUESTS_PER_LEAK, start};
-use super::{PITOT, Running};
+use super::{PITOT, Running, together};
 
 /// Requests a second, which it is asked for whatever else the machine does.
 const RATE: u64 = 200;
@@ -43,6 +43,13 @@ fn find<'a>(drifts: &'a [Value], figure: &str) -> &'a Value {
 }
 
 #[test]
+fn what_leaks_is_told_and_what_stays_is_not() {
+    together(&[
+        ("leaks", memory_descriptors_and_threads_that_are_lost_are_told_with_their_rate),
+        ("stays", descriptors_and_threads_that_stay_are_no_leak),
+    ]);
+}
+
 fn memory_descriptors_and_threads_that_are_lost_are_told_with_their_rate() {
     let (drifts, report) = drifts("leaks");
     let per_hour = (RATE * 3600) as f64;
@@ -61,7 +68,6 @@ fn memory_descriptors_and_threads_that_are_lost_are_told_with_their_rate() {
     assert!(report.contains("leak? the number of descriptors grew"), "{report}");
 }
 
-#[test]
 fn descriptors_and_threads_that_stay_are_no_leak() {
     let (drifts, report) = drifts("nothing");
     for figure in ["descriptors", "threads", "processes"] {

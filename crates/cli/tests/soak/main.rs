@@ -4,6 +4,7 @@ mod faults;
 mod hangs;
 mod kept;
 mod leaks;
+mod restarts;
 mod runs;
 mod server;
 
@@ -34,6 +35,15 @@ fn soak(dir: &Path, arguments: &[&str]) -> Command {
 
 fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Runs parts of a test at the same time that mostly wait. Those that have failed are named.
+fn together(parts: &[(&str, fn())]) {
+    let failed: Vec<&str> = std::thread::scope(|scope| {
+        let running: Vec<_> = parts.iter().map(|(name, part)| (*name, scope.spawn(part))).collect();
+        running.into_iter().filter_map(|(name, part)| part.join().is_err().then_some(name)).collect()
+    });
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
 /// Waits for something.

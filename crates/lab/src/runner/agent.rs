@@ -11,7 +11,7 @@ use pitot_host::{CpuSplit, Fingerprint, memory_total_bytes};
 use pitot_results::Failure;
 use pitot_sys::spawn::Stop;
 
-use super::executor::{Executor, Machine};
+use super::executor::{Executor, Machine, Question};
 use super::hosts::to_reply;
 use super::local::{Guardian, ThisMachine};
 
@@ -135,8 +135,10 @@ fn carry_out(executor: &mut dyn Executor, ask: Ask, pitot: &str) -> Result<Reply
         Ask::Ending(role) => Reply::Ending(executor.ending(role)),
         Ask::IsSuspended(role) => Reply::Flag(executor.is_suspended(role)),
         Ask::Accepts(address) => Reply::Flag(executor.accepts(&address)),
-        Ask::Answers { address, send, expect } => Reply::Flag(executor.answers(&address, &send, &expect)),
-        Ask::Serves { address, path } => Reply::Flag(executor.serves(&address, &path)),
+        Ask::Answers { address, send, expect } => {
+            Reply::Flag(executor.answers(&address, Question::Text { send: &send, expect: &expect }))
+        }
+        Ask::Serves { address, path } => Reply::Flag(executor.answers(&address, Question::Page(&path))),
         Ask::Sample(extent) => {
             executor.sample(extent);
             Reply::Done

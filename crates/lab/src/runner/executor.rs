@@ -44,6 +44,20 @@ pub(super) trait Machine {
     }
 }
 
+/// What a server is asked over a new connection, to see whether it is ready.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Question<'a> {
+    /// Whether what it answers to `send` contains `expect`.
+    Text {
+        /// Nothing is sent to a server that speaks first.
+        send: &'a str,
+        /// What is looked for.
+        expect: &'a str,
+    },
+    /// Whether a request of HTTP for this path is answered with status 200.
+    Page(&'a str),
+}
+
 /// Carries out one repetition at a time.
 pub(super) trait Executor {
     /// `CLOCK_MONOTONIC` of the machine where the programs run, or of the lab where they run on several. All waiting is measured with it.
@@ -72,6 +86,11 @@ pub(super) trait Executor {
     /// Waits until a program prints a line or closes a stream, for at most `timeout`. `None` for anything but a line.
     fn wait(&mut self, timeout: Duration) -> Option<Line>;
 
+    /// Lets time pass. What programs print meanwhile is kept for [`wait`](Self::wait).
+    fn pause(&mut self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
     /// How a program ended; `None` while it runs, or if it was not started.
     fn ending(&mut self, role: Role) -> Option<Ending>;
 
@@ -86,11 +105,13 @@ pub(super) trait Executor {
     /// Whether a connection to `address` can be opened at once.
     fn accepts(&mut self, address: &str) -> bool;
 
-    /// Whether a new connection to `address` that sends `send` receives something that contains `expect`.
-    fn answers(&mut self, address: &str, send: &str, expect: &str) -> bool;
+    /// Whether a new connection to `address` gets the answer that is looked for.
+    fn answers(&mut self, address: &str, question: Question<'_>) -> bool;
 
-    /// Whether a request of HTTP to `address` for `path` is answered with status 200.
-    fn serves(&mut self, address: &str, path: &str) -> bool;
+    /// The same without waiting for the answer: false while it is not there, and then the next call asks for the same.
+    fn has_answered(&mut self, address: &str, question: Question<'_>) -> bool {
+        self.answers(address, question)
+    }
 
     /// Takes a sample of the machine and of the programs.
     fn sample(&mut self, extent: Extent);

@@ -14,7 +14,7 @@ use crate::record::{CpuSample, Sample, TreeSample};
 
 use super::executor::{
     AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output, Place,
-    Role,
+    Question, Role,
 };
 
 /// The answer to a line: after so many milliseconds, these lines.
@@ -290,6 +290,10 @@ impl Executor for Fake {
         None
     }
 
+    fn pause(&mut self, time: Duration) {
+        self.world.borrow_mut().now.0 += time.as_nanos() as u64;
+    }
+
     fn ending(&mut self, role: Role) -> Option<Ending> {
         let now = self.time();
         self.program(role)?.ending(now)
@@ -305,11 +309,7 @@ impl Executor for Fake {
         program.is_some_and(|p| p.script.accepts_from.is_some_and(|from| p.age_ms(now) >= from))
     }
 
-    fn answers(&mut self, address: &str, _: &str, _: &str) -> bool {
-        self.accepts(address)
-    }
-
-    fn serves(&mut self, address: &str, _: &str) -> bool {
+    fn answers(&mut self, address: &str, _: Question<'_>) -> bool {
         self.accepts(address)
     }
 

@@ -18,7 +18,7 @@ use crate::plan::{Cell, Placement, Plan};
 use super::executor::{Account, AddressChoice, Command, Executor, Machine, Role};
 use super::local::{Guardian, ThisMachine};
 use super::repetition::{
-    Abort, Context, FaultNews, Faults, MEASURED_FROM, Shared, lead_through_proxy, start, stop,
+    Abort, Context, FaultNews, Faults, MEASURED_FROM, Readiness, Shared, lead_through_proxy, start, stop,
 };
 
 /// Between two looks whether a program has ended.
@@ -69,8 +69,9 @@ impl<'a> Ground<'a> {
             faults: None,
             helpers_started: 0,
             helper_has_ended: false,
-            is_prepared: false,
             is_up: false,
+            is_away: false,
+            starting: None,
         }
     }
 
@@ -114,30 +115,61 @@ pub struct StandingServer<'g> {
     faults: Option<Faults>,
     helpers_started: usize,
     helper_has_ended: bool,
-    /// Its directory and address are its own.
-    is_prepared: bool,
+    /// It was started, and is not cleared away.
     is_up: bool,
+    /// It has ended by itself, and is not ready again.
+    is_away: bool,
+    /// How far it is when it is started again.
+    starting: Option<Readiness>,
 }
 
 impl StandingServer<'_> {
-    /// Starts it and the helpers of its loads, and waits until they are ready. One that was up before is started at the same
-    /// address and in the same directory, beside the same helpers. The error is a sentence.
+    /// Starts it and the helpers of its loads, and waits until they are ready. The error is a sentence.
     ///
     /// # Errors
     /// If it cannot be started or is not ready in time.
     pub fn start(&mut self) -> Result<(), String> {
-        let number = (!self.is_prepared).then(|| self.ground.number());
+        let number = self.ground.number();
         self.with(|context| {
-            number.map_or(Ok(()), |number| start::prepare(context, number))?;
+            start::prepare(context, number)?;
             start::start_server(context)?;
-            if number.is_none() {
-                return Ok(());
-            }
             start::start_helpers(context)?;
             lead_through_proxy(context)
         })?;
-        (self.is_prepared, self.is_up) = (true, true);
+        self.is_up = true;
         Ok(())
+    }
+
+    /// Starts one again that has ended, at the same address and in the same directory, beside the same helpers; or looks how far it
+    /// is. True once it is ready: it waits for nothing, and is to be called until then. The error is a sentence.
+    ///
+    /// # Errors
+    /// If it cannot be started or is not ready in time. The next call starts it anew.
+    pub fn start_again(&mut self) -> Result<bool, String> {
+        let starting = self.starting.take();
+        let mut left = None;
+        self.with(|context| {
+            let mut readiness = match starting {
+                Some(readiness) => readiness,
+                None => {
+                    // What the last one has printed is no sign of this one.
+                    while context.executor.wait(Duration::ZERO).is_some() {}
+                    start::begin_server(context)?
+                }
+            };
+            match readiness.look(context, Duration::ZERO)? {
+                Some(address) => context.at.address = address,
+                None => left = Some(readiness),
+            }
+            Ok(())
+        })?;
+        (self.is_away, self.starting) = (left.is_some(), left);
+        Ok(!self.is_away)
+    }
+
+    /// Whether it is being started again.
+    pub fn is_starting(&self) -> bool {
+        self.starting.is_some()
     }
 
     /// From now on the faults of the plan are made that are `due`, where times count `at_s` now, seconds.
@@ -145,7 +177,8 @@ impl StandingServer<'_> {
         self.faults = Some(Faults::from_now(due, self.executor.now(), at_s));
     }
 
-    /// Begins faults that are due and ends those that are over. What has come about is added to `news`. The error is a sentence.
+    /// Begins faults that are due and ends those that are over. What has come about is added to `news`. It does not wait for a server that
+    /// a fault starts again, and while one that has ended is not ready again nothing is done to it. The error is a sentence.
     ///
     /// # Errors
     /// If a fault could not be made or taken back, or the server not be started again.
@@ -164,20 +197,19 @@ impl StandingServer<'_> {
         })
     }
 
-    /// Whether what it does now may be the work of a fault.
-    pub fn is_in_fault(&self) -> bool {
-        self.faults.as_ref().is_some_and(Faults::are_under_way)
-    }
-
     fn with_faults(
         &mut self,
         news: &mut Vec<FaultNews>,
         turn: impl FnOnce(&mut Faults, &mut Context<'_>) -> Result<(), Abort>,
     ) -> Result<(), String> {
         let Some(mut faults) = self.faults.take() else { return Ok(()) };
+        faults.server_is_away(self.is_away);
         let done = self.with(|context| turn(&mut faults, context));
-        // What programs print is in their output; as events nobody waits for it, and it would pile up.
-        while self.executor.wait(Duration::ZERO).is_some() {}
+        // What programs print is in their output; as events nobody waits for it, and it would pile up. But a server may say so that
+        // it is ready.
+        if !self.is_starting() && !faults.are_starting_server() {
+            while self.executor.wait(Duration::ZERO).is_some() {}
+        }
         news.extend(faults.news());
         self.faults = Some(faults);
         done
@@ -244,6 +276,12 @@ impl StandingServer<'_> {
     /// How it ended, if it did: `with code 1`, `by signal 9`. One that has died of a fault has not ended: it is started again
     /// when the fault is over.
     pub fn ended(&mut self) -> Option<String> {
+        let ending = self.ending()?;
+        self.is_away = true;
+        Some(ending)
+    }
+
+    fn ending(&mut self) -> Option<String> {
         let ending = self.executor.ending(Role::Server)?.to_string();
         let Some(mut faults) = self.faults.take() else { return Some(ending) };
         let mut is_of_fault = false;
@@ -280,7 +318,7 @@ impl StandingServer<'_> {
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_up) {
             self.executor.finish();
-            (self.is_prepared, self.at, self.helpers_started) = (false, None, 0);
+            (self.at, self.helpers_started) = (None, 0);
         }
     }
 

@@ -10,9 +10,9 @@ use crate::axis::{Axis, Scale};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 
 /// What is drawn together: a title and the figures of one unit.
-const DRAWINGS: [(&str, &[&str]); 11] = [
+const DRAWINGS: [(&str, &[&str]); 13] = [
     ("Rate, replies a second", &["rate"]),
-    ("Response time", &["response-p50", "response-p99"]),
+    ("Response time", &["response-mean", "response-p50", "response-p99"]),
     ("CPU time per request", &["cpu-per-request"]),
     ("CPU utilisation of the server", &["cpu-server"]),
     ("Memory", &["memory-rss", "memory-private", "memory-pss"]),
@@ -20,6 +20,8 @@ const DRAWINGS: [(&str, &[&str]); 11] = [
     ("Threads and processes", &["threads", "processes"]),
     ("Sockets", &["sockets-established", "sockets-close-wait", "sockets-time-wait", "sockets-other"]),
     ("Kernel memory", &["slab"]),
+    ("Page cache and available memory", &["page-cache", "memory-available"]),
+    ("Used disk space", &["disk-used"]),
     ("The machine's CPUs", &["cpu-busy", "neighbours", "steal"]),
     ("Memory of the lab and its loads", &["memory-lab", "memory-loads"]),
 ];
@@ -72,9 +74,9 @@ fn scene(a: &Analysis<'_>, subject: i64, title: &str, series: &[&Series]) -> Sce
     marks.extend(fault_bands(&own_faults, reached_s));
     let judged = a.subjects.iter().filter(|of| of.subject.id == subject).flat_map(|of| &of.drifts);
     let judged = judged.chain(&a.machine_drifts).filter(|judged| series.iter().any(|s| judged.is_of(s)));
-    for at_s in judged.flat_map(|judged| judged.steps()) {
+    for (at_s, label) in judged.flat_map(|judged| judged.changes()) {
         let to = (at_s + reached_s * MOMENT_SHARE).min(reached_s);
-        marks.push(Mark::Stretch { from: at_s, to, label: "step".into(), fault: false });
+        marks.push(Mark::Stretch { from: at_s, to, label: label.into(), fault: false });
     }
     for (index, one) in series.iter().enumerate() {
         let mut label = one.figure.title.trim_start_matches("the ").to_owned();

@@ -49,6 +49,14 @@ pub(super) fn judge(series: &[Series]) -> Vec<Judged> {
     judged
 }
 
+/// A step, or the end of a rise or fall.
+fn word(kind: pitot_drift::Kind) -> &'static str {
+    match kind {
+        pitot_drift::Kind::Step => "step",
+        pitot_drift::Kind::Bend => "bend",
+    }
+}
+
 /// None if there are too few intervals, or if it was 0 all the time.
 fn answer(series: &Series) -> Option<Judged> {
     if series.points.iter().all(|point| point.1 == 0.0) {
@@ -114,10 +122,9 @@ impl Judged {
         }
     }
 
-    /// The figure, and the times at which it stepped.
-    pub(super) fn steps(&self) -> impl Iterator<Item = f64> {
-        let steps = self.drift.changes.iter().filter(|change| change.kind == pitot_drift::Kind::Step);
-        steps.map(|step| step.seconds)
+    /// When it changed, and the word for how.
+    pub(super) fn changes(&self) -> impl Iterator<Item = (f64, &'static str)> {
+        self.drift.changes.iter().map(|change| (change.seconds, word(change.kind)))
     }
 
     /// Whether it is the answer for this series.
@@ -130,10 +137,7 @@ impl Judged {
         let drift = &self.drift;
         let changes = drift.changes.iter().map(|change| {
             json!({
-                "kind": match change.kind {
-                    pitot_drift::Kind::Step => "step",
-                    pitot_drift::Kind::Bend => "bend",
-                },
+                "kind": word(change.kind),
                 "at_s": change.seconds,
                 "between_s": change.between,
                 "size": change.size,
@@ -226,8 +230,7 @@ mod tests {
         assert_eq!(declared(&judged), ["response-p99"]);
         assert!(judged[0].sentence().starts_with("p99 grew "), "{}", judged[0].sentence());
         assert!(!judged[0].is_leak());
-        let steps: Vec<f64> = judged[1].steps().collect();
-        assert!(judged[1].has_changed() && steps.len() == 1, "{steps:?}");
-        assert!((steps[0] - 295.0).abs() <= 10.0, "{steps:?}");
+        let changes: Vec<(f64, &str)> = judged[1].changes().collect();
+        assert!(matches!(changes[..], [(at_s, "step")] if (at_s - 295.0).abs() <= 10.0), "{changes:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pitot_meter::units::grouped;
 use pitot_soak::Soak;
-use pitot_soak::record::Fault;
+use pitot_soak::record::{Fault, SECOND_S};
 use serde_json::{Value, json};
 
 use super::analysis::{Analysis, SubjectFigures};
@@ -14,10 +14,6 @@ use crate::json::errors_of;
 
 /// What was so long before a fault, and so long after it, is compared, seconds.
 const STRETCH_S: f64 = 600.0;
-/// What comes so long after a fault still belongs to it, seconds.
-const AFTER_S: f64 = 60.0;
-/// What is lost is known by the second.
-const SECOND_S: f64 = 1.0;
 /// A reading so close to the begin or the end of a fault is of neither side, seconds.
 const MARGIN_S: f64 = 0.1;
 /// Fewer readings than these say nothing of what is usual.
@@ -79,7 +75,7 @@ struct Losses(BTreeMap<i64, Of>);
 #[derive(Default)]
 struct Of {
     begins: Vec<f64>,
-    /// Seconds, and how much was lost up to the end of each.
+    /// The ends of seconds, and how much was lost up to each.
     lost: Vec<(f64, u64)>,
 }
 
@@ -90,9 +86,10 @@ impl Losses {
             all.entry(fault.subject).or_default().begins.push(fault.at_s);
         }
         let subjects: BTreeMap<i64, i64> = soak.loads.iter().map(|load| (load.id, load.subject)).collect();
-        for loss in &soak.losses {
+        // Of longer stretches each fault knows its own.
+        for loss in soak.losses.iter().filter(|loss| loss.length_s <= SECOND_S) {
             let Some(subject) = subjects.get(&loss.load) else { continue };
-            all.entry(*subject).or_default().lost.push((loss.at_s, loss.lost));
+            all.entry(*subject).or_default().lost.push((loss.at_s + SECOND_S, loss.lost));
         }
         for of in all.values_mut() {
             of.begins.sort_by(f64::total_cmp);
@@ -109,14 +106,12 @@ impl Losses {
     /// How many requests are lost that were acknowledged in the second of a fault or later, before the next one or within a minute
     /// of its end.
     fn in_fault(&self, fault: &Fault) -> u64 {
-        let Some(of) = self.0.get(&fault.subject) else { return 0 };
+        let Some(of) = self.0.get(&fault.subject) else { return fault.lost };
         let next = of.begins.partition_point(|at_s| *at_s <= fault.at_s);
-        let next_s = of.begins.get(next).copied().unwrap_or(f64::MAX);
-        let until_s = next_s.min(fault.until_s.unwrap_or(f64::MAX) + AFTER_S).max(fault.at_s + SECOND_S);
+        let (from_s, until_s) = fault.loss_stretch(of.begins.get(next).copied());
         let up_to = |count: usize| count.checked_sub(1).map_or(0, |last| of.lost[last].1);
-        let before = of.lost.partition_point(|(at_s, _)| *at_s <= fault.at_s - SECOND_S);
-        let all = of.lost.partition_point(|(at_s, _)| at_s + SECOND_S <= until_s);
-        up_to(all).saturating_sub(up_to(before))
+        let ended_by = |time_s: f64| of.lost.partition_point(|(over_s, _)| *over_s <= time_s);
+        fault.lost + up_to(ended_by(until_s)).saturating_sub(up_to(ended_by(from_s)))
     }
 }
 
@@ -198,11 +193,11 @@ mod tests {
             was_made: true,
             ..Fault::default()
         };
-        let loss = |load: i64, at_s: f64, lost: u64| Loss { load, at_s, lost, torn: 0 };
+        let loss = |load: i64, at_s: f64, lost: u64| Loss { load, at_s, length_s: SECOND_S, lost, torn: 0 };
         let loads = [(1, 1), (2, 1), (3, 2)].map(|(id, subject)| Load { id, subject, ..Load::default() });
         let soak = Soak {
             loads: loads.into(),
-            faults: vec![fault(1, 10.0), fault(1, 30.0), fault(2, 10.0)],
+            faults: vec![fault(1, 10.0), fault(1, 30.0), Fault { lost: 100, ..fault(2, 10.0) }],
             // Long before, in its second, after it, in the second in which the next one begins, and long after.
             losses: vec![
                 loss(1, 5.0, 1),
@@ -212,12 +207,14 @@ mod tests {
                 loss(1, 80.0, 16),
                 loss(1, 95.0, 32),
                 loss(3, 11.0, 64),
+                // Of a minute long ago nobody knows more than the fault does.
+                Loss { length_s: 60.0, ..loss(3, 0.0, 128) },
             ],
             ..Soak::default()
         };
         let losses = Losses::of(&soak);
         let lost: Vec<u64> = soak.faults.iter().map(|fault| losses.in_fault(fault)).collect();
-        assert_eq!(lost, [2 + 4, 8 + 16, 64]);
+        assert_eq!(lost, [2 + 4, 8 + 16, 100 + 64]);
         assert_eq!(losses.in_fault(&fault(9, 1.0)), 0);
     }
 }

@@ -6,6 +6,7 @@ use pitot_meter::Histogram;
 use rusqlite::{Transaction, params};
 
 use super::error::SoakError;
+use crate::record::{Fault, SECOND_S};
 
 /// A kind of intervals: from an age on, they are put together to those of the next kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +40,7 @@ pub(super) fn put_together(
         if end_s > *aged_s {
             intervals(transaction, level, old.length_s, end_s)?;
             samples(transaction, level, old.length_s, end_s)?;
+            losses(transaction, level, old.length_s, end_s)?;
             *aged_s = end_s;
         }
     }
@@ -121,4 +123,81 @@ fn samples(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f64)
         .prepare_cached("DELETE FROM sample WHERE level = ?1 AND start_s < ?2")?
         .execute(params![level, end_s])?;
     Ok(())
+}
+
+/// What is lost late is added to its stretch, however old that is.
+fn losses(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f64) -> Result<(), SoakError> {
+    // The youngest are seconds, in a table of their own.
+    let (from, young) = match level {
+        0 => ("SELECT load, at_s, lost, torn FROM loss WHERE at_s < ?2", "DELETE FROM loss WHERE at_s < ?2"),
+        _ => (
+            "SELECT load, start_s AS at_s, lost, torn FROM loss_interval WHERE level = ?1 AND start_s < ?2",
+            "DELETE FROM loss_interval WHERE level = ?1 AND start_s < ?2",
+        ),
+    };
+    if level == 0 {
+        add_to_faults(transaction, end_s)?;
+    }
+    let put_together = format!(
+        "INSERT INTO loss_interval
+         SELECT ?1 + 1, load, CAST(at_s / ?3 AS INTEGER) * ?3, ?3, sum(lost), sum(torn) FROM ({from})
+         WHERE true GROUP BY load, CAST(at_s / ?3 AS INTEGER)
+         ON CONFLICT (level, load, start_s)
+         DO UPDATE SET lost = lost + excluded.lost, torn = torn + excluded.torn"
+    );
+    transaction.prepare_cached(&put_together)?.execute(params![level, end_s, length_s])?;
+    transaction.prepare_cached(young)?.execute(params![level, end_s])?;
+    Ok(())
+}
+
+/// Adds what was lost of seconds that are about to be put together to the faults in which it was: afterwards nobody can tell.
+fn add_to_faults(transaction: &Transaction<'_>, end_s: f64) -> Result<(), SoakError> {
+    // By server: the end of each second, and what was lost of it.
+    let mut lost: BTreeMap<i64, Vec<(f64, u64)>> = BTreeMap::new();
+    {
+        let mut query = transaction.prepare_cached(
+            "SELECT load.subject, loss.at_s, loss.lost FROM loss JOIN load ON load.id = loss.load
+             WHERE loss.at_s < ?1",
+        )?;
+        let mut rows = query.query(params![end_s])?;
+        while let Some(row) = rows.next()? {
+            let over_s = row.get::<_, f64>(1)? + SECOND_S;
+            lost.entry(row.get(0)?).or_default().push((over_s, row.get(2)?));
+        }
+    }
+    for (subject, lost) in lost {
+        let faults = faults_made(transaction, subject)?;
+        for (index, fault) in faults.iter().enumerate() {
+            let next = faults[index..].iter().find(|other| other.at_s > fault.at_s);
+            let (from_s, until_s) = fault.loss_stretch(next.map(|next| next.at_s));
+            let own = lost.iter().filter(|(over_s, _)| *over_s > from_s && *over_s <= until_s);
+            let count: u64 = own.map(|(_, lost)| lost).sum();
+            if count > 0 {
+                transaction
+                    .prepare_cached(
+                        "INSERT INTO fault_loss VALUES (?1, ?2, ?3, ?4)
+                         ON CONFLICT (subject, number, due_s) DO UPDATE SET lost = lost + excluded.lost",
+                    )?
+                    .execute(params![subject, fault.number, fault.due_s, count])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The faults that were made to a server, by their begin: their names and times.
+fn faults_made(transaction: &Transaction<'_>, subject: i64) -> Result<Vec<Fault>, SoakError> {
+    let mut query = transaction.prepare_cached(
+        "SELECT number, due_s, at_s, until_s FROM fault WHERE subject = ?1 AND was_made ORDER BY at_s",
+    )?;
+    let faults = query.query_map(params![subject], |row| {
+        Ok(Fault {
+            number: row.get(0)?,
+            due_s: row.get(1)?,
+            at_s: row.get(2)?,
+            until_s: row.get(3)?,
+            ..Fault::default()
+        })
+    })?;
+    Ok(faults.collect::<Result<_, _>>()?)
 }

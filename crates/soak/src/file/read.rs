@@ -6,7 +6,9 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::error::SoakError;
 use super::layout::{APPLICATION_ID, LAYOUT};
-use crate::record::{Endings, Event, EventKind, Fault, Interval, Load, Loss, Sample, Soak, State, Subject};
+use crate::record::{
+    Endings, Event, EventKind, Fault, Interval, Load, Loss, SECOND_S, Sample, Soak, State, Subject,
+};
 
 /// Whether there is the file of a soak at that path.
 pub fn is_soak(path: &Path) -> bool {
@@ -155,7 +157,8 @@ impl Soak {
     }
 }
 
-/// A file of layout 1 has no faults, one of layout 2 no losses, and one of layout 3 does not count what ended.
+/// A file of layout 1 has no faults, one of layout 2 no losses, one of layout 3 does not count what ended, and one of layout 4 has
+/// what was lost by the second alone.
 fn table_exists(connection: &Connection, name: &str) -> Result<bool, SoakError> {
     let query = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
     Ok(connection.query_row(query, [name], |row| row.get::<_, i64>(0))? > 0)
@@ -169,16 +172,34 @@ fn endings(connection: &Connection) -> Result<HashMap<i64, Endings>, SoakError> 
 }
 
 fn losses(connection: &Connection) -> Result<Vec<Loss>, SoakError> {
-    list(connection, "SELECT load, at_s, lost, torn FROM loss ORDER BY at_s, load", |row| {
-        Ok(Loss { load: row.get(0)?, at_s: row.get(1)?, lost: row.get(2)?, torn: row.get(3)? })
-    })
+    let mut losses = list(connection, "SELECT load, at_s, lost, torn FROM loss", |row| {
+        let (load, at_s) = (row.get(0)?, row.get(1)?);
+        Ok(Loss { load, at_s, length_s: SECOND_S, lost: row.get(2)?, torn: row.get(3)? })
+    })?;
+    if table_exists(connection, "loss_interval")? {
+        let query = "SELECT load, start_s, length_s, lost, torn FROM loss_interval";
+        losses.extend(list(connection, query, |row| {
+            let (load, at_s, length_s) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(Loss { load, at_s, length_s, lost: row.get(3)?, torn: row.get(4)? })
+        })?);
+    }
+    losses.sort_by(|a, b| a.at_s.total_cmp(&b.at_s).then(a.load.cmp(&b.load)));
+    Ok(losses)
 }
 
 fn faults(connection: &Connection) -> Result<Vec<Fault>, SoakError> {
-    let query =
-        "SELECT subject, number, due_s, at_s, until_s, kind, what, command, was_made, server_died, effect
-                 FROM fault ORDER BY at_s, subject, number";
-    let rows = list(connection, query, |row| {
+    let lost = match table_exists(connection, "fault_loss")? {
+        true => {
+            "SELECT lost FROM fault_loss own
+             WHERE own.subject = fault.subject AND own.number = fault.number AND own.due_s = fault.due_s"
+        }
+        false => "SELECT 0",
+    };
+    let query = format!(
+        "SELECT subject, number, due_s, at_s, until_s, kind, what, command, was_made, server_died, effect, ifnull(({lost}), 0)
+         FROM fault ORDER BY at_s, subject, number"
+    );
+    let rows = list(connection, &query, |row| {
         let fault = Fault {
             subject: row.get(0)?,
             number: row.get(1)?,
@@ -191,6 +212,7 @@ fn faults(connection: &Connection) -> Result<Vec<Fault>, SoakError> {
             was_made: row.get(8)?,
             server_died: row.get(9)?,
             effect: None,
+            lost: row.get(11)?,
         };
         Ok((fault, row.get::<_, Option<String>>(10)?))
     })?;

@@ -2,7 +2,10 @@ use pitot_meter::{Histogram, Nanos};
 
 use super::*;
 use crate::Soak;
-use crate::record::{Endings, Event, EventKind, Info, Interval, Kind, Load, Sample, State, Subject, Totals};
+use crate::record::{
+    Endings, Event, EventKind, Fault, Info, Interval, Kind, Load, Loss, SECOND_S, Sample, State, Subject,
+    Totals,
+};
 
 const INTERVAL_S: f64 = 30.0;
 /// Of two days.
@@ -93,6 +96,56 @@ fn what_was_written_is_read_and_what_is_old_is_put_together() {
 }
 
 #[test]
+fn what_is_lost_each_second_is_put_together_and_each_fault_knows_its_own() {
+    const MINUTES: u32 = 26 * 60;
+    let dir = tempfile::tempdir().unwrap();
+    let (path, mut file) = file(dir.path());
+    let loss = |at_s: f64| Loss { load: 1, at_s, length_s: SECOND_S, lost: 2, torn: 1 };
+    for minute in 0..MINUTES {
+        let start_s = f64::from(minute) * 60.0;
+        // Of ten seconds, so that it has what is lost of them, of the second in which it begins, and of the minute after it.
+        let fault = Fault {
+            subject: 1,
+            due_s: start_s,
+            at_s: start_s + 0.5,
+            until_s: Some(start_s + 10.5),
+            was_made: true,
+            ..Fault::default()
+        };
+        file.write(&Moment {
+            now_s: start_s + 60.0,
+            faults: if minute % 60 == 0 { vec![fault] } else { Vec::new() },
+            losses: (0..60).map(|second| loss(start_s + f64::from(second))).collect(),
+            ..Moment::default()
+        })
+        .unwrap();
+    }
+    let sum = || {
+        let soak = Soak::open(&path).unwrap();
+        let lost: u64 = soak.losses.iter().map(|loss| loss.lost).sum();
+        let torn: u64 = soak.losses.iter().map(|loss| loss.torn).sum();
+        (soak, lost, torn)
+    };
+    let (soak, lost, torn) = sum();
+    assert_eq!((lost, torn), (u64::from(MINUTES) * 120, u64::from(MINUTES) * 60));
+    assert!(soak.losses.len() <= 3660 + 1440 + 20, "{}", soak.losses.len());
+    assert!(soak.losses.is_sorted_by(|a, b| a.at_s <= b.at_s));
+    let old: Vec<u64> = soak.faults.iter().rev().skip(1).map(|fault| fault.lost).collect();
+    assert_eq!(old, [140; 25]);
+    // What turns out to be lost a day later is added to what is known of its time, and a fault that is written anew keeps its own.
+    let again = Fault { what: "again".into(), ..soak.faults[0].clone() };
+    let late = Moment { losses: vec![loss(1.0), loss(7200.0)], faults: vec![again], ..Moment::default() };
+    for (minutes, moment) in [(1, late), (20, Moment::default())] {
+        let now_s = f64::from(MINUTES + minutes) * 60.0;
+        file.write(&Moment { now_s, ..moment }).unwrap();
+        let (soak, lost, _) = sum();
+        assert_eq!(lost, u64::from(MINUTES) * 120 + 4);
+        assert_eq!((soak.faults[0].lost, soak.faults[0].what.as_str()), (142, "again"));
+    }
+    assert_eq!(sum().0.losses.iter().filter(|loss| loss.at_s <= 7200.0).count(), 13);
+}
+
+#[test]
 fn a_soak_goes_on_with_its_counts() {
     let dir = tempfile::tempdir().unwrap();
     let (path, mut file) = file(dir.path());
@@ -117,10 +170,16 @@ fn a_soak_goes_on_with_its_counts() {
     let mut file = SoakFile::resume(&path).unwrap();
     let load = Load { id: 1, subject: 1, name: "load".into(), command: "again".into(), ..Load::default() };
     assert_eq!(file.put_load(&load).unwrap(), totals);
-    let over = Event { until_s: Some(20.0), sentence: "it answered nothing".into(), ..open };
+    let over = Event { until_s: Some(20.0), sentence: "it answered nothing".into(), ..open.clone() };
     file.write(&Moment { now_s: 30.0, events: vec![over.clone()], ..Moment::default() }).unwrap();
+    let dead = Event { at_s: 31.0, kind: EventKind::ServerEnded, ..open.clone() };
+    let silent = Event { at_s: 32.0, ..open.clone() };
+    let events = vec![dead.clone(), silent.clone()];
+    file.write(&Moment { now_s: 40.0, events, ..Moment::default() }).unwrap();
+    // The lab is killed while the server hangs.
+    file.end_events(35.0).unwrap();
     let soak = Soak::open(&path).unwrap();
-    assert_eq!(soak.events, [over]);
+    assert_eq!(soak.events, [over, dead, Event { until_s: Some(35.0), ..silent }]);
     assert_eq!((soak.loads[0].command.as_str(), soak.state), ("again", State::Running));
 }
 

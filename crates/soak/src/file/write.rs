@@ -8,11 +8,18 @@ use super::age::{Aged, put_together};
 use super::error::SoakError;
 use super::layout::{APPLICATION_ID, LAYOUT};
 use super::read::check;
-use crate::record::{Endings, Event, Fault, Info, Interval, Load, Loss, Sample, State, Subject, Totals};
+use crate::record::{
+    Endings, Event, EventKind, Fault, Info, Interval, Load, Loss, Sample, State, Subject, Totals,
+};
 
 /// The tables that older layouts do not have.
-const LATER_TABLES: [&str; 3] =
-    [include_str!("fault.sql"), include_str!("loss.sql"), include_str!("endings.sql")];
+const LATER_TABLES: [&str; 5] = [
+    include_str!("fault.sql"),
+    include_str!("loss.sql"),
+    include_str!("endings.sql"),
+    include_str!("loss_interval.sql"),
+    include_str!("fault_loss.sql"),
+];
 
 /// The one writer of a soak's file. It holds a lock on the file (flock(2)) that dies with the process.
 #[derive(Debug)]
@@ -102,6 +109,18 @@ impl SoakFile {
             "UPDATE fault SET until_s = max(at_s, ?1), what = 'it was taken back when the lab was killed'
                    WHERE until_s IS NULL";
         self.connection.execute(end, params![at_s])?;
+        Ok(())
+    }
+
+    /// What went on when the lab was killed, as a hang does, ended then with the servers and loads.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn end_events(&self, at_s: f64) -> Result<(), SoakError> {
+        let end = "UPDATE event SET until_s = max(at_s, ?1) WHERE until_s IS NULL AND kind = ?2";
+        for kind in EventKind::WITH_END {
+            self.connection.execute(end, params![at_s, kind.word()])?;
+        }
         Ok(())
     }
 

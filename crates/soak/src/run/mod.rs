@@ -369,13 +369,15 @@ impl<'g> Run<'g> {
 
     /// Ends loads and servers, and writes what the loads say last.
     fn end(&mut self) -> Result<(), Failure> {
-        let end_s = self.now_s();
+        let over_s = self.now_s();
         // While they run; a shorter interval would weigh as much as a whole one.
-        let is_whole = end_s - self.written_s > 0.9 * self.settings.interval_s;
-        let samples = if is_whole { self.sample(end_s) } else { Vec::new() };
+        let is_whole = over_s - self.written_s > 0.9 * self.settings.interval_s;
+        let samples = if is_whole { self.sample(over_s) } else { Vec::new() };
         for subject in &mut self.subjects {
-            self.faults.extend(subject.end_faults(end_s, &mut self.events));
+            self.faults.extend(subject.end_faults(over_s, &mut self.events));
         }
+        // Where a fault's server was waited for, the loads have gone on.
+        let end_s = self.now_s();
         for subject in &mut self.subjects {
             self.faults.extend(subject.stop_loads(end_s));
             self.events.extend(subject.hangs.interrupt(end_s));

@@ -21,6 +21,8 @@ use crate::record::{Endings, Event, EventKind, Fault, Loss};
 const TOLD_AFTER_S: f64 = 1.0;
 /// Before a load that ended is started again, and a server that could not be; each further time twice as long.
 const RETRY_S: f64 = 1.0;
+/// For so long after a server was started again, what its loads tell is still of the time before it, or they wait to connect anew.
+const GRACE_S: f64 = 3.0;
 
 pub(super) struct RunningLoad<'g> {
     pub(super) id: i64,
@@ -28,6 +30,8 @@ pub(super) struct RunningLoad<'g> {
     order: LoadOrder,
     pub(super) counts: LoadCounts,
     process: Option<StandingLoad<'g>>,
+    /// Whether it could be started once.
+    was_started: bool,
     /// When it is started, if it is not running.
     start_at_s: f64,
     back_off: BackOff,
@@ -40,6 +44,8 @@ pub(super) struct RunningSubject<'g> {
     pub(super) loads: Vec<RunningLoad<'g>>,
     /// Whether it runs, as far as that is the soak's to know: one that was running already is taken to run.
     pub(super) is_up: bool,
+    /// When it was started again the last time.
+    started_again_s: Option<f64>,
     start_at_s: f64,
     back_off: BackOff,
     pub(super) endings: Endings,
@@ -58,7 +64,7 @@ impl<'g> RunningLoad<'g> {
     /// A load that was not started yet.
     pub(super) fn new(name: String, order: LoadOrder, counts: LoadCounts) -> RunningLoad<'g> {
         let (id, back_off) = (counts.load(), BackOff::default());
-        RunningLoad { id, name, order, counts, process: None, start_at_s: 0.0, back_off }
+        RunningLoad { id, name, order, counts, process: None, was_started: false, start_at_s: 0.0, back_off }
     }
 
     /// Its process, if it is running.
@@ -76,6 +82,7 @@ impl<'g> RunningSubject<'g> {
             server,
             loads: Vec::new(),
             is_up: true,
+            started_again_s: None,
             start_at_s: 0.0,
             back_off: BackOff::default(),
             endings: Endings::default(),
@@ -138,7 +145,7 @@ impl<'g> RunningSubject<'g> {
                 return Some(ended_with_its_server(&sentence, &tail));
             }
         }
-        if !self.is_up && now_s >= self.start_at_s {
+        if !self.is_up {
             events.extend(self.start_again(now_s));
         }
         None
@@ -159,20 +166,31 @@ impl<'g> RunningSubject<'g> {
         }
     }
 
-    /// Starts a server that is to be started again; if it fails, once more after a while.
+    /// Starts a server in its time that is to be started again, and looks whether it is ready: others do not wait for it. If it fails,
+    /// it is started once more after a while.
     fn start_again(&mut self, now_s: f64) -> Option<Event> {
         let Server::Standing(server) = &mut self.server else { return None };
-        self.back_off.started(now_s);
-        if let Err(reason) = server.start() {
-            self.start_at_s = self.back_off.ended(now_s, RETRY_S);
-            let (sentence, tail) =
-                (format!("{} could not be started again: {reason}", self.name), server.output_tail());
-            return Some(self.event(now_s, EventKind::RestartFailed, sentence, tail));
+        if !server.is_starting() && now_s < self.start_at_s {
+            return None;
         }
-        self.is_up = true;
-        self.endings.restarts += 1;
-        let sentence = format!("{} was started again", self.name);
-        Some(self.event(now_s, EventKind::ServerRestarted, sentence, String::new()))
+        match server.start_again() {
+            Ok(false) => None,
+            Ok(true) => {
+                (self.is_up, self.started_again_s) = (true, Some(now_s));
+                self.back_off.started(now_s);
+                self.endings.restarts += 1;
+                let sentence = format!("{} was started again", self.name);
+                Some(self.event(now_s, EventKind::ServerRestarted, sentence, String::new()))
+            }
+            Err(reason) => {
+                // It was never up.
+                self.back_off.started(now_s);
+                self.start_at_s = self.back_off.ended(now_s, RETRY_S);
+                let sentence = format!("{} could not be started again: {reason}", self.name);
+                let tail = server.output_tail();
+                Some(self.event(now_s, EventKind::RestartFailed, sentence, tail))
+            }
+        }
     }
 
     /// Takes what the loads say, and starts those that are not running.
@@ -202,16 +220,28 @@ impl<'g> RunningSubject<'g> {
                     events.push(Event { at_s: now_s, until_s: None, subject, kind, sentence, evidence });
                 }
             } else if self.is_up && now_s >= load.start_at_s {
-                let argv = self.server.load_argv(&load.order);
-                let process = ground.load(argv).map_err(|reason| {
-                    Failure::run(
-                        format!("the load `{}` cannot be started: {reason}", load.name),
-                        "check the limits on processes and descriptors",
-                    )
-                })?;
-                load.counts.begin_process(now_s);
                 load.back_off.started(now_s);
-                load.process = Some(process);
+                match ground.load(self.server.load_argv(&load.order)) {
+                    Ok(process) => {
+                        load.counts.begin_process(now_s);
+                        (load.process, load.was_started) = (Some(process), true);
+                    }
+                    Err(reason) if !load.was_started => {
+                        return Err(Failure::run(
+                            format!("the load `{}` cannot be started: {reason}", load.name),
+                            "check the limits on processes and descriptors",
+                        ));
+                    }
+                    // After days that may be a lack that passes.
+                    Err(reason) => {
+                        load.start_at_s = load.back_off.ended(now_s, RETRY_S);
+                        let sentence =
+                            format!("the load `{}` could not be started again: {reason}", load.name);
+                        let (kind, subject) = (EventKind::LoadEnded, Some(self.id));
+                        let evidence = String::new();
+                        events.push(Event { at_s: now_s, until_s: None, subject, kind, sentence, evidence });
+                    }
+                }
             }
         }
         self.take(now_s, seconds);
@@ -288,7 +318,8 @@ impl<'g> RunningSubject<'g> {
         if !self.is_up {
             return None;
         }
-        if self.faults.explains_silence(now().0) {
+        let is_new = self.started_again_s.is_some_and(|at_s| now_s < at_s + GRACE_S);
+        if is_new || self.faults.explains_silence(now().0) {
             events.extend(self.hangs.interrupt(now_s));
             return None;
         }

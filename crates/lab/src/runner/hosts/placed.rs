@@ -16,7 +16,7 @@ use crate::monitor::OtherProcessUse;
 use crate::plan::{CPUS_APART, FileContent, PlanFile};
 use crate::record::Sample;
 use crate::runner::executor::{
-    Account, AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Role,
+    Account, AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Question, Role,
 };
 
 /// Private directories of repetitions under way: on the server's host, and what they are called on the load's.
@@ -141,12 +141,8 @@ impl Executor for Placed<'_> {
         self.server.executor.accepts(address)
     }
 
-    fn answers(&mut self, address: &str, send: &str, expect: &str) -> bool {
-        self.server.executor.answers(address, send, expect)
-    }
-
-    fn serves(&mut self, address: &str, path: &str) -> bool {
-        self.server.executor.serves(address, path)
+    fn answers(&mut self, address: &str, question: Question<'_>) -> bool {
+        self.server.executor.answers(address, question)
     }
 
     fn sample(&mut self, extent: Extent) {

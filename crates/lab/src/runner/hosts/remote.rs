@@ -10,7 +10,7 @@ use super::link::Link;
 use super::wire;
 use crate::plan::PlanFile;
 use crate::runner::executor::{
-    AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Role,
+    AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Question, Role,
 };
 
 /// An executor of an agent. A host that was lost answers nothing until a repetition begins: then it is reached anew.
@@ -104,14 +104,15 @@ impl Executor for Remote<'_> {
         matches!(self.ask(Ask::Accepts(address.to_owned())), Ok(Reply::Flag(true)))
     }
 
-    fn answers(&mut self, address: &str, send: &str, expect: &str) -> bool {
-        let [address, send, expect] = [address, send, expect].map(str::to_owned);
-        matches!(self.ask(Ask::Answers { address, send, expect }), Ok(Reply::Flag(true)))
-    }
-
-    fn serves(&mut self, address: &str, path: &str) -> bool {
-        let [address, path] = [address, path].map(str::to_owned);
-        matches!(self.ask(Ask::Serves { address, path }), Ok(Reply::Flag(true)))
+    fn answers(&mut self, address: &str, question: Question<'_>) -> bool {
+        let address = address.to_owned();
+        let ask = match question {
+            Question::Text { send, expect } => {
+                Ask::Answers { address, send: send.to_owned(), expect: expect.to_owned() }
+            }
+            Question::Page(path) => Ask::Serves { address, path: path.to_owned() },
+        };
+        matches!(self.ask(ask), Ok(Reply::Flag(true)))
     }
 
     fn sample(&mut self, extent: Extent) {

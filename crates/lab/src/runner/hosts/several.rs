@@ -17,7 +17,7 @@ use super::side::Side;
 use crate::plan::{CPUS_APART, FileContent, PlanFile};
 use crate::record::Sample;
 use crate::runner::executor::{
-    AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Role,
+    AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Question, Role,
 };
 
 /// Private directories of repetitions under way: what each is called on every one of the hosts, in their order.
@@ -330,12 +330,8 @@ impl Executor for Several<'_> {
         self.hosts.iter_mut().all(|host| host.side.executor.accepts(address))
     }
 
-    fn answers(&mut self, address: &str, send: &str, expect: &str) -> bool {
-        self.hosts.iter_mut().all(|host| host.side.executor.answers(address, send, expect))
-    }
-
-    fn serves(&mut self, address: &str, path: &str) -> bool {
-        self.hosts.iter_mut().all(|host| host.side.executor.serves(address, path))
+    fn answers(&mut self, address: &str, question: Question<'_>) -> bool {
+        self.hosts.iter_mut().all(|host| host.side.executor.answers(address, question))
     }
 
     fn sample(&mut self, extent: Extent) {

@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use super::CONNECT_TIMEOUT;
+use crate::runner::executor::Question;
 
 /// How long an answer may take, all of it: a server that is not ready is asked again. The first page of a server of Java takes
 /// seconds on a busy machine, and questions that nobody waits for any more would queue before the next.
@@ -12,8 +14,16 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// What is looked for stands in the first bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
+/// Whether a new connection gets the answer that is looked for.
+pub(super) fn is_right(address: &str, question: Question<'_>) -> bool {
+    match question {
+        Question::Text { send, expect } => contains(address, send, expect),
+        Question::Page(path) => is_ok(address, path),
+    }
+}
+
 /// Whether a new connection that sends `send` receives something that contains `expect`.
-pub(super) fn contains(address: &str, send: &str, expect: &str) -> bool {
+fn contains(address: &str, send: &str, expect: &str) -> bool {
     let is_in = |answer: &[u8]| {
         expect.is_empty() || answer.windows(expect.len()).any(|window| window == expect.as_bytes())
     };
@@ -21,7 +31,7 @@ pub(super) fn contains(address: &str, send: &str, expect: &str) -> bool {
 }
 
 /// Whether a request of HTTP for `path` is answered with status 200, which stands in the first line.
-pub(super) fn is_ok(address: &str, path: &str) -> bool {
+fn is_ok(address: &str, path: &str) -> bool {
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     ask(address, &request, |answer| {
         let line = &answer[..answer.iter().position(|&byte| byte == b'\n')?];
@@ -60,6 +70,43 @@ fn ask(address: &str, send: &str, judge: impl Fn(&[u8]) -> Option<bool>) -> bool
     }
 }
 
+/// A question that a thread asks, for those who do not wait for the answer.
+#[derive(Debug, Default)]
+pub(super) struct Pending(Option<Receiver<bool>>);
+
+impl Pending {
+    /// Whether the answer has come and is right. False while there is none; one that is wrong is asked for again at the next
+    /// call.
+    pub(super) fn has_answered(&mut self, address: &str, question: Question<'_>) -> bool {
+        let answer = self.0.take().unwrap_or_else(|| in_a_thread(address, question));
+        match answer.try_recv() {
+            Ok(is_right) => is_right,
+            Err(TryRecvError::Empty) => {
+                self.0 = Some(answer);
+                false
+            }
+            Err(TryRecvError::Disconnected) => false,
+        }
+    }
+}
+
+/// Asks in a thread, which ends with the answer or its time. Nobody listens to it any more if the server was started again.
+fn in_a_thread(address: &str, question: Question<'_>) -> Receiver<bool> {
+    let (tell, answer) = channel();
+    let address = address.to_owned();
+    match question {
+        Question::Text { send, expect } => {
+            let [send, expect] = [send, expect].map(str::to_owned);
+            std::thread::spawn(move || tell.send(contains(&address, &send, &expect)));
+        }
+        Question::Page(path) => {
+            let path = path.to_owned();
+            std::thread::spawn(move || tell.send(is_ok(&address, &path)));
+        }
+    }
+    answer
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
@@ -92,5 +139,24 @@ mod tests {
         // A port that only accepts.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         assert!(!contains(&listener.local_addr().unwrap().to_string(), "PING\r\n", "+PONG"));
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_is_there_later_and_nobody_waits_for_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut pending = Pending::default();
+        let question = Question::Text { send: "PING\r\n", expect: "+PONG" };
+        let mut is_answered = || pending.has_answered(&address, question);
+        // Nobody takes the connection yet, so that no answer can have come.
+        assert!(!is_answered());
+        let (mut stream, _) = listener.accept().unwrap();
+        assert!(!is_answered());
+        stream.write_all(b"+PONG\r\n").unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !is_answered() {
+            assert!(Instant::now() < deadline, "the answer never came");
+            std::thread::yield_now();
+        }
     }
 }

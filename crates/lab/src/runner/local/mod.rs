@@ -20,6 +20,7 @@ use pitot_meter::{Nanos, now};
 use pitot_sys::processes;
 use pitot_sys::spawn::{self, Stop};
 
+use answer::Pending;
 use cpu_account::{Clocks, CpuAccount, Hierarchy};
 pub use guardian::Guardian;
 use host::HostChanges;
@@ -31,7 +32,7 @@ use crate::monitor::{Monitor, StealReader};
 use crate::plan::PlanFile;
 use crate::runner::executor::{
     Account, AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output,
-    Place, Role,
+    Place, Question, Role,
 };
 use crate::runner::repetition::SERVER_PID;
 use pitot_host::{CpuSplit, throttle_count};
@@ -109,6 +110,7 @@ impl Machine for ThisMachine<'_> {
             measured: None,
             throttled_before: 0,
             steal: StealReader::open(),
+            pending: Pending::default(),
             events,
             receiver,
         })
@@ -142,6 +144,8 @@ struct Local<'m> {
     measured: Option<Role>,
     throttled_before: u64,
     steal: StealReader,
+    /// What a server is asked whose answer nobody waits for.
+    pending: Pending,
     events: Sender<Event>,
     receiver: Receiver<Event>,
 }
@@ -244,6 +248,8 @@ impl Executor for Local<'_> {
         let command = &self.aimed(command);
         if command.role == Role::Server {
             self.clear_away_server();
+            // What an earlier server answers is not its answer.
+            self.pending = Pending::default();
         }
         self.forget_ended(command.role);
         let process = Process::start(command, &self.dir, marks, members, &self.events)?;
@@ -306,12 +312,12 @@ impl Executor for Local<'_> {
         address.parse().is_ok_and(|a| TcpStream::connect_timeout(&a, CONNECT_TIMEOUT).is_ok())
     }
 
-    fn answers(&mut self, address: &str, send: &str, expect: &str) -> bool {
-        answer::contains(address, send, expect)
+    fn answers(&mut self, address: &str, question: Question<'_>) -> bool {
+        answer::is_right(address, question)
     }
 
-    fn serves(&mut self, address: &str, path: &str) -> bool {
-        answer::is_ok(address, path)
+    fn has_answered(&mut self, address: &str, question: Question<'_>) -> bool {
+        self.pending.has_answered(address, question)
     }
 
     fn sample(&mut self, extent: Extent) {

@@ -14,9 +14,9 @@ use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
 use super::context::{Abort, Context, nanos};
-use super::readiness::{Sign, wait_until_ready};
-use super::start::start_server;
-use super::stop::{ask_server, wait_for_end, whole_output};
+use super::readiness::{READY_INTERVAL, Readiness, Sign, wait_until_ready};
+use super::start::begin_server;
+use super::stop::{ask_server, look_for_end, stop_deadline, wait_for_end, wait_for_end_by, whole_output};
 use crate::plan::RESOLVER;
 use crate::runner::executor::{Ending, Line, Role};
 
@@ -37,7 +37,7 @@ pub(in crate::runner) fn lead_through_proxy(context: &mut Context<'_>) -> Result
     if context.shared.plan.faults.iter().any(is_on_the_way) {
         let argv = [context.shared.pitot, "fault", "proxy", "--to", &context.at.address].map(str::to_owned);
         context.start_conversing(Role::Proxy, argv.to_vec())?;
-        context.proxy = Some(wait_until_ready(context, Role::Proxy, &Sign::ReadyLine)?);
+        context.proxy = Some(wait_until_ready(context, Role::Proxy, Sign::ReadyLine)?);
     }
     Ok(())
 }
@@ -47,7 +47,7 @@ pub(super) fn start_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
     if context.shared.plan.has_resolver {
         let argv = [context.shared.pitot, "fault", "resolver"].map(str::to_owned);
         context.start_conversing(Role::Resolver, argv.to_vec())?;
-        let address = wait_until_ready(context, Role::Resolver, &Sign::ReadyLine)?;
+        let address = wait_until_ready(context, Role::Resolver, Sign::ReadyLine)?;
         context.at.helpers.retain(|(name, _)| name != RESOLVER);
         context.at.helpers.push((RESOLVER.to_owned(), address));
     }
@@ -92,6 +92,12 @@ pub(in crate::runner) struct Faults {
     under_way: Vec<UnderWay>,
     /// The server has died in one of these.
     server_died: bool,
+    /// The server is being started again, for one of these.
+    again: Option<Again>,
+    /// Whether it waits for what takes a while, as a repetition does: beside a server that stands there are others.
+    waits: bool,
+    /// The server has ended by itself and is not ready again.
+    is_away: bool,
     /// One that is over, and until when a death of the server is still its work: a process that is killed ends a while later
     /// where the CPU is busy.
     aftermath: Option<(FaultRecord, Nanos)>,
@@ -100,6 +106,20 @@ pub(in crate::runner) struct Faults {
     measured_from: Option<Nanos>,
     /// What the times of moments count then, seconds.
     measured_from_s: f64,
+}
+
+/// A server that is being started again.
+struct Again {
+    /// The fault for which it is.
+    record: FaultRecord,
+    step: Step,
+}
+
+enum Step {
+    /// It was asked to end, and is to have ended by then.
+    Ending { deadline: Nanos },
+    /// It was started.
+    Starting(Readiness),
 }
 
 /// A fault that is made, or will be in a moment.
@@ -122,7 +142,7 @@ impl Faults {
 
     /// Those of a server that stands, where the times of moments count `at_s` now.
     pub(in crate::runner) fn from_now(due: Schedule, now: Nanos, at_s: f64) -> Faults {
-        Faults { measured_from: Some(now), measured_from_s: at_s, ..Faults::new(due) }
+        Faults { measured_from: Some(now), measured_from_s: at_s, waits: false, ..Faults::new(due) }
     }
 
     fn new(due: Schedule) -> Faults {
@@ -130,6 +150,9 @@ impl Faults {
             due: due.into(),
             under_way: Vec::new(),
             server_died: false,
+            again: None,
+            waits: true,
+            is_away: false,
             aftermath: None,
             news: Vec::new(),
             measured_from: None,
@@ -153,9 +176,14 @@ impl Faults {
         std::mem::take(&mut self.news)
     }
 
-    /// Whether what the server does now may be the work of a fault.
-    pub(in crate::runner) fn are_under_way(&self) -> bool {
-        !self.under_way.is_empty() || self.server_died || self.aftermath.is_some()
+    /// Whether the server is being started again, for a fault.
+    pub(in crate::runner) fn are_starting_server(&self) -> bool {
+        self.again.is_some()
+    }
+
+    /// Says whether the server has ended by itself and is not ready again. Until it is, nothing is done to it: what is due waits.
+    pub(in crate::runner) fn server_is_away(&mut self, is_away: bool) {
+        self.is_away = is_away;
     }
 
     /// None will be made any more.
@@ -184,14 +212,19 @@ impl Faults {
 
     /// Begins what is due, and ends what is over.
     pub(in crate::runner) fn turn(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
+        self.go_on(context, Duration::ZERO)?;
         let now = context.executor.now();
-        while let Some(moment) = self.due.front().copied()
+        while self.server_is_there()
+            && let Some(moment) = self.due.front().copied()
             && self.due_at(&moment).is_some_and(|due| due <= now)
+            && self.under_way.iter().all(|fault| fault.number != moment.number)
         {
             self.due.pop_front();
             self.begin(context, moment)?;
         }
-        while let Some(position) = self.under_way.iter().position(|fault| fault.ends <= now) {
+        while let Some(position) =
+            (0..self.under_way.len()).find(|index| self.can_be_ended(context, *index, now))
+        {
             let fault = self.under_way.remove(position);
             self.end(context, fault)?;
         }
@@ -199,6 +232,25 @@ impl Faults {
             self.news.push(FaultNews::Ended(record));
         }
         Ok(())
+    }
+
+    /// Whether something can be done to the server.
+    fn server_is_there(&self) -> bool {
+        self.again.is_none() && !self.is_away
+    }
+
+    /// Whether a fault is over, and nothing has to be waited for to end it.
+    fn can_be_ended(&self, context: &mut Context<'_>, index: usize, now: Nanos) -> bool {
+        let UnderWay { number, ends, .. } = self.under_way[index];
+        if ends > now {
+            return false;
+        }
+        if told(&context.shared.plan.faults[number]).is_some() {
+            return true;
+        }
+        let role = Role::Fault(number);
+        let is_late = now > last_end(context, role, ends);
+        self.server_is_there() && (self.waits || is_late || context.executor.ending(role).is_some())
     }
 
     /// An error once the server has ended, unless a fault is the reason.
@@ -209,7 +261,7 @@ impl Faults {
 
     /// Whether the server is up, or has died of a fault: then it is started again when that is over.
     pub(in crate::runner) fn account_for_server(&mut self, context: &mut Context<'_>) -> Result<bool, Abort> {
-        if self.server_died || context.executor.ending(Role::Server).is_none() {
+        if self.server_died || self.again.is_some() || context.executor.ending(Role::Server).is_none() {
             return Ok(true);
         }
         if self.under_way.iter().any(|fault| may_end_server(&fault.record)) {
@@ -229,7 +281,8 @@ impl Faults {
 
     /// Ends all that are under way, also where the repetition has failed.
     pub(in crate::runner) fn finish(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
-        let mut outcome = Ok(());
+        self.waits = true;
+        let mut outcome = self.wait_for_server(context);
         for fault in std::mem::take(&mut self.under_way) {
             context.executor.stop(Role::Fault(fault.number), Stop::Terminate);
             outcome = outcome.and(self.end(context, fault));
@@ -255,11 +308,7 @@ impl Faults {
         let asked = context.executor.now();
         self.news.push(FaultNews::Began(FaultRecord { began_ns: asked.0, ..record.clone() }));
         let begun = match find(&plan.kind).map(|fault| fault.means) {
-            Some(Means::Starter) => {
-                let restarted = restart(context, plan, &mut record);
-                self.news.push(FaultNews::Ended(record));
-                return restarted;
-            }
+            Some(Means::Starter) => return self.restart(context, plan, record),
             Some(Means::Path(_) | Means::Names(_)) => {
                 let role = told(plan).unwrap_or(Role::Proxy);
                 let command = format!("begin {} {}", moment.number, words(plan).join(" "));
@@ -288,14 +337,15 @@ impl Faults {
 
     /// Waits for the end of a fault, reads what has become of it, and starts a server again that has died.
     fn end(&mut self, context: &mut Context<'_>, fault: UnderWay) -> Result<(), Abort> {
-        let UnderWay { number, asked, mut record, .. } = fault;
+        let UnderWay { number, asked, ends, mut record } = fault;
         if let Some(role) = told(&context.shared.plan.faults[number]) {
             end_told(context, role, number, asked, &mut record);
             self.news.push(FaultNews::Ended(record));
             return Ok(());
         }
         let role = Role::Fault(number);
-        let ending = match wait_for_end(context, role) {
+        let deadline = if self.waits { stop_deadline(context, role) } else { last_end(context, role, ends) };
+        let ending = match wait_for_end_by(context, role, deadline) {
             Ok(ending) => ending,
             Err(abort) => {
                 self.news.push(FaultNews::Ended(record));
@@ -316,7 +366,7 @@ impl Faults {
         if ending != Ending::Code(0) && !record.was_made() {
             record.what = output.stderr.lines().next().unwrap_or("it was not made").to_owned();
         }
-        if self.server_died || context.executor.ending(Role::Server).is_some() {
+        if self.server_died || !self.is_away && context.executor.ending(Role::Server).is_some() {
             return self.revive(context, record);
         }
         if record.was_made() && may_end_server(&record) {
@@ -329,14 +379,95 @@ impl Faults {
         Ok(())
     }
 
+    /// Asks the server to end, to start it again.
+    fn restart(
+        &mut self,
+        context: &mut Context<'_>,
+        plan: &FaultPlan,
+        mut record: FaultRecord,
+    ) -> Result<(), Abort> {
+        if let Err(abort) = ask_to_end(context, plan, &mut record) {
+            self.news.push(FaultNews::Ended(record));
+            return Err(abort);
+        }
+        let deadline = stop_deadline(context, Role::Server);
+        self.again = Some(Again { record, step: Step::Ending { deadline } });
+        if self.waits { self.wait_for_server(context) } else { Ok(()) }
+    }
+
     /// Starts a server again that a fault has ended.
     fn revive(&mut self, context: &mut Context<'_>, record: FaultRecord) -> Result<(), Abort> {
         self.server_died = false;
-        let started = start_server(context);
-        let ended_ns = context.executor.now().0;
-        self.news.push(FaultNews::Ended(FaultRecord { server_died: true, ended_ns, ..record }));
-        started
+        let record = FaultRecord { server_died: true, ..record };
+        match begin_server(context) {
+            Ok(readiness) => self.again = Some(Again { record, step: Step::Starting(readiness) }),
+            Err(abort) => {
+                self.is_over(context, record);
+                return Err(abort);
+            }
+        }
+        if self.waits { self.wait_for_server(context) } else { Ok(()) }
     }
+
+    /// Waits until a server is ready that is being started again.
+    fn wait_for_server(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
+        while let Some(again) = self.again.take() {
+            if let Err(abort) = context.check_user() {
+                self.is_over(context, again.record);
+                return Err(abort);
+            }
+            self.again = Some(again);
+            self.go_on(context, READY_INTERVAL)?;
+        }
+        Ok(())
+    }
+
+    /// Looks how far a server is that is being started again, and waits no longer for that than `interval`.
+    fn go_on(&mut self, context: &mut Context<'_>, interval: Duration) -> Result<(), Abort> {
+        let Some(mut again) = self.again.take() else { return Ok(()) };
+        match again.is_ready(context, interval) {
+            Ok(false) => self.again = Some(again),
+            Ok(true) => self.is_over(context, again.record),
+            Err(abort) => {
+                self.is_over(context, again.record);
+                return Err(abort);
+            }
+        }
+        Ok(())
+    }
+
+    /// A fault ends with the server that is ready again, or cannot be.
+    fn is_over(&mut self, context: &mut Context<'_>, record: FaultRecord) {
+        let ended_ns = context.executor.now().0;
+        self.news.push(FaultNews::Ended(FaultRecord { ended_ns, ..record }));
+    }
+}
+
+impl Again {
+    /// Whether the server is ready. It is started once it has ended.
+    fn is_ready(&mut self, context: &mut Context<'_>, interval: Duration) -> Result<bool, Abort> {
+        match &mut self.step {
+            Step::Ending { deadline } => match look_for_end(context, Role::Server, *deadline)? {
+                Some(ending) => {
+                    self.record.what = format!("the server ended {ending} and was started again");
+                    self.step = Step::Starting(begin_server(context)?);
+                }
+                None => drop(context.executor.wait(interval)),
+            },
+            Step::Starting(readiness) => {
+                if let Some(address) = readiness.look(context, interval)? {
+                    context.at.address = address;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// When the program of a fault must have ended that is over at `ends`.
+fn last_end(context: &Context<'_>, role: Role, ends: Nanos) -> Nanos {
+    ends + nanos(context.stop_timeout_s(role))
 }
 
 fn may_end_server(record: &FaultRecord) -> bool {
@@ -375,7 +506,8 @@ fn end_told(context: &mut Context<'_>, role: Role, number: usize, asked: Nanos, 
         if is_over {
             return;
         }
-        context.executor.wait(PROXY_INTERVAL);
+        // A server that is being started may say that it is ready.
+        context.executor.pause(PROXY_INTERVAL);
     }
 }
 
@@ -449,22 +581,18 @@ fn argv(pitot: &str, fault: &FaultPlan, aims: &Aims) -> Vec<String> {
     argv
 }
 
-/// Stops the server and starts it again.
-fn restart(context: &mut Context<'_>, fault: &FaultPlan, record: &mut FaultRecord) -> Result<(), Abort> {
+/// Asks the server to end, or kills it.
+fn ask_to_end(context: &mut Context<'_>, fault: &FaultPlan, record: &mut FaultRecord) -> Result<(), Abort> {
     let given = fault.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let takes = find(&fault.kind).map_or(&[][..], |fault| fault.takes);
     let options = Options::read(takes, given).map_err(|(name, why)| format!("{name}: {why}"))?;
     record.began_ns = context.executor.now().0;
     if options.is_killed {
         context.executor.stop(Role::Server, Stop::Kill);
+        Ok(())
     } else {
-        ask_server(context)?;
+        ask_server(context)
     }
-    let ending = wait_for_end(context, Role::Server)?;
-    record.what = format!("the server ended {ending} and was started again");
-    start_server(context)?;
-    record.ended_ns = context.executor.now().0;
-    Ok(())
 }
 
 /// A fault and its options, as on a command line.

@@ -19,6 +19,7 @@ pub(super) use context::{Abort, Context, Shared, nanos};
 pub use faults::FaultNews;
 pub(in crate::runner) use faults::{Faults, MEASURED_FROM, SERVER_PID, lead_through_proxy};
 pub(super) use load::most_frequent_error;
+pub(in crate::runner) use readiness::Readiness;
 use std::path::PathBuf;
 
 use pitot_fault::FaultRecord;

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use pitot_meter::Nanos;
+
 use crate::plan::Ready;
 
 use super::context::{Abort, Context};
-use super::stop::wait_for_end;
-use crate::runner::executor::{Ending, Role};
+use crate::runner::executor::{Ending, Question, Role};
 
 /// Time between checks whether a server is ready.
-const READY_INTERVAL: Duration = Duration::from_millis(5);
+pub(super) const READY_INTERVAL: Duration = Duration::from_millis(5);
 /// At most so many lines of a program are read before it is asked.
 const LINES_MAX: usize = 64;
 
@@ -29,66 +30,135 @@ pub(super) enum Sign {
     },
 }
 
-/// Waits until a program is ready, and returns its address.
-pub(super) fn wait_until_ready(context: &mut Context<'_>, role: Role, sign: &Sign) -> Result<String, Abort> {
-    let timeout_s = context.ready_timeout_s(role);
-    let deadline = context.deadline(timeout_s);
-    loop {
-        context.check_user()?;
+/// A program that was started and is not ready yet, from one look to the next.
+#[derive(Debug)]
+pub(in crate::runner) struct Readiness {
+    role: Role,
+    sign: Sign,
+    timeout_s: f64,
+    deadline: Nanos,
+    /// A load generator asks it over TLS.
+    is_asked: bool,
+}
+
+impl Readiness {
+    /// Of a program that was started now.
+    pub(super) fn from_now(context: &mut Context<'_>, role: Role, sign: Sign) -> Readiness {
+        let timeout_s = context.ready_timeout_s(role);
+        let deadline = context.deadline(timeout_s);
+        Readiness { role, sign, timeout_s, deadline, is_asked: false }
+    }
+
+    /// Looks until it is ready, and returns its address.
+    pub(super) fn wait(mut self, context: &mut Context<'_>) -> Result<String, Abort> {
+        loop {
+            context.check_user()?;
+            if let Some(address) = self.look(context, READY_INTERVAL)? {
+                return Ok(address);
+            }
+        }
+    }
+
+    /// Its address, once it is ready. A look takes `interval`, and as long as the program takes to reply; with an interval of zero it
+    /// waits for nothing: what it has asked for then is there at a later look.
+    pub(in crate::runner) fn look(
+        &mut self,
+        context: &mut Context<'_>,
+        interval: Duration,
+    ) -> Result<Option<String>, Abort> {
+        if let Some(address) = self.said(context, interval)? {
+            return Ok(Some(address));
+        }
+        context.check_server("before it was ready")?;
+        // What helpers are for is the load: a server can be started again without them.
+        if self.role != Role::Server {
+            context.check_helpers()?;
+        }
+        if let Some(address) = self.asked(context, interval)? {
+            return Ok(Some(address));
+        }
+        if context.executor.now() > self.deadline {
+            let (name, timeout_s) = (context.name(self.role), self.timeout_s);
+            return Err(Abort::Failed(format!("{name} was not ready within {timeout_s} s")));
+        }
+        Ok(None)
+    }
+
+    /// The address, if the program has printed its sign.
+    fn said(&self, context: &mut Context<'_>, mut interval: Duration) -> Result<Option<String>, Abort> {
         // To ask takes long where something else has the port, and a program says much in the meantime.
-        let mut interval = READY_INTERVAL;
         for _ in 0..LINES_MAX {
             let Some(line) = context.executor.wait(interval) else { break };
             interval = Duration::ZERO;
-            if line.role != role {
+            if line.role != self.role {
                 continue;
             }
-            if let Some(address) = address_in(&line.text, line.on_stdout, sign) {
-                return Ok(address);
+            if let Some(address) = address_in(&line.text, line.on_stdout, &self.sign) {
+                return Ok(Some(address));
             }
-            if says_never(&line.text, sign) {
-                let name = context.name(role);
-                let said = line.text.trim();
+            if says_never(&line.text, &self.sign) {
+                let (name, said) = (context.name(self.role), line.text.trim());
                 return Err(Abort::Failed(format!("{name} will never be ready: it printed `{said}`")));
             }
         }
-        context.check_server("before it was ready")?;
-        context.check_helpers()?;
-        if let Sign::Described { ready, address, .. } = sign
-            && answers(context, ready, address)?
-        {
-            return Ok(address.clone());
+        Ok(None)
+    }
+
+    /// The address, if the program answers as it should.
+    fn asked(&mut self, context: &mut Context<'_>, interval: Duration) -> Result<Option<String>, Abort> {
+        if let Sign::Described { ready, address, .. } = &self.sign {
+            let mut gets = |question| match interval.is_zero() {
+                true => context.executor.has_answered(address, question),
+                false => context.executor.answers(address, question),
+            };
+            let is_ready = match ready {
+                Ready::Line(_) => false,
+                Ready::Port => context.executor.accepts(address),
+                Ready::Get(path) => gets(Question::Page(path)),
+                Ready::Answer { send, expect } => {
+                    gets(Question::Text { send: &send.replace("{address}", address), expect })
+                }
+                Ready::Https(path) => replies_over_tls(
+                    context,
+                    &mut self.is_asked,
+                    address,
+                    &format!("https://{address}{path}"),
+                )?,
+            };
+            if is_ready {
+                return Ok(Some(address.clone()));
+            }
         }
-        if context.executor.now() > deadline {
-            let name = context.name(role);
-            return Err(Abort::Failed(format!("{name} was not ready within {timeout_s} s")));
-        }
+        Ok(None)
     }
 }
 
-/// Whether a server at this address is ready, as far as it can be asked.
-fn answers(context: &mut Context<'_>, ready: &Ready, address: &str) -> Result<bool, Abort> {
-    Ok(match ready {
-        Ready::Line(_) => false,
-        Ready::Port => context.executor.accepts(address),
-        Ready::Get(path) => context.executor.serves(address, path),
-        Ready::Answer { send, expect } => {
-            context.executor.answers(address, &send.replace("{address}", address), expect)
-        }
-        Ready::Https(path) => {
-            context.executor.accepts(address)
-                && replies_over_tls(context, &format!("https://{address}{path}"))?
-        }
-    })
+/// Waits until a program is ready that was started now, and returns its address.
+pub(super) fn wait_until_ready(context: &mut Context<'_>, role: Role, sign: Sign) -> Result<String, Abort> {
+    Readiness::from_now(context, role, sign).wait(context)
 }
 
-/// Whether a request over TLS is answered as it should be: a load generator asks, which knows TLS.
-fn replies_over_tls(context: &mut Context<'_>, url: &str) -> Result<bool, Abort> {
-    let options = ["--insecure", "--connections", "1", "--requests-total", "1", "--timeout", "2s"];
-    let gate = ["--expect-status", "200", "--fail-if", "errors > 0"];
-    let words = [context.shared.pitot, "load", url].into_iter().chain(options).chain(gate);
-    context.start(Role::WarmUp, words.map(str::to_owned).collect())?;
-    Ok(wait_for_end(context, Role::WarmUp)? == Ending::Code(0))
+/// Whether a request over TLS was answered as it should be: a load generator asks, which knows TLS, and `is_asked` says that it is
+/// under way.
+fn replies_over_tls(
+    context: &mut Context<'_>,
+    is_asked: &mut bool,
+    address: &str,
+    url: &str,
+) -> Result<bool, Abort> {
+    if *is_asked {
+        let ending = context.executor.ending(Role::WarmUp);
+        *is_asked = ending.is_none();
+        return Ok(ending == Some(Ending::Code(0)));
+    }
+    if context.executor.accepts(address) {
+        let options = ["--insecure", "--connections", "1", "--requests-total", "1", "--timeout", "2s"];
+        let gate = ["--expect-status", "200", "--fail-if", "errors > 0"];
+        let words = [context.shared.pitot, "load", url].into_iter().chain(options).chain(gate);
+        context.start(Role::WarmUp, words.map(str::to_owned).collect())?;
+        *is_asked = true;
+    }
+    Ok(false)
 }
 
 /// The address, if this line is the sign.

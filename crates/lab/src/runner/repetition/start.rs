@@ -4,7 +4,7 @@ use crate::plan::{CellServer, FileContent, PlanFile};
 
 use super::context::{Abort, Context};
 use super::faults::{lead_resolver, start_resolver};
-use super::readiness::{Sign, wait_until_ready};
+use super::readiness::{Readiness, Sign, wait_until_ready};
 use crate::runner::executor::{AddressChoice, Role};
 
 /// The address of a server that chooses its port itself.
@@ -33,6 +33,13 @@ pub(in crate::runner) fn prepare(context: &mut Context<'_>, number: usize) -> Re
 
 /// Starts the server and waits until it is ready.
 pub(in crate::runner) fn start_server(context: &mut Context<'_>) -> Result<(), Abort> {
+    let readiness = begin_server(context)?;
+    context.at.address = readiness.wait(context)?;
+    Ok(())
+}
+
+/// Starts the server, which is ready later.
+pub(in crate::runner) fn begin_server(context: &mut Context<'_>) -> Result<Readiness, Abort> {
     context.start(Role::Server, context.cell.server_argv(&context.at))?;
     let sign = match &context.cell.server {
         CellServer::External(program) => Sign::Described {
@@ -42,8 +49,7 @@ pub(in crate::runner) fn start_server(context: &mut Context<'_>) -> Result<(), A
         },
         CellServer::Pitot { .. } | CellServer::None => Sign::ReadyLine,
     };
-    context.at.address = wait_until_ready(context, Role::Server, &sign)?;
-    Ok(())
+    Ok(Readiness::from_now(context, Role::Server, sign))
 }
 
 /// Starts the helpers of the load, one after the other, and notes where they listen.
@@ -52,7 +58,7 @@ pub(in crate::runner) fn start_helpers(context: &mut Context<'_>) -> Result<(), 
         let role = Role::Helper(index);
         context.start(role, context.cell.helper_argv(helper, ANY_PORT, &context.at))?;
         context.helpers_started = index + 1;
-        let address = wait_until_ready(context, role, &Sign::ReadyLine)?;
+        let address = wait_until_ready(context, role, Sign::ReadyLine)?;
         context.at.helpers.push((helper.name.clone(), address));
     }
     lead_resolver(context)

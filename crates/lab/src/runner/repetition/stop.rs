@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
 use crate::plan::{CellServer, OWN};
@@ -73,19 +74,46 @@ pub(super) fn whole_output(context: &mut Context<'_>, role: Role) -> Output {
 }
 
 pub(super) fn wait_for_end(context: &mut Context<'_>, role: Role) -> Result<Ending, Abort> {
-    let timeout_s = context.stop_timeout_s(role);
-    let deadline = context.deadline(timeout_s);
+    let deadline = stop_deadline(context, role);
+    wait_for_end_by(context, role, deadline)
+}
+
+/// How a program has ended: an error if it has not by its deadline.
+pub(super) fn wait_for_end_by(
+    context: &mut Context<'_>,
+    role: Role,
+    deadline: Nanos,
+) -> Result<Ending, Abort> {
     loop {
-        if let Some(ending) = context.executor.ending(role) {
+        if let Some(ending) = look_for_end(context, role, deadline)? {
             return Ok(ending);
-        }
-        context.check_hosts()?;
-        if context.executor.now() > deadline {
-            let name = context.name(role);
-            return Err(Abort::Failed(format!("{name} did not stop within {timeout_s} s of being asked to")));
         }
         context.executor.wait(STOP_INTERVAL);
     }
+}
+
+/// When a program must have ended that is asked to now.
+pub(super) fn stop_deadline(context: &mut Context<'_>, role: Role) -> Nanos {
+    let timeout_s = context.stop_timeout_s(role);
+    context.deadline(timeout_s)
+}
+
+/// How a program has ended, if it has: an error if it has not by its deadline.
+pub(super) fn look_for_end(
+    context: &mut Context<'_>,
+    role: Role,
+    deadline: Nanos,
+) -> Result<Option<Ending>, Abort> {
+    let ending = context.executor.ending(role);
+    if ending.is_some() {
+        return Ok(ending);
+    }
+    context.check_hosts()?;
+    if context.executor.now() > deadline {
+        let (name, timeout_s) = (context.name(role), context.stop_timeout_s(role));
+        return Err(Abort::Failed(format!("{name} did not stop within {timeout_s} s of being asked to")));
+    }
+    Ok(None)
 }
 
 /// Whether a program that was sent this signal has ended in order: by itself, by the signal, or with the status that a virtual machine

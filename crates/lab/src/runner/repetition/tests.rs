@@ -402,6 +402,54 @@ fn helpers_start_before_the_load_and_stop_before_the_server() {
 }
 
 #[test]
+fn a_server_that_stands_is_not_waited_for_when_a_fault_starts_it_again() {
+    let text = "[[faults]]\nkind = \"restart\"\nat = \"50ms\"\n\
+                [[faults]]\nkind = \"stop\"\nat = \"60ms\"\nfor = \"10ms\"\n";
+    let mut plan = parse(&(plan(GOOD) + text));
+    plan.ready_timeout_s = 10.0;
+    let (cells, _) = expand(&plan, &catalog(), &HostLimits { descriptors: 20_000, missing: Vec::new() });
+    let cpus = CpuSplit { server: vec![0], load: vec![1] };
+    let stop = &|| false;
+    let shared =
+        Shared { plan: &plan, pitot: "pitot", cpus: &cpus, stop, memory_total_bytes: 1 << 30, block: 0 };
+    let mut fake = Fake::new();
+    fake.server.prints = vec![(5000, "ready 127.0.0.1:4321")];
+    fake.fault = Script {
+        prints: vec![(0, "began 1 it is stopped"), (9, "ended 2")],
+        ends: Some((10, Ending::Code(0))),
+        ..Script::default()
+    };
+    let mut context = Context::new(shared, &cells[0], &mut fake);
+    start::start_server(&mut context).unwrap();
+    let now = context.executor.now();
+    let due = [(0, 0.05), (1, 0.06)].map(|(number, at_s)| pitot_fault::Moment { number, at_s });
+    let mut faults = Faults::from_now(due.into(), now, 0.0);
+    let mut ended = Vec::new();
+    while ended.len() < 2 {
+        context.executor.wait(std::time::Duration::from_millis(20));
+        let before = context.executor.now();
+        faults.turn(&mut context).unwrap();
+        assert_eq!(context.executor.now(), before, "somebody else had to wait");
+        assert!(faults.account_for_server(&mut context).unwrap());
+        ended.extend(faults.news().into_iter().filter_map(|news| match news {
+            FaultNews::Ended(record) => Some(record),
+            FaultNews::Began(_) => None,
+        }));
+    }
+    let [restarted, stopped] = &ended[..] else { unreachable!() };
+    assert_eq!(restarted.what, "the server ended with exit code 0 and was started again");
+    assert!(restarted.ended_ns - restarted.began_ns >= 5_000_000_000, "{restarted:?}");
+    // What is due meanwhile is done to the server when it is back.
+    assert_eq!((stopped.kind.as_str(), stopped.what.as_str()), ("stop", "it is stopped"));
+    drop(faults);
+    let calls = fake.calls();
+    let calls: Vec<&str> = calls.iter().map(String::as_str).filter(|call| *call != "sample").collect();
+    let expected =
+        ["start Server for Server", "Terminate Server", "start Server for Server", "start Fault(1) for None"];
+    assert_eq!(calls, expected);
+}
+
+#[test]
 fn a_program_without_a_server_counts_as_one() {
     let plan =
         parse("repetitions = 1\n[load]\nprogram = \"disk files\"\n[factors]\nload.sizes = [\"4KiB\"]\n");
