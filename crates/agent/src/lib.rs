@@ -6,8 +6,8 @@
 //!
 //! Every message is a line of JSON ([`frame`]) of at most [`frame::MESSAGE_BYTES_MAX`]. The lab asks ([`Request`]), the
 //! agent answers each question once and in order ([`Reply`]) and never speaks unasked; a [`Request::Ping`] alone has no
-//! answer. The first question is [`Request::Hello`]: an agent of another [`VERSION`] answers it with an error that names
-//! its own, and ends. At the end of the stream, or after [`IDLE`] without a message, an agent ends and takes everything
+//! answer. The first question is [`Request::Hello`], of which a version is read in whatever form the rest comes: an agent of
+//! another [`VERSION`] answers it with an error that names its own, and ends. At the end of the stream, or after [`IDLE`] without a message, an agent ends and takes everything
 //! with it that it has started.
 #![forbid(unsafe_code)]
 
