@@ -94,6 +94,7 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.comparison.check_servers()?;
+        self.check_bus()?;
         if self.dry_run {
             return self.dry();
         }
@@ -145,6 +146,19 @@ impl Run {
         }
         print_line(format_args!("\n{check}"));
         Ok(if check.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// Refuses what agents on a bus would not be asked for.
+    fn check_bus(&self) -> Result<(), Failure> {
+        let (what, cure) = match (&self.bus.bus, self.self_check, self.comparison.is_given()) {
+            (Some(_), true, _) => ("--self-check checks the lab on this machine", "leave --bus out"),
+            (Some(_), _, true) => (
+                "--server describes servers of this machine",
+                "leave --bus out, or have `pitot init` write a plan of the same options",
+            ),
+            _ => return Ok(()),
+        };
+        Err(Failure::misuse(format!("{what}, and with --bus others measure"), cure))
     }
 
     /// Copies this program to the hosts of a plan, if that is asked for.

@@ -20,6 +20,7 @@ use crate::runfile::{NewRun, RunWriter};
 use super::carry_out::{Finished, Outcome, Progress, Setting, TimeLeft, draw_seed, new_cells};
 use super::part::{Belongs, Part, is_same, parts};
 use super::prepare::{Prepared, prepare_elsewhere};
+use super::resume::note_other_version;
 
 /// Carries parts of a run to other machines, and their results back. It may deliver a part or a result more than once.
 pub trait Carrier {
@@ -162,7 +163,8 @@ pub fn resume_scattered(
     }
     let mut prepared = prepare_elsewhere(run.plan.clone(), run.info.plan_source.clone(), catalog)?;
     prepared.narrow_to(&run)?;
-    let writer = RunWriter::resume(path)?;
+    let mut writer = RunWriter::resume(path)?;
+    note_other_version(&run, setting, &mut writer)?;
     Scattered { prepared, run, writer, failed: 0 }.carry_out(setting, carrier, progress)
 }
 
@@ -383,6 +385,7 @@ fn failed(belongs: &Belongs, host: &str, reason: &str) -> Vec<(usize, Repetition
 mod tests {
     use super::*;
     use crate::runner::tests::{catalog, parse};
+    use crate::runner::{Guardian, resume};
 
     /// Brings results with a cell more than was asked for, as an agent of a bus may that is not ours.
     struct OneTooMany {
@@ -452,5 +455,9 @@ mod tests {
             assert_eq!(repetition.verdict.kind, VerdictKind::Failed);
             assert!(repetition.verdict.reason.contains("were asked for"), "{}", repetition.verdict.reason);
         }
+        // Nothing of it was measured on this machine, which so cannot go on with it alone.
+        let guardian = Guardian::start().unwrap();
+        let refused = resume(&output, &catalog(), setting, guardian, &mut |_| {}).unwrap_err();
+        assert!(refused.what.contains("begun on a bus"), "{}", refused.what);
     }
 }

@@ -32,6 +32,7 @@ pub(super) fn leave_out_what_is_not(
         let cells = cells_of(&kernel.name);
         let part = Part {
             name: format!("check-{}", kernel.name),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             plan: prepared.plan.clone(),
             cells: cells
                 .iter()
