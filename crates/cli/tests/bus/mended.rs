@@ -78,7 +78,9 @@ fn a_part_of_a_run_by_another_version_is_left_to_others() {
     let part = r#"{"name":"f0-b0","version":"99.0","plan":{},"cells":[],"controls":[]}"#;
     std::fs::write(path("part.json"), part).unwrap();
     let mut run = std::process::Command::new(crate::server::PITOT);
-    run.args(["run", "--part", "part.json", "--output", "run.pitot"]).current_dir(dir.path()).env("TMPDIR", dir.path());
+    run.args(["run", "--part", "part.json", "--output", "run.pitot"])
+        .current_dir(dir.path())
+        .env("TMPDIR", dir.path());
     let (code, text) = said(&run.output().unwrap());
     // The code by which an agent knows that its host lacks something.
     assert_eq!(code, Some(2), "{text}");

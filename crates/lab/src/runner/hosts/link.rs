@@ -137,6 +137,7 @@ impl Link {
         };
         let clock = self.clock();
         HostRecord {
+            is_own: false,
             name: self.name.clone(),
             does: does.to_owned(),
             clock_offset_ns: clock.offset_ns,
@@ -273,7 +274,9 @@ fn why_other(greeting: &Greeting) -> Option<String> {
         return Some(format!("its agent speaks version {} of the protocol, not {VERSION}", greeting.version));
     }
     (other != own).then(|| {
-        format!("its agent is Pitot {other}, and this is {own}: install the same there, or copy it with --push")
+        format!(
+            "its agent is Pitot {other}, and this is {own}: install the same there, or copy it with --push"
+        )
     })
 }
 
