@@ -141,6 +141,38 @@ fn a_cell_is_carried_out_in_a_guest_and_what_it_counts_is_no_time() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+#[needs("guest-kernel", "nginx")]
+#[test]
+fn a_server_of_others_goes_into_a_guest_with_all_that_it_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    let listed = text_of(&pitot(dir.path(), false, &["kernel", "list"]));
+    let kernel = listed.split(':').next().unwrap();
+    // The suite's own nginx, for a moment, on one kernel.
+    let suite = include_str!("../../../suites/kernels.toml").split("[[published]]").next().unwrap();
+    let mut text = suite.to_owned();
+    for (of_suite, here) in [
+        ("repetitions = 6", "repetitions = 1"),
+        ("duration = \"500ms\"", "duration = \"100ms\""),
+        ("baseline = { kernel = \"6.1\" }", ""),
+        ("[\"6.1\", \"6.12\"]", &format!("[\"{kernel}\"]")),
+        ("\"thread\", \"loop+select\", \"loop+epoll-et\", \"loop+uring\", ", ""),
+    ] {
+        assert_eq!(text.matches(of_suite).count(), 1, "{of_suite}");
+        text = text.replace(of_suite, here);
+    }
+    std::fs::write(dir.path().join("plan.toml"), text).unwrap();
+    let output = pitot(dir.path(), false, &["run", "plan.toml", "-o", "run.pitot"]);
+    assert!(output.status.success(), "{}", text_of(&output));
+    let run = Run::open(&dir.path().join("run.pitot")).unwrap();
+    let [cell] = &run.cells[..] else { panic!("{} cells", run.cells.len()) };
+    let [repetition] = &cell.repetitions[..] else { panic!("{} repetitions", cell.repetitions.len()) };
+    assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{:?}", repetition.verdict);
+    let load = repetition.load.as_ref().unwrap();
+    assert!(load.requests.ok > 0 && load.errors.is_empty(), "{:?}", load.errors);
+    let figure = |name: &str| metric::find(name).unwrap().of(repetition);
+    assert!(figure("instructions-per-request").or_else(|| figure("throughput")).is_some());
+}
+
 /// A server whose kernel encrypts, a file of 100 KiB and small replies, with each version of TLS, and what the server counted.
 const KTLS: &str = r#"
 x=0123456789abcdef; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x$x; x=$x$x$x$x$x; printf %s "$x" > /tmp/100k
