@@ -299,13 +299,25 @@ impl Scattered {
                 sentences.insert(format!("On `{host}`: {sentence}"));
             }
         }
-        self.writer.record_host(&HostRecord {
-            name: host.to_owned(),
-            does: "its parts of the run".into(),
-            facts: result.host_before,
-            ..HostRecord::default()
-        })?;
+        self.record_host(host, result)?;
         Ok(Ok(done))
+    }
+
+    /// Notes what a host was before its first part, and what it is after this one.
+    fn record_host(&mut self, name: &str, result: Run) -> Result<(), Failure> {
+        let as_it_is = |facts| HostRecord {
+            name: name.to_owned(),
+            does: "its parts of the run".into(),
+            facts,
+            ..HostRecord::default()
+        };
+        let after = result.host_after.unwrap_or_else(|| result.host_before.clone());
+        self.writer.record_host(&as_it_is(result.host_before))?;
+        // A guest is started anew for each part.
+        if !self.prepared.plan.is_in_guests() {
+            self.writer.record_hosts_after(&[as_it_is(after)])?;
+        }
+        Ok(())
     }
 
     fn record(&mut self, done: &[(usize, Repetition)]) -> Result<(), Failure> {
