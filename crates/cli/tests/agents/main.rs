@@ -18,7 +18,7 @@ use network::{Network, PITOT};
 fn a_server_and_its_load_are_measured_on_two_hosts() {
     for (test, measure) in [
         ("f", "repetitions = 1\nwarmup = \"50ms\"\nduration = \"1s\""),
-        ("s", "generations = 1\nslices = 2\nslice = \"40ms\"\nwarmup = \"50ms\""),
+        ("t", "generations = 1\nslices = 2\nslice = \"40ms\"\nwarmup = \"50ms\""),
     ] {
         let (network, dir) = (Network::new(test, 2), tempfile::tempdir().unwrap());
         let plan = network.plan(measure, "host = \"b\"\nconnections = 2");
