@@ -162,8 +162,8 @@ impl Run {
     }
 
     /// Copies this program to the hosts of a plan, if that is asked for.
-    fn push_to_hosts(&self, plan: &Plan, pitot: &str) -> Result<(), Failure> {
-        if self.push { pitot_lab::push(plan, Path::new(pitot)) } else { Ok(()) }
+    fn push_to_hosts(&self, plan: &Plan, pitot: &str, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
+        if self.push { pitot_lab::push(plan, Path::new(pitot), stop) } else { Ok(()) }
     }
 
     /// Runs the plan that the user named, or else the suite; or continues a run.
@@ -182,14 +182,14 @@ impl Run {
         };
         let name = match (&prepared, &self.resume) {
             (Some(prepared), _) => {
-                self.push_to_hosts(&prepared.plan, &pitot)?;
+                self.push_to_hosts(&prepared.plan, &pitot, stop)?;
                 prepared.plan.name.clone()
             }
             (None, path) => {
                 let path = path.as_deref().unwrap_or(Path::new(""));
                 // A file that cannot be resumed is no run that others should know of.
                 let run = pitot_lab::Run::open(path)?;
-                self.push_to_hosts(&run.plan, &pitot)?;
+                self.push_to_hosts(&run.plan, &pitot, stop)?;
                 path.display().to_string()
             }
         };

@@ -1,7 +1,7 @@
-//! What a command prints that is over in a moment, such as `nginx -v`.
+//! What a command prints: one that is over in a moment, such as `nginx -v`, or one that is waited for until the user has enough.
 
-use std::io::Read;
-use std::process::{Command, Stdio};
+use std::io::{self, Read};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,32 +34,49 @@ pub(super) fn here(asked: &Asked<'_>) -> Result<String, String> {
 fn within(timeout: Duration, asked: &Asked<'_>) -> Result<String, String> {
     let [program, arguments @ ..] = asked.argv else { return Ok(String::new()) };
     let mut command = Command::new(program);
-    command.args(arguments).envs(asked.env.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(arguments).envs(asked.env.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
     if let Some(cwd) = asked.cwd {
         command.current_dir(cwd);
     }
+    let deadline = Instant::now() + timeout;
+    let ran = run(command, &|| Instant::now() >= deadline).map_err(|e| e.to_string())?;
+    ran.map(|ran| ran.stdout + &ran.stderr)
+        .ok_or_else(|| format!("`{program}` did not end within {} s", timeout.as_secs()))
+}
+
+/// A command that has ended.
+pub(super) struct Ran {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// Runs a command, whose standard input the caller has chosen. Once it is `enough` it is killed, and there is nothing to say of it. It
+/// has a session of its own, in which Ctrl-C does not reach it.
+///
+/// # Errors
+/// If it cannot be started.
+pub(super) fn run(mut command: Command, enough: &dyn Fn() -> bool) -> io::Result<Option<Ran>> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     isolate(&mut command, &[]);
-    let mut child = command.spawn().map_err(|e| e.to_string())?;
-    let said = [Said::follow(child.stdout.take()), Said::follow(child.stderr.take())];
-    let mut deadline = Instant::now() + timeout;
-    let mut has_ended = false;
-    while !(has_ended && said.iter().all(Said::is_whole)) {
-        if Instant::now() >= deadline {
-            if has_ended {
-                break;
-            }
+    let mut child = command.spawn()?;
+    let (stdout, stderr) = (Said::follow(child.stdout.take()), Said::follow(child.stderr.take()));
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if enough() {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(format!("`{program}` did not end within {} s", timeout.as_secs()));
+            return Ok(None);
         }
         std::thread::sleep(INTERVAL);
-        if !has_ended && !matches!(child.try_wait(), Ok(None)) {
-            has_ended = true;
-            deadline = Instant::now() + STREAMS_MAX;
-        }
+    };
+    let deadline = Instant::now() + STREAMS_MAX;
+    while !(stdout.is_whole() && stderr.is_whole()) && Instant::now() < deadline {
+        std::thread::sleep(INTERVAL);
     }
-    Ok(said.iter().map(Said::text).collect())
+    Ok(Some(Ran { status, stdout: stdout.text(), stderr: stderr.text() }))
 }
 
 /// What a stream has said so far.
