@@ -27,7 +27,7 @@ use crate::kernel_store::store;
 
 use super::progress::Display;
 use super::{PlanText, Run, announce_in_guests, counted, own_path};
-use ground::{Ground, Place, Task};
+use ground::{Ground, Place, Task, room};
 use possible::{as_carried, leave_out_what_is_not};
 
 /// What a guest may take besides its measurement: its start, and that of its programs.
@@ -224,7 +224,7 @@ impl Guests {
         };
         let at_once = match ground.clock() {
             // What else runs meanwhile does not change a count.
-            Clock::Instructions => pitot_sys::affinity::allowed().map_or(1, |cpus| cpus.len()),
+            Clock::Instructions => pitot_sys::affinity::allowed().map_or(1, |cpus| cpus.len()).min(room()),
             Clock::Time | Clock::Emulated => 1,
         };
         let common = Common {
