@@ -173,3 +173,21 @@ impl Carrier for OnBus<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn agents_are_shown_with_what_their_hosts_have() {
+        let agent = |about: serde_json::Value| Present { name: "a".into(), about };
+        let plain = agent(json!({"version": "0.1.0", "cpus": 2, "lacks": [], "fingerprint": "x"}));
+        assert_eq!(shown(&plain), "a (Pitot 0.1.0, 2 CPUs)");
+        let other = agent(json!({"version": "0.1.0", "cpus": 1, "lacks": ["uring"], "fingerprint": "y"}));
+        assert_eq!(shown(&other), "a (Pitot 0.1.0, 1 CPU, without uring)");
+        assert_eq!(shown(&agent(json!(null))), "a (Pitot of no version, 0 CPUs)");
+        assert!(are_unlike(&[plain.clone(), other]) && !are_unlike(&[plain.clone(), plain]));
+    }
+}
