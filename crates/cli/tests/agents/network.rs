@@ -102,7 +102,7 @@ impl Network {
     }
 
     /// Kills the agent of a host while that puts load on the server.
-    fn kill_agent_under_load(&self, host: usize, file: &Path, lab: &mut Child) {
+    pub(crate) fn kill_agent_under_load(&self, host: usize, file: &Path, lab: &mut Child) {
         let agent = self.wait_for_load(host, file, lab);
         assert!(Command::new("kill").args(["-9", &agent]).status().unwrap().success());
     }
