@@ -6,9 +6,9 @@
 //!
 //! Every message is a line of JSON ([`frame`]) of at most [`frame::MESSAGE_BYTES_MAX`]. The lab asks ([`Request`]), the
 //! agent answers each question once and in order ([`Reply`]) and never speaks unasked; a [`Request::Ping`] alone has no
-//! answer. The first question is [`Request::Hello`]: an agent of another [`VERSION`] answers it with an error that names
-//! its own, and ends. At the end of the stream, or after [`IDLE`] without a message, an agent ends and takes everything
-//! with it that it has started.
+//! answer. The first question is [`Request::Hello`], whose version is read whatever form the rest has: an agent of another
+//! [`VERSION`] answers it with an error that names its own, and ends. At the end of the stream, or after [`IDLE`] without a
+//! message, an agent ends and takes everything with it that it has started.
 #![forbid(unsafe_code)]
 
 pub mod frame;

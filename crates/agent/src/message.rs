@@ -1,6 +1,6 @@
 //! The questions of the lab and the answers of an agent.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use pitot_host::Fingerprint;
 use serde::{Deserialize, Serialize};
@@ -34,18 +34,26 @@ pub enum Request {
     },
 }
 
-/// Who asks.
+/// Who asks. That of a lab of another version is read too, whatever else it says or leaves out, so that an agent can answer with
+/// both versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Hello {
     /// The version of the protocol.
     pub version: u32,
     /// The CPUs of the programs that are measured here.
+    #[serde(default)]
     pub cpus: Vec<usize>,
     /// The CPUs of the agent itself and of a load generator beside a server; empty: all others.
+    #[serde(default)]
     pub other_cpus: Vec<usize>,
     /// Where servers listen.
+    #[serde(default = "loopback")]
     pub address: IpAddr,
+}
+
+fn loopback() -> IpAddr {
+    Ipv4Addr::LOCALHOST.into()
 }
 
 /// Who answers.
@@ -54,7 +62,7 @@ pub struct Hello {
 pub struct Greeting {
     /// The version of the protocol.
     pub version: u32,
-    /// The version of Pitot.
+    /// The version of Pitot, which is the lab's too.
     pub pitot: String,
     /// Its process.
     pub pid: u32,

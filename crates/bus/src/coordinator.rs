@@ -11,10 +11,10 @@ use futures_util::{StreamExt, TryStreamExt};
 use pitot_results::Failure;
 use tokio::io::AsyncReadExt;
 
-use crate::agent::{Announcement, now_unix_s};
+use crate::agent::Announcement;
 use crate::connection::{ANSWER_MAX, Connection};
 use crate::entry::{Entry, State};
-use crate::job::Job;
+use crate::job::{Job, now_unix_s};
 use crate::keys::SigningKey;
 use crate::places::{AGE_MAX, GONE, Places, STATES, TRIES_MAX, hints, subject};
 
@@ -39,6 +39,15 @@ pub enum Event {
         /// Why not: a sentence.
         reason: String,
     },
+}
+
+/// An agent that is there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Present {
+    /// Its name.
+    pub name: String,
+    /// What it tells of its host.
+    pub about: serde_json::Value,
 }
 
 /// How long one looks for something new.
@@ -97,9 +106,25 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// Names of the agents that are there.
-    pub fn agents(&self) -> Vec<String> {
-        self.connection.block_on(self.names())
+    /// The agents that are there, by name.
+    pub fn agents(&self) -> Vec<Present> {
+        self.connection.block_on(async {
+            let mut names = self.names().await;
+            names.sort();
+            let mut agents = Vec::new();
+            for name in names {
+                // One that has ended meanwhile is there no more.
+                if let Ok(Some(found)) = self.announcement(&name).await {
+                    agents.push(Present { name, about: found.about });
+                }
+            }
+            agents
+        })
+    }
+
+    async fn announcement(&self, agent: &str) -> Result<Option<Announcement>, async_nats::Error> {
+        let found = self.places().agents.get(agent).await?;
+        Ok(found.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
     async fn names(&self) -> Vec<String> {
@@ -205,29 +230,29 @@ impl<'a> Coordinator<'a> {
                 }
                 continue;
             }
-            if let Some(holder) = &holder
-                && matches!(holder.state, State::Failed(_))
-                && self.nobody_can(holder).await
-            {
-                let why = holder.lacking.values().next().map_or("", String::as_str);
-                let reason = format!("every agent on the bus lacks something for it: {why}");
-                self.jobs.remove(&job);
-                self.arrived.push_back(Event::Failed { job, agent: holder.agent.clone(), reason });
+            let Some(holder) = holder else {
+                self.jobs.entry(job).and_modify(|open| open.gone = None);
                 continue;
-            }
-            let is_gone = match &holder {
-                Some(holder) if holder.tries >= TRIES_MAX => !self.is_at_work(&holder.agent, &job).await?,
-                _ => false,
             };
-            let Some(open) = self.jobs.get_mut(&job) else { continue };
-            open.gone = if is_gone { open.gone.or(Some(Instant::now())) } else { None };
-            if let (Some(holder), true) = (holder, open.gone.is_some_and(|since| since.elapsed() >= GONE)) {
-                let reason = "it was begun again and again, and the agent was lost each time".into();
+            if let Some(reason) = self.why_nobody(&job, &holder).await? {
                 self.jobs.remove(&job);
                 self.arrived.push_back(Event::Failed { job, agent: holder.agent, reason });
             }
         }
         Ok(())
+    }
+
+    /// Why nobody will carry out a job that has this entry, if that is so.
+    async fn why_nobody(&mut self, job: &str, holder: &Entry) -> Result<Option<String>, async_nats::Error> {
+        if matches!(holder.state, State::Failed(_)) && self.nobody_can(holder).await {
+            let why = holder.lacking.values().next().map_or("", String::as_str);
+            return Ok(Some(format!("every agent on the bus lacks something for it: {why}")));
+        }
+        let is_gone = holder.tries >= TRIES_MAX && !self.is_at_work(&holder.agent, job).await?;
+        let Some(open) = self.jobs.get_mut(job) else { return Ok(None) };
+        open.gone = if is_gone { open.gone.or(Some(Instant::now())) } else { None };
+        let is_over = open.gone.is_some_and(|since| since.elapsed() >= GONE);
+        Ok(is_over.then(|| "it was begun again and again, and the agent was lost each time".to_owned()))
     }
 
     /// Whether every agent that is there lacks something for a job.
@@ -237,8 +262,7 @@ impl<'a> Coordinator<'a> {
     }
 
     async fn is_at_work(&self, agent: &str, job: &str) -> Result<bool, async_nats::Error> {
-        let found = self.places().agents.get(agent).await?;
-        let found = found.and_then(|bytes| serde_json::from_slice::<Announcement>(&bytes).ok());
+        let found = self.announcement(agent).await?;
         Ok(found.is_some_and(|a| a.running == Some(format!("{}.{job}", self.run))))
     }
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use futures_util::{FutureExt, StreamExt};
 use tokio::sync::mpsc::{Receiver, channel};
 
-use crate::agent::{Agent, Lease, Work};
+use crate::agent::{Agent, Work};
+use crate::lease::Lease;
 use crate::places::PROGRESS;
 use crate::session::{Answer, Opening, Order, PIECE_BYTES_MAX, Turn, down, numbered, openings, up, verified};
 

@@ -1,5 +1,7 @@
 //! A job as a message: a line with the signature, and what is signed.
 
+use std::time::SystemTime;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,11 @@ pub(crate) struct Job {
     pub(crate) until_unix_s: u64,
     /// What is to be done: the caller's.
     pub(crate) text: String,
+}
+
+/// The clock that [`Job::until_unix_s`] is compared with.
+pub(crate) fn now_unix_s() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 #[derive(Serialize, Deserialize)]

@@ -17,6 +17,7 @@
 
 mod address;
 mod agent;
+mod claim;
 mod connection;
 mod coordinator;
 mod credentials;
@@ -24,14 +25,16 @@ mod entry;
 mod hosted;
 mod job;
 mod keys;
+mod lease;
 mod places;
 mod reach;
+mod serving;
 mod session;
 
 pub use address::Address;
 pub use agent::{Agent, Running, Trouble, Work};
 pub use connection::{Connection, VERSION_MIN};
-pub use coordinator::{Coordinator, Event};
+pub use coordinator::{Coordinator, Event, Present};
 pub use credentials::Credentials;
 pub use keys::{SigningKey, TrustedKey, is_name};
 pub use reach::reach;

@@ -8,6 +8,8 @@ use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::jetstream::stream::{self, RetentionPolicy, Stream};
 use async_nats::jetstream::{Context, ErrorCode, kv, object_store};
 
+use crate::keys::is_name;
+
 /// The work queue.
 const JOBS: &str = "PITOT_JOBS";
 /// Its one consumer, which all agents share.
@@ -117,9 +119,10 @@ pub(crate) fn subject(run: &str, job: &str) -> String {
     format!("pitot.job.{run}.{job}")
 }
 
-/// Run and job of a subject.
+/// Run and job of a subject, if a coordinator may have made it.
 pub(crate) fn of_subject(subject: &str) -> Option<(&str, &str)> {
-    subject.strip_prefix("pitot.job.")?.split_once('.').filter(|(_, job)| !job.contains('.'))
+    let names = subject.strip_prefix("pitot.job.")?.split_once('.');
+    names.filter(|(run, job)| is_name(run) && is_name(job))
 }
 
 /// Where it is said that the entry of a job of a run has changed. A hint: what counts is the entry.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pitot_kernel::{GVISOR, GVISOR_BUILD, GVISOR_MODULE, InstallPlan, Kernel, Origin, Sandbox};
+use pitot_kernel::{GVISOR, GVISOR_BUILD, GVISOR_MODULE, InstallPlan, Kernel, Origin, Sandbox, Store};
 use pitot_results::{Failure, stderr};
 use pitot_target::Installation;
 
@@ -145,22 +145,39 @@ fn list() -> Result<ExitCode, Failure> {
 
 impl Install {
     fn run(&self) -> Result<ExitCode, Failure> {
+        let store = store();
+        let (plans, with_gvisor) = self.plans(&store)?;
+        if with_gvisor {
+            self.install_gvisor()?;
+        }
+        for plan in &plans {
+            self.install(plan, &store)?;
+        }
+        if !self.yes {
+            let name = self.name.iter().map(|name| format!(" --name {name}"));
+            let options: String = name.chain(self.replace.then(|| " --replace".to_owned())).collect();
+            print_line(format_args!(
+                "nothing was done; to do it: pitot kernel install {}{options} --yes",
+                self.origins.join(" ")
+            ));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// What is asked for, found to be possible before any of it is done: kernels of Debian, and whether gVisor is among it.
+    fn plans(&self, store: &Store) -> Result<(Vec<InstallPlan>, bool), Failure> {
         if self.name.is_some() && self.origins.len() > 1 {
             return Err(Failure::misuse(
                 "one name cannot be that of several kernels",
                 "install them one by one",
             ));
         }
-        let store = store();
-        let is_gvisor = |text: &&String| *text == GVISOR;
-        if self.origins.iter().any(|text| is_gvisor(&text)) {
-            if self.name.is_some() {
-                return Err(Failure::misuse(format!("`{GVISOR}` has that name alone"), "take --name out"));
-            }
-            self.install_gvisor()?;
+        let (gvisor, others): (Vec<&String>, Vec<&String>) =
+            self.origins.iter().partition(|text| *text == GVISOR);
+        if self.name.is_some() && !gvisor.is_empty() {
+            return Err(Failure::misuse(format!("`{GVISOR}` has that name alone"), "take --name out"));
         }
-        let origins = self.origins.iter().filter(|text| !is_gvisor(text));
-        let origins = origins.map(|text| Origin::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        let origins = others.into_iter().map(|text| Origin::parse(text)).collect::<Result<Vec<_>, _>>()?;
         let plans = origins
             .iter()
             .map(|origin| InstallPlan::of(origin, self.name.as_deref()))
@@ -173,33 +190,25 @@ impl Install {
                 ));
             }
             if !self.replace {
-                plan.check_name(&store)?;
+                plan.check_name(store)?;
             }
         }
-        for plan in &plans {
-            print_line(format_args!("{}:", plan.name));
-            for line in plan.lines(&store) {
-                print_line(format_args!("  {line}"));
-            }
-            if self.yes {
-                let guardian = guardian()?;
-                print_line(format_args!(
-                    "installed {}",
-                    shown(&plan.carry_out(&store, guardian.dir(), self.replace)?)
-                ));
-            }
-        }
-        if !self.yes {
-            print_line(format_args!(
-                "nothing was done; to do it: pitot kernel install {} --yes",
-                self.origins.join(" ")
-            ));
-        }
-        Ok(ExitCode::SUCCESS)
+        Ok((plans, !gvisor.is_empty()))
     }
-}
 
-impl Install {
+    fn install(&self, plan: &InstallPlan, store: &Store) -> Result<(), Failure> {
+        print_line(format_args!("{}:", plan.name));
+        for line in plan.lines(store) {
+            print_line(format_args!("  {line}"));
+        }
+        if self.yes {
+            let guardian = guardian()?;
+            let installed = plan.carry_out(store, guardian.dir(), self.replace)?;
+            print_line(format_args!("installed {}", shown(&installed)));
+        }
+        Ok(())
+    }
+
     fn install_gvisor(&self) -> Result<(), Failure> {
         let folder = store().folder().join(GVISOR);
         let installation = Installation::of_go_module(GVISOR, folder, &GVISOR_MODULE, &GVISOR_BUILD);

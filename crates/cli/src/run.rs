@@ -94,6 +94,7 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.comparison.check_servers()?;
+        self.check_bus()?;
         if self.dry_run {
             return self.dry();
         }
@@ -147,9 +148,22 @@ impl Run {
         Ok(if check.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
+    /// Refuses what agents on a bus would not be asked for.
+    fn check_bus(&self) -> Result<(), Failure> {
+        let (what, cure) = match (&self.bus.bus, self.self_check, self.comparison.is_given()) {
+            (Some(_), true, _) => ("--self-check checks the lab on this machine", "leave --bus out"),
+            (Some(_), _, true) => (
+                "--server describes servers of this machine",
+                "leave --bus out, or have `pitot init` write a plan of the same options",
+            ),
+            _ => return Ok(()),
+        };
+        Err(Failure::misuse(format!("{what}, and with --bus others measure"), cure))
+    }
+
     /// Copies this program to the hosts of a plan, if that is asked for.
-    fn push_to_hosts(&self, plan: &Plan, pitot: &str) -> Result<(), Failure> {
-        if self.push { pitot_lab::push(plan, Path::new(pitot)) } else { Ok(()) }
+    fn push_to_hosts(&self, plan: &Plan, pitot: &str, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
+        if self.push { pitot_lab::push(plan, Path::new(pitot), stop) } else { Ok(()) }
     }
 
     /// Runs the plan that the user named, or else the suite; or continues a run.
@@ -168,14 +182,14 @@ impl Run {
         };
         let name = match (&prepared, &self.resume) {
             (Some(prepared), _) => {
-                self.push_to_hosts(&prepared.plan, &pitot)?;
+                self.push_to_hosts(&prepared.plan, &pitot, stop)?;
                 prepared.plan.name.clone()
             }
             (None, path) => {
                 let path = path.as_deref().unwrap_or(Path::new(""));
                 // A file that cannot be resumed is no run that others should know of.
                 let run = pitot_lab::Run::open(path)?;
-                self.push_to_hosts(&run.plan, &pitot)?;
+                self.push_to_hosts(&run.plan, &pitot, stop)?;
                 path.display().to_string()
             }
         };

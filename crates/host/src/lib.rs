@@ -25,5 +25,5 @@ pub use cpu_list::parse_cpu_list;
 pub use cpus::{ALL_CPUS, CpuSplit, split_cpus};
 pub use fingerprint::{Fact, Fingerprint, HostChange};
 pub use machine::Machine;
-pub use side_by_side::{Difference, side_by_side};
+pub use side_by_side::{Difference, digest, side_by_side};
 pub use throttle::throttle_count;

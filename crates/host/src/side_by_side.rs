@@ -13,8 +13,8 @@ pub struct Difference {
     pub values: Vec<Option<String>>,
 }
 
-/// The facts in which machines differ, in the order of the first that has them. What says which machine it is, or belongs to
-/// one of its network interfaces by name, is left out: it differs between any two.
+/// The facts in which machines differ, in the order of the first that has them. What says which machine or login it is, or belongs
+/// to one of its network interfaces by name, is left out: it differs between any two.
 pub fn side_by_side(machines: &[&Fingerprint]) -> Vec<Difference> {
     let mut rows: Vec<Difference> = Vec::new();
     for fact in machines.iter().flat_map(|machine| &machine.facts) {
@@ -29,11 +29,25 @@ pub fn side_by_side(machines: &[&Fingerprint]) -> Vec<Difference> {
     rows
 }
 
+/// A digest of the facts that [`side_by_side`] looks at: machines have the same if they differ in none.
+pub fn digest(machine: &Fingerprint) -> String {
+    let compared = machine.facts.iter().filter(|fact| !is_of_one_machine(&fact.group, &fact.name));
+    let mut lines: Vec<String> =
+        compared.map(|fact| format!("{} {} {}\n", fact.group, fact.name, fact.value)).collect();
+    // In which order a machine tells them is no difference.
+    lines.sort();
+    // FNV-1a: the same in every version, unlike those of the standard library.
+    let mix = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3);
+    let hash = lines.concat().bytes().fold(0xcbf2_9ce4_8422_2325, mix);
+    format!("{hash:016x}")
+}
+
 fn is_of_one_machine(group: &str, name: &str) -> bool {
     let interface =
         [".conf.", ".neigh."].iter().find_map(|table| name.split_once(table)).map(|(_, rest)| rest);
     group == "network"
-        || ["host name", "kernel command line"].contains(&name)
+        // The control group is that of a login.
+        || ["host name", "kernel command line", "control group"].contains(&name)
         || interface.is_some_and(|rest| !rest.starts_with("all.") && !rest.starts_with("default."))
 }
 
@@ -61,5 +75,9 @@ mod tests {
         assert_eq!(rows[0].values, ["on", "on", "off"].map(|v| Some(v.to_owned())));
         assert_eq!(rows[2].values, [None, Some("p".to_owned()), None]);
         assert!(side_by_side(&[&a]).is_empty() && side_by_side(&[]).is_empty());
+        assert!(digest(&a) != digest(&b) && digest(&a) == digest(&machine("on", "d", None)));
+        let mut turned = machine("on", "e", None);
+        turned.facts.reverse();
+        assert_eq!(digest(&a), digest(&turned));
     }
 }

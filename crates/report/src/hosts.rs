@@ -1,4 +1,4 @@
-//! The hosts of a run other than the lab's own, side by side.
+//! The hosts of a run, side by side.
 
 use pitot_host::{HostChange, side_by_side};
 use pitot_lab::HostRecord;
@@ -24,6 +24,9 @@ fn row(name: &str, values: impl Iterator<Item = String>) -> Vec<String> {
 
 /// How far a clock was from the lab's.
 fn clock(host: &HostRecord) -> String {
+    if host.is_own {
+        return "–".into();
+    }
     let ms = |ns: f64| ns / 1e6;
     format!("{:+.3} ms ± {:.3}", ms(host.clock_offset_ns as f64), ms(host.clock_error_ns as f64))
 }

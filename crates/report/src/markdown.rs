@@ -71,7 +71,7 @@ fn errors(out: &mut String, a: &Analysis<'_>) {
 
 /// The hosts of the run, if it has others than the lab's own.
 fn hosts(out: &mut String, a: &Analysis<'_>) {
-    let hosts = &a.run.hosts;
+    let hosts = a.run.hosts_side_by_side();
     if hosts.is_empty() {
         return;
     }
@@ -80,8 +80,8 @@ fn hosts(out: &mut String, a: &Analysis<'_>) {
         .chain(hosts.iter().map(|host| host.name.as_str()))
         .map(String::from)
         .collect();
-    grid(out, &heads, hosts::rows(hosts).into_iter());
-    for host in hosts {
+    grid(out, &heads, hosts::rows(&hosts).into_iter());
+    for host in &hosts {
         let changed = |change: HostChange| {
             let value = |value: Option<String>| value.unwrap_or_else(|| "none".into());
             let (before, after) = (value(change.before), value(change.after));

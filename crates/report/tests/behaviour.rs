@@ -702,6 +702,12 @@ fn hosts_and_their_clocks_are_in_all_formats_and_compared_by_name() {
     let compared = compare(&a, &b, &[]);
     let found = compared.differences.iter().find(|change| change.group == "far: cpu").unwrap();
     assert_eq!((found.before.as_deref(), found.after.as_deref()), (Some("performance"), Some("powersave")));
+    // Where the server was on the lab's own machine that stands beside the others.
+    a.plan.load_hosts = vec!["far".into()];
+    let markdown = render(&a, Format::Markdown);
+    assert!(markdown.contains("| fact | the lab's machine | far |"), "{markdown}");
+    assert!(markdown.contains("| clock, from the lab's | – | +1.500 ms ± 0.020 |"), "{markdown}");
+    assert!(render(&a, Format::Html).contains("<th>the lab&#39;s machine</th><th>far</th>"));
     b.hosts.clear();
     assert!(compare(&a, &b, &[]).differences.iter().any(|change| change.group == "hosts"));
 }

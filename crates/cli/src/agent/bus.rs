@@ -6,9 +6,10 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use clap::Args;
 use pitot_bus::{Agent, Running, Trouble, TrustedKey, Work, is_name};
-use pitot_host::Fingerprint;
+use pitot_host::{Fingerprint, digest};
 use pitot_lab::Guardian;
 use pitot_results::{Failure, stderr};
+use pitot_serve::pairs;
 use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::spawn;
 
@@ -67,6 +68,7 @@ impl OnBus {
             "version": env!("CARGO_PKG_VERSION"),
             "cpus": pitot_sys::affinity::allowed().map(|cpus| cpus.len()).unwrap_or(0),
             "memory-bytes": pitot_host::memory_total_bytes(),
+            "lacks": lacking(),
             "holds": held(),
             "fingerprint": digest(&host),
         });
@@ -79,14 +81,13 @@ impl OnBus {
     }
 }
 
-/// Two hosts whose facts are the same have the same; the facts themselves come with results.
-fn digest(host: &Fingerprint) -> String {
-    let lines = host.facts.iter().map(|fact| format!("{} {} {}\n", fact.group, fact.name, fact.value));
-    let text: String = lines.collect();
-    // FNV-1a.
-    let hash =
-        text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-    format!("{hash:016x}")
+/// Names of the mechanisms that this host's kernel does not have.
+fn lacking() -> Vec<&'static str> {
+    let mut names: Vec<&str> =
+        pairs().iter().filter(|pair| pair.unavailable.is_some()).map(|pair| pair.mechanism.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// Names of the targets that this host has.

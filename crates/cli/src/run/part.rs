@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pitot_lab::{Guardian, Part, RunLock, RunState, Setting, check_part, run_part};
-use pitot_results::Failure;
+use pitot_results::{Failure, printable};
 
 use crate::catalog::catalog;
 
@@ -21,12 +21,16 @@ pub(super) fn check(part: &Path, output: &Path) -> Result<ExitCode, Failure> {
 }
 
 fn read(part: &Path) -> Result<Part, Failure> {
-    let wrong = |why: String| {
-        let cure = "use the same version of Pitot on all hosts";
-        Failure::misuse(format!("{} is no part of a run: {why}", part.display()), cure)
-    };
+    let cure = "use the same version of Pitot on all hosts";
+    let wrong = |why: String| Failure::misuse(format!("{} is no part of a run: {why}", part.display()), cure);
     let text = std::fs::read_to_string(part).map_err(|e| wrong(e.to_string()))?;
-    serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))
+    let part: Part = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let own = env!("CARGO_PKG_VERSION");
+    if part.version != own {
+        let what = format!("the part is of a run by Pitot {}, and this is {own}", printable(&part.version));
+        return Err(Failure::misuse(what, cure));
+    }
+    Ok(part)
 }
 
 /// Carries out the part that a file describes, into a new run file.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pitot_bus::{Connection, Coordinator, Event, SigningKey};
+use pitot_bus::{Connection, Coordinator, Event, Present, SigningKey};
 use pitot_lab::{Arrival, Carrier, Guardian, Outcome, Part, Plan, Prepared, RunState, Setting};
 use pitot_lab::{prepare_elsewhere, resume_scattered};
 use pitot_results::{Failure, printable, stderr};
@@ -11,7 +11,7 @@ use crate::bus::tell;
 use crate::catalog::catalog;
 
 use super::progress::Display;
-use super::{PlanText, Run, announce_scattered, check, own_path};
+use super::{PlanText, Run, announce_scattered, check, counted, own_path};
 
 impl Run {
     /// Runs a plan on the agents of a bus, or continues such a run.
@@ -80,6 +80,25 @@ impl Run {
     }
 }
 
+/// What is said of agents whose hosts are not equal.
+const UNLIKE: &str = "their hosts are not set alike (the report lists what differs): only what is paired is measured on one host";
+
+/// An agent with what its host has.
+fn shown(agent: &Present) -> String {
+    let about = |name: &str| &agent.about[name];
+    let lacks: Vec<&str> =
+        about("lacks").as_array().into_iter().flatten().filter_map(|x| x.as_str()).collect();
+    let lacks = if lacks.is_empty() { String::new() } else { format!(", without {}", lacks.join(" and ")) };
+    let (version, cpus) =
+        (about("version").as_str().unwrap_or("of no version"), about("cpus").as_u64().unwrap_or(0));
+    format!("{} (Pitot {version}, {}{lacks})", agent.name, counted(cpus as usize, "CPU"))
+}
+
+/// Whether the facts of their hosts differ.
+fn are_unlike(agents: &[Present]) -> bool {
+    agents.windows(2).any(|two| two[0].about["fingerprint"] != two[1].about["fingerprint"])
+}
+
 /// Carries parts over a bus.
 struct OnBus<'a> {
     connection: &'a Connection,
@@ -103,7 +122,13 @@ impl Carrier for OnBus<'_> {
                 "no agent is on the bus; waiting for the first: pitot agent --bus URL --trust {}",
                 self.key.public()
             )),
-            agents => tell(&format!("agents on the bus: {}", agents.join(", "))),
+            agents => {
+                let all: Vec<String> = agents.iter().map(shown).collect();
+                tell(&format!("agents on the bus: {}", all.join(", ")));
+                if are_unlike(agents) {
+                    tell(UNLIKE);
+                }
+            }
         }
         self.coordinator = Some(coordinator);
         Ok(())
@@ -146,5 +171,23 @@ impl Carrier for OnBus<'_> {
         if let Some(coordinator) = &mut self.coordinator {
             coordinator.end();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn agents_are_shown_with_what_their_hosts_have() {
+        let agent = |about: serde_json::Value| Present { name: "a".into(), about };
+        let plain = agent(json!({"version": "0.1.0", "cpus": 2, "lacks": [], "fingerprint": "x"}));
+        assert_eq!(shown(&plain), "a (Pitot 0.1.0, 2 CPUs)");
+        let other = agent(json!({"version": "0.1.0", "cpus": 1, "lacks": ["uring"], "fingerprint": "y"}));
+        assert_eq!(shown(&other), "a (Pitot 0.1.0, 1 CPU, without uring)");
+        assert_eq!(shown(&agent(json!(null))), "a (Pitot of no version, 0 CPUs)");
+        assert!(are_unlike(&[plain.clone(), other]) && !are_unlike(&[plain.clone(), plain]));
     }
 }

@@ -18,7 +18,7 @@ use network::{Network, PITOT};
 fn a_server_and_its_load_are_measured_on_two_hosts() {
     for (test, measure) in [
         ("f", "repetitions = 1\nwarmup = \"50ms\"\nduration = \"1s\""),
-        ("s", "generations = 1\nslices = 2\nslice = \"40ms\"\nwarmup = \"50ms\""),
+        ("t", "generations = 1\nslices = 2\nslice = \"40ms\"\nwarmup = \"50ms\""),
     ] {
         let (network, dir) = (Network::new(test, 2), tempfile::tempdir().unwrap());
         let plan = network.plan(measure, "host = \"b\"\nconnections = 2");
@@ -61,6 +61,8 @@ fn an_agent_takes_leave_of_what_it_does_not_understand() {
             2,
             "and the lab has 9",
         ),
+        // The greeting of a later version, whatever else it says.
+        ("{\"hello\":{\"version\":10,\"since\":[1]}}\n", 2, "and the lab has 10"),
     ] {
         let mut agent = Command::new(PITOT)
             .arg("agent")
@@ -74,6 +76,39 @@ fn an_agent_takes_leave_of_what_it_does_not_understand() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{stderr}");
         assert!(stderr.contains(said), "{stderr}");
+    }
+}
+
+/// Runs a plan with a host whose agent answers the greeting of the lab with this line. What the lab says of it.
+fn greeted_with(line: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("answer"), format!("{line}\n")).unwrap();
+    let plan = "repetitions = 1\n[hosts.a]\nagent = [\"sh\", \"-c\", \"read -r hello; cat answer; cat > /dev/null\"]\naddress = \"127.0.0.1\"\n\
+                cpus = \"0\"\n[server]\nprotocol = \"http\"\nhost = \"a\"\n[load]\nconnections = 1\n[factors]\n\
+                server.model = [\"loop\"]\n";
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let output = network::pitot(dir.path(), &["run", "plan.toml", "-o", "run.pitot"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(!dir.path().join("run.pitot").exists());
+    said
+}
+
+#[test]
+fn an_agent_that_is_another_program_than_the_lab_is_not_used() {
+    let greeting = |version: u32, pitot: &str| {
+        format!(r#"{{"hello":{{"version":{version},"pitot":"{pitot}","pid":1,"memory-total-bytes":1}}}}"#)
+    };
+    let own = env!("CARGO_PKG_VERSION");
+    let other = format!("the host `a` was not reached: its agent is Pitot 99.0, and this is {own}");
+    for (line, wanted) in [
+        (greeting(1, "99.0"), &*other),
+        (greeting(9, own), "its agent speaks version 9 of the protocol, not 1"),
+        (r#"{"error":"its agent has version 9"}"#.to_owned(), "was not reached: its agent has version 9"),
+        ("Welcome to a".to_owned(), "`Welcome to a` is no message"),
+    ] {
+        let said = greeted_with(&line);
+        assert!(said.contains(wanted), "{line}: {said}");
     }
 }
 

@@ -94,7 +94,7 @@ impl Network {
             assert!(Instant::now() < deadline && lab.try_wait().unwrap().is_none(), "no load was seen");
             let there = self.processes(host);
             let of = |word: &str| there.iter().find(|(_, command)| command.contains(word));
-            if let (true, Some(_), Some((agent, _))) = (file.exists(), of(" load http"), of(" agent")) {
+            if let (true, Some(_), Some((agent, _))) = (file.exists(), of(" load "), of(" agent")) {
                 return agent.clone();
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -102,7 +102,7 @@ impl Network {
     }
 
     /// Kills the agent of a host while that puts load on the server.
-    fn kill_agent_under_load(&self, host: usize, file: &Path, lab: &mut Child) {
+    pub(crate) fn kill_agent_under_load(&self, host: usize, file: &Path, lab: &mut Child) {
         let agent = self.wait_for_load(host, file, lab);
         assert!(Command::new("kill").args(["-9", &agent]).status().unwrap().success());
     }

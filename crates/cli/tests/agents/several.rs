@@ -90,6 +90,36 @@ fn a_load_host_that_dies_fails_the_repetition_with_its_name() {
 
 #[needs("network-namespaces")]
 #[test]
+fn a_load_host_that_dies_between_slices_fails_its_generation_with_its_name_and_no_other() {
+    let (network, dir) = (Network::new("g", 3), tempfile::tempdir().unwrap());
+    let plan = network.plan(
+        "generations = 2\nslices = 4\nslice = \"500ms\"\nwarmup = \"50ms\"",
+        "hosts = [\"b\", \"c\"]\nconnections = 3",
+    );
+    let mut lab = network.run(dir.path(), &plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let file = dir.path().join("run.pitot");
+    network.kill_agent_under_load(2, &file, &mut lab);
+    lab.wait().unwrap();
+    network.assert_nothing_is_left();
+    let run = Run::open(&file).unwrap();
+    assert_eq!(run.info.state, RunState::Complete);
+    for cell in run.cells.iter().chain(&run.controls) {
+        let blocks: Vec<u32> = cell.repetitions.iter().map(|r| r.block).collect();
+        assert_eq!(blocks, [0, 1], "{}", cell.label());
+        for repetition in &cell.repetitions {
+            let (kind, reason) = (repetition.verdict.kind, &repetition.verdict.reason);
+            let is_lost = reason.starts_with("the host `c` was lost: ");
+            assert_eq!(
+                (kind == VerdictKind::Failed, is_lost),
+                (repetition.block == 0, repetition.block == 0),
+                "{reason}"
+            );
+        }
+    }
+}
+
+#[needs("network-namespaces")]
+#[test]
 fn a_coordinator_that_is_killed_and_resumed_loses_and_doubles_nothing() {
     let (network, dir) = (Network::new("r", 3), tempfile::tempdir().unwrap());
     let plan = network.plan(

@@ -7,6 +7,7 @@ mod mended;
 #[path = "../agents/network.rs"]
 #[expect(dead_code, reason = "plans with hosts use all of it, a bus its hosts alone")]
 mod network;
+mod permissions;
 mod placed;
 mod server;
 mod trust;

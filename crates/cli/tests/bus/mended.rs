@@ -71,6 +71,23 @@ fn a_job_for_which_a_host_lacks_a_program_is_done_by_another_and_the_coordinator
     bus.assert_nothing_is_left();
 }
 
+#[test]
+fn a_part_of_a_run_by_another_version_is_left_to_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let part = r#"{"name":"f0-b0","version":"99.0","plan":{},"cells":[],"controls":[]}"#;
+    std::fs::write(path("part.json"), part).unwrap();
+    let mut run = std::process::Command::new(crate::server::PITOT);
+    run.args(["run", "--part", "part.json", "--output", "run.pitot"])
+        .current_dir(dir.path())
+        .env("TMPDIR", dir.path());
+    let (code, text) = said(&run.output().unwrap());
+    // The code by which an agent knows that its host lacks something.
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("the part is of a run by Pitot 99.0, and this is"), "{text}");
+    assert!(!path("run.pitot").exists());
+}
+
 #[needs("nats-server")]
 #[test]
 fn a_job_for_which_every_host_lacks_something_fails_with_what_is_missing() {

@@ -45,6 +45,31 @@ fn assert_whole(bus: &Bus) {
     }
 }
 
+/// Asserts that each repetition is there once, and has all that was due or has failed because of a host, whose name is in `hosts`.
+/// Returned are the whole and the failed ones.
+fn whole_and_failed(bus: &Bus, hosts: &[&str]) -> (usize, usize) {
+    let run = Run::open(&bus.path("run.pitot")).unwrap();
+    assert_eq!(run.info.state, RunState::Complete);
+    let (mut whole, mut failed) = (0, 0);
+    for cell in &run.cells {
+        let blocks: Vec<u32> = cell.repetitions.iter().map(|r| r.block).collect();
+        assert_eq!(blocks, [0, 1], "{}", cell.label());
+        for repetition in &cell.repetitions {
+            if repetition.verdict.kind == VerdictKind::Failed {
+                let names =
+                    |host: &&str| repetition.verdict.reason.contains(&format!("the host `{host}` was"));
+                assert!(hosts.iter().any(names), "{:?}", repetition.verdict);
+                failed += 1;
+            } else {
+                let load = repetition.load.as_ref().unwrap();
+                assert_eq!((load.requests.due(), load.errors.len()), (100, 0), "{:?}", load.errors);
+                whole += 1;
+            }
+        }
+    }
+    (whole, failed)
+}
+
 /// A run of the plan that has begun to put load on its server.
 fn lab_under_load(bus: &Bus) -> Process {
     let mut lab = bus.pitot(&["run", "plan.toml", "-o", "run.pitot"]);
@@ -101,24 +126,25 @@ fn an_agent_of_a_load_host_that_is_killed_fails_repetitions_with_its_name_and_co
     // Its name is free when its announcement has lapsed, 30 seconds later: until then the host is not reached.
     agents[2] = bus.agent("c");
     lab.0.wait().unwrap();
-    let run = Run::open(&bus.path("run.pitot")).unwrap();
-    assert_eq!(run.info.state, RunState::Complete);
-    let (mut whole, mut failed) = (0, 0);
-    for cell in &run.cells {
-        let blocks: Vec<u32> = cell.repetitions.iter().map(|r| r.block).collect();
-        assert_eq!(blocks, [0, 1], "{}", cell.label());
-        for repetition in &cell.repetitions {
-            if repetition.verdict.kind == VerdictKind::Failed {
-                assert!(repetition.verdict.reason.contains("the host `c` was"), "{:?}", repetition.verdict);
-                failed += 1;
-            } else {
-                let load = repetition.load.as_ref().unwrap();
-                assert_eq!((load.requests.due(), load.errors.len()), (100, 0), "{:?}", load.errors);
-                whole += 1;
-            }
-        }
-    }
+    let (whole, failed) = whole_and_failed(&bus, &["c"]);
     assert!(failed >= 1 && whole >= 1, "{failed} failed, {whole} are whole");
+    drop(agents);
+    bus.assert_nothing_is_left();
+}
+
+#[needs("nats-server", "network-namespaces")]
+#[test]
+fn a_bus_that_is_killed_and_comes_back_loses_no_repetition_and_doubles_none() {
+    let mut bus = Bus::start_on(Network::new("x", 4));
+    let agents = ["a", "b", "c"].map(|name| bus.agent(name));
+    write_plan(&bus);
+    let mut lab = lab_under_load(&bus);
+    bus.kill_server();
+    bus.restart_server();
+    lab.0.wait().unwrap();
+    // A stream of which no message was lost goes on; one that lost some has cost its repetition.
+    let (whole, failed) = whole_and_failed(&bus, &["a", "b", "c"]);
+    assert!(whole >= 1, "{failed} failed, {whole} are whole");
     drop(agents);
     bus.assert_nothing_is_left();
 }

@@ -21,6 +21,8 @@ fn what_cannot_be_trusted_is_refused_before_anything_is_connected() {
         (&["agent", "--bus", "nats://192.0.2.1:4222", "--trust", KEY], "no credentials"),
         (&["agent", "--bus", "nats://a:b@127.0.0.1:1", "--trust", KEY], "has credentials in it"),
         (&["run", "--bus", "nats://127.0.0.1:1", "self-check"], "no key to sign with"),
+        (&["run", "--bus", "nats://127.0.0.1:1", "--self-check"], "checks the lab on this machine"),
+        (&["run", "--bus", "nats://127.0.0.1:1", "--server", "loop"], "servers of this machine"),
     ] {
         let (code, said) = pitot(arguments);
         assert_eq!(code, Some(2), "{said}");

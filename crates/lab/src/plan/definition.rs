@@ -201,6 +201,15 @@ impl Plan {
         lists.into_iter().enumerate().flat_map(apart).collect()
     }
 
+    /// What of a plan with hosts is on the lab's own machine, if the other side is elsewhere.
+    pub(crate) fn side_here(&self) -> Option<&'static str> {
+        match (&self.server_host, &self.load_hosts[..]) {
+            (None, [_, ..]) => Some("server"),
+            (Some(_), []) => Some("load"),
+            _ => None,
+        }
+    }
+
     /// Whether server and load are on the same host, the lab's own or another.
     pub fn is_on_one_host(&self) -> bool {
         self.load_hosts.iter().map(String::as_str).eq(self.server_host.as_deref())

@@ -63,6 +63,13 @@ impl Run {
         self.controls.iter().find(|control| control.control_of == Some(cell.id))
     }
 
+    /// The hosts, with the lab's own machine before them where that had the server or the load.
+    pub fn hosts_side_by_side(&self) -> Vec<HostRecord> {
+        let own = self.plan.side_here().filter(|_| !self.hosts.is_empty());
+        let own = own.map(|does| HostRecord::own(does, &self.host_before));
+        own.into_iter().chain(self.hosts.iter().cloned()).collect()
+    }
+
     /// Takes out what a person who passes a report on would give away unasked: the host's name and the kernel's command
     /// line. The file keeps them.
     pub fn withhold_private_facts(&mut self) {

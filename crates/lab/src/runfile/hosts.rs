@@ -36,6 +36,7 @@ pub(super) fn read(connection: &Connection) -> Result<Vec<HostRecord>, RunFileEr
     let rows = query.query_map([], |row| {
         let facts = |text: String| serde_json::from_str::<Fingerprint>(&text).unwrap_or_default();
         Ok(HostRecord {
+            is_own: false,
             name: row.get(0)?,
             does: row.get(1)?,
             clock_offset_ns: row.get(2)?,

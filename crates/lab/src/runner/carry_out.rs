@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use pitot_results::{Failure, VerdictKind, rfc3339};
 
 use crate::plan::{Cell, Measure, Plan, Program};
-use crate::record::{CellRecord, Repetition, RunState};
+use crate::record::{CellRecord, HostRecord, Repetition, RunState};
 use crate::runfile::{NewCell, NewRun, RunWriter};
 use pitot_host::Fingerprint;
 
@@ -119,7 +119,8 @@ impl Prepared {
         }
         self.warnings.extend(tried.unlike_replies);
         let other_hosts = machine.hosts();
-        self.warnings.extend(hosts::sentences(&other_hosts));
+        let own = self.plan.side_here().map(|does| HostRecord::own(does, &host));
+        self.warnings.extend(hosts::sentences(own, &other_hosts));
         let new_cells = new_cells(&self, setting.pitot);
         let mut writer = RunWriter::create(
             output,

@@ -85,11 +85,13 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// The load generator is gone: how, if that can be said.
+    /// The load generator is gone: with which host or how, if that can be said.
     fn ended(&mut self, otherwise: &str) -> Abort {
-        Abort::Failed(match self.executor.ending(self.role) {
-            Some(ending) => format!("the load generator ended {ending}"),
-            None => format!("the load generator failed: {otherwise}"),
+        let ending = self.executor.ending(self.role);
+        Abort::Failed(match (self.executor.lost(), ending) {
+            (Some(lost), _) => lost,
+            (None, Some(ending)) => format!("the load generator ended {ending}"),
+            (None, None) => format!("the load generator failed: {otherwise}"),
         })
     }
 }

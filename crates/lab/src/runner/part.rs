@@ -31,6 +31,8 @@ const GUEST_CELLS_MAX: usize = 8;
 pub struct Part {
     /// Its name within the run: `f2-b7`, the eighth block of the third family of cells.
     pub name: String,
+    /// The version of Pitot that has made it: another one carries it out otherwise.
+    pub version: String,
     /// The whole plan, but for its numbers of repetitions and generations, which are 1.
     pub plan: Plan,
     /// What of the plan is to be carried out.
@@ -155,7 +157,8 @@ fn part(prepared: &Prepared, name: String, block: u32, cells: Vec<usize>, seed: 
         seed: Some(Random::new(seed).next_u64() >> 1),
         ..prepared.plan.clone()
     };
-    let part = Part { name, plan, cells: cells.iter().map(cell).collect(), controls };
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let part = Part { name, version, plan, cells: cells.iter().map(cell).collect(), controls };
     (part, Belongs { block, cells: cells.into_iter().chain(of_run).collect() })
 }
 

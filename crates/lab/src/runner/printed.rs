@@ -1,6 +1,21 @@
-//! What a command prints that is over in a moment, such as `nginx -v`.
+//! What a command prints: one that is over in a moment, such as `nginx -v`, or one that is waited for until the user has enough.
 
-use std::process::Stdio;
+use std::io::{self, Read};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pitot_sys::spawn::isolate;
+
+/// How long such a command may take: a login on another system may be part of it.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
+/// How often it is looked whether it has ended.
+const INTERVAL: Duration = Duration::from_millis(2);
+/// How long its streams are waited for after its end. What it has left in the background, as ssh does that others share, may hold
+/// them open.
+const STREAMS_MAX: Duration = Duration::from_secs(1);
+/// What it prints beyond so much is not kept.
+const BYTES_MAX: usize = 1 << 20;
 
 /// A command that is asked for what it prints.
 pub(super) struct Asked<'a> {
@@ -13,12 +28,125 @@ pub(super) struct Asked<'a> {
 
 /// What it prints on this machine: to its standard output, then to its standard error. The error is a sentence.
 pub(super) fn here(asked: &Asked<'_>) -> Result<String, String> {
+    within(TIMEOUT, asked)
+}
+
+fn within(timeout: Duration, asked: &Asked<'_>) -> Result<String, String> {
     let [program, arguments @ ..] = asked.argv else { return Ok(String::new()) };
-    let mut command = std::process::Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).envs(asked.env.iter().map(|(name, value)| (name, value)));
+    let mut command = Command::new(program);
+    command.args(arguments).envs(asked.env.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
     if let Some(cwd) = asked.cwd {
         command.current_dir(cwd);
     }
-    let output = command.output().map_err(|e| e.to_string())?;
-    Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    let deadline = Instant::now() + timeout;
+    let ran = run(command, &|| Instant::now() >= deadline).map_err(|e| e.to_string())?;
+    ran.map(|ran| ran.stdout + &ran.stderr)
+        .ok_or_else(|| format!("`{program}` did not end within {} s", timeout.as_secs()))
+}
+
+/// A command that has ended.
+pub(super) struct Ran {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// Runs a command, whose standard input the caller has chosen. Once it is `enough` it is killed, and there is nothing to say of it. It
+/// has a session of its own, in which Ctrl-C does not reach it.
+///
+/// # Errors
+/// If it cannot be started.
+pub(super) fn run(mut command: Command, enough: &dyn Fn() -> bool) -> io::Result<Option<Ran>> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    isolate(&mut command, &[]);
+    let mut child = command.spawn()?;
+    let (stdout, stderr) = (Said::follow(child.stdout.take()), Said::follow(child.stderr.take()));
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if enough() {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(None);
+        }
+        std::thread::sleep(INTERVAL);
+    };
+    let deadline = Instant::now() + STREAMS_MAX;
+    while !(stdout.is_whole() && stderr.is_whole()) && Instant::now() < deadline {
+        std::thread::sleep(INTERVAL);
+    }
+    Ok(Some(Ran { status, stdout: stdout.text(), stderr: stderr.text() }))
+}
+
+/// What a stream has said so far.
+#[derive(Clone, Default)]
+struct Said(Arc<Mutex<Bytes>>);
+
+#[derive(Default)]
+struct Bytes {
+    bytes: Vec<u8>,
+    is_whole: bool,
+}
+
+impl Said {
+    /// Reads a stream to its end, beside whoever asks.
+    fn follow(stream: Option<impl Read + Send + 'static>) -> Said {
+        let said = Said::default();
+        let kept = said.clone();
+        std::thread::spawn(move || {
+            let mut part = [0; 4096];
+            if let Some(mut stream) = stream {
+                while let Ok(n @ 1..) = stream.read(&mut part) {
+                    kept.keep(&part[..n]);
+                }
+            }
+            kept.0.lock().unwrap_or_else(PoisonError::into_inner).is_whole = true;
+        });
+        said
+    }
+
+    fn keep(&self, part: &[u8]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = BYTES_MAX.saturating_sub(kept.bytes.len());
+        kept.bytes.extend(part.iter().take(room));
+    }
+
+    fn is_whole(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_whole
+    }
+
+    fn text(&self) -> String {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept.bytes).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a script prints, which may take so long.
+    fn asked(script: &str, timeout: Duration) -> Result<String, String> {
+        let argv = ["sh", "-c", script].map(str::to_owned);
+        within(timeout, &Asked { argv: &argv, cwd: None, env: vec![("X".into(), "x".into())] })
+    }
+
+    #[test]
+    fn both_streams_are_read_and_what_stays_in_the_background_is_not_waited_for() {
+        let long = Duration::from_secs(120);
+        assert_eq!(asked("echo b >&2; echo a$X; exit 3", long).as_deref(), Ok("ax\nb\n"));
+        assert_eq!(asked("sleep 5 & echo a", long).as_deref(), Ok("a\n"));
+        let many = asked(
+            "i=0; while [ $i -lt 2000 ]; do echo 0123456789012345678901234567890; i=$((i + 1)); done",
+            long,
+        );
+        assert_eq!(many.unwrap().len(), 64_000, "more than a pipe holds");
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_is_killed() {
+        let said = asked("echo $$; exec sleep 600", Duration::from_secs(1)).unwrap_err();
+        assert_eq!(said, "`sh` did not end within 1 s");
+    }
 }

@@ -29,14 +29,20 @@ pub fn resume(
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Outcome, Failure> {
     let run = Run::open(path)?;
+    if run.host_before.facts.is_empty() {
+        return Err(Failure::misuse(
+            format!("{} was begun on a bus, and agents have carried out what it has", path.display()),
+            format!("resume it there: pitot run --bus URL --sign FILE --resume {}", path.display()),
+        ));
+    }
     let mut prepared = prepare(run.plan.clone(), run.info.plan_source.clone(), catalog)?;
     prepared.check_needs()?;
     prepared.narrow_to(&run)?;
     let mut writer = RunWriter::resume(path)?;
+    note_other_version(&run, setting, &mut writer)?;
     for (name, before, now) in [
         ("server CPUs", &run.info.server_cpus, prepared.cpus.server_list()),
         ("load CPUs", &run.info.load_cpus, prepared.cpus.load_list()),
-        ("version", &run.info.version, setting.version.to_owned()),
     ] {
         if *before != now {
             writer.warn(&format!("The run was resumed with other {name}: {now}, not {before}."))?;
@@ -58,6 +64,19 @@ pub fn resume(
         let known = run.cells.iter().chain(&run.controls).cloned().collect();
         prepared.carry_out(machine, writer, known, tried.given_up, run.info.seed, setting, progress)
     })
+}
+
+/// Notes that another version of Pitot goes on with a run, if it is another.
+pub(super) fn note_other_version(
+    run: &Run,
+    setting: Setting<'_>,
+    writer: &mut RunWriter,
+) -> Result<(), Failure> {
+    let (before, now) = (&run.info.version, setting.version);
+    if before != now {
+        writer.warn(&format!("The run was resumed with another version: {now}, not {before}."))?;
+    }
+    Ok(())
 }
 
 impl Prepared {

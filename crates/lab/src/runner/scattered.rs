@@ -20,6 +20,7 @@ use crate::runfile::{NewRun, RunWriter};
 use super::carry_out::{Finished, Outcome, Progress, Setting, TimeLeft, draw_seed, new_cells};
 use super::part::{Belongs, Part, is_same, parts};
 use super::prepare::{Prepared, prepare_elsewhere};
+use super::resume::note_other_version;
 
 /// Carries parts of a run to other machines, and their results back. It may deliver a part or a result more than once.
 pub trait Carrier {
@@ -162,7 +163,8 @@ pub fn resume_scattered(
     }
     let mut prepared = prepare_elsewhere(run.plan.clone(), run.info.plan_source.clone(), catalog)?;
     prepared.narrow_to(&run)?;
-    let writer = RunWriter::resume(path)?;
+    let mut writer = RunWriter::resume(path)?;
+    note_other_version(&run, setting, &mut writer)?;
     Scattered { prepared, run, writer, failed: 0 }.carry_out(setting, carrier, progress)
 }
 
@@ -297,13 +299,25 @@ impl Scattered {
                 sentences.insert(format!("On `{host}`: {sentence}"));
             }
         }
-        self.writer.record_host(&HostRecord {
-            name: host.to_owned(),
-            does: "its parts of the run".into(),
-            facts: result.host_before,
-            ..HostRecord::default()
-        })?;
+        self.record_host(host, result)?;
         Ok(Ok(done))
+    }
+
+    /// Notes what a host was before its first part, and what it is after this one.
+    fn record_host(&mut self, name: &str, result: Run) -> Result<(), Failure> {
+        let as_it_is = |facts| HostRecord {
+            name: name.to_owned(),
+            does: "its parts of the run".into(),
+            facts,
+            ..HostRecord::default()
+        };
+        let after = result.host_after.unwrap_or_else(|| result.host_before.clone());
+        self.writer.record_host(&as_it_is(result.host_before))?;
+        // A guest is started anew for each part.
+        if !self.prepared.plan.is_in_guests() {
+            self.writer.record_hosts_after(&[as_it_is(after)])?;
+        }
+        Ok(())
     }
 
     fn record(&mut self, done: &[(usize, Repetition)]) -> Result<(), Failure> {
@@ -383,6 +397,7 @@ fn failed(belongs: &Belongs, host: &str, reason: &str) -> Vec<(usize, Repetition
 mod tests {
     use super::*;
     use crate::runner::tests::{catalog, parse};
+    use crate::runner::{Guardian, resume};
 
     /// Brings results with a cell more than was asked for, as an agent of a bus may that is not ours.
     struct OneTooMany {
@@ -452,5 +467,9 @@ mod tests {
             assert_eq!(repetition.verdict.kind, VerdictKind::Failed);
             assert!(repetition.verdict.reason.contains("were asked for"), "{}", repetition.verdict.reason);
         }
+        // Nothing of it was measured on this machine, which so cannot go on with it alone.
+        let guardian = Guardian::start().unwrap();
+        let refused = resume(&output, &catalog(), setting, guardian, &mut |_| {}).unwrap_err();
+        assert!(refused.what.contains("begun on a bus"), "{}", refused.what);
     }
 }

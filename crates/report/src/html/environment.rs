@@ -28,7 +28,7 @@ pub(super) fn environment(a: &Analysis<'_>) -> String {
         html.push_str("<h3>Changed during the run</h3>");
         html.push_str(&changes_table(&run.host_changes, "before", "after"));
     }
-    html.push_str(&hosts(&run.hosts));
+    html.push_str(&hosts(&run.hosts_side_by_side()));
     html.push_str("<h3>The machine</h3>");
     for (group, facts) in run.host_before.groups() {
         let _ = write!(

@@ -1,4 +1,4 @@
-//! The hosts of a run other than the lab's own, side by side.
+//! The hosts of a run, side by side.
 
 use std::fmt::Write as _;
 

@@ -14,6 +14,12 @@ use crate::failure::complaint;
 /// Memory of a guest, MiB: the initramfs twice, the programs, and what connections take.
 const MEMORY_MIB: u32 = 1536;
 
+/// How many guests have room in the memory of this machine at the same time: one, however small it is.
+pub(super) fn room() -> usize {
+    let guests = pitot_host::memory_total_bytes() / (u64::from(MEMORY_MIB) << 20);
+    usize::try_from(guests).unwrap_or(usize::MAX).max(1)
+}
+
 /// The files of a task and of what comes back.
 const PART: &str = "part.json";
 const RESULT: &str = "result.pitot";

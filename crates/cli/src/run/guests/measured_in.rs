@@ -1,7 +1,7 @@
 //! The metric of a plan, where the clock of its kernels does not measure it: the nearest one that it does.
 
 use pitot_kernel::Clock;
-use pitot_lab::{CellServer, Prepared, metric};
+use pitot_lab::{CellServer, Prepared, Run, metric};
 use pitot_results::Failure;
 
 /// Metrics of instructions, and what stands for them in time.
@@ -38,6 +38,31 @@ pub(super) fn fit(prepared: &mut Prepared, clock: Clock) -> Result<Option<String
     Ok(Some(format!("The plan asks for `{asked}`, and {what}: the figure is `{measured}`.")))
 }
 
+/// Refuses to go on with a run by another clock than the one that it was begun with: a KVM that starts no kernel today may have
+/// started one yesterday.
+///
+/// # Errors
+/// If repetitions of the run were measured by another clock.
+pub(super) fn check(run: &Run, clock: Clock) -> Result<(), Failure> {
+    let counted = run.cells.iter().flat_map(|cell| &cell.repetitions).map(|r| r.counts_instructions());
+    if are_measured_by(clock, counted) {
+        return Ok(());
+    }
+    let (was, is) = match clock {
+        Clock::Instructions => ("time", "instructions"),
+        Clock::Time | Clock::Emulated => ("instructions", "time"),
+    };
+    Err(Failure::misuse(
+        format!("{} was begun where guests count {was}, and here they count {is}", run.path.display()),
+        "resume it where it was begun, or start a new run: the two have nothing to do with each other",
+    ))
+}
+
+/// Whether all repetitions, of which it is said whether they counted instructions, were measured by a clock.
+fn are_measured_by(clock: Clock, mut counted: impl Iterator<Item = bool>) -> bool {
+    counted.all(|instructions| instructions == (clock == Clock::Instructions))
+}
+
 const PER_REQUEST: &str = "instructions-per-request";
 
 fn measured_in(clock: Clock, asked: &str) -> Option<&'static str> {
@@ -53,6 +78,14 @@ fn measured_in(clock: Clock, asked: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_is_gone_on_with_by_the_clock_with_which_it_was_begun() {
+        let by = |clock, counted: &[bool]| are_measured_by(clock, counted.iter().copied());
+        assert!(by(Clock::Instructions, &[true, true]) && by(Clock::Time, &[false]));
+        assert!(by(Clock::Time, &[]), "nothing was measured yet");
+        assert!(!by(Clock::Time, &[true]) && !by(Clock::Instructions, &[true, false]));
+    }
 
     #[test]
     fn a_metric_that_a_clock_does_not_measure_is_replaced_by_the_nearest() {

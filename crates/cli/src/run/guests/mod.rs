@@ -17,7 +17,8 @@ use std::time::Duration;
 use pitot_kernel::{Clock, Image, Sandbox};
 use pitot_lab::{
     Arrival, Carrier, CellServer, External, GVISOR_KERNEL, Guardian, HOST_KERNEL, KERNEL_FACTOR, KernelUse,
-    Outcome, Part, Plan, Prepared, Repetition, Run as RunFile, RunState, Setting, resume_scattered,
+    Outcome, Part, Plan, Prepared, Repetition, Run as RunFile, RunState, Setting, prepare_elsewhere,
+    resume_scattered,
 };
 use pitot_results::{Failure, stderr};
 
@@ -26,7 +27,7 @@ use crate::kernel_store::store;
 
 use super::progress::Display;
 use super::{PlanText, Run, announce_in_guests, counted, own_path};
-use ground::{Ground, Place, Task};
+use ground::{Ground, Place, Task, room};
 use possible::{as_carried, leave_out_what_is_not};
 
 /// What a guest may take besides its measurement: its start, and that of its programs.
@@ -64,37 +65,15 @@ impl Run {
 
     /// Runs a plan in guests, or continues such a run.
     pub(super) fn in_guests(&self, guardian: &Guardian, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
-        let prepared = match &self.resume {
-            Some(_) => None,
-            None => Some(self.prepared_elsewhere()?),
-        };
-        let plan = match (&prepared, &self.resume) {
-            (Some(prepared), _) => prepared.plan.clone(),
-            (None, path) => RunFile::open(path.as_deref().unwrap_or(Path::new("")))?.plan,
-        };
-        let lock = self.lock(&plan.name, stop)?;
-        let pitot = own_path()?;
         let catalog = catalog()?.on_other_kernels();
-        let mut prepared = prepared;
-        let mut guests = match &mut prepared {
-            Some(prepared) => {
-                let guests = Guests::of(prepared, &pitot, guardian.dir())?;
-                let note = measured_in::fit(prepared, guests.common.ground.clock())?;
-                prepared.warnings.extend(note);
-                stderr::line(format_args!(
-                    "asking {} which cells can be run there",
-                    counted(guests.common.kernels.len(), "kernel")
-                ));
-                let Common { ground, kernels, .. } = &*guests.common;
-                leave_out_what_is_not(prepared, ground, kernels, stop)?;
-                guests
-            }
-            None => Guests::of(
-                &pitot_lab::prepare_elsewhere(plan, String::new(), &catalog)?,
-                &pitot,
-                guardian.dir(),
-            )?,
+        let begun = self.resume.as_deref().map(RunFile::open).transpose()?;
+        let prepared = match &begun {
+            None => self.prepared_elsewhere()?,
+            Some(run) => prepare_elsewhere(run.plan.clone(), String::new(), &catalog)?,
         };
+        let lock = self.lock(&prepared.plan.name, stop)?;
+        let pitot = own_path()?;
+        let mut guests = Guests::of(&prepared, &pitot, guardian.dir())?;
         let command_line = std::env::args().collect::<Vec<_>>().join(" ");
         let setting = Setting {
             pitot: &pitot,
@@ -106,21 +85,32 @@ impl Run {
         };
         let mut display = Display::new();
         let mut show = |news: &pitot_lab::Progress<'_>| display.show(news);
-        let outcome = match (prepared, &self.resume) {
-            (Some(mut prepared), _) => {
-                prepared.warnings.insert(0, guests.sentence.clone());
-                announce_in_guests(&prepared, &guests.about());
+        let outcome = match begun {
+            None => {
+                let prepared = fitted(prepared, &guests, stop)?;
                 let output = self.output_of(&prepared.plan);
                 prepared.run_scattered(&output, setting, &mut guests, &mut show)?
             }
-            (None, path) => {
-                let path = path.as_deref().unwrap_or(Path::new(""));
-                resume_scattered(path, &catalog, setting, &mut guests, &mut show)?
+            Some(run) => {
+                measured_in::check(&run, guests.common.ground.clock())?;
+                resume_scattered(&run.path, &catalog, setting, &mut guests, &mut show)?
             }
         };
         display.clear();
         Ok(outcome)
     }
+}
+
+/// The plan as its kernels can carry it out and their clock can measure it. What of it that is, is told.
+fn fitted(mut prepared: Prepared, guests: &Guests, stop: &dyn Fn() -> bool) -> Result<Prepared, Failure> {
+    let Common { ground, kernels, .. } = &*guests.common;
+    let note = measured_in::fit(&mut prepared, ground.clock())?;
+    prepared.warnings.extend(note);
+    stderr::line(format_args!("asking {} which cells can be run there", counted(kernels.len(), "kernel")));
+    leave_out_what_is_not(&mut prepared, ground, kernels, stop)?;
+    prepared.warnings.insert(0, guests.sentence.clone());
+    announce_in_guests(&prepared, &guests.about());
+    Ok(prepared)
 }
 
 /// Where gVisor is compared, for plans that compare kernels in guests: its figures are times, and stand beside none of theirs.
@@ -234,7 +224,7 @@ impl Guests {
         };
         let at_once = match ground.clock() {
             // What else runs meanwhile does not change a count.
-            Clock::Instructions => pitot_sys::affinity::allowed().map_or(1, |cpus| cpus.len()),
+            Clock::Instructions => pitot_sys::affinity::allowed().map_or(1, |cpus| cpus.len()).min(room()),
             Clock::Time | Clock::Emulated => 1,
         };
         let common = Common {

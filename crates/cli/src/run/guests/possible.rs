@@ -22,16 +22,18 @@ pub(super) fn leave_out_what_is_not(
 ) -> Result<(), Failure> {
     let stopped = AtomicBool::new(false);
     let cells_of = |name: &str| -> Vec<usize> {
-        let is_of = |cell: &&usize| {
-            let kernel = prepared.plan.kernel_of(&prepared.cells[**cell].factors);
+        let is_of = |cell: &usize| {
+            let kernel = prepared.plan.kernel_of(&prepared.cells[*cell].factors);
             kernel.is_some_and(|kernel| kernel.name == name)
         };
-        (0..prepared.cells.len()).collect::<Vec<_>>().iter().filter(is_of).copied().collect()
+        (0..prepared.cells.len()).filter(is_of).collect()
     };
-    let ask = |(kernel, place): &(KernelUse, Place)| -> Result<Vec<(usize, String)>, String> {
+    let ask = |number: usize, (kernel, place): &(KernelUse, Place)| -> Result<Vec<(usize, String)>, String> {
         let cells = cells_of(&kernel.name);
         let part = Part {
-            name: format!("check-{}", kernel.name),
+            // The name of a folder, which that of a kernel in a plan need not be.
+            name: format!("check-{number}"),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             plan: prepared.plan.clone(),
             cells: cells
                 .iter()
@@ -57,7 +59,11 @@ pub(super) fn leave_out_what_is_not(
     };
     let answers: Vec<Result<Vec<(usize, String)>, String>> = std::thread::scope(|scope| {
         let ask = &ask;
-        let asked: Vec<_> = kernels.iter().map(|kernel| scope.spawn(move || ask(kernel))).collect();
+        let asked: Vec<_> = kernels
+            .iter()
+            .enumerate()
+            .map(|(number, kernel)| scope.spawn(move || ask(number, kernel)))
+            .collect();
         while asked.iter().any(|one| !one.is_finished()) {
             stopped.fetch_or(stop(), Relaxed);
             std::thread::sleep(INTERVAL);

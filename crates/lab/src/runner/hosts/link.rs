@@ -129,12 +129,15 @@ impl Link {
 
     /// What the host is, for the record.
     pub(super) fn record(&self, does: &str) -> HostRecord {
+        // One that was lost may be back.
+        let _ = self.connect();
         let facts = match self.call(self.count.get(), &Request::Host) {
             Ok(Reply::Host(facts)) => facts,
             _ => pitot_host::Fingerprint::default(),
         };
         let clock = self.clock();
         HostRecord {
+            is_own: false,
             name: self.name.clone(),
             does: does.to_owned(),
             clock_offset_ns: clock.offset_ns,
@@ -215,12 +218,10 @@ impl Link {
             _pings: pings,
         };
         match connection.call(&Request::Hello(self.hello.clone()), GREETING_TIMEOUT) {
-            Ok(Reply::Hello(greeting)) if greeting.version == VERSION => {
+            Ok(Reply::Hello(greeting)) => {
+                why_other(&greeting).map_or(Ok(()), Err)?;
                 connection.greeting = greeting;
                 Ok(connection)
-            }
-            Ok(Reply::Hello(greeting)) => {
-                Err(format!("its agent speaks version {} of the protocol, not {VERSION}", greeting.version))
             }
             Ok(Reply::Error(what)) => Err(printable(&what)),
             Ok(_) => Err("it does not greet".into()),
@@ -264,6 +265,19 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Why the agent that greets so is not the same program as this lab, if it is not: the end of a sentence.
+fn why_other(greeting: &Greeting) -> Option<String> {
+    let (own, other) = (env!("CARGO_PKG_VERSION"), printable(&greeting.pitot));
+    if greeting.version != VERSION {
+        return Some(format!("its agent speaks version {} of the protocol, not {VERSION}", greeting.version));
+    }
+    (other != own).then(|| {
+        format!(
+            "its agent is Pitot {other}, and this is {own}: install the same there, or copy it with --push"
+        )
+    })
 }
 
 fn send(stdin: &Mutex<Option<ChildStdin>>, request: &Request) -> std::io::Result<()> {

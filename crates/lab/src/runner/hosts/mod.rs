@@ -187,8 +187,9 @@ impl Machine for Hosts<'_> {
     }
 }
 
-/// What the reader of a report should know of the hosts: their clocks, and in what they differ.
-pub(super) fn sentences(hosts: &[HostRecord]) -> Vec<String> {
+/// What the reader of a report should know of the hosts: their clocks, and in what they differ from each other and from the lab's
+/// own machine, if that has a side.
+pub(super) fn sentences(own: Option<HostRecord>, hosts: &[HostRecord]) -> Vec<String> {
     let one = |host: &HostRecord| {
         format!(
             "The {} ran on the host `{}`. Its clock was {:+.3} ms from the lab's, to within {:.3} ms, and a question to \
@@ -201,8 +202,9 @@ pub(super) fn sentences(hosts: &[HostRecord]) -> Vec<String> {
         )
     };
     let mut all: Vec<String> = hosts.iter().map(one).collect();
-    if let [first, others @ ..] = hosts {
-        all.extend(others.iter().map(|other| difference(first, other)));
+    let mut compared = own.iter().chain(hosts);
+    if let (false, Some(first)) = (hosts.is_empty(), compared.next()) {
+        all.extend(compared.map(|other| difference(first, other)));
     }
     all
 }
@@ -210,15 +212,48 @@ pub(super) fn sentences(hosts: &[HostRecord]) -> Vec<String> {
 /// In how much a host differs from the first; the report has a table of all facts in which hosts differ.
 fn difference(first: &HostRecord, other: &HostRecord) -> String {
     let rows = side_by_side(&[&first.facts, &other.facts]);
-    let (first, other) = (&first.name, &other.name);
+    let both = match first.is_own {
+        true => format!("The lab's machine and the host `{}`", other.name),
+        false => format!("The hosts `{}` and `{}`", first.name, other.name),
+    };
     match &rows[..] {
-        [] => format!("The hosts `{first}` and `{other}` are set alike."),
-        [one] => format!("The hosts `{first}` and `{other}` differ in one fact: {} {}.", one.group, one.name),
-        [one, ..] => format!(
-            "The hosts `{first}` and `{other}` differ in {} facts, such as {} {}.",
-            rows.len(),
-            one.group,
-            one.name
-        ),
+        [] => format!("{both} are set alike."),
+        [one] => format!("{both} differ in one fact: {} {}.", one.group, one.name),
+        [one, ..] => {
+            format!("{both} differ in {} facts, such as {} {}.", rows.len(), one.group, one.name)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pitot_host::Fingerprint;
+
+    use super::*;
+
+    #[test]
+    fn hosts_are_compared_with_the_labs_machine_where_that_has_a_side() {
+        let print = |governor: &str| {
+            let mut print = Fingerprint::default();
+            print.push("cpu", "governor", governor);
+            print
+        };
+        let host = |name: &str, governor: &str| HostRecord {
+            name: name.into(),
+            facts: print(governor),
+            ..HostRecord::default()
+        };
+        let hosts = [host("b", "performance"), host("c", "powersave")];
+        let own = HostRecord::own("server", &print("performance"));
+        let said = sentences(Some(own.clone()), &hosts);
+        assert_eq!(
+            said[2..],
+            [
+                "The lab's machine and the host `b` are set alike.",
+                "The lab's machine and the host `c` differ in one fact: cpu governor.",
+            ]
+        );
+        assert_eq!(sentences(None, &hosts)[2..], ["The hosts `b` and `c` differ in one fact: cpu governor."]);
+        assert!(sentences(Some(own), &[]).is_empty() && sentences(None, &hosts[..1]).len() == 1);
     }
 }

@@ -5,10 +5,8 @@ use std::time::Duration;
 use pitot_meter::Nanos;
 
 use crate::runner::executor::{Account, AddressChoice, Command, Executor, Role};
-use crate::runner::printed::Asked;
+use crate::runner::printed::{Asked, TIMEOUT};
 
-/// How long such a command may take.
-const TIMEOUT: Nanos = Nanos::from_secs(10);
 const INTERVAL: Duration = Duration::from_millis(20);
 /// The number of its private directory, which no repetition has.
 const NUMBER: usize = usize::MAX;
@@ -33,7 +31,7 @@ fn run(executor: &mut dyn Executor, asked: &Asked<'_>) -> Result<String, String>
         converses: false,
         cpu_is_counted: false,
     })?;
-    let deadline = executor.now() + TIMEOUT;
+    let deadline = executor.now() + Nanos::from(TIMEOUT);
     loop {
         executor.wait(INTERVAL);
         if let Some(lost) = executor.lost() {

@@ -10,15 +10,16 @@ use std::process::{Command, Stdio};
 use pitot_results::{Failure, printable};
 
 use crate::plan::{Host, Plan};
+use crate::runner::printed;
 
 /// What the name of a copy under way ends in: a program that runs cannot be written, only replaced.
 const PARTIAL: &str = ".new";
 
-/// Copies `program` to each host that has a side of the plan, to the path that its `agent` names.
+/// Copies `program` to each host that has a side of the plan, to the path that its `agent` names, until `stop` is true.
 ///
 /// # Errors
-/// If that names no path, or a command fails there.
-pub fn push(plan: &Plan, program: &Path) -> Result<(), Failure> {
+/// If that names no path, or a command fails there or is stopped.
+pub fn push(plan: &Plan, program: &Path, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
     if plan.hosts.is_empty() {
         return Err(Failure::misuse(
             "--push copies Pitot to the hosts of a plan, and this plan has none",
@@ -29,14 +30,14 @@ pub fn push(plan: &Plan, program: &Path) -> Result<(), Failure> {
     let mut done: Vec<&str> = Vec::new();
     for host in server.into_iter().chain(plan.load_hosts()) {
         if !done.contains(&host.name.as_str()) {
-            push_to(host, program)?;
+            push_to(host, program, stop)?;
             done.push(&host.name);
         }
     }
     Ok(())
 }
 
-fn push_to(host: &Host, program: &Path) -> Result<(), Failure> {
+fn push_to(host: &Host, program: &Path, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
     let (way, path) = destination(&host.agent).ok_or_else(|| {
         Failure::misuse(
             format!("--push does not know where to copy Pitot on the host `{}`", host.name),
@@ -59,7 +60,7 @@ fn push_to(host: &Host, program: &Path) -> Result<(), Failure> {
         (&["mv", "-f", &partial, path], Stdio::null()),
     ];
     for (step, input) in steps {
-        run(way, step, input).map_err(|why| {
+        run(way, step, input, stop).map_err(|why| {
             Failure::run(
                 format!("Pitot could not be copied to the host `{}`: `{}` {why}", host.name, step.join(" ")),
                 "try the command of its `agent` by hand with this one at its end (docs/agent.md)",
@@ -80,20 +81,17 @@ fn destination(agent: &[String]) -> Option<(&[String], &str)> {
 }
 
 /// Runs a command at the end of the way. The error is the end of a sentence.
-fn run(way: &[String], step: &[&str], input: Stdio) -> Result<(), String> {
+fn run(way: &[String], step: &[&str], input: Stdio, stop: &dyn Fn() -> bool) -> Result<(), String> {
     let [program, arguments @ ..] = way else { return Err("has no way to the host".into()) };
-    let output = Command::new(program)
-        .args(arguments)
-        .args(step)
-        .stdin(input)
-        .output()
-        .map_err(|e| format!("could not be started: {e}"))?;
-    if output.status.success() {
+    let mut command = Command::new(program);
+    command.args(arguments).args(step).stdin(input);
+    let ran = printed::run(command, stop).map_err(|e| format!("could not be started: {e}"))?;
+    let ran = ran.ok_or("was stopped")?;
+    if ran.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = last_complaint(&said).unwrap_or_else(|| "it printed nothing".to_owned());
-    Err(format!("failed ({}): {last}", output.status))
+    let last = last_complaint(&ran.stderr).unwrap_or_else(|| "it printed nothing".to_owned());
+    Err(format!("failed ({}): {last}", ran.status))
 }
 
 /// The last line that says what was wrong: an indented one below it, as Pitot's own errors have, says how to mend it.
@@ -153,15 +151,20 @@ mod tests {
         std::os::unix::fs::symlink(&victim, copy.with_extension("new")).unwrap();
         // Twice: the second replaces the first.
         for _ in 0..2 {
-            push_to(&host(&format!("env {} agent", copy.display())), &program).unwrap();
+            push_to(&host(&format!("env {} agent", copy.display())), &program, &|| false).unwrap();
         }
         assert!(!victim.exists());
         assert_eq!(std::fs::read(&copy).unwrap().len(), 3_000_001);
         assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(std::fs::read_dir(copy.parent().unwrap()).unwrap().count(), 1);
-        let failed = push_to(&host("env ./none/x/pitot/agent agent"), Path::new("/nonexistent")).unwrap_err();
+        let none = Path::new("/nonexistent");
+        let failed = push_to(&host("env ./none/x/pitot/agent agent"), none, &|| false).unwrap_err();
         assert!(failed.what.contains("/nonexistent"), "{}", failed.what);
-        let failed = push_to(&host("env /proc/x/pitot agent"), &program).unwrap_err();
+        let failed = push_to(&host("env /proc/x/pitot agent"), &program, &|| false).unwrap_err();
         assert!(failed.what.contains("`mkdir -p /proc/x` failed"), "{}", failed.what);
+        // A way that has no end.
+        let endless = host("sh -c exec${IFS}sleep${IFS}600 ./pitot agent");
+        let stopped = push_to(&endless, &program, &|| true).unwrap_err();
+        assert!(stopped.what.contains("was stopped"), "{}", stopped.what);
     }
 }

@@ -1,27 +1,9 @@
 //! gVisor as a kernel: a command in its sandbox, a plan beside the kernel of the host, and nothing left of a run that is killed.
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
 use pitot_lab::{Run, VerdictKind, metric};
 use pitot_needs::needs;
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
-
-fn command(dir: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(PITOT);
-    command.args(arguments).current_dir(dir).env("TMPDIR", dir);
-    command
-}
-
-fn pitot(dir: &Path, arguments: &[&str]) -> Output {
-    command(dir, arguments).output().unwrap()
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
+use crate::process::{assert_that_a_killed_run_leaves_nothing, left, pitot, text};
 
 fn plan(duration: &str, repetitions: u32) -> String {
     format!(
@@ -30,29 +12,6 @@ fn plan(duration: &str, repetitions: u32) -> String {
          [files]\na = {{ size = \"1KiB\" }}\n\
          [factors]\nkernel = [\"host\", \"gvisor\"]\nserver = [\"loop+epoll-et\", \"loop+uring\"]\n"
     )
-}
-
-/// Private folders of runs that are still there.
-fn left(dir: &Path) -> Vec<String> {
-    let names =
-        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.starts_with("pitot-")).collect()
-}
-
-/// The command lines of the processes that have `needle` in theirs.
-fn processes(needle: &str) -> Vec<String> {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
-    lines.filter(|line| line.contains(needle)).collect()
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(120), "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[needs("runsc")]
@@ -89,23 +48,10 @@ fn a_command_runs_in_the_sandbox_and_a_plan_compares_it_with_the_host() {
 #[test]
 fn nothing_of_the_sandbox_is_left_when_the_run_is_killed() {
     let dir = tempfile::tempdir().unwrap();
-    let shown = dir.path().to_string_lossy().into_owned();
     let alone =
         plan("60s", 1).replace("[\"host\", \"gvisor\"]", "[\"gvisor\"]").replace("\"host\"", "\"gvisor\"");
     std::fs::write(dir.path().join("plan.toml"), alone).unwrap();
-    let mut run = command(dir.path(), &["run", "plan.toml", "-o", "run.pitot"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    // The run file is made when the kernel has said what it can run.
-    until("the run does not begin", || dir.path().join("run.pitot").exists());
-    let sandboxes = || processes(&shown).iter().filter(|line| line.contains("runsc-sandbox")).count();
-    until("no sandbox was started", || sandboxes() > 0);
-    run.kill().unwrap();
-    run.wait().unwrap();
-    until("processes are left", || processes(&shown).is_empty());
-    until("files are left", || left(dir.path()).is_empty());
+    assert_that_a_killed_run_leaves_nothing(dir.path(), "runsc-sandbox");
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
-    assert!(!mounts.contains(&shown), "{mounts}");
+    assert!(!mounts.contains(&*dir.path().to_string_lossy()), "{mounts}");
 }
