@@ -16,7 +16,7 @@ use crate::entry::{Entry, State};
 use crate::hosted::Openings;
 use crate::job::Job;
 use crate::keys::TrustedKey;
-use crate::places::{GONE, INLINE_BYTES_MAX, PROGRESS, Places, TRIES_MAX, hints, of_subject};
+use crate::places::{INLINE_BYTES_MAX, Places, TRIES_MAX, hints, of_subject};
 
 /// The work that jobs ask for.
 pub trait Work {
@@ -172,7 +172,7 @@ impl Agent<'_> {
         let (tries, lacks) = known.map(|known| (known.tries, known.lacking)).unwrap_or_default();
         if tries >= TRIES_MAX {
             // Its last holder was lost, or says nothing for now: the coordinator sees which.
-            return give_back(message, Some(GONE)).await;
+            return give_back(message, Some(self.places().times.gone)).await;
         }
         let entry = Entry {
             agent: self.name.to_owned(),
@@ -212,7 +212,7 @@ impl Agent<'_> {
                 }
                 return;
             }
-            if said.elapsed() >= PROGRESS {
+            if said.elapsed() >= self.places().times.progress {
                 said = Instant::now();
                 let _ = message.ack_with(AckKind::Progress).await;
                 let _ = lease.keep(Some(&claim.key)).await;
@@ -348,7 +348,7 @@ impl Claim<'_> {
                         done?;
                         break;
                     }
-                    () = tokio::time::sleep(PROGRESS) => {
+                    () = tokio::time::sleep(places.times.progress) => {
                         let _ = message.ack_with(AckKind::Progress).await;
                         let _ = lease.keep(Some(&self.key)).await;
                     }
@@ -409,8 +409,10 @@ impl<'a> Lease<'a> {
 
     /// Renews it where that is due. False if another agent has the name.
     pub(crate) async fn keep(&mut self, running: Option<&str>) -> bool {
-        let is_fresh =
-            |(at, with): &(Instant, Option<String>)| at.elapsed() < PROGRESS && with.as_deref() == running;
+        let places = self.agent.places();
+        let is_fresh = |(at, with): &(Instant, Option<String>)| {
+            at.elapsed() < places.times.progress && with.as_deref() == running
+        };
         if self.is_held && self.renewed.as_ref().is_some_and(is_fresh) {
             return true;
         }
@@ -420,7 +422,6 @@ impl<'a> Lease<'a> {
             about: self.agent.about.clone(),
         };
         let bytes: Vec<u8> = serde_json::to_vec(&announcement).expect("plain data has a JSON form");
-        let places = self.agent.places();
         let agents = &places.agents;
         if let Ok(revision) = agents.update(self.agent.name, bytes.into(), self.revision).await {
             (self.revision, self.is_held) = (revision, true);

@@ -16,7 +16,7 @@ use crate::connection::{ANSWER_MAX, Connection};
 use crate::entry::{Entry, State};
 use crate::job::Job;
 use crate::keys::SigningKey;
-use crate::places::{AGE_MAX, GONE, Places, STATES, TRIES_MAX, hints, subject};
+use crate::places::{AGE_MAX, Places, STATES, TRIES_MAX, hints, subject};
 
 /// What comes of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +43,6 @@ pub enum Event {
 
 /// How long one looks for something new.
 const MOMENT: Duration = Duration::from_millis(200);
-/// How often all jobs are looked at, whether or not a hint has come.
-const SWEEP: Duration = Duration::from_secs(10);
 
 /// The coordinator of a run.
 pub struct Coordinator<'a> {
@@ -152,7 +150,8 @@ impl<'a> Coordinator<'a> {
             }
             None => tokio::time::sleep(MOMENT).await,
         }
-        if self.swept.elapsed() >= SWEEP {
+        // Whether or not a hint has come.
+        if self.swept.elapsed() >= self.places().times.progress {
             self.sweep().await?;
             self.swept = Instant::now();
         }
@@ -189,6 +188,7 @@ impl<'a> Coordinator<'a> {
 
     /// Looks at all jobs, for what no hint has told.
     async fn sweep(&mut self) -> Result<(), async_nats::Error> {
+        let gone = self.places().times.gone;
         let all: Vec<String> =
             self.jobs.iter().filter(|(_, open)| open.is_on_bus).map(|(job, _)| job.clone()).collect();
         for job in all {
@@ -221,7 +221,7 @@ impl<'a> Coordinator<'a> {
             };
             let Some(open) = self.jobs.get_mut(&job) else { continue };
             open.gone = if is_gone { open.gone.or(Some(Instant::now())) } else { None };
-            if let (Some(holder), true) = (holder, open.gone.is_some_and(|since| since.elapsed() >= GONE)) {
+            if let (Some(holder), true) = (holder, open.gone.is_some_and(|since| since.elapsed() >= gone)) {
                 let reason = "it was begun again and again, and the agent was lost each time".into();
                 self.jobs.remove(&job);
                 self.arrived.push_back(Event::Failed { job, agent: holder.agent, reason });
