@@ -8,7 +8,7 @@ use async_nats::jetstream::{AckKind, Message};
 use crate::agent::{Agent, Running, Trouble};
 use crate::entry::{Entry, State};
 use crate::lease::Lease;
-use crate::places::{INLINE_BYTES_MAX, PROGRESS, hints};
+use crate::places::{INLINE_BYTES_MAX, hints};
 
 /// How often work under way is asked whether it is over.
 const POLL: Duration = Duration::from_millis(20);
@@ -94,7 +94,7 @@ impl Claim<'_> {
                 }
                 return None;
             }
-            if said.elapsed() >= PROGRESS {
+            if said.elapsed() >= self.agent.places().times.progress {
                 said = Instant::now();
                 self.say_progress(lease).await;
                 if self.is_lost().await {
@@ -163,7 +163,7 @@ impl Claim<'_> {
                         done?;
                         break;
                     }
-                    () = tokio::time::sleep(PROGRESS) => self.say_progress(lease).await,
+                    () = tokio::time::sleep(places.times.progress) => self.say_progress(lease).await,
                 }
             }
         }

@@ -16,7 +16,7 @@ use crate::connection::{ANSWER_MAX, Connection};
 use crate::entry::{Entry, State};
 use crate::job::{Job, now_unix_s};
 use crate::keys::SigningKey;
-use crate::places::{AGE_MAX, GONE, Places, STATES, TRIES_MAX, hints, subject};
+use crate::places::{AGE_MAX, Places, STATES, TRIES_MAX, hints, subject};
 
 /// What comes of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +52,6 @@ pub struct Present {
 
 /// How long one looks for something new.
 const MOMENT: Duration = Duration::from_millis(200);
-/// How often all jobs are looked at, whether or not a hint has come.
-const SWEEP: Duration = Duration::from_secs(10);
 
 /// The coordinator of a run.
 pub struct Coordinator<'a> {
@@ -177,7 +175,8 @@ impl<'a> Coordinator<'a> {
             }
             None => tokio::time::sleep(MOMENT).await,
         }
-        if self.swept.elapsed() >= SWEEP {
+        // Whether or not a hint has come.
+        if self.swept.elapsed() >= self.places().times.progress {
             self.sweep().await?;
             self.swept = Instant::now();
         }
@@ -249,9 +248,10 @@ impl<'a> Coordinator<'a> {
             return Ok(Some(format!("every agent on the bus lacks something for it: {why}")));
         }
         let is_gone = holder.tries >= TRIES_MAX && !self.is_at_work(&holder.agent, job).await?;
+        let gone = self.places().times.gone;
         let Some(open) = self.jobs.get_mut(job) else { return Ok(None) };
         open.gone = if is_gone { open.gone.or(Some(Instant::now())) } else { None };
-        let is_over = open.gone.is_some_and(|since| since.elapsed() >= GONE);
+        let is_over = open.gone.is_some_and(|since| since.elapsed() >= gone);
         Ok(is_over.then(|| "it was begun again and again, and the agent was lost each time".to_owned()))
     }
 

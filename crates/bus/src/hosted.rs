@@ -9,7 +9,6 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::agent::{Agent, Work};
 use crate::lease::Lease;
-use crate::places::PROGRESS;
 use crate::session::{Answer, Opening, Order, PIECE_BYTES_MAX, Turn, down, numbered, openings, up, verified};
 
 /// How often one looks whether the agent is to end.
@@ -107,7 +106,7 @@ async fn stream(
         if !has_heard && begun.elapsed() >= FIRST_MAX {
             return "it says nothing";
         }
-        if renewed.is_none_or(|at| at.elapsed() >= PROGRESS) {
+        if renewed.is_none_or(|at| at.elapsed() >= agent.connection.places().times.progress) {
             let _ = lease.keep(Some(&format!("stream.{session}"))).await;
             renewed = Some(Instant::now());
         }

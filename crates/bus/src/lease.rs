@@ -6,7 +6,6 @@ use std::time::Instant;
 use async_nats::jetstream::kv::Operation;
 
 use crate::agent::{Agent, Announcement};
-use crate::places::PROGRESS;
 
 /// The entry of an agent: as long as it is renewed, nobody else of its name takes jobs.
 pub(crate) struct Lease<'a> {
@@ -27,8 +26,10 @@ impl<'a> Lease<'a> {
 
     /// Renews it where that is due. False if another agent has the name.
     pub(crate) async fn keep(&mut self, running: Option<&str>) -> bool {
-        let is_fresh =
-            |(at, with): &(Instant, Option<String>)| at.elapsed() < PROGRESS && with.as_deref() == running;
+        let places = self.agent.places();
+        let is_fresh = |(at, with): &(Instant, Option<String>)| {
+            at.elapsed() < places.times.progress && with.as_deref() == running
+        };
         if self.is_held && self.renewed.as_ref().is_some_and(is_fresh) {
             return true;
         }
@@ -38,7 +39,6 @@ impl<'a> Lease<'a> {
             about: self.agent.about.clone(),
         };
         let bytes: Vec<u8> = serde_json::to_vec(&announcement).expect("plain data has a JSON form");
-        let places = self.agent.places();
         let agents = &places.agents;
         if let Ok(revision) = agents.update(self.agent.name, bytes.into(), self.revision).await {
             (self.revision, self.is_held) = (revision, true);

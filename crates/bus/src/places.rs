@@ -23,14 +23,12 @@ const RESULTS: &str = "pitot_results";
 
 /// A job of which nothing was heard for so long is delivered again.
 const ACK_WAIT: Duration = Duration::from_secs(30);
-/// An agent says so often that it works on a job, and that it is there.
-pub(crate) const PROGRESS: Duration = Duration::from_secs(10);
 /// A job is begun so often at most. The work queue delivers it as often as it takes: an agent that lacks something for it gives it back.
 pub(crate) const TRIES_MAX: u32 = 3;
 /// An agent that was silent for so long is gone.
-pub(crate) const AGENT_AGE_MAX: Duration = Duration::from_secs(30);
-/// An agent whose last try was not heard of for so long is dead: its announcement has lapsed, and was looked for again.
-pub(crate) const GONE: Duration = Duration::from_secs(AGENT_AGE_MAX.as_secs() + PROGRESS.as_secs());
+const AGENT_AGE_MAX: Duration = Duration::from_secs(30);
+/// An agent is heard so many times within the time for which it may be silent.
+const SIGNS: u32 = 3;
 /// What nobody has fetched is forgotten after so long, jobs included.
 pub(crate) const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// A larger result is an object. The server takes messages of 1 MiB where it is not told otherwise.
@@ -44,6 +42,26 @@ pub(crate) struct Places {
     pub(crate) agents: kv::Store,
     pub(crate) states: kv::Store,
     pub(crate) results: ObjectStore,
+    pub(crate) times: Times,
+}
+
+/// How long agents may be silent. Whoever has made the queue and the bucket has decided that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Times {
+    /// An agent says so often that it works on a job, and that it is there; and so often all jobs are looked at.
+    pub(crate) progress: Duration,
+    /// An agent whose last try was not heard of for so long is dead: its announcement has lapsed, and was looked for again.
+    pub(crate) gone: Duration,
+}
+
+impl Times {
+    /// Of a queue that delivers a job again after `ack_wait` and a bucket whose announcements lapse after `age_max`; never, if that
+    /// is zero.
+    fn of(ack_wait: Duration, age_max: Duration) -> Times {
+        let age_max = if age_max.is_zero() { AGENT_AGE_MAX } else { age_max };
+        let progress = ack_wait.min(age_max) / SIGNS;
+        Times { progress, gone: age_max + progress }
+    }
 }
 
 impl Places {
@@ -86,10 +104,13 @@ impl Places {
                 stream.get_or_create_consumer(CONSUMER, config).await?
             }
         };
+        let agents = bucket(context, AGENTS, AGENT_AGE_MAX).await?;
+        let times = Times::of(jobs.cached_info().config.ack_wait, agents.stream.cached_info().config.max_age);
         Ok(Places {
             stream,
             jobs,
-            agents: bucket(context, AGENTS, AGENT_AGE_MAX).await?,
+            agents,
+            times,
             states: bucket(context, STATES, AGE_MAX).await?,
             results: match context.get_object_store(RESULTS).await {
                 Ok(store) => store,
@@ -128,4 +149,20 @@ pub(crate) fn of_subject(subject: &str) -> Option<(&str, &str)> {
 /// Where it is said that the entry of a job of a run has changed. A hint: what counts is the entry.
 pub(crate) fn hints(run: &str) -> String {
     format!("pitot.hint.{run}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_heard_three_times_before_they_are_given_up() {
+        let s = Duration::from_secs;
+        for (ack_wait, age_max, progress, gone) in
+            [(30, 30, 10, 40), (6, 6, 2, 8), (60, 30, 10, 40), (6, 30, 2, 32), (30, 0, 10, 40)]
+        {
+            let times = Times { progress: s(progress), gone: s(gone) };
+            assert_eq!(Times::of(s(ack_wait), s(age_max)), times);
+        }
+    }
 }

@@ -14,7 +14,7 @@ use crate::entry::{Entry, State};
 use crate::hosted::Openings;
 use crate::job::{Job, now_unix_s};
 use crate::lease::{Lease, drawn};
-use crate::places::{GONE, TRIES_MAX, of_subject};
+use crate::places::{TRIES_MAX, of_subject};
 
 /// How long an agent waits for a job before it looks around.
 const PULL: Duration = Duration::from_secs(1);
@@ -140,7 +140,7 @@ impl Agent<'_> {
         let (tries, lacks) = known.map(|known| (known.tries, known.lacking)).unwrap_or_default();
         if tries >= TRIES_MAX {
             // Its last holder was lost, or says nothing for now: the coordinator sees which.
-            give_back(message, Some(GONE)).await;
+            give_back(message, Some(self.places().times.gone)).await;
             return None;
         }
         let entry = Entry {

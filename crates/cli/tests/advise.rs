@@ -90,7 +90,7 @@ fn the_plan_of_every_protocol_is_sound() {
 fn the_candidates_are_run_and_the_answer_stands_on_the_run() {
     let dir = tempfile::tempdir().unwrap();
     // As short as it gets: the time is for the description alone, and not for other loads.
-    let output = advise("-c 4 --isolation --within 25s -o advice.pitot --format json", dir.path());
+    let output = advise("-c 4 --isolation --within 20s -o advice.pitot --format json", dir.path());
     assert!(output.status.success(), "{}", stderr(&output));
     let advice: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(advice["schema"], "pitot-advice/1");

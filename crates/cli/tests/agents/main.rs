@@ -17,7 +17,7 @@ use network::{Network, PITOT};
 #[test]
 fn a_server_and_its_load_are_measured_on_two_hosts() {
     for (test, measure) in [
-        ("f", "repetitions = 1\nwarmup = \"50ms\"\nduration = \"1s\""),
+        ("f", "repetitions = 1\nwarmup = \"50ms\"\nduration = \"500ms\""),
         ("t", "generations = 1\nslices = 2\nslice = \"40ms\"\nwarmup = \"50ms\""),
     ] {
         let (network, dir) = (Network::new(test, 2), tempfile::tempdir().unwrap());
@@ -45,7 +45,7 @@ fn a_server_and_its_load_are_measured_on_two_hosts() {
 fn an_agent_that_is_killed_fails_its_repetition_and_no_other() {
     let (network, dir) = (Network::new("k", 2), tempfile::tempdir().unwrap());
     let plan = network
-        .plan("repetitions = 2\nwarmup = \"50ms\"\nduration = \"2s\"", "host = \"b\"\nconnections = 2");
+        .plan("repetitions = 2\nwarmup = \"50ms\"\nduration = \"1s\"", "host = \"b\"\nconnections = 2");
     network.assert_one_of_four_fails_with(1, dir.path(), &plan);
 }
 

@@ -10,11 +10,11 @@ use super::network::{Network, pitot};
 /// Loads of which it is known beforehand how many requests they have: the sums over all hosts.
 const EXACT: [(&str, u64); 2] = [
     ("requests-total = 101\nconnections = 5", 101),
-    // One second at this rate: whose arrivals are whose does not change how many there are.
-    ("rate = 200\nconnections = 5", 200),
+    // Half a second at this rate: whose arrivals are whose does not change how many there are.
+    ("rate = 200\nconnections = 5", 100),
 ];
 
-const FRESH: &str = "repetitions = 1\nwarmup = \"50ms\"\nduration = \"1s\"";
+const FRESH: &str = "repetitions = 1\nwarmup = \"50ms\"\nduration = \"500ms\"";
 
 /// The repetitions of a run that succeeded.
 fn repetitions(network: &Network, top: &str, load: &str) -> Vec<Repetition> {
@@ -82,7 +82,7 @@ fn slices_of_two_load_hosts_are_slices_of_one_load() {
 fn a_load_host_that_dies_fails_the_repetition_with_its_name() {
     let (network, dir) = (Network::new("d", 3), tempfile::tempdir().unwrap());
     let plan = network.plan(
-        "repetitions = 2\nwarmup = \"50ms\"\nduration = \"2s\"",
+        "repetitions = 2\nwarmup = \"50ms\"\nduration = \"1s\"",
         "hosts = [\"b\", \"c\"]\nconnections = 2",
     );
     network.assert_one_of_four_fails_with(2, dir.path(), &plan);

@@ -25,7 +25,7 @@ fn a_run_on_three_hosts_has_what_one_on_this_machine_has() {
     assert_eq!(without.0, Some(2), "{}", without.1);
     assert!(without.1.contains("is not a loopback address"), "{}", without.1);
     let agents = ["a", "b", "c"].map(|name| bus.agent(name));
-    let plan = bus.plan("repetitions = 3\nwarmup = \"50ms\"\nduration = \"500ms\"");
+    let plan = bus.plan("repetitions = 3\nwarmup = \"50ms\"\nduration = \"300ms\"");
     let (code, text) = said(&bus.run(&plan).output().unwrap());
     assert_eq!(code, Some(0), "{text}");
     drop(agents);

@@ -15,7 +15,7 @@ const FILE_BYTES: usize = 600_000;
 #[needs("nats-server")]
 #[test]
 fn a_large_result_is_an_object_and_arrives_whole_also_from_a_second_agent() {
-    let bus = Bus::start("");
+    let bus = Bus::start_hasty();
     let mut first = bus.agent("first");
     let file = format!("files.page = \"{}\"\n", "x".repeat(FILE_BYTES));
     let plan = bus.small_plan(&format!("repetitions = 1\nwarmup = \"50ms\"\nduration = \"1s\"\n{file}"));

@@ -24,7 +24,7 @@ pub(crate) fn is_at_work(bus: &Bus, agent: &str) -> bool {
 #[needs("nats-server")]
 #[test]
 fn nothing_is_lost_or_doubled_when_everything_is_killed_once() {
-    everything_is_killed_once(Bus::start(""));
+    everything_is_killed_once(Bus::start_hasty());
 }
 
 #[needs("nats-server", "network-namespaces")]
@@ -41,7 +41,7 @@ fn everything_is_killed_once(mut bus: Bus) {
     };
     let mut coordinator = start(bus.run(&plan));
     wait_for("something is recorded", || recorded(&bus) > 0);
-    // An agent at work: its job is delivered again, 30 seconds later.
+    // An agent at work: its job is delivered again when it was silent for too long.
     wait_for("an agent is at work", || is_at_work(&bus, "a"));
     agents[0].kill();
     bus.kill_server();
@@ -66,7 +66,7 @@ fn everything_is_killed_once(mut bus: Bus) {
 #[needs("nats-server")]
 #[test]
 fn an_agent_that_was_suspended_does_not_bring_a_second_result() {
-    let bus = Bus::start("");
+    let bus = Bus::start_hasty();
     let slow = bus.agent("slow");
     let plan = bus.small_plan("repetitions = 1\nwarmup = \"50ms\"\nduration = \"1s\"");
     let mut coordinator =

@@ -48,7 +48,7 @@ fn plan_of_a_program(bus: &Bus) -> std::path::PathBuf {
 #[needs("nats-server")]
 #[test]
 fn a_job_for_which_a_host_lacks_a_program_is_done_by_another_and_the_coordinator_says_so() {
-    let bus = Bus::start("");
+    let bus = Bus::start_hasty();
     let poor = bus.agent("poor");
     let plan = plan_of_a_program(&bus);
     let log = std::fs::File::create(bus.path("lab.log")).unwrap();
@@ -91,7 +91,7 @@ fn a_part_of_a_run_by_another_version_is_left_to_others() {
 #[needs("nats-server")]
 #[test]
 fn a_job_for_which_every_host_lacks_something_fails_with_what_is_missing() {
-    let bus = Bus::start("");
+    let bus = Bus::start_hasty();
     let agents = ["a", "b"].map(|name| bus.agent(name));
     let (code, text) = said(&bus.run(&plan_of_a_program(&bus)).output().unwrap());
     assert_eq!(code, Some(1), "{text}");

@@ -123,7 +123,7 @@ fn an_agent_of_a_load_host_that_is_killed_fails_repetitions_with_its_name_and_co
     write_plan(&bus);
     let mut lab = lab_under_load(&bus);
     agents[2].kill();
-    // Its name is free when its announcement has lapsed, 30 seconds later: until then the host is not reached.
+    // Its name is free when its announcement has lapsed: until then the host is not reached.
     agents[2] = bus.agent("c");
     lab.0.wait().unwrap();
     let (whole, failed) = whole_and_failed(&bus, &["c"]);

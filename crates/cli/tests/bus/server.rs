@@ -1,10 +1,14 @@
 //! A private bus with its agents, which leaves nothing behind.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use serde_json::json;
 
 use crate::network::{Network, address};
 
@@ -15,6 +19,9 @@ const AGENTS: [&str; 3] = ["a", "b", "c"];
 
 /// Nothing here takes so long, on however slow a machine.
 const LONG: Duration = Duration::from_secs(120);
+
+/// How long an agent may be silent on a bus that was furnished for it, in place of half a minute.
+const SILENCE: Duration = Duration::from_secs(6);
 
 /// A process that is killed when it is forgotten.
 pub(crate) struct Process(pub(crate) Child);
@@ -54,30 +61,78 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 impl Bus {
     /// A server with these lines in its configuration.
     pub(crate) fn start(config: &str) -> Bus {
-        let dir = tempfile::tempdir().unwrap();
-        let mut bus = Bus { dir, server: None, network: None, url: String::new(), key: String::new() };
-        fs::write(bus.path("bus.conf"), config).unwrap();
-        bus.start_server("-1");
-        bus.key = bus.make_key("sign.nk");
-        bus
+        Bus::new(None).configured(config)
     }
 
-    /// A server that others can reach, which asks each side for an nkey of its own.
+    /// The same, where whoever is silent is given up after a shorter time.
+    pub(crate) fn start_hasty() -> Bus {
+        let bus = Bus::new(None);
+        bus.furnish();
+        bus.configured("")
+    }
+
+    /// A server that others can reach, which asks each side for an nkey of its own. Whoever is silent is given up after a shorter
+    /// time.
     pub(crate) fn start_on(network: Network) -> Bus {
-        let dir = tempfile::tempdir().unwrap();
-        let mut bus =
-            Bus { dir, server: None, network: Some(network), url: String::new(), key: String::new() };
+        let bus = Bus::new(Some(network));
+        bus.furnish();
         let users = ["agent", "lab"].map(|side| {
             let public = bus.make_key(&format!("{side}.nk"));
             let seed = fs::read_to_string(bus.path(&format!("{side}.nk"))).unwrap();
             bus.secret(&format!("{side}.toml"), &format!("nkey = '{}'", seed.trim()));
             format!("{{ nkey: {public} }}")
         });
-        let config = format!("authorization {{ users: [ {} ] }}", users.join(", "));
-        fs::write(bus.path("bus.conf"), config).unwrap();
-        bus.start_server("-1");
-        bus.key = bus.make_key("sign.nk");
-        bus
+        bus.configured(&format!("authorization {{ users: [ {} ] }}", users.join(", ")))
+    }
+
+    fn new(network: Option<Network>) -> Bus {
+        let dir = tempfile::tempdir().unwrap();
+        Bus { dir, server: None, network, url: String::new(), key: String::new() }
+    }
+
+    fn configured(mut self, config: &str) -> Bus {
+        fs::write(self.path("bus.conf"), config).unwrap();
+        self.start_server("-1");
+        self.key = self.make_key("sign.nk");
+        self
+    }
+
+    /// Makes the queue and the bucket of agents with times of their own, as whoever runs a bus may, before Pitot does: by a server
+    /// that asks for nothing and has the disk for this moment.
+    fn furnish(&self) {
+        fs::write(self.path("furnish.conf"), "").unwrap();
+        let (_server, url) = self.server_with(Command::new(nats_server()), "furnish.conf", "127.0.0.1", "-1");
+        let ns = u64::try_from(SILENCE.as_nanos()).unwrap();
+        let week_ns = 7 * 24 * 3600 * 1_000_000_000_u64;
+        let jobs = json!({
+            "name": "PITOT_JOBS", "subjects": ["pitot.job.>"], "retention": "workqueue", "max_age": week_ns,
+        });
+        let consumer = json!({
+            "stream_name": "PITOT_JOBS",
+            "config": { "name": "agents", "durable_name": "agents", "ack_policy": "explicit", "ack_wait": ns },
+        });
+        let agents = json!({
+            "name": "KV_pitot_agents", "subjects": ["$KV.pitot_agents.>"], "max_msgs_per_subject": 1,
+            "max_age": ns, "discard": "new", "allow_rollup_hdrs": true, "deny_delete": true, "allow_direct": true,
+        });
+        let mut stream = TcpStream::connect(url.strip_prefix("nats://").unwrap()).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
+        stream.write_all(b"CONNECT {\"verbose\":false}\r\nSUB answers 1\r\n").unwrap();
+        for (subject, question) in [
+            ("STREAM.CREATE.PITOT_JOBS", jobs),
+            ("CONSUMER.CREATE.PITOT_JOBS.agents", consumer),
+            ("STREAM.CREATE.KV_pitot_agents", agents),
+        ] {
+            let question = question.to_string();
+            let len = question.len();
+            stream
+                .write_all(format!("PUB $JS.API.{subject} answers {len}\r\n{question}\r\n").as_bytes())
+                .unwrap();
+            assert!(lines.any(|line| line.starts_with("MSG answers")), "{subject} is not answered");
+            let answer = lines.next().unwrap();
+            assert!(!answer.contains("\"error\""), "{subject}: {answer}");
+        }
     }
 
     /// Makes a key. Returns its public half.
@@ -109,22 +164,33 @@ impl Bus {
     }
 
     fn start_server(&mut self, port: &str) {
-        let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache");
-        let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from);
         let address = self.network.as_ref().map_or_else(|| "127.0.0.1".to_owned(), |_| address(0));
-        let mut command = self.command(0, &cache.join("pitot/targets/nats-server/bin/nats-server"));
-        command.args(["-c", "bus.conf", "-a", &address, "-p", port, "-js", "-sd", "js"]);
+        let command = self.command(0, &nats_server());
+        let (server, url) = self.server_with(command, "bus.conf", &address, port);
+        (self.server, self.url) = (Some(server), url);
+    }
+
+    /// A server with this configuration on the bus's disk, and its URL.
+    fn server_with(
+        &self,
+        mut command: Command,
+        config: &str,
+        address: &str,
+        port: &str,
+    ) -> (Process, String) {
+        command.args(["-c", config, "-a", address, "-p", port, "-js", "-sd", "js"]);
         command.args(["--ports_file_dir", ".", "-l", "bus.log"]);
         let child = command.current_dir(self.dir.path()).stderr(Stdio::null()).spawn().unwrap();
         let ports = self.path(&format!("nats-server_{}.ports", child.id()));
-        self.server = Some(Process(child));
+        let server = Process(child);
+        let mut url = None;
         wait_for("the bus tells its port", || {
             let text = fs::read_to_string(&ports).unwrap_or_default();
             let urls = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
-            let url = urls["nats"][0].as_str().or(urls["tls"][0].as_str()).map(str::to_owned);
-            self.url = url.clone().unwrap_or_default();
+            url = urls["nats"][0].as_str().or(urls["tls"][0].as_str()).map(str::to_owned);
             url.is_some()
         });
+        (server, url.unwrap())
     }
 
     /// Kills the server.
@@ -266,6 +332,13 @@ impl Bus {
             left.is_empty()
         });
     }
+}
+
+/// The program, where `pitot target install` puts it.
+fn nats_server() -> PathBuf {
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache");
+    let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from);
+    cache.join("pitot/targets/nats-server/bin/nats-server")
 }
 
 /// Exit code, and what was said.

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::client::{connect, eventually, read_to_end};
 use crate::http::{Http, get};
-use crate::pairs::{Cell, Pair, on_every_pair, on_every_process_model};
+use crate::pairs::{Cell, Pair, on_covering_pairs, on_every_process_model};
 use crate::server::{Server, serve};
 use crate::site::{SMALL, Site};
 
@@ -34,9 +34,9 @@ fn read(path: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_pair_logs_every_request_once() {
+fn every_request_is_logged_once() {
     let site = Site::new();
-    on_every_pair(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Works, |pair| {
         let directory = tempfile::tempdir().expect("a directory");
         let log = directory.path().join("log");
         let log_name = log.to_str().expect("UTF-8");

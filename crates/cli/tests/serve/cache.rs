@@ -1,10 +1,10 @@
-//! `memcache` over every pair: commands cut anywhere.
+//! `memcache` over every model and mechanism: commands cut anywhere.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use crate::client::{connect, expect_end};
-use crate::pairs::{Cell, on_every_pair};
+use crate::pairs::{Cell, on_covering_pairs};
 use crate::server::Server;
 use crate::splits::{byte_by_byte, cut_everywhere};
 
@@ -16,7 +16,7 @@ fn commands_may_be_cut_anywhere() {
         b"STORED\r\nVALUE a 5 3\r\nabc\r\nEND\r\nHD\r\nVA 2\r\nhi\r\nVALUE a 5 3\r\nabc\r\nEND\r\nERROR\r\n\
         VALUE n 0 1\r\nx\r\nEND\r\nMN\r\n";
     // The connections may share a cache, but all of them store the same.
-    on_every_pair(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Works, |pair| {
         let server = Server::start(pair, "memcache", &[]);
         let check = |mut stream: &TcpStream| {
             let mut said = vec![0; output.len()];

@@ -50,11 +50,14 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 /// Waits until `attempt` succeeds, and returns how it failed last if it never does.
 pub(crate) fn eventually_ok<E>(mut attempt: impl FnMut() -> Result<(), E>) -> Result<(), E> {
     let end = Instant::now() + TIMEOUT;
+    // Most of what is waited for happens within a fraction of a millisecond.
+    let mut pause = Duration::from_micros(50);
     loop {
         match attempt() {
-            Err(_) if Instant::now() < end => thread::sleep(Duration::from_millis(2)),
+            Err(_) if Instant::now() < end => thread::sleep(pause),
             result => return result,
         }
+        pause = (pause * 2).min(Duration::from_millis(2));
     }
 }
 

@@ -100,8 +100,19 @@ fn cells() -> &'static [(&'static Pair, String)] {
 
 /// Runs a test with every pair and every engine that goes with it.
 fn on_every_engine(test: impl Fn(&Pair, &str) + Sync) {
-    let names = cells().iter().map(|(pair, engine)| (format!("{pair} {engine}"), (*pair, engine.as_str())));
-    on_these(Cell::Works, names.collect(), |(pair, engine)| test(pair, engine));
+    on_engines_of(Cell::Works, |_| true, test);
+}
+
+/// The same with some of the pairs.
+fn on_engines_of(cell: Cell, is_one: impl Fn(&Pair) -> bool, test: impl Fn(&Pair, &str) + Sync) {
+    let these = cells().iter().filter(|(pair, _)| is_one(pair));
+    let names = these.map(|(pair, engine)| (format!("{pair} {engine}"), (*pair, engine.as_str())));
+    on_these(cell, names.collect(), |(pair, engine)| test(pair, engine));
+}
+
+/// Whether its model has a way of its own to read files for connections. The workers of the others run one of these loops.
+fn has_own_loop(pair: &Pair) -> bool {
+    matches!(pair.model.as_str(), "loop" | "hybrid" | "relay" | "thread")
 }
 
 /// The sizes around every boundary that matters: blocks, pages, nothing.
@@ -201,11 +212,7 @@ fn every_engine_serves_correct_files_and_leaves_nothing_behind() {
 fn a_slow_reader_of_a_large_file_takes_little_memory_and_delays_no_others() {
     let site = Site::new();
     sized(&site);
-    on_every_engine(|pair, engine| {
-        if !matches!(pair.model.as_str(), "loop" | "hybrid" | "relay" | "thread") {
-            // The others run one of these loops.
-            return;
-        }
+    on_engines_of(Cell::Waits, has_own_loop, |pair, engine| {
         // So little memory that slow readers have to give theirs back.
         let server = Server::start(pair, "http", &args(&site.root(), engine, &["--disk-depth", "4"]));
         let mut other = Http::connect(server.addr);
@@ -231,7 +238,7 @@ fn a_slow_reader_of_a_large_file_takes_little_memory_and_delays_no_others() {
 
 #[test]
 fn a_file_truncated_while_it_is_served_ends_the_connection_and_not_the_server() {
-    on_every_engine(|pair, engine| {
+    on_engines_of(Cell::Waits, has_own_loop, |pair, engine| {
         let site = Site::new();
         let server = Server::start(pair, "http", &args(&site.root(), engine, &[]));
         let mut http = Http::on(connect_narrow(server.addr));
@@ -263,7 +270,7 @@ fn a_file_that_is_gone_before_its_reply_starts_is_an_error_and_no_reply_of_a_rig
     // Within a second the open file is not looked at again, so its old length is believed.
     let engines = ["pread", "mmap", "nowait", "pool", "uring", "posix-aio-signal", "linux-aio"];
     let cells = engines.map(|engine| (engine.to_owned(), engine));
-    on_these(Cell::Works, cells.to_vec(), |engine| {
+    on_these(Cell::Waits, cells.to_vec(), |engine| {
         let site = Site::new();
         let pair = Pair::named("loop", "epoll-et");
         let server = Server::start(&pair, "http", &args(&site.root(), engine, &[]));
@@ -296,7 +303,7 @@ fn a_file_that_was_cut_before_its_reply_starts_ends_the_connection_at_once() {
     // The engine sends all that is left of it, which fills no socket: no event would follow.
     let engines = ["sendfile", "pool-sendfile", "pread", "pool", "uring"];
     let cells = engines.map(|engine| (engine.to_owned(), engine));
-    on_these(Cell::Works, cells.to_vec(), |engine| {
+    on_these(Cell::Waits, cells.to_vec(), |engine| {
         let site = Site::new();
         let pair = Pair::named("loop", "epoll-et");
         let server = Server::start(&pair, "http", &args(&site.root(), engine, &[]));
@@ -356,10 +363,8 @@ fn engines_that_make_no_sense_are_refused() {
 #[test]
 fn a_server_that_is_stopped_while_its_disk_works_ends_cleanly() {
     let site = Site::new();
-    on_every_engine(|pair, engine| {
-        if !matches!(pair.model.as_str(), "loop" | "hybrid") {
-            return;
-        }
+    let has_loop = |pair: &Pair| matches!(pair.model.as_str(), "loop" | "hybrid");
+    on_engines_of(Cell::Waits, has_loop, |pair, engine| {
         let server = Server::start(pair, "http", &args(&site.root(), engine, &["--grace", "300ms"]));
         let mut slow: Vec<_> = (0..4).map(|_| Http::on(connect_narrow(server.addr))).collect();
         slow.iter_mut().for_each(|http| http.ask("/large.bin"));

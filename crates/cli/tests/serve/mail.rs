@@ -1,4 +1,4 @@
-//! `smtp` over every pair: sessions cut anywhere, and mail that is in its Maildir when the server says so.
+//! `smtp` over every model and mechanism: sessions cut anywhere, and mail that is in its Maildir when the server says so.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::process::Signal;
 
 use crate::client::{connect, eventually, expect_end, read_to_end, until_read};
-use crate::pairs::{Cell, on_every_pair};
+use crate::pairs::{Cell, on_covering_pairs};
 use crate::server::Server;
 use crate::splits::{byte_by_byte, cut_everywhere};
 
@@ -46,7 +46,7 @@ fn files(directory: &Path) -> Vec<String> {
 fn a_session_may_be_cut_anywhere() {
     let input = format!("{TRANSACTION}..x\r\n\r\n.\r\nVRFY\r\nMAIL FROM:<>\r\nRSET\r\n");
     let codes = "250 250 354 250 501 250 250";
-    on_every_pair(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Works, |pair| {
         let server = Server::start(pair, "smtp", &["--smtp-errors-max", "1000"]);
         let check = |stream: &mut TcpStream| expect(stream, codes);
         cut_everywhere(&server, input.as_bytes(), || greeted(server.addr), |stream| stream, check);
@@ -70,7 +70,7 @@ fn a_session_may_be_cut_anywhere() {
 
 #[test]
 fn mail_is_in_its_maildir_when_it_is_acknowledged() {
-    on_every_pair(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Works, |pair| {
         let dir = tempfile::tempdir().expect("a directory");
         let maildir = dir.path().join("mail");
         let server =
@@ -107,7 +107,7 @@ fn mail_is_in_its_maildir_when_it_is_acknowledged() {
 
 #[test]
 fn a_message_in_flight_is_taken_before_the_end() {
-    on_every_pair(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Works, |pair| {
         let server = Server::start(pair, "smtp", &[]);
         let mut in_message = greeted(server.addr);
         in_message.write_all(format!("{TRANSACTION}half of it\r\n").as_bytes()).expect("the server reads");
@@ -130,7 +130,7 @@ fn a_message_in_flight_is_taken_before_the_end() {
 #[test]
 fn a_client_that_takes_too_long_gets_a_reply() {
     let limits = ["--header-timeout", "500ms", "--idle-timeout", "500ms", "--write-timeout", "500ms"];
-    on_every_pair(Cell::Waits, |pair| {
+    on_covering_pairs(Cell::Waits, |pair| {
         let server = Server::start(pair, "smtp", &limits);
         let mut idle = greeted(server.addr);
         let mut in_command = greeted(server.addr);

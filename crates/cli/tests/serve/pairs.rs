@@ -61,18 +61,58 @@ pub(crate) fn usable() -> &'static [Pair] {
     })
 }
 
+/// A part of the pairs in which every model and every mechanism is: the simplest loop with each mechanism, and every other model with
+/// one or two. Their code is that of all pairs, for what a connection or its protocol decides above both.
+const COVERING: [(&str, &str); 19] = [
+    ("fork", "blocking"),
+    ("spawn", "blocking"),
+    ("prefork", "blocking"),
+    ("thread", "blocking"),
+    ("pool", "blocking"),
+    ("loop", "select"),
+    ("loop", "poll"),
+    ("loop", "sigio"),
+    ("loop", "epoll-lt"),
+    ("loop", "epoll-oneshot"),
+    ("loop", "epoll-et"),
+    ("loop", "uring"),
+    ("loops", "epoll-oneshot"),
+    ("handoff", "uring"),
+    ("preloop", "select"),
+    ("hybrid", "poll"),
+    ("hybrid", "epoll-et"),
+    ("relay", "epoll-lt"),
+    ("tokio", "epoll-et"),
+];
+
 /// What a cell does most of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
-    /// It keeps a CPU busy.
+    /// It keeps a CPU busy for a good part of its time.
     Works,
-    /// It waits for timeouts.
+    /// It waits for timeouts, or for what the kernel does at its leisure where a window is small.
     Waits,
 }
 
 /// Runs `test` for every usable pair, a few at a time.
 pub(crate) fn on_every_pair(cell: Cell, test: impl Fn(&Pair) + Sync) {
     on_pairs(cell, usable().iter().collect(), test);
+}
+
+/// Runs `test` for the usable ones of the covering pairs, a few at a time.
+pub(crate) fn on_covering_pairs(cell: Cell, test: impl Fn(&Pair) + Sync) {
+    let is_one = |pair: &&Pair| COVERING.contains(&(&pair.model, &pair.mechanism));
+    on_pairs(cell, usable().iter().filter(is_one).collect(), test);
+}
+
+#[test]
+fn the_covering_pairs_have_every_model_and_every_mechanism() {
+    for model in pitot_serve::MODELS {
+        assert!(COVERING.iter().any(|(name, _)| *name == model.name), "{}", model.name);
+    }
+    for mechanism in pitot_serve::MECHANISMS {
+        assert!(COVERING.iter().any(|(_, name)| *name == mechanism.name), "{}", mechanism.name);
+    }
 }
 
 /// Runs `test` for every usable pair of a model with processes, a few at a time.
@@ -118,7 +158,7 @@ fn semaphore(cell: Cell) -> &'static Semaphore {
     static WAITING: OnceLock<Semaphore> = OnceLock::new();
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let (semaphore, count) = match cell {
-        Cell::Works => (&WORKING, cpus + 1),
+        Cell::Works => (&WORKING, cpus * 2),
         Cell::Waits => (&WAITING, cpus * 6),
     };
     semaphore.get_or_init(|| Semaphore { free: Mutex::new(count), more: Condvar::new() })

@@ -11,7 +11,7 @@ use pitot_proto::pattern_at;
 
 use crate::client::eventually;
 use crate::http::Http;
-use crate::pairs::{Cell, Pair, on_every_pair};
+use crate::pairs::{Cell, Pair, on_covering_pairs};
 use crate::server::Server;
 use crate::site::{INDEX, LARGE_BYTES, SMALL, Site};
 
@@ -39,9 +39,9 @@ fn get_with(server: &Server, path: &str, lines: &str) -> crate::http::Reply {
 }
 
 #[test]
-fn every_pair_serves_what_the_site_shows() {
+fn what_the_site_shows_is_served() {
     let site = site();
-    on_every_pair(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Works, |pair| {
         let server = Server::start(pair, "http", &["--root", &site.root(), "--precompressed"]);
         for _ in 0..2 {
             let own = get_with(&server, "/small.txt", "");

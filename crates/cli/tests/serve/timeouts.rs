@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::client::{TIMEOUT, connect, connect_narrow, expect_end, read_to_end};
 use crate::http::{Http, get};
-use crate::pairs::{Cell, Pair, on_every_pair};
+use crate::pairs::{Cell, Pair, on_covering_pairs, on_every_pair, on_these};
 use crate::server::Server;
 
 const ARGS: [&str; 6] = ["--header-timeout", "500ms", "--idle-timeout", "500ms", "--write-timeout", "700ms"];
@@ -88,7 +88,7 @@ fn whoever_takes_too_long_over_http_is_cut() {
 
 #[test]
 fn whoever_takes_too_long_over_blob_is_cut() {
-    on_every_pair(Cell::Waits, |pair| {
+    on_covering_pairs(Cell::Waits, |pair| {
         let server = Server::start(pair, "blob", &ARGS);
         let mut silent = connect(server.addr);
         let mut in_line = connect(server.addr);
@@ -105,9 +105,15 @@ fn whoever_takes_too_long_over_blob_is_cut() {
     });
 }
 
+/// Runs `test` for the models whose workers serve one connection at a time.
+fn on_fixed_pools(test: impl Fn(&str) + Sync) {
+    let models = ["prefork", "pool"].map(|model| (model.to_owned(), model));
+    on_these(Cell::Waits, models.into(), test);
+}
+
 #[test]
 fn idle_clients_do_not_shut_out_the_others() {
-    for model in ["prefork", "pool"] {
+    on_fixed_pools(|model| {
         let server = Server::start(&Pair::named(model, "blocking"), "http", &["--workers", "2"]);
         let ask = |client: &mut Http| {
             client.write(get("/bytes/10"));
@@ -128,12 +134,12 @@ fn idle_clients_do_not_shut_out_the_others() {
         let said = ended.warnings.concat();
         assert!(said.contains("2 at a time"), "{said}");
         ended.check_connections();
-    }
+    });
 }
 
 #[test]
 fn slow_heads_do_not_shut_out_the_others() {
-    for model in ["prefork", "pool"] {
+    on_fixed_pools(|model| {
         let server = Server::start(&Pair::named(model, "blocking"), "http", &["--workers", "2"]);
         let slow: Vec<TcpStream> = (0..2).map(|_| connect(server.addr)).collect();
         for mut client in &slow {
@@ -161,19 +167,19 @@ fn slow_heads_do_not_shut_out_the_others() {
         let ended = server.stop();
         assert!(ended.count("/errors/timed_out_request") >= 1, "{}", ended.stats);
         ended.check_connections();
-    }
+    });
 }
 
 #[test]
 fn a_slow_reader_who_makes_progress_is_served_to_the_end() {
-    on_every_pair(Cell::Waits, |pair| {
+    on_covering_pairs(Cell::Waits, |pair| {
         // Each pause is shorter than the time-out, all of them together are longer.
         let server = Server::start(pair, "blob", &["--write-timeout", "1500ms"]);
         let mut stream = connect_narrow(server.addr);
-        stream.write_all(b"GET 33554432\n").expect("the server reads");
+        stream.write_all(b"GET 16777216\n").expect("the server reads");
         let mut pauses = 0;
-        crate::client::expect_pattern(&mut stream, 32 << 20, 64 << 10, |read| {
-            if read >> 20 > pauses && pauses < 24 {
+        crate::client::expect_pattern(&mut stream, 16 << 20, 64 << 10, |read| {
+            if read >> 19 > pauses && pauses < 24 {
                 pauses += 1;
                 std::thread::sleep(Duration::from_millis(100));
             }

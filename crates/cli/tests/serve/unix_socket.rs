@@ -11,7 +11,7 @@ use pitot_needs::needs;
 use rustix::process::Signal;
 
 use crate::client::{TIMEOUT, eventually};
-use crate::pairs::{Cell, Pair, on_every_pair};
+use crate::pairs::{Cell, Pair, on_covering_pairs, on_every_pair};
 use crate::server::{Server, serve};
 use crate::site::{LARGE_BYTES, SMALL, Site};
 
@@ -75,7 +75,7 @@ fn every_pair_serves_on_a_file_and_removes_it() {
         assert_eq!(get(&path, "/small.txt"), SMALL);
         assert!(get(&path, "/large.bin") == fs::read(site.path("large.bin")).expect("the file"));
         assert_eq!(get(&path, "/bytes/1000000").len(), 1_000_000);
-        load(&path, &["http://h/large.bin", "-n", "60", "-c", "6"]);
+        load(&path, &["http://h/large.bin", "-n", "6", "-c", "3"]);
         load(&path, &["http://name.invalid/small.txt", "-n", "40", "-c", "3", "--pipeline", "2"]);
         load(
             &path,
@@ -103,7 +103,7 @@ fn every_pair_serves_on_a_file_and_removes_it() {
 /// An idle client is let go of, also by models whose connections inherit their timeouts from a TCP listener.
 #[test]
 fn timeouts_hold_on_a_file() {
-    on_every_pair(Cell::Waits, |pair| {
+    on_covering_pairs(Cell::Waits, |pair| {
         let directory = tempfile::tempdir().expect("a directory");
         let (path, listen) = socket_in(&directory);
         let args = vec!["--listen", &listen, "--idle-timeout", "300ms", "--header-timeout", "300ms"];

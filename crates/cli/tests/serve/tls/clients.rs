@@ -7,7 +7,7 @@ use pitot_needs::needs;
 use pitot_proto::pattern_at;
 
 use super::client::{Certificate, Tls, VERSIONS};
-use crate::pairs::{Cell, Pair, on_every_pair, on_these};
+use crate::pairs::{Cell, Pair, on_covering_pairs, on_these};
 use crate::server::Server;
 use crate::site::{INDEX, SMALL, Site};
 
@@ -31,7 +31,7 @@ fn got(certificate: &Certificate, args: &[&str], urls: &[String]) -> Vec<u8> {
 #[test]
 fn h2load_is_answered_over_tls_on_connections_that_stay_open() {
     let certificate = Certificate::new();
-    on_every_pair(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Works, |pair| {
         let server = certificate.serve(pair, "http", &[]);
         let mut command = Command::new("h2load");
         command.args([
@@ -58,7 +58,7 @@ fn curl_gets_over_tls_what_it_asks_for() {
     let (site, certificate) = (Site::new(), Certificate::new());
     let middle: Vec<u8> = (0..1_000_000).map(pattern_at).collect();
     fs::write(site.path("middle.bin"), &middle).expect("a file");
-    on_every_pair(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Works, |pair| {
         let server = certificate.serve(pair, "http", &["--root", &site.root(), "--writable"]);
         let url = |path: &str| format!("https://{}{path}", server.addr);
         let get = |args: &[&str], paths: &[&str]| {

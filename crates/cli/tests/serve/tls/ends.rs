@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use super::client::{Certificate, Tls, VERSIONS};
 use crate::client::{connect, connect_narrow, read_to_end, until_read};
-use crate::pairs::{Cell, on_every_pair, on_these};
+use crate::pairs::{Cell, on_covering_pairs, on_every_pair, on_these};
 use crate::procfs::Process;
 use crate::site::Site;
 
@@ -17,7 +17,7 @@ fn a_server_survives_what_is_no_handshake_or_ends_in_one() {
     let config = certificate.config(VERSIONS[1]);
     let mut hello = Vec::new();
     Tls::on(&config, connect_to_nobody()).0.conn.write_tls(&mut hello).expect("memory");
-    on_every_pair(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Works, |pair| {
         let server = certificate.serve(pair, "http", &[]);
         // Ended or reset in the middle.
         for len in [1, 5, 6, 100, hello.len() - 1] {
@@ -70,7 +70,7 @@ impl Tls {
 fn handshakes_have_a_deadline_and_other_clients_do_not_wait_for_them() {
     let certificate = Certificate::new();
     let config = certificate.config(VERSIONS[1]);
-    on_every_pair(Cell::Waits, |pair| {
+    on_covering_pairs(Cell::Waits, |pair| {
         let server = certificate.serve(pair, "http", &["--header-timeout", "3s"]);
         let mut stream = connect(server.addr);
         stream.write_all(b"\x16\x03\x01").expect("the server reads");

@@ -1,4 +1,4 @@
-//! TLS over every pair: real clients, sessions, clients that misbehave, and the end.
+//! TLS over every model and mechanism: real clients, sessions, clients that misbehave, and the end.
 
 mod client;
 mod clients;

@@ -7,13 +7,13 @@ use rustix::process::Signal;
 
 use super::client::{Certificate, Tls, VERSIONS};
 use crate::client::eventually;
-use crate::pairs::{Cell, Pair, on_every_pair, on_every_process_model};
+use crate::pairs::{Cell, Pair, on_covering_pairs, on_every_process_model};
 use crate::server::send;
 
 #[test]
 fn every_process_of_a_server_resumes_the_sessions_of_the_others() {
     let certificate = Certificate::new();
-    on_every_pair(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Works, |pair| {
         let server = certificate.serve(pair, "http", &[]);
         for version in VERSIONS {
             let config = certificate.config(version);
