@@ -301,7 +301,7 @@ pub struct Fault {
     /// What the clients saw of it, once that is known. Never, if the lab was killed before.
     pub effect: Option<Effect>,
     /// Requests that were acknowledged in it and are lost, as far as the seconds of these are not known any more
-    /// ([`loss_stretch`](Self::loss_stretch)).
+    /// ([`loss_stretch`](Fault::loss_stretch)).
     pub lost: u64,
 }
 
