@@ -96,6 +96,11 @@ impl Connection {
         }
     }
 
+    /// Waits until what was sent has left, and no longer than for the answer of a bus that is there.
+    pub(crate) async fn flush(&self) {
+        let _ = tokio::time::timeout(ANSWER_MAX, self.client.flush()).await;
+    }
+
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }

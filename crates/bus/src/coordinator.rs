@@ -296,9 +296,12 @@ impl<'a> Coordinator<'a> {
         Ok(None)
     }
 
+    /// An object, as long as more of it comes: a bus that is gone in the middle says nothing of that.
     async fn object(&self, name: &str) -> Result<Vec<u8>, async_nats::Error> {
-        let mut bytes = Vec::new();
-        self.places().results.get(name).await?.read_to_end(&mut bytes).await?;
+        let places = self.places();
+        let mut object = tokio::time::timeout(ANSWER_MAX, places.results.get(name)).await??;
+        let mut bytes = Vec::with_capacity(object.info().size);
+        while tokio::time::timeout(ANSWER_MAX, object.read_buf(&mut bytes)).await?? > 0 {}
         Ok(bytes)
     }
 

@@ -62,13 +62,13 @@ impl Openings {
         }
         let answer = serde_json::to_vec(&Answer { refused }).expect("plain data has a JSON form");
         // The subscription must be known to the server before the lab sends.
-        let _ = client.flush().await;
+        agent.connection.flush().await;
         let _ = client.publish(reply, answer.into()).await;
         if let Ok((session, sent, child)) = started {
             let mut program = Program::new(child);
             let why = stream(agent, lease, &session, sent, &mut program, stop).await;
             drop(program);
-            let _ = client.flush().await;
+            agent.connection.flush().await;
             (agent.tell)(&format!("a lab is served no more: {why}"));
         }
         true

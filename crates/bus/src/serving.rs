@@ -61,7 +61,7 @@ impl Agent<'_> {
                 }
             }
             lease.give_up().await;
-            let _ = self.connection.client.flush().await;
+            self.connection.flush().await;
             Ok(())
         })
     }

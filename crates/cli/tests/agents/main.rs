@@ -102,8 +102,11 @@ fn an_agent_that_is_another_program_than_the_lab_is_not_used() {
     let own = env!("CARGO_PKG_VERSION");
     let other = format!("the host `a` was not reached: its agent is Pitot 99.0, and this is {own}");
     for (line, wanted) in [
-        (greeting(1, "99.0"), &*other),
-        (greeting(9, own), "its agent speaks version 9 of the protocol, not 1"),
+        (greeting(pitot_agent::VERSION, "99.0"), &*other),
+        (
+            greeting(99, own),
+            &*format!("its agent speaks version 99 of the protocol, not {}", pitot_agent::VERSION),
+        ),
         (r#"{"error":"its agent has version 9"}"#.to_owned(), "was not reached: its agent has version 9"),
         ("Welcome to a".to_owned(), "`Welcome to a` is no message"),
     ] {
