@@ -52,6 +52,9 @@ pub struct Present {
 
 /// How long one looks for something new.
 const MOMENT: Duration = Duration::from_millis(200);
+/// How long a large result may take to arrive before it is asked for again: a bus that was restarted, or that does not permit all
+/// of it, says nothing.
+const OBJECT_MAX: Duration = Duration::from_secs(60);
 /// How often all jobs are looked at, whether or not a hint has come.
 const SWEEP: Duration = Duration::from_secs(10);
 
@@ -297,9 +300,12 @@ impl<'a> Coordinator<'a> {
     }
 
     async fn object(&self, name: &str) -> Result<Vec<u8>, async_nats::Error> {
-        let mut bytes = Vec::new();
-        self.places().results.get(name).await?.read_to_end(&mut bytes).await?;
-        Ok(bytes)
+        let read = async {
+            let mut bytes = Vec::new();
+            self.places().results.get(name).await?.read_to_end(&mut bytes).await?;
+            Ok::<_, async_nats::Error>(bytes)
+        };
+        tokio::time::timeout(OBJECT_MAX, read).await?
     }
 
     /// The result of a job is safe elsewhere: the bus may forget it.
