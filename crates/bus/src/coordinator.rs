@@ -296,7 +296,7 @@ impl<'a> Coordinator<'a> {
         Ok(None)
     }
 
-    /// An object, as long as more of it comes: a bus that is gone in the middle says nothing of that.
+    /// An object, as long as more of it comes: a bus that was restarted, or that does not permit all of it, says nothing.
     async fn object(&self, name: &str) -> Result<Vec<u8>, async_nats::Error> {
         let places = self.places();
         let mut object = tokio::time::timeout(ANSWER_MAX, places.results.get(name)).await??;
