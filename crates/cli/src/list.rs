@@ -257,11 +257,17 @@ fn targets() -> Result<Vec<Row>, Failure> {
                 "install": known.install, "settings": settings, "file": known.file,
                 "cannot": known.word.target.cannot.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
                 "failed": target.failed,
-                "on_demand": known.word.target.on_demand.iter().map(|one| &one.page).collect::<Vec<_>>(),
+                "on_demand": on_demand(&known.word.target),
             }),
         }
     };
     Ok(targets::seen()?.iter().map(row).collect())
+}
+
+/// Pages that are in the configuration only where they are asked for, and can be.
+fn on_demand(target: &pitot_target::Target) -> Vec<&str> {
+    let is_served = |page: &str| target.cannot.iter().all(|(other, _)| other != page);
+    target.on_demand.iter().map(|one| one.page.as_str()).filter(|page| is_served(page)).collect()
 }
 
 fn metrics() -> Vec<Row> {

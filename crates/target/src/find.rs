@@ -78,7 +78,12 @@ impl Places {
             };
             let Some(module) = one.modules.iter().find(|path| Path::new(path).is_file()).cloned() else {
                 let name = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
-                target.cannot.push((one.page, format!("the module `{name}` is not installed here; {cure}")));
+                let why = format!("the module `{name}` is not installed here; {cure}");
+                target.cannot.push((one.page.clone(), why));
+                // Its places in the configuration stay, and are empty.
+                one.texts.iter_mut().for_each(|(_, text)| text.clear());
+                (one.modules, one.files) = (Vec::new(), Vec::new());
+                target.on_demand.push(one);
                 continue;
             };
             let place = format!("{{{MODULE}}}");
@@ -96,7 +101,7 @@ impl Places {
 
     /// Whether a target is there with all that its pages need.
     pub fn has_all_of(&self, target: &Target) -> bool {
-        self.find(target).is_ok() && self.serving(target.clone()).on_demand.len() == target.on_demand.len()
+        self.find(target).is_ok() && self.serving(target.clone()).cannot.len() == target.cannot.len()
     }
 
     /// Whether a program can be started by its name. `python3` counts only if it can make virtual environments, for which Debian has a
@@ -198,7 +203,7 @@ mod tests {
         let module = folder.path().join("echo.so").to_string_lossy().into_owned();
         nginx.on_demand[0].modules = vec!["/no/such/echo.so".into(), module.clone()];
         let without = places.serving(nginx.clone());
-        assert!(without.on_demand.is_empty());
+        assert!(without.on_demand[0].texts.iter().all(|(_, text)| text.is_empty()), "{without:?}");
         let [(page, why)] = &without.cannot[..] else { panic!("{:?}", without.cannot) };
         assert_eq!(page, "echo");
         assert!(

@@ -69,7 +69,10 @@ pub(crate) fn says_that_its_port_is_taken(target: &str, texts: &[String]) {
     let server = launch(target, "dynamic", "", taken.local_addr().unwrap().to_string());
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let printed = std::fs::read_to_string(server.dir.path().join("printed")).unwrap_or_default();
+        let printed: String = ["printed", "errors"]
+            .iter()
+            .filter_map(|name| std::fs::read_to_string(server.dir.path().join(name)).ok())
+            .collect();
         if texts.iter().any(|text| printed.contains(text)) {
             return;
         }
@@ -113,7 +116,7 @@ fn launch(target: &str, page: &str, settings: &str, address: String) -> Server {
         .stdin(Stdio::null())
         // Some have their access log there.
         .stdout(std::fs::File::create(dir.path().join("printed")).unwrap())
-        .stderr(Stdio::null())
+        .stderr(std::fs::File::create(dir.path().join("errors")).unwrap())
         // httpd sends the signal that stops it to its whole group.
         .process_group(0)
         .spawn()
